@@ -1,4 +1,5 @@
-/* What passes tell each other by attributes: the order of writers and readers, and what is left. */
+/* Attributes that carry information from one pass to another: checks their writers, readers and
+ * removal. */
 #include "passes/attribute_contract.h"
 
 #include <string.h>
@@ -23,7 +24,7 @@ static bool has(const attr_set *set, unsigned id) {
 
 /* Columns ------------------------------------------------------------------------------------ */
 
-/* From one word of a column to the next; its length. NULL: there is none. */
+/* Advances to the next word of a column and sets its length. NULL at the end. */
 static const char *next_word(const char *at, size_t *length) {
     at += *length;
     at += strspn(at, " ");
@@ -51,7 +52,7 @@ static uint64_t set_of(const tile_pass_table *passes, const char *names) {
     return set;
 }
 
-/* Nothing is to be checked of what belongs to an operation's meaning. */
+/* Skips attributes that belong to an operation's meaning: any pass may write them. */
 void tile_contract_resolve(tile_pipeline *p, tile_arena *arena) {
     tile_attr_contract *all = TILE_NEW_ARRAY(arena, tile_attr_contract, TILE_ATTR_LIMIT);
     p->contracts = all;
@@ -78,13 +79,15 @@ static const char *name_of(const tile_pipeline *p, size_t step) {
 
 /* Order -------------------------------------------------------------------------------------- */
 
-/* The first step from `from` on that is in the set; the count if there is none. */
+/* Returns the first step at or after `from` that is in the set, or the step count if there is
+ * none. */
 static size_t find_step(const tile_pipeline *p, uint64_t set, size_t from) {
     while (from < p->count && !(bit_of(p, from) & set)) from++;
     return from;
 }
 
-/* The first step that reads the attribute before all that write it; the count if there is none. */
+/* Returns the first step that reads the attribute before its first writer, or the step count if
+ * there is none. */
 static size_t find_early_reader(const tile_pipeline *p, const tile_attr_contract *c) {
     size_t writer = find_step(p, c->writers, 0);
     size_t reader = find_step(p, c->readers, 0);
@@ -111,7 +114,7 @@ bool tile_contract_check_order(tile_pipeline *p) {
 
 /* Functions ---------------------------------------------------------------------------------- */
 
-/* An operation of the function that has one of these attributes; NO_OP if there is none. */
+/* Finds an operation of the function that has one of these attributes, or TILE_NO_OP. */
 static tile_op find_op(const tile_function *f, const attr_set *set, tile_attr_id *found) {
     for (uint32_t id = 1; set->filled && id < f->op_count; id++) {
         const tile_op_data *op = tile_op_at(f, (tile_op){id});
@@ -128,8 +131,8 @@ static unsigned level_bit(const tile_function *f) {
     return f->level <= 3 ? 1u << f->level : 0;
 }
 
-/* Of the first steps those that work on the function as it is; done: those that may have made it.
- */
+/* Among the first `count` steps, returns those that run at the function's level. done: those that
+ * may have produced this level instead. */
 static uint64_t steps_at_level(const tile_pipeline *p, size_t count, const tile_function *f,
                                bool done) {
     uint64_t set = 0;
@@ -140,7 +143,7 @@ static uint64_t steps_at_level(const tile_pipeline *p, size_t count, const tile_
     return set;
 }
 
-/* An attribute is still to be written if all passes that write it are still to run. */
+/* An attribute is still unwritten if all passes that write it are yet to run. */
 bool tile_contract_check_input(const tile_pipeline *p, const tile_function *f) {
     attr_set foreign = {{0}, false};
     uint64_t coming = steps_at_level(p, p->count, f, false);
@@ -157,7 +160,7 @@ bool tile_contract_check_input(const tile_pipeline *p, const tile_function *f) {
                          tile_attr_keyword(id), name_of(p, find_step(p, c->writers, 0)));
 }
 
-/* A pass that changes the level has not worked on a function that is still at the level before. */
+/* A pass that changes the level has not run on a function that is still at the earlier level. */
 bool tile_contract_check_left(const tile_pipeline *p, size_t done, const tile_function *f) {
     attr_set over = {{0}, false};
     uint64_t run = steps_at_level(p, done, f, true);

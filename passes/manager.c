@@ -1,7 +1,8 @@
-/* Runs pipelines: every pass on every function it is made for, verified, timed and shown.
+/* Runs pipelines: applies each pass to each function of its level, and verifies, times and prints
+ * the result.
  *
- * A pass may add functions to the module while the manager walks over it: a step takes the roots
- * that there are when it begins, and what it adds becomes roots for the next one. */
+ * A pass may add functions to the module during iteration. A step processes the roots that exist
+ * when it begins; functions that it adds become roots for the next step. */
 #include <string.h>
 
 #include "lib/ir/remark.h"
@@ -19,18 +20,18 @@ typedef struct manager {
     tile_pipeline pipeline;
     tile_function **roots;
     size_t root_count, root_capacity;
-    bool skipped;       /* it has been said that a function is beyond its passes */
-    uint32_t seen;      /* what tile_function.seen of a function in the module is now */
-    tile_arena arena;   /* of the pipeline and the roots */
-    tile_arena scratch; /* of one run of a pass */
+    bool skipped;       /* the remark about a function above the level of its passes was issued */
+    uint32_t seen;      /* the current value of tile_function.seen for functions of the module */
+    tile_arena arena;   /* lifetime: the pipeline and its roots */
+    tile_arena scratch; /* lifetime: one run of a pass */
 } manager;
 
 void tile_pass_count(const tile_pass *pass, const char *what, long value) {
     if (pass->statistic) pass->statistic(pass->name, what, value, pass->report_user);
 }
 
-/* Merging comes last: equal addresses in branches of two loops meet when they have been moved out.
- */
+/* CSE runs after LICM: equal addresses in different loops become mergeable once hoisted out of the
+ * loops. */
 #define LAST_PASSES "canonicalize,shift-comparisons,licm,cse,dce"
 
 const char *tile_last_passes(void) {
@@ -56,7 +57,7 @@ const char *tile_shared_memory_passes(void) {
     return "expand-parallel," TO_LEVEL_2;
 }
 
-/* Texts of functions, to tell whether a pass changed them ------------------------------------- */
+/* Text of functions, to detect whether a pass changed them ------------------------------------ */
 
 static tile_text print_function(const tile_function *f, tile_arena *arena) {
     tile_text t = {.arena = arena};
@@ -76,7 +77,7 @@ static void add_root(manager *m, tile_function *f) {
     m->roots[m->root_count++] = f;
 }
 
-/* Makes roots of the functions that have come into the module since the last call. */
+/* Makes roots of the functions added to the module since the last call. */
 static void find_new_roots(manager *m) {
     for (tile_function *f = m->module->first; f; f = f->next) {
         bool is_new = f->seen != m->seen;
@@ -107,13 +108,13 @@ static void start_roots(manager *m, tile_function *only) {
 
 /* One step ----------------------------------------------------------------------------------- */
 
-/* Whether the function is as it must be when all steps before `next` have run. */
+/* Returns whether the function has the form expected after all steps before `next`. */
 static bool is_valid(const manager *m, const tile_pipeline_step *next, const tile_function *f) {
     size_t done = next ? (size_t)(next - m->pipeline.steps) : m->pipeline.count;
     return tile_function_verify(f) == TILE_OK && tile_contract_check_left(&m->pipeline, done, f);
 }
 
-/* A bug in a pass, which the user must be able to report: say which pass it was. */
+/* A failure here is a bug in a pass, so the diagnostic names the pass for the bug report. */
 static tile_status verify(manager *m, const tile_pipeline_step *step, const tile_function *f) {
     if (m->options.skip_verify || m->options.verify_less || is_valid(m, step + 1, f))
         return TILE_OK;
@@ -122,7 +123,8 @@ static tile_status verify(manager *m, const tile_pipeline_step *step, const tile
     return TILE_FAILED;
 }
 
-/* After all, or before one that changes the level, where there is no verifying after each. */
+/* Without verification after each pass, verifies at the end and before a pass that changes the
+ * level. */
 static tile_status verify_before(manager *m, const tile_pipeline_step *step) {
     if (m->options.skip_verify || !m->options.verify_less) return TILE_OK;
     if (step && step->row->info.level_in == step->row->info.level_out) return TILE_OK;
@@ -147,7 +149,8 @@ static tile_pass pass_of(manager *m, const tile_pipeline_step *step) {
                        .report_user = m->options.report_user,
                        .name = step->row->info.name};
 }
-/* What is to be shown and compared before a pass runs on a function. */
+/* Calls the `before` hook. Returns the function's text if changes are to be reported, else an empty
+ * text. */
 static tile_text begin_pass(manager *m, const tile_pipeline_step *step, const tile_function *f,
                             tile_arena *texts) {
     const tile_pass_options *o = &m->options;
@@ -155,7 +158,8 @@ static tile_text begin_pass(manager *m, const tile_pipeline_step *step, const ti
     return o->after && o->report_changes ? print_function(f, texts) : (tile_text){0};
 }
 
-/* And after it; before is NULL for a function that the pass has added. */
+/* Verifies the result and calls the `after` hook. before is NULL for a function that the pass has
+ * added. */
 static tile_status end_pass(manager *m, const tile_pipeline_step *step, const tile_function *f,
                             const tile_text *before, tile_arena *texts) {
     const tile_pass_options *o = &m->options;
@@ -200,12 +204,12 @@ static tile_status run_on_module(manager *m, const tile_pipeline_step *step) {
 
 /* Levels and pipelines ----------------------------------------------------------------------- */
 
-/* What a pass is to a function, by their levels. */
+/* How a pass relates to a function, by their levels. */
 typedef enum relation {
     FITS,
-    OTHER, /* for computes where this is a kernel, or the reverse; this is a plan */
-    EARLY, /* the function is not yet at the pass' level */
-    LATE,  /* the function is beyond it: it runs as it is written */
+    OTHER, /* wrong kind: a pass for computes and a kernel, the reverse, or a plan */
+    EARLY, /* the function has not reached the level of the pass */
+    LATE,  /* the function is past the level of the pass, which leaves it unchanged */
 } relation;
 
 static relation relation_to(const tile_pipeline_step *step, const tile_function *f) {
@@ -227,7 +231,7 @@ static bool refuse(manager *m, const tile_pipeline_step *step, const tile_functi
                                tile_function_kind_name(f->kind));
 }
 
-/* That nothing happens to a kernel is said once, not for each pass. */
+/* Issues one remark per run if a kernel is left unchanged, not one for each pass. */
 static void skip_function(manager *m, const tile_pipeline_step *step, const tile_function *f) {
     if (!m->skipped)
         tile_remark_at(
@@ -237,8 +241,8 @@ static void skip_function(manager *m, const tile_pipeline_step *step, const tile
     m->skipped = true;
 }
 
-/* A module may hold computes and kernels, so that what is for others is no mistake, unless the
- * function was asked for by name. */
+/* A module may mix computes and kernels, so a function of the wrong kind is an error only if the
+ * user requested it by name. */
 static bool check_levels(manager *m, const tile_pipeline_step *step) {
     bool others = m->root_count > 0;
     for (size_t i = 0; i < m->root_count; i++) {
@@ -285,7 +289,7 @@ static tile_status run_on_roots(manager *m, const tile_pipeline_step *step) {
     return status;
 }
 
-/* NULL: the end. */
+/* step: NULL at the end of the pipeline. */
 static tile_status run_step(manager *m, const tile_pipeline_step *step) {
     double start = tile_seconds_now();
     tile_status status = verify_before(m, step);
@@ -308,7 +312,7 @@ static tile_function *find_kernel(manager *m) {
     return NULL;
 }
 
-/* What somebody has built and not verified would make passes crash. */
+/* Unverified input, for example from the builder API, could crash the passes. */
 static tile_status verify_roots(manager *m) {
     tile_status status = TILE_OK;
     for (size_t i = 0; i < m->root_count && !m->options.skip_verify; i++)

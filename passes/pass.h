@@ -1,4 +1,4 @@
-/* What a pass sees of its manager. */
+/* The interface between a pass and the pass manager. */
 #ifndef TILE_PASSES_PASS_H
 #define TILE_PASSES_PASS_H
 
@@ -17,15 +17,15 @@ typedef struct tile_pass {
     const char *name;
 } tile_pass;
 
-/* The functions that a pipeline works on: those that were asked for, and what passes added. */
+/* The functions that a pipeline works on: the requested ones and those that passes have added. */
 typedef struct tile_roots {
     tile_function *const *functions;
     size_t count;
 } tile_roots;
 
-/* Rewrites one function, or the module. A status other than TILE_OK comes after a diagnostic.
- * Either may add functions, which become roots for the passes that follow (not for this one), and a
- * module pass may remove some. */
+/* Rewrites one function, or the module. Returns a status other than TILE_OK after a diagnostic.
+ * Both kinds may add functions, which become roots for later passes, but not for the current one. A
+ * module pass may also remove functions. */
 typedef tile_status (*tile_pass_function)(tile_pass *pass, tile_function *function);
 typedef tile_status (*tile_module_pass_function)(tile_pass *pass, tile_module *module,
                                                  const tile_roots *roots);
@@ -40,8 +40,8 @@ typedef tile_status (*tile_module_pass_function)(tile_pass *pass, tile_module *m
 #undef PROTOTYPE_function
 #undef PROTOTYPE_module
 
-/* Those of tile_default_pipeline(3) up to the one that knows how much shared memory a kernel needs.
- */
+/* The passes of tile_default_pipeline(3) up to the one that determines the kernel's shared memory
+ * size. */
 const char *tile_shared_memory_passes(void);
 
 /* Reports a counter, such as "removed", to the statistics. */

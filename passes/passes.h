@@ -1,6 +1,6 @@
-/* What the runtime asks of the passes, beside running them (tile/pass.h): the parameters of a
- * kernel and the points of its tuning space, whether a point becomes several launches, and which
- * passes come last. Everything else under passes/ is private to it. */
+/* What the runtime needs from the passes besides running them (tile/pass.h): a kernel's parameters
+ * and tuning points, whether a point becomes several launches, and the final passes of the
+ * pipeline. Everything else under passes/ is private to it. */
 #ifndef TILE_PASSES_PASSES_H
 #define TILE_PASSES_PASSES_H
 
@@ -11,7 +11,7 @@
 
 typedef struct tile_pass_option {
     const char *key;
-    const char *value; /* "" for a key alone */
+    const char *value; /* "" for a flag */
 } tile_pass_option;
 
 typedef struct tile_bound_param {
@@ -25,70 +25,70 @@ typedef struct tile_bound_param {
 typedef struct tile_bound_params {
     const tile_function *f;
     tile_bound_param *params;
-    const int64_t *sizes; /* by argument: the integers of a launch; NULL: nobody launches it yet */
+    const int64_t *sizes; /* integer arguments of the launch, by argument index; NULL without a
+                             launch */
 } tile_bound_params;
 
-/* Binds every parameter: a given value, else the default, else the value in the first tune point
- * that agrees with what is bound. Options that name no parameter are left to the caller. False
- * after a diagnostic. */
+/* Binds every parameter to its given value, else its default, else its value in the first tuning
+ * point that agrees with the other bindings. Options that name no parameter are left to the caller.
+ * False after a diagnostic. */
 bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
                       unsigned option_count, tile_arena *arena, tile_bound_params *out);
 
-/* What a parameter is bound to as text ("128", "true", "f16"); in the arena. */
+/* Formats the value of a parameter ("128", "true", "f16"). The text is allocated in the arena. */
 const char *tile_bound_value(const tile_bound_params *bound, size_t param, tile_arena *arena);
 
-/* Calls visit for each point of the tuning space that agrees with the options and for which every
- * `where` holds, the last clause varying fastest; what `tune` gives a value is bound by it, even if
- * it has a default. Ends when visit returns false. False after a diagnostic if the options are
- * wrong.
+/* Calls visit for each tuning point that agrees with the options and satisfies every `where`. The
+ * last clause varies fastest. A `tune` clause overrides the parameter's default. Stops when visit
+ * returns false. False after a diagnostic if the options are wrong.
  *
- * sizes: an integer for each argument, for clauses that name arguments, which take sizes rounded up
- * to their bucket, so that all launches of a bucket have the same points. NULL: without a launch a
- * `where` that names arguments holds, and no point has a value that does. */
+ * sizes: an integer for each argument. Clauses that name arguments see sizes rounded up to their
+ * bucket, so all launches of a bucket have the same points. NULL: there is no launch; a `where`
+ * that names arguments then holds, and points contain no values that depend on them. */
 typedef bool (*tile_point_visit)(const tile_bound_params *point, void *user);
 bool tile_visit_points(const tile_function *f, const tile_pass_option *options,
                        unsigned option_count, const int64_t *sizes, tile_arena *arena,
                        tile_point_visit visit, void *user);
-/* Whether a `where` names arguments, so that which points there are depends on the launch. */
+/* Returns whether a `where` names arguments, so that the set of points depends on the launch. */
 bool tile_needs_sizes(const tile_function *f);
-/* Whether a `tune` clause names the parameter. */
+/* Returns whether a `tune` clause names the parameter. */
 bool tile_is_tuned(const tile_function *f, const char *param);
 
-/* Whether every binding of the caller has a name and a value. False after a diagnostic. */
+/* Returns whether every binding of the caller has a name and a value. False after a diagnostic. */
 bool tile_bindings_are_complete(tile_context *context, const tile_binding *bindings,
                                 unsigned count);
 
-/* The parameter of this name; NULL if there is none. */
+/* Finds the parameter with this name; NULL if there is none. */
 const tile_bound_param *tile_find_bound(const tile_bound_params *bound, const char *name);
 
-/* tile_instantiate for a target: what the bindings leave open is the first point of `tune` that
- * fits. The same arguments give the same point. */
+/* tile_instantiate for a target. Parameters without a binding take their values from the first
+ * tuning point that fits. The result is deterministic: equal arguments select the same point. */
 tile_status tile_instantiate_for(tile_module *module, const char *kernel,
                                  const tile_binding *bindings, unsigned binding_count,
                                  const tile_target *target);
 
-/* A remark at each load of one element that is stored at a block's coordinates and used nowhere
- * else: a tile's load without the tile's extents. Parameters are bound. */
+/* Emits a remark at each load of a single element at the block's coordinates that is only stored
+ * again: probably a tile load whose extents were forgotten. Parameters must be bound. */
 void tile_remark_stored_elements(tile_function *kernel);
 
 /* Launches ------------------------------------------------------------------------------------- */
 
-/* Of an instantiated function: whether it is a plan, or split-k makes one of it. */
+/* Returns whether an instantiated function is a plan, or becomes one in split-k. */
 bool tile_becomes_plan(const tile_function *f);
 
-/* The kernel whose reduction loop is the one that bindings split: itself, or the only one with such
- * a loop of those that a plan launches, and then one of its launches. NULL if there is none, or
- * *count are. */
+/* Finds the kernel whose reduction loop the bindings split. This is f itself, or the only kernel
+ * with such a loop among those that the plan f launches; then *launch is one of its launches. NULL
+ * if *count, the number of such kernels, is not 1. */
 tile_function *tile_split_owner(const tile_function *f, tile_op *launch, unsigned *count);
 
-/* Runs split-k on the kernel, if it takes steps, or on those kernels of the plan that do: what is
- * left is a plan, under the same name, whose launches are of kernels with one step each. A status
- * other than TILE_OK comes after a diagnostic. */
+/* Runs split-k on the kernel if it takes several steps, or on those kernels of a plan that do. The
+ * result is a plan with the same name, whose launches run kernels of one step each. Returns a
+ * status other than TILE_OK after a diagnostic. */
 tile_status tile_make_steps(tile_module *module, const char *name, const tile_target *target);
 
 /* Pipelines ------------------------------------------------------------------------------------ */
 
-/* The end of the default pipeline, for kernels at level 3, however they came there. */
+/* The final passes of the default pipeline, for kernels at level 3 of any origin. */
 const char *tile_last_passes(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* The text of a pipeline, and whether its passes may stand in this order. */
+/* Parses the text of a pipeline and checks the order of its passes. */
 #include "passes/pipeline_text.h"
 
 #include <assert.h>
@@ -9,7 +9,7 @@
 #include "lib/support/guess.h"
 #include "passes/attribute_contract.h"
 
-/* The words of passes.def. */
+/* Property sets of passes.def. */
 enum {
     NOTHING = 0,
 #define PROPERTY(name, meaning) name = TILE_PROPERTY_##name,
@@ -52,8 +52,7 @@ bool tile_pipeline_error(tile_pipeline *pipeline, tile_loc loc, const char *form
     va_start(args, format);
     char *message = tile_arena_vformat(&scratch, format, args);
     va_end(args);
-    /* Only now does the context need to know the text: pipelines without errors leave nothing
-     * there. */
+    /* The source is registered only on an error, so valid pipelines add nothing to the context. */
     loc.file = tile_context_add_source(pipeline->context, "pipeline", pipeline->text,
                                        strlen(pipeline->text));
     tile_report(pipeline->context, TILE_ERROR, loc, "%s", message);
@@ -82,7 +81,7 @@ static void skip_blanks(reader *r) {
     while (isspace((unsigned char)*r->at)) r->at++;
 }
 
-/* Everything up to a blank or one of the separators. */
+/* Reads up to a blank or one of the separators. */
 static const char *read_word(reader *r, const char *separators) {
     const char *start = r->at;
     while (*r->at && !isspace((unsigned char)*r->at) && !strchr(separators, *r->at)) r->at++;
@@ -130,7 +129,7 @@ static bool read_options(reader *r, tile_pipeline_step *step) {
     return true;
 }
 
-/* The options that a row names; those of "*" are the pass' own to check. */
+/* Accepts the options that a row names. A pass with "*" checks its own options. */
 static bool check_option(reader *r, const tile_pipeline_step *step, const char *key) {
     const char *known = step->row->info.options;
     tile_guess guess = tile_guess_start(key, strlen(key));
@@ -165,14 +164,14 @@ static bool read_step(reader *r) {
 
 /* Order -------------------------------------------------------------------------------------- */
 
-/* What is known of each property at one place of the pipeline. The text that comes in may be the
- * output of any passes, so that nothing is missing before something undoes it. */
+/* What is known of each property at one point of the pipeline. The input may be the output of any
+ * passes, so a property is missing only after a pass breaks it. */
 typedef struct progress {
     bool holds;
     const tile_pass_row *undone_by;
 } progress;
 
-/* The pass whose work the property is: users know passes. */
+/* Returns the pass that establishes the property: diagnostics name passes, not properties. */
 static const char *pass_for(const tile_pipeline *p, unsigned property) {
     static const char *const names[] = {
 #define PROPERTY(name, meaning) #name,
@@ -213,7 +212,7 @@ static void record(progress *state, const tile_pass_row *row) {
 
 static bool check_order(tile_pipeline *p) {
     progress state[TILE_PROPERTY_COUNT] = {{false, NULL}};
-    const tile_pass_row *raised = NULL; /* the pass that left level 2 */
+    const tile_pass_row *raised = NULL; /* the pass that raised functions above level 2 */
     for (size_t i = 0; i < p->count; i++) {
         const tile_pass_row *row = p->steps[i].row;
         if (raised && !(row->info.level_in & TILE_LEVEL_3))

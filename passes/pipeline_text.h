@@ -4,7 +4,7 @@
 
 #include "passes/pass.h"
 
-/* A row of passes.def with its functions; the sets are of properties, TILE_PROPERTY_<name>. */
+/* A row of passes.def with its functions. The sets are of properties: TILE_PROPERTY_<name>. */
 typedef struct tile_pass_row {
     tile_pass_info info;
     tile_pass_function run;               /* scope function */
@@ -20,7 +20,7 @@ typedef struct tile_pass_table {
 /* passes.def */
 extern const tile_pass_table tile_all_passes;
 
-/* The set of the properties of properties.def. */
+/* One bit for each property of properties.def. */
 enum {
 #define PROPERTY(name, meaning) TILE_PROPERTY_BIT_##name,
 #include "passes/properties.def"
@@ -38,7 +38,7 @@ typedef struct tile_pipeline_step {
     tile_loc loc; /* in the pipeline's text; only for tile_pipeline_error */
 } tile_pipeline_step;
 
-/* The columns of attrs.def of an attribute that passes tell each other something by. Sets of passes
+/* The columns of attrs.def for an attribute that carries information between passes. Sets of passes
  * have a bit for each row of the pipeline's table. */
 typedef struct tile_attr_contract {
     tile_attr_id id;
@@ -56,14 +56,14 @@ typedef struct tile_pipeline {
     unsigned contract_count;
 } tile_pipeline;
 
-/* Splits the text and checks that the passes can follow each other. False after a diagnostic. */
+/* Splits the text and checks the order of the passes. False after a diagnostic. */
 bool tile_pipeline_parse(tile_context *context, const tile_pass_table *passes, const char *text,
                          tile_arena *arena, tile_pipeline *pipeline);
-/* Reports an error that quotes the pipeline; always false. */
+/* Reports an error that quotes the pipeline. Always returns false. */
 bool tile_pipeline_error(tile_pipeline *pipeline, tile_loc loc, const char *format, ...)
     TILE_PRINTF(3, 4);
 
-/* tile_run_passes with passes of another table. */
+/* Like tile_run_passes, with the passes of another table. */
 tile_status tile_run_passes_of(const tile_pass_table *passes, tile_module *module,
                                const char *pipeline, const tile_pass_options *options);
 

@@ -1,13 +1,13 @@
-"""The features of lit.cfg.py: every program, device or package that a test uses and a machine may lack.
+"""The features of lit.cfg.py: every program, device or package that a test uses and that a machine may lack.
 
-    features.py report FOLDER     after a test run: which kinds of test were skipped, and what enables them
-    features.py filter FOLDER     for lit --filter: the tests that use a feature which is there, but was hidden
+    features.py report FOLDER     after a test run: which kinds of test were skipped, and how to enable them
+    features.py filter FOLDER     for lit --filter: the tests that use a feature which is available, but was hidden
                                   from the test run in FOLDER
-    features.py show CC           which features are there with this C compiler, and where
+    features.py show CC           which features are available with this C compiler, and where
 
-TILE_TEST_HIDE lists features (comma-separated, or `all`) that are treated as absent, although the machine
-has them. The tools' own search for programs obeys it (tools/common/assembler.h), so a machine with a CUDA
-toolkit shows what a bare one does. What tools/setup installs is no feature: tests use it freely.
+TILE_TEST_HIDE lists features (comma-separated, or `all`) that are treated as absent even if the machine
+has them. The tools' own search for programs respects it (tools/common/assembler.h), so a machine with a CUDA
+toolkit behaves like one without. Programs that tools/setup installs are not features: tests may use them freely.
 """
 import ctypes
 import dataclasses
@@ -20,7 +20,7 @@ import sys
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
 HIDE = "TILE_TEST_HIDE"
-EACH_DEVICE = "%{device}"  # of RUN lines (shell_test.py): the CPU device, then the GPU where there is one
+EACH_DEVICE = "%{device}"  # in RUN lines (shell_test.py): the CPU device, then the GPU if there is one
 TOOLKIT = "install the CUDA toolkit 13 (https://developer.nvidia.com/cuda-downloads)"
 ASSEMBLER = "PATH=$(test/install_assembler build-cuda):$PATH tools/setup test"
 OLDEST_PTXAS = (13, 0)
@@ -31,14 +31,14 @@ class Feature:
     name: str
     what: str  # what its tests do
     enable: str  # the command, or what to install
-    programs: tuple = ()  # any of them
+    programs: tuple = ()  # any one of them
     substitutions: tuple = ()  # of RUN lines
     emits: tuple = ()  # kinds of tilec --emit
     words: tuple = ()  # arguments of a command
     imports: tuple = ()  # modules of Python
     headers: tuple = ()  # of C, in the toolkit
-    stand_in: str = ""  # the option by which a test gives a program of its own
-    needs: tuple = ()  # other features, without which it is not there either
+    stand_in: str = ""  # the option by which a test provides its own program
+    needs: tuple = ()  # other features that it requires
 
 
 FEATURES = [
@@ -62,10 +62,10 @@ FEATURES = [
 NAMES = [feature.name for feature in FEATURES]
 
 
-# What this machine has ------------------------------------------------------------------------------
+# Features of this machine ----------------------------------------------------------------------------
 
 def hidden(value=None):
-    """The names in TILE_TEST_HIDE, or in another value that it had."""
+    """The names in TILE_TEST_HIDE, or in an earlier value of it."""
     value = os.environ.get(HIDE, "") if value is None else value
     names = {name for name in value.split(",") if name}
     unknown = names - {"all", *NAMES}
@@ -75,7 +75,7 @@ def hidden(value=None):
 
 
 def hidden_words(names):
-    """What the tools are told: they know programs, not features."""
+    """The value for the tools, which hide programs, not features."""
     programs = [program for feature in FEATURES if feature.name in names for program in feature.programs]
     return ",".join(dict.fromkeys([*sorted(names), *programs]))
 
@@ -95,7 +95,7 @@ def find_header(name):
 
 
 def find_ptxas():
-    """Its path, if it is new enough for what the tests expect of it."""
+    """The path of the program, if it is new enough for the tests."""
     path = find_program("ptxas")
     if not path:
         return None
@@ -105,13 +105,13 @@ def find_ptxas():
 
 
 def find_cxx(cc):
-    """The program that fits the C compiler in use, so that a clang build needs no g++ and the reverse."""
+    """The program that matches the C compiler, so that a clang build needs no g++ and vice versa."""
     fitting = re.sub("gcc", "g++", re.sub("clang", "clang++", cc))
     return (shutil.which(fitting) if fitting != cc else None) or find_program("c++", "g++", "clang++")
 
 
 def cuda_capability():
-    """Of the first device, 90 for 9.0; None if there is none."""
+    """The compute capability of the first device, 90 for 9.0; None if there is none."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -136,7 +136,7 @@ def has_terminal():
 
 
 def detect(cc):
-    """For each feature that is there and not hidden: where."""
+    """{feature: where} for each feature that is available and not hidden."""
     found = {
         "ptxas": find_ptxas(),
         "cuda": cuda_capability(),
@@ -158,7 +158,7 @@ def detect_for(folder):
         return detect(json.load(file)["cc"])
 
 
-# What tests use -------------------------------------------------------------------------------------
+# Features that tests use ----------------------------------------------------------------------------
 
 def list_tests(folder):
     for path, folders, files in os.walk(folder):
@@ -169,7 +169,7 @@ def list_tests(folder):
 
 
 def names_in(condition):
-    """The features that hold wherever the condition does: of `a && b` both, of `a || b` and `!a` none."""
+    """The features that are implied by the condition: of `a && b` both, of `a || b` and `!a` none."""
     if "||" in condition:
         return set()
     terms = [term.strip(" ()") for term in re.split(r"&&|,", condition)]
@@ -177,7 +177,7 @@ def names_in(condition):
 
 
 def uses_of(text):
-    """Features that a test names: those without which it is skipped, and those of which parts are left out."""
+    """Features that a test names: those without which it is skipped, and those without which parts are omitted."""
     whole, part = set(), set()
     for line in re.findall(r"REQUIRES:(.*)", text):
         whole |= names_in(line)

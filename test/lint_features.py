@@ -1,17 +1,17 @@
-"""Fails for a test that uses what a machine may lack (a feature of test/features.py) and does not say so.
+"""Fails if a test uses something that a machine may lack (a feature of test/features.py) without declaring it.
 
 usage: lint_features.py FOLDER
 
 Reads all RUN lines of all tests under FOLDER, and the scripts and C files that these lines name. A command may
 use a feature's program, substitution, kind of --emit or argument in two cases: the test has `REQUIRES: FEATURE`,
-or the command is in `%if FEATURE %{ .. %}`. All but a substitution may also be used where the test
+or the command is in `%if FEATURE %{ .. %}`. Everything except a substitution may also be used if the test
 
-* brings a stand-in (--ptxas=%t/.., or PATH=%t:.. with an empty TILE_TEST_HIDE),
+* provides a stand-in (--ptxas=%t/.., or PATH=%t:.. with an empty TILE_TEST_HIDE),
 * hides the program (TILE_TEST_HIDE=..), or
 * expects the failure (`not`).
 
 Any other program or Python module must be one that tools/setup installs (PROGRAMS, Python's own modules).
-Sources do not name a folder where CUDA may be installed.
+Sources must not name a folder where CUDA may be installed.
 """
 import ast
 import os
@@ -21,7 +21,7 @@ import sys
 
 import features
 
-# By the package that has them; Debian's essential packages come first.
+# By the package that contains them; Debian's essential packages come first.
 PROGRAMS = {
     "essential": "[ bash cat cd chmod cmp cp cut diff echo env exec export false find grep head ln ls mkdir mv nice "
                  "printf rm sed set sh sleep sort tail test timeout touch tr true ulimit uniq wc which xargs",
@@ -33,9 +33,9 @@ PROGRAMS = {
 }
 KNOWN = {name for names in PROGRAMS.values() for name in names.split()}
 SUBSTITUTIONS = set("S s p t T build cc include kernels libtile loops python root".split())
-OWN = ("%t", "%T")  # what a test has made itself
+OWN = ("%t", "%T")  # created by the test
 PLACES = re.compile(r"/usr/local/cuda|libcuda\.so|CUDA_HOME")
-# These are about the places themselves.
+# These are about the folders themselves.
 PLACES_ALLOWED = {"features.py", "lit.cfg.py", "lint_features.py", "unit/test_cuda_driver.c",
                   "cuda/Inputs/check_driver.c", "cuda/Inputs/dead_driver.c"}
 
@@ -64,7 +64,7 @@ def run_lines(text):
 
 
 def variants(line, guards=frozenset()):
-    """(guards, text): the line as it runs where the conditions of its %if hold, and where they do not."""
+    """(guards, text): the line as it runs if the conditions of its %if hold, and if they do not."""
     begin = re.search(r"%if\s+(.*?)\s*%\{", line)
     if not begin:
         return [(guards, line)]
@@ -78,7 +78,7 @@ def variants(line, guards=frozenset()):
 
 
 def split_block(text):
-    """What stands before the %} that ends this block, and what after it."""
+    """The text before the %} that ends this block, and the text after it."""
     depth = 1
     for mark in re.finditer(r"%\{|%\}", text):
         depth += 1 if mark.group() == "%{" else -1
@@ -88,7 +88,7 @@ def split_block(text):
 
 
 def commands(text):
-    """The words of each simple command; redirections are left out."""
+    """The words of each simple command, without redirections."""
     lexer = shlex.shlex(text, posix=True, punctuation_chars="|&;<>()")
     lexer.whitespace_split, lexer.commenters = True, ""
     words, skips = [], False
@@ -108,7 +108,7 @@ def commands(text):
 
 
 class Command:
-    """A program, its arguments, and what is said around it."""
+    """A program, its arguments, and the surrounding words."""
 
     def __init__(self, words):
         self.fails, self.settings = False, []
@@ -144,7 +144,7 @@ def substitutions(text):
 
 
 def uses(command):
-    """(feature, what of it) of one command; a feature of None: what is in no table."""
+    """(feature, which part of it) of one command; a feature of None: not in any table."""
     everything = " ".join([command.program, *command.arguments, *command.settings])
     for feature in features.FEATURES:
         for name in set(substitutions(everything)) & set(feature.substitutions):
@@ -185,7 +185,7 @@ def python_uses(source, folder):
 
 
 def list_uses(node):
-    """A list of words that is a command, as subprocess takes it."""
+    """A list of words that is a command, in the form that subprocess takes."""
     words = [n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
     first = node.elts[0].value if node.elts and isinstance(node.elts[0], ast.Constant) else None
     for feature in features.FEATURES:
@@ -202,17 +202,17 @@ def shell_uses(source):
         if line.strip() and not line.lstrip().startswith("#"):
             try:
                 found = [Command(words) for words in commands(line)]
-            except ValueError:  # a quotation goes on in the next line
+            except ValueError:  # a quotation continues on the next line
                 continue
             for command in found:
                 yield from (use for use in uses(command) if use[0])
 
 
-FILES = {}  # what each uses
+FILES = {}  # what each file uses
 
 
 def file_uses(path):
-    """Of a script or a C file that a command names."""
+    """The features that a script or a C file in a command uses."""
     if path not in FILES:
         FILES[path] = []  # for scripts that import each other
         FILES[path] = list(dict.fromkeys(read_file(path))) if os.path.isfile(path) else []
@@ -262,7 +262,7 @@ def check_test(path, root):
 
 def is_allowed(feature, what, guards):
     implied = {need for f in features.FEATURES if f.name in guards for need in f.needs}
-    # A cubin is the driver's to make where there is no ptxas.
+    # Without ptxas the driver can make the cubin.
     return feature.name in guards | implied or (what == "--emit=cubin" and "cuda" in guards)
 
 

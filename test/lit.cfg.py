@@ -2,11 +2,11 @@
 #   lit test --param build=build
 # Tools of the build and of LLVM (FileCheck, not, split-file) are on PATH. Substitutions: %{device}, %{sweep} and
 # %{share} (shell_test.py), %kernels, %root, %build, %include, %libtile, %python, %cc, %cxx, %ptxas, %cuda_include,
-# %assemble (FILE.ptx [--arch=sm_90a] [--registers=N]: ptxas, which must not spill nor complain).
-# Features: those of features.py, which are what a machine may lack; cuda-sm_90 (the GPU's compute capability);
-# asan, test-function (the build has it); whole-sweeps (TILE_TEST_SHARE=1/1). test/setup/features.test fails for a test
-# that uses one and does not say so. Tests that take seconds are in .lit_test_times.txt: lit begins with these where a
-# build has no times of its own yet.
+# %assemble (FILE.ptx [--arch=sm_90a] [--registers=N]: ptxas, which must neither spill nor complain).
+# Features: those of features.py, which a machine may lack; cuda-sm_90 (the GPU's compute capability);
+# asan, test-function (properties of the build); whole-sweeps (TILE_TEST_SHARE=1/1). test/setup/features.test fails for
+# a test that uses one without declaring it. Tests that take seconds are in .lit_test_times.txt: lit starts with these
+# if a build has no times yet.
 import json
 import os
 import re
@@ -37,7 +37,7 @@ config.environment["PATH"] = os.pathsep.join(
 for name in ("CUDA_HOME", "LD_LIBRARY_PATH"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
-# Nothing is found in a cache but what a test has put there, and no test touches the user's.
+# A test finds only its own entries in a cache, and no test touches the user's cache.
 config.environment["TILE_CACHE_DIR"] = ""
 # For the scripts of sweeps.
 config.environment[shares.NAME] = "%d/%d" % share
@@ -46,7 +46,7 @@ config.environment["XDG_CACHE_HOME"] = os.path.join(build, "test", "home", "cach
 
 
 def substitute(name, value):
-    # \b: %cc must not be found in %cc_flags; the backslashes of a path must stay as they are.
+    # \b: %cc must not match in %cc_flags; the backslashes of a path must stay unchanged.
     config.substitutions.append((re.escape("%" + name) + r"\b", value.replace("\\", "\\\\")))
 
 
@@ -56,7 +56,7 @@ substitute("build", build)
 substitute("include", os.path.join(root, "include"))
 substitute("libtile", os.path.join(build, "lib", "libtile.so"))
 substitute("python", sys.executable)
-# %loops FILE [--most=N]: what the innermost loops with wgmma consist of
+# %loops FILE [--most=N]: summarizes the innermost loops with wgmma
 substitute("loops", "%s %s" % (sys.executable, os.path.join(root, "test", "Inputs", "loops.py")))
 substitute("cc", facts["cc"])
 
@@ -66,7 +66,7 @@ if "cuda" in here:
     config.available_features.add("cuda-sm_%d" % here["cuda"])
 if "ptxas" in here:
     substitute("ptxas", here["ptxas"])
-    # %assemble FILE.ptx: fails on spills, and on whatever ptxas says about wgmma (C75xx)
+    # %assemble FILE.ptx: fails on spills, and on messages of ptxas about wgmma (C75xx)
     substitute("assemble", "%s %s %s" % (
         sys.executable, os.path.join(root, "test", "Inputs", "assemble.py"), here["ptxas"]))
 if "compute-sanitizer" in here:
@@ -83,6 +83,6 @@ if facts["test_function"] == "ON":
     config.available_features.add("test-function")
 if facts["sanitize"] == "ON":
     config.available_features.add("asan")
-    # The driver maps memory where ASan would otherwise put a guard.
+    # The driver maps memory where ASan would otherwise place a guard.
     config.environment["ASAN_OPTIONS"] = "protect_shadow_gap=0"
     config.environment["UBSAN_OPTIONS"] = "print_stacktrace=1"

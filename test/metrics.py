@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Counts production code, by folder and in all, as a table in Markdown.
+"""Counts production code, by folder and in total, as a table in Markdown.
 
-    test/metrics.py                  the working tree, with files that are not committed yet
-    test/metrics.py --base=COMMIT    and what the commit, or another tree's folder, has: `base -> now`
-    test/metrics.py --check          exit status 1 where a limit is passed (LIMITS; with --base no more lines of C and
+    test/metrics.py                  the working tree, including uncommitted files
+    test/metrics.py --base=COMMIT    also the counts of the commit, or of another tree's folder: `base -> now`
+    test/metrics.py --check          exit status 1 if a limit is exceeded (LIMITS; with --base no more lines of C and
                                      no fewer lines of comments than there)
 
 files      all tracked files of the folder itself
-lines      of .c and .h with code, after clang-format: no blanks, no comments
-comments   lines of .c and .h with nothing but a comment, after clang-format
-over       .c and .h files of more than 600 lines, as they are (tables are .def files)
-functions  definitions in .c and .h; their median, 90th percentile and longest, in lines from the head's first to `}`
+lines      of .c and .h with code, after clang-format: without blanks and comments
+comments   lines of .c and .h that contain only a comment, after clang-format
+over       .c and .h files of more than 600 lines (tables are .def files)
+functions  definitions in .c and .h; their median, 90th percentile and longest, in lines from the head to `}`
 
-A function begins at column 0 and ends with the next `}` at column 0, which clang-format takes care of. Without
-clang-format, or with --as-is, files are counted as they are, and a line says so.
+A function begins at column 0 and ends with the next `}` at column 0, which clang-format ensures. Without
+clang-format, or with --as-is, files are counted unformatted, and a line says so.
 """
 import argparse
 import dataclasses
@@ -31,7 +31,7 @@ FOLDERS = ("include", "lib", "passes", "runtime", "tools")
 LIMITS = {"file": 600, "folder": 45, "median": 8, "p90": 20, "longest": 70}
 TOKENS = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.S)
 DIRECTIVES = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
-BATCH = 64  # files of one clang-format
+BATCH = 64  # files per clang-format process
 
 
 @dataclasses.dataclass
@@ -62,7 +62,7 @@ HEADS = ("files", "lines", "comments", "over", "functions", "median", "p90", "lo
 
 
 def blank(text, keep_strings=False):
-    """The text without comments, which leave their newlines, and with empty strings."""
+    """The text without comments, whose newlines are kept, and with empty strings."""
     def replace(match):
         token = match[0]
         if token[0] == "/":
@@ -77,7 +77,7 @@ def find_functions(text):
     head, begin, inside = "", 0, None  # inside: the name of the function, "" in another block
     for number, line in enumerate(bare.split("\n")):
         if inside is not None:
-            # An initializer may end with its last element's line.
+            # An initializer may end on its last element's line.
             if line.startswith("}") or (not inside and line.rstrip().endswith("};")):
                 if inside:
                     yield number - begin + 1, inside
@@ -90,7 +90,7 @@ def find_functions(text):
         head += line + " "
         if line.rstrip().endswith("{"):
             name = re.match(r"[^=({]*?(\w+)\s*\(", head)
-            # extern "C" { ends far away, and what is in it begins at column 0.
+            # extern "C" { ends far away, and its contents begin at column 0.
             inside = None if head.startswith("extern \"\" {") else name[1] if name and "=" not in head else ""
             head = "" if inside is None else head
         elif line.rstrip()[-1] in ";}" or is_macro(head):
@@ -98,7 +98,7 @@ def find_functions(text):
 
 
 def is_macro(head):
-    """A use of a macro at column 0, as `OP(1, add)` in a table."""
+    """A use of a macro at column 0, such as `OP(1, add)` in a table."""
     return head[0].isupper() and head.count("(") == head.count(")") and head.rstrip().endswith(")")
 
 
@@ -122,7 +122,7 @@ def git(root, *words):
 
 
 def read_folder(root):
-    """Of a tree that is no git checkout: all files."""
+    """All files of a tree that is not a git checkout."""
     paths = [path for folder in FOLDERS for path in sorted((root / folder).rglob("*")) if path.is_file()]
     return {str(path.relative_to(root)): path.read_bytes() for path in paths}
 
@@ -145,7 +145,7 @@ def read_base(root, commit):
 
 
 def format_files(root, files):
-    """The .c and .h files as clang-format writes them."""
+    """The .c and .h files after clang-format."""
     paths = [path for path in files if path.endswith((".c", ".h"))]
     with tempfile.TemporaryDirectory() as folder:
         style = root / ".clang-format"
@@ -171,7 +171,7 @@ def finish(process):
 
 
 def measure(root, files, formats):
-    """Counts by folder, and of all under `all`."""
+    """Counts by folder, and the total under `all`."""
     formatted = format_files(root, files) if formats else files
     folders, total = {}, Counts()
     for path in sorted(files):

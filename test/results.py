@@ -3,9 +3,9 @@
     results.py RUNNER FILE STATUS [FILE STATUS]   "passed failed skipped" of a run, or of two of the same build
     results.py skipped FILE                       for tile-unit --filter: the unit tests that were skipped
 
-RUNNER is criterion or lit, FILE what it wrote, STATUS its exit status. A runner that exits with a failure has
-failed once at least, whatever its file says. Of two runs each test counts once: it fails if it fails in one of
-them, and passes if it passes in one and is skipped, or left out, in the other.
+RUNNER is criterion or lit, FILE its output, STATUS its exit status. If a runner exits with a failure, at least one
+test has failed, whatever its file says. Of two runs each test counts once: it fails if it fails in one of
+them, and passes if it passes in one and is skipped or omitted in the other.
 """
 import json
 import sys
@@ -16,7 +16,7 @@ WORDS = {PASSED: ("PASSED", "PASS", "XFAIL", "FLAKYPASS"), SKIPPED: ("SKIPPED", 
 
 
 def read(runner, path):
-    """The word of each test."""
+    """The status word of each test."""
     if runner == "lit":
         with open(path, encoding="utf-8") as file:
             return {test["name"]: test["code"] for test in json.load(file)["tests"]}

@@ -1,10 +1,10 @@
-"""Sweeps: tests of many cases of one kind, of which a share runs unless the whole is asked for.
+"""Sweeps: tests of many similar cases. Each run checks a share of them, unless the whole sweep is requested.
 
-Which cases run, the commit says: a failure can be repeated, and after some commits all have run.
-TILE_TEST_SHARE=I/N, or lit's --param share=I/N, chooses the I-th of N shares, as in 3/8; 1/1 is the whole sweep.
-Scripts take their cases with take() and draw(); lit's RUN lines are chosen by shell_test.py, which hands the share on in
-the environment; unit tests ask is_in_share() (test/unit/share.h). What is run by hand does the whole. As a program, this
-file prints the share of the commit.
+The commit determines the share. So a failure can be reproduced, and over several commits all cases run.
+TILE_TEST_SHARE=I/N, or lit's --param share=I/N, selects the I-th of N shares, such as 3/8; 1/1 is the whole sweep.
+Scripts select their cases with take() and draw(). shell_test.py selects lit's RUN lines and passes the share on in the
+environment. Unit tests call is_in_share() (test/unit/share.h). Commands that are run by hand check everything. As a
+program, this file prints the commit's share.
 """
 import os
 import re
@@ -23,7 +23,7 @@ def parse(text):
 
 
 def of_commit(root):
-    """The first share where there is no git, or no commit."""
+    """The first share if there is no git or no commit."""
     try:
         said = subprocess.run(["git", "-C", root, "rev-parse", "HEAD"], capture_output=True, text=True)
     except FileNotFoundError:
@@ -37,14 +37,14 @@ def asked():
 
 
 def take(cases, share=None):
-    """The share's cases, evenly spread; one at least where there is one."""
+    """The share's cases, evenly spread; at least one if there are any."""
     index, count = share or asked()
     cases = list(cases)
     return cases[(index - 1) % min(count, len(cases) or 1)::count]
 
 
 def draw(seed, count, *amounts):
-    """Of a test of `count` random cases from this seed on: the share's seed and count, and its part of each amount."""
+    """For a test of `count` random cases from this seed on: the share's seed and count, and its part of each amount."""
     index, parts = asked()
     count = max(1, count // parts)
     return (seed + (index - 1) * count, count, *(max(1, amount // parts) for amount in amounts))

@@ -1,10 +1,10 @@
 """The test format of lit.cfg.py: shell tests whose commands may run on each device, and sweeps of which a share runs.
 
-Devices: a test that says %{device} runs once with `cpu` in its place, and where there is a GPU once more with `cuda`.
-One command on the CPU device alone says --device=cpu, one on a GPU alone is in `%if cuda %{ .. %}`.
+Devices: a test with %{device} runs once with `cpu` instead, and, if there is a GPU, once more with `cuda`.
+A command only for the CPU device has --device=cpu, one only for a GPU is in `%if cuda %{ .. %}`.
 
-Sweeps (shares.py): `RUN: %{sweep} COMMAND` is one of many alike, which runs in one share; no other line needs what it
-makes. %{share} is I/N for a tool's --share. What only holds of a whole sweep is in `%if whole-sweeps %{ .. %}`.
+Sweeps (shares.py): `RUN: %{sweep} COMMAND` is one of many similar commands, and runs in one share; no other line may
+depend on it. %{share} is I/N for a tool's --share. Checks of the whole sweep are in `%if whole-sweeps %{ .. %}`.
 """
 import re
 

@@ -1,6 +1,6 @@
-/* tile-worker: runs the candidates of a tuning, so that what they do to their process is done to
- * this one. Started by the library (tile_tune_options.worker), which talks to it by its standard
- * input and output; nobody calls it by hand. */
+/* tile-worker: runs the candidates of a tuning in a separate process, so that crashes and hangs
+ * affect only this process. The library starts it (tile_tune_options.worker) and communicates over
+ * its standard input and output. Users do not start it. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
@@ -20,8 +20,8 @@ int main(int argc, char **argv) {
               help ? stdout : stderr);
         return help ? 0 : 1;
     }
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a kernel that hangs must not outlive who started it */
-    /* What the machine runs short of is to be taken from this process first. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a hanging kernel must not outlive the parent */
+    /* If the machine runs out of memory, this process is to be killed first. */
     FILE *score = fopen("/proc/self/oom_score_adj", "w");
     if (score) {
         fputs("1000", score);

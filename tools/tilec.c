@@ -1,4 +1,4 @@
-/* tilec: a kernel from Tile IR to any later form. */
+/* tilec: compiles a kernel from Tile IR to any later form. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,7 +108,7 @@ static bool set_emit(options *o, const char *kind) {
            complain("--emit takes tile, llvm, ptx, cubin, abi, key, sass or resources, not", kind);
 }
 
-/* "8.0" or "80" */
+/* Parses "8.0" or "80". */
 static bool set_ptx_version(options *o, const char *text) {
     unsigned major, minor;
     char rest;
@@ -123,7 +123,7 @@ static bool set_variant(options *o, const char *text) {
     char rest;
     o->all_variants = strcmp(text, "all") == 0;
     o->variant = 0;
-    bool digit = *text >= '0' && *text <= '9'; /* sscanf takes a sign, too */
+    bool digit = *text >= '0' && *text <= '9'; /* sscanf would also accept a sign */
     return o->all_variants || (digit && sscanf(text, "%2u%c", &o->variant, &rest) == 1) ||
            complain("--variant takes a number from 0 or 'all', not", text);
 }
@@ -200,7 +200,7 @@ static bool lower(const options *o, tile_module *module, const char *kernel) {
     return status == TILE_OK;
 }
 
-/* The steps before there is code. */
+/* Emits the forms before code generation. */
 static bool emit_tile(const options *o, tile_module *module, const char *kernel, tool_text *text) {
     bool ok = lower(o, module, kernel);
     if (ok) tile_module_print(module, tool_append, text);
@@ -217,7 +217,7 @@ static tile_emit_options emit_options(const options *o) {
                                .report_user = (void *)o};
 }
 
-/* Adds the code to the text, with comments if the module has the kernel at level 3 (NULL: none). */
+/* Appends the code, annotated with comments if the module has the kernel at level 3 (NULL: not). */
 static bool put_code(const options *o, tile_dump_options dump, const tile_module *lowered,
                      const tile_blob *code, tool_text *text) {
     tile_emit_options emit = emit_options(o);
@@ -238,52 +238,47 @@ static bool emit_llvm(const options *o, const tile_function *f, const tile_modul
     return ok;
 }
 
-/* What --emit=sass and --emit=resources do not find. */
-static bool need_program(const char *what, const char *names, const char *option) {
-    fprintf(stderr,
-            "error: %s: there is no %s on PATH, in $CUDA_HOME/bin or in /usr/local/cuda/bin; "
-            "install the CUDA toolkit, or name it with %s=PATH\n",
-            what, names, option);
-    return false;
-}
-
 static bool emit_sass(const options *o, tile_context *context, const tile_module *lowered,
                       const tile_artifact_kernel *made, const char *ptxas, tool_text *text) {
-    char *found = o->disassembler ? NULL : tool_find_cuda_program("nvdisasm");
-    if (!found && !o->disassembler) found = tool_find_cuda_program("cuobjdump");
-    const char *program = o->disassembler ? o->disassembler : found;
+    char *found;
+    const char *program = tool_find_disassembler(o->disassembler, &found);
     tile_blob sass = {NULL, 0};
     const tile_dump_options dump = {
         .kind = TILE_DUMP_SASS, .abi = made->abi, .ptxas = ptxas, .disassembler = program};
     bool ok =
         program ? tile_disassemble(context, &made->ptx, o->target, ptxas, program, &sass) == TILE_OK
-                : need_program("--emit=sass", "nvdisasm or cuobjdump", "--disassembler");
+                : tool_need_program("--emit=sass", "nvdisasm or cuobjdump", "--disassembler");
     ok = ok && put_code(o, dump, lowered, &sass, text);
     tile_blob_destroy(&sass);
     free(found);
     return ok;
 }
 
-static bool emit_resources(const options *o, tile_context *context,
+static bool emit_resources(const options *o, tile_context *context, const tile_module *lowered,
                            const tile_artifact_kernel *made, const char *ptxas, tool_text *text) {
     tile_resources resources;
-    if (!ptxas) return need_program("--emit=resources", "ptxas", "--ptxas");
+    const tile_emit_options emit = emit_options(o);
+    const tile_dump_options dump = {sizeof dump, TILE_DUMP_SASS, NULL,           made->abi,
+                                    &emit,       ptxas,          o->disassembler};
+    if (!ptxas) return tool_need_program("--emit=resources", "ptxas", "--ptxas");
     if (tile_inspect_resources(context, &made->ptx, made->abi, o->target, ptxas, &resources) !=
         TILE_OK)
         return false;
-    tile_resources_print(&resources, o->json, tool_append, text);
-    return true;
+    bool ok = tool_find_spills(&dump, lowered, &made->ptx, &resources);
+    if (ok) tile_resources_print(&resources, o->json, tool_append, text);
+    tile_resources_destroy(&resources);
+    return ok;
 }
 
-/* What a build makes of a module, and the module at level 3 that comments are made from, even where
- * the code was in the cache; NULL: there are none. */
+/* The result of a build, and the module at level 3 that comments are generated from, even if the
+ * code was cached. NULL: no comments. */
 typedef struct built {
     const tile_module *module, *lowered;
     const tile_build_options *wanted;
     const tile_artifact *artifact;
 } built;
 
-/* One kernel's; for LLVM IR at level 3 in its module. */
+/* Emits one kernel's code. For LLVM IR the kernel is at level 3 in its module. */
 static bool emit_code(const options *o, const built *b, unsigned index, tool_text *text) {
     const tile_artifact_kernel *made = tile_artifact_kernel_at(b->artifact, index);
     tile_context *context = tile_module_context(b->module);
@@ -295,14 +290,15 @@ static bool emit_code(const options *o, const built *b, unsigned index, tool_tex
     if (is_wanted(o, "ptx"))
         return put_code(o, (tile_dump_options){.kind = TILE_DUMP_PTX, .abi = made->abi}, b->lowered,
                         &made->ptx, text);
-    if (is_wanted(o, "resources")) return emit_resources(o, context, made, b->wanted->ptxas, text);
+    if (is_wanted(o, "resources"))
+        return emit_resources(o, context, b->lowered, made, b->wanted->ptxas, text);
     tool_append(made->cubin.data, made->cubin.size, text);
     return true;
 }
 
 /* Several launches ---------------------------------------------------------------------------- */
 
-/* "folder/k.ptx" and 2 give "folder/k.2.ptx"; "k", "k.2". The caller frees it. */
+/* From "folder/k.ptx" and 2 makes "folder/k.2.ptx", from "k" "k.2". The caller frees it. */
 static char *numbered_path(const char *path, unsigned number) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const char *dot = strrchr(name, '.');
@@ -330,7 +326,7 @@ static bool write_cubins(const options *o, const tile_artifact *artifact) {
     return ok;
 }
 
-/* As a comment of what follows. */
+/* Writes a comment that introduces the following code. */
 static void put_heading(const options *o, const tile_artifact *artifact, unsigned index,
                         tool_text *text) {
     const char *mark = is_wanted(o, "llvm") ? ";" : is_wanted(o, "resources") ? "#" : "//";
@@ -343,7 +339,7 @@ static void put_heading(const options *o, const tile_artifact *artifact, unsigne
     tool_append("\n", 1, text);
 }
 
-/* The kernels that are asked for; as JSON a list of them. */
+/* Emits the requested kernels; as JSON, a list of them. */
 static bool emit_kernels(const options *o, const built *b, tool_text *text) {
     unsigned count = tile_artifact_kernel_count(b->artifact);
     if (o->one_step && o->step >= count) {
@@ -372,8 +368,9 @@ static bool refuse_variants(const char *plan) {
 static bool build(const options *o, tile_module *module, const char *kernel,
                   const tile_build_options *wanted, tool_text *text) {
     tile_artifact *artifact;
-    bool is_code = is_wanted(o, "ptx") || is_wanted(o, "sass") || is_wanted(o, "llvm");
-    bool has_comments = is_code && !o->bare;
+    bool is_read = is_wanted(o, "ptx") || is_wanted(o, "sass") || is_wanted(o, "llvm") ||
+                   is_wanted(o, "resources");
+    bool has_comments = is_read && !o->bare;
     tile_module *lowered =
         has_comments ? tool_lower_copy(module, kernel, wanted, o->remarks) : NULL;
     if (tile_artifact_build(module, kernel, wanted, &artifact) != TILE_OK)
@@ -408,7 +405,7 @@ static bool emit_key(const tile_module *module, const char *kernel,
     return true;
 }
 
-/* `driver` or nothing for the driver, else a program; *found is what must be freed. */
+/* Returns the ptxas to use; `driver` or no option: the driver. The caller frees *found. */
 static const char *choose_ptxas(const options *o, char **found) {
     *found = NULL;
     if (o->ptxas) return strcmp(o->ptxas, "driver") ? o->ptxas : NULL;
@@ -416,7 +413,7 @@ static const char *choose_ptxas(const options *o, char **found) {
     return assembles ? *found = tool_find_ptxas() : NULL;
 }
 
-/* Parameters are bound. */
+/* Binds the parameters. */
 static bool instantiate(const options *o, tile_module *module, const tile_function *plan) {
     const tile_pass_options none = {
         .size = sizeof none, .target = o->target, .timing = print_time, .report_user = (void *)o};
@@ -424,7 +421,7 @@ static bool instantiate(const options *o, tile_module *module, const tile_functi
     return tile_lower(module, name, o->params, o->param_count, "", &none, NULL) == TILE_OK;
 }
 
-/* Of a plan, if there is one, or a kernel. */
+/* Emits the artifact of a plan, if there is one, else of a kernel. */
 static bool emit_artifact(const options *o, tile_module *module, const tile_function *plan,
                           tool_text *text) {
     char *found;
@@ -456,7 +453,7 @@ static bool emit_artifact(const options *o, tile_module *module, const tile_func
     return ok;
 }
 
-/* The plan that is named, or the only one. */
+/* Returns the named plan, or the only one. */
 static tile_function *find_plan(const options *o, const tile_module *module) {
     tile_function *f, *found = NULL;
     for (unsigned i = 0; (f = tile_module_function(module, i)); i++) {
@@ -468,7 +465,7 @@ static tile_function *find_plan(const options *o, const tile_module *module) {
     return found;
 }
 
-/* A plan's text with the kernels that it launches, its interface, or their code. */
+/* Emits a plan's text with the kernels that it launches, its interface, or their code. */
 static bool emit_plan(const options *o, tile_module *module, tile_function *plan, tool_text *text) {
     if (is_wanted(o, "tile")) return emit_tile(o, module, tile_function_name(plan), text);
     if (!is_wanted(o, "abi")) return emit_artifact(o, module, plan, text);
@@ -483,7 +480,7 @@ static bool compile_variant(const options *o, tile_module *module) {
               : is_wanted(o, "tile") ? emit_tile(o, module, o->kernel, &text)
                                      : emit_artifact(o, module, NULL, &text);
     ok &= !tool_remarks_failed();
-    if (ok && text.size) /* cubins of several launches are written already */
+    if (ok && text.size) /* cubins of several launches have been written already */
         ok = tool_write_file(o->output, text.data, text.size);
     free(text.data);
     return ok;
@@ -491,7 +488,7 @@ static bool compile_variant(const options *o, tile_module *module) {
 
 /* Variants ------------------------------------------------------------------------------------ */
 
-/* 0 after a diagnostic. */
+/* Returns 0 after a diagnostic. */
 static unsigned count_variants(const options *o, tile_module *module) {
     tile_artifact *artifact;
     const tile_build_options build = {
@@ -539,7 +536,7 @@ static bool compile(const options *o, tile_module *module) {
     return ok;
 }
 
-/* The compute that is named, or the only function there is. */
+/* Returns the named compute, or the only function. */
 static const tile_function *find_compute(const options *o, const tile_module *module) {
     const tile_function *f = tile_module_function(module, 0), *found = NULL;
     if (!o->kernel && tile_module_function(module, 1)) return NULL;
@@ -547,7 +544,7 @@ static const tile_function *find_compute(const options *o, const tile_module *mo
     return found && tile_function_get_kind(found) == TILE_COMPUTE ? found : NULL;
 }
 
-/* What is compiled then is the kernel or plan that the compute becomes. */
+/* Schedules the compute; the resulting kernel or plan is then compiled. */
 static bool schedule(options *o, tile_module *module) {
     const tile_function *compute = find_compute(o, module);
     tile_binding left[MAX_PARAMS];

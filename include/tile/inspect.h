@@ -11,6 +11,13 @@
 extern "C" {
 #endif
 
+/* Spills in a part of a kernel's code. */
+typedef struct tile_spill {
+    const char *where; /* the role of the warps, and the loop or its prologue or epilogue:
+                          "producer, loop over %i at line 12"; NULL: not known */
+    unsigned store_bytes, load_bytes; /* of a thread, in the text of the code */
+} tile_spill;
+
 typedef struct tile_resources {
     unsigned registers;                                 /* of a thread, when the kernel begins */
     unsigned spill_store_bytes, spill_load_bytes;       /* of a thread, in the text of the code */
@@ -23,6 +30,8 @@ typedef struct tile_resources {
     const char *limit;  /* of what more would let it hold more: "registers", "shared memory",
                            "warps", "blocks" */
     const tile_target *target;
+    tile_spill *spills; /* in the order of the code; NULL until tile_inspect_spills sets it */
+    unsigned spill_count;
 } tile_resources;
 
 /* From ptxas -v and the interface that was made with the PTX. TILE_UNAVAILABLE if there is no such
@@ -30,6 +39,8 @@ typedef struct tile_resources {
 TILE_API tile_status tile_inspect_resources(tile_context *context, const tile_blob *ptx,
                                             const tile_abi *abi, const tile_target *target,
                                             const char *ptxas, tile_resources *out);
+/* Frees the list of spills, if there is one. */
+TILE_API void tile_resources_destroy(tile_resources *resources);
 /* As a table for people, or as JSON: an object with the fields' names, "target", and "occupancy",
  * the part of a multiprocessor's warps that can be busy, from 0 to 1. */
 TILE_API void tile_resources_print(const tile_resources *resources, bool json, tile_writer writer,
@@ -61,6 +72,11 @@ typedef struct tile_dump_options {
  * tile_disassemble, TILE_INVALID if something is missing. */
 TILE_API tile_status tile_annotate(const tile_dump_options *options, const tile_blob *code,
                                    tile_blob *out);
+
+/* Sets the list of spills: which parts of the code store registers to local memory and load them.
+ * sass: from tile_disassemble, of the kernel that options describe. Fails as tile_annotate. */
+TILE_API tile_status tile_inspect_spills(const tile_dump_options *options, const tile_blob *sass,
+                                         tile_resources *resources);
 
 /* What an operation does with a tile or buffer that has a layout, by the first warp; numbers that
  * do not apply are 0. */

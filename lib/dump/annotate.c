@@ -223,20 +223,69 @@ static uint32_t count_lines(const tile_function *f) {
     return count;
 }
 
+/* The lines of the code with their marks. */
+static lines read_code(tile_dump_kind kind, const tile_blob *code, const tile_blob *marked,
+                       tile_arena *arena) {
+    const dump_form *form = &forms[kind];
+    lines all = split(code->data, code->size, arena);
+    lines others = split(marked->data, marked->size, arena);
+    read_marks(form, &others, arena);
+    take_marks(form, &all, &others);
+    return all;
+}
+
 void tile_dump_write(const tile_dump_options *options, const tile_blob *code,
                      const tile_blob *marked, tile_text *to) {
-    const dump_form *form = &forms[options->kind];
     const tile_function *f = options->kernel;
-    annotator a = {.form = form,
+    annotator a = {.form = &forms[options->kind],
                    .f = f,
                    .labels = tile_dump_labels(f, to->arena),
                    .to = to,
                    .shown_count = count_lines(f)};
-    lines all = split(code->data, code->size, to->arena);
-    lines others = split(marked->data, marked->size, to->arena);
+    lines all = read_code(options->kind, code, marked, to->arena);
     a.shown = TILE_NEW_ARRAY(to->arena, uint8_t, a.shown_count + 1u);
-    read_marks(form, &others, to->arena);
-    take_marks(form, &all, &others);
-    tile_dump_head(f, options->abi, options->emit->target, form->mark, to);
+    tile_dump_head(f, options->abi, options->emit->target, a.form->mark, to);
     put_code(&a, &all);
+}
+
+/* Spills --------------------------------------------------------------------------------------- */
+
+/* The bytes that a SASS instruction stores to ("STL") or loads from ("LDL") local memory, as in
+ * `@P0 STL.64 [R1+0x8], R4 ;`. */
+static unsigned local_bytes(const line *l, const char *opcode) {
+    static const struct {
+        const char *suffix;
+        unsigned bytes;
+    } widths[] = {{".128", 16}, {".64", 8}, {".U16", 2}, {".S16", 2}, {".U8", 1}, {".S8", 1}};
+    size_t length = strlen(opcode);
+    const char *at = memmem(l->text, l->length, opcode, length);
+    if (!at || at[-1] != ' ' || !strchr(" .", at[length])) return 0;
+    size_t rest = strcspn(at, " \n");
+    for (unsigned i = 0; i < sizeof widths / sizeof *widths; i++)
+        if (memmem(at, rest, widths[i].suffix, strlen(widths[i].suffix))) return widths[i].bytes;
+    return 4;
+}
+
+tile_spill *tile_dump_spills(const tile_dump_options *options, const tile_blob *code,
+                             const tile_blob *marked, tile_arena *arena, unsigned *count) {
+    const tile_function *f = options->kernel;
+    const tile_dump_label *labels = tile_dump_labels(f, arena);
+    lines all = read_code(TILE_DUMP_SASS, code, marked, arena);
+    tile_spill *spills = NULL;
+    size_t capacity = 0;
+    *count = 0;
+    for (size_t i = 0; i < all.count; i++) {
+        const line *l = &all.at[i];
+        unsigned stored = local_bytes(l, "STL"), loaded = local_bytes(l, "LDL"), s = 0;
+        if (!stored && !loaded) continue;
+        const char *where = l->mark && l->mark <= f->op_count ? labels[l->mark - 1].section : NULL;
+        while (s < *count && spills[s].where != where) s++;
+        if (s == *count) {
+            spills = tile_arena_grow(arena, spills, *count, &capacity, sizeof *spills);
+            spills[(*count)++] = (tile_spill){.where = where};
+        }
+        spills[s].store_bytes += stored;
+        spills[s].load_bytes += loaded;
+    }
+    return spills;
 }

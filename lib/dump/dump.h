@@ -34,4 +34,9 @@ void tile_dump_head(const tile_function *kernel, const tile_abi *abi, const tile
 void tile_dump_write(const tile_dump_options *options, const tile_blob *code,
                      const tile_blob *marked, tile_text *to);
 
+/* SASS: the bytes of spills by section, in the order of the code; a section is NULL where no
+ * instruction's operation is known. In the arena. */
+tile_spill *tile_dump_spills(const tile_dump_options *options, const tile_blob *code,
+                             const tile_blob *marked, tile_arena *arena, unsigned *count);
+
 #endif

@@ -1,4 +1,4 @@
-/* Host expressions as operations: see the header. */
+/* Builds operations that compute host expressions: see the header. */
 #include "passes/common/host_value.h"
 
 #include "lib/analysis/range.h"
@@ -44,7 +44,7 @@ static sized argument(tile_builder *b, const tile_expr *expr) {
     return (sized){host_value_cast(b, value, is_short(range) ? TILE_i32 : TILE_i64), range};
 }
 
-/* Amounts of shifts are counted in bits of the type. */
+/* Shifts are computed in 64 bits: the valid amounts depend on the width of the type. */
 static bool can_be_short(tile_opcode opcode, const sized *args, unsigned count, tile_range result) {
     bool fits = is_short(result) && opcode != TILE_OP_shl && opcode != TILE_OP_shr;
     for (unsigned i = 0; i < count; i++) fits &= is_short(args[i].range);
@@ -80,7 +80,7 @@ static sized build(tile_builder *b, const tile_expr *expr) {
     case TILE_EXPR_INT: return whole_number(b, expr);
     case TILE_EXPR_ARG: return argument(b, expr);
     case TILE_EXPR_OP: return operation(b, expr);
-    case TILE_EXPR_FLOAT: /* the verifier refuses these */
+    case TILE_EXPR_FLOAT: /* the verifier rejects these */
     case TILE_EXPR_PARAM:
     case TILE_EXPR_WORD:
     case TILE_EXPR_NUM_SMS:

@@ -1,10 +1,9 @@
-/* begin + i * step < end, where the sum may wrap around. By what ranges tell:
+/* Compares begin + i * step < end, where the sum may wrap around. Value ranges select the form:
  *
- *     it does not                 at < end
- *     nothing is below 0, and     at < end, unsigned: the sum is below 2^32, and behind the last
- *     it stays below 2^32         iteration it is not less than the end
- *     else                        iv < end - i * step, which is computed before the loop in 64 bits
- */
+ *     no wraparound               at < end
+ *     nonnegative,                at < end, unsigned: the sum is below 2^32, and after the last
+ *     and below 2^32              iteration it is at least the end
+ *     otherwise                   iv < end - i * step, computed before the loop in 64 bits */
 #include "passes/common/loop_ahead.h"
 
 #include "passes/common/host_value.h"
@@ -29,12 +28,12 @@ tile_range loop_ahead_range(const loop_ahead *l, tile_value value) {
     return value.id < l->range_count ? l->ranges[value.id] : tile_range_of_scalar(TILE_i32);
 }
 
-/* What the variable may be, `steps` steps after `from`; 64 bits hold it. */
+/* The largest value of the variable `steps` steps after `from`; fits in 64 bits. */
 static int64_t most_after(const loop_ahead *l, int64_t from, int64_t steps) {
     return from + steps * loop_ahead_range(l, l->step).max;
 }
 
-/* end - count * step, or the least number if it is less than that: nothing is below either. */
+/* end - count * step, clamped to INT32_MIN: no value is below either. */
 static tile_value build_limit(const loop_ahead *l, tile_function *f, int64_t count) {
     tile_builder b = tile_builder_before(f, l->loop);
     b.loc = tile_op_loc(f, l->loop);

@@ -1,16 +1,16 @@
-/* Bounds of parts. A part begins p steps after the loop does, and where the loop is short that may
- * be more than an i32 holds: then the part has no iterations.
+/* Bounds of parts. A part begins p steps after the loop begins. In a short loop that sum may exceed
+ * an i32; the part then has no iterations.
  *
  *     for 2147483646 to 2147483647 step 5, 4 parts
- *       part 0   2147483646                     its iteration
- *       part 1   2147483651 = -2147483645       none, though it is below the end
+ *       part 0   2147483646                     one iteration
+ *       part 1   2147483651 = -2147483645       none, although it is below the end
  *
- * 1. What ranges exclude costs nothing: the bounds are a multiplication and an addition.
- * 2. Only the beginning may wrap around: it is less than where the loop begins then, once at most,
- *    and the part ends before all numbers. Its beginning keeps its divisors, on which the width of
- *    loads depends.
- * 3. The step may wrap around, too. Then parts * step >= 2^31, the loop has 2 * parts iterations at
- *    most, and part p runs those numbered 2 p and 2 p + 1 with the step of the loop. */
+ * 1. Where ranges exclude wraparound, the bounds cost one multiplication and one addition.
+ * 2. If only the beginning may wrap around, it wraps at most once and is then below the loop's
+ *    begin: the part gets INT32_MIN as its end, so it is empty. Its beginning keeps its divisors,
+ *    which determine the width of loads.
+ * 3. If the step may wrap around as well, parts * step >= 2^31, so the loop has at most 2 * parts
+ *    iterations. Part p runs iterations 2 p and 2 p + 1 with the step of the loop. */
 #include "passes/common/loop_parts.h"
 
 #include "passes/common/host_value.h"
@@ -20,7 +20,7 @@ static tile_value as_short(tile_builder *b, tile_value value) {
     return tile_build_cast(b, value, i32);
 }
 
-/* A number where it can be. */
+/* Folds the product if the value is a constant. */
 static tile_value times(tile_builder *b, tile_value value, int64_t factor) {
     int64_t known;
     if (tile_value_is_int(b->function, value, &known))
@@ -35,18 +35,18 @@ static tile_value advance(tile_builder *b, tile_value begin, tile_value step, ti
     return from_zero ? ahead : tile_build_add(b, begin, ahead);
 }
 
-/* 2. ahead: begin + p * step, where p * step fits an i32. */
+/* Case 2. ahead: begin + p * step, where p * step fits an i32. */
 static void end_where_it_wraps(tile_builder *b, tile_value begin, tile_value ahead, loop_part *p) {
     tile_value wraps = tile_build_lt(b, ahead, begin);
     p->begin = tile_build_max(b, ahead, begin);
     p->end = tile_build_select(b, wraps, tile_build_int(b, INT32_MIN), p->end);
 }
 
-/* 3. */
+/* Case 3. */
 static loop_part build_wide(tile_builder *b, tile_value begin, tile_value end, tile_value step,
                             tile_value part, int64_t parts) {
     tile_value most = tile_build_int(b, INT32_MAX / parts + 1);
-    tile_value fits = tile_build_ult(b, step, most); /* a negative step does not */
+    tile_value fits = tile_build_ult(b, step, most); /* false for a negative step */
     tile_value number = tile_build_select(b, fits, part, times(b, part, 2));
     tile_value last = host_value_cast(b, end, TILE_i64), by = host_value_cast(b, step, TILE_i64);
     tile_value first = tile_build_mul(b, host_value_cast(b, number, TILE_i64), by);

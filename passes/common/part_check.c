@@ -1,6 +1,6 @@
-/* Which parts of shared buffers are refused: those that begin outside of the buffer, or where they
- * may not begin. Before a layout is chosen and before tiles are lowered, so that level 2 refuses
- * what level 3 does. */
+/* Rejects parts of shared buffers that begin outside the buffer or at an offset that is not
+ * allowed. Runs before a layout is chosen and before tiles are lowered, so that level 2 rejects the
+ * same parts as level 3. */
 #include "passes/common/part_check.h"
 
 #include "lib/ops/gather.h"

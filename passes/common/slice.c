@@ -1,4 +1,4 @@
-/* Parts of tiles: see the header. */
+/* Slices of tiles: see the header. */
 #include "passes/common/slice.h"
 
 #include "passes/common/host_value.h"
@@ -33,8 +33,8 @@ tile_value slice_iota(tile_builder *b, tile_op iota, const tile_type *to) {
     return again;
 }
 
-/* In which all numbers of the tile are exact, or wrap as they do there; floats are rounded once, as
- * they were. */
+/* The type in which all numbers of the tile are exact, or wrap as in the tile. Floats are still
+ * rounded once. */
 static tile_scalar scalar_of_numbers(const tile_type *whole, const tile_iota *iota) {
     int64_t span, last;
     if (!tile_scalar_is_floating(whole->scalar)) return whole->scalar;
@@ -44,7 +44,7 @@ static tile_scalar scalar_of_numbers(const tile_type *whole, const tile_iota *io
     return small ? TILE_i32 : TILE_i64;
 }
 
-/* What the numbers before the part take: `each` for one of first. */
+/* The offset of the slice's first number: first * each. */
 static tile_value build_before(tile_builder *b, tile_scalar scalar, tile_value first,
                                int64_t each) {
     tile_context *context = tile_function_context(b->function);

@@ -1,4 +1,4 @@
-/* Dots by wgmma: see the header. */
+/* Dots computed by wgmma: see the header. */
 #include "passes/common/warpgroup.h"
 
 #include <string.h>
@@ -104,7 +104,7 @@ bool warpgroup_accumulator(const tile_function *f, tile_op dot, unsigned *row_di
     return true;
 }
 
-/* Over at most `steps` element-wise operations. */
+/* True if the tile is computed from shared memory by at most `steps` element-wise operations. */
 static bool is_computed_from_shared(const tile_function *f, tile_value tile, unsigned steps) {
     tile_op def = tile_value_def(f, tile);
     if (!def.id) return false;
@@ -132,15 +132,15 @@ bool warpgroup_fragment(const tile_function *f, tile_op dot, const tile_layout *
     return true;
 }
 
-/* Whether an unfinished product may be what gives these sums. */
+/* Whether these sums may be the result of an unfinished dot. */
 static bool may_be_pending(const tile_function *f, tile_value sums) {
     tile_op def = tile_value_def(f, sums);
     return !def.id || tile_op_opcode(f, def) == TILE_OP_dot ||
            tile_op_opcode(f, def) == TILE_OP_dot_wait || tile_op_at(f, def)->region_count;
 }
 
-/* What cannot be pending is not waited for: the sums would start as copies that stand before a wait
- * (C7517), and not from nothing. */
+/* Sums that cannot be pending need no wait. A wait would make them start as copies before it (ptxas
+ * C7517) instead of from zero. */
 void warpgroup_make_synchronous(tile_function *f, tile_op dot, const char *why) {
     tile_builder b = tile_builder_before(f, dot);
     tile_op_data *data = tile_op_at(f, dot);
@@ -165,7 +165,8 @@ unsigned warpgroup_contiguous_dim(const tile_function *f, tile_op dot, unsigned 
     return any ? 1 : tile_product_k_dim(f, dot, operand);
 }
 
-/* The operand with the columns: as many of them at once as a descriptor can name. */
+/* Matches the operand that provides the columns, with as many columns as one descriptor can
+ * address. */
 static bool match_second(const tile_type *type, unsigned operand, unsigned k_dim, uint32_t part,
                          warpgroup_plan *plan) {
     unsigned bytes = tile_scalar_bytes(type->scalar);

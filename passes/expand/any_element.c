@@ -1,4 +1,5 @@
-/* Whether something holds for any element of a tile, as a scalar that all threads have alike. */
+/* Computes whether a tile of i1 has a true element, as a scalar that is uniform across the
+ * threads. */
 #include "lib/analysis/executors.h"
 #include "lib/layout/layout.h"
 #include "passes/expand/expanded.h"
@@ -16,7 +17,7 @@ static tile_value largest_along(expanded_space *x, tile_value tile, unsigned axi
     return tile_op_result(x->b.function, op, 0);
 }
 
-/* One element, which every thread gets. */
+/* Extracts the single element, which every thread then holds. */
 static tile_value extract_element(expanded_space *x, tile_value tile) {
     const uint32_t extent = 1;
     unsigned warps = tile_executors_in(x->b.function, x->b.region).warps;

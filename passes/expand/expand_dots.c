@@ -1,8 +1,8 @@
-/* expand-dots: makes dots of two dims, of operands that lie as they are multiplied.
+/* expand-dots: rewrites dots to plain 2-dimensional ones, without transposed operands or batches.
  *
- * A transposed operand is a tile whose registers have other names: what reads it from shared memory
- * (ldmatrix, with .trans or without) takes it so as it comes. A batch of products is one after the
- * other, whose sums stay in registers of their own. So nothing behind this pass knows of either.
+ * A transposed operand becomes a `transpose`, which only renames registers; the load from shared
+ * memory (ldmatrix, with or without .trans) absorbs it. A batch becomes a sequence of dots, each
+ * with its own accumulator. Later passes handle neither form.
  *
  * level: 2 to 2
  * requires: instantiated
@@ -33,7 +33,8 @@ static bool is_power_of_two(int64_t n) {
     return (n & (n - 1)) == 0;
 }
 
-/* Parts of a buffer can be read where its extents are powers of two; else all of it is, once. */
+/* A part of a buffer can be loaded if its extents are powers of two. Otherwise the whole buffer is
+ * loaded once. */
 static void load_operand(tile_function *f, tile_op op, tile_operand_name name) {
     bool parts = true;
     const tile_values element = tile_named_operands(f, op, name);
@@ -51,7 +52,7 @@ typedef struct batch {
     tile_op op;
 } batch;
 
-/* Its last two dims. */
+/* The type of the last two dims. */
 static const tile_type *matrix_type(const batch *x, const tile_type *type) {
     tile_type draft = *type;
     draft.kind = TILE_TYPE_TILE;
@@ -73,7 +74,7 @@ static const tile_type *single_type(const batch *x, const tile_type *type) {
     return tile_type_get(x->context, &draft);
 }
 
-/* Matrix i of an operand: a part of a shared buffer, or of a tile. */
+/* Matrix i of an operand: a part of a shared buffer or of a tile. */
 static tile_value extract(batch *x, tile_operand_name operand, int64_t i) {
     enum { STAGE = 1, DIMS = 3 };
     const tile_values element = tile_named_operands(x->b.function, x->op, operand);
@@ -95,7 +96,7 @@ static tile_value multiply(batch *x, int64_t i) {
                acc = extract(x, TILE_OPERAND_acc, i);
     tile_value sum = tile_build_dot(&x->b, lhs, NULL, 0, rhs, NULL, 0, acc);
     tile_op_data *dot = tile_op_at(f, tile_value_def(f, sum));
-    dot->attrs = tile_op_at(f, x->op)->attrs; /* none of them is changed */
+    dot->attrs = tile_op_at(f, x->op)->attrs; /* all are copied unchanged */
     dot->attr_count = tile_op_at(f, x->op)->attr_count;
     const tile_type *all = tile_value_type(f, tile_op_result(f, x->op, 0));
     return tile_build_reshape(&x->b, sum, TILE_NO_VALUE, single_type(x, all));
@@ -115,7 +116,7 @@ static bool expand_batch(tile_pass *pass, tile_function *f, tile_op op) {
     unsigned count = (unsigned)tile_type_dim(type, 0);
     tile_value *sums = TILE_NEW_ARRAY(pass->scratch, tile_value, count);
     for (unsigned i = 0; i < count; i++) sums[i] = multiply(&x, i);
-    replace_result(pass, f, op, prepare_side_by_side(&x.b, sums, count, 0));
+    replace_result(pass, f, op, prepare_concat_tiles(&x.b, sums, count, 0));
     return true;
 }
 

@@ -1,4 +1,4 @@
-/* Accesses to memory of a region that runs for each element: for all of them at once. */
+/* Memory accesses in the region of a `parallel`, rewritten as accesses of all elements at once. */
 #include "lib/ops/gather.h"
 #include "passes/expand/expand_parallel.h"
 
@@ -22,7 +22,7 @@ static expanded_index place_of_sum(expansion *e, tile_op op, expanded_index plac
     return place;
 }
 
-/* Of a coordinate, which is not below 0, and a positive number. */
+/* For the quotient or remainder of a nonnegative coordinate and a positive constant. */
 static expanded_index place_of_part(expansion *e, tile_op op, expanded_index place) {
     int64_t by;
     tile_opcode opcode = tile_op_opcode(e->f, op);
@@ -75,7 +75,8 @@ static unsigned has_stage(const expansion *e, const tile_value *element) {
     return tile_value_type(e->f, element[0])->stages != NULL;
 }
 
-/* Of a view's element, or a shared buffer's, whose stage is none of its places. */
+/* The access pattern of an element of a view or shared buffer. A buffer's stage is not an index of
+ * it. */
 static expanded_access access_of(expansion *e, const tile_value *element, unsigned count,
                                  uint32_t points) {
     expanded_index places[TILE_MAX_RANK];
@@ -84,7 +85,8 @@ static expanded_access access_of(expansion *e, const tile_value *element, unsign
     return expanded_find_access(&e->x, places, count - first, points);
 }
 
-/* The access's element: what stands in the brackets needs room for a stage and coordinates. */
+/* The element operand of the access. brackets: an array for a stage and the coordinates, owned by
+ * the caller. */
 static tile_segment element_of(const expansion *e, const tile_value *element,
                                const expanded_access *a, tile_value *brackets) {
     unsigned stages = has_stage(e, element);
@@ -93,7 +95,7 @@ static tile_segment element_of(const expansion *e, const tile_value *element,
     return (tile_segment){element[0], brackets, stages + a->rank};
 }
 
-/* What is moved: a tile in the order of the access, of elements like these. */
+/* The type of the moved tile: the dims of the access, with the element type of `like`. */
 static const tile_type *moved_type(const expansion *e, const expanded_access *a,
                                    const tile_type *like) {
     int64_t extents[EXPANDED_MAX_INDICES];
@@ -103,7 +105,7 @@ static const tile_type *moved_type(const expansion *e, const expanded_access *a,
     return expanded_extents(&e->x, like, extents, a->order.rank);
 }
 
-/* In the order of what is moved; a scalar stays one. */
+/* Broadcasts and transposes a value to the order of the access; scalars stay scalars. */
 static tile_value in_order(expansion *e, expanded s, const expanded_access *a) {
     if (!s.value.id || !s.dims || !a->order.rank) return s.value;
     uint32_t dims = expanded_dims(&a->order);
@@ -116,21 +118,23 @@ static expanded predicate_of(expansion *e, tile_op op) {
     return own.id ? expand_and(e, e->predicate, expand_value(e, own)) : e->predicate;
 }
 
-/* Elements that are named one by one are inside, other than those of index tiles. */
+/* The user guarantees that coordinates are in bounds; only accesses with index tiles need the
+ * mark. */
 static void assume_in_bounds(expansion *e, tile_op made) {
     tile_gather gather;
     if (tile_gather_of(e->f, made, &gather) && gather.tiles)
         tile_op_set_flag(e->f, made, TILE_ATTR_in_bounds);
 }
 
-/* A place that an element stores no other element stores. */
+/* No two elements store to the same address. */
 static void assume_distinct(expansion *e, tile_op made) {
     tile_gather gather;
     if (tile_gather_of(e->f, made, &gather) && gather.tiles)
         tile_op_set_flag(e->f, made, TILE_ATTR_unique_indices);
 }
 
-/* Of a buffer: the coordinates that elements have need not make a part of it. */
+/* Loads element by element from a buffer: the elements' coordinates need not form a contiguous part
+ * of it. */
 static void expand_pick(expansion *e, tile_op op, const tile_value *element, unsigned count) {
     tile_value brackets[TILE_MAX_RANK + 1];
     expanded predicate = predicate_of(e, op);
@@ -150,8 +154,8 @@ static void expand_pick(expansion *e, tile_op op, const tile_value *element, uns
     expand_set(e, old, a.order.rank ? expanded_from_order(&e->x, loaded.value, &a.order) : loaded);
 }
 
-/* A load, or whether it is inside. What elements get that do not come here does not matter; where
- * its own predicate does not hold they get the pad. */
+/* A load or `inside`. Elements that are predicated off at this point get any value. Elements whose
+ * own predicate is false get the pad. */
 void expand_load(expansion *e, tile_op op) {
     const tile_values element = tile_operands_src(e->f, op);
     if (tile_value_type(e->f, element.at[0])->kind == TILE_TYPE_SHARED) {
@@ -186,7 +190,8 @@ static bool refuse_store(expansion *e, tile_op op, uint32_t missing) {
     return false;
 }
 
-/* Each element of a buffer, or of its stage, has one of the space: a tile is stored. */
+/* Stores a whole tile if each element of the buffer, or of its stage, corresponds to one element of
+ * the space. */
 static bool store_whole(expansion *e, const tile_value *element, unsigned count, expanded source) {
     const tile_type *buffer = tile_value_type(e->f, element[0]);
     expanded_access a = access_of(e, element, count, 0);
@@ -206,13 +211,13 @@ static bool store_whole(expansion *e, const tile_value *element, unsigned count,
     return true;
 }
 
-/* An operand of what is stored, in the order of that, and of as many elements. */
+/* An operand of a store, in the order of the stored tile and with as many elements. */
 static tile_value stored_value(expansion *e, expanded s, const expanded_access *a) {
     if (s.dims || !a->order.rank) return in_order(e, s, a);
     return tile_build_splat(&e->x.b, s.value, moved_type(e, a, tile_value_type(e->f, s.value)));
 }
 
-/* What is stored, combined, or compared and swapped: by all elements that come here. */
+/* A store, atomic or compare-and-swap by all active elements. */
 void expand_store(expansion *e, tile_op op) {
     tile_value brackets[TILE_MAX_RANK + 1];
     bool atomic = tile_op_opcode(e->f, op) != TILE_OP_store;
@@ -235,7 +240,7 @@ void expand_store(expansion *e, tile_op op) {
         refuse_store(e, op, missing & ~predicate.dims);
         return;
     }
-    bool tiles = source.dims || last.dims || predicate.dims; /* of one element each, perhaps */
+    bool tiles = source.dims || last.dims || predicate.dims; /* possibly of one element each */
     if (missing || (tiles && !a.order.rank)) a = access_of(e, element.at, element.count, e->x.full);
     tile_segment segments[TILE_MAX_OPERANDS] = {{stored_value(e, source, &a), NULL, 0}};
     if (swaps) segments[memory - 1].head = stored_value(e, last, &a);

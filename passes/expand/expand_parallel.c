@@ -1,10 +1,10 @@
-/* expand-parallel: turns `parallel` into operations on tiles.
+/* expand-parallel: rewrites `parallel` as operations on tiles.
  *
- * The region is code of one element. Each of its values becomes a tile over those coordinates on
- * which it depends, so that `%j / 8` is computed once for a row; elements of tiles that lie where
- * the coordinates say stay in registers, others are gathered; memory is accessed by a tile where
- * the coordinates are counted along, else by index tiles; `if` becomes selections and predicates.
- * What is known of tiles, layouts and wide accesses then holds for them, too.
+ * The region describes the computation of one element. Each value becomes a tile over the
+ * coordinates that it depends on, so `%j / 8` is computed once per row. Elements of tiles at
+ * matching coordinates stay in registers; others are gathered. Memory accesses become tile accesses
+ * if the coordinates advance along dims of the space, otherwise accesses with index tiles. `if`
+ * becomes selects and predicates. All optimizations of tiles, layouts and access widths then apply.
  *
  * level: 2 to 2
  * requires: instantiated
@@ -81,8 +81,9 @@ static void set_result(expansion *e, tile_op op, tile_op made, uint32_t dims) {
         expand_set(e, tile_op_result(e->f, op, i), (expanded){tile_op_result(e->f, made, i), dims});
 }
 
-/* What is divided for all at once is divided where no element comes, too: by 1. Which elements come
- * would make tiles of scalars; then it is 0 that is left out. */
+/* Integer division also executes for inactive elements, so the divisor is replaced by 1. A
+ * per-element predicate would turn scalars into tiles; in that case only a divisor of 0 is
+ * replaced. */
 static tile_value divisor_of(expansion *e, tile_value divisor) {
     const expanded *p = &e->predicate;
     const tile_type *type = tile_value_type(e->f, divisor);
@@ -92,7 +93,7 @@ static tile_value divisor_of(expansion *e, tile_value divisor) {
     return tile_build_select(&e->x.b, used, divisor, one);
 }
 
-/* Operands that are one value each, over the dims of all of them. */
+/* Broadcasts the operands to the union of their dims. */
 static void expand_elementwise(expansion *e, tile_op op) {
     tile_segment segments[TILE_MAX_OPERANDS] = {{{0}, NULL, 0}};
     unsigned count = tile_op_operand_count(e->f, op);
@@ -122,7 +123,8 @@ static expanded inverse(expansion *e, expanded a) {
     return (expanded){tile_build_not(&e->x.b, a.value), a.dims};
 }
 
-/* Checked where it is reached; a hint that is not reached everywhere says too little to keep. */
+/* A check applies to active elements only. An `assume` that does not apply to all elements is
+ * dropped. */
 static void expand_check(expansion *e, tile_op op) {
     expanded condition = expand_value(e, tile_operand_condition(e->f, op));
     if (tile_op_opcode(e->f, op) == TILE_OP_assume && (condition.dims || e->predicate.value.id))
@@ -160,7 +162,7 @@ static void expand_element(expansion *e, tile_op op) {
 
 /* Control ------------------------------------------------------------------------------------- */
 
-/* Both regions are run, each for those elements whose it is. */
+/* Both regions run, each with the predicate of its elements. */
 static void expand_if(expansion *e, tile_op op) {
     expanded condition = expand_value(e, tile_operand_condition(e->f, op)), outer = e->predicate;
     tile_region regions[] = {tile_op_region(e->f, op, 0), tile_op_region(e->f, op, 1)};
@@ -182,7 +184,7 @@ static void expand_if(expansion *e, tile_op op) {
     }
 }
 
-/* What it carries is carried for each element. */
+/* Each carried value becomes a tile with a value per element. */
 static void expand_for(expansion *e, tile_op op) {
     enum { BOUNDS = 3 };
     unsigned carried = tile_carried_count(e->f, op);
@@ -220,8 +222,8 @@ static void expand_for(expansion *e, tile_op op) {
                    (expanded){tile_op_result(e->f, loop, i), e->x.full});
 }
 
-/* What a region of a `while` gets: of each carried value a tile, and behind them which elements go
- * on. From now on only these do anything. */
+/* Region arguments of a `while`: a tile per carried value, then a tile of i1 that marks the active
+ * elements. This tile becomes the predicate of the region. */
 static void enter_while(expansion *e, tile_region from, tile_region to, unsigned carried) {
     for (unsigned i = 0; i < carried; i++)
         e->known[tile_region_arg(e->f, from, i).id] =
@@ -232,7 +234,7 @@ static void enter_while(expansion *e, tile_region from, tile_region to, unsigned
     expand_region(e, from);
 }
 
-/* What region r of the operation sends for those that go on; the others keep what they had. */
+/* Selects the values sent by region r for active elements; inactive elements keep their values. */
 static void keep_done(expansion *e, tile_op op, int r, tile_region to, tile_value *values) {
     for (unsigned i = 0; i < tile_carried_count(e->f, op); i++) {
         expanded sent = expand_value(e, tile_carried_sent(e->f, op, r, i));
@@ -242,8 +244,8 @@ static void keep_done(expansion *e, tile_op op, int r, tile_region to, tile_valu
     }
 }
 
-/* Each element goes round as often as its own condition says. The loop goes on for all as long as
- * one of them does; those that are done do nothing more. */
+/* Each element iterates as long as its own condition holds. The loop runs while any element is
+ * active; inactive elements have no effects. */
 static void expand_while(expansion *e, tile_op op) {
     unsigned carried = tile_carried_count(e->f, op);
     tile_value *values = TILE_NEW_ARRAY(e->pass->scratch, tile_value, carried + 2u);
@@ -295,7 +297,7 @@ static void expand_op(expansion *e, tile_op op) {
     case TILE_OP_while: expand_while(e, op); break;
     case TILE_OP_assert:
     case TILE_OP_assume: expand_check(e, op); break;
-    case TILE_OP_yield: break; /* its operation's */
+    case TILE_OP_yield: break; /* handled by the enclosing operation */
     case TILE_OP_uniform:
         if (expand_value(e, tile_operand_src(e->f, op)).dims) {
             expand_reject_varying(e, op, "what is `uniform`");

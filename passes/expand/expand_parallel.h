@@ -1,5 +1,5 @@
-/* What the parts of expand-parallel share: the walk over the region (expand_parallel.c) and
- * accesses to memory (expand_memory.c). */
+/* The interface between the files of expand-parallel: the traversal of the region
+ * (expand_parallel.c) and memory accesses (expand_memory.c). */
 #ifndef TILE_PASSES_EXPAND_EXPAND_PARALLEL_H
 #define TILE_PASSES_EXPAND_EXPAND_PARALLEL_H
 
@@ -10,25 +10,26 @@ typedef struct expansion {
     tile_pass *pass;
     tile_function *f;
     tile_op op;         /* the `parallel` */
-    expanded *known;    /* by value id of the region: what it has become */
-    expanded predicate; /* elements that come here; no value: all */
+    expanded *known;    /* by value id of the region: its expansion */
+    expanded predicate; /* active elements; no value: all */
     bool failed;
 } expansion;
 
-/* What a value of the region has become. */
+/* The expansion of a value of the region. */
 expanded expand_value(const expansion *e, tile_value value);
 void expand_set(expansion *e, tile_value value, expanded s);
-/* The operation on other operands. given: the result's type, NULL where these tell it. */
+/* Rebuilds the operation with other operands. given: the result's type, or NULL if it is inferred
+ * from them. */
 tile_op expand_rebuild(expansion *e, tile_op op, const tile_segment *segments,
                        const tile_type *given);
-/* Where both hold; one may be none. */
+/* The conjunction of two predicates; either may be absent. */
 expanded expand_and(expansion *e, expanded a, expanded b);
-/* False, after an error: it differs from element to element. */
+/* Reports an error: the operand varies between elements. Returns false. */
 bool expand_reject_varying(expansion *e, tile_op op, const char *what);
 
-/* What is known of a coordinate. */
+/* Classifies a coordinate. */
 expanded_index expand_place(expansion *e, tile_value value);
-/* A load, or whether it is inside; what is stored, combined, or compared and swapped. */
+/* expand_load: a load or `inside`. expand_store: a store, atomic or compare-and-swap. */
 void expand_load(expansion *e, tile_op op);
 void expand_store(expansion *e, tile_op op);
 

@@ -1,5 +1,5 @@
-/* Tiles over the dims of a space: how they are made, stretched, and put in the order of other
- * tiles and of memory. */
+/* Tiles over the dims of a space: creation, broadcast, and transposition to the dim order of other
+ * tiles or memory. */
 #include "passes/expand/expanded.h"
 
 #include "lib/layout/layout.h"
@@ -77,8 +77,8 @@ uint32_t expanded_dims(const expanded_order *order) {
     return dims;
 }
 
-/* The order's dims without those of extent 1; ranked[i]: which of them comes at place i when they
- * are sorted. Returns how many there are. */
+/* The order's dims without those of extent 1. ranked[i]: which of them is at position i after
+ * sorting. Returns their number. */
 static unsigned sort_order(const expanded_order *order, int *dims, int64_t *ranked) {
     unsigned count = 0, at = 0;
     for (unsigned d = 0; d < order->rank; d++)
@@ -89,7 +89,7 @@ static unsigned sort_order(const expanded_order *order, int *dims, int64_t *rank
     return count;
 }
 
-/* What is left without extents of 1, or one of these. */
+/* The extents without those of 1, or a single 1 if no other extent is left. */
 static unsigned extents_of_dims(const expanded_space *x, const int *dims, unsigned count,
                                 int64_t *extents) {
     for (unsigned i = 0; i < count; i++) extents[i] = x->extent[dims[i]];
@@ -128,7 +128,7 @@ tile_value expanded_to_order(expanded_space *x, expanded s, const expanded_order
     return expanded_reshape(x, tile, extents, order->rank);
 }
 
-/* Only the dims that a tile over these has more than one element along. */
+/* Removes the dims along which the tile has one element. */
 static tile_value squeeze(expanded_space *x, expanded s, int64_t *extents, unsigned *rank) {
     *rank = 0;
     for (unsigned d = 0; d < x->rank; d++)
@@ -148,8 +148,8 @@ expanded expanded_coordinate(expanded_space *x, unsigned d) {
 
 /* Accesses ------------------------------------------------------------------------------------ */
 
-/* Whether the dims from `first` on are each counted along by a dim of the space of their own, and
- * those before tell the points; *points: the dims of these. */
+/* Returns whether each dim from `first` on follows a distinct dim of the space, while the earlier
+ * dims are indexed by points. *points: the dims of the space that the points depend on. */
 static bool counts_from(const expanded_index *places, unsigned rank, unsigned first,
                         uint32_t *points) {
     uint32_t counted = 0;
@@ -168,7 +168,8 @@ static tile_value start_of(expanded_space *x, const expanded_index *place) {
     return place->base.id ? place->base : tile_build_int(&x->b, 0);
 }
 
-/* The points' coordinate along one dim; scalars may stay what they are if another one is a tile. */
+/* The points' coordinate along one dim. Scalars may stay scalars if another coordinate is a
+ * tile. */
 static tile_value point_of(expanded_space *x, const expanded_index *place, uint32_t points,
                            bool is_tile) {
     int64_t extents[TILE_MAX_RANK];
@@ -221,7 +222,7 @@ static tile_value slice_at(expanded_space *x, tile_value tile, unsigned d, int64
                             expanded_extents(x, type, extents, type->rank));
 }
 
-/* Each element along dim d `inner` times, or all of them `outer` times. */
+/* Repeats each element along dim d `inner` times, or the whole dim `outer` times. */
 static tile_value repeat(expanded_space *x, tile_value tile, unsigned d, int64_t outer,
                          int64_t inner) {
     const tile_type *type = type_of(x, tile);
@@ -239,8 +240,8 @@ static tile_value repeat(expanded_space *x, tile_value tile, unsigned d, int64_t
     return expanded_reshape(x, broadcast(x, cut, wide, type->rank + 1u), flat, type->rank);
 }
 
-/* Makes dim d of the tile one along which a dim of the space counts, if that takes no exchange of
- * elements. */
+/* Makes dim d of the tile follow a dim of the space, if that needs no exchange of elements between
+ * threads. */
 static bool resolve_index(expanded_space *x, tile_value *tile, unsigned d, expanded_index *place) {
     int64_t extent = tile_type_dim(type_of(x, *tile), d), wanted = x->extent[place->dim], at;
     bool room = type_of(x, *tile)->rank < TILE_MAX_RANK;
@@ -264,8 +265,9 @@ static bool resolve_index(expanded_space *x, tile_value *tile, unsigned d, expan
     return false;
 }
 
-/* Where nothing is taken any element may be: one that is there. A predicate that depends on more
- * than a plain coordinate would make that one of each element: it is bounded instead. */
+/* Inactive elements may read any element that exists. A predicate with more dims than the
+ * coordinate would expand a simple coordinate to one per element; such a coordinate is clamped
+ * instead. */
 static void clamp_in_bounds(expanded_space *x, expanded_index *place, expanded predicate,
                             int64_t extent) {
     expanded first = {tile_build_int(&x->b, 0), 0}, last = {tile_build_int(&x->b, extent - 1), 0};
@@ -289,9 +291,9 @@ static tile_value gather(expanded_space *x, tile_value tile, tile_value at, unsi
     return taken;
 }
 
-/* Extents not below these, of as many elements as a dim can have: [5, 3, 5] has 75, which is none,
- * [5, 3, 8] has 120. What grows becomes a power of two; what grows least comes first. False if even
- * the powers of two are too many. */
+/* Increases extents until the element count is one that a dim may have: [5, 3, 5] has 75, which is
+ * not allowed, [5, 3, 8] has 120. Extents grow to powers of two, smallest growth first. False if
+ * the count is too large even with powers of two only. */
 static bool pad_extents(const int64_t *extents, unsigned rank, int64_t *padded) {
     for (unsigned d = 0; d < rank; d++) padded[d] = extents[d];
     for (;;) {
@@ -310,8 +312,9 @@ static bool pad_extents(const int64_t *extents, unsigned rank, int64_t *padded) 
     }
 }
 
-/* The tile's first elements; where it has too few, the last ones again, so that coordinates stay
- * coordinates. Not by concat and slice, whose code is long where parts are no powers of two. */
+/* Truncates the tile to smaller extents, or pads it by repeating the last elements, so that padded
+ * coordinates remain valid. concat and slice would produce long code for extents that are no powers
+ * of two. */
 static tile_value resize(expanded_space *x, tile_value tile, const int64_t *to) {
     const tile_type *i32 = tile_type_scalar(x->context, TILE_i32);
     for (unsigned d = 0; d < type_of(x, tile)->rank; d++) {
@@ -335,7 +338,7 @@ static tile_value flatten(expanded_space *x, tile_value tile) {
     return expanded_reshape(x, tile, &elements, 1);
 }
 
-/* False after a diagnostic. */
+/* Pads the extents. False after a diagnostic. */
 static bool pad_or_reject(const expanded_space *x, const char *what, const char *remedy,
                           const int64_t *extents, unsigned rank, int64_t *padded) {
     if (pad_extents(extents, rank, padded)) return true;
@@ -346,7 +349,7 @@ static bool pad_or_reject(const expanded_space *x, const char *what, const char 
     return false;
 }
 
-/* All coordinates make one, in row-major order. */
+/* Linearizes all coordinates in row-major order and gathers along one dim. */
 static expanded extract_flat(expanded_space *x, tile_value tile, const expanded_index *places) {
     const tile_type *type = type_of(x, tile);
     uint32_t dims = EXPANDED_TILE;
@@ -379,8 +382,9 @@ static expanded extract_flat(expanded_space *x, tile_value tile, const expanded_
     return (expanded){expanded_reshape(x, taken, extents, x->rank), dims};
 }
 
-/* Dim `axis` of what has become of the whole tile alone is not counted along; the dims of the space
- * that its coordinate depends on and the tile's other dims do not: one at most. */
+/* Gathers along `axis`, the only dim of the tile that does not follow a dim of the space. If its
+ * coordinate depends on several dims that no other dim of the tile follows, extract_flat is
+ * used. */
 static expanded extract_along(expanded_space *x, tile_value tile, tile_value whole,
                               const expanded_index *places, expanded_order *order, unsigned axis) {
     uint32_t counted = expanded_dims(order), dims = counted | places[axis].at.dims,

@@ -1,15 +1,15 @@
-/* Values of a region that runs for each element of a space, for all elements at once: tiles over
- * the dims of the space on which they depend. */
+/* Values of a region that runs once per element of a space, represented for all elements as tiles
+ * over the dims that they depend on. */
 #ifndef TILE_PASSES_EXPAND_EXPANDED_H
 #define TILE_PASSES_EXPAND_EXPANDED_H
 
 #include "passes/pass.h"
 
-/* A set of the space's dims; a tile's also has EXPANDED_TILE, so that 0 is a scalar, which all
- * elements share. */
+/* A set of the space's dims. A tile's set also contains EXPANDED_TILE; 0 is a scalar shared by all
+ * elements. */
 #define EXPANDED_TILE (UINT32_C(1) << 31)
 
-/* A tile has as many dims as the space, those that are not in `dims` with an extent of 1. */
+/* A tile has the rank of the space; dims that are not in `dims` have extent 1. */
 typedef struct expanded {
     tile_value value;
     uint32_t dims;
@@ -20,28 +20,28 @@ typedef struct expanded_space {
     tile_context *context;
     unsigned rank;
     int64_t extent[TILE_MAX_RANK];
-    uint32_t full; /* dims of more than one element, and EXPANDED_TILE */
+    uint32_t full; /* dims with more than one element, and EXPANDED_TILE */
 } expanded_space;
 
 enum { EXPANDED_NO_DIM = -1, EXPANDED_MAX_INDICES = 2 * TILE_MAX_RANK };
 
-/* Some tile's dims, by the space's dim that each is; EXPANDED_NO_DIM: one of extent 1. */
+/* Maps a tile's dims to dims of the space; EXPANDED_NO_DIM: extent 1. */
 typedef struct expanded_order {
     unsigned rank;
     int dim[EXPANDED_MAX_INDICES];
 } expanded_order;
 
-/* The type of a tile over these dims, of the elements of `like`. */
+/* The type of a tile over these dims, with the element type of `like`. */
 const tile_type *expanded_type(const expanded_space *x, const tile_type *like, uint32_t dims);
-/* A tile of these extents, of the elements of `like`. */
+/* The type of a tile with these extents and the element type of `like`. */
 const tile_type *expanded_extents(const expanded_space *x, const tile_type *like,
                                   const int64_t *extents, unsigned rank);
-/* The same elements with other extents; nothing where they are those. */
+/* Reshapes a tile; a no-op if the extents are equal. */
 tile_value expanded_reshape(expanded_space *x, tile_value tile, const int64_t *extents,
                             unsigned rank);
-/* The value over more dims. */
+/* Broadcasts the value to more dims. */
 tile_value expanded_broadcast(expanded_space *x, expanded s, uint32_t dims);
-/* A tile whose dims are those of the order, as one of the space, and back: s is over the order's
+/* Convert between a tile whose dims are in this order and a tile of the space. s has the order's
  * dims. */
 expanded expanded_from_order(expanded_space *x, tile_value tile, const expanded_order *order);
 tile_value expanded_to_order(expanded_space *x, expanded s, const expanded_order *order);
@@ -50,39 +50,39 @@ uint32_t expanded_dims(const expanded_order *order);
 /* Coordinate d of each element. */
 expanded expanded_coordinate(expanded_space *x, unsigned d);
 
-/* What is known of a coordinate. */
+/* The form of a coordinate. */
 typedef enum expanded_index_kind {
     EXPANDED_UNIFORM,    /* the same for all elements */
     EXPANDED_COORDINATE, /* base + the space's coordinate `dim` */
-    EXPANDED_QUOTIENT,   /* that / by */
-    EXPANDED_REMAINDER,  /* that % by */
+    EXPANDED_QUOTIENT,   /* (base + coordinate) / by */
+    EXPANDED_REMAINDER,  /* (base + coordinate) % by */
     EXPANDED_OTHER,
 } expanded_index_kind;
 
 typedef struct expanded_index {
     expanded_index_kind kind;
     unsigned dim;
-    tile_value base; /* or none */
+    tile_value base; /* or no value */
     int64_t by;
     expanded at; /* the coordinate itself */
 } expanded_index;
 
-/* Where an access to memory goes: tiles of points first, then along dims of the space. */
+/* The indices of a memory access: index tiles for the leading dims, then dims of the space. */
 typedef struct expanded_access {
     unsigned rank; /* of the memory */
     tile_value index[TILE_MAX_RANK];
-    expanded_order order; /* of what is moved; rank 0: one element for all */
-    uint32_t dims;        /* that tell where it goes */
+    expanded_order order; /* of the moved tile; rank 0: one element for all */
+    uint32_t dims;        /* dims that the indices depend on */
 } expanded_access;
 
-/* points: dims that the points have in any case; EXPANDED_TILE alone: there are points. 0: as few
- * as possible. */
+/* points: dims that the index tiles must have; EXPANDED_TILE alone: use index tiles; 0: avoid
+ * them. */
 expanded_access expanded_find_access(expanded_space *x, const expanded_index *places, unsigned rank,
                                      uint32_t points);
-/* i1: whether a tile of i1 has an element that holds; all threads come together for it. */
+/* i1: whether a tile of i1 has a true element. All threads must execute it. */
 tile_value expanded_any(expanded_space *x, tile_value holds);
-/* Element [places] of a tile, which are inside of it where the predicate holds (no value: always);
- * no value after a diagnostic. */
+/* Element [places] of a tile. The coordinates are in bounds where the predicate holds (no value:
+ * everywhere). No value after a diagnostic. */
 expanded expanded_extract(expanded_space *x, tile_value tile, expanded_index *places,
                           expanded predicate);
 

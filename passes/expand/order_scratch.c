@@ -1,9 +1,10 @@
-/* Orders of opaque scratch: a tile lies in memory as threads hold it where they store it.
+/* The element order of opaque scratch: tiles are stored to memory in the order of the registers
+ * that hold them.
  *
- * Rows would want another layout than the sums of products have: the tile would go through shared
- * memory first. So its registers are stored as they are, 16 bytes of a thread beside those of the
- * next lane. Whoever loads all of it holds it alike; whoever loads a piece finds it in one stretch,
- * and what threads hold of it follows from the order (tile_layout_order). */
+ * Row-major order would need another layout than that of accumulators, and thus a conversion
+ * through shared memory. Instead each thread stores its registers directly, in units of 16 bytes,
+ * and consecutive lanes access consecutive units. A load of the whole tile uses the same layout. A
+ * load of a piece is contiguous, and its layout follows from the order (tile_layout_order). */
 #include "lib/layout/layout.h"
 #include "lib/ops/gather.h"
 #include "passes/expand/prepare.h"
@@ -12,11 +13,11 @@ typedef struct scratch_use {
     tile_value memory;
     const tile_range *ranges;
     const tile_layout *held;
-    uint32_t piece[TILE_MAX_RANK]; /* the smallest extents */
+    uint32_t piece[TILE_MAX_RANK]; /* the smallest extents of a piece */
     bool fits;
 } scratch_use;
 
-/* A piece begins at a multiple of its extent; a whole dim at 0. */
+/* A piece begins at a multiple of its extent; a whole dim begins at 0. */
 static bool is_aligned(const scratch_use *u, const tile_function *f, tile_value index, unsigned d,
                        int64_t extent) {
     int64_t known, divisor = u->ranges[index.id].divisor;

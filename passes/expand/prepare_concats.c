@@ -1,10 +1,10 @@
-/* Tiles side by side whose extents are no powers of two. A layout has parts of one shape, and what
- * stands side by side has others:
+/* Concats of tiles whose extents are no powers of two. All parts of a layout have one shape, but
+ * the operands and the result have different ones:
  *
  *     concat [6], [3]      6 = 3 parts of 2, 9 = 9 parts of 1
  *
- * So the operands become pieces of one extent, the greatest that divides all of theirs, in a dim of
- * its own; of these, any number stands side by side; and the result is reshaped from that. */
+ * The operands are reshaped to pieces of one extent, the greatest common divisor of theirs, in a
+ * new dim. Any number of pieces can be concatenated, and the result is reshaped from them. */
 #include "lib/analysis/rearranged.h"
 #include "lib/support/integer.h"
 #include "passes/common/replace_result.h"
@@ -14,12 +14,12 @@ typedef struct cut {
     tile_builder b;
     tile_context *context;
     unsigned axis;
-    int64_t extent; /* of a piece */
+    int64_t extent; /* of one piece */
     tile_value *pieces;
     unsigned count;
 } cut;
 
-/* The type with `count` pieces along a dim before the axis. */
+/* The type with `count` pieces along a new dim before the axis. */
 static const tile_type *cut_type(const cut *c, const tile_type *type, int64_t count) {
     tile_type draft = *type;
     draft.layout = NULL;
@@ -43,7 +43,7 @@ static void cut_operand(cut *c, tile_value tile) {
     }
 }
 
-tile_value prepare_side_by_side(tile_builder *b, const tile_value *tiles, unsigned count,
+tile_value prepare_concat_tiles(tile_builder *b, const tile_value *tiles, unsigned count,
                                 unsigned axis) {
     const tile_segment segments[] = {{TILE_NO_VALUE, tiles, count}};
     const tile_attr along = {.id = TILE_ATTR_axis,
@@ -72,7 +72,7 @@ static bool prepare_concat(tile_pass *pass, tile_function *f, tile_op op) {
     c.pieces = TILE_NEW_ARRAY(pass->scratch, tile_value, (size_t)count);
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
         cut_operand(&c, tile_op_operand(f, op, i));
-    tile_value joined = prepare_side_by_side(&c.b, c.pieces, c.count, c.axis);
+    tile_value joined = prepare_concat_tiles(&c.b, c.pieces, c.count, c.axis);
     replace_result(pass, f, op, tile_build_reshape(&c.b, joined, TILE_NO_VALUE, to));
     return true;
 }

@@ -7,7 +7,8 @@ static bool is_copy(tile_opcode opcode) {
     return opcode == TILE_OP_copy || opcode == TILE_OP_copy_async;
 }
 
-/* Why a copy in the background is none; NULL: it is one, or was not meant to be. */
+/* Returns why an asynchronous copy becomes synchronous; NULL if it stays asynchronous or never
+ * was. */
 static const char *find_obstacle(const tile_function *f, tile_op op) {
     if (tile_op_opcode(f, op) != TILE_OP_copy_async) return NULL;
     if (tile_op_mechanism(f, op) == TILE_MECHANISM_BARRIER)
@@ -27,7 +28,7 @@ static const tile_type *tile_of(tile_function *f, const tile_type *buffer, tile_
     return tile_type_get(tile_function_context(f), &draft);
 }
 
-/* The access that has just been built pads and hints as the copy does. */
+/* Copies pad and cache hints of the copy to the access built last. */
 static void copy_attrs(tile_function *f, const tile_builder *b, tile_op copy) {
     static const tile_attr_id ids[] = {TILE_ATTR_pad, TILE_ATTR_cache, TILE_ATTR_cache_if};
     tile_op built = tile_op_at(f, b->before)->prev;

@@ -1,4 +1,4 @@
-/* Products that need other operands: see the header. */
+/* Dots that need operands of other types: see the header. */
 #include "passes/expand/prepare.h"
 
 #include <string.h>
@@ -62,7 +62,7 @@ void prepare_transpose_operand(tile_function *f, tile_op op, unsigned operand) {
     tile_op_remove_attr(f, op, trans);
 }
 
-/* What was to be copied, and lies in registers after all. */
+/* Transposes operands that were expected in shared memory but are in registers. */
 static void transpose_tiles(tile_function *f, tile_op op) {
     for (unsigned operand = 0; operand < 2; operand++)
         if (warpgroup_operand(f, op, operand)->kind == TILE_TYPE_TILE)

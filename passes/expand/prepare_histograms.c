@@ -1,5 +1,5 @@
-/* How often numbers occur: a buffer of zeros, to which each thread adds 1 where its elements say.
- */
+/* Histograms: clears a shared buffer, then each thread atomically adds 1 at the index of each of
+ * its elements. */
 #include "passes/common/replace_result.h"
 #include "passes/expand/prepare.h"
 
@@ -12,14 +12,14 @@ static const tile_type *like(tile_function *f, const tile_type *type, tile_type_
     return tile_type_get(tile_function_context(f), &draft);
 }
 
-/* As index tiles are. */
+/* Casts to the type of index tiles. */
 static tile_value index_of(tile_builder *b, tile_value src) {
     const tile_type *type = tile_value_type(b->function, src);
     if (type->scalar == TILE_i32 || type->scalar == TILE_i64) return src;
     return tile_build_cast(b, src, like(b->function, type, TILE_TYPE_TILE, TILE_i32));
 }
 
-/* Zeros are stored before the elements are loaded, not behind what waits for these. */
+/* Stores the zeros before the elements are loaded, not after the wait for them. */
 static tile_value build_zeros(tile_function *f, tile_op op, const tile_type *to) {
     tile_op def = tile_value_def(f, tile_operand_src(f, op));
     bool loads = def.id && tile_op_opcode(f, def) == TILE_OP_load &&

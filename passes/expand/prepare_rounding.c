@@ -3,8 +3,8 @@
 
 typedef struct buffer_uses {
     tile_value buffer;
-    tile_op first;    /* of the asynchronous copies that would have to round */
-    bool others;      /* uses that need tf32 in memory */
+    tile_op first;    /* the first asynchronous copy that would have to round */
+    bool others;      /* other uses, which need tf32 in memory */
     tile_op *readers; /* load_shared and dot */
     unsigned count;
 } buffer_uses;
@@ -30,7 +30,7 @@ static void visit_use(tile_function *f, tile_op op, buffer_uses *uses) {
         uses->first = op;
 }
 
-/* f32 from the buffer, then the cast that rounds. */
+/* Loads f32 from the buffer and rounds it by a cast. */
 static tile_value read_rounded(tile_builder *b, const tile_value *element, unsigned count,
                                const tile_type *tile) {
     tile_context *context = tile_function_context(b->function);

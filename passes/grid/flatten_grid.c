@@ -1,7 +1,7 @@
 /* flatten-grid: launches y and z of a `flat` kernel's grid along x.
  *
- * A launch has up to 2^31 - 1 blocks along x, but only 65535 along y and z. The kernel keeps seeing
- * the grid that is written, so its author need not think of what the hardware can count.
+ * A launch has up to 2^31 - 1 blocks along x, but only 65535 along y and z. The kernel still sees
+ * the declared grid, so its author can ignore these limits.
  *
  * level: 2 and 3
  * requires: instantiated
@@ -42,15 +42,15 @@
  *     store %9, %g[%7, %6, %8]
  *   }
  *
- * How. Blocks are numbered x first, then y, then z, which is the order in which the device starts
- * them in either grid. A dim y or z along which a cluster has several blocks is not moved: they
- * must stay neighbors. If a cluster has several blocks along x, whole clusters are numbered, so
- * that later passes see what all blocks of a cluster have in common.
+ * How. Blocks are numbered x first, then y, then z: the order in which the device starts them in
+ * either grid. A dim y or z along which a cluster has several blocks is not folded, because they
+ * must stay neighbors. If a cluster has several blocks along x, clusters are numbered instead of
+ * blocks, so that later passes see which values are equal in all blocks of a cluster.
  *
- * What remains. `flat` then names the grid that was folded. A launch evaluates it to choose between
- * this kernel and the one that is not flat, and to name the extent that is too large. The pass runs
- * after all others that change the grid. It leaves a grid alone that has nothing to fold, as that
- * of a `persistent` kernel. */
+ * Result. `flat` names the declared grid afterwards. A launch evaluates it to choose between this
+ * kernel and the one that is not flat, and to report the extent that is too large. The pass runs
+ * after all other passes that change the grid. It skips grids with nothing to fold, for example
+ * that of a `persistent` kernel. */
 #include "lib/analysis/grid_fit.h"
 #include "lib/ir/syntax.h"
 #include "passes/common/replace_result.h"
@@ -91,7 +91,8 @@ static bool check(const folding *s) {
     return !before;
 }
 
-/* The block's coordinates in the written grid; returns how many clusters come before it along x. */
+/* Finds the block's coordinates in the declared grid. Returns the number of clusters that precede
+ * it along x. */
 static tile_value find_block(folding *s, tile_builder *b) {
     grid *g = &s->g;
     tile_value rest = grid_divide(b, g->block[0], g->cluster_extent[0]);
@@ -120,8 +121,9 @@ static bool counts_clusters(const folding *s, tile_op op) {
     return id.id && tile_op_opcode(f, id) == TILE_OP_block_id && !tile_value_at(f, x)->index;
 }
 
-/* What earlier passes have divided to count clusters is the same for all blocks of one. Passes that
- * share copies between these must see that. */
+/* Quotients that earlier passes computed to number clusters are equal in all blocks of a
+ * cluster. Passes that share copies between these blocks must see that, so the quotients are
+ * replaced by x. */
 static void rename_clusters(folding *s, tile_builder *b, tile_value x) {
     grid *g = &s->g;
     for (unsigned d = 0; d < 3; d++)

@@ -35,7 +35,7 @@ void grid_find_extents(const grid *g, tile_builder *b, tile_value dims, tile_val
     }
 }
 
-/* What the body gets for what the operation gives; NULL: it stays. */
+/* The replacements for the operation's results; NULL: it stays. */
 static const tile_value *new_results(const grid *g, tile_op op) {
     tile_opcode opcode = tile_op_opcode(g->f, op);
     const tile_value *to = opcode == TILE_OP_block_id     ? g->id
@@ -109,7 +109,7 @@ tile_value grid_number_tile(const grid *g, tile_builder *b) {
     return number;
 }
 
-/* The grid that is launched -------------------------------------------------------------------- */
+/* Launched grid -------------------------------------------------------------------------------- */
 
 const tile_expr **grid_extent_at(tile_function *f, unsigned d) {
     while (f->grid_rank <= d) f->grid[f->grid_rank++] = tile_expr_int(tile_function_context(f), 1);
@@ -121,14 +121,15 @@ const tile_expr *grid_expr(const grid *g, tile_opcode op, const tile_expr *value
     return by == 1 ? value : tile_expr_op(context, op, value, tile_expr_int(context, by), NULL);
 }
 
-void grid_launch(const grid *g, const tile_expr *count, const tile_expr *places,
+void grid_launch(const grid *g, const tile_expr *count, const tile_expr *max_blocks,
                  tile_grid_excess excess) {
     tile_function *f = g->f;
     tile_context *context = g->pass->context;
     if (g->width > 1)
-        places = tile_expr_op(context, TILE_OP_max, grid_expr(g, TILE_OP_div, places, g->width),
-                              tile_expr_int(context, 1), NULL);
-    const tile_expr *blocks = tile_expr_op(context, TILE_OP_min, count, places, NULL);
+        max_blocks =
+            tile_expr_op(context, TILE_OP_max, grid_expr(g, TILE_OP_div, max_blocks, g->width),
+                         tile_expr_int(context, 1), NULL);
+    const tile_expr *blocks = tile_expr_op(context, TILE_OP_min, count, max_blocks, NULL);
     blocks = grid_expr(g, TILE_OP_mul, blocks, g->cluster_extent[0]);
     f->grid[0] = tile_grid_count(context, count, blocks, excess);
     f->grid_rank = 1;

@@ -1,4 +1,4 @@
-/* A kernel's grid while a pass changes which block computes what.
+/* The grid of a kernel while a pass changes which block computes which tile.
  *
  *     grid g;
  *     tile_builder b = grid_open(&g, pass, f);
@@ -6,9 +6,9 @@
  *     .. the grid that is launched, f->grid ..
  *     grid_close(&g);
  *
- * Three clauses may ask for it one after the other: `split` deals a tile's sum out over blocks,
- * `persistent` has blocks visit many tiles, and `cluster` keeps blocks together through both. Each
- * pass leaves a body that sees the grid of the pass before. */
+ * Three clauses may change the grid, in this order: `split` distributes a tile's sum over blocks,
+ * `persistent` lets a block visit many tiles, and `cluster` keeps blocks together through both.
+ * After each pass, the body still sees the grid that the previous pass left. */
 #ifndef TILE_PASSES_GRID_GRID_H
 #define TILE_PASSES_GRID_GRID_H
 
@@ -18,52 +18,53 @@
 typedef struct grid {
     tile_pass *pass;
     tile_function *f;
-    size_t old_ops;                   /* the operations of the body as it was have ids below */
-    int64_t cluster_extent[3], width; /* blocks of a cluster, by dim and in all */
-    tile_value block[3];              /* where the block stands in the grid that is launched */
-    tile_value id[3], extent[3];      /* what the body gets for block_id and grid_dim */
+    size_t old_ops;                   /* operations of the old body have smaller ids */
+    int64_t cluster_extent[3], width; /* blocks of a cluster, by dim and in total */
+    tile_value block[3];              /* the block's coordinates in the launched grid */
+    tile_value id[3], extent[3];      /* replacements for block_id and grid_dim in the body */
     tile_value cluster[3];            /* and for cluster_id */
-    tile_value part; /* which part of its tile's sum the block has; none: all of it */
+    tile_value part; /* which part of its tile's sum the block computes; none: the whole sum */
 } grid;
 
-/* Fills in the facts; the builder is placed before the existing body. */
+/* Initializes g. Returns a builder before the existing body. */
 tile_builder grid_open(grid *g, tile_pass *pass, tile_function *f);
 /* Builds block_id: g->block. */
 void grid_find_block(grid *g, tile_builder *b);
-/* Builds the extents of the grid that is launched, from grid_dim as far as they are no numbers.
- * dims: a grid_dim; none: one is built if it is needed. */
+/* Builds the extents of the launched grid: constants where they are known, else results of
+ * grid_dim.
+ * dims: an existing grid_dim; none: one is built if needed. */
 void grid_find_extents(const grid *g, tile_builder *b, tile_value dims, tile_value extent[3]);
-/* id, extent and cluster, those that have been found, take the place of what operations of the old
- * body give. These are erased, and a builder placed before one is invalid afterwards. */
+/* Replaces the results of block_id, grid_dim and cluster_id in the old body by id, extent and
+ * cluster, as far as these have been set. Erases the replaced operations; a builder placed before
+ * one of them becomes invalid. */
 void grid_close(const grid *g);
 
-/* An extent as it is written, an i32 of at least 1: otherwise there is no block that could ask. */
+/* Builds a declared extent, an i32 clamped to at least 1: with less, no block exists. */
 tile_value grid_build_extent(const grid *g, tile_builder *b, unsigned d);
-/* Builds value / divisor of what is not negative; a number becomes a number. */
+/* Builds value / divisor for a nonnegative value; folds constants. */
 tile_value grid_divide(tile_builder *b, tile_value value, int64_t divisor);
-/* Builds the block's place in its cluster along dim d. */
+/* Builds the block's index in its cluster along dim d. */
 tile_value grid_rank_in_cluster(const grid *g, tile_builder *b, unsigned d);
-/* Builds coordinate d of the block with this place in a cluster: a sum of numbers that are not
- * negative, as stores by TMA want it. */
+/* Builds coordinate d of the block with index `place` in a cluster: a sum of nonnegative numbers,
+ * the form that TMA stores need. */
 tile_value grid_block_of_rank(const grid *g, tile_builder *b, unsigned d, tile_value cluster,
                               tile_value place);
-/* All three results of the operation that gives `first`. */
+/* Fills all three results of the operation that defines `first`. */
 void grid_take_results(const tile_builder *b, tile_value first, tile_value results[3]);
-/* Builds the product of the first `count` of the extents, and x + extent(0) * (y + extent(1) * z).
- */
+/* Builds the product of the first `count` extents, and x + extent(0) * (y + extent(1) * z). */
 tile_value grid_count_tiles(tile_builder *b, const tile_value *extent, unsigned count);
 tile_value grid_number_tile(const grid *g, tile_builder *b);
 
-/* f->grid[d], in a grid that has got so many dims. */
+/* f->grid[d]; extends the grid to d + 1 dims. */
 const tile_expr **grid_extent_at(tile_function *f, unsigned d);
-/* op(value, by), or the value where `by` is 1. */
+/* op(value, by); the value if `by` is 1. */
 const tile_expr *grid_expr(const grid *g, tile_opcode op, const tile_expr *value, int64_t by);
-/* Launches min(count, places / the blocks of a cluster) clusters, or blocks, along x, and one along
- * the other dims; no number of them where there is too much to count. */
-void grid_launch(const grid *g, const tile_expr *count, const tile_expr *places,
+/* Launches min(count, max_blocks / blocks of a cluster) clusters (or blocks) along x, and one along
+ * the other dims. excess: reported if there are too many tiles to count. */
+void grid_launch(const grid *g, const tile_expr *count, const tile_expr *max_blocks,
                  tile_grid_excess excess);
 
-/* What followed the loop goes to the end of its region. */
+/* Moves the operations that follow the loop to the end of its region. */
 void grid_move_into_loop(tile_function *f, tile_op loop);
 
 #endif

@@ -1,8 +1,8 @@
-/* Rows and columns in groups.
+/* Raster orders: rows or columns in groups.
  *
- * In a group of n rows the blocks that run at once cover n rows and some columns of tiles, and so
- * read n row panels and few column panels, where without groups they read all row panels. The last
- * group has the rows that are left.
+ * With groups of n rows, the blocks that run at the same time cover n rows and some columns of
+ * tiles. They read n row panels and few column panels; without groups they would read all row
+ * panels. The last group has the remaining rows.
  *
  *       rows(2) of 3 x 4:    0 2 4 6
  *                            1 3 5 7
@@ -21,8 +21,8 @@ raster_divisor raster_divide_by(tile_builder *b, tile_value value, bool before_l
     return d;
 }
 
-/* n / d of n >= 0. With floor((2^31 - 1) / d) for a reciprocal the product is right or one too
- * small: it is at most n / 2^31, and that is below 1, away from n / d. */
+/* n / d for n >= 0. With the reciprocal floor((2^31 - 1) / d), the product differs from n / d by at
+ * most n / 2^31 < 1, so the quotient is exact or one too small. */
 tile_value raster_quotient(tile_builder *b, tile_value n, const raster_divisor *d) {
     if (!d->reciprocal.id) return tile_build_div(b, n, d->value);
     tile_context *context = tile_function_context(b->function);
@@ -42,9 +42,9 @@ static tile_value without(tile_builder *b, tile_value n, tile_value count, tile_
     return tile_build_sub(b, n, tile_build_mul(b, count, size));
 }
 
-/* In groups along a dim of the extents. n / (group * the other extent) is taken in two steps,
- * as that product may not fit. What is not negative is said to be so: a division of unsigned
- * numbers is shorter. */
+/* Coordinates of tile n, in groups along dim `dim`. n / (group * the other extent) is computed in
+ * two steps because that product may overflow. The max operations state that a value is
+ * nonnegative: an unsigned division is shorter. */
 static void grouped(tile_builder *b, const raster_order *o, unsigned dim, tile_value n,
                     tile_value at[2]) {
     tile_value zero = number(b, 0), size = number(b, o->group);
@@ -64,7 +64,7 @@ static void grouped(tile_builder *b, const raster_order *o, unsigned dim, tile_v
 raster_order raster_plan(tile_builder *b, tile_raster raster, int64_t group,
                          const tile_value extent[2], bool before_loop) {
     raster_order o = {.raster = raster, .group = group, .extent = {extent[0], extent[1]}};
-    for (unsigned d = 0; d < 2; d++) /* one row or column: there is one order */
+    for (unsigned d = 0; d < 2; d++) /* with one row or column, all orders are equal */
         if (tile_value_is(b->function, extent[d], 1)) o.raster = TILE_RASTER_NONE;
     bool rows = o.raster == TILE_RASTER_ROWS, columns = o.raster == TILE_RASTER_COLUMNS;
     o.slow = raster_divide_by(b, extent[rows], before_loop);
@@ -76,7 +76,7 @@ raster_order raster_plan(tile_builder *b, tile_raster raster, int64_t group,
 
 void raster_tile(tile_builder *b, const raster_order *o, tile_value n, tile_value xy[2]) {
     switch (o->raster) {
-    case TILE_RASTER_NONE: /* x first: one group of all rows */
+    case TILE_RASTER_NONE: /* x first: a single group of all rows */
         xy[1] = raster_quotient(b, n, &o->slow);
         xy[0] = without(b, n, xy[1], o->slow.value);
         return;

@@ -1,9 +1,9 @@
-/* Nobody notices who else runs such a loop. */
+/* Finds loops that additional blocks can execute without an observable effect. */
 #include "passes/grid/replicable_loop.h"
 
 #include "lib/analysis/memory.h"
 
-/* Behind the loop for good: nothing around it comes back. */
+/* True if the operation only executes after the loop: no enclosing loop repeats both. */
 static bool is_after_loop(const tile_function *f, tile_op op, tile_op loop) {
     if (tile_op_at(f, loop)->parent.id != f->body.id) return false;
     tile_op top = tile_ancestor_in(f, op, f->body), next = tile_op_next(f, loop);
@@ -11,7 +11,8 @@ static bool is_after_loop(const tile_function *f, tile_op op, tile_op loop) {
     return next.id != 0;
 }
 
-/* Global memory that is not written behind it only, a shared buffer outside of the loop. */
+/* Whether op writes memory that the loop reads: global memory, unless the write follows the loop;
+ * or a shared buffer, outside the loop. */
 static bool writes(tile_function *f, tile_op op, tile_op loop, const tile_access *read) {
     tile_access accesses[TILE_MAX_ACCESSES];
     unsigned count = tile_op_accesses(f, op, accesses);

@@ -1,13 +1,13 @@
-/* Loops that blocks may run whose results nobody wants. */
+/* Loops that additional blocks may execute and whose results they discard. */
 #ifndef TILE_PASSES_GRID_REPLICABLE_LOOP_H
 #define TILE_PASSES_GRID_REPLICABLE_LOOP_H
 
 #include "lib/ir/function.h"
 
-/* Whether blocks of a cluster may share what a `pipelined` loop copies, as far as memory goes: it
- * changes nothing outside of shared memory, reads what the kernel writes nowhere but behind it, and
- * stands in nothing but other loops. Then a block that drops the result may run it beside the
- * others. */
+/* Whether blocks of a cluster may share the copies of a `pipelined` loop, as far as memory is
+ * concerned. The loop must write nothing but shared memory, read only memory that the kernel does
+ * not write before the loop ends, and be nested in nothing but loops. Then a block that discards
+ * the result can run the loop together with the others. */
 bool is_replicable_loop(tile_function *f, tile_op loop);
 
 #endif

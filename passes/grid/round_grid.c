@@ -1,8 +1,7 @@
-/* round-grid: rounds a grid up to whole clusters, with blocks that only meet the others.
+/* round-grid: rounds a grid up to whole clusters; the added blocks only execute cluster barriers.
  *
- * A GPU launches whole clusters. The kernel still sees the grid that is written: whoever writes
- * it need not think of the blocks behind its end, and a shape that is no multiple needs no second
- * kernel.
+ * A GPU launches whole clusters. The kernel still sees the declared grid: its author can ignore the
+ * added blocks, and a shape that is not a multiple needs no second kernel.
  *
  * level: 2 to 2
  * requires: instantiated
@@ -50,21 +49,20 @@
  *     }
  *   }
  *
- * How. Between two cluster barriers, what has an effect or needs the result of something that has
- * one goes into a branch for the blocks of the grid; what lives on behind a barrier is zero in the
- * others. What only computes stays where it is. A loop or branch with a cluster barrier in it
- * stays, and its regions are treated likewise: so that the others come to the same barriers as
- * often, they take the coordinates of the nearest block of the grid, which is one of their cluster.
- * How often they come must follow from arguments and coordinates; what comes from memory they do
- * not know.
+ * How. Between two cluster barriers, operations with an effect, and those that need their results,
+ * go into a branch for the blocks of the declared grid. Values that are live after a barrier are
+ * zero in the added blocks. Pure operations stay where they are. A loop or branch that contains a
+ * cluster barrier stays, and its regions are treated likewise. The added blocks must execute the
+ * same barriers equally often. They use the coordinates of the nearest block of the declared grid,
+ * which is in their cluster. The number of executions must follow from arguments and coordinates,
+ * because the added blocks do not read memory.
  *
- * On sm_90a blocks of a cluster may share what a `pipelined` loop copies (specialize-warps). So all
- * of them run one that nobody notices (replicable_loop.h): those behind the grid do what the
- * nearest block does, and drop the result.
+ * On sm_90a, blocks of a cluster may share the copies of a `pipelined` loop (specialize-warps). All
+ * of them therefore run such a loop if it is replicable (replicable_loop.h): the added blocks do
+ * what the nearest block does and discard the result.
  *
- * Phases: 1. which dims are to be rounded; 2. which values come from memory, and whether they
- * decide about a cluster barrier; 3. the coordinates; 4. the branches; 5. the grid that is
- * launched. */
+ * Phases: 1. find the dims to round; 2. find values that depend on memory, and reject those that
+ * control a cluster barrier; 3. coordinates; 4. branches; 5. the launched grid. */
 #include <string.h>
 
 #include "lib/analysis/pipeline_plan.h"
@@ -79,19 +77,20 @@ typedef struct rounding {
     tile_pass *pass;
     tile_function *f;
     bool rounds[3];
-    bool *has_cluster_barrier; /* by op: it is a cluster barrier, or its regions hold one */
-    bool *common;              /* by op: it stands in a loop that all blocks run */
-    bool *unknown;             /* by value: from memory, which blocks behind the grid do not read */
-    size_t ops, values;        /* that these are about; values behind them are those of branches */
+    bool *has_cluster_barrier; /* by op: it is a cluster barrier, or contains one */
+    bool *common;              /* by op: it is in a loop that all blocks run */
+    bool *unknown;             /* by value: depends on memory, which the added blocks do not read */
+    size_t ops, values;        /* sizes of these arrays; later values are those of branches */
     bool shares;               /* blocks of a cluster may share copies */
-    bool is_padding;           /* blocks behind the grid would not know what to do in such a loop */
+    bool has_unknown_operands; /* such a loop has operands that the added blocks do not have */
     bool changed, failed;
-    tile_value in_grid; /* i1: the block is one of the grid */
+    tile_value in_grid; /* i1: the block is in the declared grid */
 } rounding;
 
 /* 1. Dims -------------------------------------------------------------------------------------- */
 
-/* With num_sms in it, only the launch knows the grid: that one refuses what is not whole. */
+/* The extent depends on num_sms, so only the launch can compute it; the launch rejects a partial
+ * cluster. */
 static bool find_dims(rounding *r) {
     bool any = false;
     const tile_range *ranges = NULL;
@@ -107,7 +106,7 @@ static bool find_dims(rounding *r) {
     return any;
 }
 
-/* 2. What comes from memory -------------------------------------------------------------------- */
+/* 2. Values from memory ------------------------------------------------------------------------ */
 
 static bool find_cluster_barriers(rounding *r, tile_region region) {
     bool any = false;
@@ -142,12 +141,12 @@ static bool any_needs_grid(const rounding *r, tile_region region) {
     return false;
 }
 
-/* Whether only blocks of the grid may execute it. */
+/* Whether only blocks of the declared grid may execute the operation. */
 static bool needs_grid(const rounding *r, tile_op op) {
     const tile_op_data *data = tile_op_at(r->f, op);
     unsigned effects = tile_op_effects(r->f, op);
     if (contains_cluster_barrier(r, op) || is_common(r, op)) return false;
-    if (data->opcode == TILE_OP_alloc_shared) return false; /* nothing is done, it is only named */
+    if (data->opcode == TILE_OP_alloc_shared) return false; /* it only names a buffer */
     for (uint32_t i = 0; i < data->operand_count; i++)
         if (is_unknown(r, data->operands[i])) return true;
     for (unsigned i = 0; i < data->region_count; i++)
@@ -161,7 +160,7 @@ static void mark(rounding *r, tile_value value) {
     r->changed = true;
 }
 
-/* What one way into a region or behind the operation does not know, none does. */
+/* A carried value is unknown if any of its sources is. */
 static void mark_carried(rounding *r, tile_op op) {
     for (unsigned i = 0; i < tile_carried_count(r->f, op); i++)
         TILE_FOR_EACH_BRANCH_POINT (r->f, op, to)
@@ -200,7 +199,7 @@ static void check_control(rounding *r, tile_op op) {
             reject_control(r, op, tile_control_operand(f, op, i));
 }
 
-/* Who waits for arrivals of other blocks would wait for ever for those that do nothing. */
+/* A wait for arrivals of other blocks would never end: the added blocks do not arrive. */
 static void reject_remote(rounding *r, tile_op op) {
     tile_function *f = r->f;
     bool remote = false;
@@ -219,7 +218,8 @@ static void reject_remote(rounding *r, tile_op op) {
         tile_op_name(f, op), f->name);
 }
 
-/* A loop that all blocks run: they reach it, and so to those around it, as to a barrier. */
+/* A loop that all blocks run: like a barrier, it and its enclosing loops must be reached by all of
+ * them. */
 static void visit_pipelined(rounding *r, tile_op op) {
     tile_function *f = r->f;
     if (tile_op_opcode(f, op) != TILE_OP_for || contains_cluster_barrier(r, op) ||
@@ -229,12 +229,12 @@ static void visit_pipelined(rounding *r, tile_op op) {
     for (; op.id; op = tile_op_parent(f, op)) r->has_cluster_barrier[op.id] = true;
 }
 
-/* Not all blocks know what they would have to do in it. */
+/* Checks whether the added blocks know all operands of a loop that all blocks run. */
 static void check_common(rounding *r, tile_op op) {
     tile_function *f = r->f;
     bool around = tile_op_opcode(f, op) == TILE_OP_for && contains_cluster_barrier(r, op);
     for (unsigned i = 0; (around || is_common(r, op)) && i < tile_op_operand_count(f, op); i++)
-        r->is_padding |= is_unknown(r, tile_op_operand(f, op, i));
+        r->has_unknown_operands |= is_unknown(r, tile_op_operand(f, op, i));
 }
 
 static void spread_unknown(rounding *r) {
@@ -261,7 +261,7 @@ static void find_unknown(rounding *r) {
     spread_unknown(r);
     if (r->shares)
         TILE_FOR_EACH_OP_INSIDE (r->f, op, r->f->body) check_common(r, op);
-    if (r->is_padding) {
+    if (r->has_unknown_operands) {
         r->shares = false;
         spread_unknown(r);
     }
@@ -271,7 +271,7 @@ static void find_unknown(rounding *r) {
 
 /* 3. Coordinates ------------------------------------------------------------------------------- */
 
-/* Values that came since are all known. */
+/* All values created since then are known. */
 static void extend_unknown(rounding *r) {
     bool *unknown = TILE_NEW_ARRAY(r->pass->scratch, bool, r->f->value_count);
     memcpy(unknown, r->unknown, sizeof *unknown * r->values);
@@ -279,7 +279,8 @@ static void extend_unknown(rounding *r) {
     r->values = r->f->value_count;
 }
 
-/* block_id and grid_dim become what the grid that is written says of the nearest of its blocks. */
+/* Replaces block_id and grid_dim by the coordinates of the nearest block in the declared grid and
+ * by its extents. */
 static void place_blocks(rounding *r) {
     tile_function *f = r->f;
     grid g;
@@ -295,7 +296,8 @@ static void place_blocks(rounding *r) {
         tile_value inside = tile_build_lt(b, g.id[d], g.extent[d]);
         r->in_grid = r->in_grid.id ? tile_build_and(b, r->in_grid, inside) : inside;
         tile_value last = tile_build_sub(b, g.extent[d], tile_build_int(b, 1));
-        /* Nothing is launched without blocks: boxes begin inside of what is stored. */
+        /* At least 0, although nothing is launched without blocks: TMA boxes must begin inside the
+         * tensor. */
         g.id[d] = tile_build_min(b, g.id[d], tile_build_max(b, last, tile_build_int(b, 0)));
     }
     grid_close(&g);
@@ -304,7 +306,7 @@ static void place_blocks(rounding *r) {
 
 /* 4. Branches ---------------------------------------------------------------------------------- */
 
-/* Operations of one region that follow each other, but for those that only compute. */
+/* Consecutive operations of one region, except for pure ones between them. */
 typedef struct op_range {
     tile_op *ops;
     unsigned count;
@@ -322,8 +324,8 @@ static bool has_zero(const tile_type *type) {
            type->kind == TILE_TYPE_VECTOR;
 }
 
-/* A view, buffer or pointer that is used behind the stretch is made there, from numbers that are
- * handed over. False if the operation does more than to make it. */
+/* A view, buffer or pointer that is used after the range is built there, from values that the
+ * branch yields. False if the operation has an effect or a region. */
 static bool may_escape(const rounding *r, tile_op op) {
     return !tile_op_effects(r->f, op) && !tile_op_at(r->f, op)->region_count;
 }
@@ -337,8 +339,8 @@ static void reject_address(rounding *r, tile_op op) {
                   tile_op_name(r->f, op), r->f->name);
 }
 
-/* Takes operations that make an address for what is behind the stretch out of it, the last ones
- * first; they go before `end`, in their order. */
+/* Moves operations that define an address used after the range out of it, in reverse order, to
+ * before `end`; their order is kept. */
 static void move_addresses(rounding *r, op_range *s, tile_op *end, tile_region region, bool *used) {
     for (unsigned i = s->count; i-- > 0;) {
         tile_op op = s->ops[i];
@@ -360,7 +362,7 @@ static void move_addresses(rounding *r, op_range *s, tile_op *end, tile_region r
     }
 }
 
-/* From `op` on to the end of its region. */
+/* Replaces values from `op` to the end of its region. */
 static void replace_from(tile_function *f, tile_op op, const tile_value *map) {
     for (; op.id; op = tile_op_next(f, op)) {
         tile_op_data *data = tile_op_at(f, op);
@@ -371,7 +373,8 @@ static void replace_from(tile_function *f, tile_op op, const tile_value *map) {
     }
 }
 
-/* What is used behind the stretch; returns how many values, in the arena. */
+/* Finds the values of the range that are used after it. Returns their number; the arrays are in the
+ * arena. */
 static unsigned find_leaving(const rounding *r, const op_range *s, const bool *used,
                              tile_value **leaving, const tile_type ***types) {
     unsigned capacity = 0, count = 0;
@@ -388,7 +391,7 @@ static unsigned find_leaving(const rounding *r, const op_range *s, const bool *u
     return count;
 }
 
-/* if %in_grid { the stretch  yield leaving } else { yield zeros } */
+/* if %in_grid { the range; yield leaving } else { yield zeros } */
 static tile_op build_branch(rounding *r, const op_range *s, tile_builder *b,
                             const tile_value *leaving, const tile_type **types, unsigned count) {
     tile_function *f = r->f;
@@ -403,7 +406,7 @@ static tile_op build_branch(rounding *r, const op_range *s, tile_builder *b,
     return branch;
 }
 
-/* The stretch becomes a branch before `end` (0: at the end of the region). */
+/* Turns the range into a branch before `end` (0: at the end of the region). */
 static void close_range(rounding *r, op_range *s, tile_op end, tile_region region) {
     tile_function *f = r->f;
     if (!s->count || r->failed) return;

@@ -1,9 +1,8 @@
-/* tile-scheduler: makes the order of tiles, and blocks that visit many, out of `raster` and
- * `persistent`.
+/* tile-scheduler: applies `raster` order and turns a `persistent` kernel into a loop over tiles.
  *
- * Blocks that run at once share the L2: if their tiles lie close together, they read the same rows
- * and columns. A block that stays for more tiles is launched once, and tiles of unequal cost can be
- * distributed so that all blocks end together.
+ * Blocks that run at the same time share the L2: if their tiles are close together, they read the
+ * same rows and columns. A persistent block is launched once for many tiles, and tiles of unequal
+ * cost can be distributed so that all blocks finish at about the same time.
  *
  * level: 2 to 2
  * requires: instantiated
@@ -64,33 +63,32 @@
  *     }
  *   }
  *
- * What remains. The body still sees the declared grid: block_id is the tile's coordinates,
- * grid_dim the declared extents. So the pass renames block_id, by a function from numbers to tiles
- * that hits every tile once, whatever the extents are (raster.h). The third dim is the slowest, and
- * no order touches it: of parts of one tile along z, the lower ones come first, so that a part may
- * wait for those below.
+ * Result. The body still sees the declared grid: block_id is the tile's coordinates, and grid_dim
+ * the declared extents. The pass replaces block_id by a function of the tile's number that visits
+ * every tile once for any extents (raster.h). The third dim varies slowest in every order. If one
+ * tile has parts along z, the lower ones come first, so that a part may wait for lower ones.
  *
- * `raster` alone: the grid stays. A block's number is that in which the device starts blocks, x
- * first. Where it does not fit 32 bits block_id stays as it is: any order is right. The blocks of a
- * cluster stay together: clusters are visited in that order.
+ * `raster` alone: the grid does not change. Blocks are numbered in the order in which the device
+ * starts them, x first. If the numbers do not fit in 32 bits, block_id is not changed: any order is
+ * correct. The blocks of a cluster stay together: clusters are visited in raster order.
  *
- * `persistent`: min(tiles, num_sms) blocks along x, one for each multiprocessor, which all run at
- * once. Each loops over the tiles, from its own number on in steps of the grid: in ascending order,
- * so that a tile may wait for those before it. More blocks than that could leave one that is waited
- * for without a place. A tile begins when the copies of the one before are complete.
+ * `persistent`: min(tiles, num_sms) blocks along x, one for each multiprocessor, which are all
+ * resident at once. Each loops over the tiles, starting at its own number, in steps of the grid
+ * size. The order is ascending, so that a tile may wait for earlier ones; with more blocks, one
+ * that others wait for might not be resident. A tile begins after the copies of the previous tile
+ * have completed.
  *
- * `persistent` with `cluster`: the same with clusters in place of blocks, num_sms / blocks of
- * one at most. Of how many the device holds at once only the GPU knows, so that no tile may wait
- * for another one.
+ * `persistent` with `cluster`: the same with clusters instead of blocks, at most num_sms / (blocks
+ * of a cluster). How many clusters the device can hold at once is unknown, so no tile may wait for
+ * another one.
  *
- * `persistent balanced by`: tiles come in the order of their numbers, x first, each to the block
- * whose tiles cost least so far. The launch plays that through, once for a shape: its table says
- * where a block's tiles begin, and which they are, side by side, so that one access to memory
- * brings several. A kernel whose one dim counts tiles in the order in which they share what they
- * read, costly ones first, has blocks that end together. Where the cost names no dim, as when a
- * constant argument has chosen between costs, tiles are distributed round-robin, which takes no
- * table.
- */
+ * `persistent balanced by`: tiles are assigned in the order of their numbers, x first, each to the
+ * block with the lowest total cost so far. The launch computes this assignment once for each shape.
+ * Its table has, for each block, the position of its first tile, followed by the contiguous lists
+ * of tile numbers, so that one memory access loads several. Blocks finish together if tiles that
+ * share data have consecutive numbers and costly tiles come first. If the cost names no dim (a
+ * constant argument may have selected such a cost), tiles are distributed round-robin, without a
+ * table. */
 #include "lib/analysis/executors.h"
 #include "lib/ir/syntax.h"
 #include "passes/common/host_value.h"
@@ -105,7 +103,7 @@ typedef struct tile_scheduler {
     int64_t group;
 } tile_scheduler;
 
-/* Says to who reads the code that the coordinate is inside; it is. */
+/* Clamps a coordinate that is in bounds, to make the bounds visible in the code. */
 static tile_value clamp_to_extent(tile_builder *b, tile_value coordinate, tile_value extent) {
     int64_t known;
     bool constant = tile_value_is_int(b->function, extent, &known);
@@ -117,7 +115,8 @@ static tile_value clamp_to_extent(tile_builder *b, tile_value coordinate, tile_v
 
 /* Raster alone --------------------------------------------------------------------------------- */
 
-/* True if the numbers of the tiles along x and y fit an i32; 0: always. *never: they never do. */
+/* Builds an i1: the numbers of the tiles along x and y fit an i32. Returns 0 if they always do;
+ * *never: they never do. */
 static tile_value numbers_fit(const tile_scheduler *w, tile_builder *b, const tile_value extent[2],
                               bool *never) {
     const tile_type *i64 = tile_type_scalar(w->context, TILE_i64);
@@ -133,8 +132,9 @@ static tile_value numbers_fit(const tile_scheduler *w, tile_builder *b, const ti
                          tile_build_constant(b, i64, tile_expr_int(w->context, INT32_MAX)));
 }
 
-/* Blocks that make one group of rows are numbered as it is visited: they divide nothing before
- * their first copy. In clusters the place must not depend on a branch, for copies to be shared. */
+/* If the grid is a single group of rows, blocks are already numbered in raster order, so they
+ * divide nothing before their first copy. In clusters no branch is built: the coordinates must not
+ * depend on one, or copies could not be shared. */
 static void order_tiles(const tile_scheduler *w, tile_builder *b, tile_value number,
                         const tile_value at[2], const tile_value extent[2], tile_value way[2]) {
     tile_builder outer = *b, *inner = &outer;
@@ -157,7 +157,7 @@ static void order_tiles(const tile_scheduler *w, tile_builder *b, tile_value num
     for (unsigned d = 0; d < 2; d++) way[d] = tile_op_result(f, fork, d);
 }
 
-/* By clusters, which each stay together; blocks are clusters of their own where there are none. */
+/* Orders whole clusters; without clusters, every block is one. */
 static void order_blocks(tile_scheduler *w, tile_builder *b) {
     grid *g = &w->g;
     tile_value at[2], extent[3], way[2];
@@ -178,34 +178,34 @@ static void order_blocks(tile_scheduler *w, tile_builder *b) {
         way[d] = grid_block_of_rank(g, b, d, way[d], grid_rank_in_cluster(g, b, d));
         g->id[d] = fits.id ? tile_build_select(b, fits, way[d], g->id[d]) : way[d];
     }
-    /* What clusters are numbered by goes with their blocks. */
+    /* cluster_id changes in the same way as block_id. */
     for (unsigned d = 0; d < 3; d++) g->cluster[d] = grid_divide(b, g->id[d], g->cluster_extent[d]);
     grid_close(g);
 }
 
 /* Persistent ----------------------------------------------------------------------------------- */
 
-/* Tiles by numbers: x and y in the raster's order, then z. */
+/* Maps tile numbers to coordinates: x and y in raster order, then z. */
 typedef struct numbering {
     raster_order order;
-    raster_divisor slice; /* the tiles of one z; none: there is one z */
+    raster_divisor tiles_per_z; /* number of tiles with the same z; none: there is one z */
 } numbering;
 
-/* The place of b is before the loop over tiles. */
+/* b must be placed before the loop over tiles. */
 static numbering plan_numbers(const tile_scheduler *w, tile_builder *b) {
     const grid *g = &w->g;
     numbering n = {.order = raster_plan(b, w->f->raster, w->group, g->extent, true)};
     bool flat = tile_value_is(w->f, g->extent[2], 1);
-    if (!flat) n.slice = raster_divide_by(b, grid_count_tiles(b, g->extent, 2), true);
+    if (!flat) n.tiles_per_z = raster_divide_by(b, grid_count_tiles(b, g->extent, 2), true);
     return n;
 }
 
 static void tile_of_number(tile_builder *b, const numbering *n, tile_value number, grid *g) {
     g->id[2] = tile_build_int(b, 0);
-    if (n->slice.value.id) {
+    if (n->tiles_per_z.value.id) {
         number = tile_build_max(b, number, tile_build_int(b, 0));
-        g->id[2] = raster_quotient(b, number, &n->slice);
-        tile_value before = tile_build_mul(b, g->id[2], n->slice.value);
+        g->id[2] = raster_quotient(b, number, &n->tiles_per_z);
+        tile_value before = tile_build_mul(b, g->id[2], n->tiles_per_z.value);
         number = tile_build_sub(b, number, before);
     }
     raster_tile(b, &n->order, number, g->id);
@@ -224,14 +224,14 @@ static tile_op loop_in_order(tile_scheduler *w, tile_builder *b, tile_value bloc
     return loop;
 }
 
-/* Entry `index` of the launch's table of what blocks get. */
+/* Loads entry `index` of the launch's table of tile assignments. */
 static tile_value balanced_entry(const tile_scheduler *w, tile_builder *b, tile_value index) {
     tile_value entry = tile_build_tile_schedule(b, index, w->g.extent, 3);
     tile_op_set_expr(w->f, tile_value_def(w->f, entry), TILE_ATTR_cost, w->f->cost);
     return entry;
 }
 
-/* for %turn = where the block's tiles begin in the table to where they end {} */
+/* for %turn = first position of the block's tiles in the table to their end {} */
 static tile_op loop_balanced(tile_scheduler *w, tile_builder *b, tile_value block,
                              tile_builder *body) {
     grid *g = &w->g;
@@ -249,7 +249,7 @@ static tile_op loop_balanced(tile_scheduler *w, tile_builder *b, tile_value bloc
     return loop;
 }
 
-/* Of clusters, or blocks. */
+/* Counts clusters, or blocks without clusters. */
 static const tile_expr *count_tiles(const grid *g) {
     const tile_expr *tiles = grid_expr(g, TILE_OP_div, g->f->grid[0], g->cluster_extent[0]);
     for (unsigned d = 1; d < g->f->grid_rank; d++) {
@@ -260,7 +260,8 @@ static const tile_expr *count_tiles(const grid *g) {
     return tiles;
 }
 
-/* Whether threads that execute the region start copies; those of roles in it are others. */
+/* Whether the threads that execute the region start copies. Roles in it are executed by other
+ * threads. */
 static bool starts_copies(const tile_function *f, tile_region region) {
     TILE_FOR_EACH_OP (f, op, region) {
         const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
@@ -274,8 +275,8 @@ static bool starts_copies(const tile_function *f, tile_region region) {
     return false;
 }
 
-/* What may be in flight when a block ends may not be when its next tile begins: who started copies
- * waits for them. */
+/* Copies in flight at the end of a block must complete before the block's next tile begins: the
+ * threads that started them wait. */
 static void end_copies(tile_function *f, tile_region region) {
     tile_builder b = tile_builder_at_end(f, region);
     bool waits = starts_copies(f, region);
@@ -293,7 +294,7 @@ static void end_copies_of_roles(tile_function *f, tile_op roles) {
         end_copies(f, tile_op_region(f, roles, r));
 }
 
-/* The coordinates of clusters become those of this block's tile in them. */
+/* Converts coordinates of clusters to those of this block's tile in its cluster. */
 static void place_in_cluster(grid *g, tile_builder *b) {
     for (unsigned d = 0; d < 3; d++) {
         g->cluster[d] = g->id[d];
@@ -309,21 +310,21 @@ static void make_persistent(tile_scheduler *w, tile_builder *b) {
     grid *g = &w->g;
     tile_builder body;
     b->loc = f->loc;
-    /* 1. The declared grid, in clusters. */
+    /* 1. The declared grid, in units of clusters. */
     for (unsigned d = 0; d < 3; d++)
         g->extent[d] = grid_divide(b, grid_build_extent(g, b, d), g->cluster_extent[d]);
     tile_value tiles = grid_count_tiles(b, g->extent, 3);
     grid_find_block(g, b);
     tile_value block = grid_divide(b, g->block[0], g->cluster_extent[0]);
     tile_value blocks = grid_divide(b, tile_build_grid_dim(b), g->cluster_extent[0]);
-    /* 2. The loop, and the tile that an iteration is for. */
-    bool dealt = f->cost && tile_expr_holds(f->cost, TILE_EXPR_BLOCK_ID);
-    tile_op loop = dealt ? loop_balanced(w, b, block, &body)
-                         : loop_in_order(w, b, block, blocks, tiles, &body);
+    /* 2. The loop over tiles, and the tile of an iteration. */
+    bool balanced = f->cost && tile_expr_holds(f->cost, TILE_EXPR_BLOCK_ID);
+    tile_op loop = balanced ? loop_balanced(w, b, block, &body)
+                            : loop_in_order(w, b, block, blocks, tiles, &body);
     place_in_cluster(g, &body);
-    /* 3. The body in it. Its author did not write the loop, and so not what keeps one tile's writes
-     * to shared memory behind the tile before: the end of its copies, and a barrier behind its
-     * reads. */
+    /* 3. The body of the loop. The author did not write this loop, so the pass orders one tile's
+     *    writes to shared memory after the previous tile: its copies are waited for, and a barrier
+     *    follows its reads. */
     grid_move_into_loop(f, loop);
     tile_op_set_flag(f, loop, TILE_ATTR_independent);
     TILE_FOR_EACH_OP_INSIDE (f, op, body.region)
@@ -332,7 +333,7 @@ static void make_persistent(tile_scheduler *w, tile_builder *b) {
     if (f->sync_explicit) tile_build_sync_for(&body, tile_executors_of_block(f));
     tile_build_yield(&body, NULL, 0);
     grid_close(g);
-    /* 4. The grid that is launched. */
+    /* 4. The launched grid. */
     grid_launch(g, count_tiles(g), tile_expr_num_sms(w->context), TILE_TOO_MANY_TILES);
 }
 

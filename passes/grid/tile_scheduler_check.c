@@ -26,7 +26,7 @@ static bool rejects_clusters(tile_function *f) {
     return false;
 }
 
-/* A block has its barriers once, and their phases go on from tile to tile. */
+/* A block allocates its barriers once, and their phases continue from tile to tile. */
 static bool rejects_barriers(tile_pass *pass, tile_function *f) {
     unsigned count;
     const tile_op *barriers = tile_find_ops(f, TILE_OP_alloc_barrier, pass->scratch, &count);

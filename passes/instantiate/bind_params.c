@@ -39,7 +39,7 @@ tile_bindings tile_param_bindings(tile_bound_params *bound) {
     return (tile_bindings){.param = param_value, .arg = arg_value, .user = bound};
 }
 
-/* Whether it can be asked only when sizes are known, which they are not. */
+/* Whether the clause depends on sizes, which are not known. */
 static bool is_open(const tile_bound_params *bound, const tile_expr *where) {
     return !bound->sizes && tile_expr_holds(where, TILE_EXPR_ARG);
 }
@@ -71,7 +71,7 @@ static bool set_word(tile_bound_param *param, const char *word) {
     return *word != 0;
 }
 
-/* The kind decides how the text is read; false if it cannot be. */
+/* Reads a value in the format of its kind; false if the text is invalid. */
 static bool read_value(tile_param_kind kind, const char *text, tile_bound_param *param) {
     switch (kind) {
     case TILE_PARAM_type: return set_type(param, tile_scalar_of_data(text));
@@ -111,19 +111,19 @@ static bool bind_given(tile_bound_params *bound, const tile_pass_option *option)
 
 /* Defaults and tuning points ----------------------------------------------------------------- */
 
-/* What a default or a point of `tune` gives a parameter. False if it has no value yet. */
+/* Evaluates a default or a value of a `tune` point. False if a parameter in it has no value yet. */
 static bool evaluate(tile_bound_params *bound, tile_param_kind kind, const tile_expr *expr,
                      tile_bound_param *param) {
     tile_bindings bindings = tile_param_bindings(bound);
     *param = (tile_bound_param){.bound = true};
     bool named = kind == TILE_PARAM_word || kind == TILE_PARAM_type;
-    if (named && (!expr || expr->kind != TILE_EXPR_WORD)) return false; /* nobody has verified it */
+    if (named && (!expr || expr->kind != TILE_EXPR_WORD)) return false; /* not verified yet */
     if (kind == TILE_PARAM_word) return set_word(param, expr->name);
     if (kind == TILE_PARAM_type) return set_type(param, tile_scalar_of_data(expr->name));
     return tile_expr_eval(expr, &bindings, &param->value);
 }
 
-/* Defaults may use other parameters: goes on until no further one can be evaluated. */
+/* Defaults may use other parameters: iterates to a fixed point. */
 static void bind_defaults(tile_bound_params *bound) {
     for (bool progress = true; progress;) {
         progress = false;
@@ -155,8 +155,8 @@ static bool clause_matters(const tile_bound_params *bound, const tile_tune_claus
     return false;
 }
 
-/* Binds what the point binds; false, and nothing bound, if it contradicts what is bound. added is a
- * set of the clause's names. */
+/* Binds the values of the point. If they contradict bound ones, binds nothing and returns false.
+ * added: bit set of the clause's names that were bound. */
 static bool bind_point(tile_bound_params *bound, const tile_tune_clause *clause, unsigned point,
                        uint32_t *added) {
     *added = 0;
@@ -179,9 +179,9 @@ static bool bind_point(tile_bound_params *bound, const tile_tune_clause *clause,
     return true;
 }
 
-/* The first point that agrees, the last clause varying fastest. Clauses that share no name decide
- * each for itself; those that do are tried in turn. *reached is the last clause that was looked at.
- */
+/* Finds the first point that agrees; the last clause varies fastest. Clauses without common
+ * names are independent; others are searched with backtracking. *reached: the last clause that
+ * was tried. */
 static bool search_points(tile_bound_params *bound, size_t clause_index, size_t *reached) {
     if (clause_index == bound->f->tune_count) return true;
     *reached = clause_index > *reached ? clause_index : *reached;
@@ -244,14 +244,14 @@ static bool mentions(const tile_expr *expr, const char *name) {
 
 typedef struct walk {
     tile_bound_params bound;
-    size_t *where_levels; /* how many clauses have to be taken before a `where` can be asked */
+    size_t *where_levels; /* by `where`: number of clauses to bind before it can be evaluated */
     tile_arena *arena;
     tile_point_visit visit;
     void *user;
     bool ended;
 } walk;
 
-/* How many clauses are taken when the last one that names the parameter is; 0: none names it. */
+/* The number of clauses up to the last one that names the parameter; 0: none names it. */
 static size_t count_clauses_to(const tile_function *f, const char *param) {
     for (size_t t = f->tune_count; t > 0; t--)
         for (unsigned n = 0; n < f->tunes[t - 1].name_count; n++)
@@ -263,7 +263,7 @@ bool tile_is_tuned(const tile_function *f, const char *param) {
     return count_clauses_to(f, param) > 0;
 }
 
-/* Those that can be asked since so many clauses are taken. */
+/* Evaluates the `where` clauses of this level. */
 static bool wheres_hold(const walk *w, tile_bound_params *bound, size_t level) {
     tile_bindings bindings = tile_param_bindings(bound);
     for (size_t i = 0; i < bound->f->where_count; i++) {
@@ -274,7 +274,7 @@ static bool wheres_hold(const walk *w, tile_bound_params *bound, size_t level) {
     return true;
 }
 
-/* Past the last clause where it needs a default that is not known before. */
+/* The level after all clauses if `where` needs a default that is not known before. */
 static size_t find_where_level(const tile_bound_params *bound, const tile_expr *where) {
     const tile_function *f = bound->f;
     size_t level = 0;
@@ -287,7 +287,7 @@ static size_t find_where_level(const tile_bound_params *bound, const tile_expr *
     return level;
 }
 
-/* Defaults may depend on the point, so each has a copy of what is bound. */
+/* Defaults may depend on the point, so each point gets a copy of the bound values. */
 static void visit_point(walk *w) {
     size_t count = w->bound.f->param_count, size = sizeof *w->bound.params * count;
     tile_bound_params point = {w->bound.f, tile_arena_copy(w->arena, w->bound.params, size),

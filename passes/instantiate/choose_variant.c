@@ -1,7 +1,8 @@
-/* choose-variant: makes a kernel one of its variants: lets it rely on less than it declares.
+/* choose-variant: turns a kernel into one of its variants, which assumes less alignment.
  *
- * A launch whose arguments lack what the kernel declares needs code that does without; compiling an
- * artifact does the same, and this shows the kernel as its passes then get it.
+ * A launch whose arguments are less aligned than the kernel declares selects such a variant.
+ * Compiling an artifact does the same step; this pass shows the kernel that the later passes
+ * receive.
  *
  * level: 2 and 3
  * requires: instantiated
@@ -31,7 +32,7 @@
  *     store %t, %to[0]
  *   }
  *
- * Options: `variant`, from 0, the default. lib/analysis/variants.c says which there are. */
+ * Options: `variant`, a number from 0 (default). lib/analysis/variants.c defines the variants. */
 #include <errno.h>
 #include <stdlib.h>
 

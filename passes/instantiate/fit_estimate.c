@@ -1,6 +1,6 @@
-/* What a kernel takes of shared memory and of a thread's code, read from its text. Buffers that are
- * never alive at once are both counted, as are all loads of a pipelined loop: the estimate is
- * rather too high. */
+/* Estimates a kernel's shared memory and the instructions of one thread from its text. Buffers that
+ * are never live at the same time are both counted, and so are all loads of a pipelined loop: the
+ * estimate tends to be too high. */
 #include "lib/ir/cost.h"
 #include "lib/ir/syntax.h"
 #include "passes/instantiate/fit_point.h"
@@ -24,7 +24,7 @@ static double width_of(const scan *s, const tile_type *type) {
     return tile_scalar_bytes(param ? param->scalar : type->scalar);
 }
 
-/* 1 for a scalar. */
+/* 1 for scalars. */
 static double elements_of(const scan *s, const tile_type *type) {
     double elements = 1;
     bool many = type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_SHARED;
@@ -44,7 +44,7 @@ static const tile_type *operand_type(const scan *s, const tile_op_data *op,
     return tile_value_type(s->f, op->operands[at]);
 }
 
-/* Products of 16- and 8-bit operands are instructions of a warp, others are computed by fma. */
+/* 16- and 8-bit dots use warp-level instructions, others use fma. */
 static double instructions_of_dot(const scan *s, const tile_op_data *op) {
     enum { OF_A_WARP = 32 };
     const tile_type *lhs = operand_type(s, op, TILE_OPERAND_lhs),
@@ -54,7 +54,7 @@ static double instructions_of_dot(const scan *s, const tile_op_data *op) {
     return width_of(s, lhs) < 4 ? all / OF_A_WARP : all;
 }
 
-/* Of one operation, in each thread. */
+/* Instructions of one operation, per thread. */
 static double instructions_of(const scan *s, const tile_op_data *op) {
     enum { SPECIAL = 16, ACCESS = 4 };
     tile_opcode opcode = (tile_opcode)op->opcode;
@@ -68,12 +68,12 @@ static double instructions_of(const scan *s, const tile_op_data *op) {
         double own = elements_of(s, tile_value_type(s->f, (tile_value){op->first_result.id + i}));
         elements = own > elements ? own : elements;
     }
-    bool special = tile_op_is_costly(opcode) || opcode == TILE_OP_cast; /* of 8-bit floats */
+    bool special = tile_op_is_costly(opcode) || opcode == TILE_OP_cast; /* casts of 8-bit floats */
     bool simple = tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
     return (special ? SPECIAL : simple ? 1 : ACCESS) * elements / s->threads;
 }
 
-/* What a pipelined loop brings has a buffer for each of its stages. */
+/* A pipelined loop has one buffer for each stage of every load or copy. */
 static double staged_bytes(const scan *s, const tile_op_data *op, int64_t stages) {
     bool copies = op->opcode == TILE_OP_copy || op->opcode == TILE_OP_copy_async;
     bool loads = op->opcode == TILE_OP_load && stages > 1;

@@ -1,10 +1,9 @@
-/* The first point of a tuning space that the target can run.
+/* Selects the first point of a tuning space that the target can run.
  *
- * Whether it can is known only after the passes: layouts, rings and what is alive at once decide
- * how much shared memory a kernel needs. They run on a copy, which takes about as long as they do,
- * and only where an estimate from the kernel's text does not show that there is room enough: most
- * kernels are never tried. Points that need far more than there is by the estimate are tried last.
- */
+ * Layouts, rings and live ranges determine the shared memory of a kernel, so only the passes can
+ * tell whether it fits. They run on a copy of the kernel, which doubles compile time. An estimate
+ * from the kernel's text avoids this for most kernels: no trial is needed if there is clearly
+ * enough room. Points that need far too much by the estimate are tried last. */
 #include "passes/instantiate/fit_point.h"
 
 #include <string.h>
@@ -17,7 +16,7 @@
 #include "passes/pass.h"
 #include "passes/passes.h"
 
-/* So much that no space makes a compilation last minutes. */
+/* Limits compile time for any space. */
 enum { MAX_TRIALS = 1024 };
 
 typedef struct search {
@@ -26,12 +25,12 @@ typedef struct search {
     const tile_pass_option *given;
     unsigned given_count;
     tile_arena *arena;
-    bool far; /* whether the points that need far too much are looked at, or the others */
+    bool far; /* visiting the points that need far too much, or the others */
     unsigned trials;
     tile_bound_param *found;
 } search;
 
-/* Of the copies' messages the first error. */
+/* The first error among the messages of the trial. */
 typedef struct cause {
     tile_arena *arena;
     const char *text;
@@ -45,7 +44,7 @@ static void record_cause(const tile_diagnostic *d, void *user) {
 
 /* Estimates ------------------------------------------------------------------------------------ */
 
-/* A cluster of one block is none: instantiate drops it. */
+/* instantiate drops a cluster of one block. */
 static bool has_clusters(const tile_function *f, const tile_bound_params *bound) {
     tile_bound_params copy = {0};
     tile_bindings bindings = {0};
@@ -60,18 +59,19 @@ static bool has_clusters(const tile_function *f, const tile_bound_params *bound)
     return false;
 }
 
-/* What the estimate leaves open. */
+/* What must be checked by running passes. */
 typedef enum check_needed {
     NO_CHECK,
-    OF_SHARED_MEMORY, /* which is known when buffers have been given their places */
-    OF_CODE,          /* and what only emission checks */
+    OF_SHARED_MEMORY, /* known once buffers have offsets */
+    OF_CODE,          /* also checked by emission */
 } check_needed;
 
-/* Half of the shared memory remains for what passes add: conversions, stores, sums of warps. */
+/* Requires that half of the shared memory remains for buffers that passes add: layout conversions,
+ * stores, sums across warps. */
 static check_needed estimate(const tile_function *f, const tile_bound_params *bound,
                              const tile_target *target) {
     enum { ADDED_BYTES = 16384 };
-    if (f->level == 3) return NO_CHECK; /* it is as its author wrote it */
+    if (f->level == 3) return NO_CHECK; /* its author decides */
     tile_fit_estimate e = tile_estimate_fit(f, bound);
     bool clusters = !tile_target_has(target, TILE_FEATURE_cluster) && has_clusters(f, bound);
     if (3 * e.instructions > TILE_MAX_INSTRUCTIONS || clusters) return OF_CODE;
@@ -86,7 +86,7 @@ static bool is_far_over_limit(const search *s, const tile_bound_params *point) {
 
 /* Trials --------------------------------------------------------------------------------------- */
 
-/* Where memory runs out nothing is known of the point. */
+/* Out of memory says nothing about the point. */
 static bool pass(tile_module *module, const char *kernel, const tile_target *target,
                  const char *pipeline) {
     const tile_pass_options options = {
@@ -114,7 +114,7 @@ static bool try_variant(const tile_function *kernel, const tile_target *target,
     return fits;
 }
 
-/* The variant that relies on most, and the one that relies on nothing. */
+/* Tries the variant that assumes most and the one that assumes nothing. */
 static bool try_kernel(const tile_function *kernel, const tile_target *target) {
     tile_arena arena = {0};
     tile_variants variants;
@@ -139,7 +139,7 @@ static bool try_plan(const tile_function *plan, const tile_target *target) {
     return fits;
 }
 
-/* Whether the target can run the function with these options; the first error into the cause. */
+/* Whether the target can run the function with these options. The first error is stored in *why. */
 static bool try_options(const search *s, const tile_pass_option *options, unsigned count,
                         cause *why) {
     tile_arena arena = {0};
@@ -174,7 +174,7 @@ static bool has_choice(const search *s) {
     return false;
 }
 
-/* The options that are given and what the point gives the others of `tune`. */
+/* The given options, plus the point's values for the other parameters of `tune`. */
 static tile_pass_option *name_point(const search *s, const tile_bound_params *point,
                                     unsigned *count) {
     size_t most = s->given_count + s->f->param_count + 1;
@@ -199,7 +199,7 @@ static bool try_point(const tile_bound_params *point, void *user) {
     return !s->found && ++s->trials < MAX_TRIALS;
 }
 
-/* In the order of the space, those that need far too much by the estimate last. */
+/* In the order of the space; points that need far too much by the estimate come last. */
 static bool find_point(search *s) {
     for (unsigned round = 0; round < 2 && !s->found; round++) {
         s->far = round;
@@ -208,7 +208,7 @@ static bool find_point(search *s) {
     return s->found != NULL;
 }
 
-/* "block_m = 64, stages = 3": what `tune` gives. */
+/* "block_m = 64, stages = 3": the values that `tune` selects. */
 static const char *point_text(const search *s, const tile_bound_params *point) {
     const char *text = "";
     for (size_t i = 0; i < s->f->param_count; i++) {
@@ -243,7 +243,7 @@ void tile_choose_fitting_point(const tile_function *f, const tile_pass_option *o
     memcpy(bound->params, s.found, sizeof *bound->params * f->param_count);
 }
 
-/* Without the values of what `tune` names. */
+/* Ignores the given values of `tune` parameters. */
 void tile_note_fitting_point(const tile_module *module, const char *kernel,
                              const tile_binding *bindings, unsigned count,
                              const tile_target *target) {

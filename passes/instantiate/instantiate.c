@@ -1,7 +1,7 @@
-/* instantiate: makes one kernel out of a family: binds the parameters and checks the conditions.
+/* instantiate: turns a parameterized kernel into one kernel: binds parameters, checks conditions.
  *
- * With numbers in place of names, loops have constant trip counts, offsets fold, and what an
- * argument is divisible by decides how wide the accesses to memory can be.
+ * With constants for parameters, loops have constant trip counts, offsets fold, and the divisors of
+ * arguments determine the width of memory accesses.
  *
  * level: any
  * requires: nothing
@@ -34,18 +34,18 @@
  *     store %t, %g[%2]
  *   }
  *
- * What neither options nor defaults give is the first point of `tune` that fits the target: the
- * others would not compile.
+ * Parameters that neither options nor defaults bind get the first point of `tune` that fits the
+ * target.
  *
- * A {const} argument whose value is given becomes that number; it stays an argument, which the
- * launch compares with it.
+ * A {const} argument whose value is given is replaced by that constant. It stays in the argument
+ * list, and the launch compares it with the constant.
  *
- * A pointer or view of which nothing is said becomes divisible by 16; `{divisible = 1}` says that
- * it is not.
+ * A pointer or view without `divisible` is assumed to be divisible by 16; write `{divisible = 1}`
+ * if it is not.
  *
- * Options: a parameter's name and value, or a {const} argument's (%n where a parameter has the
- * name); an argument's name with `.divisible` and a number. Types of values change in place: every
- * type is mapped by itself, so that what was equal stays equal. */
+ * Options: the name and value of a parameter or a {const} argument (%n if a parameter has the same
+ * name); an argument's name with `.divisible` and a number. Types of values change in place. Each
+ * type is mapped independently, so that equal types stay equal. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -99,7 +99,7 @@ static void set_divisible(instance *i, size_t arg, const char *text) {
         i->f->args[arg].divisible = (unsigned)divisor;
 }
 
-/* What is known of a constant is its value alone. */
+/* Sets the value of a {const} argument. */
 static void set_value(instance *i, size_t index, const char *text) {
     tile_arg_decl *arg = &i->f->args[index];
     int64_t value, known;
@@ -116,9 +116,9 @@ static void set_value(instance *i, size_t index, const char *text) {
         arg->known = tile_expr_int(i->context, value);
 }
 
-/* Where nothing is said, memory is taken to be aligned as allocators and drivers align it, for the
- * widest accesses; a launch that gives less gets a variant of its own. What is at level 3 is as its
- * author wrote it, and a plan accesses nothing. */
+/* Assumes the alignment that allocators and drivers provide, enough for the widest accesses; a less
+ * aligned launch selects a separately compiled variant. Level 3 is kept as written, and a plan
+ * accesses no memory. */
 static void assume_alignment(tile_function *f) {
     enum { WIDEST_ACCESS = 16 };
     for (size_t a = 0; a < f->arg_count && f->level != 3 && f->level; a++)
@@ -153,8 +153,7 @@ static bool divides_by_zero(const tile_expr *expr) {
     return false;
 }
 
-/* The expression with the parameters' values. Reports a division by zero and what is left of type
- * parameters in it. */
+/* Substitutes the parameters' values in the expression. Reports a division by zero. */
 static const tile_expr *bind_expr(instance *i, tile_loc loc, const tile_expr *expr) {
     if (!expr) return NULL;
     const tile_bound_param *word =
@@ -167,7 +166,7 @@ static const tile_expr *bind_expr(instance *i, tile_loc loc, const tile_expr *ex
     return bound;
 }
 
-/* A number is needed here: what is left must not depend on arguments. */
+/* As above, for a constant: the result must not depend on arguments. */
 static const tile_expr *bind_constant(instance *i, tile_loc loc, const tile_expr *expr) {
     unsigned before = i->errors;
     const tile_expr *bound = bind_expr(i, loc, expr);
@@ -200,7 +199,7 @@ static const tile_type *bind_type(instance *i, tile_loc loc, const tile_type *ty
 static void bind_constant_value(instance *i, tile_value value, tile_value *map) {
     tile_value_data old = *tile_value_at(i->f, value);
     const tile_type *type = bind_type(i, i->f->loc, old.type);
-    const tile_expr *expr = i->f->kind == TILE_PLAN /* it may name the device */
+    const tile_expr *expr = i->f->kind == TILE_PLAN /* it may depend on the device */
                                 ? bind_expr(i, i->f->loc, old.expr)
                                 : bind_constant(i, i->f->loc, old.expr);
     bool floating = tile_scalar_is_floating(type->scalar);
@@ -220,7 +219,7 @@ static void bind_constant_value(instance *i, tile_value value, tile_value *map) 
     if (bound.id != value.id) map[value.id] = bound;
 }
 
-/* An argument's value, where it is known: for expressions that are bound. */
+/* The value of an argument that is known, for expressions. */
 static bool known_argument(unsigned index, int64_t *value, void *user) {
     const tile_bound_params *bound = user;
     const tile_expr *known = index < bound->f->arg_count ? bound->f->args[index].known : NULL;
@@ -237,11 +236,11 @@ static void bind_argument(instance *i, tile_value value, tile_value *map) {
     const tile_value_data data = *tile_value_at(i->f, value);
     tile_arg_decl *arg = &i->f->args[data.index];
     if (!arg->known) return;
-    arg->divisible = 0; /* the value says more, and may lack it */
+    arg->divisible = 0; /* the known value implies its divisors and may lack this one */
     map[value.id] = tile_function_constant(i->f, data.type, arg->known);
 }
 
-/* Constants that had different names for one number become one value. */
+/* Constants with different names and the same value are merged. */
 static void bind_values(instance *i) {
     uint32_t count = (uint32_t)i->f->value_count;
     tile_value *map = TILE_NEW_ARRAY(i->arena, tile_value, 2 * (size_t)count);
@@ -259,7 +258,8 @@ static void bind_values(instance *i) {
         if (data.kind == TILE_VALUE_ARG) bind_argument(i, value, map);
     }
     tile_replace_values(i->f, i->f->body, map);
-    /* Only now may the old ones equal those that took their place: each is found by what it is. */
+    /* The old constants may only equal their replacements now: constants are looked up by their
+     * contents. */
     for (uint32_t id = 1; id < count; id++) {
         if (!map[id].id || i->f->values[id].kind != TILE_VALUE_CONSTANT) continue;
         i->f->values[id].type = i->f->values[map[id].id].type;
@@ -267,7 +267,7 @@ static void bind_values(instance *i) {
     }
 }
 
-/* What a launch says that a kernel's parameters are. */
+/* Binds the parameter values in a launch's attribute. */
 static void bind_attr_values(instance *i, tile_loc loc, tile_attr *attr) {
     if (!attr->values) return;
     tile_param_value *values = tile_copy_values(i->f->module, attr->values, attr->count);
@@ -278,7 +278,7 @@ static void bind_attr_values(instance *i, tile_loc loc, tile_attr *attr) {
     attr->values = values;
 }
 
-/* A number of a type that has been a parameter. */
+/* Binds a number whose type was a parameter. */
 static void bind_attr_type(instance *i, tile_loc loc, tile_attr *attr) {
     int64_t integer;
     if (!attr->type) return;
@@ -287,7 +287,7 @@ static void bind_attr_type(instance *i, tile_loc loc, tile_attr *attr) {
         attr->expr = tile_expr_float(i->context, (double)integer);
 }
 
-/* A parameter of kind word becomes its word. */
+/* Replaces a parameter of kind word by its word. */
 static void bind_attr(instance *i, tile_loc loc, tile_attr *attr) {
     const tile_bound_param *param = NULL;
     if (tile_attr_get_info(attr->id)->kind == TILE_KIND_word && attr->expr &&
@@ -326,7 +326,8 @@ static void bind_attrs(instance *i) {
     }
 }
 
-/* The reference keeps what it was told, or finds by its name, of the parameters. */
+/* Binds the parameters of the reference: those given explicitly, and those with the name of a
+ * parameter of this function. */
 static void bind_reference(instance *i) {
     tile_function *f = i->f;
     const tile_function *compute = tile_module_find(f->module, f->reference);
@@ -352,7 +353,7 @@ static void bind_reference(instance *i) {
     f->reference_loc = loc;
 }
 
-/* A cluster of one block is none, unless something is said of it. */
+/* Removes a cluster of one block, unless the kernel uses cluster operations. */
 static void bind_cluster(instance *i) {
     tile_function *f = i->f;
     bool alone = true;
@@ -384,7 +385,7 @@ static void bind_declarations(instance *i) {
     f->warps = bind_constant(i, f->loc, f->warps);
 }
 
-/* `persistent if` holds, or does not, from now on. */
+/* Resolves `persistent if` to persistent or not. */
 static void decide_persistent(instance *i) {
     tile_function *f = i->f;
     int64_t holds;
@@ -394,7 +395,7 @@ static void decide_persistent(instance *i) {
     f->persistent_if = NULL;
 }
 
-/* Named layouts become what they are for the type's extents and the warps that share it. */
+/* Resolves named layouts for the type's extents and the warps that share it. */
 static void resolve_layout(instance *i, tile_value value) {
     const tile_type *type = tile_value_type(i->f, value);
     tile_op def = tile_value_def(i->f, value);
@@ -419,7 +420,7 @@ static bool resolve_layouts(instance *i) {
     return any;
 }
 
-/* The verifier speaks of the values; which parameters made them is said once below. */
+/* The verifier reports values; a note adds the parameters once. */
 static tile_status check_result(instance *i) {
     const char *values = tile_bound_text(&i->bound, NULL, i->arena);
     bool ok = i->errors == 0 && tile_function_verify(i->f) == TILE_OK;
@@ -431,7 +432,7 @@ tile_status tile_instantiate_function(tile_function *f, const tile_pass_option *
                                       unsigned count, const tile_target *target,
                                       tile_arena *arena) {
     instance i = {.f = f, .context = tile_function_context(f), .arena = arena};
-    /* 1. What the parameters are, and what the arguments are like. */
+    /* 1. Values of the parameters, properties of the arguments. */
     read_options(&i, options, count);
     assume_alignment(f);
     if (i.errors || !tile_bind_params(f, options, count, arena, &i.bound) ||
@@ -448,21 +449,21 @@ tile_status tile_instantiate_function(tile_function *f, const tile_pass_option *
         if (resolved && check_result(&i) != TILE_OK) return TILE_INVALID;
         return tile_instantiate_launches(f, target, arena);
     }
-    /* 2. Their values in all places. */
+    /* 2. Substitution. */
     bind_declarations(&i);
     bind_attrs(&i);
     bind_values(&i);
     resolve_layouts(&i);
     tile_status status = check_result(&i);
-    /* 3. They are gone; only those who read the code hear of them. */
+    /* 3. Removal of the parameters; the point is kept for remarks and dumps. */
     const char *point = tile_bound_text(&i.bound, NULL, arena);
     if (f->param_count) f->point = tile_intern_name(i.context, point, strlen(point));
     f->param_count = f->tune_count = f->where_count = 0;
-    /* 4. Kernels of which it launches instances. */
+    /* 4. Instances of the kernels that a plan launches. */
     return status == TILE_OK ? tile_instantiate_launches(f, target, arena) : status;
 }
 
-/* True if something says what each parameter is. */
+/* True if every parameter has a default, an option or a tuning clause. */
 static bool has_values(const tile_function *f, const tile_pass *pass) {
     for (size_t p = 0; p < f->param_count; p++) {
         const tile_param_decl *param = &f->params[p];
@@ -482,9 +483,9 @@ static tile_status instantiate(tile_pass *pass, tile_function *f) {
                                      pass->scratch);
 }
 
-/* Plans come before the kernels that they launch, which are bound as they say. What is left of a
- * kernel that has no values of its own is of no use. A compute's parameters are bound by its
- * inputs. */
+/* Plans come before the kernels that they launch, because they bind those kernels' parameters. A
+ * kernel is removed if it has instances and its own parameters have no values. A compute's
+ * parameters are bound by its inputs. */
 tile_status tile_pass_instantiate(tile_pass *pass, tile_function *f) {
     tile_function *plan;
     tile_status status = TILE_OK;
@@ -508,7 +509,7 @@ static bool is_split(const tile_binding *binding) {
            strcmp(binding->name, TILE_SPLIT_STRATEGY) == 0;
 }
 
-/* Writes the clause `split` that the bindings ask for; false after a diagnostic. */
+/* Writes the `split` clause that the bindings specify; false after a diagnostic. */
 static bool write_split(tile_function *f, const tile_binding *bindings, unsigned count) {
     tile_split_point point = {0, NULL};
     const char *bad_factor = NULL;
@@ -536,7 +537,7 @@ static bool write_split(tile_function *f, const tile_binding *bindings, unsigned
                          f->name, point.factor ? TILE_SPLIT_STRATEGY : TILE_SPLIT_FACTOR);
 }
 
-/* As a call ---------------------------------------------------------------------------------- */
+/* Public entry points ------------------------------------------------------------------------ */
 
 tile_status tile_instantiate_for(tile_module *module, const char *kernel,
                                  const tile_binding *bindings, unsigned binding_count,

@@ -1,5 +1,6 @@
-/* What an argument should be divisible by is told once, for all points: a wider tile, or fewer
- * warps, may need more than the point that is compiled (lib/analysis/narrow.h). */
+/* Finds the widest accesses over all points, so that remarks about the divisor of an argument hold
+ * for all of them (lib/analysis/narrow.h). A wider tile or fewer warps may need more than the
+ * compiled point. */
 #include "passes/instantiate/note_widths.h"
 
 enum { LANES = 32, MAX_POINTS = 512, MOST = 16 };
@@ -10,7 +11,7 @@ typedef struct notes {
     unsigned points;
 } notes;
 
-/* The tile or buffer that goes to or from memory. */
+/* The tile or buffer that the operation moves to or from memory, or NULL. */
 static const tile_type *moved_by(const tile_function *f, tile_op op) {
     const tile_op_data *data = tile_op_at(f, op);
     const tile_type *tile = data->result_count ? tile_value_type(f, data->first_result) : NULL;
@@ -24,7 +25,8 @@ static const tile_type *moved_by(const tile_function *f, tile_op op) {
     return moves ? tile : NULL;
 }
 
-/* Those of a tile are distributed to all threads; copies to buffers may be by some of them. */
+/* The elements of a tile are distributed over all threads; a copy to a buffer may use some of
+ * them. */
 static void note(notes *n, tile_op op, const tile_type *tile, int64_t warps,
                  const tile_bindings *bindings) {
     int64_t dims[TILE_MAX_RANK], elements = 1;

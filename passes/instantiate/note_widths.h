@@ -1,11 +1,12 @@
-/* How wide accesses may be at any point of a kernel's space, asked while it still has one. */
+/* Finds the widest useful accesses over all points of a kernel's tuning space, before one is
+ * selected. */
 #ifndef TILE_PASSES_INSTANTIATE_NOTE_WIDTHS_H
 #define TILE_PASSES_INSTANTIATE_NOTE_WIDTHS_H
 
 #include "passes/instantiate/bind_params.h"
 
-/* Sets f->widest. Options that bind what `tune` does are left out: the caller may give another
- * point later. */
+/* Sets f->widest. Ignores options that bind parameters of `tune`: the caller may use another point
+ * later. */
 void note_widths(tile_function *f, const tile_pass_option *options, unsigned count,
                  tile_arena *scratch);
 

@@ -1,4 +1,4 @@
-/* Kernels as a plan launches them. */
+/* Instantiates the kernels that a plan launches. */
 #include "passes/instantiate/plan.h"
 
 #include <inttypes.h>
@@ -27,7 +27,7 @@ static const tile_param_value *find_value(const tile_attr *values, const char *n
     return NULL;
 }
 
-/* In any order; expressions and types are interned. */
+/* Compares sets; expressions and types are interned, so pointers are compared. */
 static bool same_values(const tile_attr *a, const tile_attr *b) {
     if ((a ? a->count : 0) != (b ? b->count : 0)) return false;
     for (unsigned i = 0; a && i < a->count; i++) {
@@ -73,7 +73,7 @@ static const char *make(instances *all, tile_op op, tile_function *kernel,
 
 static const char *find_or_make(instances *all, tile_op op, tile_function *kernel) {
     const tile_attr *found = tile_op_attr(all->plan, op, TILE_ATTR_values), *values = NULL;
-    if (found) { /* it will move when the launch loses it */
+    if (found) { /* copied: the attribute moves when the launch loses it */
         tile_attr *kept = tile_arena_copy(all->arena, found, sizeof *found);
         values = kept;
     }
@@ -112,7 +112,7 @@ static bool launches(const tile_function *plan, const char *kernel) {
 }
 
 tile_function *tile_find_launching_plan(const tile_function *kernel) {
-    if (!kernel->param_count) return NULL; /* it is launched as it is */
+    if (!kernel->param_count) return NULL; /* a kernel without parameters is launched directly */
     for (tile_function *f = kernel->module->first; f; f = f->next)
         if (f->kind == TILE_PLAN && launches(f, kernel->name)) return f;
     return NULL;

@@ -1,6 +1,6 @@
 /* `store load %x[%i * 1024], %y[%i * 1024]` copies one element for each block: a load without
- * extents is a scalar. That it should be a tile is likely where blocks are c elements apart, c > 1,
- * and the element is used for nothing else. */
+ * extents is a scalar. This is probably a mistake if blocks are c > 1 elements apart and the
+ * element is only stored. */
 #include "passes/passes.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ static bool is_block_id(const tile_function *f, tile_value value) {
     return op.id && tile_op_opcode(f, op) == TILE_OP_block_id;
 }
 
-/* c of a sum that has block_id * c, 0: it has none. */
+/* The constant c of a sum that contains block_id * c; 0: there is none. */
 static int64_t find_factor(const tile_function *f, tile_value value, unsigned depth) {
     tile_op op = tile_value_def(f, value);
     int64_t factor = 0, number;

@@ -1,7 +1,8 @@
-/* assign-layouts: gives every tile and shared buffer a layout, and makes conversions explicit.
+/* assign-layouts: assigns a layout to every tile and shared buffer, and makes conversions explicit.
  *
- * Where an element lives decides everything: tensor cores want fixed fragments, global memory wants
- * neighbouring threads on neighbouring 16 bytes, shared memory wants rows spread over its banks.
+ * The location of each element determines performance. Tensor cores need fixed fragments, coalesced
+ * global accesses need neighboring threads on neighboring 16 bytes, and shared memory needs rows
+ * spread over its banks.
  *
  * level: 2 to 2
  * requires: instantiated
@@ -23,16 +24,22 @@
  *   }
  *
  * The usual way attaches a layout to each operation and then searches for conversions to remove.
- * Here values that must agree anyway (operands and results of element-wise operations, what loops
- * and branches carry) form one class with one layout, chosen by the strongest request in it: an
- * accumulator of `dot`, an operand of `dot`, a load, a store. Among equally strong ones the
- * cheapest is taken (cost_model.c), whatever their order in the text is. Every memory access works
- * with every layout, so a conversion is needed in few places only: before a `dot` whose operand is
- * not held as a fragment, before a store that would be narrow, before a `broadcast` of what
- * somebody else has a stronger request for, and beside a transpose, reshape, join, slice .. whose
- * two sides have strong requests. These take their operands' layout rearranged, or their result's.
- * An operand computed from nothing (`splat`, `iota`) is computed again in the other layout instead.
- * That is enough because tiles between those points are used element by element. */
+ * Here, values that must agree anyway (operands and results of element-wise operations, values
+ * carried by loops and branches) form one class with one layout. The request with the highest
+ * priority selects it: an accumulator of `dot`, an operand of `dot`, a load, a store. Among
+ * requests of equal priority, the cheapest layout is taken (cost_model.c), independent of their
+ * order in the text.
+ *
+ * Every memory access works with every layout, so few places need a conversion:
+ *
+ * - before a `dot` whose operand is not held as a fragment
+ * - before a store that would be narrow
+ * - before a `broadcast` whose operand's class has a stronger request
+ * - at a transpose, reshape, join or slice, if operand and result both have strong requests;
+ *   otherwise one side takes the rearranged layout of the other
+ *
+ * An operand without inputs (`splat`, `iota`) is recomputed in the other layout instead. This is
+ * sufficient because all other uses of tiles are element-wise. */
 #include "lib/analysis/access.h"
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
@@ -99,7 +106,7 @@ tile_layout layouts_of_pieces(const tile_function *f, tile_op store_async,
     return tile_pieces_layout(dims, extents, tile->rank, tile_executors_of(f, store_async).warps);
 }
 
-/* 1. Classes: values that have one layout. ---------------------------------------------------- */
+/* 1. Classes: values with a common layout ----------------------------------------------------- */
 
 uint32_t layouts_class_of(assignment *a, tile_value value) {
     uint32_t id = value.id;
@@ -120,7 +127,7 @@ static void unite_carried(assignment *a, tile_op op) {
         }
 }
 
-/* What an atomic operation takes and gives, element by element. */
+/* The operands and the result of an atomic operation, which are used element by element. */
 static void unite_values(assignment *a, tile_op op) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(a->f, op));
     for (unsigned i = 0; i < info->operand_count; i++) {
@@ -130,7 +137,7 @@ static void unite_values(assignment *a, tile_op op) {
     }
 }
 
-/* A predicate with what it is for, and the index tiles of one access. */
+/* Unites a predicate with the tile that it guards, and the index tiles of one access. */
 static void unite_gathered(assignment *a, tile_op op) {
     tile_gather g;
     tile_value first = TILE_NO_VALUE;
@@ -163,9 +170,9 @@ static void unite_op(assignment *a, tile_op op) {
     unite_carried(a, op);
 }
 
-/* 2. Requests. -------------------------------------------------------------------------------- */
+/* 2. Requests -------------------------------------------------------------------------------- */
 
-/* Loads and stores are weighed together. */
+/* Loads and stores have equal rank. */
 static request_priority rank_of(request_priority priority) {
     return priority == PRIORITY_STORE ? PRIORITY_LOAD : priority;
 }
@@ -189,7 +196,7 @@ bool is_propagated_here(assignment *a, tile_value tile) {
     return a->by.id && find_propagated(a, layouts_class_of(a, tile));
 }
 
-/* False if it is the same as before. */
+/* Returns false if the operation has already requested this candidate. */
 static bool replace_propagated(assignment *a, uint32_t id, layout_candidate *candidate) {
     propagated_request *before = find_propagated(a, id);
     if (before && before->candidate == candidate) return false;
@@ -215,7 +222,8 @@ void request_layout(assignment *a, tile_value value, request_priority priority,
     a->is_unresolved[id] = true;
 }
 
-/* The strongest of a class's requests, and how many different ones are as strong. */
+/* The highest priority among a class's requests, and the number of different layouts requested with
+ * it. */
 static request_priority strongest(const assignment *a, uint32_t id, unsigned *count) {
     request_priority most = PRIORITY_NONE;
     for (const layout_candidate *at = a->candidates[id]; at; at = at->next) {
@@ -228,10 +236,10 @@ static request_priority strongest(const assignment *a, uint32_t id, unsigned *co
 
 typedef struct resolution {
     request_priority priority;
-    const layout_candidate *best; /* NULL: it stays as it is */
+    const layout_candidate *best; /* NULL: the class keeps its layout */
 } resolution;
 
-/* Two classes can follow each other without end. */
+/* Two classes could otherwise follow each other forever. */
 enum { MAX_CHANGES = 8 };
 
 static void commit_layout(assignment *a, uint32_t id, resolution what, layout_class_visitor *visit,
@@ -298,7 +306,7 @@ static void find_sizes(assignment *a) {
     }
 }
 
-/* A layout that stands in the kernel is kept, so it must be made for the warps that execute. */
+/* A layout in the kernel's text is kept, so it must match the number of executing warps. */
 static void check_given(assignment *a, tile_value value) {
     const tile_layout *given = tile_value_type(a->f, value)->layout;
     if (!layouts_is_tile(a, value) || !given ||
@@ -311,7 +319,8 @@ static void check_given(assignment *a, tile_value value) {
                 1u << given->warp_bits, layouts_warps_of(a, value));
 }
 
-/* Of what an operation gives, and its regions receive: values of erased ones are nobody's. */
+/* Checks the operation's results and its regions' arguments. Values of erased operations are
+ * skipped. */
 static void check_values(assignment *a, tile_op op) {
     tile_function *f = a->f;
     for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
@@ -323,16 +332,15 @@ static void check_values(assignment *a, tile_op op) {
     }
 }
 
-/* What is handled with it element by element is held as it is. */
+/* A layout in the kernel's text is requested for the class of the tile. */
 static void request_given(assignment *a, tile_value value) {
     const tile_layout *given = tile_value_type(a->f, value)->layout;
     if (layouts_is_tile(a, value) && given) request_layout(a, value, PRIORITY_GIVEN, given);
 }
 
-/* 3. Types get their layouts. ----------------------------------------------------------------- */
+/* 3. Layouts in types ------------------------------------------------------------------------ */
 
-/* Classes that nobody has a request for: each of their values has one, by the size of its elements.
- */
+/* Requests layouts for classes without a request, from each value by the size of its elements. */
 static void request_defaults(assignment *a) {
     for (uint32_t id = 1; id < a->value_count; id++) {
         tile_value value = {id};
@@ -379,7 +387,8 @@ static assignment start(tile_pass *pass, tile_function *f) {
     return a;
 }
 
-/* What operations want themselves, sums first, as operands follow from them. */
+/* Requests of the operations. Accumulators come first, because layouts of operands follow from
+ * them. */
 static void resolve_all_requests(assignment *a) {
     tile_function *f = a->f;
     for (uint32_t id = 1; id < a->value_count; id++) request_given(a, (tile_value){id});

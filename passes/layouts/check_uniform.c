@@ -1,5 +1,5 @@
-/* A tile operation is one of all threads that execute it: assign-layouts refuses those that not all
- * reach, or not with the same operands. */
+/* All executing threads take part in a tile operation: assign-layouts rejects operations that not
+ * all threads reach, or whose operands differ between threads. */
 #include "lib/analysis/uniform.h"
 #include "lib/ir/regions.h"
 #include "passes/layouts/assign_layouts.h"
@@ -27,7 +27,7 @@ static bool check_control(uniformity *u, tile_op op) {
     return false;
 }
 
-/* What does for one thread what the operation does for all together; NULL: nothing. */
+/* The operation that does for one thread what this one does for all, or NULL. */
 static const char *own_access(tile_opcode opcode) {
     static const struct {
         tile_opcode together;
@@ -57,8 +57,7 @@ static void refuse_divergent(uniformity *u, tile_op op, tile_value value) {
         tile_note_at(u->f, source, "this %s differs between threads", tile_op_name(u->f, source));
 }
 
-/* A tile is one value of all threads. One that is divergent has been reported where it became so.
- */
+/* A tile operation needs uniform operands. A divergent tile is reported where it is defined. */
 static void check_op(uniformity *u, tile_op op) {
     tile_function *f = u->f;
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
@@ -67,7 +66,7 @@ static void check_op(uniformity *u, tile_op op) {
     bool tile = info->traits & TILE_TRAIT_WHOLE_SET;
     for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
         tile |= is_tile(f, tile_op_result(f, op, i));
-    bool regions = info->shape != TILE_SHAPE_NONE; /* what it carries need not be alike */
+    bool regions = info->shape != TILE_SHAPE_NONE; /* carried values may differ */
     unsigned count = regions ? tile_control_operand_count(f, op) : tile_op_operand_count(f, op);
     for (unsigned i = 0; tile && i < count; i++) {
         tile_value value = regions ? tile_control_operand(f, op, i) : tile_op_operand(f, op, i);

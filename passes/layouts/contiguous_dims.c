@@ -1,12 +1,12 @@
-/* A tile that is loaded along one dim and stored along another, transposed or by its view's
- * strides, can be held in blocks that are wide along both: then each access is, nothing goes
- * through shared memory, and a warp's accesses begin and end with whole sectors:
+/* A tile may be loaded along one dim and stored along another, because of a transpose or of its
+ * view's strides. It can be held in blocks that are wide along both dims. Then all accesses are
+ * wide, nothing goes through shared memory, and a warp's accesses cover whole sectors:
  *
  *     f16, w1 = w2 = 8     lanes 0 1 2 3 load 64 bytes of each of 8 rows, lanes 0 4 8 .. 28 store
  *                          128 bytes of each of 8 columns
  *
- * That is taken where it costs less than whole lines on both sides and a conversion, or shared
- * memory is too small for one. */
+ * This layout is used if it costs less than whole lines on both sides plus a conversion, or if
+ * shared memory is too small for a conversion. */
 #include "lib/analysis/access.h"
 #include "lib/analysis/conversion.h"
 #include "lib/analysis/rearranged.h"
@@ -33,7 +33,7 @@ static void note_contiguous_of(assignment *a, tile_op op) {
     if (element && !(tile_gather_of(f, op, &g) && g.tiles)) note_contiguous(a, element, tile);
 }
 
-/* Of one side of a transpose, where the other has them; true if there is a new one. */
+/* Copies the contiguous dim of one side of a transpose to the other. True if it is new. */
 static bool propagate_contiguous(contiguous_dims *to, unsigned d, const contiguous_dims *from,
                                  unsigned s) {
     if (to->width[d] || !from->width[s]) return false;
@@ -54,14 +54,14 @@ static bool propagate_contiguous_of(assignment *a, tile_op op) {
     return changed;
 }
 
-/* Whether the lanes of such blocks move whole sectors along both dims. */
+/* Whether the lanes that hold such blocks access whole sectors along both dims. */
 static bool fills_sectors(const tile_type *type, const uint32_t size[2]) {
     enum { SECTOR = 32, FIRST_LANES = 4, SECOND_LANES = 8 };
     unsigned bytes = tile_scalar_bytes(type->scalar);
     return size[0] * bytes * FIRST_LANES >= SECTOR && size[1] * bytes * SECOND_LANES >= SECTOR;
 }
 
-/* What loads along the one dim and stores along the other take where both have this layout. */
+/* Cost of the loads along one dim and the stores along the other with these layouts. */
 static unsigned cost_of(const tile_layout *loads, const tile_layout *stores, const unsigned dims[2],
                         const uint32_t size[2], unsigned bytes) {
     tile_traffic in = tile_traffic_global(loads, dims[0], size[0], bytes),
@@ -69,7 +69,7 @@ static unsigned cost_of(const tile_layout *loads, const tile_layout *stores, con
     return tile_traffic_cost_global(&in) + tile_traffic_cost_global(&out);
 }
 
-/* Whether blocks take less than a layout for each side and a conversion between them. */
+/* Whether blocks cost less than a layout for each side and a conversion between them. */
 static bool pays(assignment *a, tile_value value, const tile_layout *both, const unsigned dims[2],
                  const uint32_t size[2]) {
     uint32_t extents[TILE_MAX_RANK];
@@ -87,8 +87,8 @@ static bool pays(assignment *a, tile_value value, const tile_layout *both, const
            cost_of(&in, &out, dims, size, bytes) + conversion;
 }
 
-/* The layout that is wide along both, if there are two dims and each thread can have a block. False
- * if it is not, or nobody requests it. */
+/* Requests a layout that is wide along both dims, if there are two and every thread can hold a
+ * block. Returns whether it did. */
 static bool request_wide_along_both(assignment *a, tile_value value) {
     const tile_type *type = tile_value_type(a->f, value);
     const contiguous_dims *l = &a->contiguous_dims[layouts_class_of(a, value)];
@@ -137,6 +137,6 @@ void request_two_way_layouts(assignment *a, const propagating_ops *list) {
         tile_value value = {id};
         if (layouts_is_tile(a, value) && layouts_class_of(a, value) == id &&
             request_wide_along_both(a, value))
-            propagate_transposes(a, list); /* before their classes choose for themselves */
+            propagate_transposes(a, list); /* before the other classes select their layouts */
     }
 }

@@ -1,8 +1,11 @@
-/* Conversions, the last part of assign-layouts: before a `dot` whose operand is not held as a
- * fragment, before a store that would be narrow, before a `broadcast` whose operand is held as
- * somebody else wants it, and where elements are only rearranged, but held otherwise than their
- * users want. What only one thread gets of an atomic operation goes through a buffer,
- * too. */
+/* Conversions, the last part of assign-layouts. They are inserted:
+ *
+ * - before a `dot` whose operand is not held as a fragment
+ * - before a store that would be narrow
+ * - before a `broadcast` whose operand has a layout that others requested
+ * - at a rearrangement whose result has another layout than its users need
+ *
+ * The result of an atomic operation that only one thread receives also goes through a buffer. */
 #include <string.h>
 
 #include "lib/analysis/conversion.h"
@@ -25,7 +28,7 @@
 #include "passes/expand/prepare.h"
 #include "passes/layouts/assign_layouts.h"
 
-/* A conversion that has been made; others behind it in its region, or deeper, share it. */
+/* An existing conversion. Later operations in its region, or in nested ones, share it. */
 typedef struct made_conversion {
     tile_value result;
     tile_region region;
@@ -37,9 +40,9 @@ typedef struct conversions {
     tile_function *f;
     const tile_range *ranges;
     store_widening widening;
-    tile_value *instead; /* by value: what operations behind take instead of it; 0: itself */
-    made_conversion **made_conversion; /* by value: what it has been converted to */
-    size_t room;                       /* of these two */
+    tile_value *instead;               /* by value: replacement in later operations; 0: none */
+    made_conversion **made_conversion; /* by value: its conversions */
+    size_t room;                       /* size of these two arrays */
 } conversions;
 
 static void make_room(conversions *c, tile_value value) {
@@ -54,7 +57,7 @@ static void make_room(conversions *c, tile_value value) {
     c->room = room;
 }
 
-/* Before later operations are looked at: they are the ones that use the value. */
+/* Called before later operations are visited, because they use the value. */
 static void use_instead(conversions *c, tile_value value, tile_value other) {
     make_room(c, value);
     c->instead[value.id] = other;
@@ -65,12 +68,12 @@ static void take_instead(conversions *c, tile_op op) {
     for (uint32_t i = 0; i < data->operand_count; i++) {
         uint32_t id = data->operands[i].id;
         if (id >= c->room || !c->instead[id].id) continue;
-        /* what it is made of stays */
+        /* its own definition keeps using the original */
         if (tile_value_def(c->f, c->instead[id]).id != op.id) data->operands[i] = c->instead[id];
     }
 }
 
-/* Of a buffer that a tile goes through. */
+/* The type of a shared buffer for a tile. */
 static const tile_type *buffer_type(const conversions *c, const tile_type *tile) {
     uint32_t dims[TILE_MAX_RANK];
     tile_type_dims(tile, dims);
@@ -82,7 +85,7 @@ static const tile_type *buffer_type(const conversions *c, const tile_type *tile)
     return tile_type_get(c->pass->context, &draft);
 }
 
-/* The same for one that goes from one layout to another. */
+/* The type of a shared buffer for converting a tile from one layout to another. */
 static const tile_type *exchange_type(const conversions *c, const tile_type *from,
                                       const tile_layout *to) {
     tile_type draft = *buffer_type(c, from);
@@ -94,14 +97,14 @@ static const tile_type *exchange_type(const conversions *c, const tile_type *fro
 static tile_value repeatable(conversions *c, tile_op op, tile_value tile,
                              const tile_layout *result);
 
-/* Through the registers of each thread where they have what is wanted in another order, by
- * shuffles where warps have it and that is cheaper, else through a buffer. */
+/* Converts within each thread's registers if threads hold the same elements in another order, by
+ * shuffles if warps do and that is cheaper, else through a buffer. */
 static tile_value exchange(conversions *c, tile_builder *b, tile_value tile, const tile_type *to) {
     const tile_type *from = tile_value_type(c->f, tile);
     if (tile_conversion_of(from, to->layout, NULL) != TILE_CONVERTS_BY_MEMORY)
         return tile_build_convert_layout(b, tile, TILE_NO_VALUE, to);
     tile_value buffer = tile_build_alloc_shared(b, exchange_type(c, from, to->layout));
-    if (c->f->sync_explicit) /* nobody knows when its threads are done with it */
+    if (c->f->sync_explicit) /* the end of its live range is unknown */
         c->widening.exchanged += tile_type_elements(from) * tile_scalar_bytes(from->scalar);
     tile_value converted = tile_build_convert_layout(b, tile, buffer, to);
     tile_build_free_shared(b, buffer);
@@ -130,7 +133,7 @@ static bool encloses(const conversions *c, tile_region region, tile_op op) {
     return false;
 }
 
-/* What has been made where op can see it; 0 if there is nothing. */
+/* A conversion that dominates op, or 0. */
 static tile_value find_made(const conversions *c, tile_op op, tile_value tile,
                             const tile_type *to) {
     made_conversion *m = tile.id < c->room ? c->made_conversion[tile.id] : NULL;
@@ -139,7 +142,7 @@ static tile_value find_made(const conversions *c, tile_op op, tile_value tile,
     return m ? m->result : TILE_NO_VALUE;
 }
 
-/* By an exchange that is hoisted, and shared by all that need it. */
+/* Converts by a hoisted exchange that all users share. */
 static tile_value share_exchange(conversions *c, tile_op op, tile_value tile, const tile_type *to) {
     tile_value known = find_made(c, op, tile, to);
     if (known.id) return known;
@@ -153,7 +156,7 @@ static tile_value share_exchange(conversions *c, tile_op op, tile_value tile, co
     return m->result;
 }
 
-/* What it has been converted from, if that is held as it is wanted, or moves nothing twice. */
+/* The source of a chain of conversions, so that no element is moved twice. */
 static tile_value find_source(const conversions *c, tile_value tile) {
     for (tile_op def; def = tile_value_def(c->f, tile), def.id;) {
         if (tile_op_opcode(c->f, def) != TILE_OP_convert_layout) break;
@@ -162,8 +165,8 @@ static tile_value find_source(const conversions *c, tile_value tile) {
     return tile;
 }
 
-/* A tile in another layout, before op: computed again if it comes from nothing or is a broadcast,
- * whose operand has fewer elements to move; else through a buffer. */
+/* Converts a tile before op. Tiles without inputs are recomputed. For a broadcast, the operand,
+ * which has fewer elements, is converted. Others go through a buffer. */
 static tile_value convert(conversions *c, tile_op op, tile_value tile, const tile_layout *layout) {
     tile_builder b = tile_builder_before(c->f, op);
     tile = find_source(c, tile);
@@ -183,7 +186,7 @@ static tile_value convert(conversions *c, tile_op op, tile_value tile, const til
     return share_exchange(c, op, tile, to);
 }
 
-/* The operand of a broadcast before op whose result has this layout. */
+/* The operand of a broadcast before op, in the layout that a result with this layout needs. */
 static tile_value repeatable(conversions *c, tile_op op, tile_value tile,
                              const tile_layout *result) {
     const tile_type *type = tile_value_type(c->f, tile);
@@ -191,8 +194,8 @@ static tile_value repeatable(conversions *c, tile_op op, tile_value tile,
     return tile_layout_equal(&narrow, type->layout) ? tile : convert(c, op, tile, &narrow);
 }
 
-/* Without an instruction both operands are read from shared memory, and wgmma reads one there: a
- * tile is put there first. */
+/* Stores a tile to shared memory first: without an instruction, both operands are read from there,
+ * and wgmma reads one there. */
 static void stage_operand_in_shared(conversions *c, tile_op op, unsigned operand, tile_value tile) {
     tile_builder b = tile_builder_before(c->f, op);
     const tile_type *type = buffer_type(c, tile_value_type(c->f, tile));
@@ -210,12 +213,12 @@ static void stage_operand_in_shared(conversions *c, tile_op op, unsigned operand
     tile_build_free_shared(&b, buffer);
 }
 
-/* The classes may have given the accumulator another layout than its dot wants. */
+/* The class may have another layout for the accumulator than its dot requested. */
 static void explain_layout(conversions *c, tile_op op) {
     char why[160];
     tile_mma_query query = tile_product_query(c->f, op);
     query.features = c->pass->target->features;
-    if (!layouts_choose_mma(c->pass, c->f, op, false)) return; /* has been told */
+    if (!layouts_choose_mma(c->pass, c->f, op, false)) return; /* reported before */
     tile_mma_explain(&query, why, sizeof why);
     tile_remark_at(c->f, op, "dot: %s; an fma loop in each thread computes it", why);
 }
@@ -226,8 +229,8 @@ static void take_fragment(conversions *c, tile_op op, unsigned operand, const ti
         prepare_set_operand(c->f, op, operand, convert(c, op, value, layout));
 }
 
-/* An operand that lies transposed in shared memory, which no other instruction takes in place, is
- * turned in registers. */
+/* Transposes an operand in registers: only wgmma reads transposed operands from shared memory in
+ * place. */
 static void transpose_operand(conversions *c, tile_op op, unsigned operand, tile_attr_id trans) {
     static const unsigned source[] = {1, 0};
     uint32_t dims[TILE_MAX_RANK];
@@ -249,7 +252,7 @@ static void transpose_operand(conversions *c, tile_op op, unsigned operand, tile
     tile_op_remove_attr(c->f, op, trans);
 }
 
-/* False if the layouts have become such that the dot is left to mma. */
+/* Returns false if the layouts do not allow wgmma, so that the dot is left to mma. */
 static bool convert_for_warpgroup(conversions *c, tile_op op) {
     unsigned row_dim = TILE_WGMMA_PLAIN;
     uint32_t columns;
@@ -304,7 +307,7 @@ static void convert_repeated(conversions *c, tile_op op) {
                      repeatable(c, op, tile_operand_src(c->f, op), result));
 }
 
-/* A buffer of its own for op, its row's last operand. */
+/* Allocates a buffer for op and appends it as the last operand of its row. */
 static void append_buffer(conversions *c, tile_op op, unsigned place, const tile_type *type) {
     tile_builder b = tile_builder_before(c->f, op);
     tile_value buffer = tile_build_alloc_shared(&b, type);
@@ -330,7 +333,8 @@ static bool has_layout(const conversions *c, tile_value tile, const tile_layout 
     return tile_layout_same_threads(tile_value_type(c->f, tile)->layout, layout);
 }
 
-/* The layouts that the operands must have beside a result held so; false if there are none. */
+/* The layouts that the operands must have for a result with this layout; false if there are
+ * none. */
 static bool find_operands(const conversions *c, tile_op op, const tile_layout *result,
                           tile_layout *layouts) {
     bool found = true;
@@ -348,7 +352,7 @@ static void convert_operands(conversions *c, tile_op op, const tile_layout *layo
     }
 }
 
-/* The results get this layout, and are converted to the one that they had behind the operation. */
+/* Gives the results this layout, and converts them to their previous one after the operation. */
 static void convert_results(conversions *c, tile_op op, const tile_layout *natural) {
     for (unsigned r = 0; r < tile_op_result_count(c->f, op); r++) {
         tile_value result = tile_op_result(c->f, op, r);
@@ -362,7 +366,7 @@ static void convert_results(conversions *c, tile_op op, const tile_layout *natur
     }
 }
 
-/* A place for all elements, row by row, as the operation's last operand. */
+/* Appends a buffer for all elements, in row-major order, as the operation's last operand. */
 static void attach_row_buffer(conversions *c, tile_op op) {
     const tile_op_data *data = tile_op_at(c->f, op);
     unsigned place = tile_op_get_info((tile_opcode)data->opcode)->operand_count - 1u;
@@ -375,8 +379,9 @@ static void attach_row_buffer(conversions *c, tile_op op) {
     append_buffer(c, op, place, buffer_type(c, &draft));
 }
 
-/* Where the result cannot be made as it is wanted of operands held in whatever way, or an operand
- * is held so that parts of it can be taken as they are: the smaller side is converted. */
+/* Converts operands or results if the operands do not have the layouts that the result's layout
+ * needs. A single operand is kept and the result is converted; of several operands, those that
+ * differ are converted. */
 static void convert_rearranged(conversions *c, tile_op op) {
     unsigned count = tile_moved_operands(c->f, op);
     tile_layout natural, *layouts = TILE_NEW_ARRAY(c->pass->scratch, tile_layout, count);
@@ -401,7 +406,7 @@ static void convert_rearranged(conversions *c, tile_op op) {
     convert_results(c, op, wanted);
 }
 
-/* Index tiles are held by those who hold their points' elements, a predicate as what it is for. */
+/* The threads that access an element must hold its index and its predicate. */
 static void convert_gathered(conversions *c, tile_op op) {
     tile_gather g;
     tile_layout points, copied;
@@ -434,7 +439,7 @@ static void convert_for_pieces(conversions *c, tile_op op) {
         tile_set_operand(c->f, op, TILE_OPERAND_src, convert(c, op, tile, &layout));
 }
 
-/* What one thread gets and others need, too, goes through a buffer. */
+/* A result that one thread receives and others need goes through a buffer. */
 static void attach_buffer(conversions *c, tile_op op) {
     tile_value result = tile_op_result(c->f, op, 0);
     const tile_type *type = tile_value_type(c->f, result);
@@ -451,8 +456,8 @@ static void attach_buffer(conversions *c, tile_op op) {
     append_buffer(c, op, last, buffer_type(c, &draft));
 }
 
-/* What warps have of a row goes through a buffer; and what threads have that are to hold it
- * otherwise. */
+/* Attaches buffers to a reduction whose partial results are combined across warps, or whose result
+ * other threads hold. */
 static void attach_cells(conversions *c, tile_op op) {
     tile_reduction reduction;
     const tile_type *from = tile_value_type(c->f, tile_operand_src(c->f, op)),
@@ -467,7 +472,7 @@ static void attach_cells(conversions *c, tile_op op) {
                             tile_reduction_buffer(c->f, op, TILE_i32, &plan));
 }
 
-/* The result is made in this layout, and converted for its users. */
+/* Computes the result in this layout and converts it for its users. */
 static void make_result(conversions *c, tile_op op, const tile_layout *layout) {
     tile_value result = tile_op_result(c->f, op, 0);
     const tile_type *wanted = tile_value_type(c->f, result);
@@ -478,7 +483,7 @@ static void make_result(conversions *c, tile_op op, const tile_layout *layout) {
     use_instead(c, result, exchange(c, &b, result, wanted));
 }
 
-/* A scan or sort: its rows lie as it takes them. */
+/* Converts the rows of a scan or sort to a layout that it supports. */
 static void convert_rows(conversions *c, tile_op op) {
     tile_value src = tile_operand_src(c->f, op);
     const tile_layout *held = tile_value_type(c->f, src)->layout,
@@ -497,7 +502,7 @@ static void convert_rows(conversions *c, tile_op op) {
     if (buffer && !tile_named_operand(c->f, op, name).id) attach_named_buffer(c, op, name, buffer);
 }
 
-/* What others hold is found in a buffer. */
+/* Attaches a buffer if threads need elements that others hold. */
 static void attach_source(conversions *c, tile_op op) {
     const tile_layout *layout = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
     tile_value at = tile_operand_at(c->f, op);
@@ -511,7 +516,7 @@ static void attach_source(conversions *c, tile_op op) {
     attach_named_buffer(c, op, TILE_OPERAND_buffer, buffer_type(c, src));
 }
 
-/* One that the text has without a buffer. */
+/* Attaches a buffer to a conversion in the kernel's text. */
 static void attach_exchange(conversions *c, tile_op op) {
     const tile_type *from = tile_value_type(c->f, tile_operand_src(c->f, op)),
                     *to = tile_value_type(c->f, tile_op_result(c->f, op, 0));
@@ -540,7 +545,7 @@ static void convert_region(conversions *c, tile_region region) {
         if (tile_is_rearrangement(c->f, op)) convert_rearranged(c, op);
         if (opcode == TILE_OP_gather) attach_source(c, op);
         if (layouts_is_atomic_tile(c->f, op)) attach_buffer(c, op);
-        if (opcode == TILE_OP_parallel) continue; /* elements are not exchanged */
+        if (opcode == TILE_OP_parallel) continue; /* its elements are not exchanged */
         for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
             convert_region(c, tile_op_region(c->f, op, r));
     }

@@ -1,15 +1,20 @@
-/* Which of several layouts that are requested for a class costs least.
+/* Selects the cheapest of several layouts that are requested for a class.
  *
- * What its operations take under a layout is counted in half cycles of a multiprocessor, for a
- * warp: sectors, lines and instructions of global accesses, wavefronts of shared ones with their
- * bank conflicts, the operands of products that a warp reads, shuffles and cells of reductions, and
- * what conversions take to where another layout is needed, by registers, shuffles or shared memory.
- * Each counts as often as the loops around it turn; a conversion as often as the place to which it
- * is hoisted, and once for all that share it. What is made of nothing is made again instead.
+ * Costs are counted for one warp, in half cycles of a multiprocessor:
  *
- * Classes that are not settled yet cost nothing: their requests follow. Operations that cost the
- * same are one term with the sum of their weights, so that a class takes as long as it has
- * different operations, times the layouts that are requested for it: widths and dims, few. */
+ * - global accesses: sectors, lines and instructions
+ * - shared accesses: wavefronts, including bank conflicts
+ * - dots: the operands that a warp reads
+ * - reductions: shuffles and cells
+ * - conversions where another layout is needed: by registers, shuffles or shared memory
+ *
+ * Each cost is multiplied by the trip counts of the enclosing loops. A conversion counts at the
+ * place to which it is hoisted, once for all users. Tiles without inputs are recomputed instead of
+ * converted.
+ *
+ * Classes that are not resolved yet cost nothing, because their requests follow. Equal operations
+ * form one term with the sum of their weights. The time for a class is thus the number of its
+ * different operations times the number of layouts requested for it, which is small. */
 #include <string.h>
 
 #include "lib/analysis/access.h"
@@ -29,19 +34,19 @@
 #include "passes/layouts/requests.h"
 
 typedef enum cost_kind {
-    COST_LOAD,          /* of global memory: dim, width */
-    COST_STORE,         /* likewise, or a conversion to `other` and such an access */
-    COST_SHARED_ACCESS, /* load_shared and store_shared: other is the buffer's */
+    COST_LOAD,          /* from global memory: dim, width */
+    COST_STORE,         /* likewise; or a conversion to `other` and such an access */
+    COST_SHARED_ACCESS, /* load_shared and store_shared; other: the buffer's layout */
     COST_CONVERT_TO,    /* to `other` */
     COST_CONVERT_FROM,  /* from `other` */
-    COST_STORE_PIECES,  /* to `other`, if no pieces can be cut of it */
-    COST_ROWS,          /* likewise, if op cannot be done where the elements are */
-    COST_BROADCAST,     /* op, whose operand is held as `other` */
-    COST_REDUCE,        /* a reduction along dim; other: its result's, or of rank 0 */
-    COST_REDUCED,       /* a reduction of a tile held as `other` along dim gives the class's */
-    COST_GATHER_SOURCE, /* by a gather along dim, for indices held as `other` */
-    COST_GATHER_INDEX,  /* the indices of such a gather, from a tile held as `other` */
-    COST_DOT            /* op, whose sums they are */
+    COST_STORE_PIECES,  /* to `other`, if pieces cannot be cut from the layout */
+    COST_ROWS,          /* likewise, if op cannot work in the layout */
+    COST_BROADCAST,     /* op, whose operand has the layout `other` */
+    COST_REDUCE,        /* a reduction along dim; other: layout of its result, or rank 0 */
+    COST_REDUCED,       /* result of a reduction along dim; other: layout of its operand */
+    COST_GATHER_SOURCE, /* a gather along dim; other: layout of the indices */
+    COST_GATHER_INDEX,  /* indices of such a gather; other: layout of its source */
+    COST_DOT            /* op, whose accumulator is in the class */
 } cost_kind;
 
 typedef struct cost_term {
@@ -49,12 +54,12 @@ typedef struct cost_term {
     const tile_type *type; /* of the tile that is moved */
     unsigned dim, width;
     tile_layout other;
-    tile_op op; /* any one of them */
+    tile_op op; /* any of the operations */
     uint64_t weight;
     struct cost_term *next;
 } cost_term;
 
-/* A conversion of a value, which all that need it share. */
+/* A conversion of a value, shared by all its users. */
 typedef struct counted_conversion {
     cost_term *what;
     uint64_t weight;
@@ -69,7 +74,7 @@ typedef struct class_costs {
 
 /* 1. Terms ------------------------------------------------------------------------------------ */
 
-/* Those that look at their operation are the same only for operations of the same types. */
+/* Terms of these kinds are equal only for operations with the same types. */
 static bool depends_on_op(cost_kind kind) {
     return kind == COST_ROWS || kind == COST_BROADCAST || kind == COST_DOT;
 }
@@ -93,7 +98,7 @@ static bool same_term(const tile_function *f, const cost_term *x, const cost_ter
 }
 
 static cost_term *add_term(class_costs *s, const cost_term *t) {
-    enum { LOOKED_AT = 32 }; /* more different ones are rare, and only take longer */
+    enum { LOOKED_AT = 32 }; /* more different terms are rare and only cost time */
     unsigned looked = 0;
     for (cost_term *at = s->terms; at && looked < LOOKED_AT; at = at->next, looked++) {
         if (!same_term(s->a->f, at, t)) continue;
@@ -106,7 +111,7 @@ static cost_term *add_term(class_costs *s, const cost_term *t) {
     return s->terms = more;
 }
 
-/* Of nothing, or of what has fewer elements. */
+/* Whether the tile is recomputed from no inputs, or from an operand with fewer elements. */
 static bool is_rematerialized(const tile_function *f, tile_value tile) {
     tile_op def = tile_value_def(f, tile);
     tile_opcode opcode = tile_op_opcode(f, def);
@@ -115,7 +120,7 @@ static bool is_rematerialized(const tile_function *f, tile_value tile) {
             (opcode == TILE_OP_inside && tile_is_plain_access(f, def)));
 }
 
-/* A tile of the class that op needs in this layout. */
+/* Adds the conversion of a tile of the class to the layout that op needs. */
 static void add_conversion(class_costs *s, tile_op op, tile_value tile, const tile_layout *to) {
     assignment *a = s->a;
     if (is_rematerialized(a->f, tile)) return;
@@ -144,7 +149,7 @@ static void add_access(class_costs *s, tile_op op, tile_value tile, const tile_v
     assignment *a = s->a;
     const tile_type *type = tile_value_type(a->f, tile);
     tile_layout wide = tile_access_layout(a->f, a->ranges, element, type, layouts_warps_at(a, op));
-    if (tile_value_type(a->f, element[0])->layout) { /* in its order alone are there whole ones */
+    if (tile_value_type(a->f, element[0])->layout) { /* only its own layout allows wide accesses */
         add_conversion(s, op, tile, &wide);
         return;
     }
@@ -173,7 +178,7 @@ static void add_shared(class_costs *s, tile_op op) {
     add_term(s, &t);
 }
 
-/* An operand that no instruction takes from registers goes through a buffer. */
+/* An operand that the instruction does not take from registers goes through a buffer. */
 static void add_put_in_shared(class_costs *s, tile_op op, unsigned operand, tile_value tile) {
     const tile_type *type = tile_value_type(s->a->f, tile);
     uint32_t dims[TILE_MAX_RANK];
@@ -268,7 +273,7 @@ static void add_rows(class_costs *s, tile_op op) {
     add_term(s, &t);
 }
 
-/* Where the other side is held as somebody else wants it, one of both is converted. */
+/* If the other side has another layout, one of both is converted. */
 static void add_rearranged(class_costs *s, tile_op op) {
     assignment *a = s->a;
     tile_layout layout;
@@ -304,7 +309,7 @@ static void add_written_conversion(class_costs *s, tile_op op) {
     add_term(s, &t);
 }
 
-/* Index tiles and predicates are held as what they are for. */
+/* Index tiles and predicates need the layout of the tile that they are for. */
 static void add_points(class_costs *s, tile_op op, const tile_gather *g) {
     assignment *a = s->a;
     tile_layout copied;
@@ -357,7 +362,7 @@ static void add_op(class_costs *s, tile_op op) {
     case TILE_OP_reduce_arg: add_reduction(s, op); return;
     case TILE_OP_scan:
     case TILE_OP_sort: add_rows(s, op); return;
-    default: break; /* the others by what they do */
+    default: break; /* all others, by their properties */
     }
     if (tile_is_rearrangement(s->a->f, op))
         add_rearranged(s, op);
@@ -365,10 +370,10 @@ static void add_op(class_costs *s, tile_op op) {
         add_memory(s, op);
 }
 
-/* 2. What a term takes under a layout --------------------------------------------------------- */
+/* 2. Cost of a term under a layout ------------------------------------------------------------ */
 
-/* Half cycles: of a shared access's lines and instructions, as a conversion's; of a barrier and
- * what it holds up; of a shuffle with what combines its element. */
+/* Half cycles: a wavefront and an instruction of a shared access, in conversions as well; a barrier
+ * with its stall; a shuffle with the combining operation. WORD is in bytes. */
 enum { WAVEFRONT = 2, ACCESS = 1, BARRIERS = 32, SHUFFLE = 3, WORD = 4 };
 
 static uint64_t conversion_cost(const tile_type *type, const tile_layout *from,
@@ -398,7 +403,7 @@ static uint64_t shared_cost(const cost_term *t, const tile_layout *layout) {
     return WAVEFRONT * (uint64_t)traffic.wavefronts + ACCESS * (uint64_t)traffic.accesses;
 }
 
-/* Lanes exchange what they have, then warps by cells. */
+/* Lanes exchange partial results by shuffles, then warps through cells in shared memory. */
 static uint64_t reduction_cost(const cost_term *t, const tile_layout *from, const tile_layout *to) {
     tile_reduce_plan plan = tile_reduce_make_plan(from, t->dim);
     uint64_t words = (tile_scalar_bytes(t->type->scalar) + WORD - 1) / WORD;
@@ -430,7 +435,7 @@ static uint64_t broadcast_cost(const cost_term *t, const tile_layout *layout) {
     return conversion_cost(t->type, &t->other, &narrow);
 }
 
-/* Of a thread's: neighbouring rows or columns that its registers name. */
+/* The number of rows or columns that one thread holds. */
 static uint64_t count_along(const tile_layout *layout, unsigned d) {
     unsigned shift = tile_layout_dim_shift(layout, d);
     uint64_t count = layout->count[d];
@@ -439,7 +444,7 @@ static uint64_t count_along(const tile_layout *layout, unsigned d) {
     return count;
 }
 
-/* The words of both operands that a warp reads; without an instruction for these sums each thread
+/* The words of both operands that a warp reads. Without an instruction for this layout, each thread
  * reads its rows and columns and multiplies them. */
 static uint64_t product_cost(assignment *a, const cost_term *t, const tile_layout *layout) {
     tile_layout own, fragment;
@@ -497,7 +502,7 @@ static uint64_t total_cost(const class_costs *s, const tile_layout *layout) {
     return cost;
 }
 
-/* Among layouts of one cost: any order that the text's does not matter to. */
+/* Breaks ties by a total order that does not depend on the text. */
 static bool precedes(const layout_candidate *x, const layout_candidate *y) {
     tile_layout one, two;
     if (x->priority != y->priority) return x->priority > y->priority;

@@ -1,11 +1,12 @@
-/* To which operations it matters how a class of tiles is held, and how often they are executed. */
+/* Finds the operations whose cost depends on the layout of a class, and how often they are
+ * executed. */
 #include "lib/analysis/rearranged.h"
 #include "lib/ir/regions.h"
 #include "lib/ops/gather.h"
 #include "passes/layouts/assign_layouts.h"
 #include "passes/layouts/requests.h"
 
-/* Of an unknown loop; counted of a known one; of everything. */
+/* Trip count of a loop with unknown bounds; largest trip count; largest product. */
 enum { DEFAULT_TRIPS = 8, MAX_TRIPS = 1 << 12, MAX_WEIGHT = 1 << 24 };
 
 static uint64_t trip_count(const tile_function *f, tile_op loop) {
@@ -48,7 +49,7 @@ static bool depends_on_layout(const tile_function *f, tile_op op) {
     case TILE_OP_store_shared:
     case TILE_OP_store_async:
     case TILE_OP_convert_layout: return true;
-    default: break; /* what accesses memory, and what only moves elements */
+    default: break; /* memory accesses and rearrangements: see below */
     }
     return tile_gather_of(f, op, &g) || layouts_is_atomic_tile(f, op) ||
            tile_opcode_moves(tile_op_opcode(f, op)) || combines_along_axis(tile_op_opcode(f, op));

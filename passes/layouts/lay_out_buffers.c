@@ -1,5 +1,5 @@
-/* Layouts of shared buffers: contiguous along the dim that their views are contiguous in, and
- * swizzled, as descriptors of wgmma name them where it reads them. */
+/* Layouts of shared buffers: contiguous along the contiguous dim of their views, and swizzled.
+ * Buffers that wgmma reads use the swizzles of its descriptors. */
 #include <string.h>
 
 #include "lib/analysis/access.h"
@@ -15,12 +15,12 @@ typedef struct plan {
     tile_function *f;
     const tile_range *ranges;
     tile_layout *shared; /* by value of alloc_shared */
-    const bool *named;   /* by value of alloc_shared: wgmma reads it */
-    const bool *copied;  /* likewise: TMA may fill or empty it */
+    const bool *named;   /* by value id of alloc_shared: wgmma reads it */
+    const bool *copied;  /* likewise: TMA may read or write it */
     tile_status status;
 } plan;
 
-/* Whether rows of so many bytes fill a swizzle: then boxes do. */
+/* Whether rows of this many bytes fill a swizzle atom, so that TMA boxes do as well. */
 static bool has_atoms(int64_t row_bytes, int64_t rows) {
     enum { NARROWEST = 32, ROWS = 8 };
     return row_bytes % NARROWEST == 0 && rows % ROWS == 0;
@@ -32,8 +32,9 @@ static bool is_filled(const tile_type *type, unsigned fastest) {
            has_atoms(tile_type_dim(type, fastest) * bytes, tile_type_dim(type, 1 - fastest));
 }
 
-/* Of more dims: as a buffer of two whose rows are those of all dims but the last. Where extents are
- * powers of two, the bits of coordinates are numbered alike. False if boxes would not fill it. */
+/* Lays out a buffer of more than two dims like one of two, whose rows combine all dims but the
+ * last. With power-of-two extents, the bits of coordinates have the same numbers. False if TMA
+ * boxes would not fill it. */
 static bool lay_rows(const tile_type *type, unsigned fastest, tile_layout *layout) {
     uint32_t dims[TILE_MAX_RANK], flat[2] = {1, 1};
     unsigned bytes = tile_scalar_bytes(type->scalar);
@@ -51,7 +52,7 @@ static bool lay_rows(const tile_type *type, unsigned fastest, tile_layout *layou
     return true;
 }
 
-/* In all blocks of a cluster it is the same. */
+/* The layout is the same in all blocks of a cluster. */
 static void lay_buffer(plan *p, tile_value buffer, unsigned fastest) {
     const tile_type *type = tile_value_type(p->f, buffer);
     uint32_t dims[TILE_MAX_RANK], id = tile_shared_source(p->f, buffer).id;
@@ -63,7 +64,7 @@ static void lay_buffer(plan *p, tile_value buffer, unsigned fastest) {
                                                       tile_scalar_bytes(type->scalar));
 }
 
-/* An offset means nothing once a buffer's elements lie where tile operations want them. */
+/* An offset has no meaning in a buffer whose layout the compiler selects. */
 static void check_offsets(plan *p, tile_op op) {
     tile_function *f = p->f;
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
@@ -107,7 +108,7 @@ static void lay_copied(plan *p, tile_op op) {
     if (unit < rank) lay_buffer(p, buffer[0], unit);
 }
 
-/* What wgmma reads and no copy fills may lie as it likes best. */
+/* A buffer that wgmma reads and no copy fills uses the dim that wgmma prefers. */
 static void lay_read(plan *p, tile_op op) {
     tile_function *f = p->f;
     for (unsigned operand = 0; warpgroup_uses_wgmma(f, op) && operand < 2; operand++) {

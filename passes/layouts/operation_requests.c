@@ -1,5 +1,5 @@
-/* What operations want for their tiles: those of dots fragments, loads and stores wide accesses,
- * stores through a ring pieces. */
+/* Requests of operations for their tiles: fragments for dots, wide accesses for loads and stores,
+ * pieces for stores through a ring. */
 #include "lib/analysis/access.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
@@ -14,9 +14,9 @@
 
 enum { MAX_SOURCES = 64 };
 
-/* Whether a tile can be held in any layout, as what it is computed from can: read from shared
- * memory (*shared is set then), loaded beside that, or made of numbers. *budget: how many values
- * may still be looked at, some of them again. */
+/* Whether a tile can be computed in any layout because its sources can: reads from shared memory
+ * (sets *shared), loads, and constants. *budget: number of values that may still be visited,
+ * including repeated visits. */
 static bool accepts_any_layout(const assignment *a, tile_value tile, unsigned *budget,
                                bool *shared) {
     tile_op def = tile_value_def(a->f, tile);
@@ -34,17 +34,16 @@ static bool accepts_any_layout(const assignment *a, tile_value tile, unsigned *b
     return passes;
 }
 
-/* Whether a tile comes from shared memory, computed or rearranged perhaps: then that can be read as
- * it is wanted. */
+/* Whether a tile comes from shared memory, possibly computed or rearranged, so that it can be read
+ * in any layout. */
 static bool is_read_from_shared(const assignment *a, tile_value tile) {
     unsigned budget = MAX_SOURCES;
     bool shared = false;
     return accepts_any_layout(a, tile, &budget, &shared) && shared;
 }
 
-/* As many warps along the one dim as have a fragment of their own there, the others along the
- * other.
- */
+/* Puts as many warps along one dim as have their own fragment there, the others along the other
+ * dim. */
 static void choose_warps(const assignment *a, tile_op op, const tile_mma *row, uint32_t *along_m,
                          uint32_t *along_n) {
     const tile_type *acc = tile_value_type(a->f, tile_op_result(a->f, op, 0));
@@ -61,7 +60,8 @@ static void choose_warps(const assignment *a, tile_op op, const tile_mma *row, u
     *along_n = rows ? warps / most : most;
 }
 
-/* Without an instruction each thread has neighbours along n, read and stored together. */
+/* Without an instruction, each thread holds neighbors along n, which are read and stored
+ * together. */
 static tile_layout lay_out_fma(const assignment *a, tile_op op, const tile_type *acc) {
     uint32_t dims[TILE_MAX_RANK];
     tile_type_dims(acc, dims);
@@ -94,7 +94,7 @@ void request_sums(assignment *a, tile_op op) {
     if (priority) request_layout(a, tile_op_result(a->f, op, 0), priority, &layout);
 }
 
-/* Of a warpgroup's product the operand that it takes from registers. */
+/* The fragment layout of the operand that wgmma takes from registers. */
 static bool takes_fragment(const assignment *a, tile_op op, unsigned operand,
                            const tile_layout *sum, tile_layout *fragment) {
     tile_scalar scalar = warpgroup_operand(a->f, op, TILE_MMA_ACC)->scalar;
@@ -119,7 +119,7 @@ bool dot_fragment_layout(const assignment *a, tile_op op, unsigned operand, cons
     return row != NULL;
 }
 
-/* Whether the operand can be had in fragments at once. */
+/* Whether the operand can be produced as fragments without a conversion. */
 static bool comes_in_fragments(const assignment *a, tile_op op, unsigned operand) {
     unsigned row_dim;
     tile_value value = tile_op_segment(a->f, op, operand).at[0];
@@ -139,7 +139,7 @@ static void request_dot_operands(assignment *a, tile_op op) {
                            &fragment);
 }
 
-/* As a store of the tile. */
+/* Treated like a store of the tile. */
 static void request_atomic(assignment *a, tile_op op) {
     tile_value tile = tile_moved_operand(a->f, op);
     const tile_values memory = tile_operands_dst(a->f, op);

@@ -1,5 +1,5 @@
-/* What requests of one class make another one request: operands of broadcasts and results of
- * reductions, index tiles and what is only rearranged. */
+/* Derives requests from the layouts of other classes: operands of broadcasts, results of
+ * reductions, index tiles and rearrangements. */
 #include "lib/analysis/rearranged.h"
 #include "lib/layout/layout.h"
 #include "lib/layout/reduce.h"
@@ -9,13 +9,13 @@
 #include "passes/layouts/assign_layouts.h"
 #include "passes/layouts/requests.h"
 
-/* To hold what another tile asks for. */
+/* Requests a layout that another tile determines. */
 static void request_narrow(assignment *a, tile_value tile, const tile_layout *layout) {
     if (a->class_priority[layouts_class_of(a, tile)] <= PRIORITY_BROADCAST)
         request_layout(a, tile, PRIORITY_BROADCAST, layout);
 }
 
-/* The operand of a broadcast is held as the result's repeats it. */
+/* The operand of a broadcast takes the result's layout without the repeated elements. */
 static void propagate_broadcast(assignment *a, tile_op op) {
     tile_value operand = tile_operand_src(a->f, op);
     const tile_layout *result = requested_layout(a, tile_op_result(a->f, op, 0));
@@ -24,7 +24,7 @@ static void propagate_broadcast(assignment *a, tile_op op) {
     request_narrow(a, operand, &narrow);
 }
 
-/* Index tiles are held by those who hold their points' elements; a copy's predicate, too. */
+/* The threads that access an element must hold its index, and a copy's predicate. */
 static void propagate_index_tiles(assignment *a, tile_op op) {
     tile_gather g;
     tile_layout copied;
@@ -41,10 +41,11 @@ static void propagate_index_tiles(assignment *a, tile_op op) {
         if (layouts_is_tile(a, g.index[d])) request_narrow(a, g.index[d], &points);
 }
 
-/* Between which of two tiles a request goes: to the weaker one, or where it went before. */
+/* The direction of a request between two tiles: to the one with lower priority, or the same as
+ * before. */
 typedef struct sides {
     const tile_layout *operand_layout,
-        *result_layout; /* the operand's and the result's; NULL: nobody's request */
+        *result_layout; /* layouts of the operand and the result; NULL: no request */
     request_priority operand_priority, result_priority;
     bool to_operand, to_result;
 } sides;
@@ -63,7 +64,7 @@ static sides compare(assignment *a, tile_value operand, tile_value result) {
 }
 
 bool propagate_rearrangement(assignment *a, tile_op op) {
-    bool changed = false, sent = false; /* to the results, by an operand before */
+    bool changed = false, sent = false; /* to the results, by an earlier operand */
     for (unsigned i = 0; i < tile_moved_operands(a->f, op); i++)
         for (unsigned r = 0; r < tile_op_result_count(a->f, op); r++) {
             tile_value operand = tile_op_operand(a->f, op, i), result = tile_op_result(a->f, op, r);
@@ -81,7 +82,7 @@ bool propagate_rearrangement(assignment *a, tile_op op) {
     return changed;
 }
 
-/* What is only converted need not be, where one side takes what the other is. */
+/* A conversion in the text becomes unnecessary if one side takes the other's layout. */
 static void propagate_conversion(assignment *a, tile_op op) {
     tile_value operand = tile_operand_src(a->f, op), result = tile_op_result(a->f, op, 0);
     sides s = compare(a, operand, result);
@@ -93,14 +94,13 @@ bool combines_along_axis(tile_opcode opcode) {
     return tile_op_dims(opcode) == TILE_DIMS_folded || tile_op_dims(opcode) == TILE_DIMS_along;
 }
 
-/* A scan or sort leaves elements where they are, if it can be done there. */
+/* A scan or sort keeps the operand's layout if it can work in it. */
 static tile_layout lay_out_rows(const assignment *a, tile_op op, const tile_layout *operand) {
     return tile_rows_fit(a->f, op, operand) ? *operand
                                             : tile_rows_layout(a->f, op, layouts_warps_at(a, op));
 }
 
-/* The result is held as each thread has it when it has combined what the operand's layout gives it.
- */
+/* The result takes the layout that threads have after combining the operand's elements. */
 static void propagate_reduction(assignment *a, tile_op op) {
     tile_reduction reduction;
     tile_layout layout;
@@ -147,18 +147,18 @@ static void propagate_op(assignment *a, tile_op op) {
         propagate_index_tiles(a, op);
 }
 
-/* The tile that one of them gives or moves; of a reduction what it combines. */
+/* The tile that the operation produces or moves; for a reduction, its operand. */
 static tile_value propagated_tile(const assignment *a, tile_op op) {
     if (combines_along_axis(tile_op_opcode(a->f, op))) return tile_operand_src(a->f, op);
     bool gives = tile_op_opcode(a->f, op) == TILE_OP_broadcast || tile_is_rearrangement(a->f, op);
     return gives ? tile_op_result(a->f, op, 0) : layouts_moved_tile(a->f, op);
 }
 
-/* Operations whose tiles' classes have changed: those of a round, and of the next one. */
+/* Worklist: operations whose tiles' classes have changed, for this round and the next one. */
 typedef struct worklist {
     const assignment *a;
-    bool *propagates; /* by operation: it is a passage */
-    bool *queued;     /* by operation: in the next round */
+    bool *propagates; /* by operation: it propagates requests */
+    bool *queued;     /* by operation: it is in the next round */
     tile_op *current, *next;
     unsigned current_count, next_count;
 } worklist;
@@ -169,7 +169,7 @@ static void enqueue(worklist *g, tile_op op) {
     g->next[g->next_count++] = op;
 }
 
-/* True if there was something to do. */
+/* Returns false if the worklist is empty. */
 static bool begin_round(worklist *g) {
     tile_op *done = g->current;
     g->current = g->next;

@@ -1,15 +1,16 @@
-/* Buffers whose accesses have bank conflicts get another order: rows of 16-byte chunks stay as they
- * are, but chunks lie in other banks.
+/* Changes the layout of buffers whose accesses have bank conflicts: rows of 16-byte chunks stay
+ * contiguous, but chunks move to other banks.
  *
- * The order that all buffers get spreads eight rows, which is what fragments of mma want. Threads
- * that hold more than 16 bytes of a row next to each other skip chunks, and lanes at both ends of a
- * long row meet in one bank:
+ * The default layout spreads eight rows over the banks, which suits mma fragments. Threads that
+ * hold more than 16 contiguous bytes of a row skip chunks, and lanes at both ends of a long row
+ * conflict:
  *
- *     [16, 64] of i32, lane i has 32 bytes from i * 32 on       chunks 0 2 4 6 8 10 12 14, banks 0
- * 8 16 24 0 ..
+ *     [16, 64] of i32, lane i has 32 bytes at offset i * 32
+ *     chunks 0 2 4 6 8 10 12 14 .., banks 0 8 16 24 0 ..
  *
- * Each bit of the offset beyond a line of banks may be crossed with the three bits of a chunk's
- * number in a line; bit by bit the cheapest is taken, as long as that is better than before. */
+ * Each bit of the offset above a line of banks may be xored with the three bits of a chunk's number
+ * in its line. For each bit in turn, the first combination that reduces the number of wavefronts is
+ * taken. */
 #include "lib/analysis/access.h"
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
@@ -31,7 +32,7 @@ typedef struct swizzling {
     tile_function *f;
     const tile_range *ranges;
     buffer_use **uses; /* by value of alloc_shared */
-    bool *fixed;       /* likewise: somebody relies on the order */
+    bool *fixed;       /* likewise: an operation relies on the layout */
 } swizzling;
 
 static void add_use(swizzling *s, tile_value buffer, const tile_layout *tile, bool matrices) {
@@ -94,7 +95,7 @@ static unsigned conflicts(const buffer_use *uses, const tile_layout *memory, uns
     return sum;
 }
 
-/* Whether it is the order that buffers get which nobody relies on. */
+/* Whether the buffer has the default layout and no operation relies on it. */
 static bool is_free(const swizzling *s, tile_value buffer, const tile_type *type) {
     uint32_t dims[TILE_MAX_RANK];
     unsigned last = type->rank - 1;

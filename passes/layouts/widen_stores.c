@@ -1,5 +1,5 @@
-/* Stores that would be narrow, as dots or loads hold their tiles otherwise: what they should have.
- */
+/* Finds layouts for stores that would be narrow because dots or loads determined the layout of the
+ * tile. */
 #include "lib/analysis/access.h"
 #include "lib/analysis/conversion.h"
 #include "lib/analysis/executors.h"
@@ -9,7 +9,7 @@
 #include "lib/ops/gather.h"
 #include "passes/layouts/assign_layouts.h"
 
-/* Consecutive elements that one thread has along dim d. */
+/* The number of consecutive elements that one thread holds along dim d. */
 static unsigned run_along(const tile_layout *layout, unsigned d) {
     unsigned shift = tile_layout_dim_shift(layout, d), bits = 0, before;
     do {
@@ -20,7 +20,7 @@ static unsigned run_along(const tile_layout *layout, unsigned d) {
     return 1u << bits;
 }
 
-/* The same of a warp: with what lanes have next to these. */
+/* The same for a warp: includes the neighboring elements of other lanes. */
 static unsigned reach_along(const tile_layout *layout, unsigned d) {
     unsigned reach = run_along(layout, d), shift = tile_layout_dim_shift(layout, d), before;
     do {
@@ -31,7 +31,7 @@ static unsigned reach_along(const tile_layout *layout, unsigned d) {
     return reach;
 }
 
-/* Whether threads can exchange the tile's elements through a buffer before op. */
+/* Whether shared memory has room for a buffer through which threads exchange the tile before op. */
 static bool has_room(const store_widening *w, tile_op op, const tile_type *tile) {
     int64_t taken = w->exchanged + (op.id < w->op_count ? w->shared_bytes[op.id] : 0);
     int64_t bytes = tile_type_elements(tile) * tile_scalar_bytes(tile->scalar) *
@@ -42,8 +42,8 @@ static bool has_room(const store_widening *w, tile_op op, const tile_type *tile)
     return false;
 }
 
-/* A store whose lanes lie apart fills no sectors; one whose accesses are narrower than they could
- * be takes more of them. */
+/* A conversion pays off if the lanes do not fill sectors, or if accesses are narrower than they
+ * could be. */
 bool widen_store(const store_widening *w, tile_op op, tile_layout *wide) {
     enum { SECTOR = 32 };
     tile_gather g;
@@ -57,7 +57,7 @@ bool widen_store(const store_widening *w, tile_op op, tile_layout *wide) {
     unsigned d = tile_unit_dim(&facts, tile_value_type(w->f, element.at[0])->rank, type->rank);
     if (d == type->rank) return false;
     if (g.predicate.id && !tile_is_repeated(w->f, g.predicate, d))
-        return false; /* one by one anyway */
+        return false; /* it is accessed element by element anyway */
     unsigned now = run_along(type->layout, d), bytes = tile_scalar_bytes(type->scalar);
     *wide =
         tile_access_layout(w->f, w->ranges, element.at, type, tile_executors_of(w->f, op).warps);

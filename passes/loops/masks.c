@@ -61,14 +61,14 @@ static bool add_value(const mask_loop *s, tile_value value, int sign, unsigned d
 
 /* 2. Masks ------------------------------------------------------------------------------------ */
 
-/* A scalar that all elements of the condition are; 0: none that the loop does not change. */
+/* The loop-invariant scalar that all elements of the condition equal; 0: none. */
 static tile_value find_condition(const mask_loop *s, tile_value condition) {
     condition = tile_repeated_value(s->f, condition);
     bool scalar = tile_value_type(s->f, condition)->kind == TILE_TYPE_SCALAR;
     return scalar && is_outside(s, condition) ? condition : TILE_NO_VALUE;
 }
 
-/* How a side of the comparison is made of others. */
+/* How the loop-invariant side of a comparison is computed. */
 typedef enum side_kind { SIDE_SUM, SIDE_MIN, SIDE_MAX, SIDE_SELECT } side_kind;
 
 static side_kind find_side(const mask_loop *s, tile_value *value, tile_op *def) {
@@ -95,7 +95,7 @@ static bool is_high(const mask_loop *s, tile_value value, unsigned depth) {
            is_high(s, tile_op_operand(s->f, def, first + 1), depth - 1);
 }
 
-/* opposite: of low < high as high <= low. */
+/* opposite: treats low < high as high <= low. */
 static bool find(const mask_loop *s, tile_op op, int64_t variable, bool opposite, mask *m) {
     tile_opcode opcode = tile_op_opcode(s->f, op);
     bool less = opcode == TILE_OP_lt || opcode == TILE_OP_le;
@@ -140,16 +140,17 @@ static tile_value build_sum(tile_function *f, tile_builder *b, const mask_sum *f
 
 /* 3. Bounds ----------------------------------------------------------------------------------- */
 
-/* Of which mask a bound is built, for variables from begin on. */
+/* The mask whose bound is built, for variables from begin on. */
 typedef struct bounded {
     const mask_loop *loop;
     tile_builder *b;
     const mask *m;
-    tile_value begin, end; /* end: below it; none if the mask is to hold for all elements */
+    tile_value begin, end; /* end: exclusive; none if the mask must hold for all elements */
 } bounded;
 
-/* Whether all elements of both sides are numbers of 32 bits: below the bound the smaller side is
- * less than the larger one, so that it need not be looked at. In 64 bits, which hold all of it. */
+/* Builds an i1: all elements of both sides fit in 32 bits. Below the bound the smaller side is less
+ * than the larger one, so its upper end need not be checked then. Computed in 64 bits without
+ * overflow. */
 static tile_value build_fits(const bounded *w, tile_value low, tile_value most, tile_value least) {
     tile_function *f = w->loop->f;
     tile_builder *b = w->b;
@@ -181,7 +182,7 @@ static tile_value build_bound_of_sum(const bounded *w, tile_value side) {
     return tile_build_select(b, fits, bound, mask_int64(f, w->end.id ? INT32_MAX : INT32_MIN));
 }
 
-/* Below the smaller one of two is below both, below the larger one below either. */
+/* The bound of a minimum is the smaller one of the two bounds, that of a maximum the larger one. */
 static tile_value build_bound(const bounded *w, tile_value side, unsigned depth) {
     tile_op def;
     tile_function *f = w->loop->f;

@@ -1,7 +1,8 @@
 /* pipeline: turns `pipelined` loops into multi-buffered asynchronous copies.
  *
- * A load from global memory takes some 500 to 1000 cycles; copies issued several iterations ahead
- * hide them behind the mma of the iterations between, without a register held meanwhile (cp.async).
+ * A load from global memory takes 500 to 1000 cycles. Copies issued several iterations ahead
+ * (cp.async) hide this latency behind the mma of the iterations between, without occupying
+ * registers.
  *
  * level: 2 to 2
  * requires: instantiated
@@ -67,44 +68,43 @@
  *     store %acc, %o[0, 0]
  *   }
  *
- * What runs ahead, and why something does not, is lib/analysis/pipeline_plan.h's business: loads
- * that feed a dot, and copies from a view to a buffer of which this loop is the only user.
- * Everything else in the loop stays as it is, but copy_async becomes copy: groups in the loop are
- * the pass's.
+ * lib/analysis/pipeline_plan.h decides what runs ahead: loads that feed a dot, and copies from a
+ * view to a buffer that only this loop uses. Everything else in the loop does not change, except
+ * that copy_async becomes copy: only the pass commits groups in the loop.
  *
  * The ring. With s stages the copies run d = s - 1 iterations ahead. Iteration i computes on stage
- * i mod s and fills stage (i + d) mod s, the one that iteration i - 1 has read. The copies are
- * issued between the wait and the compute part, so that one barrier after the wait does for both:
- * it publishes what has landed, and keeps the copies behind the reads of iteration i - 1. The stage
- * is one counter that the loop carries; (counter + d) mod s is spelled so that insert-barriers sees
- * the stages differ. Every iteration commits a group, also an empty one, so that `wait_group d - 1`
- * always means the same: d + i groups are committed when iteration i waits, it needs all but the
- * last d - 1. Copies for iterations that do not exist are not issued; so any number of iterations
- * works, 0 too.
+ * i mod s and fills stage (i + d) mod s, which iteration i - 1 has read. The copies are issued
+ * between the wait and the compute part, so that one barrier after the wait is sufficient. It
+ * publishes the completed copies and orders the new copies after the reads of iteration i - 1. The
+ * stage is one counter that the loop carries. (counter + d) mod s is built in a form that lets
+ * insert-barriers see that the stages differ. Every iteration commits a group, even an empty one,
+ * so that `wait_group d - 1` always waits for the right groups. When iteration i waits, d + i
+ * groups are committed, and it needs all but the last d - 1. Copies for iterations that do not
+ * exist are not issued, so any number of iterations works, including 0.
  *
- * Branches. A copy in a branch is issued behind the condition of its own iteration (ring_issue.c);
- * where the branch was not taken, its stage is not read. What addresses or conditions load is
- * loaded one iteration before the copy, behind the copies of that, and carried: no copy waits for
- * its address.
+ * Branches. A copy in a branch is issued under the condition of its own iteration (ring_issue.c).
+ * If the branch was not taken, its stage is not read. Loads that an address or condition depends on
+ * are issued one iteration before the copy, after the copies of that iteration. The loop carries
+ * their results, so that no copy waits for its address.
  *
- * Products of a warpgroup (`via = wgmma`) whose sums the loop only carries continue past their
- * iteration, so that those of the next one begin while they run: the tensor cores have no gap
- * between two k-tiles. The stage that iteration i - 1 reads may then still be read, and copies run
- * d = s - 2 iterations ahead, into the one of iteration i - 2, whose products each thread has
- * waited for before the barrier.
+ * Warpgroup dots (`via = wgmma`) whose sums the loop only carries stay pending past their
+ * iteration. The dots of the next iteration begin while they run, so the tensor cores have no gap
+ * between two k-tiles. The stage of iteration i - 1 may then still be read, so copies run d = s - 2
+ * iterations ahead. They fill the stage of iteration i - 2, whose dots each thread has waited for
+ * before the barrier.
  *
- * Under `sync explicit` the barrier after the wait is put here: nobody else knows where the wait
- * is. */
+ * Under `sync explicit` this pass inserts the barrier after the wait, because the user does not see
+ * the wait. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
 #include "passes/common/loop_ahead.h"
 #include "passes/loops/ring.h"
 
-/* Phase 1: what the user may not write --------------------------------------------------------- */
+/* Phase 1: checks ------------------------------------------------------------------------------ */
 
 typedef struct loop_list {
-    tile_op *loops; /* pipelined ones, inner ones first */
+    tile_op *loops; /* pipelined loops, inner ones first */
     unsigned count;
 } loop_list;
 
@@ -135,9 +135,10 @@ static bool check_loop(tile_function *f, tile_op loop) {
     return false;
 }
 
-/* Phase 2: copies that nobody will wait for ---------------------------------------------------- */
+/* Phase 2: copies that no wait covers ---------------------------------------------------------- */
 
-/* Its operands are those of copy_async but for the barrier, which it has not. */
+/* The operands of copy are those of copy_async without the barrier, which this one does not
+ * have. */
 static void make_synchronous(tile_function *f, tile_op op) {
     enum { BARRIER = 2, PREDICATE = 3 };
     tile_op_data *data = tile_op_at(f, op);
@@ -146,8 +147,8 @@ static void make_synchronous(tile_function *f, tile_op op) {
     data->segment[PREDICATE] = 0;
 }
 
-/* A copy_async inside of a pipelined loop that does not run ahead becomes a copy. To be done before
- * the pass makes such copies itself. */
+/* A copy_async in a pipelined loop that does not run ahead becomes a copy. Must run before the pass
+ * builds copies of its own. */
 static void finish_copies(tile_function *f, const ring *rings, unsigned count) {
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body) {
         bool staged = false;
@@ -179,8 +180,8 @@ static tile_value advance(tile_builder *b, tile_value value, tile_value step, un
     return tile_build_add(b, value, distance);
 }
 
-/* if there is the iteration iv { all copies of it into stage }, commit. stage 0: the ring's stage,
- * advanced; it is computed inside, where it is needed. */
+/* if iteration iv exists { all its copies into stage }, commit. stage 0: the ring's stage, advanced
+ * by the distance, which is then computed inside the branch. */
 static void issue_copies(ring *r, tile_builder *b, tile_value exists, tile_value iv,
                          const tile_value *loaded, tile_value stage) {
     tile_function *f = r->f;
@@ -204,9 +205,9 @@ static void wait_for_copies(ring *r, tile_builder *b, unsigned pending) {
         tile_build_sync_for(b, tile_executors_in(r->f, b->region));
 }
 
-/* Phase 4: the loop carries the stage, and what was loaded for its next copies ---------------- */
+/* Phase 4: the loop carries the stage and the values loaded for its next copies ---------------- */
 
-/* loaded: before the loop; then in it. */
+/* loaded: values before the loop; receives the carried ones in it. */
 static void carry_stage(ring *r, tile_value *loaded) {
     tile_function *f = r->f;
     tile_op loop = r->plan.loop;
@@ -218,7 +219,7 @@ static void carry_stage(ring *r, tile_value *loaded) {
     inits[0] = tile_build_int(&b, 0);
     for (unsigned i = 1; i < count; i++) inits[i] = loaded[i - 1];
     tile_carry(f, loop, NULL, inits, count, map);
-    /* What is loaded ahead of the end may be anything. */
+    /* Loads beyond the end of the loop may return any value. */
     if (count > 1) tile_op_remove_attr(f, loop, TILE_ATTR_finite);
     tile_replace_values(f, f->body, map);
     r->stage = tile_carried_received(f, loop, 0, index);
@@ -233,9 +234,10 @@ static void carry_stage(ring *r, tile_value *loaded) {
     tile_carried_send(f, loop, 0, index, next);
 }
 
-/* The user's order ----------------------------------------------------------------------------- */
+/* Order attribute ------------------------------------------------------------------------------ */
 
-/* Moves what op needs, then op, to the end of the part of the body that is in order already. */
+/* Moves op, preceded by the operations that it needs, to the end of the reordered part of the
+ * body. */
 static void place_in_order(ring *r, tile_op op, tile_op end, bool *placed) {
     tile_function *f = r->f;
     tile_region body = tile_op_region(f, r->plan.loop, 0);
@@ -258,7 +260,7 @@ static void reorder(ring *r) {
     tile_region body = tile_op_region(f, r->plan.loop, 0);
     tile_op yield = tile_region_at(f, body)->last;
     bool *placed = TILE_NEW_ARRAY(r->pass->scratch, bool, f->op_count);
-    TILE_FOR_EACH_OP (f, op, body) /* they keep their place, before all statements */
+    TILE_FOR_EACH_OP (f, op, body) /* they stay before all statements */
         if (tile_op_opcode(f, op) == TILE_OP_alloc_shared) placed[op.id] = true;
     for (unsigned i = 0; i < r->plan.order_count; i++)
         place_in_order(r, r->plan.order[i], yield, placed);
@@ -271,9 +273,9 @@ static void reorder(ring *r) {
 
 /* The loop ------------------------------------------------------------------------------------- */
 
-/* The copies of the iterations before the first wait. In a loop: written out, they would be most of
- * the code, of the time to compile it, and of what has to be fetched before the first mma. Returns
- * what is loaded for the iteration behind them. */
+/* Issues the copies of the iterations before the first wait. They are issued in a loop: unrolled,
+ * they would be most of the code, of the compile time, and of the instructions fetched before the
+ * first mma. Returns the values loaded for the iteration after them. */
 static tile_value *fill_stages(ring *r, tile_builder *b, const loop_ahead *ahead) {
     tile_function *f = r->f;
     tile_value begin = tile_operand_begin(f, r->plan.loop),
@@ -337,7 +339,7 @@ static void build_ring(ring *r) {
         tile_carried_send(f, loop, 0, first + i, loaded[i]);
 }
 
-/* One stage, no ring: a load for a dot goes through a buffer at its own place. */
+/* With one stage there is no ring: a load for a dot goes through a buffer where it is. */
 static void build_plain_copies(ring *r) {
     for (unsigned i = 0; i < r->plan.copy_count; i++) {
         tile_op op = r->plan.copies[i].op;

@@ -1,9 +1,10 @@
-/* pipeline-dots: multiplies for one iteration while what the next one has multiplied is worked on.
+/* pipeline-dots: overlaps the second dot of an iteration with the computation after the first dot
+ * of the next one.
  *
- * In a loop whose second product takes what is computed from the first one's sums, as in attention,
- * the tensor cores wait for that computation, and it for them. On an H200 attention of 128 x 128
- * and 128 columns a head (4 x 16 x 4096) took 972 us before, 952 with it, and 840 with it in turn;
- * cuDNN 875.
+ * In attention, the second dot of a loop takes an operand that is computed from the sums of the
+ * first one. The tensor cores wait for that computation, and it waits for them. Measured on an
+ * H200, attention with 128 x 128 tiles and 128 columns per head (4 x 16 x 4096): 972 us without
+ * this pass, 952 us with it, 840 us with ordered issue as well, 875 us with cuDNN.
  *
  * level: 2 to 2
  * requires: instantiated
@@ -82,45 +83,43 @@
  *     store %acc, %o[0, 0]
  *   }
  *
- * Two stages. All that depends on the second product, also through what the loop carries, is the
- * second stage, with the waits for what it reads and what gives that back; the rest is the first
- * one. An iteration of the new loop is the first stage of one that was written and the second stage
- * of the one before it:
+ * Two stages. The second stage consists of all operations that depend on the second dot, also
+ * through carried values, with the waits for its inputs and the arrivals that release them. All
+ * others are the first stage. An iteration of the new loop runs the first stage of one original
+ * iteration and the second stage of the previous one:
  *
  *     before the loop    S0 = first(0); compute(0)
  *     iteration i        S = first(i); O = second(i - 1); wait for S; compute(i); wait for O
- *     behind the loop    O = second(last)
+ *     after the loop     O = second(last)
  *
- * What the second stage takes from the first one is carried: the tile that is multiplied, where in
- * its ring its other operand is. What is only spread out over a tile is spread out anew. The tile
- * that is multiplied comes behind the wait for the product before it, with what depends on it, as a
- * sum of what was rounded: till then the registers of that one's operand are read, and where they
- * are written ptxas ends each product before the next (C7513).
+ * The loop carries the values that the second stage takes from the first one: the tile operand of
+ * its dot, and the stage of its other operand in the ring. Broadcasts are recomputed. The tile
+ * operand, and values that depend on it such as a sum of rounded elements, are computed after the
+ * wait for the previous second dot. Until then, that dot reads the registers of its operand; if
+ * they were overwritten, ptxas would finish each dot before the next one (C7513).
  *
- * Where three warpgroups or more take turns, what a carried sum is multiplied by before the second
- * product adds to it, as in attention, is done by the iteration that has the sum, and the result
- * carried: else each of them would do that in its turn, with the others waiting.
+ * Early rescaling. In attention, a carried sum is rescaled before the second dot adds to it. If
+ * three or more warpgroups issue in order, the iteration that has the sum rescales it, and the loop
+ * carries the result. Otherwise each warpgroup would rescale during its turn while the others wait.
  *
- * Why that is as good. Iterations of both stages come in their order, and a first stage wants
- * nothing of a second one: only reads pass each other. A stage of a ring is waited for before it is
- * read and given back behind the wait for what reads it, as before; but one iteration more is
- * begun before all of the last one's stages are given back, so that its ring must have two, and
- * who fills it must go on till then: loops that are `producer_fed` are such. All the first stage
- * may do is to read, to compute, to wait and to arrive. Sums, and what one stage hands to the
- * other, are held at once: where registers are too few for that the loop stays as it is
- * (pipeline_dots_plan.c).
+ * Correctness. Both stages run their iterations in order, and a first stage needs no result of a
+ * second stage, so only reads are reordered. A ring stage is still waited for before it is read,
+ * and released after the wait for the dot that reads it. But one more iteration begins before all
+ * stages of the previous one are released. So the ring must have two stages, and its producer must
+ * continue until then. Loops with `producer_fed` meet this condition. The first stage may only
+ * read, compute, wait and arrive. Sums and values passed between the stages are live at the same
+ * time; the loop does not change if registers do not suffice (pipeline_dots_plan.c).
  *
- * Turns, where the loop asks for them: a warpgroup issues its products behind those of the one
- * before it, so that each computes while another one's products run, and not all at once. The
- * first turn is passed on before the outermost loop, and taken back at the end; all reach it
- * equally often, since they run one loop, also where several groups of a role do: their loop's
- * bounds are the block's. Where a group skips iterations (skip_masked.c) the loop behind, which
- * only waits and arrives, passes the turn on in each of them.
+ * Ordered issue, if the loop has `ordered_issue`: a warpgroup issues its dots after those of the
+ * previous warpgroup, so that each computes while the dots of another one run. An arrive before the
+ * outermost loop gives the first turn, and a wait at the end takes it back. All warpgroups execute
+ * the barriers equally often because the bounds of their loop are the same for the whole block. If
+ * a group skips iterations (skip_masked.c), the second loop, which only waits and arrives, also
+ * passes the turn on in each iteration.
  *
- * What only masks want, and other values that nothing is issued for, is computed behind the wait
- * for the sums: before it ptxas would have it beside the products' operands, in registers that
- * there are not.
- */
+ * Values that no issued operation needs, for example masks, are computed after the wait for the
+ * sums. Before it, they would be live together with the operands of the dots, for which there are
+ * not enough registers. */
 #include "passes/loops/pipeline_dots.h"
 
 #include <string.h>
@@ -130,7 +129,7 @@
 #include "lib/ir/regions.h"
 #include "lib/ir/remark.h"
 
-/* An iteration's values: those of the loop as written -> its own. */
+/* The values of one iteration: maps values of the original loop to its own. */
 typedef struct iteration {
     const dot_pipeline *s;
     tile_value *map;
@@ -147,12 +146,12 @@ static tile_value mapped(const iteration *it, tile_value value) {
     return value.id < it->count && it->map[value.id].id ? it->map[value.id] : value;
 }
 
-/* Which operations of the body. */
+/* Groups of operations of a stage, in the order in which they are built. */
 typedef enum part {
-    ISSUE,      /* up to the stage's last product, what it wants and what does not depend on one */
-    AFTER_WAIT, /* the rest, as a mask, whose registers are the operands' till then; but for */
-    AFTER_SECOND_DOTS, /* what the second stage multiplies, and what depends on that */
-    ALL_PARTS,         /* all of it */
+    ISSUE,      /* up to the stage's last dot: its inputs, and operations that depend on no dot */
+    AFTER_WAIT, /* the rest, for example masks: until the wait, dot operands occupy the registers */
+    AFTER_SECOND_DOTS, /* operands of the second stage's dots, and operations that depend on them */
+    ALL_PARTS,         /* all operations */
 } part;
 
 /* Positions ------------------------------------------------------------------------------------ */
@@ -163,10 +162,10 @@ static bool is_before(const dot_pipeline *s, tile_op op, tile_op last) {
 }
 
 static part part_of(const dot_pipeline *s, tile_op op, unsigned stage) {
-    bool product = tile_op_opcode(s->f, op) == TILE_OP_dot, hangs = false;
+    bool product = tile_op_opcode(s->f, op) == TILE_OP_dot, depends = false;
     for (unsigned i = 0; i < tile_op_operand_count(s->f, op); i++)
-        hangs |= s->depth[tile_op_operand(s->f, op, i).id] > stage;
-    if (!product && (hangs || tile_op_opcode(s->f, op) == TILE_OP_barrier_arrive ||
+        depends |= s->depth[tile_op_operand(s->f, op, i).id] > stage;
+    if (!product && (depends || tile_op_opcode(s->f, op) == TILE_OP_barrier_arrive ||
                      !is_before(s, op, s->last[stage]) || !s->feeds_effect[op.id]))
         return stage == 0 && s->after_second_dots[op.id] ? AFTER_SECOND_DOTS : AFTER_WAIT;
     return ISSUE;
@@ -174,7 +173,7 @@ static part part_of(const dot_pipeline *s, tile_op op, unsigned stage) {
 
 /* Building ------------------------------------------------------------------------------------- */
 
-/* What is computed anew in the stage that wants it. */
+/* Recomputes a value in the second stage. */
 static void rematerialize(iteration *it, tile_builder *b, tile_value value) {
     tile_op again = dot_stages_rematerialized(it->s, value);
     if (!again.id || it->map[value.id].id) return;
@@ -183,26 +182,26 @@ static void rematerialize(iteration *it, tile_builder *b, tile_value value) {
     tile_clone_op(b, again, it->map, it->count);
 }
 
-/* The operations of a part of a stage. */
-static void build(iteration *it, tile_builder *b, unsigned stage, part feeds_effect) {
+/* Builds the operations of one part of a stage. */
+static void build(iteration *it, tile_builder *b, unsigned stage, part which) {
     const dot_pipeline *s = it->s;
-    bool waits = s->first_order_barrier && stage == 0 && feeds_effect == ISSUE;
+    bool waits = s->first_order_barrier && stage == 0 && which == ISSUE;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
         if (tile_op_opcode(s->f, op) == TILE_OP_yield || s->runs_in_second_stage[op.id] != stage)
             continue;
         if (s->is_early_rescale[op.id]) continue;
-        if (feeds_effect != ALL_PARTS && part_of(s, op, stage) != feeds_effect) continue;
+        if (which != ALL_PARTS && part_of(s, op, stage) != which) continue;
         for (unsigned i = 0; stage == 1 && i < tile_op_operand_count(s->f, op); i++)
             rematerialize(it, b, tile_op_operand(s->f, op, i));
         bool product = tile_op_opcode(s->f, op) == TILE_OP_dot;
         if (waits && product) tile_build_ordered_wait(b, tile_build_int(b, s->first_order_barrier));
         waits &= !product;
         tile_op built = tile_clone_op(b, op, it->map, it->count);
-        if (feeds_effect == ISSUE && product) tile_op_set_flag(s->f, built, TILE_ATTR_async);
+        if (which == ISSUE && product) tile_op_set_flag(s->f, built, TILE_ATTR_async);
     }
 }
 
-/* The stage's products are finished; those of `left` later ones need not be. */
+/* Waits for the stage's dots, except for the last `left` ones issued after them. */
 static void wait_for_dots(iteration *it, tile_builder *b, unsigned stage, unsigned left) {
     const dot_pipeline *s = it->s;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
@@ -217,8 +216,8 @@ static bool is_from_second_stage(const dot_pipeline *s, unsigned carried) {
     return s->in_second_stage[tile_carried_received(s->f, s->loop, 0, carried).id];
 }
 
-/* What an iteration's second stage gets from one place: what the loop carries, and what is kept for
- * it of the first stage, which comes after that. */
+/* Maps the inputs of an iteration's second stage, as seen at one branch point: carried values,
+ * followed by the values passed from the first stage. */
 static void map_second_stage(iteration *it, tile_op loop, int place) {
     const dot_pipeline *s = it->s;
     unsigned carried = tile_carried_count(s->f, s->loop);
@@ -248,7 +247,8 @@ static void name_carried(const dot_pipeline *s, tile_op loop) {
     tile_value_at(s->f, own)->name = tile_value_at(s->f, tile_region_arg(s->f, s->body, 0))->name;
 }
 
-/* What the second stage begins with, of what is carried and of the first one. */
+/* The carried value that the second stage begins with: `sent`, rescaled early if the plan says
+ * so. */
 static tile_value build_ahead(const iteration *first, tile_builder *b, unsigned carried,
                               tile_value sent) {
     const dot_pipeline *s = first->s;
@@ -262,9 +262,9 @@ static tile_value build_ahead(const iteration *first, tile_builder *b, unsigned 
     return tile_op_result(s->f, tile_clone_op(b, op, it.map, it.count), 0);
 }
 
-/* What the iteration hands on: of the first stage, or of both. */
-static void collect_yields(const iteration *first, const iteration *runs_in_second_stage,
-                           tile_builder *b, tile_value *to) {
+/* Collects the values that an iteration yields: after the first stage only, or after both. */
+static void collect_yields(const iteration *first, const iteration *second, tile_builder *b,
+                           tile_value *to) {
     const dot_pipeline *s = first->s;
     unsigned carried = tile_carried_count(s->f, s->loop);
     for (unsigned i = 0; i < carried; i++) {
@@ -273,9 +273,8 @@ static void collect_yields(const iteration *first, const iteration *runs_in_seco
             to[i] = mapped(first, sent);
         else
             to[i] = build_ahead(first, b, i,
-                                runs_in_second_stage
-                                    ? mapped(runs_in_second_stage, sent)
-                                    : tile_carried_sent(s->f, s->loop, TILE_PARENT_OP, i));
+                                second ? mapped(second, sent)
+                                       : tile_carried_sent(s->f, s->loop, TILE_PARENT_OP, i));
     }
     for (unsigned i = 0; i < s->passed_count; i++)
         to[carried + i] = mapped(first, s->passed_to_second[i]);
@@ -292,9 +291,9 @@ static iteration build_prologue(const dot_pipeline *s, tile_builder *b) {
     return it;
 }
 
-/* Turns ---------------------------------------------------------------------------------------- */
+/* Ordered issue -------------------------------------------------------------------------------- */
 
-/* The barriers that warpgroups wait at for their turn; 0: they take none. */
+/* The first of the named barriers for ordered issue; 0: not ordered. */
 static unsigned begin_ordered_issue(const dot_pipeline *s) {
     tile_function *f = s->f;
     tile_executors executors = tile_executors_of(f, s->loop);
@@ -314,13 +313,12 @@ static unsigned begin_ordered_issue(const dot_pipeline *s) {
     b = yield.id ? tile_builder_before(f, yield) : tile_builder_at_end(f, all);
     b.loc = tile_op_loc(f, s->loop);
     tile_build_ordered_wait(&b, tile_build_int(&b, first));
-    tile_op wait_for_dots = yield.id ? tile_op_at(f, yield)->prev : tile_region_at(f, all)->last;
-    tile_op_set_flag(f, wait_for_dots, TILE_ATTR_edge);
+    tile_op last_wait = yield.id ? tile_op_at(f, yield)->prev : tile_region_at(f, all)->last;
+    tile_op_set_flag(f, last_wait, TILE_ATTR_edge);
     return first;
 }
 
-/* In the loop of the iterations that a group skips: it comes after the loop, and has no products.
- */
+/* In the loop of skipped iterations, which comes after this loop and has no dots. */
 static void signal_skipped_iterations(const dot_pipeline *s) {
     tile_function *f = s->f;
     tile_op skipped = tile_op_at(f, s->loop)->next;
@@ -333,8 +331,8 @@ static void signal_skipped_iterations(const dot_pipeline *s) {
     tile_build_ordered_arrive(&b, tile_build_int(&b, s->first_order_barrier));
 }
 
-static void build_body(const dot_pipeline *s, tile_op loop, iteration first,
-                       iteration runs_in_second_stage, tile_value *after_second_dots) {
+static void build_body(const dot_pipeline *s, tile_op loop, iteration first, iteration second,
+                       tile_value *yields) {
     tile_builder b = tile_builder_at_end(s->f, tile_op_region(s->f, loop, 0));
     unsigned carried = tile_carried_count(s->f, s->loop);
     b.loc = tile_op_loc(s->f, s->loop);
@@ -342,18 +340,18 @@ static void build_body(const dot_pipeline *s, tile_op loop, iteration first,
     for (unsigned i = 0; i < carried; i++)
         first.map[tile_carried_received(s->f, s->loop, 0, i).id] =
             tile_carried_received(s->f, loop, 0, i);
-    map_second_stage(&runs_in_second_stage, loop, 0);
+    map_second_stage(&second, loop, 0);
     build(&first, &b, 0, ISSUE);
-    build(&runs_in_second_stage, &b, 1, ISSUE);
+    build(&second, &b, 1, ISSUE);
     if (s->first_order_barrier)
         tile_build_ordered_arrive(&b, tile_build_int(&b, s->first_order_barrier));
     wait_for_dots(&first, &b, 0, s->dots[1]);
     build(&first, &b, 0, AFTER_WAIT);
-    wait_for_dots(&runs_in_second_stage, &b, 1, 0);
-    build(&runs_in_second_stage, &b, 1, AFTER_WAIT);
+    wait_for_dots(&second, &b, 1, 0);
+    build(&second, &b, 1, AFTER_WAIT);
     build(&first, &b, 0, AFTER_SECOND_DOTS);
-    collect_yields(&first, &runs_in_second_stage, &b, after_second_dots);
-    tile_build_yield(&b, after_second_dots, carried + s->passed_count);
+    collect_yields(&first, &second, &b, yields);
+    tile_build_yield(&b, yields, carried + s->passed_count);
 }
 
 static void replace_loop(const dot_pipeline *s, tile_op loop, const iteration *last) {
@@ -370,8 +368,8 @@ static void replace_loop(const dot_pipeline *s, tile_op loop, const iteration *l
     tile_erase_op(s->f, s->loop);
 }
 
-/* Where the second iteration begins, or at the end if there is none: begin + step may be more than
- * an i32 holds. */
+/* Builds the begin of the second iteration, or the end if there is none: begin + step may exceed an
+ * i32. */
 static tile_value build_begin(const dot_pipeline *s, tile_builder *b) {
     int64_t first, by;
     const tile_function *f = s->f;
@@ -393,16 +391,15 @@ static void overlap(const dot_pipeline *s) {
     tile_builder b = tile_builder_before(f, s->loop);
     b.loc = tile_op_loc(f, s->loop);
     unsigned count = tile_carried_count(f, s->loop) + s->passed_count;
-    tile_value *after_second_dots = TILE_NEW_ARRAY(s->pass->scratch, tile_value, count + 1u);
-    iteration first = new_iteration(s), runs_in_second_stage = new_iteration(s),
-              last = new_iteration(s);
+    tile_value *yields = TILE_NEW_ARRAY(s->pass->scratch, tile_value, count + 1u);
+    iteration first = new_iteration(s), second = new_iteration(s), last = new_iteration(s);
     iteration start = build_prologue(s, &b);
-    collect_yields(&start, NULL, &b, after_second_dots);
+    collect_yields(&start, NULL, &b, yields);
     tile_op loop = tile_build_for_loop(&b, build_begin(s, &b), tile_operand_end(f, s->loop),
-                                       tile_operand_step(f, s->loop), after_second_dots, count);
+                                       tile_operand_step(f, s->loop), yields, count);
     name_carried(s, loop);
     tile_op_take_attr(f, loop, f, s->loop, TILE_ATTR_unroll);
-    build_body(s, loop, first, runs_in_second_stage, after_second_dots);
+    build_body(s, loop, first, second, yields);
     map_second_stage(&last, loop, TILE_PARENT_OP);
     build(&last, &b, 1, ALL_PARTS);
     replace_loop(s, loop, &last);

@@ -1,5 +1,5 @@
-/* pipeline-dots in parts: what belongs to which stage of a loop, and the loop that is made of them.
- */
+/* pipeline-dots: declarations shared by the planner (which operation runs in which stage) and the
+ * builder of the new loop. */
 #ifndef TILE_PASSES_LOOPS_PIPELINE_DOTS_H
 #define TILE_PASSES_LOOPS_PIPELINE_DOTS_H
 
@@ -12,30 +12,30 @@ typedef struct dot_pipeline {
     tile_region body;
     bool *in_second_stage;      /* by value: the second stage computes it */
     bool *runs_in_second_stage; /* by op of the body: the second stage runs it */
-    uint8_t *depth;     /* by value: how many products of its iteration it depends on, in a row */
-    bool *feeds_effect; /* by op of the body: what does more than compute depends on it, in its
-                           stage */
-    bool *after_second_dots; /* by op of the first stage: it waits for the second one's products */
-    tile_op last[2];         /* product of each stage, in the text */
-    unsigned dots[2];        /* of each stage */
-    bool
-        *is_early_rescale; /* by op: dot_stages_early_rescale is it, of something that is carried */
-    tile_value *passed_to_second; /* of the first stage, that the second one wants */
+    uint8_t *depth;     /* by value: length of the longest chain of dots in its iteration that it
+                           depends on */
+    bool *feeds_effect; /* by op of the body: an effect of its stage depends on it */
+    bool *after_second_dots; /* by op of the first stage: runs after the wait for the second stage's
+                                dots */
+    tile_op last[2];         /* by stage: the last dot */
+    unsigned dots[2];        /* by stage: number of dots */
+    bool *is_early_rescale;  /* by op: it is the dot_stages_early_rescale of a carried value */
+    tile_value *passed_to_second; /* values of the first stage that the second one uses */
     unsigned passed_count;
     unsigned first_order_barrier; /* the first of the warpgroups' barriers; 0: no ordered issue */
 } dot_pipeline;
 
-/* Fills s but for its pass. False where the loop stays as it is, with a remark where the user could
- * have it otherwise. */
+/* Fills all of s but its pass. False if the loop must not change; emits a remark if the user can
+ * change that. */
 bool dot_stages_plan(dot_pipeline *s, tile_function *f, tile_op loop);
 
-/* Whether the value is computed again where it is wanted, as that takes fewer registers than to
- * carry it: the operation that does, or none. */
+/* The operation that recomputes the value where it is used, because that takes fewer registers than
+ * carrying it. None if the value is carried. */
 tile_op dot_stages_rematerialized(const dot_pipeline *s, tile_value value);
 
-/* What all of the second stage that a carried value goes into is: an operation on it and on what
- * the first stage has, as a sum's rescaling. The result is carried in its stead: the iteration that
- * has both computes it. None where it goes elsewhere, too. */
+/* The only operation of the second stage that uses a carried value, if its other operands come from
+ * the first stage: for example the rescaling of a sum. Its result is carried instead; the iteration
+ * that has both operands computes it. None if the value has other users. */
 tile_op dot_stages_early_rescale(const dot_pipeline *s, unsigned carried);
 
 #endif

@@ -1,4 +1,4 @@
-/* Which stage of a loop with two products in a row runs what, and whether that is as good. */
+/* Assigns the operations of a loop with two chained dots to two stages, and checks legality. */
 #include <string.h>
 
 #include "lib/analysis/executors.h"
@@ -16,15 +16,15 @@ enum {
     WORD_BYTES = 4,
 };
 
-/* Registers of a thread. Measured with ptxas 13.0: with sums of 208 and 240 for all nothing is
- * spilled, nor with 128 and 160. */
+/* Registers of a thread. Measured with ptxas 13.0: with sums of 208 registers out of 240 nothing
+ * spills, nor with 128 out of 160. */
 enum { OTHER_REGISTERS = 32, MAX_REGISTERS = 240 };
 
 static bool is_here(const dot_pipeline *s, tile_op op) {
     return op.id && tile_op_at(s->f, op)->parent.id == s->body.id;
 }
 
-/* Whether it only computes. */
+/* Whether the operation has no effects and reads no memory. */
 static bool is_pure(const dot_pipeline *s, tile_op op) {
     tile_access accesses[TILE_MAX_ACCESSES];
     return !tile_op_effects(s->f, op) && !tile_op_at(s->f, op)->region_count &&
@@ -33,7 +33,7 @@ static bool is_pure(const dot_pipeline *s, tile_op op) {
 
 /* Products ------------------------------------------------------------------------------------- */
 
-/* Depth of what is computed from op's operands. */
+/* The largest depth of op's operands. */
 static uint8_t depth_of_operands(const dot_pipeline *s, tile_op op) {
     uint8_t depth = 0;
     for (unsigned i = 0; i < tile_op_operand_count(s->f, op); i++) {
@@ -43,7 +43,8 @@ static uint8_t depth_of_operands(const dot_pipeline *s, tile_op op) {
     return depth;
 }
 
-/* False unless there are products of both stages and of no third, all in the body itself. */
+/* False unless both stages have dots, there is no third stage, and all dots are directly in the
+ * body. */
 static bool find_products(dot_pipeline *s) {
     unsigned all = 0;
     bool chained = true;
@@ -65,7 +66,7 @@ static bool find_products(dot_pipeline *s) {
     return chained && s->dots[0] + s->dots[1] == all;
 }
 
-/* A product that goes on beside another: its sums are one instruction's. */
+/* A dot that runs concurrently with another one: a single instruction must compute its sums. */
 static bool check_product(const dot_pipeline *s, tile_op dot) {
     uint32_t dims[TILE_MAX_RANK];
     unsigned row_dim, warps = tile_executors_of(s->f, dot).warps;
@@ -87,7 +88,7 @@ static bool check_product(const dot_pipeline *s, tile_op dot) {
                           "its second operand goes through a buffer that every iteration fills");
 }
 
-/* What products, waits and reads of a stage depend on, of the same stage. */
+/* Marks the operations of the same stage that dots, waits and reads depend on. */
 static void mark_feeds_effect(dot_pipeline *s, tile_op op) {
     if (s->feeds_effect[op.id]) return;
     s->feeds_effect[op.id] = true;
@@ -111,7 +112,8 @@ static void mark_second(dot_pipeline *s, tile_op op) {
         s->in_second_stage[tile_op_result(s->f, op, i).id] = true;
 }
 
-/* From the waits right before its first product on, all that has effects is the second stage's. */
+/* The second stage begins at the waits directly before its first dot; all later operations with
+ * effects belong to it. */
 static tile_op find_second_stage(const dot_pipeline *s) {
     tile_op start = TILE_NO_OP;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
@@ -126,7 +128,7 @@ static tile_op find_second_stage(const dot_pipeline *s) {
     return start;
 }
 
-/* Why an operation may not stand in a loop that is run in two stages; NULL: it may. */
+/* The reason why an operation is not allowed in a loop with two stages; NULL: it is allowed. */
 static const char *find_fault(const dot_pipeline *s, tile_op op) {
     tile_access accesses[TILE_MAX_ACCESSES];
     switch (tile_op_opcode(s->f, op)) {
@@ -142,9 +144,9 @@ static const char *find_fault(const dot_pipeline *s, tile_op op) {
     return more ? "it does more than to read and to compute" : NULL;
 }
 
-/* What depends on the second stage belongs to it, also through what the loop carries. True if there
- * was more of that. */
-static bool spread(dot_pipeline *s) {
+/* Operations that depend on the second stage belong to it, also through carried values. True if
+ * there were more of them. */
+static bool spread_second_stage(dot_pipeline *s) {
     bool more = false;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
         bool takes = false;
@@ -165,21 +167,21 @@ static bool spread(dot_pipeline *s) {
 
 static bool find_stages(dot_pipeline *s) {
     tile_op start = find_second_stage(s);
-    bool behind = false;
+    bool reached = false;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
-        behind |= op.id == start.id;
+        reached |= op.id == start.id;
         const char *fault = find_fault(s, op);
         if (fault) return tile_missed_at(s->f, op, "not overlapped", NULL, "%s", fault);
-        if (behind && !is_pure(s, op) && tile_op_opcode(s->f, op) != TILE_OP_yield)
+        if (reached && !is_pure(s, op) && tile_op_opcode(s->f, op) != TILE_OP_yield)
             mark_second(s, op);
     }
-    while (spread(s)) continue;
-    behind = false;
+    while (spread_second_stage(s)) continue;
+    reached = false;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
-        behind |= op.id == start.id;
+        reached |= op.id == start.id;
         bool product = tile_op_opcode(s->f, op) == TILE_OP_dot;
         bool first = product && depth_of_operands(s, op) == FIRST_STAGE;
-        if (s->runs_in_second_stage[op.id] && (first || (!behind && !is_pure(s, op))))
+        if (s->runs_in_second_stage[op.id] && (first || (!reached && !is_pure(s, op))))
             return tile_missed_at(
                 s->f, op, "not overlapped", NULL,
                 "it depends on the second dot of the previous iteration, or comes "
@@ -188,7 +190,7 @@ static bool find_stages(dot_pipeline *s) {
     return true;
 }
 
-/* What goes from stage to stage ---------------------------------------------------------------- */
+/* Values passed between stages ----------------------------------------------------------------- */
 
 tile_op dot_stages_rematerialized(const dot_pipeline *s, tile_value value) {
     tile_op def = tile_value_def(s->f, value);
@@ -225,7 +227,7 @@ static void find_passed(dot_pipeline *s) {
             pass_to_second(s, tile_op_operand(s->f, op, i));
 }
 
-/* The only operation that it goes into, if that wants nothing else of the second stage. */
+/* The only user of the carried value, if it takes nothing else from the second stage. */
 static tile_op only_user(const dot_pipeline *s, unsigned carried) {
     tile_value received = tile_carried_received(s->f, s->loop, 0, carried);
     tile_op only = TILE_NO_OP;
@@ -247,9 +249,9 @@ static tile_op only_user(const dot_pipeline *s, unsigned carried) {
                : TILE_NO_OP;
 }
 
-/* Between two warpgroups that take turns there are products enough to hide it: on an H200 attention
- * at depth 64, of three groups, went from 542 us to 514, and at depth 128, of two, from 788 to 797.
- */
+/* Two warpgroups with ordered issue have enough dots to hide the rescaling: on an H200, attention
+ * at depth 64 with three groups went from 542 us to 514 us, at depth 128 with two groups from 788
+ * us to 797 us. */
 static void find_ahead(dot_pipeline *s) {
     bool crowded = tile_op_has_attr(s->f, s->loop, TILE_ATTR_ordered_issue) &&
                    tile_ordered_warpgroups(tile_executors_of(s->f, s->loop)) > 2;
@@ -264,14 +266,14 @@ tile_op dot_stages_early_rescale(const dot_pipeline *s, unsigned carried) {
     return op.id && s->is_early_rescale[op.id] ? op : TILE_NO_OP;
 }
 
-/* What the second stage's products read of registers till they are waited for ------------------ */
+/* Registers that the second stage's dots read until they are waited for ------------------------ */
 
 static bool runs_after_second_dots(const dot_pipeline *s, tile_value value) {
     tile_op def = tile_value_def(s->f, value);
     return is_here(s, def) && s->after_second_dots[def.id];
 }
 
-/* Operands of the second stage's products that depend on the first one's. */
+/* Marks operands of the second stage's dots that depend on the dots of the first stage. */
 static void mark_operands(dot_pipeline *s) {
     TILE_FOR_EACH_OP (s->f, op, s->body) {
         bool product = tile_op_opcode(s->f, op) == TILE_OP_dot && s->runs_in_second_stage[op.id];
@@ -284,7 +286,7 @@ static void mark_operands(dot_pipeline *s) {
     }
 }
 
-/* And what depends on them in the first stage. False if that does more than compute. */
+/* Marks operations of the first stage that depend on them. False if one of them is not pure. */
 static bool mark_dependent(dot_pipeline *s) {
     bool pure = true;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
@@ -303,19 +305,19 @@ static bool is_narrow(const dot_pipeline *s, tile_op op) {
     return type->kind == TILE_TYPE_TILE && tile_scalar_bytes(type->scalar) < WORD_BYTES;
 }
 
-/* Whether nobody else takes its result. */
+/* Whether the result is only used after the second dots or in the second stage. */
 static bool is_passed_on(const dot_pipeline *s, tile_op op) {
-    bool after_second_dots = is_narrow(s, op) && is_pure(s, op) && !s->runs_in_second_stage[op.id];
+    bool only_feeds_second = is_narrow(s, op) && is_pure(s, op) && !s->runs_in_second_stage[op.id];
     TILE_FOR_EACH_OP (s->f, user, s->body)
-        for (unsigned i = 0; after_second_dots && i < tile_op_operand_count(s->f, user); i++)
+        for (unsigned i = 0; only_feeds_second && i < tile_op_operand_count(s->f, user); i++)
             if (tile_op_operand(s->f, user, i).id == tile_op_result(s->f, op, 0).id)
-                after_second_dots =
+                only_feeds_second =
                     s->after_second_dots[user.id] || s->runs_in_second_stage[user.id];
-    return after_second_dots;
+    return only_feeds_second;
 }
 
-/* And what else they alone are made of, as long as it takes fewer registers than the sums: it could
- * have those that they will have. */
+/* Also marks operations that only feed these, if their results are narrower than the sums, whose
+ * registers could be reused for them. */
 static void find_after_second_dots(dot_pipeline *s) {
     mark_operands(s);
     if (!mark_dependent(s)) {
@@ -328,7 +330,7 @@ static void find_after_second_dots(dot_pipeline *s) {
 
 /* Registers ------------------------------------------------------------------------------------ */
 
-/* Of a thread that holds its share of the tile; rows and columns take next to none. */
+/* Registers per thread for its share of the tile; rows and columns need next to none. */
 static int64_t registers_of(const dot_pipeline *s, tile_value value) {
     const tile_type *type = tile_value_type(s->f, value);
     if (type->kind != TILE_TYPE_TILE) return 0;
@@ -338,29 +340,29 @@ static int64_t registers_of(const dot_pipeline *s, tile_value value) {
     return bytes / WORD_BYTES / (WARP_LANES * (int64_t)tile_executors_of(s->f, s->loop).warps);
 }
 
-/* What is held while products of both stages run: the sums, what one hands to the other, and what
- * the loop carries besides or reads from before it. */
+/* Counts registers that are live while dots of both stages run: sums, values passed between stages,
+ * other carried values, and values read from before the loop. */
 static int64_t count_registers(const dot_pipeline *s) {
-    int64_t all = 0, in_second_stage = 0, runs_in_second_stage = 0;
+    int64_t all = 0, carried_sums = 0, dot_sums = 0;
     for (unsigned i = 0; i < s->passed_count; i++) all += registers_of(s, s->passed_to_second[i]);
     for (unsigned i = 0; i < tile_carried_count(s->f, s->loop); i++) {
         tile_value carried = tile_carried_received(s->f, s->loop, 0, i);
-        *(s->in_second_stage[carried.id] ? &in_second_stage : &all) += registers_of(s, carried);
+        *(s->in_second_stage[carried.id] ? &carried_sums : &all) += registers_of(s, carried);
     }
     TILE_FOR_EACH_OP (s->f, op, s->body) {
         if (tile_op_opcode(s->f, op) != TILE_OP_dot) continue;
         int64_t sums = registers_of(s, tile_op_result(s->f, op, 0));
-        *(s->runs_in_second_stage[op.id] ? &runs_in_second_stage : &all) += sums;
+        *(s->runs_in_second_stage[op.id] ? &dot_sums : &all) += sums;
         for (unsigned i = 0;
              !s->runs_in_second_stage[op.id] && i < tile_op_operand_count(s->f, op) - 1; i++) {
             tile_value operand = tile_op_operand(s->f, op, i);
             all += is_of_iteration(s, operand) ? 0 : registers_of(s, operand);
         }
     }
-    return all + (in_second_stage > runs_in_second_stage ? in_second_stage : runs_in_second_stage);
+    return all + (carried_sums > dot_sums ? carried_sums : dot_sums);
 }
 
-/* Of a thread, as its role says. */
+/* Registers per thread in this role. */
 static int64_t registers_there(const dot_pipeline *s) {
     tile_region role = tile_executors_of(s->f, s->loop).role;
     tile_op roles = role.id ? tile_region_at(s->f, role)->parent : TILE_NO_OP;
@@ -371,16 +373,15 @@ static int64_t registers_there(const dot_pipeline *s) {
 }
 
 static bool check_registers(const dot_pipeline *s) {
-    int64_t feeds_effect = count_registers(s), there = registers_there(s);
-    if (feeds_effect <= there - OTHER_REGISTERS) return true;
+    int64_t needed = count_registers(s), there = registers_there(s);
+    if (needed <= there - OTHER_REGISTERS) return true;
     return tile_missed_at(
         s->f, s->loop, "not overlapped",
         "use a smaller tile, or one with fewer columns in the first product", "%s",
         tile_arena_format(s->pass->scratch,
                           "sums and what is multiplied next take %lld registers of a "
                           "thread, and of its %lld there are %lld for them",
-                          (long long)feeds_effect, (long long)there,
-                          (long long)there - OTHER_REGISTERS));
+                          (long long)needed, (long long)there, (long long)there - OTHER_REGISTERS));
 }
 
 /* The plan ------------------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
-/* prefetch: loads the fragments of a loop's dots one step of k ahead, across the loop's own end.
+/* prefetch: loads the fragments of a loop's dots one step of k ahead, across iterations.
  *
- * ldmatrix takes some 30 cycles, a barrier and the wait before it more: a warp whose next fragments
- * are in registers already issues mma meanwhile. On an H200 a 128x256x64 loop takes 18 % less time,
- * a 128x128x64 one 9 %.
+ * ldmatrix takes about 30 cycles, and a barrier with the wait before it takes longer. A warp that
+ * already has its next fragments in registers issues mma meanwhile. On an H200, a 128x256x64 loop
+ * takes 18 % less time, a 128x128x64 loop 9 % less.
  *
  * level: 2 to 2
  * requires: instantiated, laid_out
@@ -66,8 +66,8 @@
  *     }
  *   }
  *
- * The usual way (Triton's pass of this name, CUTLASS by hand) is followed here: with n steps of the
- * instruction's depth in a k-tile,
+ * This follows Triton's prefetch pass and CUTLASS. With n steps of the instruction's depth in a
+ * k-tile,
  *
  *     for {  wait  copies, commit  dot %x[%stage], %y[%stage]  yield, next stage  }
  *
@@ -80,19 +80,19 @@
  *       yield .., those
  *     }
  *
- * so that the wait, the barrier that insert-barriers puts behind it, the first loads of the next
- * tile and the copies have the last step's mma beside them. One barrier a k-tile does as before.
- * The copies run a whole iteration ahead for each stage but one, and stand before the mma
- * (measured: 320 us with the copies at the head of a 128x128x32 loop, 293 so). Where the
- * accumulators are large and so the mma are many, the loads come before them: in the memory's queue
- * they would wait for them (311). Where they are small the loop waits for memory, and the copies
- * come first (2 to 3 % of a 128x64x32 loop). This could be done while tiles are lowered. Here the
- * steps are dots of their own and their operands tiles, so that insert-barriers sees every access
- * where it is, and the CPU device runs and checks the result at both levels.
+ * so that the mma of the last step overlap with the wait, the barrier that insert-barriers adds
+ * after it, the first loads of the next tile, and the copies. One barrier per k-tile is still
+ * sufficient. The copies run a whole iteration ahead for each stage but one, and come before the
+ * mma (measured: 320 us with the copies at the head of a 128x128x32 loop, 293 us like this). With
+ * large accumulators, and thus many mma, the loads come before the copies: otherwise they would
+ * wait for the copies in the memory queue (311 us). With small accumulators the loop is limited by
+ * memory, so the copies come first (2 to 3 % of a 128x64x32 loop). The pass could also be part of
+ * lowering. Here, each step is a separate dot with tiles as operands, so that insert-barriers sees
+ * every access at its position, and the CPU device can check the result at both levels.
  *
- * With large accumulators and three steps or more, one step's mma do not cover all copies and their
- * addresses: a tail without mma is left. There only the waits and barriers move, and the copies
- * behind them are distributed, one after the other, over the steps but the last:
+ * With large accumulators and at least three steps, the mma of one step do not hide all copies and
+ * their address computation. In this case only the waits and barriers move, and the copies after
+ * them are distributed over all steps but the last:
  *
  *     for iter (those) {
  *       load step 1   copy a   dot step 0   load step 2   copy b, commit   dot step 1   ..
@@ -100,25 +100,25 @@
  *       yield .., those
  *     }
  *
- * Groups are committed and waited for in the same order as in the text.
+ * Groups are committed and waited for in the order of the text.
  *
- * What is allowed. What stands at the body's head moves to its end and before the loop, in the same
- * order, run once more: waits, under `sync explicit` the barriers, commits, and copies in a branch
- * whose condition does not hold beyond the loop's end. Where it might, because the variable of an
- * iteration that does not exist wraps around, the branch also asks whether the iteration exists.
- * The first loads go there, too, and before such copies. So from the head to the dot there may only
- * be what orders nothing and writes no shared memory at once: copies in the background (what they
- * write cannot be read before another wait), loads, other dots, pure operations. The stage must be
- * the loop's own counter or the same in each iteration.
+ * Legality. The operations at the head of the body move to its end and are cloned before the loop,
+ * in the same order, so they run once more. These are waits, barriers under `sync explicit`,
+ * commits, and copies in a branch whose condition is false beyond the loop's end. If the condition
+ * may be true there because the variable of a nonexistent iteration wraps around, the branch also
+ * tests whether the iteration exists. The first loads move along, before such copies. Between the
+ * head and the dot, there may therefore be no operation that orders memory or writes shared memory
+ * immediately. Allowed are asynchronous copies (their results cannot be read before another wait),
+ * loads, other dots and pure operations. The stage must be a value carried by the loop or
+ * loop-invariant.
  *
- * The last iteration loads what no dot takes. It may be memory that has not been written
- * (`speculative`); the stage must exist (the range of the counter), and under `sync explicit`,
- * where nobody puts a barrier behind the loop, the user must have one there, so that no write
- * behind it meets those loads.
+ * The last iteration loads fragments that no dot uses. They may come from uninitialized memory
+ * (`speculative`), but the stage must exist (range of the counter). Under `sync explicit`, the user
+ * must have a barrier after the loop, so that later writes do not race with these loads.
  *
- * Registers: two steps' fragments live at once, and one step's round the loop. A dot that leaves no
- * room for them beside its accumulator stays as it is, and one of a single step, all of whose
- * fragments would live twice. */
+ * Registers. The fragments of two steps are live at once, and those of one step across iterations.
+ * A dot does not change if there are too few registers for them next to its accumulator. A dot with
+ * a single step does not change either, because all its fragments would be live twice. */
 #include "passes/loops/prefetch.h"
 
 #include "lib/ir/regions.h"
@@ -140,7 +140,7 @@ static tile_value load_step(const prefetch *p, tile_builder *b, const dot_plan *
     return tile_build_load_shared(b, operand->buffer, index, count, operand->part);
 }
 
-/* Step 0 of the iteration that comes next; with from TILE_PARENT_OP, of the first one. */
+/* Loads step 0 of the next iteration; with from TILE_PARENT_OP, of the first one. */
 static tile_value load_ahead(const prefetch *p, tile_builder *b, const dot_plan *product,
                              unsigned i, int from) {
     tile_value stage = prefetch_stage(p, product, i);
@@ -153,8 +153,8 @@ static tile_value load_ahead(const prefetch *p, tile_builder *b, const dot_plan 
 
 /* The head of the body ------------------------------------------------------------------------ */
 
-/* A value of the body for the iteration that the map describes: pure operations of it are built
- * again. */
+/* Clones the pure operations that compute a value of the body, for the iteration that the map
+ * describes. */
 static void map_value(const prefetch *p, tile_builder *b, tile_value value, tile_value *map,
                       size_t map_count) {
     tile_op def = tile_value_def(p->f, value);
@@ -166,8 +166,8 @@ static void map_value(const prefetch *p, tile_builder *b, tile_value value, tile
     tile_clone_op(b, def, map, map_count);
 }
 
-/* With s stages and the next iteration's being %n = (%stage + 1) mod s, (%n + s - 1) mod s is
- * %stage. */
+/* Simplifies the stage of a copy: with s stages and %n = (%stage + 1) mod s as the next iteration's
+ * stage, (%n + s - 1) mod s is %stage. */
 static void name_stage(const prefetch *p, tile_op copy) {
     tile_function *f = p->f;
     tile_op_data *data = tile_op_at(f, copy);
@@ -191,7 +191,7 @@ static void name_stage(const prefetch *p, tile_op copy) {
     data->operands[target.at + 1 - data->operands] = value;
 }
 
-/* i1: there is the iteration that the map describes. */
+/* Builds an i1: the iteration that the map describes exists. */
 static tile_value iteration_exists(const prefetch *p, tile_builder *b, const tile_value *map,
                                    int from) {
     const loop_ahead ahead = loop_ahead_of(p->f, p->loop, p->ranges, p->value_count);
@@ -199,7 +199,7 @@ static tile_value iteration_exists(const prefetch *p, tile_builder *b, const til
     return loop_ahead_exists(b, &ahead, map[tile_region_arg(p->f, p->body, 0).id], 1);
 }
 
-/* Copies for an iteration that does not exist are not made, also where its variable wraps. */
+/* Disables copies for an iteration that does not exist, even if its variable wraps around. */
 static void guard_copies(const prefetch *p, tile_op branch, tile_op again, const tile_value *map,
                          int from) {
     tile_function *f = p->f;
@@ -211,8 +211,7 @@ static void guard_copies(const prefetch *p, tile_op branch, tile_op again, const
     tile_set_operand(f, again, TILE_OPERAND_condition, condition);
 }
 
-/* What stands at the head, again at the builder's place for the iteration that the map describes.
- */
+/* Clones the head operations before the builder, for the iteration that the map describes. */
 static void clone_heads(prefetch *p, tile_builder *b, tile_value *map, size_t map_count, int from) {
     tile_function *f = p->f;
     for (unsigned i = 0; i < p->moved; i++) {
@@ -232,12 +231,12 @@ static void clone_heads(prefetch *p, tile_builder *b, tile_value *map, size_t ma
     }
 }
 
-/* What moves of the body's head, once before the loop for the first iteration, and then at the end
- * of each one for the next. */
+/* Moves head operations: clones them before the loop for the first iteration, and at the end of the
+ * body for the next one. */
 static void move_heads(prefetch *p) {
     tile_function *f = p->f;
     tile_value iv = tile_region_arg(f, p->body, 0);
-    bool copies = false; /* else nothing of it depends on the iteration */
+    bool copies = false; /* otherwise none depends on the variable */
     for (unsigned i = 0; i < p->moved; i++)
         copies |= tile_op_opcode(f, p->head_ops[i]) == TILE_OP_if;
     for (int from = TILE_PARENT_OP; from <= 0; from++) {
@@ -257,7 +256,7 @@ static void move_heads(prefetch *p) {
     for (unsigned i = 0; i < p->moved; i++) tile_erase_op(f, p->head_ops[i]);
 }
 
-/* Copies that stay ----------------------------------------------------------------------------- */
+/* Copies that are distributed ------------------------------------------------------------------ */
 
 static tile_op copy_of_region(const tile_function *f, tile_region region, unsigned index) {
     TILE_FOR_EACH_OP (f, op, region)
@@ -265,7 +264,7 @@ static tile_op copy_of_region(const tile_function *f, tile_region region, unsign
     return TILE_NO_OP;
 }
 
-/* The branch again at the builder's place, with its copy number `index` only. */
+/* Clones the branch at the builder, with only its copy number `index`. */
 static void build_branch(const prefetch *p, tile_builder *b, tile_op branch, unsigned index) {
     tile_function *f = p->f;
     size_t count = f->value_count;
@@ -280,8 +279,8 @@ static void build_branch(const prefetch *p, tile_builder *b, tile_op branch, uns
             tile_erase_op(f, copy);
 }
 
-/* Deals the copies out, over the places beside the first dot's steps: calls with place from 0 to
- * places - 1 put there what is due, in order. */
+/* Distributes the copies over the steps of the first dot. Calls with place from 0 to places - 1
+ * build the copies for that step, in order. */
 static void distribute_copies(const prefetch *p, tile_builder *b, unsigned place, unsigned places) {
     tile_function *f = p->f;
     unsigned count = 0, seen = 0;
@@ -302,10 +301,10 @@ static void distribute_copies(const prefetch *p, tile_builder *b, unsigned place
         if (tile_op_opcode(f, p->head_ops[i]) == TILE_OP_if) tile_erase_op(f, p->head_ops[i]);
 }
 
-/* Fragments round the loop --------------------------------------------------------------------- */
+/* Carried fragments ---------------------------------------------------------------------------- */
 
-/* Where loads stand at `end` of a region: with large accumulators before the copies that follow the
- * last wait, which the memory's queue would put them behind; else the copies come first. */
+/* The position of loads at `end` of a region: with large accumulators before the copies that follow
+ * the last wait, so that the loads do not queue behind them; otherwise after the copies. */
 static tile_op place_of_loads(const prefetch *p, tile_op end) {
     const tile_function *f = p->f;
     if (!prefetch_has_large_sums(p)) return end;
@@ -334,7 +333,7 @@ static void carry_fragments(prefetch *p) {
                                      f->value_count + 1 + tile_carry_limit(f, p->loop, added));
     tile_carry(f, p->loop, NULL, tiles, added, map);
     tile_op_remove_attr(f, p->loop,
-                        TILE_ATTR_finite); /* what is ahead of the end may be anything */
+                        TILE_ATTR_finite); /* loads beyond the end may return any value */
     tile_replace_values(f, f->body, map);
     for (unsigned i = 0; i < 2 * p->count; i++) {
         dot_operand *operand = &p->products[i / 2].operands[i % 2];
@@ -351,7 +350,7 @@ static tile_value build_step(const prefetch *p, tile_builder *b, const dot_plan 
                              tile_value lhs, tile_value rhs, tile_value acc) {
     tile_value sum = tile_build_dot(b, lhs, NULL, 0, rhs, NULL, 0, acc);
     tile_op_data *data = tile_op_at(p->f, tile_value_def(p->f, sum));
-    data->attrs = tile_op_at(p->f, product->dot)->attrs; /* which nobody changes */
+    data->attrs = tile_op_at(p->f, product->dot)->attrs; /* shared; attributes are not modified */
     data->attr_count = tile_op_at(p->f, product->dot)->attr_count;
     return sum;
 }
@@ -360,9 +359,9 @@ typedef struct last_step {
     tile_value lhs, rhs, acc;
 } last_step;
 
-/* All steps but the last, in the dot's place, each behind the loads of the next. The first dot's
- * second step is loaded at the head of the body: ptxas does not move it before the copies there,
- * which have the memory's queue busy. */
+/* Builds all steps but the last before the dot, each after the loads of the next step. The second
+ * step of the first dot is loaded at the head of the body: ptxas does not move that load before the
+ * copies there, which occupy the memory queue. */
 static last_step build_steps(prefetch *p, tile_value **steps, unsigned index) {
     dot_plan *product = &p->products[index];
     tile_builder b = tile_builder_before(p->f, product->dot);
@@ -373,7 +372,7 @@ static last_step build_steps(prefetch *p, tile_value **steps, unsigned index) {
         for (unsigned i = 0; i < 2; i++) {
             const dot_operand *operand = &product->operands[i];
             unsigned at = 2 * index + i;
-            if (operand->shared) /* the operand of the same number of steps there */
+            if (operand->shared) /* find the index of the earlier operand */
                 while (&p->products[at / 2].operands[at % 2] != operand->shared) at--;
             now[i] = steps[at][s];
             if (operand->shared || s + 1 == product->steps) continue;
@@ -427,7 +426,7 @@ static void rebuild(prefetch *p) {
     }
 }
 
-/* Room for what a loop's body may have, and no more: there may be many loops. */
+/* Allocates only what one loop's body needs: there may be many loops. */
 static void make_room(prefetch *p) {
     size_t head_ops = 0, dots = 0;
     TILE_FOR_EACH_OP (p->f, op, p->body) {

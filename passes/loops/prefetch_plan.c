@@ -1,4 +1,4 @@
-/* Which loops prefetch can change, and how: see prefetch.c for why this is right. */
+/* Decides which loops prefetch changes, and how. See prefetch.c for the conditions. */
 #include "passes/loops/prefetch.h"
 
 #include "lib/analysis/executors.h"
@@ -20,7 +20,7 @@ static bool is_outside(const prefetch *p, tile_value value) {
            !tile_ancestor_in(p->f, (tile_op){data->owner}, p->body).id;
 }
 
-/* iv + more is below the bound, signed or not; more 0: iv itself is. */
+/* compare: iv + more < bound, signed or unsigned. more 0: iv < bound. */
 typedef struct bounded {
     tile_op compare;
     tile_value more;
@@ -49,8 +49,8 @@ static bool is_end(const prefetch *p, tile_value bound) {
     return bound.id == tile_operand_end(p->f, p->loop).id;
 }
 
-/* Whether a condition is false from the loop's end on, or is made so: iv + something >= 0 is below
- * the end, or iv is below what does not change. */
+/* Whether a condition is false after the loop's end, or can be made so: iv + nonnegative < end, or
+ * iv less than a loop-invariant bound. */
 static bool ends_with_loop(const prefetch *p, tile_value condition) {
     bounded found;
     if (!find_bounded(p, condition, &found)) return false;
@@ -74,12 +74,12 @@ bool prefetch_condition_is_false(const prefetch *p, tile_value condition, int fr
     if (!first) most += range_of(p, tile_operand_step(f, p->loop)).max;
     if (found.more.id) most += range_of(p, found.more).max;
     if (tile_op_opcode(f, found.compare) == TILE_OP_lt) return most <= INT32_MAX;
-    /* Unsigned: in the loop the end is above the variable. */
+    /* Unsigned: in the loop, the end is above the variable. */
     bool positive = now.min >= 0 && (!first || range_of(p, tile_operand_end(f, p->loop)).min >= 0);
     return positive && most <= UINT32_MAX;
 }
 
-/* if, before the loop's end {copies in the background} */
+/* if iv is before the loop's end { asynchronous copies } */
 static bool is_branch_of_copies(const prefetch *p, tile_op op) {
     if (tile_op_opcode(p->f, op) != TILE_OP_if || tile_op_result_count(p->f, op) ||
         !ends_with_loop(p, tile_operand_condition(p->f, op)))
@@ -124,7 +124,7 @@ bool prefetch_loads_may_cross(const tile_function *f, tile_op op) {
     return true;
 }
 
-/* Which dots: both operands in shared memory, an instruction for a step ------------------------ */
+/* Dots: both operands in shared memory, an instruction for a step ------------------------------ */
 
 int prefetch_carried(const prefetch *p, tile_value value) {
     for (unsigned i = 0; i < tile_carried_count(p->f, p->loop); i++)
@@ -133,12 +133,12 @@ int prefetch_carried(const prefetch *p, tile_value value) {
 }
 
 static bool stage_exists(const prefetch *p, tile_value stage, const tile_type *buffer) {
-    if (stage.id >= p->value_count) return false; /* made by the loop before this one */
+    if (stage.id >= p->value_count) return false; /* created while an earlier loop was rewritten */
     return p->ranges[stage.id].min >= 0 && p->ranges[stage.id].max < tile_type_stage_count(buffer);
 }
 
-/* Whether the stage is known for the iteration before the first one's end, and for the next. */
-static bool can_predict_condition(const prefetch *p, tile_value stage, const tile_type *buffer) {
+/* Whether the stage is a valid index in the first iteration and in the next one. */
+static bool has_valid_stages(const prefetch *p, tile_value stage, const tile_type *buffer) {
     if (is_outside(p, stage)) return stage_exists(p, stage, buffer);
     int index = prefetch_carried(p, stage);
     return index >= 0 &&
@@ -147,13 +147,13 @@ static bool can_predict_condition(const prefetch *p, tile_value stage, const til
            stage_exists(p, tile_carried_sent(p->f, p->loop, 0, (unsigned)index), buffer);
 }
 
-/* How often a value is used; values of the pass are as good as used everywhere. */
+/* The number of uses of a value; UINT32_MAX for values created by the pass. */
 static uint32_t use_count(const prefetch *p, tile_value value) {
     return value.id < p->value_count ? p->uses[value.id] : UINT32_MAX;
 }
 
-/* The buffer and the stage that an operand is read from, all of it; NULL if it is something else.
- */
+/* The memory operand (buffer and stage) that an operand reads completely; NULL if it is something
+ * else. */
 static const tile_value *find_source(const prefetch *p, tile_op dot, unsigned operand,
                                      tile_op *load) {
     tile_values element = tile_op_segment(p->f, dot, operand);
@@ -170,7 +170,7 @@ static const tile_value *find_source(const prefetch *p, tile_op dot, unsigned op
     tile_op alloc = tile_value_def(p->f, element.at[0]);
     if (element.count != 1u + staged || !buffer->layout || !alloc.id ||
         tile_op_opcode(p->f, alloc) != TILE_OP_alloc_shared || !is_outside(p, element.at[0]) ||
-        (staged && !can_predict_condition(p, element.at[1], buffer)))
+        (staged && !has_valid_stages(p, element.at[1], buffer)))
         return NULL;
     return element.at;
 }
@@ -179,7 +179,7 @@ static int64_t registers_of(const tile_type *tile) {
     return (tile_type_registers(tile) * tile_scalar_bytes(tile->scalar) + 3) / 4;
 }
 
-/* The tile of a step of an operand. */
+/* The type of one step's tile of an operand. */
 static const tile_type *part_type(const prefetch *p, const tile_mma *row, const tile_layout *acc,
                                   unsigned operand, const tile_type *whole, int64_t depth) {
     tile_type draft = *whole;
@@ -191,8 +191,8 @@ static const tile_type *part_type(const prefetch *p, const tile_mma *row, const 
     return tile_type_get(p->pass->context, &draft);
 }
 
-/* Cuts the operands into steps as deep as the instruction, or as it takes to have four registers of
- * each: an ldmatrix of all four matrices. False if they cannot be cut. */
+/* Cuts the operands into steps of the instruction's depth, or of as many as give four registers for
+ * each operand: an ldmatrix of four matrices. False if they cannot be cut. */
 static bool slice_operands(const prefetch *p, const tile_mma *row, const tile_layout *acc,
                            dot_plan *out) {
     const tile_type *whole[2];
@@ -208,10 +208,10 @@ static bool slice_operands(const prefetch *p, const tile_mma *row, const tile_la
         if (enough || out->depth == extent) break;
     }
     out->steps = extent / out->depth;
-    return out->steps > 1; /* else the registers of a whole k-tile are the price */
+    return out->steps > 1; /* otherwise the registers of a whole k-tile are needed */
 }
 
-/* The sum goes nowhere but to the loop's yield. */
+/* Whether only the loop's yield uses the sum. */
 static bool is_only_yielded(const prefetch *p, tile_op dot) {
     tile_op yield = tile_region_at(p->f, p->body)->last;
     uint32_t yielded = 0;
@@ -242,7 +242,7 @@ tile_value prefetch_stage(const prefetch *p, const dot_plan *product, unsigned i
     return element.count > 1 ? element.at[1] : TILE_NO_VALUE;
 }
 
-/* An operand of an earlier dot that is the same tile of the same stage. */
+/* Finds an operand of an earlier dot that is the same tile of the same stage. */
 static void find_shared(const prefetch *p, dot_plan *product) {
     for (unsigned i = 0; i < 2; i++)
         for (unsigned e = 0; e < p->count; e++)
@@ -257,7 +257,7 @@ static void find_shared(const prefetch *p, dot_plan *product) {
             }
 }
 
-/* Whether it pays and fits --------------------------------------------------------------------- */
+/* Profitability -------------------------------------------------------------------------------- */
 
 static bool is_planned(const prefetch *p, tile_op dot) {
     bool planned = false;
@@ -265,7 +265,7 @@ static bool is_planned(const prefetch *p, tile_op dot) {
     return planned;
 }
 
-/* What a product holds that reads nothing ahead: its sums, and of each operand all fragments. */
+/* Registers of a dot without prefetching: its sums and all fragments of its operands. */
 static int64_t registers_beside(const prefetch *p, tile_op dot) {
     const tile_mma *row = tile_product_mma(p->f, dot, p->pass->target);
     const tile_type *acc = tile_value_type(p->f, tile_op_result(p->f, dot, 0));
@@ -280,8 +280,8 @@ static int64_t registers_beside(const prefetch *p, tile_op dot) {
     return taken;
 }
 
-/* Accumulators, two steps' fragments, the other products of the body, and what addresses and
- * counters take, about. */
+/* Estimates the registers of accumulators, of two steps' fragments, of other dots in the body, and
+ * of addresses and counters. */
 static bool fits_registers(prefetch *p) {
     enum { ALL = 65536, MOST = 255, OTHERS = 48 };
     int64_t taken = OTHERS, threads = 32 * (int64_t)tile_executors_of(p->f, p->loop).warps;
@@ -304,8 +304,8 @@ bool prefetch_has_large_sums(const prefetch *p) {
     return p->sums >= LARGE;
 }
 
-/* Groups are committed in the order of the text: nothing between the head and the first dot may be
- * copied or committed, for the head's copies go past it. */
+/* Groups are committed in the order of the text, and the head's copies move past the operations
+ * between the head and the first dot. So there must be no copy and no commit between them. */
 static bool can_pass_copies(const prefetch *p) {
     tile_op op = tile_op_next(p->f, p->head_ops[p->head_count - 1]);
     for (; op.id != p->products[0].dot.id; op = tile_op_next(p->f, op))
@@ -314,9 +314,10 @@ static bool can_pass_copies(const prefetch *p) {
     return true;
 }
 
-/* How many heads go to the end: all, or those up to the last wait or barrier. */
+/* The number of head operations that move to the end: all, or those up to the last wait or
+ * barrier. */
 static unsigned count_moved(const prefetch *p) {
-    enum { FEWEST = 3 }; /* steps: else the copies have one place only */
+    enum { FEWEST = 3 }; /* steps; with fewer, the copies have only one place */
     unsigned moved = p->head_count;
     if (!moved || !prefetch_has_large_sums(p) || p->products[0].steps < FEWEST ||
         !can_pass_copies(p))
@@ -328,7 +329,7 @@ static unsigned count_moved(const prefetch *p) {
     return moved;
 }
 
-/* Nothing writes shared memory behind the loop before a barrier that is there. */
+/* Whether a barrier follows the loop before any write to shared memory. */
 static bool is_closed_by_barrier(const tile_function *f, tile_op loop) {
     for (tile_op op = tile_op_next(f, loop); op.id; op = tile_op_next(f, op)) {
         if (is_barrier_of_all(f, op)) return true;

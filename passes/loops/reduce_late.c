@@ -1,8 +1,10 @@
-/* reduce-late: has lanes and warps combine what they have of a row behind the loop that adds it up.
+/* reduce-late: moves cross-lane and cross-warp reductions of a row out of the loop that accumulates
+ * them.
  *
- * A row of a product's sums lies in four lanes, other rows in whole warps or several: each
- * reduction takes two to five shuffles a row, or a barrier and shared memory. A loop that only adds
- * the result to what it carries can as well carry what each thread has, and have it combined once.
+ * A row of a dot's sums is distributed over four lanes, other rows over a whole warp or several
+ * warps. Each reduction takes two to five shuffles per row, or a barrier and shared memory. A loop
+ * that only adds the result to a carried value can carry each thread's partial result instead and
+ * combine these once.
  *
  * level: 2 to 2
  * requires: instantiated, laid_out
@@ -67,15 +69,16 @@
  *     store %8, %c[0, 0]
  *   }
  *
- * Which loops: what is carried becomes x = x * factor op reduce(tile), with `op` what the reduction
- * combines by (a factor only of sums), and is used nowhere else in the loop. Each thread's part
- * begins with what changes nothing, but for one of a row's, which has what the loop began with; a
- * loop that goes on with another one's result takes its parts. A sum or product of floats is added
- * up in another order then, and an infinite factor makes NaN of a part that has nothing yet, so
- * that the reduction must be `fast`. Where a row is one thread's nothing is to be won.
+ * Loops: the carried value is updated by x = x * factor op reduce(tile) and is used nowhere else in
+ * the loop. `op` is the operation of the reduction; a factor is only allowed for sums. The partial
+ * results of a row begin with the identity of `op`, except for one, which begins with the loop's
+ * initial value. A loop that continues with another loop's result takes that loop's partial
+ * results. Sums and products of floats are then computed in another order, and an infinite factor
+ * turns an empty part into NaN, so the reduction must be `fast`. Nothing changes if a single thread
+ * holds the whole row.
  *
- * No operation is needed that is not there: the axis is reshaped to dims of what a thread has and
- * of what others have, and the first ones are reduced in the loop, the others behind it. */
+ * This needs no new operations: the axis is reshaped into dims that one thread holds and dims
+ * distributed over threads. The first ones are reduced in the loop, the others after it. */
 #include <string.h>
 
 #include "lib/ir/regions.h"
@@ -86,35 +89,36 @@
 #include "lib/ops/shape.h"
 #include "passes/pass.h"
 
-typedef struct mover {
+typedef struct sinker {
     tile_pass *pass;
     tile_function *f;
     uint32_t *uses;    /* by value */
-    tile_value *parts; /* by value: the tile that it is reduced of behind a loop; 0: none */
-    size_t room;       /* of these two */
-} mover;
+    tile_value *parts; /* by value: the tile of partial results that it is reduced from after a
+                          loop; 0: none */
+    size_t room;       /* size of these two arrays */
+} sinker;
 
 /* 1. Steps ------------------------------------------------------------------------------------ */
 
 /* x = before * factor op reduce. */
 typedef struct step {
-    tile_op combine, scale, reduce; /* scale: the product if it is one of its own */
-    tile_value before, factor;      /* factor: 0 if there is none */
+    tile_op combine, scale, reduce; /* scale: the multiplication, if it is a separate operation */
+    tile_value before, factor;      /* factor: 0: none */
 } step;
 
-static bool is_once(const mover *m, tile_value value, tile_opcode opcode) {
+static bool is_once(const sinker *m, tile_value value, tile_opcode opcode) {
     tile_op def = tile_value_def(m->f, value);
     return def.id && m->uses[value.id] == 1 && tile_op_opcode(m->f, def) == opcode;
 }
 
-/* Factors of a product; wanted: which one comes first if it is one of them. */
+/* Splits a product into the value before and the factor; wanted: preferred as the value before. */
 static void collect_factors(step *s, tile_value a, tile_value b, tile_value wanted) {
     bool second = b.id == wanted.id;
     s->before = second ? b : a;
     s->factor = second ? a : b;
 }
 
-static bool take_sum(const mover *m, tile_value rest, tile_value sum, tile_value wanted, step *s) {
+static bool take_sum(const sinker *m, tile_value rest, tile_value sum, tile_value wanted, step *s) {
     if (!is_once(m, sum, TILE_OP_reduce)) return false;
     s->reduce = tile_value_def(m->f, sum);
     tile_word kind = tile_op_word(m->f, s->reduce, TILE_ATTR_kind);
@@ -130,8 +134,8 @@ static bool take_sum(const mover *m, tile_value rest, tile_value sum, tile_value
     return true;
 }
 
-/* Whether the value is such a step; wanted: which value is preferred as the one before. */
-static bool find_step(const mover *m, tile_value value, tile_value wanted, step *s) {
+/* Whether the value is such a step; wanted: preferred as the value before. */
+static bool find_step(const sinker *m, tile_value value, tile_value wanted, step *s) {
     *s = (step){.combine = tile_value_def(m->f, value)};
     if (!s->combine.id) return false;
     const tile_op_data *data = tile_op_at(m->f, s->combine);
@@ -151,8 +155,8 @@ static bool is_defined_in(const tile_function *f, tile_op op, tile_region region
     return !op.id || tile_op_at(f, op)->parent.id == region.id;
 }
 
-/* A step of the loop, to which it hands on nothing else of value i. */
-static bool find_loop_step(const mover *m, tile_op loop, unsigned i, step *s) {
+/* Finds the step of carried value i, if the loop uses that value for nothing else. */
+static bool find_loop_step(const sinker *m, tile_op loop, unsigned i, step *s) {
     tile_region body = tile_op_region(m->f, loop, 0);
     tile_value received = tile_carried_received(m->f, loop, 0, i),
                sent = tile_carried_sent(m->f, loop, 0, i);
@@ -165,11 +169,12 @@ static bool find_loop_step(const mover *m, tile_op loop, unsigned i, step *s) {
 
 /* 2. The axis --------------------------------------------------------------------------------- */
 
-/* The reduced tile's dims with the axis cut in pieces, and the type of what is carried. */
+/* The reduced tile's dims with the axis cut into pieces, and the type of the carried partial
+ * results. */
 typedef struct cut {
     unsigned axis, rank;
     uint32_t dims[TILE_MAX_RANK];
-    bool own[TILE_MAX_RANK]; /* a thread holds all of the piece */
+    bool own[TILE_MAX_RANK]; /* one thread holds the whole piece */
     const tile_type *parts;
 } cut;
 
@@ -180,7 +185,7 @@ static bool add_dim(cut *c, uint32_t extent, bool own) {
     return true;
 }
 
-/* Bits of the axis that lanes, warps or blocks hold. */
+/* Bits of the axis that are distributed over lanes, warps or blocks. */
 static uint32_t shared_bits(const tile_layout *layout, unsigned axis) {
     uint32_t all = 0;
     for (unsigned i = 0; i < TILE_LANE_BITS; i++) all |= layout->lane[i];
@@ -189,7 +194,7 @@ static uint32_t shared_bits(const tile_layout *layout, unsigned axis) {
     return tile_layout_coordinate(layout, all, axis);
 }
 
-/* From the highest bits on, behind the parts, which are each thread's own. */
+/* Cuts the axis into pieces, from the highest bit down. */
 static bool cut_axis(cut *c, const tile_layout *layout, uint32_t shared) {
     uint32_t extent = layout->count[c->axis];
     bool own = true, fits = true;
@@ -211,8 +216,8 @@ static bool cut_dims(cut *c, const tile_layout *layout, uint32_t shared) {
     return true;
 }
 
-/* What is left of a tile held so when each thread has reduced its own pieces; false if not only
- * registers are in them. */
+/* The layout of the partial results after each thread has reduced its own pieces; false if the
+ * pieces are not only in registers. */
 static bool reduce_own(const cut *c, const tile_layout *from, uint32_t *parts, tile_layout *to) {
     tile_layout layout;
     if (!tile_layout_reshape(from, c->dims, c->rank, &layout)) return false;
@@ -225,7 +230,7 @@ static bool reduce_own(const cut *c, const tile_layout *from, uint32_t *parts, t
     return tile_layout_reshape(&layout, parts, from->rank, to);
 }
 
-static const tile_type *type_of(const mover *m, tile_scalar scalar, const tile_layout *layout) {
+static const tile_type *type_of(const sinker *m, tile_scalar scalar, const tile_layout *layout) {
     tile_type draft = {.kind = TILE_TYPE_TILE, .scalar = scalar, .rank = layout->rank};
     for (unsigned d = 0; d < draft.rank; d++)
         draft.dims[d] = tile_expr_int(m->pass->context, tile_layout_extent(layout, d));
@@ -233,8 +238,9 @@ static const tile_type *type_of(const mover *m, tile_scalar scalar, const tile_l
     return tile_type_get(m->pass->context, &draft);
 }
 
-/* False if nothing is to be won, or the parts are not held as the results that they belong to. */
-static bool find_cut(const mover *m, tile_op reduce, cut *c) {
+/* False if the reduction involves only registers, or if the layout of partial results does not
+ * match the layout of the result. */
+static bool find_cut(const sinker *m, tile_op reduce, cut *c) {
     tile_layout held;
     tile_reduction reduction;
     uint32_t parts[TILE_MAX_RANK];
@@ -257,7 +263,7 @@ static bool find_cut(const mover *m, tile_op reduce, cut *c) {
 
 /* 3. Parts ------------------------------------------------------------------------------------ */
 
-static tile_value reshape(const mover *m, tile_builder *b, tile_value tile, const uint32_t *dims,
+static tile_value reshape(const sinker *m, tile_builder *b, tile_value tile, const uint32_t *dims,
                           unsigned rank) {
     tile_layout layout;
     const tile_type *from = tile_value_type(m->f, tile);
@@ -266,8 +272,8 @@ static tile_value reshape(const mover *m, tile_builder *b, tile_value tile, cons
     return from == to ? tile : tile_build_reshape(b, tile, TILE_NO_VALUE, to);
 }
 
-/* The same reduction of another tile along another dim; buffer: 0 if it needs none. */
-static tile_value reduce_like(const mover *m, tile_builder *b, tile_op like, tile_value tile,
+/* Builds the same reduction of another tile along another dim; buffer: 0 if it needs none. */
+static tile_value reduce_like(const sinker *m, tile_builder *b, tile_op like, tile_value tile,
                               unsigned axis, tile_value buffer, const tile_type *to) {
     const tile_segment segments[] = {{tile, NULL, 0}, {buffer, NULL, 0}};
     const tile_attr along = {.id = TILE_ATTR_axis, .expr = tile_expr_int(m->pass->context, axis)};
@@ -281,7 +287,7 @@ static tile_value reduce_like(const mover *m, tile_builder *b, tile_op like, til
     return tile_op_result(m->f, op, 0);
 }
 
-static tile_value build_own(const mover *m, tile_builder *b, tile_op reduce, const cut *c) {
+static tile_value build_own(const sinker *m, tile_builder *b, tile_op reduce, const cut *c) {
     uint32_t dims[TILE_MAX_RANK];
     tile_value tile = reshape(m, b, tile_operand_src(m->f, reduce), c->dims, c->rank);
     for (unsigned d = c->rank; d-- > 0;) {
@@ -294,7 +300,7 @@ static tile_value build_own(const mover *m, tile_builder *b, tile_op reduce, con
     return reshape(m, b, tile, dims, c->parts->rank);
 }
 
-static tile_value identity_of(const mover *m, tile_word kind, tile_scalar scalar) {
+static tile_value identity_of(const sinker *m, tile_word kind, tile_scalar scalar) {
     tile_context *context = m->pass->context;
     const tile_expr *expr = tile_scalar_is_floating(scalar)
                                 ? tile_expr_float(context, tile_kind_identity(kind))
@@ -302,15 +308,15 @@ static tile_value identity_of(const mover *m, tile_word kind, tile_scalar scalar
     return tile_function_constant(m->f, tile_type_scalar(context, scalar), expr);
 }
 
-/* Combined with itself, everything is what it was. */
+/* Whether combining a value with itself does not change it. */
 static bool is_idempotent(tile_word kind) {
     return kind == TILE_WORD_kind_min || kind == TILE_WORD_kind_max || kind == TILE_WORD_kind_and ||
            kind == TILE_WORD_kind_or;
 }
 
-/* What the first of a row's holders has; the others have what changes nothing. */
-static tile_value spread(const mover *m, tile_builder *b, tile_value value, tile_word kind,
-                         const cut *c) {
+/* Initial partial results: the value in the first part of each row, the identity in the others. */
+static tile_value initial_parts(const sinker *m, tile_builder *b, tile_value value, tile_word kind,
+                                const cut *c) {
     tile_op def = tile_value_def(m->f, value);
     bool filled = def.id && tile_op_opcode(m->f, def) == TILE_OP_splat;
     tile_value nothing = identity_of(m, kind, c->parts->scalar);
@@ -325,7 +331,7 @@ static tile_value spread(const mover *m, tile_builder *b, tile_value value, tile
     return tile_build_select(b, first, all, tile_build_splat(b, nothing, c->parts));
 }
 
-static tile_value step_parts(mover *m, const step *s, const cut *c, tile_value before) {
+static tile_value step_parts(sinker *m, const step *s, const cut *c, tile_value before) {
     tile_builder b = tile_builder_before(m->f, s->combine);
     tile_word kind = tile_op_word(m->f, s->reduce, TILE_ATTR_kind);
     tile_value own = build_own(m, &b, s->reduce, c), next;
@@ -339,7 +345,7 @@ static tile_value step_parts(mover *m, const step *s, const cut *c, tile_value b
     return next;
 }
 
-static bool may_reorder(const mover *m, const step *s) {
+static bool may_reorder(const sinker *m, const step *s) {
     tile_word kind = tile_op_word(m->f, s->reduce, TILE_ATTR_kind);
     tile_scalar scalar = tile_value_type(m->f, s->before)->scalar;
     bool rounds = tile_scalar_is_floating(scalar) &&
@@ -347,20 +353,20 @@ static bool may_reorder(const mover *m, const step *s) {
     return !rounds || tile_op_has_attr(m->f, s->reduce, TILE_ATTR_fast);
 }
 
-/* Whether both reductions combine alike. */
-static bool is_like(const mover *m, tile_op reduce, tile_op like) {
+/* Whether both reductions combine elements in the same way. */
+static bool is_like(const sinker *m, tile_op reduce, tile_op like) {
     return tile_op_word(m->f, reduce, TILE_ATTR_kind) == tile_op_word(m->f, like, TILE_ATTR_kind) &&
            tile_op_has_attr(m->f, reduce, TILE_ATTR_nan) ==
                tile_op_has_attr(m->f, like, TILE_ATTR_nan);
 }
 
-/* Parts of a value before the loop whose step reduces like that: another loop's, or those of a step
- * that has been taken out of the loop, or new ones. */
-static tile_value parts_before(mover *m, tile_op loop, tile_value value, tile_op like, const cut *c,
-                               unsigned depth) {
+/* Partial results for a value before the loop, for a reduction like `like`: those of another loop,
+ * those of a step that was peeled from the loop, or new ones. */
+static tile_value parts_before(sinker *m, tile_op loop, tile_value value, tile_op like,
+                               const cut *c, unsigned depth) {
     step s;
     cut other;
-    tile_value known = m->parts[value.id]; /* which value, a reduction, is of */
+    tile_value known = m->parts[value.id]; /* if so, value is a reduction of known */
     if (known.id && tile_value_type(m->f, known) == c->parts &&
         is_like(m, tile_value_def(m->f, value), like))
         return known;
@@ -368,14 +374,14 @@ static tile_value parts_before(mover *m, tile_op loop, tile_value value, tile_op
     if (!depth || m->uses[value.id] != 1 || !find_step(m, value, TILE_NO_VALUE, &s) ||
         !is_like(m, s.reduce, like) || !may_reorder(m, &s) || !find_cut(m, s.reduce, &other) ||
         other.parts != c->parts)
-        return spread(m, &b, value, tile_op_word(m->f, like, TILE_ATTR_kind), c);
+        return initial_parts(m, &b, value, tile_op_word(m->f, like, TILE_ATTR_kind), c);
     return step_parts(m, &s, c, parts_before(m, s.combine, s.before, like, c, depth - 1));
 }
 
 /* 4. Loops ------------------------------------------------------------------------------------ */
 
-/* Behind the loop; where warps have parts, through a buffer. */
-static tile_value build_rest(const mover *m, tile_op loop, tile_value parts, const step *s,
+/* Builds the remaining reduction after the loop; across warps, through a buffer. */
+static tile_value build_rest(const sinker *m, tile_op loop, tile_value parts, const step *s,
                              const cut *c, const tile_type *to) {
     tile_builder b = tile_builder_before(m->f, loop);
     b.before = tile_op_at(m->f, loop)->next;
@@ -390,7 +396,7 @@ static tile_value build_rest(const mover *m, tile_op loop, tile_value parts, con
     return sum;
 }
 
-static void revisit(mover *m) {
+static void revisit(sinker *m) {
     tile_value *parts = TILE_NEW_ARRAY(m->pass->scratch, tile_value, m->f->value_count);
     if (m->room) memcpy(parts, m->parts, sizeof *parts * m->room);
     m->parts = parts;
@@ -398,8 +404,8 @@ static void revisit(mover *m) {
     m->uses = tile_count_uses(m->f, m->pass->scratch);
 }
 
-/* The loop carries parts where it carried the result. */
-static void sink_after_loop(mover *m, tile_op loop, unsigned i, const step *s, const cut *c) {
+/* Makes the loop carry partial results instead of the result. */
+static void sink_after_loop(sinker *m, tile_op loop, unsigned i, const step *s, const cut *c) {
     enum { DEPTH = 4 };
     tile_function *f = m->f;
     tile_value init = tile_carried_sent(f, loop, TILE_PARENT_OP, i),
@@ -415,7 +421,7 @@ static void sink_after_loop(mover *m, tile_op loop, unsigned i, const step *s, c
     tile_value *map = TILE_NEW_ARRAY(m->pass->scratch, tile_value, f->value_count);
     map[result.id] = sum;
     tile_replace_values(f, f->body, map);
-    tile_op_at(f, rest)->operands[0] = result; /* as it was */
+    tile_op_at(f, rest)->operands[0] = result; /* restored: it was replaced by itself */
     tile_erase_op(f, s->combine);
     if (s->scale.id) tile_erase_op(f, s->scale);
     tile_erase_op(f, s->reduce);
@@ -423,7 +429,7 @@ static void sink_after_loop(mover *m, tile_op loop, unsigned i, const step *s, c
     m->parts[sum.id] = result;
 }
 
-static long visit_loop(mover *m, tile_op loop) {
+static long visit_loop(sinker *m, tile_op loop) {
     long moved = 0;
     for (unsigned i = 0; i < tile_carried_count(m->f, loop); i++) {
         step s;
@@ -446,7 +452,7 @@ tile_status tile_pass_reduce_late(tile_pass *pass, tile_function *f) {
     unsigned count;
     long moved = 0;
     const tile_op *loops = tile_find_ops(f, TILE_OP_for, pass->scratch, &count);
-    mover m = {.pass = pass, .f = f};
+    sinker m = {.pass = pass, .f = f};
     if (count) revisit(&m);
     for (unsigned i = 0; i < count; i++) moved += visit_loop(&m, loops[i]);
     tile_pass_count(pass, "moved", moved);

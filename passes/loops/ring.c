@@ -59,7 +59,7 @@ void ring_copy_cache_attrs(ring *r, const tile_builder *b, tile_op op) {
 
 /* Reading stages ------------------------------------------------------------------------------ */
 
-/* Makes operand `operand` of op the buffer's stage. */
+/* Replaces operand `operand` of op by the buffer and the stage. */
 static void set_stage_operand(ring *r, tile_op op, unsigned operand, tile_value buffer) {
     tile_function *f = r->f;
     const tile_values segment = tile_op_segment(f, op, operand);
@@ -77,7 +77,7 @@ static void set_stage_operand(ring *r, tile_op op, unsigned operand, tile_value 
     data->segment[operand] = (uint16_t)taken;
 }
 
-/* The buffer that an operand means: a staged buffer, or a staged load's if a dot takes it. */
+/* The buffer for an operand: a staged buffer, or the buffer of a staged load that a dot uses. */
 static tile_value staged_buffer(const ring *r, tile_op op, unsigned operand, tile_value value) {
     bool is_dot_operand = tile_op_opcode(r->f, op) == TILE_OP_dot && operand < 2;
     for (unsigned i = 0; i < r->plan.copy_count; i++) {

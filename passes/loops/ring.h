@@ -1,5 +1,5 @@
-/* The staged buffers of one pipelined loop: for the passes that make copies run ahead of it, by
- * whichever threads. */
+/* The staged buffers of one pipelined loop, for passes that issue its copies ahead, in the same
+ * threads or in others. */
 #ifndef TILE_PASSES_LOOPS_RING_H
 #define TILE_PASSES_LOOPS_RING_H
 
@@ -10,48 +10,49 @@ typedef struct ring {
     tile_pass *pass;
     tile_function *f;
     tile_pipeline_plan plan;
-    tile_value *buffers; /* by staged copy; ring_make_buffers sets it */
-    tile_value stage;    /* in the loop: the stage of this iteration; 0: buffers have no stages */
+    tile_value *buffers; /* by staged copy; set by ring_make_buffers */
+    tile_value stage; /* in the loop: stage of the current iteration; 0: buffers have no stages */
 } ring;
 
-/* Gives every staged copy its buffer, before the loop, with as many stages as the plan says (none
- * where copies do not run ahead). */
+/* Allocates a buffer before the loop for every staged copy, with the plan's number of stages (none
+ * if copies do not run ahead). */
 void ring_make_buffers(ring *r);
-/* value for the iteration that map describes: clones the operations of the body that it needs. */
+/* The value for the iteration that map describes: clones the operations of the body that compute
+ * it. */
 tile_value ring_rematerialize_address(ring *r, tile_builder *b, tile_value value, tile_value *map,
                                       size_t map_count);
-/* All copies of iteration iv into stage, each behind the conditions that it has in the loop.
- * loaded: that iteration's, of the plan's loads. */
+/* Builds all copies of iteration iv into stage, each under its conditions in the loop. loaded: that
+ * iteration's values of the plan's loads. */
 void ring_build_copies(ring *r, tile_builder *b, tile_value iv, const tile_value *loaded,
                        tile_value stage);
-/* The plan's loads for iteration iv, in the scratch arena; where there is no such iteration
- * (exists: i1), or their branch is not taken, what `loaded` has. ring_initial_loads: to begin with.
- */
+/* Builds the plan's loads for iteration iv. If there is no such iteration (exists: i1) or their
+ * branch is not taken, the result is `loaded`. ring_initial_loads builds the first `loaded`. The
+ * arrays are in the scratch arena. */
 tile_value *ring_initial_loads(ring *r, tile_builder *b);
 tile_value *ring_build_loads(ring *r, tile_builder *b, tile_value exists, tile_value iv,
                              const tile_value *loaded);
-/* The predicate of a copy or load; no value if it has none. */
+/* The predicate of a copy or load, or no value. */
 tile_value ring_predicate(const ring *r, tile_op copy);
-/* What has just been built at b pads, and tells the caches, what op does. */
+/* Copies the padding and cache attributes of op to the operation last built at b. */
 void ring_copy_cache_attrs(ring *r, const tile_builder *b, tile_op op);
-/* Operands in the loop that are staged buffers, or loads whose tiles go through them into dots,
- * become their stage r->stage. */
+/* Replaces operands in the loop by stage r->stage of their buffer: staged buffers, and loads that
+ * dots read through a buffer. */
 void ring_read_stages(ring *r);
 void ring_read_stages_in(ring *r, tile_region region);
-/* The staged copies themselves go; a loaded tile that somebody else wants is read from its stage.
- */
+/* Erases the staged copies. Other users of a loaded tile read it from its stage. */
 void ring_remove_copies(ring *r);
-/* Whether a product by wgmma may continue past its iteration, which fills nothing that it reads. To
- * be asked before the buffers are made. */
+/* Whether a wgmma dot may stay pending past its iteration: nothing overwrites its operands. Call
+ * before ring_make_buffers. */
 bool ring_may_stay_pending(const ring *r, tile_op dot);
-/* How many products of the loop may continue past their iteration, each into a sum that the loop
- * only carries, all of them by wgmma from staged buffers; 0: none. To be asked before the buffers
- * are made, for copies then run one iteration less ahead. */
+/* Returns the number of dots in the loop if all of them may stay pending past their iteration, else
+ * 0. They must be computed by wgmma, from staged buffers, into sums that the loop only carries.
+ * Call before ring_make_buffers, because copies then run one iteration less ahead. */
 unsigned ring_count_pending(ring *r);
-/* These products become asynchronous: at the end of an iteration those of earlier ones are
- * finished, at `behind` all. */
-void ring_make_pending(ring *r, tile_builder *behind, unsigned count);
-/* Moves the buffers' free_shared out of the loop, to b; those that the pass has made get one. */
+/* Makes these dots asynchronous: the end of an iteration waits for those of earlier iterations, and
+ * `after` for all. */
+void ring_make_pending(ring *r, tile_builder *after, unsigned count);
+/* Moves the free_shared of buffers out of the loop, to b. Buffers that the pass allocated get
+ * one. */
 void ring_free_buffers(ring *r, tile_builder *b);
 
 #endif

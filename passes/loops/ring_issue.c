@@ -1,15 +1,15 @@
-/* Copies of one iteration, built where another one runs: see ring.h.
+/* Builds the copies of one iteration in another one: see ring.h.
  *
- * Copies of the body itself come one after the other. Those in branches get the branches again,
- * with the conditions of their iteration; copies that follow each other in one branch share it.
- * What a branch computes of addresses is seen by its own copies only. */
+ * Copies directly in the body are built one after the other. For copies in branches, the branches
+ * are cloned with the conditions of their iteration. Consecutive copies of a branch share the
+ * clone. Address computations in a branch are only visible to its own copies. */
 #include <string.h>
 
 #include "lib/ir/regions.h"
 #include "lib/ops/gather.h"
 #include "passes/loops/ring.h"
 
-/* Where copies are built: a place, and what values of the body are there. */
+/* Where copies are built: the position, and the values of the body that are available there. */
 typedef struct site {
     ring *r;
     tile_builder b;
@@ -46,8 +46,8 @@ static tile_value *copy_map(const site *at) {
     return map;
 }
 
-/* The branch whose region this is, again at the site, which becomes the place before its yield.
- * otherwise: what its other region yields, one for each type. */
+/* Clones the branch that has this region, and moves the site into it, before its yield. otherwise:
+ * values that the other region yields, one for each type. */
 static tile_op enter_branch(site *at, tile_region region, const tile_type *const *types,
                             const tile_value *otherwise, unsigned count) {
     tile_function *f = at->r->f;
@@ -100,14 +100,15 @@ void ring_build_copies(ring *r, tile_builder *b, tile_value iv, const tile_value
 
 /* Loads ---------------------------------------------------------------------------------------- */
 
-/* The region of op's n-th branch, counted from op. */
+/* The region of the n-th branch around op, counted outward. */
 static tile_region branch_around(const tile_function *f, tile_op op, unsigned n) {
     tile_region region = tile_op_at(f, op)->parent;
     while (n--) region = tile_op_at(f, tile_region_at(f, region)->parent)->parent;
     return region;
 }
 
-/* The load again, in so many branches of it; otherwise where they are not taken. */
+/* Clones the load inside its innermost `branches` branches. otherwise: the value if a branch is not
+ * taken. */
 static tile_value build_load(const site *outer, tile_op load, unsigned branches,
                              tile_value otherwise) {
     site at = *outer;

@@ -1,4 +1,4 @@
-/* Products that continue past an iteration: see ring.h. On an H200 a loop of 128x256x64 with four
+/* Dots that stay pending past an iteration: see ring.h. On an H200, a 128x256x64 loop with four
  * stages runs 1.11 times as fast with it. */
 #include "lib/analysis/access.h"
 #include "lib/analysis/memory.h"
@@ -14,8 +14,8 @@ typedef struct products {
     bool fit;
 } products;
 
-/* The carried value that the dot goes on with and yields, and nobody else looks at; -1: it is not
- * so. */
+/* The index of the carried value that the dot accumulates into and that has no other use; -1:
+ * none. */
 static int carried_sum(const products *p, tile_op dot) {
     const tile_function *f = p->r->f;
     tile_op loop = p->r->plan.loop;
@@ -30,7 +30,7 @@ static int carried_sum(const products *p, tile_op dot) {
     return -1;
 }
 
-/* A load whose tile goes through a buffer of its own, or a staged buffer. */
+/* A staged buffer, or a load through its own buffer. */
 static bool is_staged(const ring *r, tile_value value) {
     bool staged = false;
     for (unsigned i = 0; i < r->plan.copy_count; i++)
@@ -38,7 +38,7 @@ static bool is_staged(const ring *r, tile_value value) {
     return staged;
 }
 
-/* Whether the next iteration may write the buffer while the product still reads it. */
+/* Whether the next iteration may write the buffer while the dot still reads it. */
 static bool is_written(const ring *r, tile_value buffer) {
     TILE_FOR_EACH_NESTED_OP (r->f, op, r->plan.loop)
         if (tile_may_write(r->f, op, tile_shared_source(r->f, buffer))) return true;
@@ -64,8 +64,8 @@ static void add_dot(products *p, tile_op op) {
     p->count++;
 }
 
-/* Whether threads copy, element by element, what index tiles or a predicate name: addresses and
- * predicates then take registers from which ptxas moves sums of products that go on. */
+/* Whether threads copy single elements because of index tiles or a predicate. Addresses and
+ * predicates then need registers, and ptxas moves the sums of pending dots out of them. */
 static bool is_copied_by_elements(const ring *r) {
     enum { LEAST = 4 }; /* bytes of a cp.async */
     const tile_range *ranges = NULL;
@@ -84,7 +84,7 @@ static bool is_copied_by_elements(const ring *r) {
 unsigned ring_count_pending(ring *r) {
     products p = {.r = r, .fit = true};
     p.uses = tile_count_uses(r->f, r->pass->scratch);
-    enum { MIN_DISTANCE = 3 }; /* of which one is lost: latency wants two iterations */
+    enum { MIN_DISTANCE = 3 }; /* one of them is lost; latency requires two iterations */
     bool ordered = r->plan.order_count || r->plan.copies_last; /* by the user */
     if (r->plan.distance < MIN_DISTANCE || ordered || is_copied_by_elements(r)) return 0;
     TILE_FOR_EACH_NESTED_OP (r->f, op, r->plan.loop)
@@ -92,7 +92,7 @@ unsigned ring_count_pending(ring *r) {
     return p.fit ? p.count : 0;
 }
 
-/* The loop's result is what the wait behind it gives back. */
+/* Replaces the loop's result by the result of a wait after the loop. */
 static void wait_after(ring *r, tile_builder *b, unsigned carried) {
     tile_function *f = r->f;
     tile_value result = tile_op_result(f, r->plan.loop, carried);
@@ -101,10 +101,10 @@ static void wait_after(ring *r, tile_builder *b, unsigned carried) {
     tile_value_at(f, done)->name = tile_value_at(f, result)->name;
     map[result.id] = done;
     tile_replace_values(f, f->body, map);
-    tile_set_operand(f, tile_value_def(f, done), TILE_OPERAND_src, result); /* but not its own */
+    tile_set_operand(f, tile_value_def(f, done), TILE_OPERAND_src, result); /* restored */
 }
 
-void ring_make_pending(ring *r, tile_builder *behind, unsigned count) {
+void ring_make_pending(ring *r, tile_builder *after, unsigned count) {
     tile_function *f = r->f;
     tile_op loop = r->plan.loop;
     tile_region body = tile_op_region(f, loop, 0);
@@ -116,6 +116,6 @@ void ring_make_pending(ring *r, tile_builder *behind, unsigned count) {
         if (!dot.id || !warpgroup_uses_wgmma(f, dot)) continue;
         tile_op_set_flag(f, dot, TILE_ATTR_async);
         tile_carried_send(f, loop, 0, i, tile_build_dot_wait(&b, sent, tile_build_int(&b, count)));
-        wait_after(r, behind, i);
+        wait_after(r, after, i);
     }
 }

@@ -1,8 +1,8 @@
-/* skip-masked: groups of warps leave out the iterations from which masks hide everything they have.
+/* skip-masked: lets groups of warps skip the iterations in which masks hide all of their elements.
  *
- * Under a causal mask the rows of a block end at different keys. The block walks to the end of its
- * last row; the group of warps that has its first rows needs nothing of the last blocks of keys:
- * its products and exponentials of them are work for the tensor cores and power from the others.
+ * Under a causal mask, the rows of a block end at different keys. The loop runs to the end of the
+ * last row. The group of warps with the first rows needs none of the last blocks of keys. Its dots
+ * and exponentials for them only take tensor core time and power from the other groups.
  *
  * level: 2 to 2
  * requires: instantiated
@@ -75,17 +75,17 @@
  *     }
  *   }
  *
- * Which loops: those of groups side by side that say `finite`: what they compute is a number, or
- * -inf where a mask put it. So 0 times anything is 0, a value less itself is 0, and what -inf is
- * multiplied by is above 0. Where a mask (masks.h) holds for no element of the group, values are
- * followed through the body with that known: if all that is carried of floats and tiles comes out
- * as it went in, the iteration is needless. From the variable on from which that is so for all
- * others the group runs a loop that only does what is done between warps: it waits for copies and
- * gives their memory back, so that the others and who copies go on as before.
+ * Loops: those with `finite` that several groups run concurrently. `finite` states that computed
+ * values are finite, or -inf from a mask. So 0 times any value is 0, a value minus itself is 0, and
+ * a factor of -inf is positive. For a mask (masks.h) that holds for no element of the group, the
+ * pass evaluates the body symbolically. If all carried tiles come out unchanged, the iteration is
+ * redundant. Once all remaining iterations are redundant, the group runs a loop with only the
+ * synchronization between warps. It waits for copies and releases their memory, so that the other
+ * groups and the producer continue as before.
  *
- * Masks that are the same for all groups end nobody's loop sooner: the written end sees to that.
- * The first iteration stays as it is, also where it is masked: whoever makes stages of the products
- * has a loop with an iteration where the written one has. */
+ * Masks that are the same for all groups are ignored: the loop's end covers them. The first
+ * iteration is always executed, even if it is masked: pipeline-dots needs a loop with an iteration
+ * wherever the original one has one. */
 #include <math.h>
 #include <string.h>
 
@@ -96,11 +96,11 @@
 #include "lib/ops/shape.h"
 #include "passes/loops/masks.h"
 
-/* What is known of a value's elements: all are this number, or they are those of another value. */
+/* Facts about a value's elements: all equal this number, or they equal those of another value. */
 typedef struct known {
     bool is_number;
     double number;
-    tile_value is_splat_of;
+    tile_value splat_of;
 } known;
 
 typedef struct masked_loop_skipper {
@@ -108,18 +108,18 @@ typedef struct masked_loop_skipper {
     tile_function *f;
     tile_op loop;
     mask_loop masked;
-    known *known; /* by value of the body */
-    bool *seen;   /* by value: has been looked at */
+    known *known; /* by value in the body */
+    bool *seen;   /* by value: visited */
 } masked_loop_skipper;
 
-/* 1. What comes out of an iteration ------------------------------------------------------------ */
+/* 1. Results of a masked iteration ------------------------------------------------------------- */
 
 static known number(double value) {
     return (known){.is_number = true, .number = value};
 }
 
-static known is_splat_of(tile_value value) {
-    return (known){.is_splat_of = value};
+static known splat_of(tile_value value) {
+    return (known){.splat_of = value};
 }
 
 static bool is_number(known k, double value) {
@@ -127,25 +127,24 @@ static bool is_number(known k, double value) {
 }
 
 static bool are_same(known a, known b) {
-    return a.is_number ? is_number(b, a.number)
-                       : !b.is_number && a.is_splat_of.id == b.is_splat_of.id;
+    return a.is_number ? is_number(b, a.number) : !b.is_number && a.splat_of.id == b.splat_of.id;
 }
 
-/* A constant, also where a loop before has spread it over a tile. */
+/* A constant, even if it is a splat before the loop. */
 static known known_outside(const masked_loop_skipper *s, tile_value value) {
     const tile_value_data *data = tile_value_at(s->f, tile_repeated_value(s->f, value));
-    if (data->kind != TILE_VALUE_CONSTANT) return is_splat_of(value);
+    if (data->kind != TILE_VALUE_CONSTANT) return splat_of(value);
     if (data->expr->kind == TILE_EXPR_FLOAT) return number(data->expr->number);
     return data->expr->kind == TILE_EXPR_INT ? number((double)data->expr->integer)
-                                             : is_splat_of(value);
+                                             : splat_of(value);
 }
 
 static known known_of(const masked_loop_skipper *s, tile_value value) {
     const known *k = &s->known[value.id];
-    return k->is_number || k->is_splat_of.id ? *k : known_outside(s, value);
+    return k->is_number || k->splat_of.id ? *k : known_outside(s, value);
 }
 
-/* -inf times what must be above 0, lest the product be none of a finite loop. */
+/* A factor of -inf must be positive: otherwise the product would not occur in a finite loop. */
 static known multiply(known a, known b, known otherwise) {
     if (is_number(a, 0) || is_number(b, 0)) return number(0);
     if (is_number(a, 1)) return b;
@@ -175,7 +174,7 @@ static known exponential(known a, known otherwise) {
     return is_number(a, 0) ? number(1) : is_number(a, -INFINITY) ? number(0) : otherwise;
 }
 
-/* Casts to any type of floats have 0 and 1, and those to one of 16 bits or more infinity. */
+/* All types of floats contain 0 and 1, those with at least 16 bits also infinity. */
 static known convert(const masked_loop_skipper *s, tile_op op, known a, known otherwise) {
     const tile_type *type = tile_value_type(s->f, tile_op_result(s->f, op, 0));
     bool kept = is_number(a, 0) || is_number(a, 1) ||
@@ -190,9 +189,9 @@ static known combine(const masked_loop_skipper *s, tile_op op, known a, known ot
     return a.is_number && (any || (kind == TILE_WORD_kind_add && a.number == 0)) ? a : otherwise;
 }
 
-/* Of an operation that is not in the list nothing is known: its result is itself. */
+/* The result of an operation that is not listed is unknown: it equals itself. */
 static known evaluate(const masked_loop_skipper *s, tile_op op) {
-    known itself = is_splat_of(tile_op_result(s->f, op, 0)), from[3] = {itself, itself, itself};
+    known itself = splat_of(tile_op_result(s->f, op, 0)), from[3] = {itself, itself, itself};
     unsigned rows = tile_op_get_info(tile_op_opcode(s->f, op))->operand_count;
     for (unsigned i = 0; i < 3 && i < rows; i++) {
         const tile_values values = tile_op_segment(s->f, op, i);
@@ -233,15 +232,15 @@ static bool is_scalar(const masked_loop_skipper *s, tile_value value) {
     return tile_value_type(s->f, value)->kind == TILE_TYPE_SCALAR;
 }
 
-/* Whether an iteration in which the mask holds nowhere hands on what it was handed: but for
- * scalars, as the stages of rings. */
+/* Whether an iteration in which the mask holds nowhere yields what it received, except for scalars
+ * such as stages of rings. */
 static bool changes_nothing(const masked_loop_skipper *s, tile_value mask_value) {
     tile_function *f = s->f;
     memset(s->known, 0, f->value_count * sizeof *s->known);
     s->known[mask_value.id] = number(0);
     TILE_FOR_EACH_OP (f, op, s->masked.body) {
         for (unsigned i = 1; i < tile_op_result_count(f, op); i++)
-            s->known[tile_op_result(f, op, i).id] = is_splat_of(tile_op_result(f, op, i));
+            s->known[tile_op_result(f, op, i).id] = splat_of(tile_op_result(f, op, i));
         if (!tile_op_result_count(f, op) || tile_op_result(f, op, 0).id == mask_value.id) continue;
         s->known[tile_op_result(f, op, 0).id] = evaluate(s, op);
     }
@@ -249,15 +248,16 @@ static bool changes_nothing(const masked_loop_skipper *s, tile_value mask_value)
     for (unsigned i = 0; i < tile_carried_count(f, s->loop); i++) {
         tile_value received = tile_carried_received(f, s->loop, 0, i);
         if (!is_scalar(s, received) &&
-            !are_same(known_of(s, tile_op_operand(f, yield, i)), is_splat_of(received)))
+            !are_same(known_of(s, tile_op_operand(f, yield, i)), splat_of(received)))
             return false;
     }
     return true;
 }
 
-/* 2. What stays of it -------------------------------------------------------------------------- */
+/* 2. Operations that stay ---------------------------------------------------------------------- */
 
-/* Whether it is made of scalars: whoever only waits and arrives computes no tile for that. */
+/* Whether the value is computed from scalars only, so that an iteration that only waits and arrives
+ * need not compute a tile. */
 static bool is_plain(const masked_loop_skipper *s, tile_value value) {
     tile_op def = tile_ancestor_in(s->f, tile_value_def(s->f, value), s->masked.body);
     if (!def.id || s->seen[value.id]) return true;
@@ -274,7 +274,7 @@ static bool stays(const masked_loop_skipper *s, tile_op op) {
     return opcode == TILE_OP_barrier_wait || opcode == TILE_OP_barrier_arrive;
 }
 
-/* Whether all that an iteration does for others is to wait and to arrive. */
+/* Whether waits and arrivals are the only effects of an iteration on other warps. */
 static bool may_skip(const masked_loop_skipper *s) {
     tile_function *f = s->f;
     const unsigned harmless =
@@ -295,8 +295,8 @@ static bool may_skip(const masked_loop_skipper *s) {
 
 /* 3. Two loops --------------------------------------------------------------------------------- */
 
-/* Where the group may stop, from begin on: begin + 1 does not wrap around where there is an
- * iteration, and then there still is one. */
+/* Builds the end of the group's loop, at least begin. If there is an iteration, at least begin + 1,
+ * which does not wrap around then. */
 static tile_value build_end(const masked_loop_skipper *s, tile_builder *b, const mask *masks,
                             unsigned count) {
     tile_function *f = s->f;
@@ -310,7 +310,7 @@ static tile_value build_end(const masked_loop_skipper *s, tile_builder *b, const
     return tile_build_max(b, needed, tile_build_add(b, begin, tile_build_int(b, 1)));
 }
 
-/* The loop of the needless iterations, behind the one that is left. */
+/* Builds the loop of the skipped iterations, after the remaining one. */
 static void skip(const masked_loop_skipper *s, const mask *masks, unsigned count) {
     tile_function *f = s->f;
     tile_builder b = tile_builder_before(f, s->loop);
@@ -322,7 +322,7 @@ static void skip(const masked_loop_skipper *s, const mask *masks, unsigned count
     const tile_type *narrow = tile_type_scalar(tile_function_context(f), TILE_i32);
     tile_value run = tile_build_mul(&b, tile_build_cast(&b, turns, narrow), step);
     tile_value next = tile_build_add(&b, begin, run);
-    /* If all iterations are the first one's, that may be more than an i32 holds. */
+    /* If the first loop runs all iterations, next may exceed an i32. */
     tile_value behind = tile_build_add(&b, start, tile_build_mul(&b, turns, by));
     tile_value wraps = tile_build_gt(&b, behind, mask_int64(f, INT32_MAX));
     tile_value stop = tile_operand_end(f, s->loop);
@@ -346,7 +346,8 @@ static void skip(const masked_loop_skipper *s, const mask *masks, unsigned count
         tile_carried_send(f, s->loop, TILE_PARENT_OP, i, tile_op_result(f, first, i));
 }
 
-/* The body has no more than waits, arrivals and what they take: from behind, as nothing uses it. */
+/* Leaves only waits, arrivals and their operands in the body. Visits it in reverse order, so that
+ * users are erased first. */
 static void remove_effects(const masked_loop_skipper *s) {
     tile_function *f = s->f;
     unsigned dropped = 0, count = tile_carried_count(f, s->loop);
@@ -374,7 +375,8 @@ static void remove_effects(const masked_loop_skipper *s) {
     }
 }
 
-/* Whether the group's number is in it: else the mask is that of all, and the loop ends there. */
+/* Whether the value depends on the group's number; otherwise the mask is the same for all
+ * groups. */
 static bool is_of_group(const masked_loop_skipper *s, tile_value value, tile_value group) {
     tile_op def = tile_value_def(s->f, value);
     if (value.id == group.id || s->seen[value.id]) return value.id == group.id;

@@ -1,8 +1,8 @@
-/* split-loops: runs the iterations in which no mask hides anything as a loop of their own.
+/* split-loops: runs the iterations in which masks hold for all elements in a separate loop.
  *
- * The last block of keys reaches behind their end, and under a causal mask the last ones reach
- * above the diagonal; all blocks before them would pay for a comparison and a select for each
- * element, beside products that the tensor cores have ready sooner.
+ * Only the last block of keys extends beyond their end, and under a causal mask only the last
+ * blocks cross the diagonal. Without this pass, all earlier blocks also execute a comparison and a
+ * select for each element, which takes longer than their dots on the tensor cores.
  *
  * level: 2 to 2
  * requires: instantiated
@@ -62,19 +62,19 @@
  *     store %top_1, %c[0, 0]
  *   }
  *
- * Which masks: comparisons of i32 tiles in a loop with a dot, whose sides are sums of scalars and
- * iotas. One side grows with the loop's variable. The other one does not change; it may be a
- * minimum, a maximum or a choice of such sums. Where the smaller side grows, the comparison holds
- * for all elements up to a bound that is known before the loop, as above. Where the larger side
- * grows (a window of keys begins), it holds from a bound on, and the iterations before that bound
- * are a third loop. The pass does so in roles alone: a thread that also makes copies has no
- * registers left for it (attention_masked spills for sm_80, d = 256).
+ * Masks are comparisons of i32 tiles in a loop with a dot, whose sides are sums of scalars and
+ * iotas. One side grows with the loop's variable. The other one is loop-invariant; it may be a
+ * minimum, maximum or select of such sums. If the smaller side grows, the comparison holds for all
+ * elements below a bound that is computed before the loop, as above. If the larger side grows (a
+ * window of keys begins), it holds from a bound on, and the iterations before that bound become a
+ * third loop. The pass creates the third loop in roles only: a thread that also issues copies does
+ * not have enough registers (attention_masked spills for sm_80, d = 256).
  *
- * All that a loop carries goes from one to the next, stages and phases of rings too, so that this
- * pass comes after those that make them. Only pending sums may not be carried so.
+ * All carried values are passed from one loop to the next, including stages and phases of rings, so
+ * this pass runs after those that build rings. Only sums of pending dots cannot be passed.
  *
- * Behind a product before such a loop, which is then its first iteration most times, a choice by
- * such masks is made under a branch: only where one of them hides something. */
+ * A dot before such a loop usually is its first iteration. A select by such masks after this dot is
+ * put in a branch, and runs only if one of the masks hides an element. */
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
 #include "passes/loops/masks.h"
@@ -87,8 +87,8 @@ typedef struct splitter {
     mask_loop masked;
 } splitter;
 
-/* Whether there has been a product, and whether sums are pending behind op. */
-static void trace_mask(const tile_function *f, tile_op op, bool *product, bool *pending) {
+/* Tracks whether there has been a dot, and whether sums are pending after op. */
+static void track_dots(const tile_function *f, tile_op op, bool *product, bool *pending) {
     *pending |= tile_op_has_attr(f, op, TILE_ATTR_async);
     *pending &= tile_op_opcode(f, op) != TILE_OP_dot_wait || !tile_waits_for_everything(f, op);
     *product |= tile_op_opcode(f, op) == TILE_OP_dot;
@@ -100,14 +100,14 @@ static bool may_split(const splitter *s) {
     if (!tile_value_is_int(s->f, tile_operand_step(s->f, s->loop), &step) || step <= 0)
         return false;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
-        trace_mask(s->f, op, &product, &pending);
+        track_dots(s->f, op, &product, &pending);
     }
     return product && !pending;
 }
 
 /* 1. A loop for each range --------------------------------------------------------------------- */
 
-/* Whether the mask holds, in the loop in which it does. */
+/* Replaces the mask by true in the loop in which it holds for all elements. */
 static void condition_holds(const splitter *s, tile_op loop, tile_value value) {
     tile_builder b = tile_builder_before(s->f, loop);
     tile_context *context = tile_function_context(s->f);
@@ -120,16 +120,16 @@ static void condition_holds(const splitter *s, tile_op loop, tile_value value) {
     tile_replace_values(s->f, tile_op_region(s->f, loop, 0), map);
 }
 
-/* Masks of a loop that hold for all elements below a bound, or from a bound on. */
+/* Masks of a loop that hold for all elements below a bound, or (from) starting at a bound. */
 typedef struct masks {
     const mask *all;
     unsigned count;
     bool from;
 } masks;
 
-/* Where the first loop ends. The number after its last iteration, from which the second one goes
- * on, is an i32. An iteration that could lead beyond is the second loop's, which has all masks. If
- * it is the first loop that has them, it runs all iterations then. */
+/* Builds the end of the first loop. The variable after its last iteration, where the second loop
+ * begins, must fit an i32. An iteration that could exceed it is left to the second loop if that one
+ * has all masks. If the first loop has them, it runs all iterations in that case. */
 static tile_value build_end(const splitter *s, tile_builder *b, tile_value start, const masks *m) {
     int64_t step = 1;
     tile_function *f = s->f;
@@ -147,8 +147,8 @@ static tile_value build_end(const splitter *s, tile_builder *b, tile_value start
     return tile_build_select(b, all, tile_build_max(b, last, start), end);
 }
 
-/* Where the second one begins: after the last number of the first one, or at the greatest i32, at
- * which no iteration begins. */
+/* Builds the begin of the second loop: the variable after the last iteration of the first one, or
+ * INT32_MAX, at which no iteration begins. */
 static tile_value build_begin(const splitter *s, tile_builder *b, tile_value start,
                               tile_value end) {
     tile_function *f = s->f;
@@ -159,7 +159,7 @@ static tile_value build_begin(const splitter *s, tile_builder *b, tile_value sta
     return tile_build_cast(b, next, tile_type_scalar(tile_function_context(f), TILE_i32));
 }
 
-/* Runs the iterations up to a bound in a loop before this one. */
+/* Runs the iterations up to a bound in a new loop before this one. */
 static tile_op split(const splitter *s, const masks *m) {
     tile_function *f = s->f;
     tile_builder b = tile_builder_before(f, s->loop);
@@ -181,7 +181,7 @@ static tile_op split(const splitter *s, const masks *m) {
     return first;
 }
 
-/* The new loop, if there are such masks. */
+/* Returns the new loop, or none if there are no such masks. */
 static tile_op split_by(const splitter *s, bool from) {
     masks m = {.from = from};
     mask *all = TILE_NEW_ARRAY(s->pass->scratch, mask, s->f->op_count);
@@ -197,14 +197,14 @@ static splitter splitter_of(tile_pass *pass, tile_function *f, tile_op loop) {
     return (splitter){pass, f, loop, body, {f, body}};
 }
 
-/* Whether the loop runs in a role: other warps make its copies. */
+/* Whether the loop runs in a role, in which other warps issue its copies. */
 static bool is_in_role(const splitter *s) {
     tile_op op = tile_op_parent(s->f, s->loop);
     while (op.id && tile_op_opcode(s->f, op) != TILE_OP_roles) op = tile_op_parent(s->f, op);
     return op.id != 0;
 }
 
-/* How many loops are added. */
+/* Returns the number of added loops. */
 static long split_loop(const splitter *s) {
     if (!may_split(s)) return 0;
     tile_op below = split_by(s, false);
@@ -213,9 +213,9 @@ static long split_loop(const splitter *s) {
     return (below.id != 0) + (split_by(&rest, true).id != 0);
 }
 
-/* 2. What stands before the loop -------------------------------------------------------------- */
+/* 2. Operations before the loop -------------------------------------------------------------- */
 
-/* Masks that a condition spreads over the tile and joins by `and`. */
+/* Whether op broadcasts masks to the tile or combines them by `and`. */
 static bool is_spread(const splitter *s, tile_op op) {
     tile_opcode opcode = op.id ? tile_op_opcode(s->f, op) : TILE_OP_NONE;
     return opcode == TILE_OP_and || opcode == TILE_OP_broadcast;
@@ -230,7 +230,7 @@ static bool is_mask(const splitter *s, tile_value condition, unsigned depth) {
     return true;
 }
 
-/* The least of the masks' bounds: where it is above 0 all of them hold. */
+/* The minimum of the masks' bounds: if it is above 0, all of them hold. */
 static tile_value build_least_bound(const splitter *s, tile_builder *b, tile_value condition) {
     mask m;
     tile_value least = TILE_NO_VALUE, bound;
@@ -246,7 +246,7 @@ static tile_value build_least_bound(const splitter *s, tile_builder *b, tile_val
     return least;
 }
 
-/* The comparisons too, which then nobody else wants. */
+/* Clones the comparisons as well, because they have no other users then. */
 static void clone_masks(const splitter *s, tile_builder *b, tile_value condition, tile_value *map,
                         size_t values) {
     tile_op def = tile_value_def(s->f, condition);
@@ -255,7 +255,7 @@ static void clone_masks(const splitter *s, tile_builder *b, tile_value condition
     tile_clone_op(b, def, map, values);
 }
 
-/* if a mask hides something { the choice } else { what is chosen where none does } */
+/* if a mask hides an element { the select } else { its value without masks } */
 static void branch(const splitter *s, tile_op choice) {
     tile_function *f = s->f;
     tile_builder b = tile_builder_before(f, choice);
@@ -279,7 +279,8 @@ static void branch(const splitter *s, tile_op choice) {
     tile_erase_op(f, choice);
 }
 
-/* An iteration that runs before the loop has its masks too, and the first one hides the least. */
+/* An iteration before the loop has the same masks; the first iteration hides the fewest
+ * elements. */
 static long branch_before(const splitter *s) {
     long branches = 0;
     bool product = false, pending = false;
@@ -287,7 +288,7 @@ static long branch_before(const splitter *s) {
     tile_op next, op = tile_region_at(f, tile_op_at(f, s->loop)->parent)->first;
     for (; op.id && op.id != s->loop.id; op = next) {
         next = tile_op_at(f, op)->next;
-        trace_mask(f, op, &product, &pending);
+        track_dots(f, op, &product, &pending);
         if (!product || pending || tile_op_opcode(f, op) != TILE_OP_select ||
             !is_mask(s, tile_operand_condition(f, op), MASK_DEPTH))
             continue;

@@ -1,4 +1,4 @@
-/* Addresses: linear maps of the thread's number become a few shifts, masks and exclusive-ors. */
+/* Addresses: linear maps of the thread index become a few shifts, masks and exclusive-ors. */
 #include <assert.h>
 
 #include "lib/layout/layout.h"
@@ -31,7 +31,7 @@ tile_value lower_add(lowering *l, tile_value a, tile_value b) {
 tile_value lower_mul(lowering *l, tile_value a, tile_value b) {
     int64_t x, y;
     bool x_known = tile_value_is_int(l->f, a, &x), y_known = tile_value_is_int(l->f, b, &y);
-    if (x_known && y_known) { /* wraps, as the machine does */
+    if (x_known && y_known) { /* wraps, as the hardware does */
         int64_t product = (int64_t)((uint64_t)x * (uint64_t)y);
         return tile_function_constant(l->f, tile_value_type(l->f, a),
                                       tile_expr_int(context_of(l), product));
@@ -53,8 +53,8 @@ tile_value lower_and(lowering *l, tile_value a, tile_value b) {
     return tile_build_and(&l->builder, a, b);
 }
 
-/* The term of all (input bit i, output bit i + shift): (input & mask) << shift. input_bits: those
- * that can be set. */
+/* Combines all pairs (input bit i, output bit i + shift) into one term: (input & mask) << shift.
+ * input_bits: the input bits that can be set. */
 static tile_value diagonal(lowering *l, tile_value input, uint32_t mask, int shift,
                            unsigned input_bits) {
     tile_value term = input;

@@ -1,9 +1,10 @@
-/* Atomic accesses of tiles, one thread's for all, and fences.
+/* Atomic accesses, for each element of a tile or once per set of threads, and fences.
  *
- * A tile's elements are updated by the threads that hold them, neighbours together. Where several
- * threads hold one, the first does it, and where the old elements are taken they reach the others
- * through a shared buffer; so does what thread 0 gets for a scalar. What is released is what all
- * threads of the set did before, so that a barrier comes first, and one behind what is acquired. */
+ * Each thread updates the elements that it holds, adjacent ones together. If several threads hold
+ * an element, the first one updates it. If the old elements are used, the other holders read them
+ * from a shared buffer, and so do all threads if the access is a scalar, which thread 0 performs. A
+ * release covers all earlier accesses of the set's threads, so a barrier precedes it. A barrier
+ * follows an acquire. */
 #include "lib/layout/layout.h"
 #include "lib/ops/atomic.h"
 #include "lib/ops/gather.h"
@@ -12,18 +13,18 @@
 typedef struct atomic_op {
     tile_op op;
     bool swaps;         /* compare and swap */
-    tile_values memory; /* in the old body */
+    tile_values memory; /* value of the old body */
     const tile_type *type;
     tile_value src, desired, predicate; /* lowered */
-    tile_value buffer;                  /* of the old body; 0: there is none */
+    tile_value buffer;                  /* value of the old body; 0: there is none */
 } atomic_op;
 
-/* Lowered; TILE_NO_VALUE: it is left out. */
+/* The lowered operand; TILE_NO_VALUE if it is absent. */
 static tile_value lowered(lowering *l, tile_value value) {
     return value.id ? lower_mapped(l, value) : TILE_NO_VALUE;
 }
 
-static atomic_op read_op(lowering *l, tile_op op) {
+static atomic_op init_from_op(lowering *l, tile_op op) {
     atomic_op a = {.op = op, .swaps = tile_op_opcode(&l->old, op) == TILE_OP_atomic_cas};
     tile_value src = tile_moved_operand(&l->old, op);
     a.buffer = tile_operand_buffer(&l->old, op);
@@ -35,7 +36,7 @@ static atomic_op read_op(lowering *l, tile_op op) {
     return a;
 }
 
-/* One access of a thread, at an offset in elements. */
+/* Builds one access of a thread, at an offset in elements. */
 static tile_value build_access(lowering *l, tile_builder *b, const atomic_op *a, tile_value src,
                                tile_value desired, tile_value base, tile_value offset,
                                tile_value predicate) {
@@ -55,11 +56,11 @@ static tile_value elements_of(lowering *l, tile_value fragment, const tile_acces
     return fragment.id ? lower_extract_access(l, fragment, cut, i) : TILE_NO_VALUE;
 }
 
-/* Where the cut takes one at a time. */
+/* For a cut into single elements. */
 static tile_value element_of(lowering *l, tile_value fragment, const tile_access_split *cut,
                              unsigned i) {
     bool one = fragment.id && tile_value_type(l->f, fragment)->kind == TILE_TYPE_SCALAR;
-    tile_value taken = one ? fragment : elements_of(l, fragment, cut, i); /* one for all */
+    tile_value taken = one ? fragment : elements_of(l, fragment, cut, i); /* shared by all */
     if (!taken.id || tile_value_type(l->f, taken)->kind == TILE_TYPE_SCALAR) return taken;
     tile_scalar scalar = tile_value_type(l->f, taken)->scalar;
     return tile_build_extract(&l->builder, taken, lower_int(l, 0), lower_part_type(l, scalar, 1));
@@ -70,7 +71,7 @@ static tile_value operand_at(lowering *l, const atomic_op *a, tile_value fragmen
     return a->swaps ? element_of(l, fragment, cut, i) : elements_of(l, fragment, cut, i);
 }
 
-/* Elements that one instruction may take together; a predicate is each one's own. */
+/* Returns how many elements one instruction may update. With a predicate per element: one. */
 static unsigned widest(lowering *l, const atomic_op *a, bool shared) {
     bool half = tile_scalar_bits(a->type->scalar) == 16;
     if (a->predicate.id || !tile_atomic_allows_vectors(&l->old, a->op)) return 1;
@@ -108,7 +109,7 @@ static tile_value update_shared(lowering *l, const atomic_op *a, tile_value hold
     return lower_combine_accesses(l, parts, &s.cut);
 }
 
-/* Index tiles in a buffer: each element has a place of its own. */
+/* Updates a buffer at index tiles: each element has its own offset. */
 static tile_value update_points(lowering *l, const atomic_op *a, tile_value holder) {
     lower_buffer_points p = lower_start_points(l, a->op, a->type->layout);
     tile_access_split cut = tile_split_accesses_along(a->type->layout, 0, 1);
@@ -144,7 +145,7 @@ static tile_value update_tile(lowering *l, const atomic_op *a) {
 
 /* Scalars ------------------------------------------------------------------------------------- */
 
-/* i1: all coordinates are inside of the view. */
+/* i1: all coordinates are in bounds of the view. */
 static tile_value inside_view(lowering *l, const atomic_op *a) {
     const lower_view *view = l->views[a->memory.at[0].id];
     tile_value inside = TILE_NO_VALUE;
@@ -155,7 +156,7 @@ static tile_value inside_view(lowering *l, const atomic_op *a) {
     return inside;
 }
 
-/* Whether nobody can have touched the buffer's bytes yet. */
+/* Returns whether no earlier operation can have accessed the buffer's bytes. */
 static bool is_first_access(const lowering *l, tile_op op) {
     const tile_function *f = &l->old;
     if (tile_op_at(f, op)->parent.id != f->body.id) return false;
@@ -195,7 +196,7 @@ static tile_value update_scalar(lowering *l, const atomic_op *a) {
 /* --------------------------------------------------------------------------------------------- */
 
 tile_value lower_atomic(lowering *l, tile_op op) {
-    atomic_op a = read_op(l, op);
+    atomic_op a = init_from_op(l, op);
     if (tile_op_releases(&l->old, op)) lower_end_with_sync(l);
     tile_value old = a.type->kind == TILE_TYPE_TILE ? update_tile(l, &a) : update_scalar(l, &a);
     if (tile_op_acquires(&l->old, op) && !a.buffer.id)

@@ -1,5 +1,5 @@
-/* Barriers in shared memory: initialised by one thread of the block, or several; each
- * warp arrives by its first lane, all threads wait for themselves. */
+/* Barriers in shared memory. One or several threads of the block initialize them. For an arrival,
+ * the first lane of each warp arrives; for a wait, every thread waits. */
 #include "passes/lower/lower.h"
 
 enum { LANES = 1 << TILE_LANE_BITS };
@@ -8,7 +8,7 @@ enum { LANES = 1 << TILE_LANE_BITS };
 
 void lower_alloc_barrier(lowering *l, tile_op op) {
     tile_value old = tile_op_result(&l->old, op, 0);
-    if (l->map[old.id].id) return; /* lower_begin_barriers has made it */
+    if (l->map[old.id].id) return; /* lower_begin_barriers has already built it */
     tile_value buffer = tile_build_alloc_shared(&l->builder, tile_value_type(&l->old, old));
     tile_op_set_int(l->f, tile_value_def(l->f, buffer), TILE_ATTR_offset,
                     tile_op_attr_int(&l->old, op, TILE_ATTR_offset, 0));
@@ -20,7 +20,7 @@ void lower_alloc_barrier(lowering *l, tile_op op) {
     l->uninitialized_barriers[l->uninitialized_count++] = op;
 }
 
-/* A branch that these threads take; where what it does is built. */
+/* Builds a branch that these threads take and returns the builder of its body. */
 static tile_builder begin_if(lowering *l, tile_builder *outer, tile_value condition) {
     tile_op branch = tile_build_if_else(outer, condition, NULL, 0);
     tile_builder inner = tile_builder_in(outer, branch, 1);
@@ -33,7 +33,7 @@ static int64_t barriers_of(const lowering *l, tile_op alloc) {
     return tile_type_elements(tile_value_type(&l->old, tile_op_result(&l->old, alloc, 0)));
 }
 
-/* The first `threads` threads of the block initialise one buffer: so many at a time. */
+/* The first `threads` threads of the block initialize one buffer, `threads` barriers at a time. */
 static void init_buffer(lowering *l, tile_builder *b, tile_op alloc, int64_t threads) {
     tile_value buffer = l->map[tile_op_result(&l->old, alloc, 0).id];
     int64_t total = barriers_of(l, alloc);
@@ -49,8 +49,8 @@ static void init_buffer(lowering *l, tile_builder *b, tile_op alloc, int64_t thr
     }
 }
 
-/* By one thread, one after the other: their addresses are constants, and each instruction takes one
- * address for all threads. */
+/* One thread initializes all barriers in sequence: their addresses are constants, and each
+ * instruction takes one address for all threads. */
 static void init_by_one_warp(lowering *l, tile_builder *b) {
     for (size_t i = 0; i < l->uninitialized_count; i++) {
         tile_op alloc = l->uninitialized_barriers[i];
@@ -63,7 +63,8 @@ static void init_by_one_warp(lowering *l, tile_builder *b) {
     }
 }
 
-/* The second warp's first thread makes a few: the first warp may have copies to begin with. */
+/* For a few barriers, selects the first thread of the second warp, because the first warp may have
+ * copies to start. */
 static tile_value find_barrier_allocs(lowering *l, int64_t threads) {
     if (threads > 1) return tile_build_lt(&l->builder, l->thread, lower_int(l, threads));
     return tile_build_eq(&l->builder, l->thread, lower_int(l, l->executors.warps > 1 ? LANES : 0));
@@ -126,7 +127,8 @@ static void keep_scope(lowering *l, tile_op op) {
     tile_op_at(l->f, made)->attr_count = tile_op_at(&l->old, op)->attr_count;
 }
 
-/* The set's first arrival expects the bytes of its copies, too. Who makes the others; none. */
+/* The first arrival of the set also sets the expected bytes of its copies. Returns the predicate of
+ * the remaining arrivals, or no value if there are none. */
 static tile_value expect_and_arrive(lowering *l, const tile_value *element, tile_value index,
                                     tile_value first, int64_t bytes) {
     bool alone = l->executors.warps == 1;
@@ -137,7 +139,7 @@ static tile_value expect_and_arrive(lowering *l, const tile_value *element, tile
     return lower_and(l, first, tile_build_ne(&l->builder, l->thread, lower_int(l, 0)));
 }
 
-/* The lanes meet first: the arrival orders what its own thread did. */
+/* The lanes synchronize first, because an arrival only orders the accesses of its own thread. */
 void lower_barrier_arrive(lowering *l, tile_op op) {
     const tile_values element = tile_operands_bar(&l->old, op);
     tile_value index = lower_mapped(l, element.at[1]);
@@ -159,9 +161,9 @@ void lower_barrier_wait(lowering *l, tile_op op) {
     keep_scope(l, op);
 }
 
-/* Turns ---------------------------------------------------------------------------------------- */
+/* Ordered issue -------------------------------------------------------------------------------- */
 
-/* At the barrier of group g the ones before it arrive, and it waits. */
+/* At the barrier of group g, the preceding groups arrive and group g waits. */
 static void build_order_barrier(lowering *l, tile_builder *b, bool passes, unsigned barrier) {
     tile_value number = lower_int(l, barrier),
                warps = lower_int(l, 2 * TILE_WARPS_PER_ORDERED_GROUP);
@@ -171,8 +173,8 @@ static void build_order_barrier(lowering *l, tile_builder *b, bool passes, unsig
         tile_build_sync(b, number, warps);
 }
 
-/* if warpgroup == g { its turn } else { the turns of those behind it }: numbers of barriers are
- * constants, as ptxas would reserve all of them otherwise. */
+/* if warpgroup == g { its barrier } else { the barriers of the later groups }. Barrier numbers are
+ * constants, because ptxas reserves all barriers if one number is dynamic. */
 static void build_order_barriers(lowering *l, tile_builder *b, tile_op op, tile_value warpgroup,
                                  unsigned g) {
     unsigned count = tile_ordered_warpgroups(l->executors);
@@ -197,7 +199,7 @@ static void build_order_barriers(lowering *l, tile_builder *b, tile_op op, tile_
     }
 }
 
-/* Which one of all groups' the thread's is. */
+/* The index of the thread's warpgroup among all groups. */
 static tile_value find_warpgroup(lowering *l) {
     unsigned own = l->executors.warps / TILE_WARPS_PER_ORDERED_GROUP;
     tile_value group =

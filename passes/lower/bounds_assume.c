@@ -1,6 +1,6 @@
-/* That coordinates in shared buffers are inside of them. It is an assumption: a GPU does nothing
- * for it, and the CPU device looks, also where a guard leaves the access out or where another
- * element of the buffer has the same offset. */
+/* Assumes that coordinates in shared buffers are in bounds. GPU code ignores the assumption. The
+ * CPU device checks it, even if a guard skips the access or the offset is that of another element
+ * of the buffer. */
 #include "lib/ops/gather.h"
 #include "passes/lower/lower.h"
 

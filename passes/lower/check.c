@@ -1,5 +1,5 @@
-/* What lower-tiles takes for granted, checked beforehand: the text that comes in may be anybody's,
- * and may have left out the passes before this one. */
+/* Checks the preconditions of lower-tiles. The input text may be written by hand and may have
+ * skipped earlier passes. */
 #include <stdio.h>
 
 #include "lib/analysis/rearranged.h"
@@ -22,9 +22,9 @@ typedef struct checker {
     tile_pass *pass;
     tile_function *f;
     const tile_range *ranges;
-    int64_t instructions; /* of one thread, about, up to here */
+    int64_t instructions; /* estimated, of one thread, up to the current operation */
     bool ok;
-    bool register_heavy; /* registers: has been told */
+    bool register_heavy; /* registers: the remark was issued */
 } checker;
 
 static int64_t larger(int64_t a, int64_t b) {
@@ -47,11 +47,12 @@ static void check_value(checker *c, tile_op op, tile_value value) {
             c->f, op, "this tile's layout is for another number of warps; run assign-layouts");
 }
 
-/* A thread has 255 registers. What lies far beyond would be thousands of spilling instructions, and
- * minutes in the assembler. */
+/* A thread has 255 registers. A much larger accumulator would become thousands of spilling
+ * instructions and take minutes in the assembler. */
 enum { MAX_ACC_REGISTERS = 1024 };
 
-/* Operands as assign-layouts leaves them: the fragments of an instruction, or in shared memory. */
+/* Checks that operands are as assign-layouts leaves them: fragments of an instruction, or in shared
+ * memory. */
 static void check_dot(checker *c, tile_op op) {
     const tile_type *acc = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     const tile_mma *row = tile_product_mma(c->f, op, c->pass->target);
@@ -95,7 +96,7 @@ static void check_convert(checker *c, tile_op op) {
             "operand");
 }
 
-/* Each thread has the elements that it rearranges. */
+/* Checks that each thread holds the elements that it rearranges. */
 static void check_rearranged(checker *c, tile_op op) {
     bool buffer = tile_rearranging_buffer(c->f, op).id != 0;
     bool fits = buffer || tile_can_rearrange(c->f, op);
@@ -125,7 +126,7 @@ static void check_broadcast(checker *c, tile_op op) {
             "broadcast: threads do not hold the elements that they repeat; run assign-layouts");
 }
 
-/* A copy's threads follow from its index tiles' layouts. */
+/* Checks that the layouts of the index tiles determine the copy's threads. */
 static void check_copy(checker *c, tile_op op, const tile_gather *g) {
     tile_layout ignored;
     if (!g->tiles && !g->predicate.id) return;
@@ -138,7 +139,7 @@ static void check_copy(checker *c, tile_op op, const tile_gather *g) {
             "assign-layouts");
 }
 
-/* Through a buffer, or by shuffles; and indices lie where the result does. */
+/* The gather uses a buffer or shuffles, and the indices have the layout of the result. */
 static bool is_gatherable(const tile_function *f, tile_op op) {
     unsigned axis = (unsigned)tile_op_attr_int(f, op, TILE_ATTR_axis, 0);
     tile_lookup_plan plan;
@@ -188,7 +189,7 @@ static void fail_buffer(checker *c, tile_op op, bool missing) {
                             "asks for; leave it out, and assign-layouts adds it");
 }
 
-/* wanted: NULL if there need not be one. */
+/* wanted: NULL if no buffer is needed. */
 static void check_row_buffer(checker *c, tile_op op, tile_operand_name name,
                              const tile_type *wanted) {
     const tile_values buffer = tile_named_operands(c->f, op, name);
@@ -232,8 +233,8 @@ static void check_rows(checker *c, tile_op op) {
                          tile_rows_buffer(c->f, op, layout));
 }
 
-/* A stage that is never one of the buffer's. What may be one is checked by the CPU device. It can
- * only be said here: branches that other parameters or constants decide are gone. */
+/* Rejects a stage that is provably out of range; the CPU device checks the others. The check runs
+ * here because branches on parameters and constants have been folded by now. */
 static void check_stages(checker *c, tile_op op) {
     tile_access accesses[TILE_MAX_ACCESSES];
     unsigned count = tile_op_accesses(c->f, op, accesses);
@@ -252,7 +253,7 @@ static void check_stages(checker *c, tile_op op) {
     }
 }
 
-/* A rank that is never one of the cluster's; what may be one is checked by the CPU device. */
+/* Rejects a rank that is provably out of range; the CPU device checks the others. */
 static void check_rank(checker *c, tile_op op) {
     int64_t blocks = tile_grid_cluster_blocks(c->f, 3);
     if (tile_op_opcode(c->f, op) != TILE_OP_map_shared) return;
@@ -265,8 +266,8 @@ static void check_rank(checker *c, tile_op op) {
         (long long)(rank.max < 0 ? rank.max : rank.min), (long long)blocks - 1);
 }
 
-/* A part of a buffer is found by the bits of its coordinates, which have nothing in common with
- * those inside of it. */
+/* The offset of a part is the exclusive-or of the offsets of its start and of the coordinates
+ * inside it, so the two must have no bits in common. */
 static void check_part(tile_op op, const tile_value *part, const tile_type *tile, void *user) {
     checker *c = user;
     const tile_type *buffer = tile_value_type(c->f, part[0]);
@@ -305,7 +306,7 @@ static void check_pieces(checker *c, tile_op op) {
     }
 }
 
-/* What one thread holds of a tile, or moves of a shared buffer. */
+/* Elements of a tile that one thread holds, or elements of a shared buffer that it moves. */
 static int64_t elements_of_thread(const checker *c, tile_op op, tile_value value) {
     const tile_type *type = tile_value_type(c->f, value);
     if (type->kind == TILE_TYPE_TILE) return tile_type_registers(type);
@@ -313,9 +314,9 @@ static int64_t elements_of_thread(const checker *c, tile_op op, tile_value value
     return tile_type_elements(type) / (32 * (int64_t)tile_executors_of(c->f, op).warps);
 }
 
-/* About how many instructions a tile operation becomes: one for each element of the largest tile;
- * for a dot an mma for each fragment of the accumulator and part of the inner extent, and the loads
- * of operands. */
+/* Estimates the instructions of a tile operation: one for each element of the largest tile. A dot
+ * has an mma for each accumulator fragment and slice of the inner extent, and the loads of its
+ * operands. */
 static int64_t instructions_of(const checker *c, tile_op op) {
     enum { ELEMENTS_OF_LDMATRIX = 8 };
     const tile_op_data *data = tile_op_at(c->f, op);
@@ -341,14 +342,14 @@ static int64_t instructions_of(const checker *c, tile_op op) {
     return fragments * (tile_type_dim(left, 1) / row->k) + most / ELEMENTS_OF_LDMATRIX;
 }
 
-/* Of 32 bits, each thread's of a tile; and how many a thread has. */
+/* Tile data per thread is counted in registers of 32 bits; a thread has REGISTERS of them. */
 enum { REGISTER_BITS = 32, REGISTERS = 255 };
 static uint64_t bits_of(const tile_type *type) {
     if (type->kind != TILE_TYPE_TILE || !type->layout) return 0;
     return (uint64_t)tile_layout_registers(type->layout) * tile_scalar_bits(type->scalar);
 }
 
-/* A tile of which each thread would have many times the registers that there are. */
+/* Rejects a tile that needs many times the registers of a thread. */
 static void check_registers(checker *c, tile_op op) {
     enum { MOST = 16 * (REGISTERS + 1) };
     for (unsigned i = 0; i < tile_op_result_count(c->f, op); i++) {
@@ -366,8 +367,8 @@ static void check_registers(checker *c, tile_op op) {
     }
 }
 
-/* Says which loop carries more than the registers hold beside its own work: its code is right, and
- * keeps some of it in local memory. */
+/* Remarks on a loop whose carried values and own work exceed the registers. The code is correct,
+ * but it keeps some values in local memory. */
 static void report_spills(const checker *c, tile_op op) {
     enum { MOST = 224 };
     tile_opcode opcode = tile_op_opcode(c->f, op);
@@ -382,8 +383,8 @@ static void report_spills(const checker *c, tile_op op) {
     tile_missed_at(c->f, op, "not in registers", "use smaller tiles or more warps", "%s", why);
 }
 
-/* Reports the operation with which a thread's code gets too long. LLVM takes more than twice the
- * time for twice the code, and what does not fit into the instruction cache runs slowly. */
+/* Reports the operation at which a thread's code becomes too long. The compile time of LLVM grows
+ * faster than linearly with code size, and code that exceeds the instruction cache is slow. */
 static void check_length(checker *c, tile_op op) {
     enum { MAX_INSTRUCTIONS = 1 << 15 };
     int64_t before = c->instructions;

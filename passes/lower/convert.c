@@ -1,5 +1,5 @@
-/* Conversions between layouts: through the registers of each thread, by shuffles in each warp, or
- * through shared memory. */
+/* Conversions between layouts: within the registers of each thread, by shuffles within each warp,
+ * or through shared memory. */
 #include "lib/analysis/conversion.h"
 #include "lib/layout/layout.h"
 #include "lib/layout/rearrange.h"
@@ -9,7 +9,7 @@ typedef struct moving {
     lowering *l;
     tile_shuffle_plan plan;
     unsigned parts;
-    unsigned from_bits, to_bits; /* log2 of a part's registers */
+    unsigned from_bits, to_bits; /* log2 of the registers per part */
 } moving;
 
 static int64_t *new_order(const moving *m, unsigned bits) {
@@ -35,14 +35,15 @@ static tile_value take_steps(const moving *m, tile_value vector, unsigned bits,
     return vector;
 }
 
-/* What lane and warp numbers say of the lane that is read from in round 0; 0 if that is its own. */
+/* The source lane of round 0, computed from the lane and warp numbers; no value if it is the
+ * thread's own lane. */
 static tile_value find_source(const moving *m) {
     unsigned count = TILE_LANE_BITS + m->l->warp_bits;
     if (m->plan.exchanges) return TILE_NO_VALUE;
     return lower_thread_map(m->l, m->plan.from, count);
 }
 
-/* Registers of all rounds that read from the lane at this offset, or of all others. */
+/* Shuffles the registers of all rounds that read from the lane at this offset. */
 static tile_value shuffle(const moving *m, tile_value source, tile_value registers,
                           uint32_t offset) {
     tile_value at = lower_int(m->l, offset);
@@ -51,8 +52,8 @@ static tile_value shuffle(const moving *m, tile_value source, tile_value registe
     return lower_shfl(m->l, registers, source, "idx");
 }
 
-/* The rounds whose offset is that of round `first`, unless an earlier one has it: where their
- * registers come from, part by part, and where they go. */
+/* Lists the rounds with the same offset as round `first`, unless an earlier round has it. *from and
+ * *to: the source and destination registers, part by part. */
 static unsigned list_rounds(const moving *m, uint32_t first, int64_t *from, int64_t *to,
                             unsigned before) {
     const tile_shuffle_plan *p = &m->plan;
@@ -69,7 +70,7 @@ static unsigned list_rounds(const moving *m, uint32_t first, int64_t *from, int6
     return count;
 }
 
-/* All rounds, in their order. */
+/* Builds all rounds in order. */
 static tile_value run_rounds(const moving *m, tile_value sent) {
     const tile_shuffle_plan *p = &m->plan;
     unsigned all = m->parts << p->round_bits, groups = 0, before = 0;
@@ -102,14 +103,14 @@ static tile_value shuffle_all(lowering *l, tile_value value, const tile_type *fr
                 .parts = tile_layout_parts(from->layout),
                 .from_bits = from->layout->reg_bits,
                 .to_bits = to->layout->reg_bits};
-    /* lower_check has seen to it */
+    /* lower_check has checked this */
     tile_conversion_shuffles(from, to->layout, &m.plan);
     const tile_shuffle_plan *p = &m.plan;
     tile_value sent = take_steps(&m, value, m.from_bits, p->send, p->sends);
     return put_in_order(&m, take_steps(&m, run_rounds(&m, sent), p->round_bits, p->take, p->takes));
 }
 
-/* Predicates go as bytes, four in a register. */
+/* Shuffles predicates as bytes, four per register. */
 static tile_value shuffle_bits(lowering *l, tile_value value, const tile_type *from,
                                const tile_type *to) {
     tile_context *context = tile_function_context(l->f);

@@ -11,14 +11,14 @@
 #include "passes/common/warpgroup.h"
 #include "passes/lower/lower.h"
 
-/* How many elements both cuts move at once: as long as they take the same register bits. */
+/* Elements that both cuts move at once: the cuts agree on the register bits up to this width. */
 static unsigned common_width(const tile_access_split *a, const tile_access_split *b) {
     unsigned bits = 0;
     while (bits < a->width_bits && bits < b->width_bits && a->bits[bits] == b->bits[bits]) bits++;
     return 1u << bits;
 }
 
-/* Why a copy that may land later is done by the threads themselves. */
+/* Remarks why threads execute an asynchronous copy instead of the hardware. */
 static void explain_threads(lowering *l, tile_op op, const tile_type *view, unsigned bytes) {
     char why[160];
     tile_scalar scalar = view->scalar;
@@ -37,8 +37,8 @@ static void explain_threads(lowering *l, tile_op op, const tile_type *view, unsi
     }
 }
 
-/* cp.async zeroes what it does not read; another pad is stored, which is there before the barrier
- * behind the wait, as the copy is. */
+/* cp.async fills elements that it does not read with zeros. Another pad is stored by the thread;
+ * like the copy, it is complete before the barrier after the wait. */
 static void copy_or_pad(lowering *l, tile_op op, tile_value base, tile_value source,
                         const lower_shared_access *to, tile_value target, tile_value predicate,
                         unsigned bytes, const tile_type *part) {
@@ -62,8 +62,8 @@ static void copy_or_pad(lowering *l, tile_op op, tile_value base, tile_value sou
     l->builder = outer;
 }
 
-/* One thread's part of a copy from a view to a buffer: in the background where the hardware can,
- * which cannot round. */
+/* One thread's part of a copy from a view to a buffer. It is asynchronous if the hardware supports
+ * it and no conversion is needed. */
 static void copy_in(lowering *l, tile_op op, const tile_value *view, const tile_value *buffer,
                     unsigned buffer_count, const tile_layout *layout, const tile_type *tile) {
     bool async = tile_op_opcode(&l->old, op) == TILE_OP_copy_async;
@@ -98,7 +98,7 @@ static void copy_in(lowering *l, tile_op op, const tile_value *view, const tile_
     }
 }
 
-/* Whether index tiles and the predicate are held by those who copy in this layout. */
+/* Returns whether the index tiles and the predicate have the layout of the copying threads. */
 static bool holds_points(const tile_function *f, const tile_gather *g, const tile_layout *layout) {
     bool held = true;
     tile_layout points;
@@ -113,7 +113,8 @@ static bool holds_points(const tile_function *f, const tile_gather *g, const til
     return held;
 }
 
-/* What is known of the view may have become more since the index tiles got their layouts. */
+/* Tries all widths, because range analysis may have improved since the index tiles got their
+ * layouts. */
 bool lower_gathered_copy(const tile_function *f, const tile_range *ranges, tile_op op,
                          tile_layout *layout) {
     enum { WIDEST = 16 };
@@ -128,7 +129,7 @@ bool lower_gathered_copy(const tile_function *f, const tile_range *ranges, tile_
     return false;
 }
 
-/* Threads that hold nothing of their own stay out of the copy. */
+/* Threads that only hold duplicates skip the copy. */
 static tile_op open_guard(lowering *l, const tile_layout *layout, tile_builder *outer) {
     tile_value first = lower_is_first_holder(l, layout);
     *outer = l->builder;
@@ -147,8 +148,9 @@ static void close_guard(lowering *l, tile_op guard, tile_builder outer) {
     l->builder = outer;
 }
 
-/* The barrier waits for what each thread has started; ordinary stores come before the arrival. What
- * wgmma reads is complete and fenced before it: no thread could do that later. */
+/* The barrier waits for the asynchronous copies of each thread; ordinary stores precede the
+ * arrival. Operands of wgmma are completed and fenced before the arrival, because no thread could
+ * do that later. */
 static void arrive_on_completion(lowering *l, tile_op op) {
     tile_value buffer = tile_operand_dst(&l->old, op);
     if (warpgroup_buffers(&l->old, l->pass->scratch)[tile_shared_source(&l->old, buffer).id]) {

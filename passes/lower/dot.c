@@ -1,13 +1,13 @@
-/* dot on tensor cores: the fragments of a warp, one mma.sync after the other. */
+/* dot on tensor cores with mma.sync: one instruction for each triple of fragments. */
 #include "lib/analysis/product.h"
 #include "lib/layout/mma.h"
 #include "passes/common/warpgroup.h"
 #include "passes/lower/lower.h"
 
-/* The fragments of an operand: where each begins, by its coordinates in the warp's part of the
- * tile. */
+/* The fragments of an operand: the first register of each, by its coordinates in the warp's part of
+ * the tile. */
 typedef struct fragment_table {
-    unsigned size; /* elements of one */
+    unsigned size; /* elements per fragment */
     unsigned count;
     tile_value *parts;
     const tile_layout *layout;
@@ -27,8 +27,7 @@ static fragment_table cut_fragments(lowering *l, tile_value whole, const tile_la
     return table;
 }
 
-/* The fragment whose registers begin at these coordinates; the layouts are made so that there is
- * one. */
+/* Finds the fragment that begins at these coordinates. The layouts guarantee that it exists. */
 static tile_value find_fragment(const fragment_table *table, int64_t row, int64_t column) {
     for (unsigned i = 0; i < table->count; i++)
         if (lower_register_coordinate(table->layout, i * table->size, 0) == row &&
@@ -37,7 +36,7 @@ static tile_value find_fragment(const fragment_table *table, int64_t row, int64_
     return TILE_NO_VALUE;
 }
 
-/* An operand's fragments: a tile has them already, a shared buffer is read. */
+/* Returns an operand's fragments: a tile already holds them, a shared buffer is loaded. */
 static fragment_table operand_fragments(lowering *l, tile_op op, unsigned operand,
                                         const tile_mma *row, const tile_layout *acc) {
     unsigned size = tile_mma_elements(row, operand);
@@ -55,9 +54,10 @@ static fragment_table operand_fragments(lowering *l, tile_op op, unsigned operan
                          tile->layout, size);
 }
 
-/* The accumulator's fragments in the order of the mma: column by column, up and down in turn. Two
- * neighbours then share a fragment of rhs, or at the end of a column one of lhs, which the register
- * file's reuse cache keeps. Measured on an H200: 3.5 % of a 128x256x64 loop against row by row. */
+/* The order of the mma over accumulator fragments: column by column, alternately down and up. Two
+ * consecutive mma then share a fragment of rhs, or at the end of a column one of lhs, which stays
+ * in the operand reuse cache. Measured on an H200: 3.5 % of a 128x256x64 loop compared with row
+ * order. */
 static unsigned *order_fragments(lowering *l, const fragment_table *acc) {
     unsigned *order = TILE_NEW_ARRAY(l->pass->scratch, unsigned, acc->count);
     int64_t *rank = TILE_NEW_ARRAY(l->pass->scratch, int64_t, acc->count);
@@ -70,7 +70,7 @@ static unsigned *order_fragments(lowering *l, const fragment_table *acc) {
         for (; at > 0 && rank[order[at - 1]] > rank[i]; at--) order[at] = order[at - 1];
         order[at] = i;
     }
-    for (unsigned i = 0, end; i < acc->count; i = end) { /* every other column upwards */
+    for (unsigned i = 0, end; i < acc->count; i = end) { /* every other column in reverse */
         column = rank[order[i]] / rows;
         for (end = i; end < acc->count && rank[order[end]] / rows == column; end++) {
         }

@@ -1,25 +1,27 @@
-/* Thread-level accesses to views by coordinates: an offset from the view's base, under a predicate
- * for what may lie outside. Several elements, which follow each other along the last dim, are one
- * access where that is proven to be aligned and to lie inside or outside as a whole; else more. */
+/* Thread-level accesses to views by coordinates: an offset from the view's base, and a predicate if
+ * the access may be out of bounds. Consecutive elements along the last dim become one access if it
+ * is provably aligned and in bounds, or out of bounds, as a whole. Otherwise they become several
+ * accesses. */
 #include "lib/analysis/access.h"
 #include "lib/ops/atomic.h"
 #include "passes/lower/lower.h"
 
-enum { MOST = 16 }; /* elements: those of 16 bytes */
+enum { MOST = 16 }; /* elements, for 16 bytes */
 
 typedef struct thread_access {
     tile_op op;
-    const tile_value *element; /* in the old body: the view and an index for each dim */
+    const tile_value *element; /* in the old body: the view and an index per dim */
     unsigned last;             /* the view's last dim */
     const lower_view *view;
     tile_scalar scalar;
-    const tile_type *type;    /* of what is moved */
-    unsigned elements, width; /* of that, of one access */
+    const tile_type *type;    /* of the moved value */
+    unsigned elements, width; /* elements of the moved value, and of one access */
     tile_value offset;        /* i64: of the first element */
-    tile_value predicate;     /* the author's, and of all dims but the last; or none */
+    tile_value predicate;     /* the user's predicate and the bounds of all dims but the last; or
+                                 none */
 } thread_access;
 
-/* The operand that is a view at coordinates; false: none is. */
+/* Finds the operand that is a view with coordinates. False if there is none. */
 static bool find_view(const tile_function *f, tile_op op, unsigned *operand) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     for (unsigned i = 0; i < info->operand_count; i++) {
@@ -43,8 +45,8 @@ static unsigned choose_width(const lowering *l, const thread_access *a) {
     return facts.width < a->elements ? facts.width : a->elements;
 }
 
-/* i1: coordinate d, and `added`, is inside of the view. One unsigned comparison, which also refuses
- * a sum that has left i32. */
+/* i1: coordinate d plus `added` is in bounds of the view. One unsigned comparison, which also
+ * rejects a sum that has overflowed i32. */
 static tile_value inside(lowering *l, const thread_access *a, unsigned d, unsigned added) {
     tile_value index = lower_add(l, lower_mapped(l, a->element[1 + d]), lower_int(l, added));
     return tile_build_ult(&l->builder, index, a->view->limits[d]);
@@ -74,7 +76,7 @@ static tile_value offset_of(lowering *l, const thread_access *a, unsigned first)
     return lower_add(l, a->offset, lower_mul(l, lower_long(l, first), a->view->strides[a->last]));
 }
 
-/* The elements from `first` on that one access moves, of operand 0. */
+/* The elements of operand 0 that one access moves, beginning at `first`. */
 static tile_value source_of(lowering *l, const thread_access *a, unsigned first) {
     tile_value src = lower_mapped(l, tile_moved_operand(&l->old, a->op));
     const tile_type *part = lower_part_type(l, a->scalar, a->width);
@@ -82,8 +84,8 @@ static tile_value source_of(lowering *l, const thread_access *a, unsigned first)
     return tile_build_extract(&l->builder, src, lower_int(l, first), part);
 }
 
-/* One access of the elements from `first` on. Returns what it gives: the elements, the old ones, or
- * nothing. */
+/* Builds one access of the elements beginning at `first`. Returns the loaded or old elements, or no
+ * value. */
 static tile_value move_part(lowering *l, const thread_access *a, unsigned first) {
     tile_builder *b = &l->builder;
     tile_value base = a->view->base, offset = offset_of(l, a, first), old = TILE_NO_VALUE;

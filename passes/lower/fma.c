@@ -1,48 +1,50 @@
-/* dot where no matrix instruction fits: each thread adds the products of its elements of the
- * accumulator.
+/* dot without a matrix instruction: each thread computes its elements of the accumulator with
+ * scalar fma.
  *
- * Both operands lie in shared memory. For each k a thread reads the rows of lhs and the columns of
- * rhs that its elements need, as wide as they lie, converts them to the accumulator's type, and
- * adds with fma (integers: mul and add), `vec` columns at a time. What the bits of k add to an
- * offset is linear over bits like everything else, and parts lie one after the other:
+ * Both operands are in shared memory. For each k, a thread loads the rows of lhs and the columns of
+ * rhs that its elements need, with the widest contiguous accesses. It converts them to the
+ * accumulator's type and adds the products with fma (integers: mul and add), `vec` columns at a
+ * time. The contribution of k to an offset is linear over its bits, and parts are contiguous:
  *
- *     k = part, high bits, low bits      short code has all of k laid down one after the other;
- *                                        else part and high bits are the variable of one loop,
- *                                        whose rounds have the low bits
+ *     k = part, high bits, low bits      short code unrolls all of k;
+ *                                        otherwise part and high bits are the induction variable
+ *                                        of one loop, whose rounds unroll the low bits
  *
- * So accumulators grow in the order of k, as the CPU device adds at level 2. */
+ * Accumulators therefore add in the order of k, as the CPU device does at level 2. */
 #include <string.h>
 
 #include "lib/analysis/product.h"
 #include "passes/lower/lower.h"
 
-/* Products in one round of the loop, if a round has more than one k: more than that waste the cache
- * of instructions, and the time of LLVM and ptxas. */
+/* Maximum products in one round of the loop, if a round has more than one k. Longer rounds exceed
+ * the instruction cache and slow down LLVM and ptxas. */
 enum { MAX_PRODUCTS = 1024 };
 
-/* What a thread needs of one operand in one round. */
+/* State of one operand in one round. */
 typedef struct loop_operand {
     tile_layout
-        layout; /* [m, k] or [k, n]: registers are its rows or columns, and the low bits of k */
+        layout; /* [m, k] or [k, n]: registers cover its rows or columns, and the low bits of k */
     unsigned k_dim;
     bool is_unsigned;
     lower_shared_access access;
-    uint32_t high[TILE_LAYOUT_MAX_BITS]; /* what the high bits of k add to the offset */
+    uint32_t high[TILE_LAYOUT_MAX_BITS]; /* contribution of the high bits of k to the offset */
     int64_t part_stride;                 /* elements from one part along k to the next */
-    tile_value offset;    /* of this round: what k's part, its high bits and the thread add */
-    tile_value *loaded;   /* by access of the cut, converted; none yet in this round */
+    tile_value offset;    /* of this round: contribution of k's part, its high bits and the
+                             thread */
+    tile_value *loaded;   /* by access of the cut, converted; no value if not loaded in this
+                             round */
     tile_value *elements; /* by register */
-    uint32_t *registers;  /* by row-major position in the operand: register + 1, 0 for none */
+    uint32_t *registers;  /* by row-major position in the operand: register + 1, or 0 if not held */
 } loop_operand;
 
 typedef struct fma_loop {
     lowering *l;
-    tile_op op; /* of the old body */
+    tile_op op; /* in the old body */
     const tile_type *acc;
-    unsigned vec;      /* columns in one group */
-    unsigned groups;   /* of the thread's part of the accumulator */
-    unsigned k_bits;   /* of k in a part */
-    unsigned low_bits; /* of these, what one round has */
+    unsigned vec;      /* columns per group */
+    unsigned groups;   /* in the thread's part of the accumulator */
+    unsigned k_bits;   /* bits of k within a part */
+    unsigned low_bits; /* those unrolled in one round */
     uint32_t k_parts;
     bool is_loop;
     loop_operand lhs, rhs;
@@ -51,7 +53,7 @@ typedef struct fma_loop {
 
 /* Layouts ------------------------------------------------------------------------------------- */
 
-/* Appends a coordinate along dim d unless the registers have it already, alone or by sums. */
+/* Appends a coordinate along dim d unless the registers already span it. */
 static void add_coordinate(tile_layout *layout, uint32_t *span, unsigned d, uint32_t along) {
     uint32_t rest = along;
     for (unsigned bit = 32; bit-- > 0;)
@@ -64,7 +66,7 @@ static void add_coordinate(tile_layout *layout, uint32_t *span, unsigned d, uint
         }
 }
 
-/* The rows or columns that a thread's part of the accumulator has, and the low bits of k. */
+/* Covers the rows or columns of the thread's part of the accumulator, and the low bits of k. */
 static tile_layout operand_layout(const tile_layout *acc, const tile_type *type, unsigned k_dim,
                                   unsigned low_bits) {
     const uint32_t dims[2] = {(uint32_t)tile_type_dim(type, 0), (uint32_t)tile_type_dim(type, 1)};
@@ -101,7 +103,7 @@ static void number_registers(fma_loop *x, loop_operand *o) {
     }
 }
 
-/* Everything that does not depend on the round. */
+/* Prepares everything that does not depend on the round. */
 static void start_operand(fma_loop *x, loop_operand *o, unsigned operand) {
     static const tile_attr_id signs[] = {TILE_ATTR_unsigned_lhs, TILE_ATTR_unsigned_rhs};
     lowering *l = x->l;
@@ -138,7 +140,8 @@ static tile_value splat_int(lowering *l, const tile_type *type, int64_t value) {
     return type->kind == TILE_TYPE_SCALAR ? scalar : tile_build_splat(&l->builder, scalar, type);
 }
 
-/* Converted to the accumulator's type; unsigned ones through an integer that has room for them. */
+/* Converts to the accumulator's type. Unsigned integers are first extended to a wider integer
+ * type. */
 static tile_value convert(lowering *l, tile_value value, tile_scalar to, bool is_unsigned) {
     const tile_type *type = tile_value_type(l->f, value);
     unsigned bits = tile_scalar_bits(type->scalar);
@@ -168,7 +171,7 @@ static tile_value load(fma_loop *x, loop_operand *o, unsigned index) {
     return o->loaded[index] = convert(l, value, x->acc->scalar, o->is_unsigned);
 }
 
-/* Where a register is: which access of the cut, which element of it. */
+/* Returns the access of the cut that contains a register; *element: its position in the access. */
 static unsigned access_of(const tile_access_split *cut, unsigned register_, unsigned *element) {
     unsigned index = register_ >> (cut->rest_bits + cut->width_bits) << cut->rest_bits;
     *element = 0;
@@ -177,7 +180,7 @@ static unsigned access_of(const tile_access_split *cut, unsigned register_, unsi
     return index;
 }
 
-/* One element, converted. */
+/* Returns one element, converted. */
 static tile_value element_at(fma_loop *x, loop_operand *o, uint32_t row, uint32_t column) {
     unsigned element, register_ = o->registers[position_of(&o->layout, row, column)] - 1;
     if (o->elements[register_].id) return o->elements[register_];
@@ -188,7 +191,7 @@ static tile_value element_at(fma_loop *x, loop_operand *o, uint32_t row, uint32_
     return o->elements[register_] = part;
 }
 
-/* vec neighbours along n, as a part of one access if they lie so. */
+/* Returns vec adjacent columns, as part of one access if they are contiguous. */
 static tile_value columns_at(fma_loop *x, uint32_t k, uint32_t column) {
     lowering *l = x->l;
     loop_operand *o = &x->rhs;
@@ -252,7 +255,7 @@ static void begin_round(fma_loop *x, loop_operand *o, tile_value k) {
     }
 }
 
-/* From the loop's k on; all of it without one. */
+/* Adds the products of `count` values of k, beginning at the loop's k, or at 0 without a loop. */
 static void add_steps(fma_loop *x, tile_value k, uint32_t count) {
     begin_round(x, &x->lhs, k);
     begin_round(x, &x->rhs, k);
@@ -274,7 +277,7 @@ static void add_in_loop(fma_loop *x) {
     for (unsigned g = 0; g < x->groups; g++) x->accs[g] = tile_op_result(l->f, loop, g);
 }
 
-/* Columns that a thread has side by side, in its lowest registers. */
+/* The number of contiguous columns in a thread's lowest registers. */
 static unsigned run_of(const tile_layout *acc) {
     unsigned bits = 0;
     while (bits < acc->reg_bits && bits < 4 && acc->reg[bits] == UINT32_C(1) << bits &&
@@ -283,7 +286,7 @@ static unsigned run_of(const tile_layout *acc) {
     return 1u << bits;
 }
 
-/* About how many instructions multiply one pair and add the product. */
+/* Estimated instructions for one multiply-add. */
 static int64_t cost_of(tile_scalar acc) {
     return acc == TILE_i64 ? 4 : 1;
 }
@@ -292,7 +295,7 @@ static int64_t length_of_step(const tile_type *acc) {
     return tile_type_registers(acc) * cost_of(acc->scalar);
 }
 
-/* Whether there is a loop, and how much a round of it has. */
+/* Decides whether there is a loop, and how many k a round unrolls. */
 static void plan_rounds(fma_loop *x, const tile_layout *lhs) {
     int64_t step = length_of_step(x->acc);
     x->k_bits = x->low_bits = lhs->dim_bits[1];

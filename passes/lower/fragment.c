@@ -1,5 +1,6 @@
-/* Between tiles and threads: to_fragment and from_fragment give a register another name,
- * coordinates are the thread's, which shifts and masks make of its number, and the register's:
+/* Conversions between tiles and per-thread fragments. to_fragment and from_fragment only rename
+ * registers. coordinates adds the contributions of the thread index, computed with shifts and
+ * masks, and of the register:
  *
  *     #mma_acc, [16, 8]:   row = lane / 4 + 8 * (register / 2), column = lane % 4 * 2 + register %
  * 2
@@ -7,7 +8,7 @@
 #include "lib/layout/layout.h"
 #include "passes/lower/lower.h"
 
-/* Coordinate d of a register whose number the kernel computes. */
+/* Coordinate d of a register whose index is computed at run time. */
 static tile_value register_coordinate(lowering *l, const tile_layout *layout, unsigned d,
                                       tile_value element) {
     uint32_t bases[TILE_LAYOUT_MAX_BITS];

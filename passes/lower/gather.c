@@ -1,5 +1,5 @@
-/* What accesses of views say beside where a tile begins: the points of index tiles, a predicate, a
- * pad; and accesses of single elements, which all threads load and one stores. */
+/* Accesses of views with index tiles, a predicate or a pad, and accesses of single elements, which
+ * all threads load and one thread stores. */
 #include "lib/layout/layout.h"
 #include "lib/ops/gather.h"
 #include "lib/ops/shape.h"
@@ -59,7 +59,7 @@ static tile_value lower_own_coordinate(lowering *l, const lower_buffer_points *p
     return lower_add(l, p->thread[t], lower_int(l, added));
 }
 
-/* Along dim d of the buffer. */
+/* The coordinate along dim d of the buffer. */
 static tile_value coordinate_of(lowering *l, const lower_buffer_points *p, unsigned d,
                                 unsigned register_) {
     const tile_type *type = tile_value_type(&l->old, p->index[d]);
@@ -74,7 +74,8 @@ static tile_value coordinate_of(lowering *l, const lower_buffer_points *p, unsig
     return lower_add(l, index, lower_own_coordinate(l, p, d - first + p->points, register_));
 }
 
-/* Whether all of the tile's coordinates along dim d of the buffer are. */
+/* Returns whether all of the tile's coordinates along dim d are provably in bounds of the
+ * buffer. */
 static bool is_surely_inside(const lowering *l, const lower_buffer_points *p, unsigned d) {
     tile_range at = l->ranges[p->index[d].id];
     unsigned first = p->type->rank - p->covered;
@@ -100,8 +101,8 @@ tile_value lower_point_offset(lowering *l, const lower_buffer_points *p, unsigne
 
 /* Predicates ---------------------------------------------------------------------------------- */
 
-/* An access of several elements has one predicate: theirs must be one along the dim in which they
- * lie. */
+/* An access of several elements has one predicate, so the predicate must be constant along the dim
+ * in which they are contiguous. */
 static bool keeps_width(const lowering *l, const lower_view_access *a, tile_value predicate) {
     bool kept = true;
     for (unsigned d = 0; d < a->layout->rank; d++)
@@ -145,7 +146,8 @@ tile_value lower_pad(lowering *l, tile_op op, tile_value loaded, tile_value pred
 
 /* Scalars ------------------------------------------------------------------------------------- */
 
-/* i1: the element is inside of the view, and the predicate holds; none: surely. */
+/* i1: the element is in bounds of the view and the predicate holds; no value if both are
+ * provable. */
 static tile_value scalar_predicate(lowering *l, const tile_gather *gather) {
     const lower_view *view = l->views[gather->memory.id];
     tile_value predicate = TILE_NO_VALUE;
@@ -186,7 +188,7 @@ static bool is_in_buffer(const lowering *l, tile_op op, tile_gather *gather) {
            tile_value_type(&l->old, gather->memory)->kind == TILE_TYPE_SHARED;
 }
 
-/* What a register's access asks of the predicate: the one of its element, or of all. */
+/* The predicate of a register's access: that of its element, or the scalar one. */
 static tile_value mask_at(lowering *l, const tile_gather *gather, unsigned register_) {
     if (!gather->predicate.id) return TILE_NO_VALUE;
     tile_value mask = lower_mapped(l, gather->predicate);
@@ -195,7 +197,7 @@ static tile_value mask_at(lowering *l, const tile_gather *gather, unsigned regis
                               lower_part_type(l, TILE_i1, 1));
 }
 
-/* The coordinates of one element are inside, and the predicate holds. */
+/* The coordinates of one element are in bounds and the predicate holds. */
 static tile_value one_predicate(lowering *l, const tile_gather *gather) {
     tile_value mask = mask_at(l, gather, 0);
     const tile_type *buffer = tile_value_type(&l->old, gather->memory);
@@ -204,7 +206,7 @@ static tile_value one_predicate(lowering *l, const tile_gather *gather) {
     return lower_and(l, mask, in);
 }
 
-/* What the guard of a register's access asks: that it is inside, and that the predicate holds. */
+/* The guard of a register's access: in bounds, and the predicate holds. */
 static tile_value point_predicate(lowering *l, tile_op op, const tile_gather *gather,
                                   tile_value inside, tile_value mask) {
     if (tile_op_has_attr(&l->old, op, TILE_ATTR_in_bounds))
@@ -256,7 +258,7 @@ static void scatter_tile(lowering *l, tile_op op, const tile_gather *gather) {
     }
 }
 
-/* By the first thread. */
+/* Stored by the first thread. */
 static void scatter_scalar(lowering *l, tile_op op, const tile_gather *gather) {
     tile_value predicate = tile_build_eq(&l->builder, l->thread, lower_int(l, 0));
     predicate = lower_and(l, predicate, one_predicate(l, gather));
@@ -301,8 +303,9 @@ tile_value lower_inside(lowering *l, tile_op op) {
 
 /* Along an axis of a tile --------------------------------------------------------------------- */
 
-/* By shuffles if there is no buffer. Else what all threads hold is in it; each takes the elements
- * of its coordinates, but for the axis. */
+/* Uses shuffles if there is no buffer. Otherwise all threads write their elements to the buffer,
+ * and each reads the elements at its own coordinates, except along the axis, where the index
+ * replaces them. */
 tile_value lower_gather(lowering *l, tile_op op) {
     const tile_values src = tile_operands_src(&l->old, op), at = tile_operands_at(&l->old, op),
                       buffer = tile_operands_buffer(&l->old, op);

@@ -1,5 +1,5 @@
-/* A gather by shuffles: the index of an element tells the lane that has it, and which of that
- * lane's registers it lies in. Each of these is asked for, and one is taken. */
+/* A gather by shuffles. The index of an element determines the lane that holds it and the register
+ * within that lane. Each candidate register is shuffled, and one result is selected. */
 #include "lib/analysis/conversion.h"
 #include "lib/layout/layout.h"
 #include "passes/lower/lower.h"
@@ -9,11 +9,11 @@ typedef struct lookup {
     const tile_type *from, *to, *index;
     unsigned axis;
     tile_lookup_plan plan;
-    tile_value src, at, own; /* own: the bits of the lane's number that it keeps */
+    tile_value src, at, own; /* own: the bits of the lane number that do not change */
     uint32_t *sources;
 } lookup;
 
-/* Inside of the source; the CPU device sees to it. */
+/* Assumed to be in bounds of the source; the CPU device checks it. */
 static tile_value index_of(const lookup *k, unsigned register_) {
     lowering *l = k->l;
     tile_value index = tile_build_extract(&l->builder, k->at, lower_int(l, register_),
@@ -32,7 +32,7 @@ static tile_value lane_of(const lookup *k, tile_value index) {
     return lower_add(k->l, told, k->own);
 }
 
-/* Register `source` of the lane that the index tells. */
+/* Reads register `source` of the lane that the index selects. */
 static tile_value shuffle_from(const lookup *k, tile_value lane, uint32_t source) {
     lowering *l = k->l;
     tile_value held = tile_build_extract(&l->builder, k->src, lower_int(l, source),
@@ -63,7 +63,7 @@ tile_value lower_lookup(lowering *l, tile_op op, unsigned axis) {
                 .axis = axis,
                 .src = lower_mapped(l, src),
                 .at = lower_mapped(l, at)};
-    /* lower_check has seen to it */
+    /* lower_check has checked this */
     tile_gather_shuffles(k.from, k.to->layout, axis, &k.plan);
     uint32_t kept = ((UINT32_C(1) << TILE_LANE_BITS) - 1) & ~k.plan.lanes;
     k.own = tile_build_and(&l->builder, l->thread, lower_int(l, kept));

@@ -1,31 +1,31 @@
-/* What the parts of the lower-tiles pass share.
+/* The interface between the files of the lower-tiles pass.
  *
- *   lower_tiles.c    the walk over the old body, control flow, arithmetic, semaphores
- *   check.c    what must hold before
- *   address.c  linear maps of the thread's number, coordinates, predicates, offsets
- *   view.c     loads and stores between views and fragments
- *   gather.c   the points of index tiles, predicates, pads, scalars
- *   bounds_assume.c   coordinates in shared buffers, of which the CPU device is told
- *   shared.c   loads and stores between shared buffers and fragments, ldmatrix
- *   store.c    tiles that are stored piece by piece
- *   store_fusion.c     what only these need, computed piece by piece, too
- *   fragment.c tiles as what a thread holds of them
- *   thread.c   accesses of single threads to shared buffers by coordinates
- *   element.c  .. and to views
- *   atomic.c   atomic accesses
- *   barrier.c  barriers in shared memory
- *   prefetch.c the sectors of a tile
- *   copy.c     copies between views and shared buffers
- *   tma.c      those that tensor maps can describe
- *   shape.c    coordinates of a tile's elements, elements that are repeated
- *   lookup.c   a gather by shuffles
- *   reduce.c   elements combined along an axis
- *   scan.c     running combinations along an axis
- *   sort.c     elements put in order along an axis
- *   print.c    what is printed
- *   dot.c      mma on fragments
- *   wgmma.c    wgmma on descriptors and fragments
- *   fma.c      products added one by one */
+ *   lower_tiles.c      traversal of the old body, control flow, arithmetic, semaphores
+ *   check.c            preconditions
+ *   address.c          linear maps of the thread index, coordinates, predicates, offsets
+ *   view.c             loads and stores between views and fragments
+ *   gather.c           index tiles, predicates, pads, scalars
+ *   bounds_assume.c    in-bounds assumptions on shared buffers, for the CPU device
+ *   shared.c           loads and stores between shared buffers and fragments, ldmatrix
+ *   store.c            tiles that are stored piece by piece
+ *   store_fusion.c     operations computed piece by piece for these stores
+ *   fragment.c         conversion between tiles and per-thread fragments
+ *   thread.c           single-thread accesses to shared buffers by coordinates
+ *   element.c          single-thread accesses to views by coordinates
+ *   atomic.c           atomic accesses
+ *   barrier.c          barriers in shared memory
+ *   prefetch.c         prefetch of a tile's sectors
+ *   copy.c             copies between views and shared buffers
+ *   tma.c              copies with tensor maps
+ *   shape.c            coordinates of a tile's elements, repeated elements
+ *   lookup.c           gather by shuffles
+ *   reduce.c           reductions along an axis
+ *   scan.c             scans along an axis
+ *   sort.c             sorting along an axis
+ *   print.c            print
+ *   dot.c              mma on fragments
+ *   wgmma.c            wgmma on descriptors and fragments
+ *   fma.c              dot by scalar fma */
 #ifndef TILE_PASSES_LOWER_LOWER_H
 #define TILE_PASSES_LOWER_LOWER_H
 
@@ -36,97 +36,101 @@
 #include "lib/layout/pieces.h"
 #include "passes/pass.h"
 
-/* A view, taken apart: values of the new body. */
+/* The components of a view, as values of the new body. */
 typedef struct lower_view {
     tile_value base;
     tile_value extents[TILE_MAX_RANK]; /* i32 */
-    tile_value limits[TILE_MAX_RANK]; /* these, but nothing below 0: coordinates compare unsigned */
+    tile_value limits[TILE_MAX_RANK];  /* max(extent, 0), for unsigned comparisons of coordinates */
     tile_value strides[TILE_MAX_RANK]; /* i64, in elements */
     const tile_layout
-        *layout; /* of opaque scratch: the order of its last dims' elements; or NULL */
+        *layout; /* for opaque scratch: the element order of its last dims; else NULL */
 } lower_view;
 
 typedef struct lowering {
     tile_pass *pass;
-    tile_function *f;         /* the new body */
-    tile_function old;        /* the old one */
-    tile_builder builder;     /* where the new body grows */
-    tile_value *map;          /* old value -> new value; tiles become vectors, views nothing */
-    lower_view **views;       /* old value -> its parts, for views */
-    const tile_range *ranges; /* by old value */
-    tile_executors executors; /* execute what is built now */
-    tile_value thread;        /* thread_id: the number in that set */
-    unsigned warp_bits;       /* of that set */
-    bool *fused;              /* by old operation: its users compute it (store_fusion.c) */
-    tile_op *uninitialized_barriers; /* alloc_barrier operations: not initialised yet */
+    tile_function *f;                /* the new body */
+    tile_function old;               /* the old body */
+    tile_builder builder;            /* insertion point in the new body */
+    tile_value *map;                 /* old value -> new value; tiles become vectors, views have no
+                                        value */
+    lower_view **views;              /* old value -> its components, for views */
+    const tile_range *ranges;        /* by old value */
+    tile_executors executors;        /* the threads that execute the current insertion point */
+    tile_value thread;               /* thread_id: the index within these executors */
+    unsigned warp_bits;              /* of the executors */
+    bool *fused;                     /* by old operation: its users compute it (store_fusion.c) */
+    tile_op *uninitialized_barriers; /* alloc_barrier operations without initialization so far */
     size_t uninitialized_count, uninitialized_capacity;
-    bool init_needs_sync; /* initialised, and the block's threads have not met since */
-    tile_region named_barrier_region[TILE_MAX_BARRIERS]; /* regions whose groups of warps meet by
-                                                            numbers of .. */
-    unsigned named_barrier_first[TILE_MAX_BARRIERS];     /* .. their own, from this one on */
+    bool init_needs_sync; /* initialized, but the block has not synchronized since */
+    tile_region named_barrier_region[TILE_MAX_BARRIERS]; /* regions whose store groups synchronize
+                                                            with named barriers .. */
+    unsigned named_barrier_first[TILE_MAX_BARRIERS];     /* .. whose numbers begin here */
     unsigned named_barrier_count;
     uint32_t named_barriers_used;
-    bool failed; /* something has been refused on the way */
+    bool failed; /* an operation was rejected during lowering */
 } lowering;
 
 /* thread.c ------------------------------------------------------------------------------------ */
 
-/* The new operands of a thread-level operation, coordinates in shared buffers turned into offsets,
- * and how many each place of its row has; room for as many as it has now. False after a report. */
+/* Writes the new operands of a thread-level operation, with coordinates in shared buffers turned
+ * into offsets, and the operand count of each segment. The arrays must have room for the
+ * operation's current operands. False after a diagnostic. */
 bool lower_thread_operands(lowering *l, tile_op op, tile_value *operands, unsigned *count,
                            uint16_t *segments);
 
-/* element.c: a thread's access to a view at coordinates; false if op is none. *result: what
- * it gives, or nothing. */
+/* element.c: a thread's access to a view by coordinates. False if op is none. *result: its result,
+ * or no value. */
 bool lower_thread_view(lowering *l, tile_op op, tile_value *result);
 
 /* The offset of an element in a stage with this layout, from its coordinates in the new body.
- * inner: where not NULL, a tile's layout, of whose extents they are multiples; then *begin_bits are
- * those that the offset may have inside of a part of the buffer's layout. */
+ * inner: a tile's layout, or NULL; the coordinates are multiples of its extents. With inner,
+ * *begin_bits are the bits that the offset may have within a part of the buffer's layout. */
 tile_value lower_laid_out_offset(lowering *l, const tile_layout *layout,
                                  const tile_value *coordinates, const tile_layout *inner,
                                  uint32_t *begin_bits);
 
-/* The i32 offset of one element of a buffer, given by its stage, if there are any, and coordinates:
- * an element operand of the old body. */
+/* The i32 offset of an element of a buffer. element: an element operand of the old body, that is
+ * the buffer, its stage if it has stages, and coordinates. */
 tile_value lower_buffer_offset(lowering *l, const tile_value *element);
 
 /* check.c ------------------------------------------------------------------------------------- */
 
-/* Whether every tile operation can be lowered. False after a diagnostic at each one that cannot.
- * ranges: by value id of f. */
+/* Checks that every tile operation can be lowered. False after a diagnostic at each one that
+ * cannot. ranges: by value id of f. */
 bool lower_can(tile_pass *pass, tile_function *f, const tile_range *ranges);
 
-/* lower_tiles.c: all attributes of an operation of the old body, for one of the new one. */
+/* lower_tiles.c: copies all attributes of an operation of the old body to one of the new body. */
 void lower_copy_attrs(lowering *l, tile_op from, tile_op to);
 
 /* address.c ----------------------------------------------------------------------------------- */
 
 tile_value lower_int(lowering *l, int64_t value);
 tile_value lower_long(lowering *l, int64_t value);
-/* a + b and a * b that leave out what adding 0 or multiplying by 1 would do. Types as the
- * operands'. */
+/* a + b and a * b, folded if an operand is the neutral element. The result has the type of the
+ * operands. */
 tile_value lower_add(lowering *l, tile_value a, tile_value b);
 tile_value lower_mul(lowering *l, tile_value a, tile_value b);
 tile_value lower_to_long(lowering *l, tile_value value);
 /* The exclusive-or of bases[i] over the set bits i < count of an i32, of which only the lowest
- * input_bits (32: any) can be set; of the thread's number. */
+ * input_bits (32: any) can be set. lower_thread_map applies it to the thread index. */
 tile_value lower_bit_map(lowering *l, tile_value input, unsigned input_bits, const uint32_t *bases,
                          unsigned count);
 tile_value lower_thread_map(lowering *l, const uint32_t *bases, unsigned count);
-/* lower_thread_map of a register layout's lane and warp bits, of dim d only. */
+/* lower_thread_map of a register layout's lane and warp bits, for dim d only. */
 tile_value lower_thread_coordinate(lowering *l, const tile_layout *layout, unsigned d);
-/* Whether registers change bits of coordinate d that lanes or warps change, too: then what both
- * contribute meets by exclusive-or, else it is a sum. */
+/* Returns whether registers and lanes or warps change the same bits of coordinate d. Their
+ * contributions are then combined by exclusive-or, else by addition. */
 bool lower_bits_overlap(const tile_layout *layout, unsigned d);
-/* Coordinate d of what thread 0 has in this register. */
+/* Coordinate d of the element that thread 0 holds in this register. */
 int64_t lower_register_coordinate(const tile_layout *layout, unsigned register_, unsigned d);
-/* i1: this thread is the first of those that hold the same elements; no value if all differ. */
+/* i1: this thread is the first of those that hold the same elements; no value if no elements are
+ * duplicated. */
 tile_value lower_is_first_holder(lowering *l, const tile_layout *layout);
-tile_value lower_and(lowering *l, tile_value a, tile_value b); /* either may be none */
+tile_value lower_and(lowering *l, tile_value a, tile_value b); /* either may be absent */
 
-/* Elements of access `index` of a fragment's cut, as one value (a scalar if the width is 1), and
- * the reverse: the values of all accesses, in order, become the fragment. */
+/* lower_extract_access returns the elements of access `index` of a fragment's cut as one value, a
+ * scalar if the width is 1. lower_combine_accesses is the inverse: the values of all accesses, in
+ * order, become the fragment. */
 tile_value lower_extract_access(lowering *l, tile_value fragment, const tile_access_split *cut,
                                 unsigned index);
 tile_value lower_combine_accesses(lowering *l, const tile_value *parts,
@@ -134,43 +138,43 @@ tile_value lower_combine_accesses(lowering *l, const tile_value *parts,
 
 /* The type of `width` elements: a scalar or a vector. */
 const tile_type *lower_part_type(lowering *l, tile_scalar scalar, unsigned width);
-/* How many elements one access moves at most: 16 bytes. */
+/* The maximum number of elements per access: 16 bytes. */
 unsigned lower_widest(tile_scalar scalar);
-/* The new body's value for one of the old body. */
+/* The new body's value of a value of the old body. */
 tile_value lower_mapped(const lowering *l, tile_value old);
 
 /* view.c -------------------------------------------------------------------------------------- */
 
-/* A point that index tiles give. */
+/* A point selected by index tiles. */
 typedef struct lower_point {
     bool known;
     tile_value offset;    /* i64, in elements */
-    tile_value predicate; /* i1: it is inside of the view */
+    tile_value predicate; /* i1: it is in bounds of the view */
 } lower_point;
 
-/* One access pattern: a tile's elements, spread over threads by a layout, in a view. */
+/* An access pattern: the elements of a tile in a view, distributed over threads by a layout. */
 typedef struct lower_view_access {
     const lower_view *view;
     const tile_layout *layout;
     unsigned view_rank;
-    unsigned
-        first_dim;   /* the view's dim that is the tile's dim 0, or the first behind its points */
-    unsigned points; /* the tile's first dims, which index tiles give; 0: none */
-    const tile_value *index;  /* of the old body, by the view's dims */
-    tile_layout point_layout; /* of index tiles; the other extents are 1 */
-    lower_point *point;       /* by register of these */
-    tile_value mask;          /* the predicate's fragment, laid out as the tile; or none */
+    unsigned first_dim; /* the view's dim that is the tile's dim 0, or the first one after its
+                           points */
+    unsigned points;    /* number of leading dims of the tile that index tiles select; 0: none */
+    const tile_value *index;  /* in the old body, by the view's dims */
+    tile_layout point_layout; /* layout of the index tiles; the other extents are 1 */
+    lower_point *point;       /* by register of the index tiles */
+    tile_value mask;          /* the predicate's fragment, with the tile's layout; or no value */
     tile_access_split cut;
-    tile_value start[TILE_MAX_RANK]; /* i32, by tile dim: index + what the thread adds */
+    tile_value start[TILE_MAX_RANK]; /* i32, by tile dim: index + the thread's contribution */
     tile_value base;                 /* i64 offset of the thread's first element */
-    tile_value predicate;            /* leading dims; none if nothing is to be checked */
-    /* Where bits cross, what the thread adds: then start and base are without it. */
-    tile_value crossed[TILE_MAX_RANK];
+    tile_value predicate;            /* bounds of the leading dims; no value if all are in bounds */
+    /* If bits overlap, the thread's contribution, which start and base then exclude. */
+    tile_value overlapping[TILE_MAX_RANK];
     tile_value row_step[TILE_MAX_RANK];
-    /* An access some rows back, from which the rows that follow are counted. */
+    /* An earlier access, relative to which the following rows are addressed. */
     tile_value anchor_offset; /* its offset */
     unsigned anchor_register;
-    /* Predicates by dim and coordinate that registers add, so that equal ones are built once. */
+    /* Cached predicates by dim and register coordinate, so that equal ones are built once. */
     struct {
         int64_t coordinate;
         tile_value predicate;
@@ -178,79 +182,81 @@ typedef struct lower_view_access {
     unsigned known_count[TILE_MAX_RANK];
 } lower_view_access;
 
-/* element: an element operand of the old body; rank: the tile's. */
+/* element: an element operand of the old body; rank: that of the tile. */
 lower_view_access lower_start_view(lowering *l, const tile_value *element,
                                    const tile_layout *layout, unsigned rank, unsigned widest);
-/* Offset and predicate of access `index` of the cut. */
+/* Returns the offset of access `index` of the cut; *predicate: its predicate. */
 tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned index,
                                     tile_value *predicate);
-/* op: the load; the store or copy. */
+/* op: the load, or for a store the store or copy. */
 tile_value lower_load_view(lowering *l, tile_op op, const tile_value *element,
                            const tile_type *tile);
 void lower_store_view(lowering *l, tile_op op, tile_value fragment, const tile_type *tile,
                       const tile_value *element);
-/* Of a piece of a tile; ahead: how far behind the element it begins, by the tile's dims, as values
- * of the new body. NULL: it begins there. The view is no opaque scratch. */
+/* A piece of a tile. ahead: the distance of its start from the element, by the tile's dims, as
+ * values of the new body; NULL: 0. The view must not be opaque scratch. */
 tile_value lower_load_piece(lowering *l, tile_op op, const tile_value *element,
                             const tile_type *tile, const tile_value *ahead);
 void lower_store_piece(lowering *l, tile_op op, tile_value fragment, const tile_type *tile,
                        const tile_value *element, const tile_value *ahead);
-/* The access of global memory that has just been built tells the caches what op does; conditions
- * are worth their registers to what one thread copies. */
+/* Copies op's cache hints to the global memory access built last. A conditional hint costs
+ * registers, so only copies issued by one thread get it. */
 void lower_copy_cache_hints(lowering *l, tile_op op);
-/* Of a store, also to a shared buffer: whether threads may store to one place. */
+/* For a store, also to a shared buffer: marks whether several threads may store to one address. */
 void lower_copy_conflict_attrs(lowering *l, tile_op op);
-/* The i64 offset of one element of a view: an element operand of the old body. */
+/* The i64 offset of an element of a view, given as an element operand of the old body. */
 tile_value lower_view_offset(lowering *l, const tile_value *element, unsigned count);
 
 /* bounds_assume.c ----------------------------------------------------------------------------- */
 
-/* Where the predicate holds (no value: always) the coordinates are `inside` (no value: surely): the
- * CPU device reports those that are not. buffer: of the old body. */
+/* Assumes that the coordinates are in bounds, `inside` (no value: provably), where the predicate
+ * holds (no value: always). The CPU device reports violations. buffer: in the old body. */
 void lower_assume_in_bounds(lowering *l, tile_value buffer, tile_value inside,
                             tile_value predicate);
-/* i1: `run` elements along the last dim, from these coordinates of the old body on, are inside of
- * the buffer; no value: surely. */
+/* i1: `run` elements along the last dim, beginning at these coordinates of the old body, are in
+ * bounds of the buffer; no value if that is provable. */
 tile_value lower_in_bounds_of_buffer(lowering *l, const tile_type *buffer, const tile_value *index,
                                      unsigned run);
-/* Of an access whose brackets name an element: the buffer, [a stage,] and coordinates. */
+/* For an access whose element operand consists of the buffer, a stage if it has stages, and
+ * coordinates. */
 void lower_assume_element_in_bounds(lowering *l, tile_op op, const tile_value *element,
                                     unsigned run);
 
 /* gather.c ------------------------------------------------------------------------------------ */
 
-/* The access is one of op, whose predicate, if it has one, holds for it; lowers the width to what
- * the predicate leaves of it. */
+/* Adds the predicate of op, if it has one, to the access pattern, and reduces the width so that one
+ * predicate covers each access. */
 void lower_mask_view(lowering *l, tile_op op, lower_view_access *a);
-/* The point of a register of the tile. */
+/* The point that a register of the tile belongs to. */
 lower_point lower_point_of_register(lowering *l, lower_view_access *a, unsigned register_);
-/* Elements of a shared buffer at index tiles, one by one. */
+/* Elements of a shared buffer selected by index tiles, accessed one by one. */
 typedef struct lower_buffer_points {
-    tile_value buffer, stage;         /* of the new body; the offset of the stage */
+    tile_value buffer, stage;         /* in the new body; stage: its offset */
     const tile_type *type;            /* the buffer's */
     const tile_layout *layout;        /* of the tile */
-    tile_layout point_layout;         /* of the index tiles; the other extents are 1 */
-    unsigned points, covered;         /* the tile's dims */
-    const tile_value *index;          /* of the old body, by dim */
+    tile_layout point_layout;         /* layout of the index tiles; the other extents are 1 */
+    unsigned points, covered;         /* the tile's dims that are points, and the others */
+    const tile_value *index;          /* in the old body, by dim */
     tile_value thread[TILE_MAX_RANK]; /* by covered dim of the tile: the thread's coordinate */
 } lower_buffer_points;
 lower_buffer_points lower_start_points(lowering *l, tile_op op, const tile_layout *layout);
-/* The offset in elements of a register of the tile, and whether it is inside of the buffer. */
+/* Returns the element offset of a register of the tile; *predicate: it is in bounds of the
+ * buffer. */
 tile_value lower_point_offset(lowering *l, const lower_buffer_points *p, unsigned register_,
                               tile_value *predicate);
-/* op's pad in each element of a scalar or vector of this type. */
+/* op's pad in each element of a scalar or vector with this type. */
 tile_value lower_pad_of(lowering *l, tile_op op, const tile_type *type);
-/* lookup.c: a gather along an axis that lies in one warp, by shuffles. */
+/* lookup.c: a gather along an axis within one warp, by shuffles. */
 tile_value lower_lookup(lowering *l, tile_op op, unsigned axis);
-/* A load from a shared buffer, or a store into one, element by element; false if op is none. */
+/* A load from a shared buffer, or a store to one, element by element. False if op is none. */
 bool lower_gathered_load(lowering *l, tile_op op, tile_value *result);
 bool lower_scattered_store(lowering *l, tile_op op);
-/* What was loaded under a predicate, or op's pad where that is false. */
+/* The loaded value where the predicate holds, else op's pad. */
 tile_value lower_pad(lowering *l, tile_op op, tile_value loaded, tile_value predicate);
 tile_value lower_inside(lowering *l, tile_op op);
-/* Of a tile, along an axis, through its buffer. */
+/* A gather from a tile along an axis, through its buffer or by shuffles. */
 tile_value lower_gather(lowering *l, tile_op op);
-/* One element, by all threads; of a store by the first one. */
+/* Access of one element: all threads load it, the first thread stores it. */
 tile_value lower_load_scalar(lowering *l, tile_op op);
 void lower_store_scalar(lowering *l, tile_op op);
 
@@ -260,29 +266,29 @@ void lower_prefetch(lowering *l, tile_op op);
 
 /* shared.c ------------------------------------------------------------------------------------ */
 
-/* A fragment of a shared buffer: what each register, lane and warp bit of the tile's layout adds to
- * the element offset inside the stage. */
+/* A fragment in a shared buffer: the contribution of each register, lane and warp bit of the tile's
+ * layout to the element offset within the stage. */
 typedef struct lower_shared_map {
     tile_value buffer;
     tile_value stage;    /* element offset of the stage's beginning */
-    tile_value begin;    /* of a part of the stage: by exclusive-or, where it begins; or none */
-    uint32_t begin_bits; /* that it may have */
-    uint32_t origin;     /* the same where it is a constant */
-    unsigned part_bits;  /* part p begins p << part_bits elements behind it */
+    tile_value begin;    /* start of a part of the stage, combined by exclusive-or; or no value */
+    uint32_t begin_bits; /* bits that begin may have */
+    uint32_t origin;     /* begin if it is a constant */
+    unsigned part_bits;  /* part p begins at element p << part_bits */
     uint32_t reg[TILE_LAYOUT_MAX_BITS];
     uint32_t lane[TILE_LANE_BITS];
     uint32_t warp[TILE_LAYOUT_MAX_WARP_BITS];
 } lower_shared_map;
 
-/* What a tile of this layout, which begins at these coordinates (NULL: at 0), adds to offsets in
- * memory of such a layout. */
+/* Sets the offset contributions of a tile with this layout that begins at these coordinates (NULL:
+ * at 0), in memory with the layout `memory`. */
 void lower_map_part(lowering *l, const tile_layout *memory, const tile_value *coordinates,
                     const tile_layout *layout, lower_shared_map *map);
-/* What a register of it adds. */
+/* A register's contribution to the offset. */
 uint32_t lower_register_offset(const lower_shared_map *map, const tile_layout *layout,
                                unsigned register_);
-/* A fragment as large as a stage of the buffer, a value of the old body, which begins at an element
- * offset. */
+/* A fragment of one whole stage, which begins at an element offset. buffer: a value of the old
+ * body. */
 lower_shared_map lower_map_stage(lowering *l, tile_value buffer, tile_value begin,
                                  const tile_layout *layout);
 
@@ -295,16 +301,16 @@ typedef struct lower_shared_access {
     tile_value thread_part;
 } lower_shared_access;
 
-/* element: a shared buffer, its stage, if it has stages, and where a part of that begins, if it is
- * one; in the old body. */
+/* element: a shared buffer, its stage if it has stages, and for a part the coordinates of its
+ * start; in the old body. */
 lower_shared_map lower_map_shared(lowering *l, const tile_value *element, unsigned count,
                                   const tile_layout *layout);
 lower_shared_access lower_start_shared(lowering *l, const lower_shared_map *map,
                                        const tile_layout *layout, unsigned widest);
-/* Element offset in the buffer of a register of the fragment. */
+/* The element offset in the buffer of a register of the fragment. */
 tile_value lower_shared_access_offset(lowering *l, const lower_shared_access *a,
                                       unsigned register_);
-/* whole_warps: all lanes come here, so that ldmatrix may. */
+/* whole_warps: all lanes execute the access, so that ldmatrix is allowed. */
 tile_value lower_load_shared(lowering *l, const tile_value *element, unsigned count,
                              const tile_type *tile, bool whole_warps);
 void lower_store_shared(lowering *l, tile_value fragment, const tile_type *tile,
@@ -322,54 +328,52 @@ void lower_store_async(lowering *l, tile_op op);
 
 /* store_fusion.c ------------------------------------------------------------------------------ */
 
-/* Sets late: the operations on tiles that nobody but stores in pieces needs. */
+/* Sets `fused`: the tile operations whose values only piecewise stores use. */
 void lower_find_store_fused(lowering *l);
 
-/* What a store_async of a tile that is cut into such pieces computes itself. */
+/* The operations that a piecewise store_async computes itself. */
 typedef struct lower_store_fusion {
     tile_value tile; /* of the old body */
     const tile_layout *whole;
     const tile_pieces *pieces;
-    tile_op *ops; /* of the old body, the last one first */
+    tile_op *ops; /* of the old body, in reverse order */
     unsigned count;
-    size_t values; /* in the old body */
-    bool is_long;  /* many instructions for each element */
+    size_t values; /* number of values in the old body */
+    bool is_long;  /* many instructions per element */
 } lower_store_fusion;
 lower_store_fusion lower_start_store_fusion(lowering *l, tile_op op, const tile_pieces *pieces);
-/* Bytes that a thread loads for a piece. */
+/* Bytes that a thread loads for one piece. */
 unsigned lower_store_fused_load_bytes(const lowering *l, const lower_store_fusion *fused);
 
 typedef struct lower_piece {
     const lower_store_fusion *fused;
     unsigned index;                  /* of the piece */
-    tile_value ahead[TILE_MAX_RANK]; /* where it begins behind the tile's first element */
-    tile_value *known;               /* by old value: what there is of it already */
+    tile_value ahead[TILE_MAX_RANK]; /* distance of its start from the tile's first element */
+    tile_value *known;               /* by old value: parts that are already built */
 } lower_piece;
 lower_piece lower_start_piece(lowering *l, const lower_store_fusion *fused, unsigned index,
                               const tile_value *ahead);
-/* Loads what the piece needs, and then, perhaps later, computes it: the fragment, in the order of
- * the piece's layout. */
+/* lower_load_store_fused loads the inputs of a piece. lower_compute_store_fused, possibly later,
+ * computes its fragment in the register order of the piece's layout. */
 void lower_load_store_fused(lowering *l, const lower_piece *piece);
 tile_value lower_compute_store_fused(lowering *l, const lower_piece *piece);
 
 /* atomic.c ------------------------------------------------------------------------------------ */
 
-/* The old elements; no value for a scalar's that nobody takes. */
+/* Returns the old elements, or no value for a scalar whose old value is unused. */
 tile_value lower_atomic(lowering *l, tile_op op);
-/* lower_tiles.c: a barrier at the end of what has been built, unless the user's own stands there.
- */
+/* lower_tiles.c: appends a barrier to the code built so far, unless it already ends with one. */
 void lower_end_with_sync(lowering *l);
 
 /* barrier.c ----------------------------------------------------------------------------------- */
 
 void lower_alloc_barrier(lowering *l, tile_op op);
-/* Those of the kernel before which it only computes numbers are initialised where it begins, by one
- * warp, while the others compute these. */
+/* Barriers allocated in the arithmetic prefix of the kernel are initialized at its start by one
+ * warp, while the others compute the prefix. */
 void lower_begin_barriers(lowering *l);
-/* What has been allocated is initialised, and the block's threads meet, before anything else
- * happens. */
+/* Initializes the allocated barriers and synchronizes the block before any other effect. */
 void lower_sync_after_barrier_init(lowering *l);
-/* Whether op, with all that stands in it, only computes numbers, or names memory. */
+/* Returns whether op, including its regions, only performs arithmetic or names memory. */
 bool lower_is_arithmetic(const tile_function *f, tile_op op);
 void lower_barrier_arrive(lowering *l, tile_op op);
 void lower_barrier_wait(lowering *l, tile_op op);
@@ -378,27 +382,28 @@ void lower_ordered_issue(lowering *l, tile_op op);
 /* copy.c -------------------------------------------------------------------------------------- */
 
 void lower_copy(lowering *l, tile_op op);
-/* The layout in which threads share a copy with index tiles or a predicate, from how these are
- * held; false: from none. */
+/* The layout that distributes a copy with index tiles or a predicate over threads, derived from the
+ * layouts of these operands. False if there is none. */
 bool lower_gathered_copy(const tile_function *f, const tile_range *ranges, tile_op op,
                          tile_layout *layout);
 
 /* tma.c --------------------------------------------------------------------------------------- */
 
-/* A copy_async with a barrier, or to a view, by TMA; false after a remark. */
+/* A copy_async with a barrier, or to a view, by TMA. False after a remark. */
 bool lower_tma(lowering *l, tile_op op);
-/* The barrier_arrive that expects the bytes of a copy_async with a barrier, or none. */
+/* The barrier_arrive that expects the bytes of a copy_async with a barrier, or TILE_NO_OP. */
 tile_op lower_arrival_of(const lowering *l, tile_op copy);
 /* The bytes that a barrier_arrive expects. */
 int64_t lower_arriving_bytes(const lowering *l, tile_op arrive);
 
-/* The boxes of a stage of a store_async's ring; NULL after a remark. */
+/* The TMA boxes of a stage in a store_async's ring; NULL after a remark. */
 typedef struct lower_boxes lower_boxes;
 lower_boxes *lower_find_boxes(lowering *l, tile_op op);
-/* The same question; builds and says nothing. */
+/* Returns whether lower_find_boxes would succeed, without building anything or emitting remarks. */
 bool lower_has_boxes(const lowering *l, tile_op op);
-/* Stages are copied to the view between begin and end, and make a group, by the thread for which
- * `starts` is true. stage: the element offset of one; ahead: as for lower_store_piece. */
+/* Between begin and end, stages are copied to the view and form one bulk group. The thread for
+ * which `starts` is true issues the copies. stage: the element offset of a stage. ahead: as for
+ * lower_store_piece. */
 void lower_begin_boxes(lowering *l, lower_boxes *boxes, tile_value starts);
 void lower_store_boxes(lowering *l, tile_op op, const lower_boxes *boxes, tile_value stage,
                        const tile_value *ahead);
@@ -407,39 +412,40 @@ void lower_end_boxes(lowering *l, lower_boxes *boxes);
 /* shape.c ------------------------------------------------------------------------------------- */
 
 tile_value lower_iota(lowering *l, tile_op op);
-/* The sum of an iota and a splat of a scalar; false if op is none. */
+/* Lowers the sum of an iota and a splat of a scalar. False if op is none. */
 bool lower_shifted_iota(lowering *l, tile_op op);
 tile_value lower_broadcast(lowering *l, tile_op op);
-/* A comparison of tiles that is the same for neighbours which a thread holds: maps its result.
- * False: it is not known to be. */
+/* A comparison of tiles whose result is equal for adjacent elements of a thread: maps its result.
+ * False if that is not provable. */
 bool lower_compare(lowering *l, tile_op op);
-/* A transpose, reshape, join, unjoin, slice, or a concat of tiles: maps its results. */
+/* A transpose, reshape, join, unjoin or slice, or a concat of tiles: maps its results. */
 void lower_rearrange(lowering *l, tile_op op);
-/* A fragment whose layout has the same threads, in the order of another one. */
+/* Reorders a fragment for another layout with the same threads. */
 tile_value lower_reorder(lowering *l, tile_value source, const tile_type *from,
                          const tile_type *to);
-/* The same of a piece: an iota's, as lower_load_piece takes it; of a value of the new body. */
+/* Both lower an operation for one piece. lower_count: an iota, with `ahead` as for
+ * lower_load_piece. lower_repeat: a broadcast of a value of the new body. */
 tile_value lower_count(lowering *l, tile_op op, const tile_type *type, const tile_value *ahead);
 tile_value lower_repeat(lowering *l, tile_value source, const tile_type *from, const tile_type *to);
 
 /* fragment.c ---------------------------------------------------------------------------------- */
 
-/* Of a `coordinates`: one for each dim of the tile. */
+/* Lowers a `coordinates` operation: one value for each dim of the tile. */
 void lower_coordinates(lowering *l, tile_op op, tile_value *coordinates);
 
 /* reduce.c ------------------------------------------------------------------------------------ */
 
-/* places: NULL, or where the coordinates of a reduce_arg go. */
+/* places: where the coordinates of a reduce_arg go, or NULL. */
 tile_value lower_reduce(lowering *l, tile_op op, tile_value *places);
-/* Register i of the result is register order[i]. */
+/* Register i of the result is register order[i] of the vector. */
 tile_value lower_permute(lowering *l, tile_value vector, const int64_t *order, unsigned count);
 tile_value lower_shfl(lowering *l, tile_value value, tile_value lane, const char *kind);
-/* A tile with the extents of its layout. */
+/* The tile type with the extents of its layout. */
 const tile_type *lower_laid_out(lowering *l, tile_scalar scalar, const tile_layout *layout);
 
 /* convert.c ----------------------------------------------------------------------------------- */
 
-/* A tile in another layout. */
+/* Converts a tile to another layout. */
 tile_value lower_convert(lowering *l, tile_op op);
 
 /* scan.c -------------------------------------------------------------------------------------- */
@@ -453,7 +459,8 @@ tile_value lower_sort(lowering *l, tile_op op);
 /* dot.c --------------------------------------------------------------------------------------- */
 
 tile_value lower_dot(lowering *l, tile_op op);
-/* A product that has been built reads its operands as signed or unsigned as the dot says. */
+/* Copies the signedness of the dot's operands to the built instruction. exchanged: its operands are
+ * swapped. */
 void lower_copy_signs(lowering *l, tile_op dot, tile_value product, bool exchanged);
 
 /* wgmma.c ------------------------------------------------------------------------------------- */
@@ -461,15 +468,15 @@ void lower_copy_signs(lowering *l, tile_op dot, tile_value product, bool exchang
 /* A dot with `via = wgmma`. */
 tile_value lower_wgmma(lowering *l, tile_op op);
 tile_value lower_dot_wait(lowering *l, tile_op op);
-/* Whether carried value `index` of a loop of the old body are sums that its first product starts,
- * whatever they are before: zeros that need not be written. */
+/* Returns whether carried value `index` of a loop of the old body is an accumulator that its first
+ * wgmma overwrites, so that the initial zeros need not be written. */
 bool lower_starts_sums(const lowering *l, tile_op loop, unsigned index);
 
 /* fma.c --------------------------------------------------------------------------------------- */
 
-/* A dot without an instruction, both operands in shared memory. */
+/* A dot without a matrix instruction; both operands in shared memory. */
 tile_value lower_fma_loop(lowering *l, tile_op op);
-/* About how many instructions that has at most, from the types with layouts. */
+/* The estimated maximum number of its instructions, from types with layouts. */
 int64_t lower_fma_length(const tile_type *acc, const tile_type *lhs);
 
 /* print.c ------------------------------------------------------------------------------------- */

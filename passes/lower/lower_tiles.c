@@ -1,9 +1,8 @@
-/* lower-tiles: turns tiles into fragments, and tile operations into what each thread does.
+/* lower-tiles: turns tiles into per-thread fragments, and tile operations into per-thread code.
  *
- * A tile with a layout becomes one vector per thread that holds the thread's elements in register
- * order; loads, stores and copies become accesses as wide as alignment is proven, under predicates
- * for what may lie outside a view; `dot` becomes ldmatrix and mma.sync, which run at the
- * tensor cores' rate with two orders of magnitude fewer instructions than scalar code.
+ * A tile with a layout becomes one vector per thread, which holds the thread's elements in register
+ * order. Loads, stores and copies become accesses as wide as the proven alignment, with predicates
+ * where they may be out of bounds of a view. `dot` becomes ldmatrix and mma.sync.
  *
  * level: 2 to 3
  * requires: instantiated, laid_out, allocated, synchronised
@@ -50,7 +49,7 @@ static void set_result(lowering *l, tile_op op, tile_value value) {
         tile_value_at(l->f, value)->name = tile_value_at(&l->old, old)->name;
 }
 
-/* 1. Views are taken apart. ------------------------------------------------------------------- */
+/* 1. Views are split into their components. --------------------------------------------------- */
 
 static void contiguous_strides(lowering *l, lower_view *view, unsigned rank) {
     tile_value stride = lower_long(l, 1);
@@ -85,7 +84,7 @@ static void lower_view_op(lowering *l, tile_op op) {
         const tile_type *type =
             tile_type_ptr(tile_function_context(l->f), tile_value_type(&l->old, result)->scalar);
         view->base = tile_build_scratch(&l->builder, mapped_extents, extent.count, type);
-        l->map[result.id] = view->base; /* what level 3 means by scratch */
+        l->map[result.id] = view->base; /* the representation of scratch at level 3 */
         if (tile_op_has_attr(&l->old, op, TILE_ATTR_clean))
             tile_op_set_flag(l->f, tile_value_def(l->f, view->base), TILE_ATTR_clean);
     } else {
@@ -94,7 +93,7 @@ static void lower_view_op(lowering *l, tile_op op) {
     l->views[result.id] = view;
 }
 
-/* A host expression as i64 values. */
+/* Builds a host expression as i64 values. */
 static tile_value lower_expr(lowering *l, const tile_expr *expr) {
     const tile_type *i64 = tile_type_scalar(tile_function_context(l->f), TILE_i64);
     int64_t known;
@@ -112,7 +111,7 @@ static tile_value lower_expr(lowering *l, const tile_expr *expr) {
     return truth ? tile_build_cast(&l->builder, value, i64) : value;
 }
 
-/* The launch has seen to it that it fits an i32. */
+/* The launch has checked that the extent fits an i32. */
 static tile_value lower_extent(lowering *l, const tile_expr *expr) {
     tile_context *context = tile_function_context(l->f);
     const tile_type *i32 = tile_type_scalar(context, TILE_i32);
@@ -139,7 +138,7 @@ static void lower_view_arg(lowering *l, unsigned index) {
     l->views[tile_function_arg(&l->old, index).id] = view;
 }
 
-/* 2. Regions keep their shape. ----------------------------------------------------------------- */
+/* 2. Regions keep their structure. ------------------------------------------------------------- */
 
 void lower_copy_attrs(lowering *l, tile_op from, tile_op to) {
     const tile_op_data *data = tile_op_at(&l->old, from);
@@ -147,7 +146,7 @@ void lower_copy_attrs(lowering *l, tile_op from, tile_op to) {
     tile_op_at(l->f, to)->attr_count = data->attr_count;
 }
 
-/* What follows is done by the warps that execute the builder's place. */
+/* Sets the executors to the warps that execute the insertion point. */
 static void enter_set(lowering *l) {
     l->executors = tile_executors_in(l->f, l->builder.region);
     l->warp_bits = tile_warp_bits(l->executors);
@@ -181,10 +180,10 @@ static void map_results(lowering *l, tile_op from, tile_op to) {
     }
 }
 
-/* 3. One thread speaks for its set at a semaphore. -------------------------------------------- */
+/* 3. One thread accesses a semaphore for its set. --------------------------------------------- */
 
-/* The last operation before the end of what has been built that is more than arithmetic: all
- * threads that come to a branch's begin have come to what stands before it. */
+/* Returns the last non-arithmetic operation before the insertion point. All threads that enter a
+ * branch have executed the code before the `if`. */
 static tile_op find_last_effect(const lowering *l) {
     tile_region region = l->builder.region;
     tile_op last = tile_region_at(l->f, region)->last;
@@ -197,16 +196,15 @@ static tile_op find_last_effect(const lowering *l) {
     }
 }
 
-/* A barrier at the end of what has been built, unless one stands there, with nothing but arithmetic
- * behind it: that one serves as well. */
+/* Appends a barrier, unless the code built so far ends with one, followed only by arithmetic. */
 void lower_end_with_sync(lowering *l) {
     tile_op last = find_last_effect(l);
     if (!last.id || tile_op_opcode(l->f, last) != TILE_OP_sync)
         tile_build_sync_for(&l->builder, l->executors);
 }
 
-/* The barrier after the wait lets all threads see what the released data holds; the one before the
- * release has all threads' stores done. bar.sync orders them, the fence of the release is
+/* The barrier after the wait makes the released data visible to all threads; the barrier before the
+ * release completes all threads' stores. bar.sync orders them, and the fence of the release is
  * cumulative (PTX ISA, "Memory Consistency Model", causality order). */
 static void lower_semaphore(lowering *l, tile_op op) {
     bool waits = tile_op_opcode(&l->old, op) == TILE_OP_wait_value;
@@ -231,7 +229,7 @@ static void lower_semaphore(lowering *l, tile_op op) {
     if (lock) tile_build_sync_for(&l->builder, l->executors);
 }
 
-/* 4. Everything else. ------------------------------------------------------------------------- */
+/* 4. All other operations. -------------------------------------------------------------------- */
 
 static const tile_type **lowered_types(const lowering *l, tile_value first, unsigned count) {
     const tile_type **types = TILE_NEW_ARRAY(l->pass->scratch, const tile_type *, count + 1u);
@@ -240,9 +238,9 @@ static const tile_type **lowered_types(const lowering *l, tile_value first, unsi
     return types;
 }
 
-enum { FIRST_INIT = 3 }; /* of a loop's operands: behind its bounds */
+enum { FIRST_INIT = 3 }; /* index of a loop's first initial value, after its bounds */
 
-/* An operation that means the same on fragments: same operands and regions, lowered types. */
+/* An operation with the same meaning on fragments: same operands and regions, lowered types. */
 static void lower_plain(lowering *l, tile_op op) {
     const tile_op_data *data = tile_op_at(&l->old, op);
     tile_value *operands = TILE_NEW_ARRAY(l->pass->scratch, tile_value, data->operand_count + 1u);
@@ -266,7 +264,7 @@ static void lower_plain(lowering *l, tile_op op) {
     map_results(l, op, copy);
 }
 
-/* What is of level 3 too stays as it is, with its values lowered. */
+/* An operation that also exists at level 3 is copied with lowered values. */
 static void lower_other(lowering *l, tile_op op, tile_opcode opcode) {
     tile_value result;
     if (lower_thread_view(l, op, &result)) {
@@ -281,7 +279,8 @@ static void lower_other(lowering *l, tile_op op, tile_opcode opcode) {
     tile_error_of(&l->old, op, "lower-tiles cannot bring this operation to level 3");
 }
 
-/* The loads behind `before`, or all of the region, are what the old load was. */
+/* Copies the `speculative` mark of the old load to the loads after `before`, or to all loads of the
+ * region. */
 static void mark_speculative(lowering *l, tile_op before) {
     tile_op op =
         before.id ? tile_op_next(l->f, before) : tile_region_first(l->f, l->builder.region);
@@ -292,7 +291,7 @@ static void mark_speculative(lowering *l, tile_op before) {
     }
 }
 
-/* One element of a view. */
+/* A transfer of one element of a view. */
 static bool lower_scalar_transfer(lowering *l, tile_op op, tile_opcode opcode) {
     tile_gather gather;
     if (!tile_gather_of(&l->old, op, &gather) || gather.type->kind != TILE_TYPE_SCALAR)
@@ -400,7 +399,7 @@ static void lower_op(lowering *l, tile_op op) {
     case TILE_OP_barrier_wait: lower_barrier_wait(l, op); break;
     case TILE_OP_ordered_wait:
     case TILE_OP_ordered_arrive: lower_ordered_issue(l, op); break;
-    case TILE_OP_free_shared: break; /* memory has been laid out: nothing is left to say */
+    case TILE_OP_free_shared: break; /* memory is already allocated, so nothing remains to do */
     default:
         if (!lower_compare(l, op) && !lower_shifted_iota(l, op)) lower_other(l, op, opcode);
         break;
@@ -412,7 +411,7 @@ static void lower_region(lowering *l, tile_region from) {
     if (l->uninitialized_count || from.id == l->old.body.id) lower_sync_after_barrier_init(l);
 }
 
-/* Constants keep their values under new ids. */
+/* Copies constants to new ids. */
 static void map_constants(lowering *l) {
     for (uint32_t id = 1; id < l->old.value_count; id++) {
         const tile_value_data *value = &l->old.values[id];

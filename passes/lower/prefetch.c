@@ -1,14 +1,14 @@
-/* The sectors that a tile covers of a view, each asked for by one thread.
+/* Prefetches the sectors that a tile covers in a view. Each thread prefetches some of them.
  *
- * Rows lie along the view's dim of stride 1. A point every 32 bytes of a row, and one at its end,
- * meet all of its sectors, wherever it begins:
+ * Rows extend along the view's dim of stride 1. A point every 32 bytes of a row, and one at its
+ * end, hits all sectors of the row at any alignment:
  *
  *     sectors   |       |       |       |       |
  *     row             [xxxxxxxxxxxxxxxxxx]
  *     points          *       *       *  *
  *
- * A point outside of the view is moved to where the view begins or ends; if all of the row is
- * outside, or the row itself, nothing is asked for. */
+ * A point outside the view is clamped to the view. If the whole row is outside, nothing is
+ * prefetched. */
 #include "lib/analysis/access.h"
 #include "passes/lower/lower.h"
 
@@ -17,12 +17,12 @@ enum { SECTOR = 32 };
 typedef struct sectors {
     lowering *l;
     const lower_view *view;
-    unsigned rank, first; /* of the tile; the view's dim that is its first one */
-    unsigned along;       /* its dim along which rows lie; rank: none does */
+    unsigned rank, first; /* of the tile; first: the view's dim that is the tile's first one */
+    unsigned along;       /* the tile's dim along which rows extend; rank: none */
     tile_value start[TILE_MAX_RANK];
     int64_t extent[TILE_MAX_RANK], points[TILE_MAX_RANK], step[TILE_MAX_RANK];
-    tile_value offset;    /* i64: of the dims before the tile's */
-    tile_value predicate; /* these are inside, and so is some of each row */
+    tile_value offset;    /* i64: from the dims before the tile's */
+    tile_value predicate; /* these dims are in bounds, and so is a part of each row */
 } sectors;
 
 static tile_value number(const sectors *s, int64_t value) {
@@ -33,7 +33,7 @@ static tile_value limit_of(const sectors *s, unsigned d) {
     return s->view->limits[s->first + d];
 }
 
-/* Point % extent and, in *point, point / extent. */
+/* Returns point % extent and sets *point to point / extent. */
 static tile_value split_coordinate(const sectors *s, tile_value *point, int64_t extent) {
     tile_builder *b = &s->l->builder;
     tile_value whole = *point;
@@ -42,13 +42,13 @@ static tile_value split_coordinate(const sectors *s, tile_value *point, int64_t 
     return tile_build_rem(b, whole, number(s, extent));
 }
 
-/* Asks for one point; tail: the last element of a row. */
+/* Prefetches one point; tail: the last element of a row. */
 static void prefetch_sector(const sectors *s, tile_value point, tile_value predicate, bool tail) {
     lowering *l = s->l;
     tile_builder *b = &l->builder;
     tile_value offset = s->offset;
     for (unsigned i = s->rank + 1; i-- > 0;) {
-        /* neighbouring threads go along rows */
+        /* adjacent threads take adjacent points of a row */
         unsigned d = i == s->rank ? s->along : i;
         if (d == s->rank || (i < s->rank && d == s->along)) continue;
         bool row = d == s->along;
@@ -67,7 +67,7 @@ static void prefetch_sector(const sectors *s, tile_value point, tile_value predi
     tile_build_prefetch_l2_thread(b, s->view->base, &offset, 1, predicate);
 }
 
-/* All points, distributed to the threads. */
+/* Distributes all points over the threads. */
 static void prefetch_all(sectors *s, bool tail) {
     lowering *l = s->l;
     int64_t points = 1, threads = (int64_t)l->executors.warps << TILE_LANE_BITS;

@@ -1,5 +1,6 @@
-/* print: one thread of the set writes scalars. Of a tile each thread has some elements: all go
- * through the tile in row-major order, and who has the element writes it.
+/* print: one thread of the set prints scalars. The elements of a tile are distributed over threads,
+ * so all threads iterate over the tile in row-major order, and the first holder of each element
+ * prints it:
  *
  *     for %e = 0 to elements {
  *       %mine = registers whose element is %e, in the first of the threads that hold it
@@ -7,7 +8,7 @@
  *       sync
  *     }
  *
- * It is slow and short: for looking at, once. */
+ * The code is short but slow: it is meant for debugging. */
 #include "lib/layout/layout.h"
 #include "passes/lower/lower.h"
 
@@ -16,7 +17,8 @@ static void copy_text(lowering *l, tile_op from, tile_op to) {
     if (text) tile_op_set_text(l->f, to, TILE_ATTR_text, text);
 }
 
-/* Where the condition holds; the builder stands in it until end_branch. */
+/* Opens a branch for threads that satisfy the condition; the builder inserts into it until
+ * end_branch. */
 static tile_op begin_branch(lowering *l, tile_builder *inner, tile_value condition) {
     tile_op branch = tile_build_if_else(&l->builder, condition, NULL, 0);
     *inner = tile_builder_in(&l->builder, branch, 0);
@@ -44,7 +46,7 @@ static void print_scalars(lowering *l, tile_op op) {
     end_branch(l, &inner, branch);
 }
 
-/* The row-major number of the thread's element in register i. */
+/* The row-major index of the thread's element in register i. */
 static tile_value number_of(lowering *l, const tile_layout *layout, const tile_value *thread,
                             unsigned i) {
     tile_value number = lower_int(l, 0);
@@ -58,7 +60,7 @@ static tile_value number_of(lowering *l, const tile_layout *layout, const tile_v
     return number;
 }
 
-/* i1: the thread writes its element; *value: the element. */
+/* Returns i1: the thread prints its element; *value: the element. */
 static tile_value find_element(lowering *l, tile_value fragment, const tile_value *numbers,
                                unsigned count, tile_value element, tile_value *value) {
     const tile_type *type = tile_value_type(l->f, fragment);

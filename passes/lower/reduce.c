@@ -1,10 +1,10 @@
-/* Reductions: what a thread holds of a row is combined register after register, lanes exchange
- * registers, and warps write what they have to shared memory, where everybody reads it
+/* Reductions. Each thread combines its registers of a row, lanes exchange partial results by
+ * shuffles, and warps write theirs to shared memory, from where all threads read them
  * (lib/layout/reduce.h).
  *
- * A thread adds a row's elements to few sums, in turn: by halves it would hold half as many
- * intermediate ones as there are elements, beside these, and could begin only when all are there.
- */
+ * A thread adds a row's elements to a few sums in turn. A binary tree would need half as many
+ * intermediate registers as there are elements, and could not begin before all elements are
+ * available. */
 #include "lib/ops/reduce.h"
 
 #include "lib/layout/layout.h"
@@ -14,11 +14,11 @@ typedef struct combining {
     lowering *l;
     tile_opcode opcode;
     tile_word kind;
-    tile_scalar scalar; /* that is computed in */
-    bool nan;           /* one that is NaN wins */
+    tile_scalar scalar; /* of the computation */
+    bool nan;           /* NaN takes precedence */
 } combining;
 
-/* What is combined: values, and of reduce_arg their coordinates. */
+/* The operands of a reduction: values, and for reduce_arg their coordinates. */
 typedef struct bundle {
     tile_value value, place;
 } bundle;
@@ -32,8 +32,8 @@ static unsigned length_of(const combining *c, tile_value vector) {
     return (unsigned)tile_type_elements(tile_value_type(c->l->f, vector));
 }
 
-/* i1: where b is taken instead of a. */
-static tile_value wins(const combining *c, bundle a, bundle b) {
+/* i1: b replaces a. */
+static tile_value replaces(const combining *c, bundle a, bundle b) {
     tile_builder *t = &c->l->builder;
     bool most = c->kind == TILE_WORD_kind_max;
     tile_value better =
@@ -57,7 +57,7 @@ static bundle combine(const combining *c, bundle a, bundle b) {
         if (c->nan) tile_op_set_flag(c->l->f, tile_value_def(c->l->f, both), TILE_ATTR_nan);
         return (bundle){.value = both};
     }
-    tile_value other = wins(c, a, b);
+    tile_value other = replaces(c, a, b);
     return (bundle){tile_build_select(t, other, b.value, a.value),
                     tile_build_select(t, other, b.place, a.place)};
 }
@@ -96,8 +96,8 @@ tile_value lower_permute(lowering *l, tile_value vector, const int64_t *order, u
     return ordered;
 }
 
-/* `chunks` chunks of `width` registers become one: the first half with the second one, and an odd
- * one at the end. */
+/* Combines `chunks` chunks of `width` registers into one: the first half with the second half, and
+ * an odd chunk at the end. */
 static bundle fold(const combining *c, bundle all, unsigned chunks, unsigned width) {
     while (chunks > 1) {
         unsigned half = chunks / 2;
@@ -114,11 +114,11 @@ static bundle fold(const combining *c, bundle all, unsigned chunks, unsigned wid
     return all;
 }
 
-/* Independent sums that hide an addition's latency. */
+/* Independent sums, to hide the latency of an addition. */
 enum { SUMS_IN_FLIGHT = 4 };
 
-/* As fold, of a power of two of chunks: so many of them side by side that there are sums enough,
- * and these with the ones behind them, and so on. */
+/* Like fold, for a power of two of chunks: adds the chunks to enough parallel sums to fill
+ * SUMS_IN_FLIGHT, then folds these. */
 static bundle accumulate(const combining *c, bundle all, unsigned chunks, unsigned width) {
     unsigned sums = 1;
     while (sums < chunks && sums * width < SUMS_IN_FLIGHT) sums *= 2;
@@ -128,8 +128,8 @@ static bundle accumulate(const combining *c, bundle all, unsigned chunks, unsign
     return fold(c, sum, sums, width);
 }
 
-/* Steps first, in an order or by pairs that are the same for all holders of a result; then the
- * parts. */
+/* Combines first the steps, in an order or by pairs that are the same for all holders of a result,
+ * and then the parts. */
 static bundle combine_own(const combining *c, const tile_reduce_plan *plan, bundle fragment) {
     unsigned width = tile_layout_registers(&plan->narrow), steps = 1u << plan->own_steps;
     unsigned parts = plan->source.count[plan->axis], count = width * steps * parts;
@@ -144,7 +144,7 @@ static bundle combine_own(const combining *c, const tile_reduce_plan *plan, bund
     return fold(c, sum, parts, width);
 }
 
-/* One instruction combines all lanes. */
+/* Returns whether one redux instruction can combine all lanes. */
 static bool has_redux(const combining *c, const tile_reduce_plan *plan, bundle sum) {
     bool plain = plan->lane_steps == TILE_LANE_BITS && !sum.place.id;
     for (unsigned i = 0; i < plan->lane_steps; i++) plain &= !plan->lanes[i].reg;
@@ -192,9 +192,9 @@ const tile_type *lower_laid_out(lowering *l, tile_scalar scalar, const tile_layo
     return laid_out(&c, scalar, layout);
 }
 
-enum { VALUES = 1, PLACES = 2 }; /* of the row's operands: the buffers */
+enum { VALUES = 1, PLACES = 2 }; /* operands of the operation: the buffers */
 
-/* operand: the buffer through which values go. */
+/* operand: the buffer for the values. */
 static bundle combine_warps(const combining *c, const tile_reduce_plan *plan, tile_op op,
                             unsigned operand, const tile_layout *to, bundle sum) {
     lowering *l = c->l;
@@ -211,29 +211,30 @@ static bundle combine_warps(const combining *c, const tile_reduce_plan *plan, ti
     return combine_own(c, &rest, sum);
 }
 
-/* Coordinates along the axis, register by register. */
+/* The coordinates along the axis, by register. */
 static tile_value count_along(lowering *l, const tile_layout *layout, unsigned axis) {
     unsigned registers = tile_layout_registers(layout);
-    bool crossed = lower_bits_overlap(layout, axis);
+    bool overlapping = lower_bits_overlap(layout, axis);
     tile_value thread = lower_thread_coordinate(l, layout, axis);
     tile_value *values = TILE_NEW_ARRAY(l->pass->scratch, tile_value, registers);
     for (unsigned i = 0; i < registers; i++) {
         tile_value own = lower_int(l, lower_register_coordinate(layout, i, axis));
-        values[i] = crossed ? tile_build_xor(&l->builder, thread, own) : lower_add(l, thread, own);
+        values[i] =
+            overlapping ? tile_build_xor(&l->builder, thread, own) : lower_add(l, thread, own);
     }
     return tile_build_concat(&l->builder, values, registers);
 }
 
-/* What all threads have, in the layout of the result; operand: the buffer. */
+/* Combines the elements of all threads, in the layout of the result. operand: the buffer. */
 static bundle combine_all(const combining *c, const tile_reduce_plan *plan, tile_op op,
                           unsigned operand, const tile_layout *to, bundle all) {
     bundle sum = combine_lanes(c, plan, combine_own(c, plan, all));
     return tile_reduce_exchanges(plan, to) ? combine_warps(c, plan, op, operand, to, sum) : sum;
 }
 
-/* The largest (smallest) element of each row first, then the lowest coordinate of those that are
- * like it, or of all where it is NaN: two reductions of one instruction or two for each pair, where
- * pairs of elements and coordinates take ten. */
+/* Finds the largest (smallest) element of each row, then the lowest coordinate among the elements
+ * equal to it, or among all if it is NaN. That takes two reductions of one or two instructions per
+ * pair; a combined reduction of elements and coordinates takes ten. */
 static bundle find_sequential(const combining *c, const tile_reduce_plan *plan, tile_op op,
                               const tile_layout *to, bundle all) {
     lowering *l = c->l;
@@ -258,7 +259,7 @@ static bundle find_sequential(const combining *c, const tile_reduce_plan *plan, 
     return best;
 }
 
-/* op: a reduce or reduce_arg; *places: the coordinates of the latter. */
+/* op: a reduce or reduce_arg; *places: the coordinates of a reduce_arg. */
 tile_value lower_reduce(lowering *l, tile_op op, tile_value *places) {
     tile_reduction reduction;
     tile_value src = tile_operand_src(&l->old, op);

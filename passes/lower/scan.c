@@ -1,10 +1,10 @@
-/* Scans: each thread scans its neighbours, lanes exchange what they have in five steps (Hillis and
- * Steele), and warps, and rounds of registers behind them, write their sums to shared memory, where
- * each thread adds up those before its own.
+/* Scans. Each thread scans its adjacent elements, and lanes combine their sums in five steps
+ * (Hillis and Steele). Warps, and for longer rows rounds of registers, write their sums to shared
+ * memory, where each thread adds up the sums that precede its own.
  *
  *     elements  | thread | thread | ... | warp 0        | warp 1        | warp 0, next round ..
  *
- * The layout has them in this order (lib/layout/axis_map.h): assign-layouts sees to that. */
+ * assign-layouts provides a layout with this order (lib/layout/axis_map.h). */
 #include "lib/ops/reduce.h"
 
 #include "lib/layout/axis_map.h"
@@ -17,13 +17,13 @@ typedef struct scanning {
     tile_op op;
     tile_scan scan;
     tile_opcode opcode;
-    tile_scalar scalar; /* that is computed in */
+    tile_scalar scalar; /* of the computation */
     const tile_layout *layout;
     tile_axis_map along;
     unsigned near_bits, lane_bits,
-        warp_bits; /* of the axis: neighbours in a thread, lanes, warps */
+        warp_bits; /* bits of the axis: adjacent elements of a thread, lanes, warps */
     unsigned first_lane;
-    uint32_t rows, near, rounds; /* of a thread: registers of a row are neighbours x rounds */
+    uint32_t rows, near, rounds; /* of a thread; a row has near x rounds registers */
 } scanning;
 
 static void count_bits(scanning *s) {
@@ -54,7 +54,7 @@ static tile_value extract(const scanning *s, tile_value vector, unsigned first, 
     return tile_build_extract(&s->l->builder, vector, lower_int(s->l, first), vector_of(s, count));
 }
 
-/* What changes nothing. */
+/* The identity element of the scan. */
 static tile_value identity(const scanning *s, unsigned count) {
     tile_context *context = tile_function_context(s->l->f);
     bool floats = tile_scalar_is_floating(s->scalar);
@@ -70,8 +70,7 @@ static uint32_t reversed(const scanning *s, uint32_t at, uint32_t count) {
     return s->scan.reverse ? count - 1 - at : at;
 }
 
-/* Registers in the order of the scan: neighbours by neighbours, of each all rounds, of these all
- * rows. */
+/* Registers in the order of the scan: adjacent elements are outermost, then rounds, then rows. */
 static int64_t *order_registers(const scanning *s) {
     int64_t *order = TILE_NEW_ARRAY(s->l->pass->scratch, int64_t, s->near * s->rounds * s->rows);
     unsigned at = 0;
@@ -84,7 +83,7 @@ static int64_t *order_registers(const scanning *s) {
     return order;
 }
 
-/* Where this thread is among the lanes, or warps, of its row, in the order of the scan. */
+/* The position of this thread among the lanes, or warps, of its row, in the order of the scan. */
 static tile_value place_among(const scanning *s, tile_holder holder, unsigned bits) {
     uint32_t bases[TILE_LANE_BITS + TILE_LAYOUT_MAX_WARP_BITS] = {0};
     unsigned at = 0;
@@ -99,8 +98,8 @@ static tile_value place_among(const scanning *s, tile_holder holder, unsigned bi
     return tile_build_xor(&s->l->builder, place, lower_int(s->l, (1 << bits) - 1));
 }
 
-/* The lanes of a row: *before becomes what is before this one's, none where there is one lane; the
- * sum of all is the result. */
+/* Scans the lanes of a row. *before: the sum of the preceding lanes; no value if there is one lane.
+ * Returns the sum of all lanes. */
 static tile_value scan_lanes(const scanning *s, tile_value sum, tile_value *before) {
     lowering *l = s->l;
     unsigned width = s->rounds * s->rows;
@@ -122,7 +121,7 @@ static tile_value scan_lanes(const scanning *s, tile_value sum, tile_value *befo
     return lower_shfl(l, sum, last, "idx");
 }
 
-/* The tile of what warps have in each round: cells along the axis, the rounds outside. */
+/* The layout of the warps' sums in each round: cells along the axis, rounds outermost. */
 static tile_layout lay_out_cells(const scanning *s, bool gathered) {
     unsigned axis_bits = 0;
     tile_layout cells = tile_axis_map_cells(s->layout, &s->along, s->near_bits);
@@ -147,7 +146,8 @@ static tile_layout lay_out_cells(const scanning *s, bool gathered) {
     return cells;
 }
 
-/* What is before this warp's elements of each round, from the sums of all. */
+/* The sum of all elements before this warp's elements of each round, computed from the sums of all
+ * cells. */
 static tile_value add_up_cells(const scanning *s, const tile_layout *cells, tile_value all) {
     lowering *l = s->l;
     tile_axis_map along;
@@ -191,7 +191,7 @@ static tile_value exchange_warps(const scanning *s, tile_value sum) {
     return add_up_cells(s, &all, sum);
 }
 
-/* Rounds of registers alone. */
+/* For rounds of registers without warps. */
 static tile_value add_up_rounds(const scanning *s, tile_value sum) {
     tile_value base = identity(s, s->rows);
     tile_value *rounds = TILE_NEW_ARRAY(s->l->pass->scratch, tile_value, s->rounds);

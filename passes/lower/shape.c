@@ -1,13 +1,12 @@
-/* Coordinates of a tile's elements, from a thread's number and its registers; tiles whose elements
- * are repeated, which only renames registers. */
+/* Coordinates of a tile's elements, computed from the thread index and the register. Tiles with
+ * repeated elements, which only rename registers. */
 #include "lib/analysis/rearranged.h"
 #include "lib/analysis/runs.h"
 #include "lib/layout/layout.h"
 #include "lib/ops/shape.h"
 #include "passes/lower/lower.h"
 
-/* In i32, which is exact where the elements fit it and wraps as narrower integers do; else in i64.
- */
+/* i32 if the elements fit it or wrap like narrower integers, else i64. */
 static tile_scalar scalar_of(const tile_iota *iota, const tile_type *type) {
     if (!tile_scalar_is_floating(type->scalar))
         return type->scalar == TILE_i64 ? TILE_i64 : TILE_i32;
@@ -24,9 +23,9 @@ typedef struct counter {
     const tile_iota *iota;
     const tile_type *scalar;
     tile_value thread; /* the thread's coordinate */
-    bool crossed;      /* with its registers' */
+    bool overlapping;  /* the thread and its registers change the same bits */
     tile_value base;   /* start + step * the thread's coordinate */
-    tile_value more;   /* is added to all; none: nothing */
+    tile_value more;   /* added to all; no value: nothing */
 } counter;
 
 static tile_value number(const counter *c, int64_t value) {
@@ -35,7 +34,7 @@ static tile_value number(const counter *c, int64_t value) {
         tile_expr_int(tile_function_context(c->l->f), tile_wrap_int(c->scalar->scalar, value)));
 }
 
-/* start + step * coordinate, and more */
+/* start + step * coordinate + more */
 static tile_value rescaled_value(const counter *c, tile_value coordinate) {
     if (c->scalar->scalar == TILE_i64) coordinate = lower_to_long(c->l, coordinate);
     tile_value product = lower_mul(c->l, coordinate, number(c, c->iota->step));
@@ -44,7 +43,7 @@ static tile_value rescaled_value(const counter *c, tile_value coordinate) {
 }
 
 static tile_value count(const counter *c, int64_t added) {
-    if (!c->crossed) {
+    if (!c->overlapping) {
         uint64_t product = (uint64_t)c->iota->step * (uint64_t)added;
         return lower_add(c->l, c->base, number(c, (int64_t)product));
     }
@@ -52,7 +51,7 @@ static tile_value count(const counter *c, int64_t added) {
     return rescaled_value(c, added ? tile_build_xor(&c->l->builder, c->thread, other) : c->thread);
 }
 
-/* Registers with one coordinate share its value. */
+/* Registers with equal coordinates share one value. */
 static tile_value count_from(lowering *l, tile_op op, const tile_type *type,
                              const tile_value *ahead, tile_value more) {
     tile_iota iota = {0};
@@ -90,8 +89,8 @@ tile_value lower_iota(lowering *l, tile_op op) {
     return lower_count(l, op, tile_value_type(&l->old, tile_op_result(&l->old, op, 0)), NULL);
 }
 
-/* A thread's coordinate does not change in loops, and its sums with all of the registers' would be
- * kept from before them; with the scalar there is one sum, and the rest is added to that. */
+/* Adds the scalar to the thread's coordinate first. Otherwise LICM would hoist the sums of the
+ * loop-invariant thread coordinate and each register's coordinate, and keep all of them live. */
 bool lower_shifted_iota(lowering *l, tile_op op) {
     if (tile_op_opcode(&l->old, op) != TILE_OP_add) return false;
     tile_value result = tile_op_result(&l->old, op, 0);
@@ -113,7 +112,7 @@ bool lower_shifted_iota(lowering *l, tile_op op) {
     return false;
 }
 
-/* Registers in another order; order has one number for each of the result's. */
+/* Permutes registers; order has one entry for each register of the result. */
 static tile_value permute(lowering *l, tile_value source, const int64_t *order, unsigned count) {
     const tile_type *type = tile_value_type(l->f, source);
     bool same = tile_type_elements(type) == count;
@@ -143,7 +142,8 @@ tile_value lower_reorder(lowering *l, tile_value source, const tile_type *from,
     return permute(l, source, order, registers);
 }
 
-/* The result's register for an operand's; false if it is in none. */
+/* Finds the result's register for a register of an operand. False if the result does not contain
+ * it. */
 static bool find_register(const tile_placement *p, const tile_type *from, const tile_type *to,
                           unsigned register_, uint32_t *found) {
     uint32_t index = tile_layout_apply(from->layout, register_, 0, 0), coordinates[TILE_MAX_RANK];
@@ -153,7 +153,7 @@ static bool find_register(const tile_placement *p, const tile_type *from, const 
     for (unsigned d = 0; d < to->rank; d++) dims[d] = tile_type_dim(to, d);
     if (!p->flat && !tile_placed_coordinates(p, from_at, from->rank, dims, to_at)) return false;
     for (unsigned d = 0; d < to->rank; d++) coordinates[d] = (uint32_t)to_at[d];
-    /* of the same parts: tile_layout_reshape */
+    /* with the same parts: tile_layout_reshape */
     if (!p->flat) index = tile_layout_index(to->layout, coordinates);
     *found = tile_layout_offset_of(to->layout, index);
     return true;
@@ -175,16 +175,16 @@ static tile_value rearrange(lowering *l, tile_op op, unsigned result, tile_value
     return permute(l, all, order, registers);
 }
 
-/* A tile's elements at row-major offsets of memory: what the thread adds to its coordinates. */
+/* Row-major memory offsets of a tile's elements: the thread's contributions. */
 typedef struct row_walk {
     const tile_layout *layout;
     tile_value thread[TILE_MAX_RANK]; /* the thread's coordinates */
-    tile_value sum;                   /* its offset, of the dims where nothing is crossed */
+    tile_value sum;                   /* its offset, over the dims without overlapping bits */
     int64_t step[TILE_MAX_RANK];
-    bool crossed[TILE_MAX_RANK];
+    bool overlapping[TILE_MAX_RANK];
 } row_walk;
 
-/* first: coordinates of the tile's first element in an array of these extents. */
+/* first: coordinates of the tile's first element in an array with these extents. */
 static row_walk start_rows(lowering *l, const tile_layout *layout, const int64_t *first,
                            const int64_t *extents) {
     row_walk w = {.layout = layout};
@@ -196,8 +196,8 @@ static row_walk start_rows(lowering *l, const tile_layout *layout, const int64_t
     w.sum = lower_int(l, origin);
     for (unsigned d = 0; d < layout->rank; d++) {
         w.thread[d] = lower_thread_coordinate(l, layout, d);
-        w.crossed[d] = lower_bits_overlap(layout, d);
-        if (!w.crossed[d])
+        w.overlapping[d] = lower_bits_overlap(layout, d);
+        if (!w.overlapping[d])
             w.sum = lower_add(l, w.sum, lower_mul(l, w.thread[d], lower_int(l, w.step[d])));
     }
     return w;
@@ -208,7 +208,7 @@ static tile_value row_offset(lowering *l, const row_walk *w, unsigned register_)
     int64_t known = 0;
     for (unsigned d = 0; d < w->layout->rank; d++) {
         int64_t own = lower_register_coordinate(w->layout, register_, d);
-        if (!w->crossed[d]) {
+        if (!w->overlapping[d]) {
             known += own * w->step[d];
             continue;
         }
@@ -244,7 +244,7 @@ static tile_value load_rows(lowering *l, const tile_type *tile, tile_value buffe
     return tile_build_concat(&l->builder, parts, count);
 }
 
-/* Stored row by row by the extents of what there is, loaded by those of what is wanted. */
+/* Stores rows with the extents of the source and loads them with those of the result. */
 static void rearrange_in_memory(lowering *l, tile_op op, tile_value old_buffer) {
     tile_value source = tile_operand_src(&l->old, op), result = tile_op_result(&l->old, op, 0);
     const tile_type *from = tile_value_type(&l->old, source),
@@ -284,7 +284,8 @@ tile_value lower_broadcast(lowering *l, tile_op op) {
                         tile_value_type(&l->old, tile_op_result(&l->old, op, 0)));
 }
 
-/* Register bits of a layout that only change what neighbours of one run along some dim share. */
+/* Register bits of a layout that only move within a run of equal comparison results along some
+ * dim. */
 static uint32_t shared_bits(const lowering *l, tile_op op, const tile_layout *layout) {
     uint32_t bits = 0;
     for (unsigned d = 0; d < layout->rank; d++) {
@@ -297,7 +298,7 @@ static uint32_t shared_bits(const lowering *l, tile_op op, const tile_layout *la
     return bits;
 }
 
-/* One comparison for each run that a thread holds, in place of one for each register. */
+/* Builds one comparison per run that a thread holds, instead of one per register. */
 bool lower_compare(lowering *l, tile_op op) {
     if (!tile_op_has_trait(tile_op_opcode(&l->old, op), TILE_TRAIT_COMPARE) ||
         tile_op_operand_count(&l->old, op) != 2)

@@ -1,13 +1,12 @@
-/* Fragments in shared buffers: where each register lies, loads and stores, ldmatrix and stmatrix.
- */
+/* Fragments in shared buffers: register offsets, loads and stores, ldmatrix and stmatrix. */
 #include <string.h>
 
 #include "lib/layout/layout.h"
 #include "lib/layout/traffic.h"
 #include "passes/lower/lower.h"
 
-/* What the coordinates of a part add to its offsets where all are constants: bits that the part has
- * none of, so that they can be added. False if they are not, or lie in parts of another count. */
+/* The offset of a part whose coordinates are all constants and have no bits within the part, so
+ * that it can be added. False if they do not, or if the layout repeats parts along such a dim. */
 static bool find_origin(const lowering *l, const tile_value *at, const tile_layout *layout,
                         uint32_t *origin) {
     uint32_t index = 0;
@@ -54,7 +53,7 @@ lower_shared_map lower_map_stage(lowering *l, tile_value buffer, tile_value begi
     return map;
 }
 
-/* What a register adds to the offset in a stage. */
+/* A register's contribution to the offset within a stage. */
 uint32_t lower_register_offset(const lower_shared_map *map, const tile_layout *layout,
                                unsigned register_) {
     uint32_t added = (register_ >> layout->reg_bits << map->part_bits) ^ map->origin;
@@ -63,13 +62,13 @@ uint32_t lower_register_offset(const lower_shared_map *map, const tile_layout *l
     return added;
 }
 
-/* Element offset in the buffer: stage + (what the thread adds ^ what the registers add).
- * thread_bits is the union of all that the thread can add. */
+/* The element offset in the buffer: stage + (thread's contribution ^ registers' contribution).
+ * thread_bits is the union of all bits of the thread's contribution. */
 static tile_value shared_offset(lowering *l, const lower_shared_map *map, tile_value thread_part,
                                 uint32_t thread_bits, uint32_t register_part) {
-    uint32_t crossed = register_part & thread_bits;
+    uint32_t overlapping = register_part & thread_bits;
     tile_value offset = thread_part;
-    if (crossed) offset = tile_build_xor(&l->builder, offset, lower_int(l, crossed));
+    if (overlapping) offset = tile_build_xor(&l->builder, offset, lower_int(l, overlapping));
     offset = lower_add(l, offset, map->stage);
     return lower_add(l, offset, lower_int(l, register_part & ~thread_bits));
 }
@@ -104,15 +103,15 @@ static tile_matrices match_matrices(const lower_shared_map *map, const tile_type
                               map->begin.id ? map->begin_bits : 0, tile_scalar_bits(tile->scalar));
 }
 
-/* A fragment as matrices: up to four in each instruction. */
+/* A fragment accessed as matrices, up to four per instruction. */
 typedef struct matrix_access {
     const lower_shared_map *map;
     const tile_layout *layout;
     bool trans;
-    uint32_t thread_bits; /* that the thread's part may have */
+    uint32_t thread_bits; /* bits that the thread's contribution may have */
     tile_value thread_part;
-    unsigned each, count;  /* registers of an instruction, and instructions */
-    const tile_type *part; /* of one */
+    unsigned each, count;  /* registers per instruction, and instructions */
+    const tile_type *part; /* of one instruction */
 } matrix_access;
 
 /* False if the fragment does not consist of matrices. */
@@ -159,7 +158,7 @@ static tile_value load_matrices(lowering *l, const lower_shared_map *map, const 
     return a.count == 1 ? parts[0] : tile_build_concat(&l->builder, parts, a.count);
 }
 
-/* False if nothing has been built. */
+/* False if nothing was built. */
 static bool store_matrices(lowering *l, tile_value fragment, const lower_shared_map *map,
                            const tile_type *tile) {
     matrix_access a;
@@ -192,7 +191,7 @@ static tile_value load_elements(lowering *l, const lower_shared_map *map, const 
 
 tile_value lower_load_mapped(lowering *l, const lower_shared_map *map, const tile_type *tile,
                              bool whole_warps) {
-    /* ldmatrix reads the block's own memory. */
+    /* ldmatrix cannot read the memory of another block. */
     bool plain = !tile_value_type(l->f, map->buffer)->cluster;
     tile_value matrices = whole_warps && plain ? load_matrices(l, map, tile) : TILE_NO_VALUE;
     return matrices.id ? matrices : load_elements(l, map, tile);

@@ -1,9 +1,9 @@
-/* shift-comparisons: elements that are one sum and a constant each are compared as constants.
+/* shift-comparisons: compares elements of the form `common sum + constant` as constants.
  *
- * A mask compares what a thread's columns are with what its rows are. The columns are a sum that
- * all have, and a distance each; the rows are few. With the sum taken from the rows the distances
- * stand in the comparisons themselves: there is nothing to compute for each column, and no register
- * to hold it.
+ * A mask compares a thread's column coordinates with its row coordinates. The columns share one sum
+ * and differ by constants, while there are only a few row values. The pass subtracts the sum from
+ * the rows, so that the constants become immediates of the comparisons. Columns then need no
+ * arithmetic and no registers.
  *
  * level: 3 to 3
  * requires: nothing
@@ -56,40 +56,40 @@
  *     }
  *   }
  *
- * When it is right. The sum is not negative, and with the largest distance it stays in an i32: so
- * no column wraps around. What a row is below the least column makes no difference, which is why it
- * may be raised to one less; then the difference does not wrap around either.
+ * Correctness: the sum is not negative, and sum + largest constant fits an i32, so no column wraps
+ * around. A row value below the smallest column can be raised to that column minus 1 without
+ * changing any comparison; the difference then does not wrap around either.
  *
- * Where. In kernels whose roles set how many registers they have. In others ptxas weighs registers
- * against blocks at once, and with some fewer wanted it spills for a block more.
- */
+ * Applied in kernels whose roles set their register counts. In other kernels ptxas balances
+ * registers against occupancy, and with slightly lower demand it may spill to fit one more
+ * block. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/range.h"
 #include "passes/pass.h"
 
-enum { MAX_SUMMANDS = 2, FEWER = 4 /* rows than columns, so many times */ };
+enum { MAX_SUMMANDS = 2, MIN_COLUMNS_PER_ROW = 4 };
 
 typedef struct shifter {
     tile_pass *pass;
     tile_function *f;
     const tile_range *ranges;
-    size_t range_count; /* later values have none */
+    size_t range_count; /* values created later have no range */
     long moved;
 } shifter;
 
-/* The sum of some scalars and a constant. */
+/* A sum of scalars and a constant. */
 typedef struct linear {
     tile_value summands[MAX_SUMMANDS];
     unsigned count;
     int64_t constant;
 } linear;
 
-/* The columns: elements that differ in constants alone. */
+/* The columns: elements that differ only by constants. */
 typedef struct columns {
     linear first;
     int64_t *constants;
     unsigned count;
-    int64_t most;
+    int64_t max_constant;
 } columns;
 
 /* Reading -------------------------------------------------------------------------------------- */
@@ -98,7 +98,7 @@ static tile_range range_of(const shifter *s, tile_value value) {
     return value.id < s->range_count ? s->ranges[value.id] : tile_range_of_scalar(TILE_i32);
 }
 
-/* A sum, or an or of what has no bit in common. */
+/* Returns whether op is a sum, or an `or` of operands without common bits. */
 static bool adds(const shifter *s, tile_op op) {
     tile_opcode opcode = tile_op_opcode(s->f, op);
     if (opcode == TILE_OP_add) return true;
@@ -109,7 +109,7 @@ static bool adds(const shifter *s, tile_op op) {
     return common.min == 0 && common.max == 0;
 }
 
-/* Adds a scalar, without the constants that are added to it. */
+/* Adds a scalar to the sum, collecting its constant addends separately. */
 static bool add_scalar(const shifter *s, tile_value value, linear *sum) {
     int64_t constant;
     for (;;) {
@@ -133,7 +133,8 @@ static unsigned registers_of(const shifter *s, tile_value value) {
     return (unsigned)tile_type_elements(tile_value_type(s->f, value));
 }
 
-/* Where register i of a concat's result comes from. */
+/* Returns the operand of a concat that provides register i of its result, and makes i relative to
+ * it. */
 static tile_value find_part(const shifter *s, tile_op concat, unsigned *i) {
     unsigned part = 0;
     for (;; part++) {
@@ -143,7 +144,7 @@ static tile_value find_part(const shifter *s, tile_op concat, unsigned *i) {
     }
 }
 
-/* Adds register i of a vector. */
+/* Adds register i of a vector to the sum. */
 static bool add_register(const shifter *s, tile_value value, unsigned i, linear *sum) {
     if (tile_value_type(s->f, value)->kind == TILE_TYPE_SCALAR) return add_scalar(s, value, sum);
     for (tile_op def; (def = tile_value_def(s->f, value)).id;) {
@@ -174,61 +175,62 @@ static bool same_summands(const linear *a, const linear *b) {
 static bool read_columns(const shifter *s, tile_value value, columns *c) {
     c->count = registers_of(s, value);
     c->constants = TILE_NEW_ARRAY(s->pass->scratch, int64_t, c->count);
-    c->most = 0;
+    c->max_constant = 0;
     for (unsigned i = 0; i < c->count; i++) {
         linear one = {.count = 0};
         if (!add_register(s, value, i, &one) || one.constant < 0) return false;
         if (i == 0) c->first = one;
         if (!same_summands(&c->first, &one)) return false;
         c->constants[i] = one.constant;
-        c->most = one.constant > c->most ? one.constant : c->most;
+        c->max_constant = one.constant > c->max_constant ? one.constant : c->max_constant;
     }
     return c->first.count > 0;
 }
 
-/* Of all summands together. False: a column, or its distance from a row, may wrap around. */
-static bool range_of_columns(const shifter *s, const columns *c, int64_t *least) {
-    int64_t min = 0, max = c->most;
+/* *min_sum: the smallest value of the sum. False if a column, or its distance from a row, may wrap
+ * around. */
+static bool range_of_columns(const shifter *s, const columns *c, int64_t *min_sum) {
+    int64_t min = 0, max = c->max_constant;
     for (unsigned i = 0; i < c->first.count; i++) {
         tile_range r = range_of(s, c->first.summands[i]);
         if (r.min < 0) return false;
         min += r.min;
         max += r.max;
     }
-    *least = min;
+    *min_sum = min;
     return max <= INT32_MAX;
 }
 
 /* Changing ------------------------------------------------------------------------------------- */
 
-/* The rows' few values, which a permute or a splat spreads over the registers; none: they are many.
- */
+/* Returns the few distinct row values, which a permute or splat distributes over the registers; no
+ * value if there are many. */
 static tile_value find_rows(const shifter *s, tile_value value, unsigned count) {
     tile_op def = tile_value_def(s->f, value);
     tile_opcode opcode = def.id ? tile_op_opcode(s->f, def) : TILE_OP_yield;
     if (opcode != TILE_OP_permute && opcode != TILE_OP_splat) return TILE_NO_VALUE;
     tile_value rows = tile_operand_src(s->f, def);
-    return registers_of(s, rows) * FEWER <= count ? rows : TILE_NO_VALUE;
+    return registers_of(s, rows) * MIN_COLUMNS_PER_ROW <= count ? rows : TILE_NO_VALUE;
 }
 
-/* A number or a scalar as the rows are: alone, or for each of them. */
+/* Returns the value as a scalar or splat, to match the type of the rows. */
 static tile_value like_rows(tile_builder *b, tile_value value, const tile_type *rows) {
     return rows->kind == TILE_TYPE_SCALAR ? value : tile_build_splat(b, value, rows);
 }
 
-/* The rows, counted from the columns' sum. */
+/* The row values minus the columns' sum. */
 static tile_value shift_rows(const shifter *s, tile_builder *b, tile_value rows, const columns *c,
-                             int64_t least) {
+                             int64_t min_sum) {
     const tile_type *type = tile_value_type(s->f, rows);
-    if (range_of(s, rows).min < least - 1)
-        rows = tile_build_max(b, rows, like_rows(b, tile_build_int(b, least - 1), type));
+    if (range_of(s, rows).min < min_sum - 1)
+        rows = tile_build_max(b, rows, like_rows(b, tile_build_int(b, min_sum - 1), type));
     tile_value sum = c->first.summands[0];
     for (unsigned i = 1; i < c->first.count; i++)
         sum = tile_build_add(b, sum, c->first.summands[i]);
     return tile_build_sub(b, rows, like_rows(b, sum, type));
 }
 
-/* Spread over the registers as the rows were. */
+/* Distributes the shifted values over the registers as the rows were. */
 static tile_value spread_rows(const shifter *s, tile_builder *b, tile_value shifted,
                               tile_value spread) {
     tile_op def = tile_value_def(s->f, spread);
@@ -241,25 +243,25 @@ static tile_value spread_rows(const shifter *s, tile_builder *b, tile_value shif
     return again;
 }
 
-/* side: the columns' operand. */
+/* side: the operand index of the columns. */
 static bool shift(shifter *s, tile_op op, unsigned side) {
     columns c = {.count = 0};
-    int64_t least;
+    int64_t min_sum;
     tile_value spread = tile_op_operand(s->f, op, 1 - side);
     tile_value rows = find_rows(s, spread, registers_of(s, spread));
     if (!rows.id || !read_columns(s, tile_op_operand(s->f, op, side), &c) ||
-        !range_of_columns(s, &c, &least))
+        !range_of_columns(s, &c, &min_sum))
         return false;
     tile_builder b = tile_builder_before(s->f, op);
     tile_value *constants = TILE_NEW_ARRAY(s->pass->scratch, tile_value, c.count);
     for (unsigned i = 0; i < c.count; i++) constants[i] = tile_build_int(&b, c.constants[i]);
-    tile_value shifted = shift_rows(s, &b, rows, &c, least);
+    tile_value shifted = shift_rows(s, &b, rows, &c, min_sum);
     tile_op_at(s->f, op)->operands[side] = tile_build_concat(&b, constants, c.count);
     tile_op_at(s->f, op)->operands[1 - side] = spread_rows(s, &b, shifted, spread);
     return true;
 }
 
-/* Of numbers with a sign, which the ranges are of. */
+/* Signed comparisons only, because the ranges are signed. */
 static bool compares(tile_opcode opcode) {
     return tile_op_has_trait(opcode, TILE_TRAIT_COMPARE) && opcode != TILE_OP_ult;
 }

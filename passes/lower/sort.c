@@ -1,8 +1,9 @@
-/* Sorting: a bitonic network. Step (k, b) compares elements whose coordinates differ in bit b, the
- * lower one first where bit k of the coordinate is 0, else last. Whether the two are in one thread,
- * in two lanes or in two warps follows from who holds bit b of the coordinate.
+/* Sorting by a bitonic network. Step (k, b) compares elements whose coordinates differ in bit b.
+ * The smaller one comes first if bit k of the coordinate is 0, else last. The holder of bit b
+ * (register, lane or warp) determines whether the two elements are in one thread, two lanes or two
+ * warps.
  *
- * Extents that are no power of two are filled up with registers that stay behind all elements. */
+ * Rows are padded to a power of two with registers that sort after all elements. */
 #include "lib/ops/reduce.h"
 
 #include <math.h>
@@ -20,12 +21,12 @@ typedef struct sorting {
     const tile_layout *layout;
     tile_axis_map along;
     bool descending;
-    unsigned bits;        /* of the coordinate, filled up */
-    unsigned own;         /* of these, register bits */
-    unsigned rows, steps; /* of a thread: register step * rows + row */
+    unsigned bits;        /* of the padded coordinate */
+    unsigned own;         /* of these, those held by registers */
+    unsigned rows, steps; /* of a thread: register = step * rows + row */
 } sorting;
 
-/* The number, among the register bits along the axis, of bit k; the last ones fill up. */
+/* The index of bit k among the register bits along the axis; padding bits are last. */
 static unsigned own_bit(const sorting *s, unsigned k) {
     unsigned bit = 0;
     for (unsigned i = 0; i < k; i++)
@@ -37,7 +38,7 @@ static bool is_own(const sorting *s, unsigned k) {
     return k >= s->along.count || s->along.bits[k].holder == TILE_HELD_BY_REGISTER;
 }
 
-/* i1: this thread's elements have bit k. */
+/* i1: bit k of the coordinates of this thread's elements is set. */
 static tile_value has_bit(const sorting *s, unsigned k) {
     unsigned shift = s->along.bits[k].holder == TILE_HELD_BY_WARP ? TILE_LANE_BITS : 0;
     tile_value bit = tile_build_and(&s->l->builder, s->l->thread,
@@ -45,7 +46,7 @@ static tile_value has_bit(const sorting *s, unsigned k) {
     return tile_build_ne(&s->l->builder, bit, lower_int(s->l, 0));
 }
 
-/* Numbers below NaN. */
+/* Orders NaN after all numbers. */
 static tile_value greater(const sorting *s, tile_value a, tile_value b) {
     tile_builder *t = &s->l->builder;
     if (!tile_scalar_is_floating(s->scalar)) return tile_build_gt(t, a, b);
@@ -57,13 +58,14 @@ static const tile_type *vector_of(const sorting *s, tile_scalar scalar, unsigned
     return tile_type_vector(tile_function_context(s->l->f), scalar, count);
 }
 
-/* Whether the elements of a register step are to fall in stage k, as far as registers say. */
-static bool falls(const sorting *s, unsigned k, unsigned step) {
+/* Returns whether the elements of a register step are sorted in descending order in stage k, as far
+ * as the register bits determine it. */
+static bool is_descending(const sorting *s, unsigned k, unsigned step) {
     bool turned = k < s->bits && is_own(s, k) && step >> own_bit(s, k) & 1;
     return turned != s->descending;
 }
 
-/* The same, as far as the thread's number says; none: it says nothing. */
+/* The contribution of the thread index to the direction; no value if there is none. */
 static tile_value thread_falls(const sorting *s, unsigned k) {
     return k < s->bits && !is_own(s, k) ? has_bit(s, k) : TILE_NO_VALUE;
 }
@@ -72,7 +74,7 @@ static tile_value spread(const sorting *s, tile_value truth, unsigned count) {
     return tile_build_splat(&s->l->builder, truth, vector_of(s, TILE_i1, count));
 }
 
-/* Pairs of registers: the first of each becomes the one that comes first. */
+/* Compares pairs of registers and swaps them if out of order. */
 static tile_value sort_own(const sorting *s, tile_value all, unsigned k, unsigned b) {
     lowering *l = s->l;
     unsigned total = s->rows * s->steps, half = total / 2, at = 0, mask = 1u << own_bit(s, b);
@@ -80,7 +82,7 @@ static tile_value sort_own(const sorting *s, tile_value all, unsigned k, unsigne
     int64_t *back = TILE_NEW_ARRAY(l->pass->scratch, int64_t, total);
     for (unsigned step = 0; step < s->steps; step++)
         for (unsigned row = 0; row < s->rows && !(step & mask); row++, at++) {
-            bool turned = falls(s, k, step);
+            bool turned = is_descending(s, k, step);
             order[at] = (step | (turned ? mask : 0)) * s->rows + row;
             order[half + at] = (step | (turned ? 0 : mask)) * s->rows + row;
         }
@@ -94,7 +96,7 @@ static tile_value sort_own(const sorting *s, tile_value all, unsigned k, unsigne
     return lower_permute(l, tile_build_concat(&l->builder, both, 2), back, total);
 }
 
-/* With another thread's registers: where this thread's are to be the larger ones it keeps those. */
+/* Merges with another thread's registers: keeps the larger or the smaller element of each pair. */
 static tile_value sort_with(const sorting *s, tile_value all, tile_value other, unsigned k,
                             unsigned b) {
     lowering *l = s->l;
@@ -106,13 +108,14 @@ static tile_value sort_with(const sorting *s, tile_value all, tile_value other, 
     tile_value *larger = TILE_NEW_ARRAY(l->pass->scratch, tile_value, total);
     for (unsigned step = 0; step < s->steps; step++)
         for (unsigned row = 0; row < s->rows; row++)
-            larger[step * s->rows + row] = falls(s, k, step) ? lower : upper;
+            larger[step * s->rows + row] = is_descending(s, k, step) ? lower : upper;
     tile_value keeps = tile_build_concat(t, larger, total);
     tile_value takes = tile_build_select(t, keeps, greater(s, other, all), greater(s, all, other));
     return tile_build_select(t, takes, other, all);
 }
 
-/* Through shared memory, register by register: threads side by side. */
+/* Exchanges with another warp through shared memory, register by register; adjacent threads access
+ * adjacent elements. */
 static tile_value from_other_warp(const sorting *s, tile_value all, unsigned b) {
     lowering *l = s->l;
     unsigned total = s->rows * s->steps, threads = 32u << s->layout->warp_bits;
@@ -145,7 +148,7 @@ static tile_value sort_step(const sorting *s, tile_value all, unsigned k, unsign
     return sort_with(s, all, other, k, b);
 }
 
-/* What comes last. */
+/* The value that sorts after all elements. */
 static tile_value last_of_all(const sorting *s) {
     tile_context *context = tile_function_context(s->l->f);
     const tile_type *type = tile_type_scalar(context, s->scalar);
@@ -157,8 +160,8 @@ static tile_value last_of_all(const sorting *s) {
                                   tile_expr_float(context, s->descending ? -INFINITY : NAN));
 }
 
-/* Register step * rows + row of what is sorted, and the reverse; steps beyond the tile's are behind
- * its registers. */
+/* *order maps register step * rows + row of the sorted vector to the tile's register; *back is the
+ * inverse. Padding steps follow the tile's registers. */
 static void find_orders(const sorting *s, int64_t *order, int64_t *back) {
     unsigned steps = tile_axis_map_steps(s->layout, &s->along);
     for (unsigned step = 0; step < s->steps; step++)

@@ -1,21 +1,20 @@
-/* store_async: a tile goes to its view piece by piece, through a ring of buffers.
+/* store_async: stores a tile to its view piece by piece, through a ring buffer in shared memory.
  *
  *     stage       0     1     0     1        of each group of four warps
  *     written     ===== =====   ===== =====    by all of its threads
  *     barrier     |          |  |          |   of the group alone
- *     under way              ----------    --------  started by one thread
+ *     in flight              ----------    --------  issued by one thread
  *
- * Two pieces, or more small ones, are written, fenced and started together: a fence and a barrier
- * for each cost more than it gains to start the first one earlier, but behind the last tile nothing
- * hides the copies, and larger batches begin too late (2048^3: 3 %). The barrier before a round
- * through the ring, where it may still be read, is behind the wait of the thread that started the
- * copies.
+ * Two pieces, or more small ones, form a batch that is written, fenced and issued together. A fence
+ * and a barrier per piece cost more than an earlier start gains. Larger batches start too late:
+ * after the last tile nothing overlaps the copies (2048^3: 3 %). Before a new round through the
+ * ring, the thread that issued the copies waits for their reads, and a barrier follows.
  *
- * What only the tile needs is computed with its pieces (store_fusion.c), or, where it is long, with
- * smaller parts of them, grains.
+ * Operations whose results only the tile uses are computed with its pieces (store_fusion.c). Long
+ * chains are computed for smaller parts of the pieces, called grains.
  *
- * A group is no executing set, and its barrier has a number that nobody else uses; where there is
- * none, the set's own serves. */
+ * A group is not an executor set, so its barrier uses a number that no other code uses. If no
+ * number is free, the groups share the set's barrier. */
 #include "lib/analysis/access.h"
 #include "lib/ir/regions.h"
 #include "lib/layout/pieces.h"
@@ -27,21 +26,21 @@ enum { LANES = 1 << TILE_LANE_BITS };
 
 typedef struct store {
     tile_op op;
-    tile_value buffer; /* of the old body */
+    tile_value buffer; /* in the old body */
     const tile_value *element;
     const tile_type *type, *ring;
     tile_pieces pieces;
-    tile_pieces grains;              /* what is computed at once: pieces, or parts of them */
-    unsigned stages;                 /* of a group */
-    tile_value first;                /* element offset of the group's stages */
-    tile_value begin[TILE_MAX_RANK]; /* where its pieces begin, beside what registers add */
-    tile_value issues_copies;        /* i1: the thread that starts copies */
-    unsigned barrier_number;         /* of the first group's barrier; 0: the set's */
-    lower_boxes *boxes;              /* NULL: ordinary stores */
-    lower_store_fusion fused;        /* what is computed for each piece */
+    tile_pieces grains;              /* the units of computation: pieces, or parts of them */
+    unsigned stages;                 /* per group */
+    tile_value first;                /* element offset of the group's first stage */
+    tile_value begin[TILE_MAX_RANK]; /* start of the group's pieces, without the registers'
+                                        contribution */
+    tile_value issues_copies;        /* i1: this is the thread that issues the copies */
+    unsigned barrier_number;         /* number of the first group's barrier; 0: the set's barrier */
+    lower_boxes *boxes;              /* NULL: ordinary stores instead of TMA */
+    lower_store_fusion fused;        /* operations that are computed for each piece */
     lower_piece *each;               /* by grain */
-    unsigned loaded,
-        batch_pieces; /* pieces: loads of which are under way; that are started at once */
+    unsigned loaded, batch_pieces;   /* in pieces: loaded so far, and issued together */
 } store;
 
 /* Groups --------------------------------------------------------------------------------------- */
@@ -50,13 +49,13 @@ static uint32_t group_threads(const store *s) {
     return (uint32_t)LANES << s->pieces.group_bits;
 }
 
-/* The number of the group's first thread. */
+/* The index of the group's first thread. */
 static tile_value first_thread(lowering *l, const store *s) {
     uint32_t all = group_threads(s) * s->pieces.groups;
     return tile_build_and(&l->builder, l->thread, lower_int(l, all - group_threads(s)));
 }
 
-/* What the group's first warp adds to coordinate d. */
+/* The contribution of the group's first warp to coordinate d. */
 static tile_value group_coordinate(lowering *l, const store *s, unsigned d) {
     const tile_layout *layout = s->type->layout;
     uint32_t bases[TILE_LANE_BITS + TILE_LAYOUT_MAX_WARP_BITS] = {0};
@@ -65,7 +64,8 @@ static tile_value group_coordinate(lowering *l, const store *s, unsigned d) {
     return lower_thread_map(l, bases, TILE_LANE_BITS + layout->warp_bits);
 }
 
-/* The first of as many numbers as there are groups, the same ones wherever the set meets. */
+/* The first of `groups` consecutive barrier numbers. They are reused at every barrier of the
+ * executor set. */
 static unsigned find_barrier_numbers(lowering *l, const store *s) {
     tile_region role = l->executors.role;
     unsigned i = 0, groups = s->pieces.groups;
@@ -80,7 +80,7 @@ static unsigned find_barrier_numbers(lowering *l, const store *s) {
     return first;
 }
 
-/* if the group is this one { its barrier } else { .. } */
+/* if this is group `group` { its barrier } else { those of the later groups } */
 static void sync_group_from(lowering *l, const store *s, tile_value thread, unsigned group) {
     tile_value warps = lower_int(l, INT64_C(1) << s->pieces.group_bits);
     if (group + 1 == s->pieces.groups) {
@@ -116,7 +116,7 @@ static const tile_type *piece_type(lowering *l, const store *s, const tile_layou
     return tile_type_get(tile_function_context(l->f), &draft);
 }
 
-/* By all threads of the group, from where they have written it. */
+/* All threads of the group load the piece from its stage and store it to the view. */
 static void store_read(lowering *l, const store *s, tile_value stage, const tile_value *ahead) {
     tile_layout layout =
         tile_access_layout(&l->old, l->ranges, s->element, s->ring, 1u << s->pieces.group_bits);
@@ -125,7 +125,7 @@ static void store_read(lowering *l, const store *s, tile_value stage, const tile
     lower_store_piece(l, s->op, lower_load_mapped(l, &map, type, true), type, s->element, ahead);
 }
 
-/* Until all stages of the group have been read; copied: in the background, too. */
+/* Waits until all stages of the group have been read. copied: also by asynchronous copies. */
 static void await_stages(lowering *l, const store *s, bool copied) {
     if (copied) {
         tile_build_bulk_wait(&l->builder, lower_int(l, 0));
@@ -134,7 +134,7 @@ static void await_stages(lowering *l, const store *s, bool copied) {
     sync_group(l, s);
 }
 
-/* Where a piece is behind the group's first stage. */
+/* The offset of a piece from the group's first stage. */
 static uint32_t stage_offset(const store *s, unsigned piece) {
     return piece % s->stages * (uint32_t)tile_type_elements(s->ring);
 }
@@ -143,13 +143,13 @@ static tile_value stage_of(lowering *l, const store *s, unsigned piece) {
     return lower_add(l, s->first, lower_int(l, stage_offset(s, piece)));
 }
 
-/* What a register of the group's first thread adds to the coordinates, from the group's begin. */
+/* The coordinates of a register of the group's first thread, relative to the group's start. */
 static void place_register(const store *s, uint32_t register_, uint32_t *at) {
     for (unsigned d = 0; d < s->type->rank; d++)
         at[d] = (uint32_t)lower_register_coordinate(s->type->layout, register_, d);
 }
 
-/* Where grain g begins in its piece, and which piece that is. */
+/* Returns the piece that contains grain g; *inside: the grain's start within that piece. */
 static unsigned place_grain(const store *s, unsigned g, uint32_t *inside) {
     uint32_t at[TILE_MAX_RANK], begin[TILE_MAX_RANK];
     unsigned piece = 0;
@@ -165,14 +165,14 @@ static unsigned place_grain(const store *s, unsigned g, uint32_t *inside) {
     return piece;
 }
 
-/* Where a piece begins behind the tile's first element. */
+/* *ahead: the distance of a piece from the tile's first element. */
 static void find_ahead(lowering *l, const store *s, uint32_t first, tile_value *ahead) {
     for (unsigned d = 0; d < s->type->rank; d++)
         ahead[d] = lower_add(l, s->begin[d],
                              lower_int(l, lower_register_coordinate(s->type->layout, first, d)));
 }
 
-/* Loads what comes up to below piece `end`. */
+/* Loads the inputs of the grains before piece `end` that are not loaded yet. */
 static void load_ahead(lowering *l, store *s, unsigned end) {
     uint32_t inside[TILE_MAX_RANK];
     for (; s->loaded < end && s->loaded < s->pieces.count; s->loaded++)
@@ -185,7 +185,8 @@ static void load_ahead(lowering *l, store *s, unsigned end) {
         }
 }
 
-/* A constant distance in the ring's memory: grains and stages share the registers of addresses. */
+/* A grain's distance within the ring is a constant, so grains and stages share address
+ * registers. */
 static lower_shared_map map_grain(lowering *l, const store *s, unsigned piece,
                                   const uint32_t *inside) {
     const tile_layout *memory = s->ring->layout;
@@ -203,7 +204,7 @@ static tile_value make_zeros(lowering *l, const store *s) {
                                             tile_layout_registers(&s->grains.piece)));
 }
 
-/* i1: the grain begins inside of the view. */
+/* i1: the grain's start is in bounds of the view. */
 static tile_value begins_inside(lowering *l, const store *s, unsigned g) {
     const lower_view *view = l->views[s->element[0].id];
     unsigned first = tile_value_type(&l->old, s->element[0])->rank - s->type->rank;
@@ -216,8 +217,8 @@ static tile_value begins_inside(lowering *l, const store *s, unsigned g) {
     return inside;
 }
 
-/* What takes long is skipped where the view has nothing of it. ptxas moves no arithmetic over the
- * branch: without one it interleaves that of many elements, for which registers are missing. */
+/* A long computation is skipped if the grain is out of bounds. The branch also keeps ptxas from
+ * interleaving the arithmetic of many grains, which would exceed the registers. */
 static void write_grain(lowering *l, store *s, unsigned piece, unsigned g, const uint32_t *inside) {
     lower_shared_map map = map_grain(l, s, piece, inside);
     const tile_type *type = piece_type(l, s, &s->grains.piece);
@@ -242,7 +243,7 @@ static void write_piece(lowering *l, store *s, unsigned piece) {
         if (place_grain(s, g, inside) == piece) write_grain(l, s, piece, g, inside);
 }
 
-/* Pieces `first` to below `end`. */
+/* Stores the pieces from `first` up to, but not including, `end`. */
 static void store_batch(lowering *l, store *s, unsigned first, unsigned end) {
     for (unsigned i = first; i < end; i++) write_piece(l, s, i);
     if (s->boxes) tile_build_fence_async(&l->builder);
@@ -260,7 +261,7 @@ static void store_batch(lowering *l, store *s, unsigned first, unsigned end) {
     if (s->boxes) lower_end_boxes(l, s->boxes);
 }
 
-/* Whether copies out of the ring may be under way: this store's or another one's. */
+/* Returns whether copies that read the ring may be in flight, of this store or another one. */
 static bool is_copied(lowering *l, const store *s) {
     bool copied = s->boxes;
     for (uint32_t id = 1; id < l->old.op_count && !copied; id++) {
@@ -272,7 +273,7 @@ static bool is_copied(lowering *l, const store *s) {
     return copied;
 }
 
-/* Whether the ring may have been filled before. */
+/* Returns whether the ring may have been filled before. */
 static bool is_reused(const lowering *l, const store *s) {
     bool reused = false;
     for (tile_op at = s->op; at.id; at = tile_op_parent(&l->old, at))
@@ -288,7 +289,7 @@ static unsigned least(unsigned a, unsigned b) {
     return a < b ? a : b;
 }
 
-static void take_operands(const lowering *l, tile_op op, store *s) {
+static void init_from_op(const lowering *l, tile_op op, store *s) {
     uint32_t extents[TILE_MAX_RANK];
     *s = (store){.op = op};
     s->element = tile_operands_dst(&l->old, op).at;
@@ -296,11 +297,11 @@ static void take_operands(const lowering *l, tile_op op, store *s) {
     s->type = tile_value_type(&l->old, tile_operand_src(&l->old, op));
     s->ring = tile_value_type(&l->old, s->buffer);
     tile_type_dims(s->ring, extents);
-    tile_pieces_cut(s->type->layout, extents, &s->pieces); /* lower_check has seen to it */
+    tile_pieces_cut(s->type->layout, extents, &s->pieces); /* lower_check has checked this */
     s->stages = (unsigned)tile_type_stage_count(s->ring) / s->pieces.groups;
 }
 
-/* Parts of pieces that are so small that a chain of much arithmetic for each has registers. */
+/* Cuts pieces into parts so small that a long chain of arithmetic fits in registers. */
 static void cut_grains(store *s) {
     enum { FEW = 8 /* elements of a thread */ };
     uint32_t extents[TILE_MAX_RANK];
@@ -318,8 +319,9 @@ static void cut_grains(store *s) {
         }
 }
 
-/* What the pieces of a round need is loaded together, too, while the round before it is started:
- * behind its barrier, over which ptxas moves no loads, as registers would be missing there. */
+/* The inputs of a batch are loaded together while the previous batch is issued. The loads follow
+ * that batch's barrier, because ptxas does not move loads across it and would otherwise hold too
+ * many registers. */
 static void plan_loads(lowering *l, store *s) {
     enum { ROOM = 192 /* bytes of a thread */, BATCH = 8192 /* bytes of a group */ };
     s->grains = s->pieces;
@@ -337,7 +339,7 @@ static void plan_loads(lowering *l, store *s) {
 
 void lower_store_async(lowering *l, tile_op op) {
     store s;
-    take_operands(l, op, &s);
+    init_from_op(l, op, &s);
     plan_loads(l, &s);
     s.boxes = lower_find_boxes(l, op);
     s.barrier_number = find_barrier_numbers(l, &s);

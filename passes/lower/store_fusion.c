@@ -1,14 +1,14 @@
-/* What only tiles stored piece by piece (store.c) need is computed by their stores, one piece
- * after the other.
+/* Operations whose results only piecewise stores (store.c) use are computed by these stores, one
+ * piece at a time.
  *
- *     for all of the tile        load    +    tanh    cast       store store store store
+ *     for the whole tile         load    +    tanh    cast       store store store store
  *     for each piece             load load   + tanh cast store   load   + tanh cast store   load ..
  *
- * A tile of sums takes most of the registers that a thread can have, and what a chain of operations
- * needs for all of it at once does not fit beside it: ptxas would spill. What is computed late
- * stands in the region of its stores, so that it is computed as often as before; a quotient or a
- * function of a whole row, which each of its pieces would compute again, is not late. A load moves
- * no further than over what cannot change what it finds. */
+ * An accumulator tile takes most of a thread's registers, so the intermediate values of a chain of
+ * operations on the whole tile would be spilled. Only operations in the region of their stores are
+ * fused, so they run as often as before. A division or a function of one element per row is not
+ * fused, because each piece of the row would compute it again. A load is moved only across
+ * operations that cannot change its result. */
 #include "lib/analysis/memory.h"
 #include "lib/ir/cost.h"
 #include "lib/ir/remark.h"
@@ -16,15 +16,16 @@
 #include "lib/ops/shape.h"
 #include "passes/lower/lower.h"
 
-/* Which operations are late -------------------------------------------------------------------- */
+/* Selecting the operations --------------------------------------------------------------------- */
 
 typedef struct fusion_finder {
     lowering *l;
     const tile_function *f;
-    bool *needed_whole;        /* by value: it is needed whole */
-    const tile_layout **whole; /* by late operation: the layout of the tiles that are stored */
-    tile_op *last;             /* by late operation: the last store that needs it */
-    uint32_t *place;           /* by operation: the later ones have the smaller numbers */
+    bool *needed_whole;        /* by value: it is needed as a whole */
+    const tile_layout **whole; /* by fused operation: the layout of the stored tiles */
+    tile_op *last;             /* by fused operation: the last store that uses it */
+    uint32_t *place;           /* by operation: its position in the traversal; later operations have
+                                  smaller numbers */
     uint32_t places;
 } fusion_finder;
 
@@ -32,7 +33,7 @@ static bool is_sink(const tile_function *f, tile_op op) {
     return tile_op_opcode(f, op) == TILE_OP_store_async;
 }
 
-/* How a value is held that goes into a tile held as `whole` says. */
+/* The layout of a value that is used for a tile with the layout `whole`. */
 static tile_layout layout_within(const tile_type *type, const tile_layout *whole) {
     bool full = type->rank == whole->rank;
     for (unsigned d = 0; d < type->rank && full; d++)
@@ -47,7 +48,7 @@ static bool is_held_within(const tile_function *f, tile_value value, const tile_
     return type->layout && tile_layout_equal(&layout, type->layout);
 }
 
-/* Whether both have the elements at one place of one view. */
+/* Returns whether both access each element at the same coordinates of the same view. */
 static bool is_same_element(const tile_function *f, tile_op load, tile_op store) {
     tile_opcode opcode = tile_op_opcode(f, store);
     if (opcode != TILE_OP_store && opcode != TILE_OP_store_async) return false;
@@ -61,7 +62,8 @@ static bool is_same_element(const tile_function *f, tile_op load, tile_op store)
     return same;
 }
 
-/* Whether the kernel writes what the load reads, but for stores at its own place. */
+/* Returns whether the kernel writes the memory that the load reads, except by stores to the same
+ * elements. */
 static bool is_written(const tile_function *f, tile_op load, tile_value view) {
     bool written = false;
     for (uint32_t id = 1; id < f->op_count && !written; id++)
@@ -70,14 +72,14 @@ static bool is_written(const tile_function *f, tile_op load, tile_value view) {
     return written;
 }
 
-/* Threads of the block meet at it, and nobody else. */
+/* Barriers that only synchronize threads of the block. */
 static bool is_block_barrier(tile_opcode opcode) {
     return opcode == TILE_OP_sync || opcode == TILE_OP_sync_arrive ||
            opcode == TILE_OP_barrier_arrive || opcode == TILE_OP_barrier_wait ||
            opcode == TILE_OP_fence_async;
 }
 
-/* Whether the load finds behind op what it finds before. */
+/* Returns whether the load reads the same values after op as before it. */
 static bool can_move_across(const tile_function *f, tile_op load, tile_value view, tile_op op) {
     const unsigned orders =
         TILE_EFFECT_BARRIER | TILE_EFFECT_RELEASE | TILE_EFFECT_CLUSTER | TILE_EFFECT_ATOMIC;
@@ -98,7 +100,7 @@ static bool can_fuse_load(const fusion_finder *s, tile_op load) {
     return op.id == last.id && (!tile_may_write(f, last, view) || is_same_element(f, load, last));
 }
 
-/* Tiles of arguments as large as what is stored are worth a word. */
+/* Remarks on loads of arguments that are as large as the stored tile. */
 static void remark_not_fused(const fusion_finder *s, tile_op load) {
     const tile_function *f = s->f;
     const tile_type *tile = tile_value_type(f, tile_op_result(f, load, 0));
@@ -112,14 +114,15 @@ static void remark_not_fused(const fusion_finder *s, tile_op load) {
                        "the kernel may write it before the last piece is stored");
 }
 
-/* Whether it computes one element for a row, which all pieces of the row would compute again. */
+/* Returns whether op computes one element per row, which each piece of the row would compute
+ * again. */
 static bool is_of_row(const tile_function *f, tile_op op, const tile_layout *whole) {
     const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
     return type->rank && tile_type_dim(type, type->rank - 1) == 1 &&
            tile_layout_extent(whole, whole->rank - 1u) > 1;
 }
 
-/* What is costly is not computed again by each of two stores, or by each piece of a row. */
+/* Costly operations are not duplicated for two stores or for the pieces of a row. */
 static bool can_fuse(const fusion_finder *s, tile_op op) {
     const tile_function *f = s->f;
     tile_opcode opcode = tile_op_opcode(f, op);
@@ -142,7 +145,7 @@ static bool can_fuse(const fusion_finder *s, tile_op op) {
     return can;
 }
 
-/* The user, late or a store, needs the value piece by piece. */
+/* Records that the user, a fused operation or a store, needs the value piece by piece. */
 static void need_per_piece(fusion_finder *s, tile_op user, tile_value value,
                            const tile_layout *whole, tile_op last) {
     const tile_function *f = s->f;
@@ -181,7 +184,8 @@ static void visit(fusion_finder *s, tile_op op) {
     }
 }
 
-/* From the last operation to the first one, so that all users of what one computes are known. */
+/* Visits operations in reverse order, so that all users of a result are known before its
+ * definition. */
 static void find_in(fusion_finder *s, tile_region region) {
     for (tile_op op = tile_region_at(s->f, region)->last, before; op.id; op = before) {
         before = tile_op_at(s->f, op)->prev;
@@ -234,7 +238,7 @@ lower_piece lower_start_piece(lowering *l, const lower_store_fusion *fused, unsi
     return piece;
 }
 
-/* Of a piece of a value that goes into the tile. */
+/* The type of one piece of a value that is used for the tile. */
 static const tile_type *type_of_piece(const lowering *l, const lower_store_fusion *fused,
                                       tile_value old) {
     const tile_type *type = tile_value_type(&l->old, old);
@@ -254,7 +258,8 @@ static const tile_type *vector_of(const lowering *l, const tile_type *piece) {
     return tile_type_vector(tile_function_context(l->f), piece->scalar, tile_type_registers(piece));
 }
 
-/* The registers of a value that are the piece's: order[i] is register i of it. */
+/* Finds the piece's registers of a value: register i of the piece is register order[i] of the
+ * value. */
 static void find_registers(const lowering *l, const lower_piece *piece, tile_value old,
                            const tile_layout *part, int64_t *order) {
     const lower_store_fusion *fused = piece->fused;
@@ -293,7 +298,7 @@ static tile_value piece_of(lowering *l, const lower_piece *piece, tile_value old
     return *known;
 }
 
-/* Where the piece begins behind the value's first element, by the value's dims. */
+/* The distance of the piece from the value's first element, by the value's dims. */
 static void find_ahead(lowering *l, const lower_piece *piece, const tile_type *type,
                        tile_value *ahead) {
     unsigned missing = piece->fused->whole->rank - type->rank;

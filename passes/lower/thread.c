@@ -1,21 +1,21 @@
-/* Thread-level accesses to shared buffers by coordinates: the buffer's layout says at which offset
- * the element lies, whatever layout it was given. */
+/* Thread-level accesses to shared buffers by coordinates. The buffer's layout maps coordinates to
+ * an offset, so the access is valid for any layout. */
 #include "lib/layout/layout.h"
 #include "passes/lower/lower.h"
 
-/* Elements that the operation touches in a row. */
+/* Contiguous elements that the operation accesses. */
 static unsigned run_of(const lowering *l, tile_op op, const tile_type *buffer) {
     const tile_function *f = &l->old;
     int64_t bytes = tile_op_attr_int(f, op, TILE_ATTR_bytes, 0);
     if (bytes) return (unsigned)bytes / tile_scalar_bytes(buffer->scalar);
     if (tile_op_opcode(f, op) == TILE_OP_ldmatrix)
-        return 16 / tile_scalar_bytes(buffer->scalar); /* each row of a matrix */
+        return 16 / tile_scalar_bytes(buffer->scalar); /* one row of a matrix */
     tile_value value =
         tile_op_result_count(f, op) ? tile_op_result(f, op, 0) : tile_operand_src(f, op);
     return (unsigned)tile_type_elements(tile_value_type(f, value));
 }
 
-/* Whether `run` neighbours along the last dim are contiguous. */
+/* Returns whether `run` elements along the last dim are contiguous. */
 static bool runs_along_last(const tile_layout *layout, unsigned run) {
     for (unsigned bit = 0; 1u << bit < run; bit++)
         if (bit >= layout->dim_bits[layout->rank - 1] ||
@@ -24,12 +24,12 @@ static bool runs_along_last(const tile_layout *layout, unsigned run) {
     return true;
 }
 
-/* Which part of a dim a coordinate is in, and where in it. */
+/* The index of the part of a dim that contains a coordinate. */
 static tile_value part_of(lowering *l, tile_value coordinate, unsigned bits) {
     return tile_build_shr(&l->builder, coordinate, lower_int(l, bits));
 }
 
-/* Low bits of a part's coordinate along dim d that are zero. */
+/* The number of low bits that are zero in the coordinate along dim d of a part's start. */
 static unsigned zero_bits(const tile_layout *inner, unsigned d) {
     return inner ? inner->dim_bits[d] : 0;
 }
@@ -94,14 +94,14 @@ tile_value lower_buffer_offset(lowering *l, const tile_value *element) {
     return lower_add(l, stage, offset);
 }
 
-/* Whether each thread's address counts: of matrices only some lanes' do. */
+/* Returns whether every thread's address counts. For matrices only those of some lanes do. */
 static bool moves_run(tile_opcode opcode) {
     return opcode == TILE_OP_ld_shared || opcode == TILE_OP_st_shared ||
            opcode == TILE_OP_atomic_thread || opcode == TILE_OP_atomic_cas_thread ||
            opcode == TILE_OP_cp_async;
 }
 
-/* The offset of an element given by stage and coordinates; false after a report. */
+/* Computes the offset of an element from its stage and coordinates. False after a diagnostic. */
 static bool find_offset(lowering *l, tile_op op, const tile_value *element, tile_value *offset) {
     const tile_type *buffer = tile_value_type(&l->old, element[0]);
     unsigned run = run_of(l, op, buffer);

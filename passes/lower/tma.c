@@ -1,12 +1,14 @@
-/* Copies by the tensor memory accelerator: boxes, which one thread of the set starts.
+/* Copies by the Tensor Memory Accelerator (TMA), which one thread of the set issues as boxes.
  *
- * A shared layout is tiled by boxes (lib/layout/wgmma.h): dense arrays under a swizzle. Each is one
- * transfer. A map may have its dims in any order but for the innermost one, along which elements of
- * the array and of the box are contiguous. What the array must have beside that only the launch
- * knows; a variant of the kernel that is launched where it holds has arguments with `tensor_map`.
+ * A shared layout is tiled by boxes (lib/layout/wgmma.h): dense arrays with a swizzle. Each box is
+ * one transfer. A tensor map may order its dims freely except the innermost one, along which
+ * elements of the array and of the box are contiguous. The other requirements on the array are
+ * known only at launch; if they hold, the launch selects a kernel variant whose arguments have
+ * `tensor_map`.
  *
- * What blocks of a cluster copy together is cut along one dim, by boxes: each block starts those of
- * its place, for all of them. Where that cannot be, each copies all for itself. */
+ * Blocks of a cluster that copy the same data divide its boxes along one dim. Each block issues its
+ * share as multicast to all of them. If no even division exists, each block copies everything for
+ * itself. */
 #include "lib/analysis/grid_fit.h"
 #include "lib/analysis/tensor_map.h"
 #include "lib/ir/remark.h"
@@ -16,18 +18,18 @@
 enum { LANES = 1 << TILE_LANE_BITS, BOX_ALIGNMENT = 128, NO_SWIZZLE = 16, MAX_BOXES = 64 };
 
 typedef struct tma_copy {
-    const tile_value *view, *buffer, *bar; /* of the old body; bar NULL: there is none */
-    const tile_type *view_type, *type;     /* type: the buffer's */
+    const tile_value *view, *buffer, *bar; /* in the old body; bar: NULL without a barrier */
+    const tile_type *view_type, *type;     /* type: that of the buffer */
     bool in;
-    unsigned leading;             /* dims of the view before those of the buffer */
+    unsigned leading;             /* number of the view's dims before those of the buffer */
     unsigned rank;                /* of the map */
-    unsigned dims[TILE_MAX_RANK]; /* of the view, outermost first */
+    unsigned dims[TILE_MAX_RANK]; /* dims of the view, outermost first */
     tile_tma_box box;
     int64_t boxes;
-    int64_t sharers;      /* blocks that copy it together; 1: none */
-    unsigned sharing_dim; /* of the cluster: along which they differ */
-    unsigned cut;         /* dim of the buffer: each of them has a share along it */
-    uint32_t distance;    /* in the buffer, from one share to the next */
+    int64_t sharers;      /* number of blocks that share the copy; 1: not shared */
+    unsigned sharing_dim; /* dim of the cluster along which they differ */
+    unsigned cut;         /* dim of the buffer that is divided among the sharers */
+    uint32_t distance;    /* between consecutive shares, in the buffer */
 } tma_copy;
 
 typedef struct branch {
@@ -39,10 +41,10 @@ typedef struct branch {
 struct lower_boxes {
     tma_copy copy;
     tile_value map;
-    branch chosen; /* of the thread that starts copies */
+    branch chosen; /* branch on the issuing thread */
 };
 
-static void take_operands(const lowering *l, tile_op op, tma_copy *c) {
+static void init_from_op(const lowering *l, tile_op op, tma_copy *c) {
     bool ring = tile_op_opcode(&l->old, op) == TILE_OP_store_async;
     const tile_values from =
         ring ? tile_operands_ring(&l->old, op) : tile_operands_src(&l->old, op);
@@ -73,7 +75,8 @@ static tile_number stride_of(const tma_copy *c, unsigned dim) {
     return dim + 1 == c->view_type->rank ? tile_number_of(1) : tile_number_unknown(1);
 }
 
-/* Dims of the map: those before the buffer's, then the box's from its outermost one inwards. */
+/* Orders the map's dims: the view's leading dims, then the box's dims from the outermost
+ * inwards. */
 static void order_dims(tma_copy *c) {
     for (unsigned d = 0; d < c->leading; d++) c->dims[c->rank++] = d;
     for (unsigned i = c->type->rank; i-- > 0;) c->dims[c->rank++] = c->leading + c->box.order[i];
@@ -83,7 +86,7 @@ static int64_t box_extent(const tma_copy *c, unsigned dim) {
     return dim < c->leading ? 1 : c->box.extent[dim - c->leading];
 }
 
-/* NULL, or what the hardware's rules say against it, for all that is known. */
+/* Returns NULL, or the hardware rule that the copy violates as far as is known at compile time. */
 static const char *broken_rule(const tma_copy *c) {
     tile_map_facts facts = {.scalar = c->type->scalar, .rank = c->rank};
     const tile_map_rule *rule;
@@ -97,14 +100,14 @@ static const char *broken_rule(const tma_copy *c) {
     return tile_map_rule_holds(&facts, &rule) == TILE_NO ? rule->words : NULL;
 }
 
-/* Where it begins along the rows: at a multiple of 16 bytes, or the instruction is illegal. */
+/* The start along rows must be a multiple of 16 bytes, or the instruction is illegal. */
 static bool begins_aligned(const lowering *l, const tma_copy *c) {
     enum { UNIT = 16 };
     tile_range at = l->ranges[c->view[1 + c->dims[c->rank - 1]].id];
     return at.divisor % UNIT * tile_scalar_bytes(c->type->scalar) % UNIT == 0;
 }
 
-/* Not below 0 unless it has left i32, and then nothing is inside of the view anyway. */
+/* Not negative unless it has overflowed i32, in which case it is out of bounds of any view. */
 static bool is_natural(const lowering *l, tile_value value, unsigned depth) {
     enum { DEEP = 16 };
     if (l->ranges[value.id].min >= 0) return true;
@@ -116,7 +119,7 @@ static bool is_natural(const lowering *l, tile_value value, unsigned depth) {
            is_natural(l, tile_operand_rhs(&l->old, def), depth + 1);
 }
 
-/* A box that is stored begins nowhere below 0: the instruction is illegal. */
+/* A stored box must not begin at a negative coordinate, or the instruction is illegal. */
 static bool begins_inside(const lowering *l, const tma_copy *c) {
     bool natural = true;
     for (unsigned d = 0; d < c->view_type->rank && !c->in; d++)
@@ -137,7 +140,7 @@ static int64_t boxes_along(const tma_copy *c, unsigned dim) {
     return tile_type_dim(c->type, dim) / c->box.extent[dim];
 }
 
-/* Where box `number` of share `share` begins, by dim of the buffer. */
+/* The start of box `number` of share `share`, by dim of the buffer. */
 static void find_box(const tma_copy *c, int64_t number, int64_t share,
                      uint32_t begin[TILE_MAX_RANK]) {
     for (unsigned d = c->type->rank; d-- > 0;) {
@@ -154,7 +157,8 @@ static uint32_t offset_of_box(const tma_copy *c, int64_t number, int64_t share) 
     return tile_layout_offset_of(c->type->layout, tile_layout_index(c->type->layout, begin));
 }
 
-/* A box is cut where that leaves each part in one piece: along its outermost dim. */
+/* Divides whole boxes if their number allows it. Otherwise cuts each box along its outermost dim,
+ * which keeps every part a single box. */
 static bool choose_cut(tma_copy *c) {
     enum { ATOM_ROWS = 8 };
     unsigned last = c->type->rank;
@@ -170,7 +174,7 @@ static bool choose_cut(tma_copy *c) {
     return true;
 }
 
-/* Shares lie at equal distances, or everybody copies all. */
+/* Shares must be equidistant in the buffer; otherwise each block copies everything. */
 static void share_boxes(tma_copy *c) {
     tma_copy own = *c;
     bool equal = c->sharers > 1 && choose_cut(c);
@@ -184,7 +188,7 @@ static void share_boxes(tma_copy *c) {
     c->sharers = 1;
 }
 
-/* NULL, or why not; *remedy: what to write, or NULL. */
+/* Returns NULL, or why TMA cannot be used; *remedy: advice for the user, or NULL. */
 static const char *find_plan(const lowering *l, tma_copy *c, const char **remedy) {
     const char *rule;
     *remedy = NULL;
@@ -239,10 +243,10 @@ static void open_branch(lowering *l, branch *b, tile_value condition) {
     l->builder.region = b->open[b->depth - 1];
 }
 
-/* One thread: of one warp, the one that is elected, which ptxas needs no branch for; of more, the
- * first. An election behind a branch on the thread would make ptxas take the warps for diverged
- * wherever they come from there, such as in the next tile's loop, and keep what it computes for
- * wgmma out of uniform registers. */
+/* Selects one thread: for one warp the elected thread, for which ptxas needs no branch; for several
+ * warps the first thread. With an election inside a branch on the thread index, ptxas would treat
+ * the warps as diverged on all paths from there, for example in the next tile's loop. It would then
+ * keep values for wgmma out of uniform registers. */
 static branch open_elected(lowering *l) {
     branch b = {.outer = l->builder};
     open_branch(l, &b,
@@ -259,7 +263,8 @@ static void close_branch(lowering *l, branch *b) {
     l->builder = b->outer;
 }
 
-/* What only range analysis cannot exclude: a coordinate that has left i32. */
+/* Guards against coordinates that are negative only if they have overflowed i32, which range
+ * analysis cannot exclude. */
 static void guard_store(lowering *l, const tma_copy *c, branch *b) {
     tile_value inside = TILE_NO_VALUE;
     for (unsigned d = 0; d < c->view_type->rank; d++)
@@ -287,13 +292,13 @@ static tile_value build_map(lowering *l, const tma_copy *c) {
     return map;
 }
 
-/* Where a copy's boxes come from and go. */
+/* The source and destination of a copy's boxes. */
 typedef struct placement {
-    tile_value map, stage;    /* stage: where it begins in the buffer */
-    const tile_value *ahead;  /* how far behind its coordinates the copy begins, by the buffer's
+    tile_value map, stage;    /* stage: its start in the buffer */
+    const tile_value *ahead;  /* distance of the copy's start from its coordinates, by the buffer's
                                  dims, or NULL */
-    tile_value share, blocks; /* this block's place among those that share, and who they are; 0: it
-                                 does not share */
+    tile_value share, blocks; /* this block's index among the sharers, and their mask; 0: not
+                                 shared */
 } placement;
 
 static void find_share(lowering *l, const tma_copy *c, placement *p) {
@@ -311,7 +316,7 @@ static void find_share(lowering *l, const tma_copy *c, placement *p) {
     p->blocks = tile_build_shl(&l->builder, p->blocks, first);
 }
 
-/* The share's place * length, for a block that shares; else nothing. */
+/* Adds share index * length for a block that shares the copy. */
 static tile_value add_share(lowering *l, const placement *p, tile_value value, int64_t length) {
     if (!p->share.id) return value;
     return lower_add(l, value, lower_mul(l, p->share, lower_int(l, length)));
@@ -343,17 +348,17 @@ static void build_box(lowering *l, tile_op op, const tma_copy *c, const placemen
     lower_copy_cache_hints(l, op);
 }
 
-/* The bytes that it copies so, 0 if it does not. */
+/* The bytes copied by TMA; 0 if TMA is not used. */
 static int64_t tma_bytes(const lowering *l, tile_op op) {
     tma_copy c = {.rank = 0};
     const char *remedy;
-    take_operands(l, op, &c);
+    init_from_op(l, op, &c);
     if (find_plan(l, &c, &remedy)) return 0;
     return tile_type_elements(c.type) * tile_scalar_bytes(c.type->scalar);
 }
 
-/* Neighbours with only arithmetic between them are started by one thread in one go, where the last
- * one stands. */
+/* Adjacent loads, separated only by arithmetic, are issued together by one thread at the position
+ * of the last one. */
 static bool is_load(const lowering *l, tile_op op) {
     return tile_op_opcode(&l->old, op) == TILE_OP_copy_async &&
            tile_op_mechanism(&l->old, op) == TILE_MECHANISM_BARRIER && tma_bytes(l, op) > 0;
@@ -375,11 +380,11 @@ static tile_op first_neighbour(const lowering *l, tile_op op) {
     return first;
 }
 
-/* In the elected thread. */
+/* Runs in the elected thread. */
 static void build_copy(lowering *l, tile_op op) {
     tma_copy c = {.rank = 0};
     const char *remedy;
-    take_operands(l, op, &c);
+    init_from_op(l, op, &c);
     find_plan(l, &c, &remedy);
     l->builder.loc = tile_op_loc(&l->old, op);
     tile_value stage = c.type->stages ? lower_mul(l, lower_mapped(l, c.buffer[1]),
@@ -402,7 +407,7 @@ static void build_copy(lowering *l, tile_op op) {
 lower_boxes *lower_find_boxes(lowering *l, tile_op op) {
     lower_boxes *boxes = TILE_NEW(l->pass->scratch, lower_boxes);
     const char *remedy;
-    take_operands(l, op, &boxes->copy);
+    init_from_op(l, op, &boxes->copy);
     const char *why = find_plan(l, &boxes->copy, &remedy);
     if (why) {
         tile_missed_at(&l->old, op, "no TMA", remedy, "%s", why);
@@ -415,7 +420,7 @@ lower_boxes *lower_find_boxes(lowering *l, tile_op op) {
 bool lower_has_boxes(const lowering *l, tile_op op) {
     tma_copy copy = {.rank = 0};
     const char *remedy;
-    take_operands(l, op, &copy);
+    init_from_op(l, op, &copy);
     return !find_plan(l, &copy, &remedy);
 }
 
@@ -441,7 +446,7 @@ void lower_end_boxes(lowering *l, lower_boxes *boxes) {
 bool lower_tma(lowering *l, tile_op op) {
     tma_copy c = {.rank = 0};
     const char *remedy;
-    take_operands(l, op, &c);
+    init_from_op(l, op, &c);
     const char *why = find_plan(l, &c, &remedy);
     if (why) {
         tile_missed_at(&l->old, op, "no TMA", remedy, "%s", why);
@@ -466,8 +471,8 @@ static bool same_element(const lowering *l, tile_op a, unsigned i, tile_op b, un
            x.at[1].id == y.at[1].id;
 }
 
-/* Between the two only more copies and arithmetic stand: nobody can tell when bytes are expected.
- */
+/* Only copies and arithmetic may come between the two, because the order of the expected bytes and
+ * the copies is then not observable. */
 tile_op lower_arrival_of(const lowering *l, tile_op copy) {
     for (tile_op op = tile_op_next(&l->old, copy); op.id; op = tile_op_next(&l->old, op)) {
         tile_opcode opcode = tile_op_opcode(&l->old, op);

@@ -1,5 +1,5 @@
-/* Loads from views and stores to them: which thread moves which elements, how wide, under which
- * predicate. */
+/* Loads from views and stores to them: assigns elements to threads, and chooses access widths and
+ * predicates. */
 #include "lib/analysis/access.h"
 #include "lib/layout/layout.h"
 #include "lib/layout/wgmma.h"
@@ -17,8 +17,8 @@ tile_value lower_view_offset(lowering *l, const tile_value *element, unsigned co
     return sum;
 }
 
-/* i1: 0 <= start + added < extent. One unsigned comparison, which also refuses a sum that has left
- * i32: it is less than 2^31 too large, and so negative. */
+/* i1: 0 <= start + added < extent. One unsigned comparison also rejects a sum that has overflowed
+ * i32: it is less than 2^31 too large, and so negative as an i32. */
 static tile_value inside(lowering *l, tile_value start, int64_t added, tile_value extent) {
     tile_value coordinate = lower_add(l, start, lower_int(l, added));
     return tile_build_ult(&l->builder, coordinate, extent);
@@ -56,7 +56,7 @@ static lower_view_access start_view(lowering *l, const tile_value *element, cons
             if (ahead) index = start = lower_add(l, index, ahead[t]);
             tile_value thread = lower_thread_coordinate(l, layout, t);
             if (lower_bits_overlap(layout, t))
-                a.crossed[t] = thread;
+                a.overlapping[t] = thread;
             else
                 start = lower_add(l, index, thread);
             a.start[t] = start;
@@ -74,13 +74,14 @@ lower_view_access lower_start_view(lowering *l, const tile_value *element,
     return start_view(l, element, NULL, layout, rank, widest);
 }
 
-/* coordinate: what the register adds; crossed: with what the thread does, if that is a value. */
+/* coordinate: the register's contribution. overlapping: the exclusive-or with the thread's
+ * contribution, or no value. */
 static tile_value dim_predicate(lowering *l, lower_view_access *a, unsigned t, int64_t coordinate,
-                                tile_value crossed) {
+                                tile_value overlapping) {
     for (unsigned i = 0; i < a->known_count[t]; i++)
         if (a->known[t][i].coordinate == coordinate) return a->known[t][i].predicate;
-    tile_value start = crossed.id ? lower_add(l, a->start[t], crossed) : a->start[t];
-    tile_value predicate = inside(l, start, crossed.id ? 0 : coordinate,
+    tile_value start = overlapping.id ? lower_add(l, a->start[t], overlapping) : a->start[t];
+    tile_value predicate = inside(l, start, overlapping.id ? 0 : coordinate,
                                   a->view->limits[a->first_dim + t - a->points]);
     if (a->known_count[t] < sizeof a->known[t] / sizeof *a->known[t]) {
         a->known[t][a->known_count[t]].coordinate = coordinate;
@@ -89,51 +90,51 @@ static tile_value dim_predicate(lowering *l, lower_view_access *a, unsigned t, i
     return predicate;
 }
 
-/* The dim along which alone an access is further than the milestone, by steps that are no constant
- * number of elements; the layout's rank if there is none. */
+/* The only dim along which the access differs from the anchor, if its step is not a constant number
+ * of elements; the layout's rank if there is none. */
 static unsigned traversed_dim(const lowering *l, const lower_view_access *a, unsigned register_) {
-    unsigned online_kernel = a->layout->rank;
+    unsigned traversed = a->layout->rank;
     for (unsigned t = 0; t < a->layout->rank && a->anchor_offset.id; t++) {
         int64_t step, more = lower_register_coordinate(a->layout, register_, t) -
                              lower_register_coordinate(a->layout, a->anchor_register, t);
         if (!more) continue;
-        if (t < a->points || more < 0 || online_kernel < a->layout->rank || a->crossed[t].id ||
+        if (t < a->points || more < 0 || traversed < a->layout->rank || a->overlapping[t].id ||
             tile_value_is_int(l->f, a->row_step[t], &step))
             return a->layout->rank;
-        online_kernel = t;
+        traversed = t;
     }
-    return online_kernel;
+    return traversed;
 }
 
-/* Offset and predicate of access `index` of the cut. */
+/* Returns the offset of access `index` of the cut; *predicate: its predicate. */
 tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned index,
                                     tile_value *predicate) {
-    enum { ROWS = 8 }; /* from a milestone: each distance takes registers */
+    enum { ROWS = 8 }; /* accesses per anchor, because each distance takes registers */
     unsigned register_ = tile_access_split_register(&a->cut, index, 0);
-    unsigned online_kernel = traversed_dim(l, a, register_);
+    unsigned traversed = traversed_dim(l, a, register_);
     tile_value offset = a->base;
     *predicate = a->predicate;
     if (a->points) {
         lower_point point = lower_point_of_register(l, a, register_);
-        offset = online_kernel == a->layout->rank ? lower_add(l, offset, point.offset) : offset;
+        offset = traversed == a->layout->rank ? lower_add(l, offset, point.offset) : offset;
         *predicate = lower_and(l, *predicate, point.predicate);
     }
     for (unsigned t = a->points; t < a->layout->rank; t++) {
         int64_t coordinate = lower_register_coordinate(a->layout, register_, t);
-        tile_value crossed = a->crossed[t], added = lower_long(l, coordinate);
-        if (crossed.id) {
+        tile_value overlapping = a->overlapping[t], added = lower_long(l, coordinate);
+        if (overlapping.id) {
             if (coordinate)
-                crossed = tile_build_xor(&l->builder, crossed, lower_int(l, coordinate));
-            added = lower_to_long(l, crossed);
+                overlapping = tile_build_xor(&l->builder, overlapping, lower_int(l, coordinate));
+            added = lower_to_long(l, overlapping);
         }
-        if (online_kernel == a->layout->rank)
+        if (traversed == a->layout->rank)
             offset = lower_add(l, offset, lower_mul(l, added, a->row_step[t]));
-        *predicate = lower_and(l, *predicate, dim_predicate(l, a, t, coordinate, crossed));
+        *predicate = lower_and(l, *predicate, dim_predicate(l, a, t, coordinate, overlapping));
     }
-    if (online_kernel < a->layout->rank) {
-        int64_t rows = lower_register_coordinate(a->layout, register_, online_kernel) -
-                       lower_register_coordinate(a->layout, a->anchor_register, online_kernel);
-        tile_value distance = lower_mul(l, lower_long(l, rows), a->row_step[online_kernel]);
+    if (traversed < a->layout->rank) {
+        int64_t rows = lower_register_coordinate(a->layout, register_, traversed) -
+                       lower_register_coordinate(a->layout, a->anchor_register, traversed);
+        tile_value distance = lower_mul(l, lower_long(l, rows), a->row_step[traversed]);
         offset = lower_add(l, a->anchor_offset, distance);
     }
     if (a->mask.id)
@@ -147,8 +148,8 @@ tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned 
     return offset;
 }
 
-/* Products of few rows wait for memory, and nothing else: a policy that the launch decides on pays
- * there also where threads copy. */
+/* Products with few rows are limited by memory bandwidth alone. For them a cache policy chosen at
+ * launch also pays off when threads issue the copies. */
 static bool are_flat(const lowering *l) {
     unsigned dots = 0;
     for (uint32_t id = 1; id < l->old.op_count; id++) {
@@ -181,16 +182,17 @@ void lower_copy_conflict_attrs(lowering *l, tile_op op) {
 
 /* Opaque scratch ------------------------------------------------------------------------------ */
 
-/* A tile in the order of its memory: as in a shared buffer, behind what the leading indices say. */
+/* A tile of scratch in memory order, addressed like a shared buffer after an offset for the leading
+ * indices. */
 typedef struct ordered_access {
     lower_shared_access shared;
     const lower_view *view;
-    tile_value base; /* i64: of what the thread adds */
-    int64_t ahead;   /* what constant indices add */
+    tile_value base; /* i64: the thread's contribution */
+    int64_t ahead;   /* the contribution of constant indices */
     tile_value predicate;
 } ordered_access;
 
-/* a * b + c: the parts, false if the value is no such sum. */
+/* Matches value = a * factor + c. False if it is no such sum. */
 static bool take_sum(const tile_function *f, tile_value value, tile_value factor, tile_value *a,
                      tile_value *c) {
     tile_op sum = tile_value_def(f, value);
@@ -206,8 +208,8 @@ static bool take_sum(const tile_function *f, tile_value value, tile_value factor
     return false;
 }
 
-/* Whether an index numbers the grid's tiles, and the extent is how many there are: then it is
- * inside. */
+/* Returns whether the index enumerates the grid's tiles and the extent is their number, so that the
+ * index is in bounds. */
 static bool numbers_tiles(const tile_function *f, tile_value index, tile_value extent) {
     tile_value outer, inner;
     tile_op id = tile_value_def(f, index), count = tile_value_def(f, extent);
@@ -235,7 +237,7 @@ static ordered_access start_ordered(lowering *l, const tile_value *element, cons
         bool constant = tile_value_is_int(l->f, index, &known),
              sure = d < first ? numbers_tiles(&l->old, element[1 + d], extents[d])
                               : constant && !known;
-        if (!sure) /* pieces are inside as a whole or not at all */
+        if (!sure) /* pieces are in bounds or out of bounds as a whole */
             a.predicate = lower_and(l, a.predicate, inside(l, index, 0, a.view->limits[d]));
         if (d >= first)
             coordinates[d - first] = index;
@@ -250,15 +252,15 @@ static ordered_access start_ordered(lowering *l, const tile_value *element, cons
     return a;
 }
 
-/* Bits that registers share with threads are crossed, the others added. */
+/* Combines bits that registers share with threads by exclusive-or, and adds the others. */
 static tile_value ordered_offset(lowering *l, const ordered_access *a, unsigned index) {
     unsigned register_ = tile_access_split_register(&a->shared.cut, index, 0);
     uint32_t added = lower_register_offset(&a->shared.map, a->shared.layout, register_);
-    uint32_t crossed = added & a->shared.thread_bits;
-    tile_value offset = lower_add(l, a->base, lower_long(l, a->ahead + (added & ~crossed)));
-    if (!crossed) return offset;
+    uint32_t overlapping = added & a->shared.thread_bits;
+    tile_value offset = lower_add(l, a->base, lower_long(l, a->ahead + (added & ~overlapping)));
+    if (!overlapping) return offset;
     tile_value part = a->shared.thread_part,
-               other = tile_build_xor(&l->builder, part, lower_int(l, crossed));
+               other = tile_build_xor(&l->builder, part, lower_int(l, overlapping));
     return lower_add(l, offset, lower_to_long(l, tile_build_sub(&l->builder, other, part)));
 }
 

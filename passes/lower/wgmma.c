@@ -1,15 +1,16 @@
-/* dot by a warpgroup: descriptors of its operands, one wgmma after the other.
+/* dot by a warpgroup: matrix descriptors for its operands and a sequence of wgmma.
  *
- * A warpgroup's share of the accumulator is cut into blocks of one instruction each, 64 rows and as
- * many columns as are contiguous; for each 32 bytes of k each block gets one product. An operand
- * in shared memory is named where it lies: the block's and the step's offset are constants, stage
- * and warpgroup are added once. Then all products are a group, and the wait for it gives the
- * accumulator back.
+ * A warpgroup's share of the accumulator is divided into blocks of one instruction each: 64 rows,
+ * and as many columns as are contiguous. For each 32 bytes of k, each block gets one wgmma. An
+ * operand in shared memory is read in place: block and step offsets are constants, and the offsets
+ * of stage and warpgroup are added once. All wgmma of the dot form one group; waiting for it makes
+ * the accumulator available.
  *
- * Sums of 8-bit floats leave the tensor cores every 128 elements of k, unless the dot is `fast`.
+ * Sums of 8-bit floats are promoted to f32 registers every 128 elements of k, unless the dot is
+ * `fast`.
  *
- * With `async` the wait is dot_wait's. Where blocks of other rows have the same sums the dot waits
- * by itself: pending registers have one user. */
+ * With `async`, dot_wait waits for the result. If blocks of several rows have equal sums, the dot
+ * itself waits, because pending registers may have only one user. */
 #include <math.h>
 
 #include "lib/analysis/product.h"
@@ -20,38 +21,37 @@
 #include "passes/common/warpgroup.h"
 #include "passes/lower/lower.h"
 
-/* An operand of the product: lhs [m, k] or rhs [k, n]; a buffer may hold it transposed. */
+/* An operand of the dot: lhs [m, k] or rhs [k, n]. A buffer may hold it transposed. */
 typedef struct source {
     const tile_layout *layout;
     tile_scalar scalar;
     unsigned k_dim;
-    tile_value fragment;             /* a tile's registers; none for a buffer */
-    tile_value buffer, begin;        /* i32: stage and warpgroup, in elements */
-    const tile_wgmma_matrix *matrix; /* of a buffer */
+    tile_value fragment;             /* a tile's registers; no value for a buffer */
+    tile_value buffer, begin;        /* begin: i32 offset of stage and warpgroup, in elements */
+    const tile_wgmma_matrix *matrix; /* for a buffer */
 } source;
 
-/* Where a block begins, in the first warpgroup's share. */
+/* The start of a block, in the first warpgroup's share. */
 typedef struct block_place {
     uint32_t row, column;
 } block_place;
 
-/* Blocks of the accumulator. */
+/* The blocks of the accumulator. */
 typedef struct block_list {
     const tile_layout *layout;
     tile_scalar scalar;
     unsigned row_dim;
     uint32_t columns;
-    unsigned count, size; /* registers of one */
+    unsigned count, size; /* size: registers per block */
     block_place *at;
-    int64_t *order; /* block after block: which register */
+    int64_t *order; /* block by block: the tile's register */
     tile_value *parts;
 } block_list;
 
 /* 1. Operands. -------------------------------------------------------------------------------- */
 
-/* What the warps' numbers add to where an operand begins: the warpgroups' steps along its other
- * dim.
- */
+/* The warp index's contribution to an operand's start: the warpgroups' steps along its non-k
+ * dim. */
 static tile_value warpgroup_begin(lowering *l, const source *s, const tile_layout *acc,
                                   unsigned acc_dim) {
     uint32_t bases[TILE_LANE_BITS + TILE_LAYOUT_MAX_WARP_BITS] = {0};
@@ -102,7 +102,7 @@ static tile_value name_matrix(lowering *l, const source *s, uint32_t along, uint
     return descriptor;
 }
 
-/* The registers of a tile that hold 64 rows x 32 bytes: 16 bytes of each thread in a row. */
+/* The registers of a tile that hold 64 rows x 32 bytes: 16 contiguous bytes per thread. */
 static tile_value take_fragment(lowering *l, const source *s, uint32_t along, uint32_t k) {
     unsigned size = 16 / tile_scalar_bytes(s->scalar);
     uint32_t at[2], first = 0;
@@ -121,14 +121,15 @@ static const tile_type *block_type(lowering *l, const block_list *list) {
     return lower_part_type(l, list->scalar, list->size);
 }
 
-/* The register of thread 0 that holds an element; there is one. */
+/* The register of thread 0 that holds an element; it exists. */
 static int64_t find_register(const tile_layout *layout, const uint32_t at[2]) {
     uint32_t index = tile_layout_index(layout, at), r = 0;
     while (tile_layout_apply(layout, r, 0, 0) != index) r++;
     return r;
 }
 
-/* Registers of a block in the instruction's order: two columns, then row 8, then 8 columns on. */
+/* A block's registers in the instruction's order: two columns, then the same in row 8, then 8
+ * columns further. */
 static void order_block(const block_list *list, unsigned block) {
     int64_t *order = list->order + (size_t)block * list->size;
     for (unsigned i = 0; i < list->size; i++) {
@@ -215,8 +216,7 @@ static tile_value flag(lowering *l, bool value) {
                                   tile_expr_int(context, value));
 }
 
-/* The first operand of each product, step by step and block by block; fragments stand before the
- * fence. */
+/* The first operand of each wgmma, by step and block. Fragments are extracted before the fence. */
 static tile_value *take_first(lowering *l, const warpgroup_plan *plan, const block_list *list,
                               const source *first) {
     uint32_t depth = tile_layout_extent(first->layout, first->k_dim);
@@ -228,17 +228,18 @@ static tile_value *take_first(lowering *l, const warpgroup_plan *plan, const blo
     return operands;
 }
 
-/* Steps of k whose products are added in the tensor cores. */
+/* A range of steps of k that the tensor cores accumulate. */
 typedef struct span {
     uint32_t from, to;
     unsigned first, end; /* blocks */
-    bool starts;         /* from nothing */
-    tile_value keep;     /* or unless this holds; 0: none */
+    bool starts;         /* overwrites the accumulator */
+    tile_value keep;     /* or overwrites it unless this holds; 0: none */
 } span;
 
-/* Whether a loop around it computes its bounds anew. It may run in one turn of that and not in the
- * next, and if sums began with nothing, the zeros of such a turn would reach the products of
- * another one: ptxas then ends each of these before the next (C7515). */
+/* Returns whether an enclosing loop recomputes the loop's bounds. The loop might then run in one
+ * iteration of the outer loop and not in the next. With an uninitialized accumulator, the zeros of
+ * such an iteration would reach the wgmma of another one, and ptxas would serialize all of them
+ * (C7515). */
 static bool has_own_bounds(const tile_function *f, tile_op loop) {
     bool own = false;
     for (tile_op at = tile_op_parent(f, loop); at.id; at = tile_op_parent(f, at))
@@ -269,7 +270,7 @@ bool lower_starts_sums(const lowering *l, tile_op loop, unsigned index) {
     return uses == 1;
 }
 
-/* Whether it is not the first iteration; no value where sums do not start so. */
+/* Returns whether this is not the first iteration; no value if the accumulator is initialized. */
 static tile_value is_later(lowering *l, tile_value acc) {
     const tile_value_data *data = tile_value_at(&l->old, acc);
     if (data->kind != TILE_VALUE_REGION) return TILE_NO_VALUE;
@@ -300,13 +301,13 @@ static void multiply(lowering *l, tile_op op, const warpgroup_plan *plan, block_
     tile_build_wgmma_commit(&l->builder);
 }
 
-/* Nothing is kept of a zero: its registers need not be written. */
+/* The initial value is not read if it is zero, so its registers stay undefined. */
 static void start_blocks(lowering *l, block_list *list) {
     for (unsigned b = 0; b < list->count; b++)
         list->parts[b] = tile_build_undefined(&l->builder, block_type(l, list));
 }
 
-/* But not for the `left` latest groups. */
+/* Waits for all but the `left` most recent groups. */
 static void wait_for_blocks(lowering *l, block_list *list, int64_t left) {
     tile_value *accs = TILE_NEW_ARRAY(l->pass->scratch, tile_value, list->count);
     for (unsigned b = 0; b < list->count; b++) accs[b] = list->parts[b];
@@ -314,12 +315,12 @@ static void wait_for_blocks(lowering *l, block_list *list, int64_t left) {
     for (unsigned b = 0; b < list->count; b++) list->parts[b].id = done.id + b;
 }
 
-/* The tensor cores keep some 14 bits of a sum of 8-bit floats: so many elements along k are added
- * there, then the sums are added up as f32. */
+/* The tensor cores keep about 14 bits of a sum of 8-bit floats. They add this many elements along
+ * k; these partial sums are then added in f32. */
 enum { PROMOTED_DEPTH = 128 };
 
-/* One block after the other, so that the tensor cores' own sums take the registers of one: while a
- * warpgroup adds up, another one's products run. */
+/* Processes one block at a time, so that the partial sums need only the registers of one block.
+ * While one warpgroup adds them up, the wgmma of another one run. */
 static void multiply_promoted(lowering *l, tile_op op, const warpgroup_plan *plan, block_list *list,
                               const source *first, const tile_value *fragments,
                               const source *second, bool starts) {
@@ -339,8 +340,8 @@ static void multiply_promoted(lowering *l, tile_op op, const warpgroup_plan *pla
     }
 }
 
-/* Whether a product has the same sums in all rows of the instruction: its first operand, in
- * registers, and what is added to are repeated along them. */
+/* Returns whether a dot has equal sums in all rows of the instruction: its first operand, in
+ * registers, and its accumulator are repeated along the rows. */
 static bool has_equal_rows(const lowering *l, tile_op op, const warpgroup_plan *plan) {
     const tile_function *f = &l->old;
     unsigned order = warpgroup_first(plan->row_dim);
@@ -359,8 +360,8 @@ static bool has_equal_rows(const lowering *l, tile_op op, const warpgroup_plan *
            has_equal_rows(l, dot, &before);
 }
 
-/* The blocks of the first rows, where the others have the same sums. Products that are alike in all
- * that they take would also be one for ptxas, which then waits to copy what that gives (C7517). */
+/* The blocks of the first rows, if the other rows have the same sums. Several wgmma with identical
+ * operands would be merged by ptxas, which then waits in order to copy their result (C7517). */
 static block_list first_rows(lowering *l, const block_list *list) {
     block_list first = *list;
     first.count = 0;
@@ -384,7 +385,7 @@ static void repeat_rows(block_list *list, const block_list *first) {
 tile_value lower_wgmma(lowering *l, tile_op op) {
     warpgroup_plan plan;
     const char *fault = warpgroup_find_plan(&l->old, op, &plan);
-    (void)fault; /* check.c has seen to it */
+    (void)fault; /* check.c has checked this */
     tile_value acc = tile_op_segment(&l->old, op, TILE_MMA_ACC).at[0];
     const tile_type *type = tile_value_type(&l->old, acc);
     bool starts = is_zero(&l->old, acc);
@@ -414,7 +415,7 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
     return join_blocks(l, &all);
 }
 
-/* The product that the sums are of; every way back leads to one. */
+/* Finds the dot that computes the sums; all paths lead back to the same one. */
 static tile_op find_product(const tile_function *f, tile_value sums) {
     enum { MAX_STEPS = 16 };
     for (unsigned i = 0; i < MAX_STEPS; i++) {
@@ -436,7 +437,7 @@ static tile_op find_product(const tile_function *f, tile_value sums) {
     return TILE_NO_OP;
 }
 
-/* Whether a tile may be a warpgroup's sums, for all that its type says. */
+/* Returns whether the type allows a tile to be an accumulator of wgmma. */
 static bool may_be_sums(const tile_type *type) {
     uint32_t columns;
     bool sums = type->scalar == TILE_f32 || type->scalar == TILE_f16 || type->scalar == TILE_i32;
@@ -445,7 +446,7 @@ static bool may_be_sums(const tile_type *type) {
     return false;
 }
 
-/* Each block is waited for by itself. */
+/* Waits for each block separately. */
 static tile_value wait_for_parts(lowering *l, tile_op op, tile_value src, int64_t left) {
     warpgroup_plan plan;
     const tile_type *type = tile_value_type(&l->old, tile_operand_src(&l->old, op));
@@ -453,15 +454,15 @@ static tile_value wait_for_parts(lowering *l, tile_op op, tile_value src, int64_
     if ((dot.id && !warpgroup_uses_wgmma(&l->old, dot)) || !may_be_sums(type)) return src;
     if (!dot.id || warpgroup_find_plan(&l->old, dot, &plan))
         return tile_build_wgmma_wait(&l->builder, lower_int(l, left), &src, 1);
-    if (has_equal_rows(l, dot, &plan)) return src; /* it has waited, for all before it, too */
+    if (has_equal_rows(l, dot, &plan)) return src; /* it has waited, also for all earlier dots */
     block_list list = find_blocks(l, type, &plan);
     cut_blocks(l, &list, src);
     wait_for_blocks(l, &list, left);
     return join_blocks(l, &list);
 }
 
-/* Whether the product whose sums these are has so many behind it, up to the wait, that a wait which
- * leaves `left` has finished it. */
+/* Returns whether at least `left` later dots precede the wait, so that a wait which leaves `left`
+ * groups pending completes the dot with these sums. */
 static bool is_finished(const tile_function *f, tile_op wait, int64_t left) {
     tile_op dot = tile_value_def(f, tile_operand_src(f, wait));
     int64_t later = 0;
@@ -483,7 +484,7 @@ tile_value lower_dot_wait(lowering *l, tile_op op) {
         TILE_FOR_EACH_OP_INSIDE (&l->old, dot, l->old.body)
             found |= warpgroup_uses_wgmma(&l->old, dot);
     tile_value_is_int(&l->old, tile_operand_pending(&l->old, op), &left);
-    if (!found) return src; /* mma has computed all products where they stand */
+    if (!found) return src; /* mma.sync is synchronous */
     if (is_finished(&l->old, op, left)) return wait_for_parts(l, op, src, left);
     tile_build_wgmma_wait(&l->builder, lower_int(l, left), NULL, 0);
     return src;

@@ -1,8 +1,7 @@
-/* allocate-shared: gives every shared buffer its place in the block's shared memory.
+/* allocate-shared: assigns every shared buffer an offset in the block's shared memory.
  *
- * Shared memory decides how many blocks fit on an SM and how many stages a pipeline can have;
- * buffers that are never needed at the same time (the stages of a matmul and its epilogue) take the
- * same bytes.
+ * Shared memory limits the number of blocks per SM and the number of pipeline stages. Buffers with
+ * disjoint live ranges (for example, the stages of a matmul and its epilogue) use the same bytes.
  *
  * level: 2 to 2
  * requires: instantiated, laid_out
@@ -36,12 +35,17 @@
  *     copy %b, %g[0, 0]
  *   }
  *
- * A block whose roles take all registers of an SM is alone there: its buffers get bytes of their
- * own if all of them fit, and nobody has to wait until another one is done with them.
+ * If a block's roles use all registers of an SM, no other block fits there. Its buffers then get
+ * disjoint bytes if all of them fit, so that no thread waits for the reuse of a buffer.
  *
- * Phases: 1. lifetimes (lib/analysis/liveness.h says when a buffer is needed); 2. the largest
- * buffer first, each at the lowest offset where nothing that lives at the same time lies; 3. the
- * limit. insert-barriers comes after it: which buffers share bytes decides where threads race. */
+ * Phases:
+ *
+ * 1. Compute live ranges (lib/analysis/liveness.h).
+ * 2. Place buffers, largest first, each at the lowest offset that does not overlap a buffer with an
+ *    overlapping live range.
+ * 3. Check the limit.
+ *
+ * insert-barriers runs later, because buffers that share bytes determine where threads race. */
 #include <stdlib.h>
 
 #include "lib/analysis/executors.h"
@@ -51,8 +55,8 @@
 #include "passes/common/warpgroup.h"
 #include "passes/pass.h"
 
-/* All 32 banks: a swizzle's bank arithmetic starts at bank 0. Descriptors of wgmma want eight rows
- * of a swizzle at a multiple of their size, which is 1024 bytes at most. */
+/* 128 bytes: all 32 banks, because a swizzle's bank arithmetic starts at bank 0. Descriptors of
+ * wgmma need eight rows of a swizzle aligned to their size, at most 1024 bytes. */
 enum { BUFFER_ALIGNMENT = 128, ATOM_ALIGNMENT = 1024 };
 
 typedef struct place {
@@ -67,7 +71,8 @@ static int by_size(const void *left, const void *right) {
     return (*a)->life.alloc.id < (*b)->life.alloc.id ? -1 : 1;
 }
 
-/* The lowest offset where the buffer meets nobody; apart: nor anybody who lives at another time. */
+/* The lowest offset at which the buffer overlaps no buffer with an overlapping live range; apart:
+ * no buffer at all. */
 static int64_t find_offset(const tile_function *f, const place *places, unsigned count,
                            const place *buffer, bool apart) {
     int64_t offset = 0;
@@ -86,7 +91,7 @@ static int64_t find_offset(const tile_function *f, const place *places, unsigned
     return offset;
 }
 
-/* Names the buffers that live where most bytes are needed. */
+/* Lists the buffers that are live where most bytes are needed. */
 static void report_too_large(tile_pass *pass, tile_function *f, const place *places, unsigned count,
                              int64_t total) {
     uint32_t peak = 0;
@@ -114,7 +119,7 @@ static void report_too_large(tile_pass *pass, tile_function *f, const place *pla
     }
 }
 
-/* Phase 1. NULL after a diagnostic. */
+/* Phase 1. Returns NULL after a diagnostic. */
 static place *collect(tile_pass *pass, tile_function *f, unsigned *count) {
     tile_lifetime *lives = tile_shared_lifetimes(f, pass->scratch, count);
     place *places = TILE_NEW_ARRAY(pass->scratch, place, *count + 1u);
@@ -135,7 +140,7 @@ static place *collect(tile_pass *pass, tile_function *f, unsigned *count) {
     return places;
 }
 
-/* Phase 2. Returns the bytes of all. */
+/* Phase 2. Returns the total number of bytes. */
 static int64_t put(const tile_function *f, place **order, const place *places, unsigned count,
                    bool apart) {
     int64_t total = 0;

@@ -1,10 +1,10 @@
-/* choose-cache: says which memory the L2 need not keep.
+/* choose-cache: chooses L2 eviction hints for global loads.
  *
- * What a pipelined loop copies is read once by each block that needs it, by all of them at about
- * the same time, and then never again. In the L2 it would push out what the kernel before has left
- * there, which must be written to memory first if it was changed: on an H200 whose L2 holds changed
- * lines, 128 x 1024 x 16384 takes 17.5 us with the hint and 19.5 without, 512 x 512 x 16384 takes
- * 20.8 and 22.6. (With a clean L2 it makes no difference.)
+ * Each block reads the data that a pipelined loop copies once, and all blocks read it at about the
+ * same time. In the L2 this data would evict the lines of the previous kernel, and dirty lines must
+ * be written to memory first. On an H200 whose L2 holds dirty lines, 128 x 1024 x 16384 takes 17.5
+ * us with the hint and 19.5 us without, 512 x 512 x 16384 takes 20.8 us and 22.6 us. (With a clean
+ * L2 it makes no difference.)
  *
  * level: 2 to 2
  * requires: instantiated
@@ -35,14 +35,14 @@
  *     }
  *   }
  *
- * Whom it may concern. The readers of an address are the blocks along the dims of the grid that it
- * does not depend on; the launch tells how many they are. If many blocks read a line the last one
- * may come when it is gone: with 8 and more the hint costs 1 to 5 %. Where rows do not begin with
- * lines, of 128 bytes, neighbours take them in two parts, and it costs as much. Blocks that are no
- * neighbours need not run at the same time: then only what one block reads gets the hint, unless
- * all blocks of the launch run at once.
+ * Conditions. The readers of an address are the blocks along the dims of the grid that it does not
+ * depend on; the launch knows their number. If many blocks read a line, it may be evicted before
+ * the last one reads it: with 8 or more blocks the hint costs 1 to 5 %. If rows are not aligned to
+ * lines (128 bytes), neighboring blocks each read parts of a line, and the cost is the same. Blocks
+ * that are not neighbors need not run at the same time: then only data with a single reader gets
+ * the hint, unless all blocks of the launch are resident.
  *
- * What the author says about a copy is left as it is. */
+ * Hints in the kernel's text are kept. */
 #include <string.h>
 
 #include "lib/analysis/pipeline_plan.h"
@@ -54,18 +54,17 @@
 enum {
     LINE_BITS = 128 * 8,
     FEW = 4,
-    UNKNOWN = 1 << 3, /* beside a set of the grid's dims */
+    UNKNOWN = 1 << 3, /* added to a set of the grid's dims */
 };
 
 typedef struct chooser {
     tile_pass *pass;
     tile_function *f;
-    uint8_t
-        *dims; /* by value: the dims of the grid that it depends on, and 1 << 7 if that is known */
+    uint8_t *dims; /* by value: set of grid dims that it depends on; 1 << 7: computed */
     bool resident;
 } chooser;
 
-/* On which dims an address depends ------------------------------------------------------------- */
+/* Dims of the grid that an address depends on -------------------------------------------------- */
 
 enum { VISITED = 1 << 7 };
 
@@ -77,7 +76,7 @@ static unsigned dims_of_operands(chooser *c, tile_op op, unsigned count) {
     return dims;
 }
 
-/* A block for each multiprocessor works on tiles of any place. */
+/* With one block per multiprocessor, a block works on arbitrary tiles. */
 static unsigned dims_of_block(const chooser *c, unsigned d) {
     bool by_device = d < c->f->grid_rank && tile_expr_holds(c->f->grid[d], TILE_EXPR_NUM_SMS);
     return by_device ? UNKNOWN : 1u << d;
@@ -90,7 +89,8 @@ static unsigned find_dims(chooser *c, tile_value value) {
         tile_op loop = tile_region_at(c->f, (tile_region){data->owner})->parent;
         bool counts = tile_op_opcode(c->f, loop) == TILE_OP_for && data->index == 0;
         if (!counts) return UNKNOWN;
-        /* Where it ends tells how many blocks come so far, not which place a number stands for. */
+        /* The end of the loop limits which blocks reach a value, not which address the value stands
+         * for. */
         return dims_of(c, tile_operand_begin(c->f, loop)) |
                dims_of(c, tile_operand_step(c->f, loop));
     }
@@ -108,7 +108,7 @@ static unsigned dims_of(chooser *c, tile_value value) {
     return c->dims[value.id] & ~(unsigned)VISITED;
 }
 
-/* How many blocks read the same ---------------------------------------------------------------- */
+/* Blocks that read the same data --------------------------------------------------------------- */
 
 static const tile_expr *op_of(const chooser *c, tile_opcode opcode, const tile_expr *a,
                               const tile_expr *b) {
@@ -122,12 +122,12 @@ static const tile_expr *number(const chooser *c, int64_t value) {
     return tile_expr_int(c->pass->context, value);
 }
 
-/* Whether those that read the same run at the same time. */
+/* Whether blocks that read the same data run at the same time. */
 static bool are_near(const chooser *c, unsigned readers) {
     return c->resident || c->f->raster || !(readers & ~1u);
 }
 
-/* Whether rows begin with lines, as far as they lie so far apart along the dim. */
+/* Condition: a stride is a multiple of a line. */
 static const tile_expr *is_even(const chooser *c, const tile_expr *stride, tile_scalar scalar) {
     const tile_expr *line = number(c, LINE_BITS / tile_scalar_bits(scalar));
     return op_of(c, TILE_OP_eq, op_of(c, TILE_OP_rem, stride, line), number(c, 0));
@@ -141,7 +141,7 @@ static const tile_expr *both(const chooser *c, const tile_expr *a, const tile_ex
     return op_of(c, TILE_OP_and, a, b);
 }
 
-/* NULL: that cannot be said. */
+/* Condition: all rows are aligned to lines. NULL: unknown. */
 static const tile_expr *rows_are_even(const chooser *c, const tile_arg_decl *arg) {
     const tile_type *view = arg->type;
     const tile_expr *even = number(c, 1);
@@ -155,7 +155,7 @@ static const tile_expr *rows_are_even(const chooser *c, const tile_arg_decl *arg
     return even;
 }
 
-/* Blocks that read the same; NULL: that cannot be said. */
+/* The number of blocks that read the same data; NULL: unknown. */
 static const tile_expr *count_readers(const chooser *c, unsigned readers) {
     const tile_expr *count = number(c, 1);
     for (unsigned d = 0; d < c->f->grid_rank; d++) {
@@ -175,7 +175,7 @@ static void choose(chooser *c, tile_op op) {
     tile_opcode opcode = tile_op_opcode(f, op);
     bool copies = opcode == TILE_OP_copy || opcode == TILE_OP_copy_async;
     if ((!copies && opcode != TILE_OP_load) || tile_op_has_attr(f, op, TILE_ATTR_cache)) return;
-    if (!tile_is_plain_access(f, op)) return; /* who reads what, is in memory */
+    if (!tile_is_plain_access(f, op)) return; /* addresses depend on memory */
     const tile_values source = tile_operands_src(f, op);
     const tile_value_data *view = tile_value_at(f, source.at[0]);
     if (view->kind != TILE_VALUE_ARG || view->type->kind != TILE_TYPE_VIEW ||
@@ -196,7 +196,7 @@ static void choose(chooser *c, tile_op op) {
     tile_pass_count(c->pass, "hints", 1);
 }
 
-/* Whether a plan launches all of the kernel's blocks at once. */
+/* Whether a plan launches the kernel with all its blocks resident. */
 static bool is_resident(const tile_function *f) {
     for (const tile_function *plan = f->module->first; plan; plan = plan->next)
         for (uint32_t id = 1; plan->kind == TILE_PLAN && id < plan->op_count; id++) {

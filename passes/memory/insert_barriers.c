@@ -1,8 +1,8 @@
-/* insert-barriers: puts a `sync` where threads would race, and nowhere else.
+/* insert-barriers: inserts a `sync` where threads would race, and nowhere else.
  *
- * A barrier costs some 20 to 40 cycles in which no warp issues, and it ends the overlap of loads
- * and mma; a ring of stages needs one a k-tile, not the two that a barrier around every access
- * gives.
+ * A barrier costs about 20 to 40 cycles in which no warp issues, and it ends the overlap of loads
+ * and mma. A ring of stages needs one per k-tile, not the two that result from a barrier around
+ * every access.
  *
  * level: 2 to 2
  * requires: instantiated, laid_out, allocated
@@ -36,49 +36,52 @@
  *     store_shared %u, %a
  *   }
  *
- * How. The walk follows the block's program order and keeps the accesses since the last barrier:
- * the pending ones. An access that meets a pending one, where one of the two writes, needs a
- * barrier before it. Any two accesses count as made by different threads.
+ * How. The pass visits operations in program order and keeps a set of pending accesses: those since
+ * the last barrier. An access that may conflict with a pending one (the same memory, and one of the
+ * two writes) needs a barrier before it. Any two accesses are assumed to be made by different
+ * threads.
  *
- * An asynchronous operation counts as done when it is issued, as far as earlier accesses go. What
- * it wrote can be read, and what it read can be written, after a wait and a barrier, in this order:
- * each thread waits for its own only. So a wait makes the accesses under way pending, those of its
- * own mechanism (cp.async groups, ..); one that leaves nothing unfinished leaves none under way.
- * Only a barrier between that wait and the access serves, while others can stand in many places: in
- * regions those that a wait asks for are put first, and often serve for everything else.
+ * With respect to earlier accesses, an asynchronous operation takes effect when it is issued.
+ * Memory that it wrote can be read, and memory that it read can be written, after a wait and a
+ * barrier, in this order: each thread waits only for its own operations. So a wait makes the
+ * accesses in flight pending, if they use its mechanism (cp.async groups, ..). A wait that leaves
+ * nothing unfinished also empties the set in flight. Such an access needs a barrier between the
+ * wait and a conflicting access; other barriers can be placed more freely. In regions, barriers
+ * that waits require are therefore inserted first; they often order all other accesses as well.
  *
- * Loops. What is pending at the end of the body is pending at its head. A stage index that the loop
- * hands on is known there under its new name (the stage read ahead is the next iteration's); others
- * are those of another iteration: not comparable, unless constant. The barriers that the loop needs
- * because of itself are found first, then what is pending before it is looked at: if only that asks
- * for a barrier, the barrier goes before the loop. It goes before an `if` too, when what is pending
- * before it meets what is inside: a barrier on one branch would leave the other one to need its
- * own.
+ * Loops. Accesses that are pending at the end of the body are pending at its head. A stage index
+ * that the loop carries is renamed there (the stage read ahead is the stage of the next iteration).
+ * Others belong to another iteration and cannot be compared, unless they are constant. The barriers
+ * that the loop needs on its own are inserted first. If accesses that are pending before the loop
+ * require another one, it is inserted before the loop. It is also inserted before an `if` whose
+ * regions conflict with a pending access: with a barrier in one branch only, the other would need
+ * one as well.
  *
- * Global memory is treated likewise by what its views are made of. A tile that is loaded and stored
- * at the same indices under the same layout stays in its threads, if none is held twice. Semaphores
- * bring barriers of their own, before and after; so do atomic accesses that release or acquire.
- * Atomic accesses of one kind whose old elements nobody takes need none between them.
+ * Global memory is treated likewise; views alias according to the pointers that they are made from.
+ * If a tile is loaded and stored at the same indices in the same layout, and each element is held
+ * by one thread only, each thread accesses its own elements. Semaphores include barriers before and
+ * after them, and so do atomic accesses that release or acquire. Atomic accesses of one kind whose
+ * results are not used need no barrier between them.
  *
- * Roles. In a region of `roles` barriers are those of its executing set. Accesses of two regions,
- * or of two groups of one, are not compared: who shares memory with another role says with numbered
- * barriers in which order.
+ * Roles. A barrier in a region of `roles` is one of the region's executing set. Accesses of
+ * different regions, or of different groups of one region, are not compared: the author orders them
+ * by numbered barriers.
  *
- * Clusters. `cluster_arrive` and `cluster_wait` together are a barrier of the block, too: what was
- * pending when its threads arrived is not after they have waited, and what is accessed between the
- * two still is. A relaxed `cluster_arrive` orders nothing. What map_shared gives is taken to be the
- * block's own buffer, as its rank may be. In which order blocks access one's memory is the author's
- * to say, by these two.
+ * Clusters. `cluster_arrive` and `cluster_wait` together are also a barrier of the block: accesses
+ * that were pending at the arrive are not pending after the wait, but accesses between the two are.
+ * A relaxed `cluster_arrive` orders nothing. A result of map_shared may be the block's own buffer,
+ * because the rank may be its own. The author orders the accesses of different blocks by these two
+ * operations.
  *
- * Threads that run on their own (level 3) can need a barrier in a branch that not all of them take;
- * that is an error, for the user to write otherwise.
+ * At level 3, threads may need a barrier in a branch that not all of them take. This is an error;
+ * the user must rewrite the code.
  *
- * What wgmma reads is fenced first (insert_fences.c), where barriers are explicit, too: fences are
- * nothing that a user of tiles could know of.
+ * Fences for memory that wgmma reads are inserted first (insert_fences.c), even where barriers are
+ * explicit, because a user of tiles does not see where they are needed.
  *
- * Under `sync explicit` no barrier is inserted: in the whole kernel, or in one region; there a
- * barrier goes before the region if what is pending asks for it, and what the region accesses is
- * pending behind it. A `sync` that is there stays. */
+ * Under `sync explicit`, in the whole kernel or in one region, no barrier is inserted. If a pending
+ * access requires it, a barrier is inserted before such a region, and the accesses of the region
+ * are pending after it. Existing `sync` operations stay. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/uniform.h"
@@ -90,19 +93,20 @@
 #include "passes/memory/pending_accesses.h"
 #include "passes/pass.h"
 
-/* What a walk through the regions of an operation made of a state. */
+/* The result of visiting the regions of an operation in a given state. */
 typedef struct visit_record {
     bool known, dry_run;
     bool landed_only;
     bool hoist;
     access_state before, after;
-    long inserted; /* when it was made */
+    long inserted; /* barriers inserted before this visit */
 } visit_record;
 
-/* The last ones: around a loop states take turns, the first round's, the second one's, none. */
+/* The most recent records: around a loop, states alternate between the first round, the second
+ * round and the empty state. */
 enum { MAX_RECORDS = 8 };
 typedef struct visit_records {
-    visit_record *last; /* MAX_RECORDS, of an operation that has been walked */
+    visit_record *last; /* MAX_RECORDS records, for an operation that has been visited */
     unsigned next;
 } visit_records;
 
@@ -110,15 +114,15 @@ typedef struct barriers {
     tile_pass *pass;
     tile_function *f;
     tile_arena *arena;
-    /* By op: its regions have the barriers that they need by themselves; those that what has landed
-     * needs come first, [1]. */
+    /* By op: the barriers that its regions need on their own have been inserted. [1]: those
+     * required by accesses with `landed`, which come first. */
     bool (*has_own_barriers)[2];
-    bool landed_only;      /* only what has landed asks for barriers */
+    bool landed_only;      /* only such accesses require barriers */
     visit_records *notes;  /* by op */
-    bool dry_run;          /* look only */
-    bool hoist;            /* dry: an access from before the region is met in it */
+    bool dry_run;          /* inserts nothing */
+    bool hoist;            /* dry_run only: an access from before the region conflicts in it */
     const bool *divergent; /* by value */
-    const uint32_t *uses;  /* of each value: how many */
+    const uint32_t *uses;  /* by value: number of uses */
     long inserted;
     bool failed;
 } barriers;
@@ -129,7 +133,7 @@ static bool needs_barrier(const barriers *b, const pending_access *earlier,
            accesses_need_barrier(b->f, b->uses, earlier, later);
 }
 
-/* A barrier that only some threads reach would never end. */
+/* A barrier that only some threads reach would deadlock. */
 static bool can_insert_at(barriers *b, tile_op before) {
     tile_op control = tile_divergent_control(b->f, b->divergent, before);
     if (!control.id || b->failed) return !b->failed;
@@ -162,9 +166,9 @@ static void complete(barriers *b, tile_op wait, access_state *s) {
     if (tile_waits_for_everything(b->f, wait)) in_flight->count = 0;
 }
 
-/* Whether values go through a buffer and then, behind another barrier, places through theirs: the
- * first barrier orders all that came before it before what is done with places, the second one what
- * is done with values before all that follows. *places: that buffer. */
+/* Whether op exchanges values through one buffer and then, after another barrier, places through a
+ * second one (*places). Its first barrier orders all earlier accesses before those to places; its
+ * second one orders the accesses to values before all later ones. */
 static bool has_implicit_barrier(const tile_function *f, tile_op op, tile_value *places) {
     enum { VALUES = 1, PLACES = 2 };
     tile_reduction reduction;
@@ -181,7 +185,7 @@ static bool has_implicit_barrier(const tile_function *f, tile_op op, tile_value 
     return tile_reduce_in_turn(&plan, to) && tile_reduce_exchanges(&plan, to);
 }
 
-/* Those of values first; returns how many they are. */
+/* Moves accesses to values to the front; returns their number. */
 static unsigned put_values_first(tile_access *accesses, unsigned count, tile_value places) {
     unsigned values = 0;
     for (unsigned a = 0; a < count; a++) {
@@ -216,8 +220,7 @@ static void walk_accesses(barriers *b, tile_op op, access_state *s) {
 
 static void walk_region(barriers *b, tile_region region, access_state *s);
 
-/* The states at the head of each region of op when control reaches it, and after it if it may run
- * none. */
+/* The states at the head of each region of op on entry, and after it if no region may run. */
 static access_state *enter_regions(barriers *b, tile_op op, const access_state *before,
                                    access_state *after) {
     access_state *heads =
@@ -232,9 +235,9 @@ static access_state *enter_regions(barriers *b, tile_op op, const access_state *
     return heads;
 }
 
-/* One round through the regions in the order of the text. What one leaves at its end goes on from
- * there; it is another iteration's where it goes back, and behind a loop. True if the head of a
- * region grew that had been walked before. */
+/* Visits the regions once, in the order of the text, and joins the state at each end into the
+ * successors' states. Along a back edge, and after a loop, the state is that of another iteration.
+ * Returns true if the state at the head of a region that has been visited grew. */
 static bool visit_loop_once(barriers *b, tile_op op, access_state *heads, access_state *after) {
     bool grown = false;
     for (int r = 0; r < (int)tile_op_at(b->f, op)->region_count; r++) {
@@ -255,8 +258,8 @@ static bool visit_loop_once(barriers *b, tile_op op, access_state *heads, access
     return grown;
 }
 
-/* Walks the regions until what their ends leave for their heads grows no more. s: before op, and
- * then after it. */
+/* Visits the regions until the states at their heads reach a fixed point. s: state before op, then
+ * after it. */
 static void visit_loop_to_fixpoint(barriers *b, tile_op op, access_state *s) {
     access_state after, *heads = enter_regions(b, op, s, &after);
     while (visit_loop_once(b, op, heads, &after)) {
@@ -264,7 +267,7 @@ static void visit_loop_to_fixpoint(barriers *b, tile_op op, access_state *s) {
     *s = after;
 }
 
-/* Whether something that is pending now is met inside of op, before a barrier there. */
+/* Whether an access that is pending now conflicts in op before a barrier there. */
 static bool needs_barrier_inside(barriers *b, tile_op op, const access_state *now) {
     barriers look = *b;
     look.dry_run = true;
@@ -276,8 +279,8 @@ static bool needs_barrier_inside(barriers *b, tile_op op, const access_state *no
     return look.hoist;
 }
 
-/* The barriers that the regions need because of themselves come first, once; then one before op if
- * what is pending now asks for it. */
+/* Inserts the barriers that the regions need on their own, once; then one before op if accesses
+ * that are pending now require it. */
 static void reach_fixpoint(barriers *b, tile_op op, access_state *s) {
     bool only = b->landed_only;
     for (int first = 1; first >= (int)only; first--) {
@@ -302,8 +305,8 @@ static const visit_record *find_record(const barriers *b, const visit_records *n
     return NULL;
 }
 
-/* A walk that begins with the same state does the same: without notes each level of nesting would
- * walk the one inside several times, and that one again. */
+/* Visiting with the same state has the same result. Without records, each level of nesting would
+ * visit its inner regions several times, which would be exponential. */
 static void walk_regions(barriers *b, tile_op op, access_state *s) {
     visit_records *notes = &b->notes[op.id];
     if (!notes->last) notes->last = TILE_NEW_ARRAY(b->arena, visit_record, MAX_RECORDS);
@@ -334,9 +337,9 @@ static void add_accesses(barriers *b, tile_op op, access_set *set) {
         access_set_add(b->arena, set, (pending_access){.access = accesses[a]});
 }
 
-/* What was before is met by other warps inside: only the block's barrier before the roles serves.
- * Inside, each region is walked for itself; its barriers order nothing for the warps of the others,
- * so that behind the roles all that was accessed in them is pending. */
+/* Accesses inside are made by other warps, so only a block barrier before the roles orders them
+ * after earlier accesses. Each region is visited separately. Its barriers order nothing for the
+ * warps of other regions, so all accesses inside are pending after the roles. */
 static void walk_roles(barriers *b, tile_op op, access_state *s) {
     access_set inside = {0};
     bool conflict = false;
@@ -359,13 +362,13 @@ static void walk_roles(barriers *b, tile_op op, access_state *s) {
     }
 }
 
-/* Whether all threads that execute meet at op: a numbered barrier in divergent control flow is one
- * of some of them. */
+/* Whether all executing threads reach op: in divergent control flow, a numbered barrier is for some
+ * of them only. */
 static bool is_block_wide(barriers *b, tile_op op) {
     return !tile_op_operand_count(b->f, op) || !tile_divergent_control(b->f, b->divergent, op).id;
 }
 
-/* All threads of the block arrive, or wait for all that have. */
+/* All threads of the block arrive, or wait for all that arrived. */
 static void walk_cluster_barrier(barriers *b, tile_op op, access_state *s) {
     bool waits = tile_op_effects(b->f, op) & TILE_EFFECT_ACQUIRE;
     if (!waits && tile_op_has_attr(b->f, op, TILE_ATTR_relaxed)) return;
@@ -379,12 +382,12 @@ static void walk_cluster_barrier(barriers *b, tile_op op, access_state *s) {
     }
 }
 
-/* Its lowering has a barrier before what it releases and one behind what it acquires. */
+/* Its lowering has a barrier before a release and one after an acquire. */
 static void walk_atomic(barriers *b, tile_op op, access_state *s) {
     if (tile_op_releases(b->f, op)) s->pending.count = 0;
     walk_accesses(b, op, s);
     if (!tile_op_acquires(b->f, op)) return;
-    size_t kept = 0; /* the buffer is read behind that barrier */
+    size_t kept = 0; /* the buffer is read after that barrier */
     for (size_t i = 0; i < s->pending.count; i++)
         if (s->pending.items[i].access.op.id == op.id && !s->pending.items[i].access.atomic)
             s->pending.items[kept++] = s->pending.items[i];
@@ -396,8 +399,8 @@ static bool is_plain_sync(const tile_function *f, tile_op op) {
            !tile_op_has_attr(f, op, TILE_ATTR_all);
 }
 
-/* A fence orders what its own thread does. Where all threads reach it, barriers around it make
- * that what all of them do. */
+/* A fence orders the accesses of its own thread. If all threads reach it, barriers around it extend
+ * it to the accesses of all of them. */
 static void walk_fence(barriers *b, tile_op op, access_state *s) {
     if (tile_sync_is_explicit(b->f, op) || tile_divergent_control(b->f, b->divergent, op).id)
         return;
@@ -415,7 +418,7 @@ static void walk_fence(barriers *b, tile_op op, access_state *s) {
 static void walk_op(barriers *b, tile_op op, access_state *s) {
     tile_opcode opcode = tile_op_opcode(b->f, op);
     const tile_op_info *info = tile_op_get_info(opcode);
-    if (opcode == TILE_OP_parallel) return; /* one thread runs it: threads get it expanded */
+    if (opcode == TILE_OP_parallel) return; /* one thread executes it */
     if (opcode == TILE_OP_roles)
         walk_roles(b, op, s);
     else if (tile_shape_of(b->f, op) != TILE_SHAPE_NONE)

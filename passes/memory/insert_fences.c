@@ -1,20 +1,20 @@
-/* fence_async behind what ordinary writes leave for wgmma, and for copies to views: see
- * warpgroup.h.
+/* Inserts fence_async after ordinary writes to buffers that wgmma reads, or that are copied to
+ * views: see pending_accesses.h.
  *
- * They read through the async proxy, which sees what the generic proxy wrote (st.shared,
- * cp.async) only behind a fence.proxy.async of the thread that wrote. A write is complete where it
- * stands, a copy_async behind a wait_group that covers it; so the fence goes behind the last of
- * several writes in a row, and behind each wait_group if any copy_async writes what wgmma reads.
- * Then it comes before every barrier that orders the write, whoever puts that. Copies by TMA need
- * none, and those that a barrier counts are ordered by who arrives there. */
+ * These operations read through the async proxy. It only sees writes of the generic proxy
+ * (st.shared, cp.async) after a fence.proxy.async of the thread that wrote. A write is complete
+ * immediately, a copy_async after a wait_group that covers it. So a fence follows the last of
+ * several consecutive writes, and each wait_group if any copy_async writes such a buffer. It then
+ * precedes every barrier that orders the write, no matter who inserted it. Copies by TMA need no
+ * fence, and copies that a barrier counts are ordered by the threads that arrive there. */
 #include "lib/analysis/memory.h"
 #include "passes/common/warpgroup.h"
 #include "passes/memory/pending_accesses.h"
 
 typedef struct fences {
     tile_function *f;
-    bool *read;  /* by value: a buffer that wgmma reads, or a copy to a view */
-    bool copied; /* one of them is written in the background */
+    bool *read;  /* by value: buffers that wgmma reads or that are copied to a view */
+    bool copied; /* one of them is written by asynchronous copies */
     long count;
 } fences;
 
@@ -39,7 +39,7 @@ static bool needs_fence(const fences *all, tile_op op) {
     return info->completion == TILE_COMPLETION_NOW && writes(all, op);
 }
 
-/* The next operation that does something. */
+/* The next operation with an effect. */
 static tile_op next_effect(const tile_function *f, tile_op op) {
     do op = tile_op_next(f, op);
     while (op.id && !tile_op_effects(f, op));
@@ -51,7 +51,7 @@ static void put_fence(fences *all, tile_op op) {
     if (!needs_fence(all, op)) return;
     tile_op next = next_effect(f, op);
     if (next.id && (tile_op_opcode(f, next) == TILE_OP_fence_async || needs_fence(all, next)))
-        return; /* that one serves for both */
+        return; /* that fence covers both */
     tile_builder b = tile_builder_before(f, op);
     b.before = tile_op_at(f, op)->next;
     tile_build_fence_async(&b);

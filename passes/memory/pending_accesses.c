@@ -1,4 +1,4 @@
-/* Sets of accesses, and which of them meet: see the header. */
+/* Sets of accesses, and conflicts between them: see the header. */
 #include "passes/memory/pending_accesses.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ bool access_set_add_all(tile_arena *arena, access_set *set, const access_set *fr
         return true;
     }
     for (size_t i = 0; i < from->count; i++) {
-        /* Mostly they were made alike. */
+        /* Usually both sets were built in the same order. */
         if (i < set->count && same_access(&set->items[i], &from->items[i])) continue;
         grown |= access_set_add(arena, set, from->items[i]);
     }
@@ -54,7 +54,7 @@ access_state access_state_copy(tile_arena *arena, const access_state *from) {
 static bool set_contains(const access_set *set, const access_set *other) {
     bool all = true;
     for (size_t i = 0; i < other->count && all; i++) {
-        /* Mostly they were made alike. */
+        /* Usually both sets were built in the same order. */
         bool found = i < set->count && same_access(&set->items[i], &other->items[i]);
         for (size_t k = 0; k < set->count && !found; k++)
             found = same_access(&set->items[k], &other->items[i]);
@@ -91,8 +91,9 @@ void access_set_cross_edge(const tile_function *f, region_edge edge, access_set 
     }
 }
 
-/* A counter that begins as the constant stands for it in the first iteration, and unlike it can be
- * compared with stages that are counted from it. Of several counters none. */
+/* The loop's only counter that begins at the constant. In the first iteration it equals the
+ * constant, but it can be compared with stages computed from it. If there are several such
+ * counters, the constant. */
 static tile_value counter_from(const tile_function *f, tile_op op, int to, tile_value constant) {
     tile_value counter = TILE_NO_VALUE;
     for (unsigned i = 0; i < tile_carried_count(f, op); i++) {
@@ -122,7 +123,7 @@ void access_state_cross_edge(const tile_function *f, region_edge edge, access_st
         access_set_cross_edge(f, edge, &s->in_flight[m]);
 }
 
-/* The bytes of a buffer; all bytes where its offset or size is not known. */
+/* The byte range of a buffer; everything if its offset or size is unknown. */
 static void shared_bytes(const tile_function *f, tile_value buffer, int64_t *from, int64_t *to) {
     tile_op alloc = tile_value_def(f, buffer);
     bool known = alloc.id && tile_op_opcode(f, alloc) == TILE_OP_alloc_shared;
@@ -142,15 +143,15 @@ static bool shared_may_conflict(const tile_function *f, const tile_access *a,
     return a_from < b_to && b_from < a_to;
 }
 
-/* The tile that a load gives or a store takes, NULL for other operations. */
+/* The type of the tile that a load returns or a store writes, or NULL. */
 static const tile_type *register_tile(const tile_function *f, tile_op op) {
     if (tile_op_opcode(f, op) == TILE_OP_load) return tile_value_type(f, tile_op_result(f, op, 0));
     if (tile_op_opcode(f, op) == TILE_OP_store) return tile_value_type(f, tile_operand_src(f, op));
     return NULL;
 }
 
-/* Every element is one thread's own, and the same one's in both accesses. Of what several threads
- * hold one stores, the same one each time. */
+/* Whether each element belongs to one thread, the same one in both accesses. If several threads
+ * hold an element, always the same one stores it. */
 static bool same_threads(const tile_function *f, const tile_access *a, const tile_access *b) {
     const tile_type *type = register_tile(f, a->op), *other = register_tile(f, b->op);
     if (!type || type != other || !type->layout || a->memory.id != b->memory.id ||
@@ -165,16 +166,16 @@ static bool same_threads(const tile_function *f, const tile_access *a, const til
     return (a->write && b->write) || holders == tile_type_elements(type);
 }
 
-/* Whether the value is one number while the kernel runs. */
+/* Whether the value is constant during the kernel. */
 static bool is_fixed(const tile_function *f, tile_value value) {
     const tile_value_data *data = tile_value_at(f, value);
     if (data->kind != TILE_VALUE_RESULT) return data->kind != TILE_VALUE_REGION;
     return !tile_op_parent(f, (tile_op){data->owner}).id;
 }
 
-/* A loop's counter whose steps are no shorter than the extent, and that begins alike whenever the
- * loop runs: two of its values are equal, or apart by the extent. */
-static bool skips_stages(const tile_function *f, tile_value value, int64_t extent) {
+/* Whether the value is a loop's variable with a step of at least the extent and the same begin
+ * whenever the loop runs. Two of its values are then equal, or at least the extent apart. */
+static bool steps_by_extent(const tile_function *f, tile_value value, int64_t extent) {
     int64_t step;
     const tile_value_data *data = tile_value_at(f, value);
     if (data->kind != TILE_VALUE_REGION || data->index) return false;
@@ -184,22 +185,22 @@ static bool skips_stages(const tile_function *f, tile_value value, int64_t exten
            is_fixed(f, tile_operand_begin(f, loop));
 }
 
-/* Accesses of same_threads, at different times: tiles that are the same one, or are contiguous in
- * a view whose rows follow each other. */
-static bool same_or_apart(const tile_function *f, const tile_access *a) {
+/* For accesses with same_threads in different iterations: their tiles are identical or disjoint, in
+ * a view with contiguous rows. */
+static bool equal_or_disjoint(const tile_function *f, const tile_access *a) {
     const tile_type *type = register_tile(f, a->op), *view = tile_value_type(f, a->memory);
     if (view->kind != TILE_TYPE_VIEW || view->has_strides || a->index_count < type->rank)
         return false;
     for (unsigned i = 0; i < a->index_count; i++) {
         unsigned first = a->index_count - type->rank;
         int64_t extent = i < first ? 1 : tile_type_dim(type, i - first);
-        if (!is_fixed(f, a->index[i]) && !skips_stages(f, a->index[i], extent)) return false;
+        if (!is_fixed(f, a->index[i]) && !steps_by_extent(f, a->index[i], extent)) return false;
     }
     return true;
 }
 
-/* Two atomic accesses, of threads that run on their own, or of tiles whose order nobody sees: of
- * one kind, which does not depend on it, and nobody takes the old elements. */
+/* Whether two atomic accesses need no order: those of independent threads; or of tiles with one
+ * kind whose result does not depend on the order, if the old elements are not used. */
 static bool may_run_concurrently(const tile_function *f, const uint32_t *uses, const tile_access *a,
                                  const tile_access *b) {
     const tile_access *both[2] = {a, b};
@@ -214,7 +215,7 @@ static bool may_run_concurrently(const tile_function *f, const uint32_t *uses, c
     return fine;
 }
 
-/* Both are made by the set's first thread, one after the other: a scalar in one place. */
+/* Whether the first thread of the set makes both accesses, in order: scalars at one address. */
 static bool by_first_thread(const tile_function *f, const tile_access *a, const tile_access *b) {
     const tile_access *both[2] = {a, b};
     for (unsigned i = 0; i < 2; i++) {
@@ -226,7 +227,7 @@ static bool by_first_thread(const tile_function *f, const tile_access *a, const 
     return true;
 }
 
-/* Through one ring: each four warps wait for their own stages. */
+/* Stores through one ring: each four warps wait for their own stages. */
 static bool has_implicit_wait(const tile_function *f, const tile_access *a, const tile_access *b) {
     return a->shared && a->memory.id == b->memory.id &&
            tile_op_opcode(f, a->op) == TILE_OP_store_async &&
@@ -242,6 +243,6 @@ bool accesses_need_barrier(const tile_function *f, const uint32_t *uses,
         return false;
     if (access->shared) return shared_may_conflict(f, access, later);
     if (!tile_may_alias(f, access->memory, later->memory)) return false;
-    if (same_threads(f, access, later)) return earlier->stale && !same_or_apart(f, access);
+    if (same_threads(f, access, later)) return earlier->stale && !equal_or_disjoint(f, access);
     return earlier->stale || tile_stores_may_alias(f, access->op, later->op);
 }

@@ -1,35 +1,38 @@
-/* schedule: turns computes into kernels, and into plans that launch them.
+/* schedule: turns computes into kernels, and into plans that launch the kernels.
  *
- * A compute says what is to be computed on whole tensors. Computed one by one, each operation would
- * read and write all of its arrays; the time goes there. So it is cut into groups that become one
- * kernel each (cut/cut.c):
+ * A compute describes operations on whole tensors. One kernel per operation would spend its time on
+ * reading and writing every intermediate array. The pass therefore cuts the compute into groups of
+ * operations, each of which becomes one kernel (cut/cut.c):
  *
- *   - Results, and what cannot be computed where it is used, are arrays in memory: the results'
- *     own, or scratch of the plan. What is computed element by element (arithmetic, casts, select,
- *     iota) and what only moves elements (broadcast, transpose, slice, concat, join, unjoin,
- *     window, reshape of an array or of windows) is computed again in each group that uses it.
- *   - A value that must be in memory is looked at from its end. If the last thing on the way to it
- *     that is not element by element is a product whose elements it is made of, one by one, the
- *     group is that product with an epilogue (bias, activation, scale, residual, cast), and with a
- *     prologue where an operand is a cheap function of one array (products/matmul.c). If it is a
- *     reduction, the group is rows: all reductions along that axis of arrays with the same extents
- *     belong to it, and whatever is computed from them (softmax, norms; rows/rows.c). Else it
- *     is element-wise (elementwise.c).
- *   - A product or a reduction of what is computed of another product along the same axis, as in
- *     attention, is one walk along that axis with all reductions between, whose sums are corrected
- *     when a maximum grows (cut/classify.c, online/mask.c, online/online.c). Of few rows
- *     several blocks walk along a part each (online/split.c).
- *   - Keys that a mask hides from all rows are not looked at: a product whose weights carry hidden
- *     elements gets zeros at such keys (cut/masked_operand.c), unless it is a walk that masks them.
- *   - Where few blocks would reduce much, the rows are cut into parts (rows/parts.c): also each
- *     reduction by itself of rows that are known to be few and long.
- *   - Values that have the same domain, root or rows are computed by the same kernel.
+ *   - Results, and values that cannot be computed where they are used, are arrays in memory: the
+ *     results' arrays, or scratch of the plan. Element-wise operations (arithmetic, casts, select,
+ *     iota) and operations that only move elements (broadcast, transpose, slice, concat, join,
+ *     unjoin, window, reshape of an array or of windows) are recomputed in each group that uses
+ *     them.
+ *   - For a value that must be in memory, the pass follows its definitions backwards to the first
+ *     operation that is not element-wise. If that is a product (matmul) whose elements correspond
+ *     to those of the value, the group is a product with an epilogue (bias, activation, scale,
+ *     residual, cast), and with a prologue if an operand is a cheap function of one array
+ *     (products/matmul.c). If it is a reduction, the group is rows: all reductions along that axis
+ *     of arrays with the same extents, and all values computed from them (softmax, norms;
+ *     rows/rows.c). Otherwise it is element-wise (elementwise.c).
+ *   - A product or reduction along the same axis of values computed from another product, as in
+ *     attention, becomes an online loop along that axis. The loop contains all reductions in
+ *     between and rescales its sums when a maximum grows (cut/classify.c, online/mask.c,
+ *     online/online.c). If there are few rows, several blocks process a part of the axis each
+ *     (online/split.c).
+ *   - Keys that a mask hides from all rows must not affect results: a product whose weights can
+ *     contain hidden elements gets zeros at such keys (cut/masked_operand.c), unless an online loop
+ *     masks them.
+ *   - If few blocks would reduce long rows, the rows are split into parts (rows/parts.c). If the
+ *     rows are known to be few and long, each reduction is split separately.
+ *   - Values with the same domain, root or rows are computed by the same kernel.
  *
- * 16-bit floats are computed in f32 and rounded where they are cast or stored, as level 1 says.
- * One group is a kernel, `@NAME_kernel`; several are kernels `@NAME_1`, .. and the plan
- * `@NAME_plan`. Both are `of` the compute, so that they are checked against it. The compute's dims
- * are integer arguments, which come first, unless the pass was told what they are; its results are
- * the last arguments.
+ * 16-bit floats are computed in f32 and rounded when they are cast or stored, as level 1 specifies.
+ * One group becomes a kernel, `@NAME_kernel`. Several become kernels `@NAME_1`, .. and the plan
+ * `@NAME_plan`. Both are `of` the compute, so they are checked against it. The compute's dims are
+ * integer arguments and come first, unless the pass options give their values. The results are the
+ * last arguments.
  *
  * Options: a parameter's name and value, `m=128`, `T=f16`.
  *
@@ -106,7 +109,7 @@ static void check_once(schedule *s, const char *param) {
                    s->compute->name);
 }
 
-/* Arguments of kernels are numbers; what else is open must be said. */
+/* Arguments of kernels are numbers; all other parameters must have a given value. */
 static void take_param(schedule *s, const tile_param_decl *param) {
     const char *given = sched_given(s, param->name);
     check_once(s, param->name);
@@ -143,7 +146,7 @@ static bool is_taken(const tile_function *f, const char *name) {
     return taken;
 }
 
-/* A dim becomes an argument of its name, or with `_dim` behind it where that is taken. */
+/* A dim becomes an argument with its name, or with the suffix `_dim` if that name is taken. */
 static void name_dims(schedule *s) {
     s->dim_names = TILE_NEW_ARRAY(s->arena, const char *, s->dim_count + 1);
     for (unsigned i = 0; i < s->dim_count; i++) {
@@ -169,7 +172,7 @@ static bool take_params(schedule *s) {
 
 /* Plans ---------------------------------------------------------------------------------------- */
 
-/* The tensor's extents over the arguments of a function made. */
+/* The tensor's extents as expressions of the created function's arguments. */
 static void extents_of(schedule *s, tile_value value, const tile_expr **extents) {
     const tile_type *type = sched_type(s, value);
     for (unsigned d = 0; d < type->rank; d++) extents[d] = sched_expr(s, type->dims[d]);
@@ -179,7 +182,7 @@ static const tile_type *int_type(const schedule *s) {
     return tile_type_scalar(s->context, TILE_i32);
 }
 
-/* Dims, then the compute's arguments and results: the interface of what is made of it. */
+/* Declares the interface of a created function: dims, then the compute's arguments and results. */
 static void declare_interface(schedule *s, tile_function *f, tile_value *arrays,
                               tile_value *scalars) {
     const tile_expr *extents[TILE_MAX_RANK];
@@ -206,7 +209,8 @@ static void declare_interface(schedule *s, tile_function *f, tile_value *arrays,
     }
 }
 
-/* With the compute's dims that were given, and those whose arguments have other names. */
+/* References the compute with the given values of its dims, and with dims whose arguments have
+ * other names. */
 static void set_reference(schedule *s, tile_function *f) {
     tile_param_value *values =
         TILE_NEW_ARRAY(s->arena, tile_param_value, s->compute->param_count + 1);
@@ -226,7 +230,7 @@ static void set_reference(schedule *s, tile_function *f) {
     f->reference_loc = s->compute->loc;
 }
 
-/* The value of the plan for an argument of a kernel: they have the same names. */
+/* Returns the plan's value for an argument of a kernel, which has the same name. */
 static tile_value plan_value_of(schedule *s, const tile_function *plan, const tile_value *arrays,
                                 const char *name) {
     const tile_arg_decl *arg = tile_function_find_arg(plan, name);
@@ -236,8 +240,8 @@ static tile_value plan_value_of(schedule *s, const tile_function *plan, const ti
     return TILE_NO_VALUE;
 }
 
-/* The first product, whose points are the plan's: most of the time goes there. NULL: there is none.
- */
+/* Returns the kernel of the first product, whose tuning points the plan adopts, because most of the
+ * time is spent there. NULL if there is none. */
 static const tile_function *find_leader(const schedule *s) {
     for (size_t i = 0; i < s->group_count; i++)
         if (s->groups[i]->kind == SCHED_MATMUL || s->groups[i]->kind == SCHED_ONLINE)
@@ -245,7 +249,7 @@ static const tile_function *find_leader(const schedule *s) {
     return NULL;
 }
 
-/* But for points that only launches of some sizes have. */
+/* Compares clauses without the points that exist only at some launch sizes. */
 static bool same_clause(const tile_tune_clause *a, const tile_tune_clause *b) {
     unsigned from = sched_count_sized(a), other = sched_count_sized(b);
     unsigned points = a->point_count - from, width = a->name_count;
@@ -256,7 +260,7 @@ static bool same_clause(const tile_tune_clause *a, const tile_tune_clause *b) {
     return same;
 }
 
-/* Whether the kernel has the leader's points: they may be the same. */
+/* Returns whether the kernel has the same tuning points as the leader. */
 static bool follows(const tile_function *kernel, const tile_function *leader) {
     bool same = leader && kernel->param_count == leader->param_count &&
                 kernel->tune_count == leader->tune_count;
@@ -267,7 +271,7 @@ static bool follows(const tile_function *kernel, const tile_function *leader) {
     return same;
 }
 
-/* The tune clause of a reduction's parts; NULL: it has none. */
+/* Returns the tune clause for the parts of a reduction; NULL if there is none. */
 static const tile_tune_clause *find_parts(const sched_group *g) {
     for (size_t i = 0; i < g->kernel->tune_count && g->kind == SCHED_ROWS; i++)
         if (strcmp(g->kernel->tunes[i].names[0], SCHED_SPLIT) == 0) return &g->kernel->tunes[i];
@@ -278,8 +282,9 @@ static const char *numbered(schedule *s, const char *name, size_t group) {
     return tile_arena_format(s->arena, "%s_%zu", name, group + 1);
 }
 
-/* How many parts a kernel's reductions have is a matter of its own: the plan has parameters for
- * each, `split_2` for the second kernel, as long as a launch can look at all of the points. */
+/* Each kernel's reductions have their own number of parts. The plan gets parameters for each of
+ * these kernels, such as `split_2` for the second kernel, as long as a launch can search all
+ * points. */
 static void take_parts(schedule *s, tile_function *plan) {
     enum { MAX_POINTS = 512 };
     size_t points = 1;
@@ -295,13 +300,15 @@ static void take_parts(schedule *s, tile_function *plan) {
     }
 }
 
-/* Whether it is a product that needs parts at some sizes, and does not have the leader's points. */
+/* Returns whether this is a product that needs parts at some sizes and does not have the leader's
+ * points. */
 static bool needs_own_parts(const schedule *s, size_t group) {
     const sched_group *g = s->groups[group];
     return g->parts && !follows(g->kernel, find_leader(s));
 }
 
-/* The first of those that need as many parts at all sizes: they share their parameters. */
+/* Returns the first product with the same number of parts at all sizes: they share their
+ * parameters. */
 static size_t find_sharing(const schedule *s, size_t group) {
     size_t first = 0;
     while (!needs_own_parts(s, first) || s->groups[first]->parts != s->groups[group]->parts)
@@ -309,8 +316,8 @@ static size_t find_sharing(const schedule *s, size_t group) {
     return first;
 }
 
-/* A product that does not follow the leader has parts of its own where it needs them, `split_2` for
- * the second kernel; no other size has a choice there. */
+/* A product that does not follow the leader has separate parameters for its parts, such as
+ * `split_2` for the second kernel. Sizes that need no parts have only one choice. */
 static void take_own_parts(schedule *s, tile_function *plan, size_t group, const tile_expr *parts) {
     const char *names[] = {numbered(s, SCHED_SPLIT, group), numbered(s, SCHED_STRATEGY, group)};
     const tile_expr *one = tile_expr_int(s->context, 1);
@@ -324,8 +331,8 @@ static void take_own_parts(schedule *s, tile_function *plan, size_t group, const
     tile_function_add_where(plan, tile_expr_op(s->context, TILE_OP_ge, split, least, NULL));
 }
 
-/* How many parts products need at a launch's sizes: those that share points need the most of all
- * that any of them does. */
+/* Determines the number of parts of products at a launch's sizes. Products that share points use
+ * the maximum over all of them. */
 static void take_sized_parts(schedule *s, tile_function *plan) {
     const tile_function *leader = find_leader(s);
     const tile_expr *most = NULL;
@@ -340,7 +347,7 @@ static void take_sized_parts(schedule *s, tile_function *plan) {
             take_own_parts(s, plan, i, s->groups[i]->parts);
 }
 
-/* The plan's parameters, for the kernels that have them. */
+/* Lists values for the plan's parameters that the kernel has. */
 static unsigned list_values(schedule *s, const tile_function *plan, size_t group,
                             tile_param_value *values) {
     const tile_function *kernel = s->groups[group]->kernel;
@@ -423,7 +430,7 @@ static void make_kernel(schedule *s, size_t index) {
     if (s->group_count == 1 && g->kernel) set_reference(s, g->kernel);
 }
 
-/* How many operations depend on each other in a row. What walks along them has a frame for each. */
+/* Maximum length of a dependency chain: recursive traversals use a stack frame per operation. */
 enum { MAX_IN_A_ROW = 2500 };
 
 static bool check_length(schedule *s) {
@@ -447,7 +454,7 @@ static bool check_length(schedule *s) {
     return true;
 }
 
-/* What does not fit into a launch is said of the compute, whose author can change it. */
+/* Reports launch limits at the compute, because its author can change it. */
 static void check_room(schedule *s, const tile_function *made) {
     unsigned scratch = 0;
     for (size_t a = 0; made->kind == TILE_PLAN && a < s->array_count; a++)
@@ -486,7 +493,7 @@ static tile_status schedule_compute(tile_pass *pass, tile_function *compute) {
     return s.failed || tile_context_error_count(pass->context) != errors ? TILE_INVALID : TILE_OK;
 }
 
-/* A compute of the module must have a parameter of that name. */
+/* Checks that a compute of the module has a parameter with that name. */
 static bool check_option(const tile_pass *pass, const tile_pass_option *option,
                          const tile_roots *roots) {
     tile_guess guess = tile_guess_start(option->key, strlen(option->key));

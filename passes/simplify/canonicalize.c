@@ -1,9 +1,9 @@
-/* canonicalize: folds constants, simplifies arithmetic, takes away branches and loops that are
- * decided.
+/* canonicalize: folds constants, simplifies arithmetic, removes branches and loops whose outcome is
+ * known.
  *
- * Instantiated kernels are full of products with 1, of `z > 0` in a grid that has one block along
- * z, of loops that run once: each costs instructions, a branch around a tile costs barriers as
- * well.
+ * Instantiated kernels contain many products with 1, conditions such as `z > 0` in a grid with one
+ * block along z, and loops that run once. Each costs instructions; a branch around a tile also
+ * costs barriers.
  *
  * level: any
  * requires: nothing
@@ -43,9 +43,10 @@
  *     store %t, %g[%from]
  *   }
  *
- * One walk in program order: operands are replaced first, then the operation is folded (fold.c), so
- * that what follows sees the simpler form. Only what loops carry can need another walk. Constants
- * go to the right of commutative operations and comparisons. */
+ * The pass visits operations in program order. It replaces the operands, then folds the operation
+ * (fold.c), so that later operations see the simpler form. Only values carried by loops can need
+ * another round. Constants are moved to the right operand of commutative operations and
+ * comparisons. */
 #include "lib/analysis/assumed.h"
 #include "lib/ir/regions.h"
 #include "passes/pass.h"
@@ -57,7 +58,7 @@ enum { MAX_ROUNDS = 8 };
 typedef struct walk {
     tile_function *f;
     tile_folder folder;
-    tile_value *map; /* of the values that existed when it began */
+    tile_value *map; /* of the values that existed at the start */
     uint32_t map_count;
     bool changed;
     long simplified;
@@ -85,8 +86,9 @@ static tile_range range_of(const walk *w, tile_value value) {
 
 /* Regions that always run, or never ---------------------------------------------------------- */
 
-/* Puts the operations of region r before op, which receives what op begins with and whose results
- * become what it yields; then op goes. Returns the operation to go on with. */
+/* Moves the operations of region r before op and erases op. Replaces the values that the region
+ * receives by those passed to op, and op's results by those that the region yields. Returns the
+ * operation to continue with. */
 static tile_op inline_region(walk *w, tile_op op, unsigned r) {
     tile_function *f = w->f;
     tile_region outer = tile_op_at(f, op)->parent, region = tile_op_region(f, op, r);
@@ -106,8 +108,8 @@ static tile_op inline_region(walk *w, tile_op op, unsigned r) {
     return next;
 }
 
-/* The value that carried value i always is: what all send is one value from outside, or what they
- * received. 0 if there is none. */
+/* The value that carried value i always has, if every branch point sends the same outside value or
+ * passes on what it received; else 0. */
 static tile_value invariant_of(const walk *w, tile_op op, unsigned i) {
     const tile_function *f = w->f;
     tile_value one = TILE_NO_VALUE;
@@ -122,7 +124,8 @@ static tile_value invariant_of(const walk *w, tile_op op, unsigned i) {
     return one;
 }
 
-/* What several regions or iterations send alike is visible in all of them, so defined before. */
+/* A value that several regions or iterations all send is visible in all of them, so it is defined
+ * before. */
 static void drop_invariants(walk *w, tile_op op) {
     for (unsigned i = 0; i < tile_carried_count(w->f, op); i++) {
         tile_value one = invariant_of(w, op, i);
@@ -144,7 +147,7 @@ static tile_op drop_loop(walk *w, tile_op op) {
     return next;
 }
 
-/* The first op after `op`, or the first of what took its place. */
+/* Returns the operation to continue with. */
 static tile_op simplify_branch(walk *w, tile_op op) {
     tile_range condition = range_of(w, tile_control_operand(w->f, op, 0));
     if (condition.min == condition.max) return inline_region(w, op, condition.min ? 0 : 1);
@@ -152,7 +155,7 @@ static tile_op simplify_branch(walk *w, tile_op op) {
     return tile_op_at(w->f, op)->next;
 }
 
-/* The pipeline pass is not done with a loop that is marked for it. */
+/* A loop that is marked for the pipeline pass is not inlined. */
 static tile_op simplify_loop(walk *w, tile_op op) {
     tile_value variable = tile_region_arg(w->f, tile_op_region(w->f, op, 0), 0);
     tile_range begin = range_of(w, tile_control_operand(w->f, op, 0));
@@ -168,7 +171,7 @@ static tile_op simplify_loop(walk *w, tile_op op) {
     return tile_op_at(w->f, op)->next;
 }
 
-/* A condition that never holds: the first region runs once, the second one not at all. */
+/* If the condition never holds, the first region runs once and the second one never. */
 static tile_op simplify_while(walk *w, tile_op op) {
     if (range_of(w, tile_control_operand(w->f, op, 0)).max == 0) return inline_region(w, op, 0);
     drop_invariants(w, op);
@@ -180,7 +183,7 @@ static tile_op simplify_regions(walk *w, tile_op op) {
     case TILE_SHAPE_LOOP: return simplify_loop(w, op);
     case TILE_SHAPE_BRANCH: return simplify_branch(w, op);
     case TILE_SHAPE_WHILE: return simplify_while(w, op);
-    case TILE_SHAPE_BODY: /* where the author orders, or others run side by side */
+    case TILE_SHAPE_BODY: /* the author decides the order, or other threads run them concurrently */
     case TILE_SHAPE_ELEMENTS:
     case TILE_SHAPE_NONE: break;
     }
@@ -189,7 +192,7 @@ static tile_op simplify_regions(walk *w, tile_op op) {
 
 /* Predicates --------------------------------------------------------------------------------- */
 
-/* A predicate that always holds is left out: the access becomes a plain one. */
+/* Removes a predicate that always holds. */
 static void drop_true_predicate(walk *w, tile_op op) {
     tile_op_data *data = tile_op_at(w->f, op);
     const tile_op_info *info = tile_op_get_info((tile_opcode)data->opcode);
@@ -205,8 +208,8 @@ static void drop_true_predicate(walk *w, tile_op op) {
 
 /* Clusters ----------------------------------------------------------------------------------- */
 
-/* What the clause says: how many blocks a cluster has, and so the rank of one that is alone. True
- * if the operation is gone. */
+/* Replaces the size of a cluster, and the rank in a cluster of one block, by constants. True if the
+ * operation is erased. */
 static bool drop_cluster_size(walk *w, tile_op op) {
     tile_function *f = w->f;
     int64_t extents[3] = {1, 1, 1};
@@ -227,9 +230,9 @@ static bool drop_cluster_size(walk *w, tile_op op) {
     return true;
 }
 
-/* The walk ----------------------------------------------------------------------------------- */
+/* Driver -------------------------------------------------------------------------------------- */
 
-/* The operation to go on with: not always the next one. */
+/* Returns the operation to continue with, which is not always the next one. */
 static tile_op simplify_op(walk *w, tile_op op) {
     tile_function *f = w->f;
     bool counted = tile_is_numbered_loop(f, tile_op_parent(f, op));

@@ -1,7 +1,7 @@
 /* cse: computes equal expressions once.
  *
- * Index arithmetic is written again for every access; computed once it takes fewer registers and
- * instructions, and later passes see that two stages or offsets are the same.
+ * The text repeats index arithmetic for every access. Computed once, it takes fewer registers and
+ * instructions, and later passes see that two stages or offsets are equal.
  *
  * level: any
  * requires: nothing
@@ -37,9 +37,9 @@
  *   }
  *
  * An operation dominates another one exactly if it comes earlier in the same or an enclosing
- * region, so one table with a mark for each open region is all that is needed. Loads are left
- * alone: what lies between two of them may write. A region of `roles` shares nothing with what is
- * around it, nor does a loop that groups of warps share. */
+ * region, so one table with a mark for each open region is sufficient. Loads are not merged,
+ * because an operation between them may write. A region of `roles`, or a loop distributed over
+ * groups of warps, does not reuse results of equal operations around it. */
 #include <string.h>
 
 #include "lib/analysis/executors.h"
@@ -48,7 +48,7 @@
 typedef struct entry {
     tile_op op;
     uint32_t bucket;
-    uint32_t below; /* the next entry of the bucket, 0 is none */
+    uint32_t below; /* next entry of the bucket, 0: none */
 } entry;
 
 typedef struct table {
@@ -128,7 +128,7 @@ static void replace_results(table *t, const tile_op_data *from, const tile_op_da
     }
 }
 
-/* True if an equal operation was there, whose results the later ones now use. */
+/* True if an equal operation dominates op; later operations then use its results. */
 static bool merge(table *t, tile_op op) {
     const tile_op_data *data = tile_op_at(t->f, op);
     uint32_t bucket = hash_op(t, data) & t->mask;
@@ -146,7 +146,8 @@ static bool merge(table *t, tile_op op) {
 
 static void merge_region(table *t, tile_region region);
 
-/* What is equal outside is another thing for other warps: tiles, a thread's number. */
+/* Tiles and thread numbers mean something else to other warps, so a role does not reuse outer
+ * values. */
 static void merge_role(table *t, tile_region region) {
     uint32_t *outer = t->buckets;
     t->buckets = TILE_NEW_ARRAY(t->scratch, uint32_t, t->mask + 1u);

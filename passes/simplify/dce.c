@@ -1,8 +1,7 @@
-/* dce: drops operations that nothing depends on, and the values of loops and branches that nobody
- * reads.
+/* dce: erases operations whose results are unused, and unused values of loops and branches.
  *
- * Other passes leave what they replaced; a carried value that is not read costs a register in every
- * thread, a load that is not read costs bandwidth.
+ * Other passes leave the operations that they replaced. An unused carried value costs a register in
+ * every thread, an unused load costs bandwidth.
  *
  * level: any
  * requires: nothing
@@ -41,10 +40,12 @@
  *     store %sum, %g[0]
  *   }
  *
- * The usual way, "erase what has no uses until nothing changes", keeps a carried value that only
- * computes its own next one. So: 1. mark from the operations that must stay, through operands,
- * loops and enclosing regions; 2. erase what is not marked; 3. shrink loops and branches that lost
- * values. */
+ * The usual algorithm, "erase operations without uses until a fixed point", keeps a carried value
+ * that is only used to compute its own next value. Instead:
+ *
+ * 1. Mark from the operations that must stay, through operands, loops and enclosing regions.
+ * 2. Erase operations that are not marked.
+ * 3. Shrink loops and branches that lost values. */
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
 #include "passes/pass.h"
@@ -55,10 +56,11 @@ typedef struct sweep {
     tile_arena *arena;
     bool *live_op;
     bool *live_value;
-    tile_value *work; /* values whose definition has to be looked at */
+    tile_value *work; /* values whose definition has to be visited */
     size_t work_count;
-    tile_value *map;                   /* old values of operations that carry less */
-    bool starts[TILE_MECHANISM_COUNT]; /* something does, of each */
+    tile_value *map;                   /* from old to new values, of operations that carry fewer */
+    bool starts[TILE_MECHANISM_COUNT]; /* by mechanism: whether some operation starts a copy with it
+                                        */
     long removed;
 } sweep;
 
@@ -68,8 +70,8 @@ enum {
     HARMLESS = TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_READ_SHARED | TILE_EFFECT_COLLECTIVE,
 };
 
-/* Whether a group of copies ends here, or is waited for, and nothing in the function starts one:
- * lowering has found another way to copy. */
+/* Whether the operation commits or waits for a group of copies that no operation in the function
+ * starts, because lowering has found another way to copy. */
 static bool has_no_effect(const sweep *s, tile_op op) {
     tile_completion completion = tile_op_get_info(tile_op_opcode(s->f, op))->completion;
     if (completion != TILE_COMPLETION_COMMITS && completion != TILE_COMPLETION_WAITS) return false;
@@ -95,8 +97,8 @@ static void mark_value(sweep *s, tile_value value) {
     s->work[s->work_count++] = value;
 }
 
-/* An operation that stays keeps what encloses it. What decides about regions stays with them, what
- * is carried through them only with its values. */
+/* An operation that stays keeps its enclosing operations. Operands that control a region are marked
+ * with it; carried operands are marked only when their value is used. */
 static void mark_op(sweep *s, tile_op op) {
     while (op.id && !s->live_op[op.id]) {
         s->live_op[op.id] = true;
@@ -145,7 +147,7 @@ static void mark_all(sweep *s) {
     do {
         while (s->work_count) mark_definition(s, s->work[--s->work_count]);
         progress = false;
-        for (uint32_t id = 1; id < f->op_count; id++) /* a buffer that stays is still freed */
+        for (uint32_t id = 1; id < f->op_count; id++) /* a live buffer is still freed */
             if (f->ops[id].opcode == TILE_OP_free_shared && !s->live_op[id] &&
                 s->live_value[tile_operand_buffer(f, (tile_op){id}).id]) {
                 mark_op(s, (tile_op){id});

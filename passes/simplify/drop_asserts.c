@@ -1,7 +1,7 @@
-/* drop-asserts: takes every `assert` out.
+/* drop-asserts: removes every `assert`.
  *
- * A check in an inner loop costs its condition and a branch, which also keeps ptxas from moving
- * instructions over it: what has been tested is compiled without.
+ * A check in an inner loop costs its condition and a branch, and ptxas cannot move instructions
+ * across the branch. Tested kernels are therefore compiled without asserts.
  *
  * level: 2 and 3
  * requires: nothing

@@ -1,8 +1,7 @@
-/* Folding of arithmetic: constants, identities, what ranges decide, order of operands.
+/* Folding of arithmetic: constants, identities, comparisons decided by ranges, operand order.
  *
- * Rules hold element by element, so that a splat of a constant counts as the constant. Integers
- * wrap; for floats only rules stand here that give the same bits for every operand but the payload
- * of a NaN. */
+ * Rules hold element by element, so a splat of a constant counts as the constant. Integers wrap.
+ * Float rules must give the same bits for every operand, except for the payload of a NaN. */
 #include "passes/simplify/fold.h"
 
 #include <math.h>
@@ -17,16 +16,16 @@ typedef struct context {
     tile_op op;
     const tile_op_data *data;
     tile_opcode opcode;
-    tile_value a, b, c;    /* operands; 0 where there are fewer */
+    tile_value a, b, c;    /* operands; 0 for missing ones */
     const tile_type *type; /* of the result */
     bool floating;         /* operands are floats */
-    bool changed;          /* the operation was rewritten: look at it again another time */
+    bool changed;          /* the operation was rewritten in place and should be visited again */
     bool swapped;
 } context;
 
-/* Looking at operands ------------------------------------------------------------------------ */
+/* Operands ----------------------------------------------------------------------------------- */
 
-/* The constant that each element is; NULL if it is not one. */
+/* The constant that every element equals, or NULL. */
 static const tile_expr *constant_of(const context *x, tile_value value) {
     const tile_value_data *data = tile_value_at(x->f, value);
     if (data->kind == TILE_VALUE_CONSTANT) return data->expr;
@@ -46,7 +45,7 @@ static bool is_number(const context *x, tile_value value, int64_t number) {
     return is_int(x, value, &integer) && integer == number;
 }
 
-/* Signs of zeros count. */
+/* Distinguishes the signs of zeros. */
 static bool is_float(const context *x, tile_value value, double number) {
     const tile_expr *expr = value.id ? constant_of(x, value) : NULL;
     return expr && expr->kind == TILE_EXPR_FLOAT && expr->number == number &&
@@ -66,9 +65,9 @@ tile_range tile_fold_range(const tile_folder *folder, tile_value value) {
     return tile_range_of_scalar(data->type->scalar);
 }
 
-/* Making results ----------------------------------------------------------------------------- */
+/* Results ------------------------------------------------------------------------------------ */
 
-/* Operand as the result: only where level 1 does not broadcast it. */
+/* Uses an operand as the result, unless level 1 broadcasts it. */
 static tile_value same(const context *x, tile_value value) {
     return tile_value_type(x->f, value) == x->type ? value : TILE_NO_VALUE;
 }
@@ -96,7 +95,7 @@ static tile_value int_constant(context *x, tile_scalar scalar, int64_t value) {
         x, scalar, tile_expr_int(tile_function_context(x->f), tile_wrap_int(scalar, value)));
 }
 
-/* The integer as the result: a constant, or a splat in the operation's place. */
+/* Makes the integer the result: a constant, or a splat that replaces the operation. */
 static tile_value integer(context *x, int64_t value) {
     tile_value constant = int_constant(x, x->type->scalar, value);
     if (x->type->kind == TILE_TYPE_SCALAR) return constant;
@@ -168,7 +167,7 @@ static tile_value fold_right_constant(context *x, int64_t b) {
     }
 }
 
-/* (x + c) + d becomes x + (c + d): sums wrap, so that this holds for all. */
+/* (x + c) + d becomes x + (c + d): valid for all operands, because sums wrap. */
 static void merge_sums(context *x) {
     tile_op inner = tile_value_def(x->f, x->a);
     int64_t c, d;
@@ -219,7 +218,7 @@ static bool compares_integers(const context *x, tile_op op) {
            !tile_scalar_is_floating(tile_value_type(x->f, tile_operand_lhs(x->f, op))->scalar);
 }
 
-/* -(-x), ~~x, and ~ of a comparison of integers (of floats it would be wrong for NaN). */
+/* -(-x), ~~x, and ~ of a comparison of integers (wrong for floats because of NaN). */
 static tile_value fold_unary(context *x) {
     tile_op inner = tile_value_def(x->f, x->a);
     unsigned opcode = tile_op_at(x->f, inner)->opcode;
@@ -231,7 +230,7 @@ static tile_value fold_unary(context *x) {
     return TILE_NO_VALUE;
 }
 
-/* Whether the value, an expression over arguments, is the same in i32 as without limits. */
+/* Whether the value, an expression over arguments, is the same in i32 as in unbounded integers. */
 static bool cannot_wrap(const tile_expr *expr) {
     int64_t divisor;
     if (expr->kind == TILE_EXPR_INT || expr->kind == TILE_EXPR_ARG) return true;
@@ -242,7 +241,7 @@ static bool cannot_wrap(const tile_expr *expr) {
            cannot_wrap(expr->args[0]) && tile_expr_is_int(expr->args[1], &divisor) && divisor > 0;
 }
 
-/* A block's coordinate against the extent that the grid has there. */
+/* Compares a block's coordinate with the extent of the grid in the same dim. */
 static tile_value fold_block_bound(context *x) {
     const tile_op_data *id = tile_op_at(x->f, tile_value_def(x->f, x->a));
     if (id->opcode != TILE_OP_block_id ||
@@ -255,7 +254,7 @@ static tile_value fold_block_bound(context *x) {
     return integer(x, x->opcode != TILE_OP_ge);
 }
 
-/* A loop's counter against the end of its loop. */
+/* Compares a loop's variable with the end of its loop. */
 static tile_value fold_counter_bound(context *x) {
     const tile_value_data *counter = tile_value_at(x->f, x->a);
     if (counter->kind != TILE_VALUE_REGION || counter->index ||
@@ -291,7 +290,7 @@ static tile_value fold_integers(context *x) {
 static tile_value fold_floats(context *x) {
     bool fast = tile_op_has_attr(x->f, x->op, TILE_ATTR_fast);
     switch (x->opcode) {
-    case TILE_OP_add: /* -0 + 0 is 0, which x is not */
+    case TILE_OP_add: /* -0 + 0 is 0, not -0 */
         return is_float(x, x->b, -0.0) || (fast && is_float(x, x->b, 0.0)) ? same(x, x->a)
                                                                            : TILE_NO_VALUE;
     case TILE_OP_sub: return is_float(x, x->b, 0.0) ? same(x, x->a) : TILE_NO_VALUE;
@@ -306,8 +305,8 @@ static tile_value fold_floats(context *x) {
 
 /* Conversions -------------------------------------------------------------------------------- */
 
-/* A number that a type has, as the result. Signs of zeros are left to the machine, so that no
- * constant is -0 by folding. */
+/* Makes a number of the result's scalar type the result. -0 is not folded, so that folding creates
+ * no -0 constant. */
 static tile_value floating(context *x, double number) {
     if (!isfinite(number) || (number == 0 && signbit(number))) return TILE_NO_VALUE;
     tile_value constant =
@@ -317,14 +316,14 @@ static tile_value floating(context *x, double number) {
     return TILE_NO_VALUE;
 }
 
-/* What an element of the result is, of a type's bytes. */
+/* The constant for an element of the result that is stored as these bytes. */
 static tile_value element(context *x, const void *bytes) {
     tile_scalar scalar = x->type->scalar;
     return tile_scalar_is_floating(scalar) ? floating(x, tile_scalar_read(scalar, bytes))
                                            : integer(x, tile_integer_read(scalar, bytes));
 }
 
-/* What memory would hold of the constant. False if it is not known, or may differ in its bits. */
+/* The bytes that represent the constant in memory. False if they are unknown or not unique. */
 static bool constant_bytes(const context *x, const tile_expr *expr, void *bytes) {
     tile_scalar scalar = tile_value_type(x->f, x->a)->scalar;
     int64_t value;
@@ -338,8 +337,7 @@ static bool constant_bytes(const context *x, const tile_expr *expr, void *bytes)
     return isfinite(tile_scalar_read(scalar, bytes));
 }
 
-/* As memory would change it: first what its own type leaves of the number, then what the other one
- * does. */
+/* Rounds the number to its own type first, then converts it to the type of the result. */
 static tile_value fold_constant_cast(context *x, const tile_expr *expr) {
     unsigned char from[sizeof(int64_t)] = {0}, to[sizeof(int64_t)] = {0};
     tile_scalar scalar = tile_value_type(x->f, x->a)->scalar;
@@ -399,7 +397,7 @@ static tile_opcode mirrored_comparison(tile_opcode opcode) {
     }
 }
 
-/* Constants to the right, so that the rules need to look for them only there. */
+/* Moves constants to the right operand, so that the rules only need to look there. */
 static void order_operands(context *x) {
     if (x->data->operand_count != 2 || !constant_of(x, x->a) || constant_of(x, x->b)) return;
     bool commutes = tile_op_has_trait(x->opcode, TILE_TRAIT_COMMUTATIVE);
@@ -414,7 +412,7 @@ static void order_operands(context *x) {
     x->swapped = true;
 }
 
-/* Where all coordinates are 0, or do not count: the first element. */
+/* Folds an iota to its first element if all coordinates are 0 or the step is 0. */
 static void fold_iota(context *x) {
     tile_iota iota;
     if (!tile_iota_of(x->f, x->op, &iota) || !x->type->scalar) return;
@@ -454,7 +452,7 @@ tile_value tile_fold_op(tile_folder *folder, tile_op op, bool *changed) {
     x.b = data->operand_count > 1 ? data->operands[1] : TILE_NO_VALUE;
     x.c = data->operand_count > 2 ? data->operands[2] : TILE_NO_VALUE;
     if (tile_value_type(f, x.a)->param || x.type->param)
-        return TILE_NO_VALUE; /* not known yet whether these are integers or floats */
+        return TILE_NO_VALUE; /* unknown yet whether these are integers or floats */
     x.floating = tile_scalar_is_floating(tile_value_type(f, x.a)->scalar);
     tile_value value = TILE_NO_VALUE;
     if (x.opcode == TILE_OP_convert_layout || x.opcode == TILE_OP_extract)

@@ -1,4 +1,4 @@
-/* Operations that put elements in other places, one behind another. */
+/* Folds chains of operations that rearrange elements. */
 #include "lib/ops/rearrange.h"
 #include "passes/simplify/fold.h"
 
@@ -8,7 +8,7 @@ static void read_order(const tile_function *f, tile_op op, int64_t *order) {
     for (unsigned d = 0; d < p.rank; d++) order[d] = p.source[d];
 }
 
-/* Of a transpose of a transpose: one, or none. */
+/* Merges a transpose of a transpose into one transpose, or none. */
 static tile_value fold_transposes(tile_function *f, tile_op op, tile_op inner, bool *changed) {
     int64_t outer[TILE_MAX_RANK], first[TILE_MAX_RANK], order[TILE_MAX_RANK];
     tile_value source = tile_operand_src(f, inner);
@@ -36,7 +36,7 @@ tile_value tile_fold_rearrangement(tile_function *f, tile_op op, bool *changed) 
     tile_op inner = tile_value_def(f, source);
     if (!tile_is_rearrangement(f, op) || tile_moved_operands(f, op) != 1) return TILE_NO_VALUE;
     if (opcode != TILE_OP_transpose && tile_value_type(f, source) == type) return source;
-    /* with layouts, each of two steps may be one that threads can do, and both together not */
+    /* With layouts, threads may be able to do each of two steps but not both at once. */
     if (tile_rearranging_buffer(f, op).id || !inner.id || type->layout) return TILE_NO_VALUE;
     if (opcode == TILE_OP_transpose && tile_op_opcode(f, inner) == TILE_OP_transpose)
         return fold_transposes(f, op, inner, changed);

@@ -1,7 +1,7 @@
-/* licm: moves pure operations whose operands do not change in a loop before the loop.
+/* licm: moves pure operations with loop-invariant operands out of the loop.
  *
- * A tile's row offsets do not depend on k: computed once before the loop, the loop keeps only what
- * the tensor cores wait for.
+ * The row offsets of a tile, for example, do not depend on k. They are computed once before the
+ * loop, so that the loop keeps only the work that feeds the tensor cores.
  *
  * level: 2 and 3
  * requires: nothing
@@ -36,12 +36,17 @@
  *     }
  *   }
  *
- * Inner loops come first, so that an operation climbs as far as it can. What stays: divisions by
- * what may be zero, because a loop that never runs never divides; and `splat` and `iota`, because a
- * tile in registers across the loop costs more than filling it again. For the same reason a
- * thread's coordinates stay that are one value and many constants, in a loop around another one,
- * which would have to keep them all. Out of a branch in the loop, which may not be taken, come
- * scalars only: they are addresses, mostly. */
+ * Inner loops are processed first, so that an operation moves out as many levels as possible. These
+ * operations stay in the loop:
+ *
+ * - A division whose divisor may be zero: a loop without iterations does not divide.
+ * - `splat` and `iota`: a tile that is live in registers across the loop costs more than filling it
+ *   again.
+ * - Sums of one value with many constants (the coordinates of a thread's elements), in a loop
+ *   around another loop, which would keep all of them in registers.
+ *
+ * From a branch in the loop, which may not be taken, only scalars are moved: they are mostly
+ * addresses. */
 #include "lib/analysis/executors.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/arith.h"
@@ -51,8 +56,8 @@ enum { MANY = 16 /* registers */ };
 
 typedef struct hoist {
     tile_function *f;
-    uint32_t *depth; /* by value: how many regions enclose its definition */
-    uint32_t *sums;  /* by value: how many sums of it and constants there are */
+    uint32_t *depth; /* by value: number of regions that enclose its definition */
+    uint32_t *sums;  /* by value: number of its sums with constants */
     long moved;
 } hoist;
 
@@ -71,7 +76,7 @@ static bool can_move(const hoist *h, tile_op id, uint32_t loop_depth) {
     return true;
 }
 
-/* The value of which op gives a sum with a constant; 0: it gives something else. */
+/* The value that op adds to a constant; 0 if op is not such a sum. */
 static tile_value summand(const tile_function *f, tile_op op) {
     int64_t constant;
     tile_opcode opcode = (tile_opcode)tile_op_at(f, op)->opcode;
@@ -97,8 +102,8 @@ static bool gives_scalars(const tile_function *f, const tile_op_data *op) {
     return true;
 }
 
-/* From a region of `loop`, and from the branches in it; depth: of the region that the loop stands
- * in. */
+/* Hoists from a region of `loop` and from the branches in it. depth: of the region that contains
+ * the loop. */
 static void hoist_from_region(hoist *h, tile_op loop, tile_region region, uint32_t depth,
                               bool around) {
     tile_function *f = h->f;
@@ -131,7 +136,7 @@ static void visit_region(hoist *h, tile_region region, uint32_t depth) {
 }
 
 tile_status tile_pass_licm(tile_pass *pass, tile_function *f) {
-    /* Constants and arguments have depth 0, as what the body defines. */
+    /* Constants and arguments have depth 0, like values that the body of the function defines. */
     hoist h = {.f = f, .depth = TILE_NEW_ARRAY(pass->scratch, uint32_t, f->value_count)};
     h.sums = TILE_NEW_ARRAY(pass->scratch, uint32_t, f->value_count);
     for (uint32_t id = 1; id < f->op_count; id++)

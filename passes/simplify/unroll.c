@@ -2,7 +2,7 @@
 
 #include "lib/ir/regions.h"
 
-/* Names an element by a number that is not known before the loop is unrolled. */
+/* True if the operation indexes an element by a value that is only known after unrolling. */
 static bool has_open_index(const tile_function *f, tile_op op) {
     tile_opcode opcode = tile_op_opcode(f, op);
     int64_t known;
@@ -12,7 +12,7 @@ static bool has_open_index(const tile_function *f, tile_op op) {
            !tile_value_is_int(f, tile_operand_element(f, op), &known);
 }
 
-/* How often the loop runs; 0: it is no such loop. */
+/* The number of iterations; 0 if the loop is not to be unrolled. */
 static int64_t count_copies(tile_function *f, tile_op op) {
     int64_t begin, end, step;
     bool indexes = false;
@@ -27,7 +27,7 @@ static int64_t count_copies(tile_function *f, tile_op op) {
     return indexes ? times : 0;
 }
 
-/* One copy of the body before the loop; current: what it carries. */
+/* Copies the body once before the loop; current: the carried values. */
 static void copy_body(tile_function *f, tile_op op, int64_t index, tile_value *current,
                       tile_arena *arena) {
     tile_builder b = tile_builder_before(f, op);

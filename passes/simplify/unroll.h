@@ -1,12 +1,12 @@
-/* Loops that are unrolled in the IR. */
+/* Unrolling of loops in the IR. */
 #ifndef TILE_PASSES_SIMPLIFY_UNROLL_H
 #define TILE_PASSES_SIMPLIFY_UNROLL_H
 
 #include "lib/ir/function.h"
 
-/* A loop with `unroll`, whose bounds are numbers and which then has a copy of its body for each
- * iteration, becomes these copies if it indexes vectors: registers have no addresses, so that an
- * index must be a number, or each element is asked whether it is meant. True if there was one. */
+/* Unrolls each loop with `unroll` and constant bounds that indexes vectors. Registers have no
+ * addresses, so an index that is not constant is compared with every element. True if a loop was
+ * unrolled. */
 bool unroll_indexed_loops(tile_function *f, tile_arena *arena);
 
 #endif

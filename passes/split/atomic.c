@@ -1,12 +1,12 @@
-/* atomic: every block adds its part to the sums in memory as it comes (red); the block that comes
- * last reads them, leaves zeros for the next launch, and goes on with what stood behind the loop.
- * No block waits for another one. The order of additions is that of arrival: of floats the last
- * bits differ from launch to launch. */
+/* atomic: every block adds its part to the sums in memory when it is ready (red). The last block to
+ * finish a tile reads the sums, resets them to zero for the next launch, and runs the code after
+ * the loop. No block waits for another one. Parts are added in the order of arrival, so the last
+ * bits of floats differ between launches. */
 #include "passes/split/split.h"
 
 typedef struct atomic_accumulation {
     split *s;
-    split_tiles t; /* its words: parts that have been added */
+    split_tiles t; /* t.words: number of parts that have been added */
 } atomic_accumulation;
 
 static void add_part(atomic_accumulation *h, tile_builder *b) {
@@ -19,7 +19,7 @@ static void add_part(atomic_accumulation *h, tile_builder *b) {
     }
 }
 
-/* The sums, and zeros in their place. */
+/* Loads the sums and replaces them by zeros. */
 static void read_and_clear_sums(atomic_accumulation *h, tile_builder *b, tile_value *totals) {
     split *s = h->s;
     for (unsigned i = 0; i < s->count; i++) {

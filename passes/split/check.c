@@ -1,7 +1,8 @@
-/* Whether a loop may be split: its iterations can be run in parts, in any order, by blocks that
- * know nothing of each other, if all that they hand on is sums, or other reductions whose parts can
- * be put together in any grouping. Each part starts where the loop does: a maximum may start
- * anywhere, as what is combined with itself stays so; a sum at 0, a product at 1. */
+/* Checks whether a loop may be split: independent blocks must be able to run parts of its
+ * iterations in any order. All carried values must be sums or other reductions whose partial
+ * results can be combined in any grouping. Each part starts like the loop. A maximum may start at
+ * any value, because combining a value with itself does not change it. A sum must start at 0, a
+ * product at 1. */
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
@@ -11,13 +12,13 @@ typedef struct checker {
     split *s;
     tile_function *f;
     const uint32_t *uses;       /* by value */
-    uint32_t *summed;           /* by value: uses that only add to it */
-    bool *on_accumulation_path; /* by value: from a carried one to the next */
-    uint32_t *accumulates;      /* by value: the carried value that it is, plus something */
-    uint32_t *no_accumulation;  /* by value: the carried value to which it does not lead */
+    uint32_t *summed;           /* by value: number of uses that only add to it */
+    bool *on_accumulation_path; /* by value: on the way from a carried value to its next one */
+    uint32_t *accumulates;      /* by value: the carried value that it accumulates into */
+    uint32_t *no_accumulation;  /* by value: a carried value that it does not accumulate into */
     bool *touched;              /* by value: a shared buffer that the loop writes */
-    tile_opcode kind;           /* of the reduction that is looked for */
-    bool nan;                   /* of a maximum or minimum: NaN wins */
+    tile_opcode kind;           /* the reduction that is searched for */
+    bool nan;                   /* of a maximum or minimum: NaN is propagated */
     bool ok;
 } checker;
 
@@ -26,7 +27,7 @@ static const char *name_of(const checker *c, tile_value value, const char *other
     return name ? tile_arena_format(c->s->pass->scratch, "%%%s", name) : otherwise;
 }
 
-/* The clause that asks for it, which what is said begins with. */
+/* The clause that requested the split; diagnostics begin with it. */
 static const char *clause_of(const checker *c) {
     return c->s->strategy ? "split" : "groups";
 }
@@ -43,8 +44,7 @@ static void note_split(checker *c) {
                  c->s->strategy ? "this loop is split" : "groups of warps share this loop");
 }
 
-/* Reductions
- * ----------------------------------------------------------------------------------------- */
+/* Reductions --------------------------------------------------------------------------------- */
 
 static bool accumulates_into(checker *c, tile_value value, tile_value carried);
 
@@ -57,9 +57,9 @@ static tile_value operand_at(const tile_function *f, tile_op op, unsigned index)
 
 enum { MAX_ACCUMULATION_OPERANDS = 2 };
 
-/* The values that must be the carried one plus something (or the larger, or smaller one of it and
- * something) for the value to be: all of them. Of the operands of an `add`, it is one. For a loop
- * the second is what an iteration makes of *inner. */
+/* The operands that must be the carried value plus something (or its maximum or minimum with
+ * something) for the value to be: all of them; one for an `add`. For a loop, the second is the
+ * value after an iteration, starting from *inner. */
 static unsigned accumulation_operands(checker *c, tile_value value, tile_value carried,
                                       tile_value *operands, tile_value *inner) {
     tile_function *f = c->f;
@@ -89,11 +89,11 @@ static unsigned accumulation_operands(checker *c, tile_value value, tile_value c
     case TILE_OP_if:
         operands[0] = tile_carried_sent(f, op, 0, index);
         return operands[1] = tile_carried_sent(f, op, 1, index), 2;
-    default: return 0; /* it does something else with the value, if it has it at all */
+    default: return 0; /* any other use, or no use, of the carried value */
     }
 }
 
-/* Whether the value is the carried one plus something. */
+/* Whether the value is the carried one plus something, or another reduction of it. */
 static bool accumulates_into(checker *c, tile_value value, tile_value carried) {
     tile_value operands[MAX_ACCUMULATION_OPERANDS], inner;
     if (value.id == carried.id || c->accumulates[value.id] == carried.id) return true;
@@ -106,7 +106,7 @@ static bool accumulates_into(checker *c, tile_value value, tile_value carried) {
     return accumulates;
 }
 
-/* Reductions, and where each part of one must start. */
+/* Reductions, and the value at which each part must start. anywhere: at any value. */
 static const struct reduction {
     tile_opcode kind;
     bool nan, anywhere;
@@ -122,7 +122,7 @@ static const struct reduction {
                   {TILE_OP_or, false, true, 0, "a bitwise or"},
                   {TILE_OP_xor, false, false, 0, "a bitwise exclusive or"}};
 
-/* Finds which of them the carried value is; NULL: none. */
+/* The kind of reduction that computes the carried value; NULL: none. */
 static const struct reduction *find_kind(checker *c, tile_value next, tile_value carried) {
     for (unsigned k = 0; k < sizeof reductions / sizeof *reductions; k++) {
         c->kind = reductions[k].kind;
@@ -136,7 +136,7 @@ static const struct reduction *find_kind(checker *c, tile_value next, tile_value
     return NULL;
 }
 
-/* Counts the uses of each value on the way from the carried one to this one, once. */
+/* Counts the uses of each value on the way from the carried value to this one, once. */
 static void count_accumulations(checker *c, tile_value value, tile_value carried) {
     tile_value operands[MAX_ACCUMULATION_OPERANDS], inner;
     c->on_accumulation_path[value.id] = true;
@@ -168,7 +168,7 @@ static bool is_number(const checker *c, tile_value value, int number) {
                                                : data->expr->integer == number;
 }
 
-/* The first operation of the loop that uses the value, but for those that hand it on. */
+/* The first operation of the loop that uses the value, except for terminators. */
 static tile_op find_misuse(const checker *c, tile_value value) {
     TILE_FOR_EACH_NESTED_OP (c->f, op, c->s->loop)
         if (!(tile_op_effects(c->f, op) & TILE_EFFECT_TERMINATOR) && tile_op_uses(c->f, op, value))
@@ -241,7 +241,7 @@ enum {
     ORDERS = TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE,
 };
 
-/* Writes to global memory, or orders them for others. */
+/* Whether the operation writes global memory or orders writes for other blocks. */
 static bool is_visible_outside(const tile_function *f, tile_op op) {
     tile_access accesses[TILE_MAX_ACCESSES];
     unsigned count = tile_op_accesses(f, op, accesses);
@@ -319,8 +319,8 @@ static void mark_written_in(checker *c, tile_op op) {
 
 typedef struct access_search {
     tile_value buffer;
-    bool reads;  /* or frees it */
-    bool writes; /* all of it */
+    bool reads;  /* reads or frees it */
+    bool writes; /* writes all of it */
 } access_search;
 
 static void find_access(const tile_function *f, tile_op op, access_search *search) {
@@ -336,8 +336,8 @@ static void find_access(const tile_function *f, tile_op op, access_search *searc
     }
 }
 
-/* Which of both comes first in the region; the operation of it that reads, none: no one does.
- * Regions inside may run or not: what they write they have for themselves alone. */
+/* Finds whether the region reads or completely writes the buffer first. Returns the operation that
+ * reads, or none. Nested regions may not run, so their writes only count inside them. */
 static tile_op search_region(const tile_function *f, tile_region region, access_search *search) {
     TILE_FOR_EACH_OP (f, op, region) {
         find_access(f, op, search);
@@ -352,7 +352,7 @@ static tile_op search_region(const tile_function *f, tile_region region, access_
     return TILE_NO_OP;
 }
 
-/* What an iteration reads it has written before, or nobody in the loop has. */
+/* An iteration must write a buffer before it reads it. */
 static void check_buffer(checker *c, tile_value buffer) {
     access_search search = {.buffer = buffer};
     tile_op place = search_region(c->f, tile_op_region(c->f, c->s->loop, 0), &search);
@@ -365,7 +365,7 @@ static void check_buffer(checker *c, tile_value buffer) {
     }
 }
 
-/* What is behind the loop is done by the part that comes last, or by all for their shares. */
+/* The code after the loop is executed by the last part, or by all parts for their shares. */
 static void check_after_loop(checker *c, tile_op op) {
     tile_function *f = c->f;
     if (c->ok && c->s->strategy && tile_op_opcode(f, op) == TILE_OP_alloc_barrier) {
@@ -388,7 +388,7 @@ static void check_after_loop(checker *c, tile_op op) {
     }
 }
 
-/* What is written anew behind the loop is no longer the loop's. */
+/* A buffer that is rewritten after the loop no longer holds the loop's data. */
 static void forget_written(checker *c, tile_op op) {
     tile_access accesses[TILE_MAX_ACCESSES];
     unsigned count = tile_op_accesses(c->f, op, accesses);
@@ -412,7 +412,7 @@ static void check_shared(checker *c) {
     }
 }
 
-/* The whole ------------------------------------------------------------------------------------ */
+/* Entry point -------------------------------------------------------------------------------- */
 
 static void check_strategy(checker *c) {
     const split_strategy *strategy = c->s->strategy;

@@ -1,15 +1,15 @@
-/* cluster: the blocks of one tile are a cluster. Each leaves its part in its own shared memory,
- * adds its pieces of all parts through distributed shared memory, in the order of the parts, and
- * goes on with them:
+/* cluster: the blocks of one tile form a cluster. Each stores its part in its own shared memory. It
+ * then adds its pieces of all parts through distributed shared memory, in the order of the parts,
+ * and runs the epilogue for them:
  *
  *     part 0   ---loop---> store_shared | pieces 0, 3, .. of parts 0, 1, 2; epilogue |
  *     part 1   ---loop---> store_shared | pieces 1, 4, ..                            |
  *     part 2   ---loop---> store_shared | pieces 2, 5, ..                            |
  *                                 cluster barrier                             cluster barrier
  *
- * No memory outside of the multiprocessors is touched for the sums. Clusters have up to 16
- * blocks, and of more than 2 the device holds fewer at once; more than 8 are not portable: a
- * device may hold none of them, which its launch says. */
+ * The sums use no global memory. Clusters have up to 16 blocks. With more than 2 blocks, the device
+ * holds fewer blocks at once; more than 8 are not portable: the launch fails on a device that
+ * cannot hold such a cluster. */
 #include "passes/split/split.h"
 
 const char *split_cluster_rejects(const split *s) {
@@ -33,9 +33,9 @@ static void build_cluster_barrier(tile_builder *b) {
     tile_build_cluster_wait(b);
 }
 
-/* What the peers have left, by pieces. */
+/* Loads the peers' parts, by pieces. */
 typedef struct peer_adder {
-    split_part_loader base; /* first */
+    split_part_loader base; /* must be the first member */
     const split_pieces *pieces;
     tile_value first;
     const tile_value *buffers;
@@ -78,7 +78,7 @@ static void set_cluster(split *s) {
     unsigned dim = split_dim(s);
     extents[dim] = tile_expr_int(s->context, s->factor);
     tile_function_set_cluster(s->f, dim + 1, extents);
-    /* A cluster is of one tile, and which tiles are neighbours does not matter to the result. */
+    /* The cluster is one tile, and the result does not depend on which tiles are neighbors. */
     tile_function_set_raster(s->f, TILE_RASTER_NONE, NULL);
     tile_function_set_persistent(s->f, false, NULL);
 }
@@ -95,7 +95,7 @@ tile_status split_cluster(split *s) {
     publish_parts(s, &b, buffers);
     build_cluster_barrier(&b);
     finish_pieces(s, &b, &cut, g.part, buffers, epilogue, count);
-    build_cluster_barrier(&b); /* nobody leaves before his part has been read */
+    build_cluster_barrier(&b); /* a block's part must be read before the block exits */
     while (count-- > 0) tile_erase_op(s->f, epilogue[count]);
     return TILE_OK;
 }

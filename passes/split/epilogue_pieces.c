@@ -1,15 +1,16 @@
-/* Parts of the epilogue: what comes after the loop, done for some rows of a tile only.
+/* Pieces of the epilogue: runs the code after the loop for some rows of a tile.
  *
- * One block for each tile would add the parts of few tiles with few multiprocessors. Where every
- * element of what is stored depends on the same element of the sums, and on memory, the tile can be
- * cut along a dim, and any block do any piece:
+ * With one block per tile, few multiprocessors would add the parts of few tiles. If every stored
+ * element only depends on the same element of the sums and on memory, the tile can be cut along a
+ * dim, and each block can compute some of the pieces:
  *
  *     %r = load %bias[%x * 64] : [64, 1]         %r = load %bias[%x * 64 + first] : [8, 1]
  *     %t = %acc + %r                             %t = %piece + %r
  *     store %t, %c[%x * 64, %y * 64]             store %t, %c[%x * 64 + first, %y * 64]
  *
- * 1. From the last operation back: which values are needed by pieces, and whether those that are
- * can be cut. 2. In order: a copy of each such operation, with the types of pieces. */
+ * 1. Backward from the last operation: find the values that are needed by pieces, and check that
+ *    they can be cut.
+ * 2. Forward: clone each such operation with the types of pieces. */
 #include <assert.h>
 
 #include "lib/analysis/memory.h"
@@ -22,11 +23,11 @@ typedef struct cutter {
     split *s;
     tile_function *f;
     const split_pieces *pieces;
-    bool *wanted;     /* by value: by pieces */
-    bool *needed;     /* by value: at all */
+    bool *wanted;     /* by value: needed by pieces */
+    bool *needed;     /* by value: needed at all */
     bool *tainted;    /* by value: depends on the sums */
     tile_value *made; /* by value: its piece */
-    size_t count;     /* of values, when it began */
+    size_t count;     /* number of values at the start */
     unsigned rank;    /* of the sums */
 } cutter;
 
@@ -36,7 +37,7 @@ static int64_t extent_of(const split *s, unsigned axis) {
     return tile_type_dim(tile_value_type(s->f, tile_op_result(s->f, s->loop, 0)), axis);
 }
 
-/* Whether the value has the axis, as long as the sums have it. */
+/* Whether the value has the axis, with the same extent as the sums. */
 static bool has_axis(const cutter *c, tile_value value) {
     const tile_type *type = tile_value_type(c->f, value);
     return type->kind == TILE_TYPE_TILE && type->rank == c->rank &&
@@ -48,9 +49,9 @@ const tile_type *split_piece_type(const split *s, const split_pieces *pieces,
     return pieces->count > 1 ? slice_type(s->context, type, pieces->axis, pieces->count) : type;
 }
 
-/* Which can be cut ----------------------------------------------------------------------------- */
+/* What can be cut ---------------------------------------------------------------------------- */
 
-/* Operands that are needed by pieces, if the result is; false if it cannot be cut. */
+/* Marks the operands that are needed by pieces if the result is; false if op cannot be cut. */
 static bool need_operands(cutter *c, tile_op op) {
     tile_opcode opcode = tile_op_opcode(c->f, op);
     tile_dims dims = tile_op_dims(opcode);
@@ -91,7 +92,7 @@ static void need(cutter *c, tile_op op) {
 
 enum { HARMLESS = TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_COLLECTIVE };
 
-/* Whether a copy is made of what comes after the loop. */
+/* Whether op, which comes after the loop, is cloned. */
 static bool is_copied(const cutter *c, tile_op op) {
     return is_in(c->f, op, c->needed) || tile_op_effects(c->f, op) & ~(unsigned)HARMLESS;
 }
@@ -104,14 +105,15 @@ static bool has_side_effect(const tile_function *f, tile_op op) {
     return tile_op_effects(f, op) & ~(unsigned)NO_SIDE_EFFECT;
 }
 
-/* Each piece may repeat it: it only reads and computes, its regions too. */
+/* Whether each piece may repeat the operation: it and its regions only read and compute. */
 static bool is_repeatable(const cutter *c, tile_op op) {
     bool done = has_side_effect(c->f, op);
     TILE_FOR_EACH_NESTED_OP (c->f, inner, op) done |= has_side_effect(c->f, inner);
     return !done;
 }
 
-/* Stores, which are cut, and values: by pieces, or such that all pieces have alike. */
+/* Whether op can be cut: stores are cut, and values are needed by pieces or equal for all
+ * pieces. */
 static bool is_cut(cutter *c, tile_op op) {
     tile_opcode opcode = tile_op_opcode(c->f, op);
     if (!is_copied(c, op)) return true;
@@ -122,7 +124,7 @@ static bool is_cut(cutter *c, tile_op op) {
     return opcode == TILE_OP_pdl_trigger || (is_in(c->f, op, c->needed) && is_repeatable(c, op));
 }
 
-/* A value that is needed by pieces is not needed as a whole. */
+/* Whether values that are needed by pieces are only used by cut operations. */
 static bool is_consistent(const cutter *c, tile_op op) {
     bool cut = tile_op_opcode(c->f, op) == TILE_OP_store || is_in(c->f, op, c->wanted);
     for (unsigned i = 0; i < tile_op_operand_count(c->f, op); i++)
@@ -130,7 +132,8 @@ static bool is_consistent(const cutter *c, tile_op op) {
     return true;
 }
 
-/* Whether two integers are surely the same: one value, one number, or computed alike. */
+/* Whether two integers are provably equal: the same value, the same number, or the same
+ * computation. */
 static bool are_same(const tile_function *f, tile_value a, tile_value b, unsigned depth) {
     enum { DEPTH = 8 };
     int64_t x, y;
@@ -148,8 +151,8 @@ static bool are_same(const tile_function *f, tile_value a, tile_value b, unsigne
     return true;
 }
 
-/* Whether pieces of the two touch what other pieces touch, one of them writing: of one memory, and
- * not the same elements piece by piece. Different arguments are taken to be different memory. */
+/* Whether pieces of op and the store may access the same elements for different pieces, of which
+ * one writes. Different arguments are assumed not to alias. */
 static bool may_alias_store(const cutter *c, tile_op op, tile_op store) {
     const tile_function *f = c->f;
     tile_access one[TILE_MAX_ACCESSES], other[TILE_MAX_ACCESSES];
@@ -169,7 +172,7 @@ static bool may_alias_store(const cutter *c, tile_op op, tile_op store) {
     return false;
 }
 
-/* The operation, without its regions, and a store of the epilogue. */
+/* Tests op, without its regions, against all stores of the epilogue. */
 static bool conflicts_with_store(const cutter *c, tile_op op, const tile_op *epilogue,
                                  unsigned count) {
     bool meets = false;
@@ -187,7 +190,7 @@ static bool conflicts_with_any(const cutter *c, tile_op op, const tile_op *epilo
     return meets;
 }
 
-/* Pieces run in any order, and beside each other; the loop comes before all of them. */
+/* Pieces run in any order and concurrently; the code before the loop runs before all of them. */
 static bool are_independent(const cutter *c, const tile_op *epilogue, unsigned count) {
     for (unsigned i = 0; i < count; i++)
         if (conflicts_with_any(c, epilogue[i], epilogue, count)) return false;
@@ -222,12 +225,12 @@ static cutter make_cutter(split *s, const split_pieces *pieces) {
     return c;
 }
 
-/* Of a shared buffer: parts of it have extents that are powers of two. */
+/* Parts of shared buffers need extents that are powers of two. */
 static bool is_part(int64_t extent) {
     return (extent & (extent - 1)) == 0;
 }
 
-/* Of the dims, the first whose pieces are the wanted number, else the one with the most. */
+/* The first dim that allows the wanted number of pieces, else the one with the most. */
 split_pieces split_choose_pieces(split *s, const tile_op *epilogue, unsigned count,
                                  int64_t wanted) {
     split_pieces best = {.axis = 0, .count = 1};
@@ -309,8 +312,8 @@ tile_builder split_open_pieces(const split *s, const split_pieces *pieces, tile_
     return body;
 }
 
-/* All of a group are loaded before the first one is added: so many loads are under way at once. The
- * sums go on from part to part. */
+/* Loads all parts of a group before it adds the first one, so that as many loads are in flight. The
+ * sums continue from part to part. */
 static void add_group(const split_part_loader *a, tile_builder *b, tile_value from, int64_t length,
                       tile_value *sums) {
     const split *s = a->s;
@@ -373,9 +376,9 @@ void split_add_parts(const split_part_loader *a, tile_builder *b, const tile_typ
     }
 }
 
-/* Pieces of parts in memory. */
+/* Loads pieces of parts from memory. */
 typedef struct piece_adder {
-    split_part_loader base; /* first */
+    split_part_loader base; /* must be the first member */
     const split_pieces *pieces;
     tile_value first, tile, tiles;
     const tile_value *parts;
@@ -394,18 +397,18 @@ static void load_pieces(const split_part_loader *adder, tile_builder *b, tile_va
     }
 }
 
-/* Where a piece is one row and there are many parts, one row alone keeps few threads busy, each
- * with all of the parts. Then `group` parts are loaded as a tile of so many rows,
+/* If a piece is one row and there are many parts, a single row keeps few threads busy, each with
+ * all parts. Then `group` parts are loaded as one tile with that many rows,
  *
  *     [part 0 .. 7, row]  +  [part 8 .. 15, row]  +  ..
  *
- * whose rows are added through shared memory. 1: it is not so. */
+ * whose rows are added through shared memory. Returns 1 if this does not apply. */
 static int64_t choose_group(const split *s, const split_pieces *pieces) {
     enum { VECTOR = 16, MANY = 16 };
     int64_t warps = 1, group = 1;
     tile_expr_is_int(s->f->warps, &warps);
     if (s->count != 1 || s->factor < MANY || pieces->count == 1 || pieces->axis) return 1;
-    if (!split_only_adds(s)) return 1; /* rows behind the last part are read as 0 */
+    if (!split_only_adds(s)) return 1; /* rows after the last part are read as 0 */
     const tile_type *type = split_piece_type(s, pieces, split_part_type(s, 0));
     if (type->rank != 2 || tile_type_dim(type, 0) != 1) return 1;
     int64_t row = tile_type_dim(type, 1) * tile_scalar_bytes(type->scalar);
@@ -419,9 +422,9 @@ static int64_t round_up_to_power(int64_t count) {
     return power;
 }
 
-/* Sums of rows and of everything: one thread would have all parts of an element or two. All threads
- * load some of them, as rows of one tile, and these are reduced. Rows behind the last part would
- * count, but for sums. */
+/* Whether the parts have so few elements that one thread would add all parts of one or two
+ * elements. All threads then load some of them as rows of one tile, which is reduced. Rows after
+ * the last part are read as 0, so other reductions need a power of two of parts. */
 static bool are_few_parts(const split *s, const split_pieces *pieces) {
     enum { FEW = 4, MANY = 16, MOST = 8192 };
     if (pieces->count > 1 || s->factor < MANY || s->factor > MOST / FEW) return false;
@@ -439,9 +442,9 @@ static const tile_type *rows_of(const split *s, const tile_type *row, int64_t ro
     return tile_type_tile(s->context, row->scalar, 2, dims);
 }
 
-/* The parts as rows of a matrix: [factor, elements of all tiles]. */
+/* Loads parts as rows of a matrix: [factor, elements of all tiles]. */
 typedef struct row_adder {
-    split_part_loader base; /* first */
+    split_part_loader base; /* must be the first member */
     int64_t group;
     tile_value matrix, column;
     const tile_type *type;
@@ -461,7 +464,7 @@ static tile_value sum_rows(split *s, tile_builder *b, const split_pieces *pieces
     tile_value extents[] = {tile_build_int(b, s->factor), tile_build_mul(b, tiles, elements)};
     tile_value shift = tile_build_mul(b, first, tile_build_int(b, tile_type_dim(row, 1)));
     tile_value column = tile_build_add(b, tile_build_mul(b, tile, elements), shift);
-    split groups = *s; /* their number in place of the parts' */
+    split groups = *s; /* with the number of groups as the factor */
     groups.factor = (s->factor + group - 1) / group;
     row_adder a = {{&groups, load_rows}, group, TILE_NO_VALUE, column, rows_of(s, row, group)};
     a.matrix = tile_build_view(b, tile_build_base(b, parts), extents, 2, NULL, 0, NULL);
@@ -489,7 +492,7 @@ static tile_value reduce_rows(const split *s, tile_builder *b, unsigned i, tile_
     return tile_op_result(b->function, op, 0);
 }
 
-/* All parts of carried value i, which has few elements. */
+/* Reduces all parts of carried value i, which has few elements. */
 static tile_value reduce_few(const split *s, tile_builder *b, unsigned i, tile_value tile,
                              tile_value tiles, tile_value parts) {
     const tile_type *type = split_part_type(s, i);

@@ -1,25 +1,25 @@
-/* exchange: all blocks of a tile add, each a share of it. A block stores its part, says so, waits
- * until all others have, and goes on with what stood behind the loop for its pieces of the tile
- * (piece p is part p mod factor's). It is the shortest way from the last product to the store, and
- * needs all blocks of a tile to run at once: the launch is cooperative. Where it cannot be, because
- * the grid is larger than what the device holds, the strategy serial takes its place:
+/* exchange: all blocks of a tile add a share of it each. A block stores its part, signals this,
+ * waits for all others, and runs the epilogue for its pieces of the tile (part p mod factor
+ * computes piece p). This has the lowest latency from the last dot to the store. All blocks of a
+ * tile must run at once, so the launch is cooperative. If the grid is larger than the device can
+ * hold, the strategy serial is used instead:
  *
  *     plan @k(...)
  *     {
  *       launch @k_exchange(...) {resident, otherwise = @k_serial}
  *     }
  *
- * Measured on an H200, 64 x 64 x 65536 in 128 parts: 12.2 us, where `atomic` takes 13.6 and
- * `workspace` 13.7; 128 x 1024 x 16384 in 8 parts: 21.5, `workspace` 22.5.
+ * Measured on an H200: 64 x 64 x 65536 in 128 parts takes 12.2 us (`atomic` 13.6 us, `workspace`
+ * 13.7 us); 128 x 1024 x 16384 in 8 parts takes 21.5 us (`workspace` 22.5 us).
  *
- * Nobody asks for the old value of a counter, which would take another way to memory and back: a
- * tile's word counts in shares of 2^31, so that it is negative when all have stored, and 0 again
- * when all have gone on.
+ * No block needs the old value of a counter, which would cost another round trip to memory. A
+ * tile's word is counted in shares of 2^31, so it is negative when all blocks have stored, and 0
+ * again when all have continued.
  *
  *     word    0 ----- + factor shares ----> -2^31 ----- + factor shares ----> 2^32 = 0
  *                     each has stored               each has seen that
  *
- * Where the factor is no power of two, the first block's share is what is missing. */
+ * If the factor is not a power of two, the first block's share is the remainder. */
 #include "passes/split/split.h"
 
 typedef struct exchange {
@@ -27,13 +27,14 @@ typedef struct exchange {
     grid g;
     split_pieces cut;
     tile_value tile, tiles;
-    tile_value stride; /* of parts, in tiles; none where they lie by tile */
-    tile_value words;  /* by tile */
-    tile_value share;  /* of 2^31, this block's */
+    tile_value stride; /* of parts, in tiles; none if a tile's parts are contiguous */
+    tile_value words;  /* one for each tile */
+    tile_value share;  /* this block's share of 2^31 */
     tile_value *parts; /* scratch, by carried value */
 } exchange;
 
-/* As the sums are held, rather than row by row, unless rows are what is added. */
+/* Allocates scratch for the parts, in the layout of the sums, unless parts are added as rows of a
+ * matrix. */
 static void make_parts(exchange *e, tile_builder *b) {
     split *s = e->s;
     bool by_tile = !split_adds_rows(s, &e->cut);
@@ -58,7 +59,7 @@ static void store_parts(exchange *e, tile_builder *b) {
     }
 }
 
-static tile_value piece_of_block(exchange *e, tile_builder *b) {
+static tile_value share_of_block(exchange *e, tile_builder *b) {
     int64_t all = INT64_C(1) << 31, parts = 1, factor = e->s->factor;
     while (parts < factor) parts *= 2;
     int64_t share = all / parts, first = share * (parts - factor + 1);
@@ -67,7 +68,7 @@ static tile_value piece_of_block(exchange *e, tile_builder *b) {
     return tile_build_select(b, is_first, tile_build_int(b, first), tile_build_int(b, share));
 }
 
-/* Until all blocks of the tile have stored theirs. */
+/* Waits until all blocks of the tile have stored their parts. */
 static void wait_for_parts(exchange *e, tile_builder *b) {
     const tile_segment segments[] = {{e->words, &e->tile, 1}, {tile_build_int(b, 0), NULL, 0}};
     split_build_atomic(b, "add", "release", e->share, e->words, &e->tile, 1);
@@ -88,9 +89,9 @@ static void finish_pieces(exchange *e, tile_builder *b, const tile_op *epilogue,
 static void make_exchange(split *s) {
     exchange e = {.s = s, .stride = TILE_NO_VALUE};
     unsigned count;
-    /* A block that waits for the other parts of its tile does not continue with them. */
+    /* A block that waits for other parts of its tile cannot visit several tiles. */
     tile_function_set_persistent(s->f, false, NULL);
-    /* All blocks run at once: which of them are neighbours does not matter, finding out does. */
+    /* All blocks run at once, so their order does not matter, and computing it would take time. */
     tile_function_set_raster(s->f, TILE_RASTER_NONE, NULL);
     e.parts = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
     split_distribute_parts(s, &e.g);
@@ -100,7 +101,7 @@ static void make_exchange(split *s) {
     e.tiles = grid_count_tiles(&b, e.g.extent, 3);
     e.tile = grid_number_tile(&e.g, &b);
     e.words = split_zeroed_words(s, &b, e.tiles, "stored");
-    e.share = piece_of_block(&e, &b);
+    e.share = share_of_block(&e, &b);
     make_parts(&e, &b);
     store_parts(&e, &b);
     wait_for_parts(&e, &b);

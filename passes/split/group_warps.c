@@ -1,10 +1,10 @@
-/* group-warps: has groups of a block's warps run the iterations of a loop side by side.
+/* group-warps: distributes loop iterations over groups of warps within a block.
  *
- * Few rows against a wide matrix leave a warp's instructions waiting for each other: what helps is
- * more warps on a multiprocessor, and k is all that is left to give them. Blocks of their own
- * (split-k) add their parts in memory that all blocks see. `for .. groups (4)` has a block's warps
- * be four groups, each with every fourth iteration, with stages and a barrier of its own; their
- * parts meet once, in shared memory, and what follows is done by all warps for one part.
+ * With few rows and a wide matrix, a warp's instructions wait for each other. More warps on a
+ * multiprocessor help, but only k is left to distribute over them. Separate blocks (split-k) add
+ * their parts through global memory. `for .. groups (4)` divides a block's warps into four groups.
+ * Each runs every fourth iteration, with its own stages and barrier. Their parts are combined once,
+ * in shared memory, and all warps run the code after the loop.
  *
  * level: 2 to 2
  * requires: instantiated
@@ -50,13 +50,13 @@
  *     store %3, %y[0, 0]
  *   }
  *
- * Which loops: those that split-k takes (check.c), also inside of another operation. A part
- * begins at a number, as no tile of the block is one of a group. A buffer that the loop writes
- * becomes one for each group; what it only reads they have together.
+ * Loops: those that split-k accepts (check.c), also nested ones. A part must begin at a number,
+ * because a tile of the block is not available as a tile of a group. Each group gets its own copy
+ * of buffers that the loop writes; buffers that it only reads are shared.
  *
- * `sync all` lets the parts have the bytes of the stages: no group stores before all are done with
- * their loops (lib/analysis/liveness.c). The parts are put together in the order of the groups, so
- * that each launch gives the same bits. */
+ * `sync all` allows the parts to reuse the bytes of the stages: no group stores before all have
+ * finished their loops (lib/analysis/liveness.c). Parts are combined in the order of the groups, so
+ * that each launch computes the same bits. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
@@ -64,22 +64,22 @@
 #include "passes/split/split.h"
 
 typedef struct grouping {
-    split s; /* its factor: the groups */
+    split s; /* s.factor: number of groups */
     tile_executors executors;
-    tile_region region; /* that they run */
-    tile_value number;  /* of a group */
-    tile_value *parts;  /* by carried value: the buffer with a stage for each group */
-    loop_ahead whole;   /* the loop as it is written */
+    tile_region region; /* the region of their role */
+    tile_value number;  /* the group's number */
+    tile_value *parts;  /* by carried value: a buffer with a stage for each group */
+    loop_ahead whole;   /* the original loop */
 } grouping;
 
-/* 1. What groups cannot have ------------------------------------------------------------------- */
+/* 1. Checks ------------------------------------------------------------------------------------ */
 
 static const char *name_of(const grouping *g, tile_value value) {
     const char *name = tile_value_at(g->s.f, value)->name;
     return name ? tile_arena_format(g->s.pass->scratch, "%%%s", name) : "a carried value";
 }
 
-/* The scalar that fills the tile; 0: it is another one. */
+/* The scalar that fills the tile, or 0. */
 static tile_value filled_with(const tile_function *f, tile_value tile) {
     tile_op def = tile_value_def(f, tile);
     return def.id && tile_op_opcode(f, def) == TILE_OP_splat ? tile_operand_src(f, def)
@@ -133,7 +133,7 @@ static bool is_possible(grouping *g) {
 typedef struct written {
     tile_op loop;
     tile_arena *arena;
-    tile_value *buffers; /* that the loop writes, of those from outside */
+    tile_value *buffers; /* buffers from outside the loop that it writes */
     size_t count, capacity;
 } written;
 
@@ -168,7 +168,7 @@ static void drop_buffer(grouping *g, tile_value buffer) {
     tile_erase_op(f, tile_value_def(f, buffer));
 }
 
-/* In the region, before the loop. */
+/* Clones the buffers that the loop writes, before it in the role's region. */
 static void own_buffers(grouping *g, tile_builder *b) {
     tile_function *f = g->s.f;
     written w = {.loop = g->s.loop, .arena = g->s.pass->scratch};
@@ -186,7 +186,7 @@ static void own_buffers(grouping *g, tile_builder *b) {
 
 /* 3. The loop ---------------------------------------------------------------------------------- */
 
-/* Group g has iterations g, g + groups, .. of those that the loop had. */
+/* Group g runs iterations g, g + groups, .. of the original loop. */
 static void stride_by_factor(grouping *g, tile_builder *b) {
     tile_function *f = g->s.f;
     loop_part own = loop_part_build(b, &g->whole, g->number, g->s.factor);
@@ -219,7 +219,7 @@ static void make_parts(grouping *g, tile_builder *b) {
     }
 }
 
-/* Behind the roles, in the order of the groups. */
+/* Combines the parts after the roles, in the order of the groups. */
 static tile_value combine_parts(grouping *g, tile_builder *b, unsigned i) {
     tile_value whole = TILE_NO_VALUE;
     const tile_type *type = split_part_type(&g->s, i);

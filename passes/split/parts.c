@@ -1,8 +1,8 @@
-/* What all strategies have in common: a block for each part, tiles by number, the epilogue. */
+/* Common to all strategies: a block for each part, tile numbers, the epilogue. */
 #include "passes/common/loop_parts.h"
 #include "passes/split/split.h"
 
-/* The grid without parts: a dim of one block has the coordinate 0. */
+/* The grid without parts. In a dim with one block, the coordinate is 0. */
 static tile_builder open_grid(const split *s, grid *g) {
     tile_builder b = grid_open(g, s->pass, s->f);
     b.loc = tile_op_loc(s->f, s->loop);
@@ -43,8 +43,8 @@ tile_op split_find_pdl_wait(const tile_function *f, tile_op loop) {
     return found;
 }
 
-/* A part that nobody else has, the lower ones first: whoever waits for lower parts waits for blocks
- * that run. The last one to draw sets the tile's counter back. */
+/* Takes a unique part, in ascending order: a block that waits for lower parts waits for blocks that
+ * already run. The block that takes the last part resets the tile's counter. */
 static tile_value take_ticket(split *s, tile_builder *at_start, const grid *g) {
     tile_builder place = *at_start, *b = &place;
     tile_op wait = split_find_pdl_wait(s->f, s->loop);
@@ -57,7 +57,7 @@ static tile_value take_ticket(split *s, tile_builder *at_start, const grid *g) {
     split_build_atomic(&branch.yes, "exch", NULL, tile_build_int(b, 0), tickets, &tile, 1);
     tile_build_yield(&branch.yes, NULL, 0);
     tile_build_yield(&branch.no, NULL, 0);
-    /* It is one of them: says so to who reads the code. */
+    /* The part is in bounds; makes this visible in the code. */
     part = tile_build_min(b, part, tile_build_int(b, s->factor - 1));
     return tile_build_max(b, part, tile_build_int(b, 0));
 }
@@ -66,7 +66,7 @@ void split_distribute_parts(split *s, grid *g) {
     tile_builder b = open_grid(s, g);
     unsigned dim = split_dim(s);
     tile_value at = g->part = g->block[dim];
-    if (!tile_value_is(b.function, g->extent[dim], 1)) { /* all parts of each of them */
+    if (!tile_value_is(b.function, g->extent[dim], 1)) { /* parts share the dim */
         tile_value factor = tile_build_int(&b, s->factor), all[3];
         grid_take_results(&b, tile_build_grid_dim(&b), all);
         bool inner = s->strategy->parts_are_adjacent;
@@ -120,7 +120,7 @@ tile_builder split_builder_after_loop(const split *s) {
     return b;
 }
 
-/* Not only to free it. */
+/* Ignores free_shared. */
 static bool uses(const tile_function *f, tile_op op, tile_value buffer) {
     return tile_op_opcode(f, op) != TILE_OP_free_shared && tile_op_uses(f, op, buffer);
 }
@@ -134,7 +134,7 @@ static bool is_used_after(const split *s, tile_value buffer) {
     return found;
 }
 
-/* In the operation, and what stands in its regions. */
+/* Replaces values in the operation and in its regions. */
 static void replace_in(tile_function *f, tile_op op, const tile_value *map) {
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
         tile_value *operand = &tile_op_at(f, op)->operands[i];
@@ -235,7 +235,7 @@ unsigned split_indices_of_part(tile_builder *b, const tile_type *type, tile_valu
     return type->rank + 2;
 }
 
-/* [counts.., extents of a part..] */
+/* Scratch with extents [counts.., extents of a part..]. */
 static tile_value scratch_of(const split *s, tile_builder *b, unsigned i, const tile_value *counts,
                              unsigned first) {
     const tile_type *type = split_part_type(s, i);

@@ -1,23 +1,22 @@
-/* serial: the blocks of one tile add one after the other.
+/* serial: the blocks of one tile add their parts one after another.
  *
  *     part 0   ---loop---> store  release 1
  *     part 1   ---loop--->        lock 1  load + add  store  release 2
  *     part 2   ---loop--->                              lock 2  load + add  release 0  epilogue
  *
- * The sum so far lies in scratch in the type of the accumulator, one tile of it for each tile of
- * the grid; the semaphore counts the parts that are in it. The last part has the whole sum in
- * registers and goes on with what stood behind the loop. The order of additions is that of the
- * parts. */
+ * The partial sum is in scratch, in the type of the accumulator, with one tile for each tile of the
+ * grid. The semaphore counts the parts that have been added. The block with the last part has the
+ * whole sum in registers and runs the code after the loop. Parts are added in order. */
 #include "lib/analysis/executors.h"
 #include "passes/split/split.h"
 
 typedef struct chain {
     split *s;
-    split_tiles t; /* its words: whose turn it is */
+    split_tiles t; /* t.words: the part whose turn it is */
     tile_value *totals;
 } chain;
 
-/* if part > 0 { lock; the sum so far + this part } else { this part } */
+/* if part > 0 { lock; partial sum + this part } else { this part } */
 static void add_to_sums(chain *c, tile_builder *b) {
     split *s = c->s;
     tile_arena *arena = s->pass->scratch;
@@ -54,22 +53,23 @@ static void signal_next(chain *c, tile_builder *b) {
     tile_build_yield(b, NULL, 0);
 }
 
-/* Blocks that draw their parts copy nothing in common, which clusters are for if no operation names
- * them; and copies that run ahead of the next tile would have to wait for what it draws. */
-static void keep_clauses(split *s) {
+/* Blocks that take their parts by ticket share no copies, so a cluster is useless unless an
+ * operation uses it. Copies that run ahead for the next tile would have to wait for the next
+ * ticket. */
+static void drop_useless_clauses(split *s) {
     if (!tile_uses_cluster(s->f)) tile_function_set_cluster(s->f, 0, NULL);
     tile_function_set_persistent(s->f, false, NULL);
 }
 
 tile_status split_serial(split *s) {
     chain c = {.s = s};
-    keep_clauses(s);
+    drop_useless_clauses(s);
     c.totals = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
     tile_builder b = split_begin_tiles(s, "turns", &c.t);
     add_to_sums(&c, &b);
     tile_value last = tile_build_eq(&b, c.t.g.part, tile_build_int(&b, s->factor - 1));
     split_branch branch = split_begin_branch(&b, last, NULL, 0);
-    /* Nobody waits any more: what is stored need not be complete for it, nor ordered before. */
+    /* No block waits any more, so the reset needs no ordering. */
     split_build_atomic(&branch.yes, "exch", NULL, tile_build_int(&b, 0), c.t.words, &c.t.tile, 1);
     split_finish(s, &branch.yes, c.t.epilogue, c.t.count, c.totals);
     tile_build_yield(&branch.yes, NULL, 0);

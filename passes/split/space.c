@@ -1,4 +1,4 @@
-/* Which points a kernel can be split at, and writing one into it. */
+/* The split points of a kernel, and writing one of them into it. */
 #include "tile/split.h"
 
 #include <string.h>
@@ -106,7 +106,7 @@ static bool is_possible(const tile_function *f, const tile_target *target, tile_
     tile_pass pass = {.context = tile_function_context(f), .target = target, .scratch = arena};
     split s = {.pass = &pass,
                .context = pass.context,
-               .f = (tile_function *)f, /* only looked at */
+               .f = (tile_function *)f, /* only read */
                .loop = loop,
                .factor = factor,
                .strategy = strategy,
@@ -155,7 +155,7 @@ static void refuse(const tile_function *f, const tile_split_point *point, const 
                   f->name, point->factor, point->strategy ? point->strategy : "", why, more);
 }
 
-/* Whether there are such points at all; false after a diagnostic. */
+/* Whether the point is valid; false after a diagnostic. */
 static bool is_point(const tile_function *f, const tile_split_point *point) {
     const char *word = point->strategy ? point->strategy : "";
     bool known = split_find_strategy(word);

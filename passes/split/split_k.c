@@ -1,9 +1,10 @@
-/* split-k: gives the parts of a long sum blocks of their own.
+/* split-k: distributes the iterations of a long sum over several blocks.
  *
- * A product with few tiles of c and a long k leaves most multiprocessors idle: 64 x 64 x 65536 is
- * one tile. `for .. split(factor, strategy)` deals the iterations out to `factor` blocks and adds
- * up what they carry. This pass writes the clause that it is given onto the loop of each kernel
- * that has one, also of those that a plan launches, and lowers it.
+ * A matrix product with few output tiles and a long k leaves most multiprocessors idle: 64 x 64 x
+ * 65536 is one tile. `for .. split(factor, strategy)` distributes the iterations over `factor`
+ * blocks and adds the carried values. If the pass has options, it first writes the clause to the
+ * loop of each kernel that carries sums, including kernels that a plan launches. It then lowers the
+ * clause.
  *
  * level: 0 and 2
  * requires: instantiated
@@ -65,20 +66,19 @@
  *     }
  *   }
  *
- * Which iterations. Part p of f runs the iterations p, p + f, p + 2 f, ... (loop_parts.h; two that
- * follow each other where f steps are more than an i32 holds): blocks that run at once
- * read neighbouring memory, there is nothing to divide before the first load, and a factor that
- * does not divide the count, or exceeds it, leaves shorter parts, or empty ones. The part is the
- * slowest dim of the grid: blocks that run at once have the same part of many tiles, and parts that
- * others wait for start first.
+ * Iterations. Part p of f runs the iterations p, p + f, p + 2 f, ... (loop_parts.h; two consecutive
+ * ones if f steps exceed an i32). Blocks that run at once read neighboring memory, and no division
+ * is needed before the first load. If the factor does not divide the number of iterations, or
+ * exceeds it, some parts are shorter or empty. The part is the slowest dim of the grid: blocks that
+ * run at once have the same part of many tiles, and parts that others wait for start first.
  *
- * What may be split (check.c). Each carried value is a tile that is only added to and starts
- * at 0, or only multiplied and starts at 1, or only combined bit by bit (an exclusive or starts at
- * 0), or made larger, or smaller (max, min), wherever it starts; the body does nothing else
- * that is seen outside, and every iteration writes what it reads of shared memory. All code
- * after the loop runs once, with the whole sums: bias, activation, conversion, stores.
+ * Legality (check.c). Each carried value is a tile and one of the following: a sum that starts at
+ * 0, a product that starts at 1, an exclusive or that starts at 0, or another bitwise operation,
+ * maximum or minimum with any start. The body has no other effect that is visible outside, and
+ * every iteration writes shared memory before it reads it. All code after the loop runs once, with
+ * the complete sums: bias, activation, conversion, stores.
  *
- * Sums are handed from block to block in the type of the accumulator, at least f32. */
+ * Partial sums are passed between blocks in the type of the accumulator, at least f32. */
 #include "passes/split/split.h"
 
 #include <errno.h>
@@ -104,7 +104,7 @@ static const split_strategy strategies[TILE_STRATEGY_COUNT] = {
                                 .lower = split_exchange,
                                 .becomes_plan = true,
                                 .needs_static_grid = true,
-                                .last_block_runs_epilogue = true}, /* where it is serial */
+                                .last_block_runs_epilogue = true}, /* if it falls back to serial */
     [TILE_STRATEGY_cluster] = {.is = TILE_STRATEGY_cluster,
                                .lower = split_cluster,
                                .parts_are_adjacent = true,
@@ -133,7 +133,7 @@ typedef struct choice {
     long parts; /* the factor */
 } choice;
 
-/* The kernels at level 2 among the roots, and those that plans among them launch. */
+/* The kernels at level 2 among the roots, and those launched by plans among the roots. */
 typedef struct targets {
     tile_function **kernels;
     size_t count, capacity;
@@ -169,7 +169,7 @@ static choice read_options(const tile_pass *pass) {
     return c;
 }
 
-/* Whether they say what a clause says; f: for the report. */
+/* Whether the options form a valid clause; f: for the diagnostic. */
 static bool check_options(const tile_pass *pass, const tile_function *f, choice *c) {
     char *end;
     errno = 0;
@@ -190,7 +190,7 @@ static bool check_options(const tile_pass *pass, const tile_function *f, choice 
     return true;
 }
 
-/* A loop that has the clause gets another one. */
+/* Replaces the clause of a loop that has one. */
 static bool write_clause(tile_function *f, const choice *c) {
     unsigned count;
     tile_op loop = c->loop ? TILE_NO_OP : split_find_clause(f, &count);
@@ -201,7 +201,7 @@ static bool write_clause(tile_function *f, const choice *c) {
     return true;
 }
 
-/* Onto the kernels that have such a loop; one has to. */
+/* Writes the clause to all kernels with such a loop; there must be at least one. */
 static bool write_clauses(const tile_pass *pass, const targets *t, choice *c) {
     unsigned written = 0;
     if (!t->count) return true;
@@ -213,7 +213,7 @@ static bool write_clauses(const tile_pass *pass, const targets *t, choice *c) {
         written++;
     }
     if (written) return true;
-    if (t->count == 1) return split_find_loop(first, c->loop).id; /* which reports why not */
+    if (t->count == 1) return split_find_loop(first, c->loop).id; /* reports the reason */
     return tile_error_at(first, TILE_NO_OP,
                          "split-k: none of the %zu kernels has a loop%s%s that carries a sum",
                          t->count, c->loop ? " over %" : "", c->loop ? c->loop : "");
@@ -221,7 +221,7 @@ static bool write_clauses(const tile_pass *pass, const targets *t, choice *c) {
 
 /* Lowering ------------------------------------------------------------------------------------- */
 
-/* The loops with the clause: *count of them, the first one is returned. */
+/* Returns the first loop with the clause; *count: the number of such loops. */
 tile_op split_find_clause(const tile_function *f, unsigned *count) {
     tile_op found = TILE_NO_OP;
     *count = 0;
@@ -233,8 +233,8 @@ tile_op split_find_clause(const tile_function *f, unsigned *count) {
     return found;
 }
 
-/* What comes between the parts is scratch, which nobody touches before he has waited for the launch
- * before: where the author does that behind the loop only, it is done earlier. */
+/* Scratch must not be accessed before the pdl_wait for the previous launch. If the kernel only
+ * waits after the loop, a wait is inserted earlier. */
 static void wait_in_time(split *s) {
     tile_function *f = s->f;
     if (!tile_function_waits(f) || split_find_pdl_wait(f, s->loop).id) return;
@@ -288,7 +288,7 @@ static bool is_root(const tile_roots *roots, const tile_function *f) {
 }
 
 tile_status tile_pass_split_k(tile_pass *pass, tile_module *module, const tile_roots *roots) {
-    tile_arena arena = {0}; /* the pass' is for each kernel */
+    tile_arena arena = {0}; /* the pass's arena is reset for each kernel */
     targets t = {.arena = &arena};
     choice c = read_options(pass);
     tile_status status = TILE_OK;
@@ -298,7 +298,7 @@ tile_status tile_pass_split_k(tile_pass *pass, tile_module *module, const tile_r
     for (size_t i = 0; i < t.count && status == TILE_OK; i++) {
         unsigned count;
         if (!split_find_clause(t.kernels[i], &count).id) continue;
-        if (!is_root(roots, t.kernels[i])) t.kernels[i]->seen = 0; /* the manager meets it now */
+        if (!is_root(roots, t.kernels[i])) t.kernels[i]->seen = 0; /* the manager visits it now */
         status = split_kernel(pass, t.kernels[i]);
     }
     tile_arena_reset(&arena);

@@ -1,4 +1,4 @@
-/* Steps of plans in place of launches: see the header. */
+/* Replaces launches of a kernel by the steps of its plan: see the header. */
 #include "passes/split/steps.h"
 
 #include <string.h>
@@ -50,7 +50,7 @@ typedef struct place {
     tile_value *scratch; /* by the plan's value */
 } place;
 
-/* An expression over the plan's arguments as one over those of the function that launches it. */
+/* Converts an expression over the plan's arguments to one over those of the launching function. */
 static const tile_expr *outer_expr(const place *p, const tile_expr *expr) {
     tile_context *context = tile_function_context(p->to);
     if (expr->kind == TILE_EXPR_ARG)
@@ -64,8 +64,8 @@ static const tile_expr *outer_expr(const place *p, const tile_expr *expr) {
                : expr;
 }
 
-/* Scratch lives to the end: it is asked for at the start, also for what stands inside of an `if`.
- */
+/* Scratch is live to the end of the function, so it is allocated at the start, even if it is used
+ * in an `if`. */
 static void place_scratch(place *p, tile_op op) {
     tile_value extents[TILE_MAX_RANK], from = tile_op_result(p->plan, op, 0);
     const tile_values given = tile_operands_extents(p->plan, op);
@@ -149,7 +149,7 @@ static const char *free_name(const split *s, const char *suffix) {
 
 tile_function *split_copy_kernel(const split *s, const char *suffix) {
     tile_function *copy = tile_function_clone(s->f, free_name(s, suffix));
-    copy->seen = 0; /* the pass manager meets it now */
+    copy->seen = 0; /* the pass manager visits it now */
     copy->reference = NULL;
     copy->reference_count = 0;
     return copy;
@@ -168,7 +168,7 @@ void split_become_plan(tile_function *f) {
     f->persistent_if = NULL;
     for (unsigned i = 0; i < f->arg_count; i++) {
         f->args[i].divisible = 0;
-        f->args[i].is_const = false; /* its kernels ask for the value */
+        f->args[i].is_const = false; /* its kernels compare the value */
         f->args[i].known = NULL;
     }
 }

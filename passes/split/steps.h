@@ -1,4 +1,4 @@
-/* Kernels that take several launches, beside what passes/passes.h has of them. */
+/* Kernels that become several launches: additions to passes/passes.h. */
 #ifndef TILE_PASSES_SPLIT_STEPS_H
 #define TILE_PASSES_SPLIT_STEPS_H
 
@@ -7,8 +7,8 @@
 /* The kernel that an operation of a plan launches; NULL if it launches none. */
 tile_function *tile_launched_kernel(const tile_function *plan, tile_op op);
 
-/* Puts the steps of `plan`, which was a kernel, in place of the launches of that kernel in all
- * plans of its module that have been instantiated. */
+/* Replaces the launches of the kernel that became `plan` by the plan's steps, in all instantiated
+ * plans of its module. */
 void tile_inline_steps(tile_function *plan, tile_arena *scratch);
 
 #endif

@@ -1,5 +1,5 @@
-/* stream_k: factor x num_sms blocks do tile by tile, as a persistent kernel's do; the tiles of the
- * last round, which are less than there are blocks, are shared along k.
+/* stream_k: factor x num_sms blocks compute one tile after another, like a persistent kernel. The
+ * last round has fewer tiles than blocks, so these tiles are shared along k.
  *
  *     blocks 0 to 5, 15 tiles            time ->
  *       0   [=== tile 0 ===][=== tile 6 ===][tile 12:]
@@ -9,25 +9,27 @@
  *       4   [=== tile 4 ===][=== tile 10 ==][:tile 13]
  *       5   [=== tile 5 ===][=== tile 11 ==][:tile 14]
  *
- * Left tiles get equally many blocks, two at least; if there are not so many blocks, but three for
- * two tiles, the second of the three has the end of one tile and the beginning of the other; else
- * nothing is shared. (In the paper each block has an equal share of all iterations. But then all
- * are at another place of k, and the L2 holds nothing that two of them need: on an H200
- * 6144 x 4096 x 9216 took 764 us so, 593 without sharing.) More blocks have more parts to add, one
- * after the other: a tile of n iterations has no more than sqrt(n / 2).
+ * Remaining tiles get equal numbers of blocks, at least two. If there are only three blocks for two
+ * tiles, the second of the three has the end of one tile and the beginning of the other. With fewer
+ * blocks nothing is shared. (In the paper, each block has an equal share of all iterations. But
+ * then all blocks are at different positions of k, so they share no data in the L2. On an H200,
+ * 6144 x 4096 x 9216 took 764 us this way, and 593 us without sharing.) More blocks have more parts
+ * to add, one after another, so a tile of n iterations has at most sqrt(n / 2) blocks.
  *
- * A block that has all iterations of a tile goes on with what stood behind the loop. Else it stores
- * its part, and whoever comes last of a tile's blocks adds the parts, in the order of k, and goes
- * on: nobody waits, and the order of additions does not depend on who that is. A block has parts of
- * two tiles at most, its first and its last one, so there are two places for each block.
+ * A block that has all iterations of a tile continues with the code after the loop. Otherwise it
+ * stores its part. The last block to finish a tile adds the parts, in the order of k, and
+ * continues. No block waits, and the order of additions does not depend on which block is last. A
+ * block has parts of at most two tiles, its first and its last one, so scratch has room for two
+ * parts per block.
  *
- * The first block of a tile gets some iterations more, and comes last as a rule. It asks before it
- * stores: if all others have stored theirs, its own part stays in registers. If it is added later,
- * by the last block, its bits are the same. Measured on an H200 at 128 x 256: 4864^3 takes 298 us
- * in place of 315, 3072^3 87 in place of 102, and in clusters of two 3000^3 94 in place of 109.
+ * The first block of a tile gets some more iterations, so that it usually finishes last. It tests
+ * the counter before it stores: if all others have stored their parts, its own part stays in
+ * registers. If the last block adds that part later instead, the result has the same bits. Measured
+ * on an H200 with 128 x 256 tiles: 4864^3 takes 298 us instead of 315 us, 3072^3 takes 87 us
+ * instead of 102 us, and with clusters of two 3000^3 takes 94 us instead of 109 us.
  *
- * With clusters all this is so of clusters: their blocks have neighbouring tiles, and the same
- * share of them, so that they can copy together what they both need.
+ * With clusters, all of this applies to clusters instead of blocks. The blocks of a cluster have
+ * neighboring tiles, and the same share of them, so that they can share copies.
  *
  * Source: Osama et al., Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix
  * Multiplication on the GPU, PPoPP 2023. */
@@ -37,8 +39,8 @@
 #include "passes/split/stream.h"
 
 enum {
-    MIN_SHARED = 8, /* iterations of a tile that is worth sharing */
-    LEAD = 256,     /* elements of k that a tile's first block has more */
+    MIN_SHARED = 8, /* least iterations of a tile for sharing */
+    LEAD = 256,     /* additional elements of k for a tile's first block */
 };
 
 const char *split_stream_k_rejects(const split *s) {
@@ -91,7 +93,7 @@ static void find_extents(stream *t, tile_builder *b) {
 
 /* Shares -------------------------------------------------------------------------------------- */
 
-/* Where the share of a group's member begins, counted from the group's first tile. */
+/* The begin of a member's share, counted from the group's first tile. */
 static tile_value cut(stream *t, tile_builder *b, tile_value member) {
     tile_value more = tile_build_min(b, member, t->larger);
     tile_value at = tile_build_add(b, tile_build_mul(b, member, t->share), more);
@@ -99,7 +101,7 @@ static tile_value cut(stream *t, tile_builder *b, tile_value member) {
     return tile_build_select(b, tile_build_gt(b, member, number(b, 0)), at, number(b, 0));
 }
 
-/* How many blocks a tile may have, by its iterations: n * n * 2 of them. */
+/* The maximum number of blocks for a tile: n blocks need 2 * n * n iterations. */
 static tile_value most_members(stream *t, tile_builder *b) {
     static const int some[] = {2, 3, 4, 5, 6, 8, 10, 12, 16};
     tile_value most = number(b, 1);
@@ -110,7 +112,7 @@ static tile_value most_members(stream *t, tile_builder *b) {
     return most;
 }
 
-/* Iterations that the first block of a tile has more than others. */
+/* Additional iterations of the first block of a tile. */
 static tile_value find_lead(stream *t, tile_builder *b) {
     int64_t step = LEAD;
     tile_value_is_int(t->f, t->step, &step);
@@ -118,8 +120,8 @@ static tile_value find_lead(stream *t, tile_builder *b) {
     return tile_build_min(b, number(b, lead), tile_build_div(b, t->length, number(b, 8)));
 }
 
-/* Groups of blocks that share one tile each, or two; a group's members are as far apart as there
- * are groups, so that those at the same place of k have neighbouring tiles. */
+/* Groups of blocks that share one or two tiles each. The members of a group are as far apart as the
+ * number of groups, so that blocks at the same position of k have neighboring tiles. */
 static void find_group(stream *t, tile_builder *b, tile_value left) {
     tile_value zero = number(b, 0), one = number(b, 1), two = number(b, 2), three = number(b, 3);
     tile_value fit = tile_build_div(b, t->units, tile_build_max(b, left, one));
@@ -140,7 +142,8 @@ static void find_group(stream *t, tile_builder *b, tile_value left) {
     t->lead = tile_build_select(b, t->has_two, zero, t->lead);
 }
 
-/* Of one tile: few enough, or nothing is launched, but from the first to the last it may be far. */
+/* Iterations of one tile. Their number fits an i32, otherwise nothing is launched, but the span
+ * from begin to end may not. */
 static tile_value count_iterations(const stream *t, tile_builder *b) {
     bool from_zero = tile_value_is(t->f, t->begin, 0);
     if (from_zero) return tile_build_ceildiv(b, tile_build_sub(b, t->end, t->begin), t->step);
@@ -154,17 +157,18 @@ static void find_share(stream *t, tile_builder *b) {
     grid *g = &t->g;
     grid_find_block(g, b);
     tile_value dims = tile_build_grid_dim(b), zero = number(b, 0), one = number(b, 1);
-    /* 1. This cluster's number, and how many there are; the block's place in it. */
+    /* 1. This cluster's number, the number of clusters, and the block's coordinates in its
+     *    cluster. */
     for (unsigned d = 0; d < 3; d++) t->place[d] = d ? g->block[d] : grid_rank_in_cluster(g, b, d);
     t->unit = grid_divide(b, g->block[0], g->cluster_extent[0]);
     t->units = grid_divide(b, dims, g->cluster_extent[0]);
     if (g->width > 1) t->rank = tile_build_cluster_rank(b);
-    /* 2. Tiles that it does alone. */
+    /* 2. Tiles that it computes alone. */
     t->length = tile_build_max(b, count_iterations(t, b), one);
     tile_value tiles = t->tiles = grid_count_tiles(b, t->extent, 3);
     t->turns = tile_build_div(b, tiles, t->units);
     tile_value left = tile_build_sub(b, tiles, tile_build_mul(b, t->turns, t->units));
-    /* 3. Its share of the others. */
+    /* 3. Its share of the remaining tiles. */
     find_group(t, b, left);
     tile_value twice = tile_build_mul(b, t->length, number(b, 2));
     tile_value total = tile_build_select(b, t->has_two, twice, t->length);
@@ -185,17 +189,17 @@ static tile_value inside(tile_builder *b, tile_value coordinate, tile_value exte
     return tile_build_min(b, tile_build_max(b, coordinate, number(b, 0)), last);
 }
 
-/* Before the loop over tiles: what does not depend on them. */
+/* Before the loop over tiles: computes loop-invariant values. */
 static raster_order plan_order(stream *t, tile_builder *b) {
     int64_t group = 1;
     bool flat = tile_value_is(t->f, t->extent[2], 1);
     if (t->f->raster_group) tile_expr_is_int(t->f->raster_group, &group);
-    if (!flat) t->slice = tile_build_mul(b, t->extent[0], t->extent[1]);
+    if (!flat) t->tiles_per_z = tile_build_mul(b, t->extent[0], t->extent[1]);
     return raster_plan(b, t->f->raster, group, t->extent, true);
 }
 
-/* Of blocks that round the grid up to whole clusters each does what the nearest one in it does, and
- * drops the sums. */
+/* Blocks that round the grid up to whole clusters do the same as the nearest block of the grid and
+ * discard the sums. */
 static void place_in_cluster(stream *t, tile_builder *b) {
     grid *g = &t->g;
     for (unsigned d = 0; d < 3; d++) {
@@ -207,7 +211,7 @@ static void place_in_cluster(stream *t, tile_builder *b) {
     }
 }
 
-/* The tile of a turn, and which of its iterations are this block's. */
+/* The tile of a turn, and the range of its iterations that this block runs. */
 static void find_tile(stream *t, tile_builder *b, const raster_order *order, tile_value turn) {
     tile_value *cluster = t->g.cluster;
     tile_value alone = tile_build_lt(b, turn, t->turns), zero = number(b, 0);
@@ -223,16 +227,16 @@ static void find_tile(stream *t, tile_builder *b, const raster_order *order, til
     t->high = tile_build_select(b, alone, t->length, t->high);
     tile_value rest = t->tile;
     cluster[2] = zero;
-    if (t->slice.id) {
-        rest = tile_build_rem(b, t->tile, t->slice);
-        cluster[2] = inside(b, tile_build_div(b, t->tile, t->slice), t->extent[2]);
+    if (t->tiles_per_z.id) {
+        rest = tile_build_rem(b, t->tile, t->tiles_per_z);
+        cluster[2] = inside(b, tile_build_div(b, t->tile, t->tiles_per_z), t->extent[2]);
     }
     raster_tile(b, order, rest, cluster);
     for (unsigned d = 0; d < 2; d++) cluster[d] = inside(b, cluster[d], t->extent[d]);
     place_in_cluster(t, b);
 }
 
-/* for %turn = 0 to the tiles of the block {}, with all that stood in the kernel */
+/* for %turn = 0 to the number of the block's tiles {}, with the kernel's previous body */
 static tile_builder loop_over_tiles(stream *t, tile_builder *b) {
     tile_function *f = t->f;
     tile_value some = tile_build_gt(b, t->to, t->from);
@@ -255,7 +259,7 @@ static void shorten_loop(stream *t) {
     tile_builder b = tile_builder_before(f, t->s->loop);
     tile_value begin = tile_build_add(&b, t->begin, tile_build_mul(&b, t->low, t->step));
     tile_value end = tile_build_add(&b, t->begin, tile_build_mul(&b, t->high, t->step));
-    /* Not the smaller of the two: behind the last iteration there may be no i32. */
+    /* Not the minimum of the two: the variable after the last iteration may exceed an i32. */
     end = tile_build_select(&b, tile_build_lt(&b, t->high, t->length), end, t->end);
     tile_value *bounds = tile_op_at(f, t->s->loop)->operands;
     bounds[0] = begin;
@@ -271,20 +275,20 @@ tile_status split_stream_k(split *s) {
     tile_value *totals = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
     tile_builder b = grid_open(&t.g, s->pass, f);
     b.loc = tile_op_loc(f, s->loop);
-    /* 1. What this block does alone, and its share. */
+    /* 1. The tiles that this block computes alone, and its share of the others. */
     find_extents(&t, &b);
     t.begin = bound(&t, &b, 0);
     t.end = bound(&t, &b, 1);
     t.step = bound(&t, &b, 2);
     const tile_expr *factor = tile_expr_int(s->context, s->factor);
-    const tile_expr *places = op_of(&t, TILE_OP_mul, tile_expr_num_sms(s->context), factor);
-    grid_launch(&t.g, count_all(&t), places, TILE_TOO_MANY_ITERATIONS);
+    const tile_expr *max_blocks = op_of(&t, TILE_OP_mul, tile_expr_num_sms(s->context), factor);
+    grid_launch(&t.g, count_all(&t), max_blocks, TILE_TOO_MANY_ITERATIONS);
     find_share(&t, &b);
     split_stream_scratch(&t, &b);
-    /* 2. The kernel for each of its tiles. */
+    /* 2. The loop over the block's tiles. */
     tile_builder body = loop_over_tiles(&t, &b);
     shorten_loop(&t);
-    /* 3. What follows the loop, where the sums are whole. */
+    /* 3. The code after the loop, for complete sums. */
     tile_op *epilogue = split_take_epilogue(s, &count);
     b = split_before_epilogue(s, epilogue, count);
     tile_value keep_going = split_stream_sum(&t, &b, totals);

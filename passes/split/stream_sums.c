@@ -1,4 +1,4 @@
-/* The sums of stream_k: parts that blocks hand over, and who adds them. */
+/* Partial sums of stream_k: how blocks publish and add them. */
 #include "lib/analysis/executors.h"
 #include "passes/split/stream.h"
 
@@ -6,7 +6,7 @@ static tile_value number(tile_builder *b, int64_t value) {
     return tile_build_int(b, value);
 }
 
-/* A number of the block, of those that have the same place in their clusters, in all. */
+/* The number of the block with this block's rank in a cluster, among all blocks. */
 static tile_value number_of(const stream *t, tile_builder *b, tile_value cluster) {
     if (t->g.width == 1) return cluster;
     return tile_build_add(b, tile_build_mul(b, cluster, number(b, t->g.width)), t->rank);
@@ -16,7 +16,8 @@ static tile_value times_width(const stream *t, tile_builder *b, tile_value count
     return t->g.width == 1 ? count : tile_build_mul(b, count, number(b, t->g.width));
 }
 
-/* Two places for each block: of the tile that its share begins with, and of the next one. */
+/* Index of the first of two parts in scratch per block: for the first tile of its share, and for
+ * the next one. */
 static tile_value place_of(const stream *t, tile_builder *b, tile_value unit) {
     return tile_build_mul(b, number_of(t, b, unit), number(b, 2));
 }
@@ -57,11 +58,11 @@ static void load_at(stream *t, tile_builder *b, tile_value at, tile_value *parts
     }
 }
 
-/* The parts of a tile's blocks behind the first, which began with it. */
+/* Loads the parts of a tile's blocks after the first one. */
 typedef struct part_adder {
-    split_part_loader base; /* first */
+    split_part_loader base; /* must be the first member */
     stream *t;
-    tile_value places; /* beyond all of them: a load from there gives zeros */
+    tile_value places; /* an index past the end: loads from there return zeros */
 } part_adder;
 
 static void load_part(const split_part_loader *adder, tile_builder *b, tile_value member,
@@ -72,8 +73,8 @@ static void load_part(const split_part_loader *adder, tile_builder *b, tile_valu
     load_at(a->t, b, tile_build_select(b, is_one, at, a->places), loaded);
 }
 
-/* if this block is the first one { its sums } else { those that the first one has stored }, as of
- * the second tile of its share if it is the group's second */
+/* if this block is the first one { its sums } else { the sums that the first one has stored: with
+ * the second tile of its share if the tile is the group's second } */
 static void begin_with_first(stream *t, tile_builder *b, const tile_type *const *types,
                              tile_value *sums) {
     split *s = t->s;
@@ -85,7 +86,7 @@ static void begin_with_first(stream *t, tile_builder *b, const tile_type *const 
     for (unsigned i = 0; i < s->count; i++) sums[i] = tile_op_result(t->f, branch.op, i);
 }
 
-/* The part of the first block, then those of the others. */
+/* Adds the part of the first block, then those of the others. */
 static void add_parts(stream *t, tile_builder *b, const tile_type *const *types, tile_value *sums) {
     tile_value one = number(b, 1);
     begin_with_first(t, b, types, sums);
@@ -95,8 +96,8 @@ static void add_parts(stream *t, tile_builder *b, const tile_type *const *types,
     split_add_loop(&a.base, b, begin, end, split_count_at_once(t->s, types), sums);
 }
 
-/* i1: all others have stored their parts. Asks some times: it is not worth storing a part, only
- * because others are about to come. */
+/* Builds an i1: all others have stored their parts. Tests several times: storing a part is not
+ * worthwhile if the others are about to finish. */
 static tile_value load_arrival_count(stream *t, tile_builder *b, tile_value others) {
     enum { TIMES = 8 };
     const tile_type *i1 = tile_type_scalar(t->s->context, TILE_i1);
@@ -115,7 +116,7 @@ static tile_value load_arrival_count(stream *t, tile_builder *b, tile_value othe
     return tile_op_result(t->f, times, 0);
 }
 
-/* i1: the same; only the first block asks. */
+/* Builds the same i1; only the first block tests it. */
 static tile_value is_ready(stream *t, tile_builder *b, tile_value others) {
     const tile_type *i1 = tile_type_scalar(t->s->context, TILE_i1);
     split_branch branch = split_begin_branch(b, t->is_first, &i1, 1);
@@ -126,7 +127,7 @@ static tile_value is_ready(stream *t, tile_builder *b, tile_value others) {
     return tile_op_result(t->f, branch.op, 0);
 }
 
-/* i1: this block goes on with the tile; else it has stored its part. */
+/* Builds an i1: this block continues with the tile; otherwise it has stored its part. */
 static tile_value publish_parts(stream *t, tile_builder *b, const tile_value *sums) {
     const tile_type *i1 = tile_type_scalar(t->s->context, TILE_i1);
     tile_value others = tile_build_sub(b, t->last, t->owner);
@@ -140,8 +141,8 @@ static tile_value publish_parts(stream *t, tile_builder *b, const tile_value *su
     return tile_op_result(t->f, branch.op, 0);
 }
 
-/* The sums of all, and true, if this block goes on with the tile; else anything. values: its own
- * sums at first. */
+/* Sets values to the complete sums and true if this block continues with the tile, else to
+ * anything. values: its own sums on entry. */
 static void combine_or_publish(stream *t, tile_builder *b, const tile_type **types,
                                tile_value *values) {
     split *s = t->s;
@@ -161,7 +162,7 @@ static void combine_or_publish(stream *t, tile_builder *b, const tile_type **typ
     values[s->count] = keep_going;
 }
 
-/* if the block has the whole tile { its sums, true } else { meet } */
+/* if the block has the whole tile { its sums, true } else { combine_or_publish } */
 tile_value split_stream_sum(stream *t, tile_builder *b, tile_value *totals) {
     split *s = t->s;
     tile_arena *arena = s->pass->scratch;
@@ -177,7 +178,8 @@ tile_value split_stream_sum(stream *t, tile_builder *b, tile_value *totals) {
     split_branch branch = split_begin_branch(b, whole, types, s->count + 1);
     values[s->count] = tile_build_constant(&branch.yes, i1, tile_expr_int(s->context, 1));
     tile_build_yield(&branch.yes, values, s->count + 1);
-    /* What the tile before has left pending is met here, and not where a block has all of one. */
+    /* This barrier orders accesses that the previous tile left pending, so that a block with a
+     * whole tile needs none. */
     tile_build_sync_for(&branch.no, tile_executors_of_block(t->f));
     combine_or_publish(t, &branch.no, types, values);
     tile_build_yield(&branch.no, values, s->count + 1);

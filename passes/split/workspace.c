@@ -1,5 +1,5 @@
-/* workspace: the parts go to memory, a second kernel adds them and goes on with what stood behind
- * the loop. The kernel becomes a plan of its name:
+/* workspace: blocks store their parts to memory; a second kernel adds them and runs the code after
+ * the loop. The kernel becomes a plan with the same name:
  *
  *     plan @k(...)
  *     {
@@ -8,9 +8,9 @@
  *       launch @k_reduce(..., %parts) {pdl}     a block for each tile
  *     }
  *
- * Both take the arguments of the kernel. Parts lie by part, then by tile, each row by row: every
- * access is wide, and no bound has to be looked at. Parts are added in an order that their number
- * alone decides (epilogue_pieces.c). */
+ * Both take the arguments of the kernel. Parts are ordered by part, then by tile, each in row-major
+ * order: every access is wide and needs no bounds check. The order of additions depends only on the
+ * number of parts (epilogue_pieces.c). */
 #include "lib/analysis/memory.h"
 #include "lib/ir/syntax.h"
 #include "passes/common/host_value.h"
@@ -29,7 +29,7 @@ static const char *free_argument(const split *s, const tile_function *f, unsigne
 
 /* Scratch -------------------------------------------------------------------------------------- */
 
-/* Of all parts, as the launch knows it. */
+/* The number of all parts, as an expression of the launch. */
 static const tile_expr *count_parts(const split *s) {
     const tile_expr *count = tile_expr_int(s->context, s->factor);
     for (unsigned d = 0; d < s->f->grid_rank; d++)
@@ -37,7 +37,7 @@ static const tile_expr *count_parts(const split *s) {
     return count;
 }
 
-/* The kernel gets an argument for the parts of each sum; parts[i] is its value. */
+/* Adds an argument for the parts of each sum to the kernel; parts[i] is its value. */
 static void add_arguments(const split *s, tile_function *kernel, tile_value *parts) {
     const tile_expr *extents[TILE_MAX_RANK] = {count_parts(s)};
     for (unsigned i = 0; i < s->count; i++) {
@@ -47,7 +47,7 @@ static void add_arguments(const split *s, tile_function *kernel, tile_value *par
                                               tile_type_scalar(s->context, type->scalar),
                                               type->rank + 1, extents, NULL);
         tile_function_set_arg_divisible(kernel, (unsigned)kernel->arg_count - 1, 16);
-        tile_function_set_arg_noalias(kernel, (unsigned)kernel->arg_count - 1, true); /* a plan's */
+        tile_function_set_arg_noalias(kernel, (unsigned)kernel->arg_count - 1, true); /* scratch */
     }
 }
 
@@ -93,8 +93,8 @@ static void mark_all(tile_function *f, tile_op op, bool *live) {
     TILE_FOR_EACH_NESTED_OP (f, inner, op) mark_operands(f, inner, live);
 }
 
-/* Whether what stands before the loop is needed for what follows it: for a value that is used
- * there, to fill a buffer that is, or to order such things. */
+/* Whether an operation before the loop is needed after it: for a value that is used there, to fill
+ * a buffer that is used there, or to order such operations. */
 static bool is_needed(const tile_function *f, tile_op op, const bool *live) {
     enum { ORDERS = TILE_EFFECT_BARRIER | TILE_EFFECT_WAIT | TILE_EFFECT_REGION };
     unsigned effects = tile_op_effects(f, op);
@@ -110,8 +110,8 @@ static bool is_needed(const tile_function *f, tile_op op, const bool *live) {
     return needed;
 }
 
-/* Drops the loop and what stands before it for its sake alone, last ones first: what they use may
- * go, too. */
+/* Erases the loop and the operations before it that only the loop needs, in reverse order, so that
+ * their operands can be erased as well. */
 static void drop_unneeded(const split *s, tile_function *f) {
     bool *live = TILE_NEW_ARRAY(s->pass->scratch, bool, f->value_count);
     for (tile_op op = tile_op_next(f, s->loop); op.id; op = tile_op_next(f, op))
@@ -132,8 +132,8 @@ static void drop_unneeded(const split *s, tile_function *f) {
     }
 }
 
-/* Enough pieces that each thread has one wide access of every part; more of them where there are
- * many parts. */
+/* As many pieces as give each thread one wide access of every part; more of them if there are many
+ * parts. */
 static int64_t count_pieces(const split *s) {
     enum { BYTES = 16 };
     int64_t warps = 1, most = 1;

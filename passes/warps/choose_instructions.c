@@ -1,7 +1,8 @@
-/* choose-instructions: says for each dot whether a warpgroup computes it, by wgmma.
+/* choose-instructions: decides for each dot whether a warpgroup computes it with wgmma.
  *
- * wgmma reads its operands from shared memory by itself, four warps at once, and is what reaches
- * the tensor cores' rate on sm_90a: mma.sync, which wants them in registers, stops at 0.79 of it.
+ * wgmma reads its operands from shared memory directly, executes on four warps at once, and reaches
+ * the peak rate of the tensor cores on sm_90a. mma.sync needs its operands in registers and reaches
+ * 0.79 of that rate.
  *
  * level: 2 to 2
  * requires: instantiated
@@ -41,22 +42,24 @@
  *     store %sum, %o[0, 0]
  *   }
  *
- * A dot takes wgmma if the target has it, types, extents and the number of warps fit, and one
- * operand at least lies in shared memory or will: a buffer, a load_shared that feeds this dot alone
- * with nothing between that could change the buffer (it is read in place then), a load in a
- * `pipelined` loop, for which the pass of that name makes a buffer. The other operand may be a tile
- * in registers; so is what is rounded to tf32 where it is read, since a copy that runs ahead cannot
- * round. Elements that are not of 16 bits must follow each other along k in shared memory,
- * so in the view that they are copied from. Where the user says `via`, that is how it is done;
- * other dots that do not take wgmma are left to mma.sync, and a remark tells why: also those whose
- * sums and others that wait beside them need too many registers, and those of kernels that call
- * `print` or `assert`, where ptxas would end each wgmma before the next. So are those of at most 32
- * rows, which wgmma could take, as long as the user does not say `via`.
+ * A dot uses wgmma if the target supports it, if its types, extents and the number of warps fit,
+ * and if at least one operand is in shared memory. Such an operand is one of: a buffer; a
+ * load_shared whose only use is this dot, with no operation between them that may change the buffer
+ * (the dot then reads it in place); a load in a `pipelined` loop, for which the pass pipeline makes
+ * a buffer. The other operand may be a tile in registers. That includes an operand rounded to tf32
+ * when it is loaded, because an asynchronous copy cannot convert. Elements other than 16-bit ones
+ * must be contiguous along k in shared memory, and therefore in the view that they are copied from.
  *
- * Which operand is the instruction's first one is decided here, too, and written down
- * (`swap_operands`: rhs is) before anything depends on it: that in registers; else the one with
- * which a thread has neighbours of what meets the sums in memory; else the one with which the
- * instructions, each its 64 rows and its columns, read less of shared memory. */
+ * A user's `via` overrides the choice. All other dots use mma.sync, and a remark gives the reason.
+ * Further reasons are: the accumulators need too many registers together with those of other
+ * pending dots; the kernel calls `print` or `assert`, at which ptxas serializes all wgmma; the dot
+ * has at most 32 rows, although wgmma could compute it.
+ *
+ * The pass also decides which operand becomes the first operand of the instruction, and records it
+ * (`swap_operands`: rhs) before any layout depends on it. The choice is, in this order: the operand
+ * in registers; the operand that lets a thread hold contiguous elements of tiles combined with the
+ * accumulator; the operand with which the instructions, 64 rows by their columns each, read less
+ * shared memory. */
 #include <stdio.h>
 #include <string.h>
 
@@ -79,19 +82,20 @@ typedef struct chooser {
     tile_function *f;
     const tile_range *ranges;
     const uint32_t *uses; /* by value */
-    uint8_t *along;       /* by buffer: 1 + the dim that copies go along; 0: no copies */
-    bool *single;         /* by buffer of tf32: it holds f32, rounded where it is read */
-    const int64_t *held;  /* by op: bytes of other products' sums that wait while it runs */
+    uint8_t *along;       /* by buffer: 1 + the contiguous dim of its copies; 0: no copies */
+    bool *single;         /* by buffer of tf32: it holds f32, rounded when it is loaded */
+    const int64_t *held;  /* by op: bytes of other dots' accumulators that are pending while it
+                             runs */
     tile_op *dots;
     unsigned count;
-    tile_op call; /* a print or assert, if there is one */
+    tile_op call; /* a print or assert, or TILE_NO_OP */
     bool failed;
 } chooser;
 
-/* Why a dot does not take wgmma, and what would help. */
+/* Why a dot does not use wgmma, and the remedy. */
 typedef struct obstacle {
     char why[200];
-    const char *remedy; /* NULL: nothing */
+    const char *remedy; /* NULL: none */
     bool found;
 } obstacle;
 
@@ -102,16 +106,16 @@ static const char *operand_name(unsigned operand) {
 #define OBSTACLE(o, help, ...) \
     ((o)->found = true, (o)->remedy = (help), (void)snprintf((o)->why, sizeof(o)->why, __VA_ARGS__))
 
-/* 1. What is copied where --------------------------------------------------------------------- */
+/* 1. Sources of shared buffers ---------------------------------------------------------------- */
 
 /* 1 + the dim of a tile of this rank in which a view's elements are contiguous; 0: none. */
-static uint8_t side_by_side(const chooser *c, const tile_value *view, unsigned rank) {
+static uint8_t contiguous_dim(const chooser *c, const tile_value *view, unsigned rank) {
     tile_access_facts facts = tile_view_access(c->f, c->ranges, view);
     unsigned unit = tile_unit_dim(&facts, tile_value_type(c->f, view[0])->rank, rank);
     return unit < rank ? (uint8_t)(1 + unit) : 0;
 }
 
-/* Whether a copy runs ahead, or may once there are stages, and so cannot round. */
+/* Returns whether a copy is asynchronous, or becomes so by pipelining, and so cannot round. */
 static bool cannot_round(const chooser *c, tile_op copy, const tile_value *from,
                          const tile_value *to) {
     bool ahead =
@@ -130,16 +134,16 @@ static void collect(chooser *c, tile_op op) {
     bool in = tile_value_type(f, from.at[0])->kind == TILE_TYPE_VIEW;
     const tile_value *view = in ? from.at : to.at, *buffer = in ? to.at : from.at;
     unsigned rank = tile_value_type(f, buffer[0])->rank;
-    uint8_t along = side_by_side(c, view, rank);
+    uint8_t along = contiguous_dim(c, view, rank);
     if (along) c->along[tile_shared_source(f, buffer[0]).id] = along;
     if (cannot_round(c, op, from.at, to.at)) c->single[tile_shared_source(f, buffer[0]).id] = true;
 }
 
 /* 2. Operands --------------------------------------------------------------------------------- */
 
-/* Whether an operation leaves a buffer as it is, and is no barrier, behind which other threads
- * could write there. */
-static bool keeps_user_choice(const tile_function *f, tile_op op, tile_value buffer) {
+/* Returns whether an operation leaves a buffer unchanged and is no barrier, after which other
+ * threads could write the buffer. */
+static bool preserves_buffer(const tile_function *f, tile_op op, tile_value buffer) {
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_alloc_shared:
     case TILE_OP_load:
@@ -154,18 +158,18 @@ static bool keeps_user_choice(const tile_function *f, tile_op op, tile_value buf
     return !tile_may_write(f, op, buffer);
 }
 
-/* Whether nothing between the load and the dot behind it, in the same region, may change the
- * buffer.
- */
+/* Returns whether no operation between the load and the later dot, in the same region, may change
+ * the buffer. */
 static bool undisturbed_load(const tile_function *f, tile_op load, tile_value buffer, tile_op dot) {
     bool alone = tile_op_at(f, load)->parent.id == tile_op_at(f, dot)->parent.id;
     for (tile_op op = tile_op_next(f, load); alone && op.id && op.id != dot.id;
          op = tile_op_next(f, op))
-        alone = keeps_user_choice(f, op, buffer);
+        alone = preserves_buffer(f, op, buffer);
     return alone;
 }
 
-/* The load_shared of a whole buffer, or stage, that can be read in place; 0: none. */
+/* Finds the load_shared of a whole buffer, or stage, that the dot can read in place; TILE_NO_OP if
+ * there is none. */
 static tile_op load_in_place(const chooser *c, tile_op dot, tile_value tile, obstacle *o) {
     tile_op load = tile_value_def(c->f, tile);
     if (!load.id || tile_op_opcode(c->f, load) != TILE_OP_load_shared) return TILE_NO_OP;
@@ -180,7 +184,7 @@ static tile_op load_in_place(const chooser *c, tile_op dot, tile_value tile, obs
     return o->found ? TILE_NO_OP : load;
 }
 
-/* A load for which `pipeline` makes a buffer. */
+/* Returns whether the pass pipeline will make a buffer for the load. */
 static bool will_be_staged(const chooser *c, tile_value tile) {
     tile_op load = tile_value_def(c->f, tile);
     if (!load.id || tile_op_opcode(c->f, load) != TILE_OP_load) return false;
@@ -188,8 +192,8 @@ static bool will_be_staged(const chooser *c, tile_value tile) {
            tile_pipelined_around(c->f, load).id != 0;
 }
 
-/* Along which dim the elements of an operand follow each other in shared memory; false, perhaps
- * with a reason, if it does not lie there. */
+/* Finds the dim along which an operand is contiguous in shared memory. False, possibly with a
+ * reason, if it is not in shared memory. */
 static bool find_shared(const chooser *c, tile_op dot, unsigned operand, unsigned *along,
                         obstacle *o) {
     tile_value value = tile_op_segment(c->f, dot, operand).at[0];
@@ -197,7 +201,7 @@ static bool find_shared(const chooser *c, tile_op dot, unsigned operand, unsigne
     unsigned known = c->along[value.id];
     if (type->kind == TILE_TYPE_TILE && will_be_staged(c, value)) {
         const tile_values view = tile_operands_src(c->f, tile_value_def(c->f, value));
-        known = side_by_side(c, view.at, 2);
+        known = contiguous_dim(c, view.at, 2);
     } else if (type->kind == TILE_TYPE_TILE) {
         tile_op load = load_in_place(c, dot, value, o);
         if (!load.id) return false;
@@ -217,7 +221,7 @@ static bool find_shared(const chooser *c, tile_op dot, unsigned operand, unsigne
     return true;
 }
 
-/* reasons: why lhs and rhs are not in shared memory, where something is known about it. */
+/* reasons: why lhs and rhs are not in shared memory, if known. */
 static tile_dot_facts facts_of(const chooser *c, tile_op dot, obstacle reasons[2]) {
     tile_dot_facts facts = warpgroup_facts(c->f, dot);
     for (unsigned operand = 0; operand < 2; operand++) {
@@ -257,7 +261,7 @@ static void report_matrix(const tile_dot_facts *dot, unsigned operand, obstacle 
                  "%s is too small for the atoms of a descriptor", operand_name(operand));
 }
 
-/* operand: at which it is, where it is at one. */
+/* operand: the operand that the obstacle concerns, if any. */
 static void report_obstacle(const tile_dot_facts *dot, tile_wgmma_obstacle found, unsigned operand,
                             obstacle *o) {
     const tile_mma_query *query = &dot->query;
@@ -304,8 +308,9 @@ static void report_obstacle(const tile_dot_facts *dot, tile_wgmma_obstacle found
     }
 }
 
-/* A tile of the sums' extents that meets them: what arguments hold, or what atomics add. NULL: op
- * moves none. Scratch lies as its tiles are held. */
+/* A tile with the accumulator's extents that is combined with it: loaded from an argument or added
+ * by an atomic. NULL if op moves none. Scratch does not count, because its order follows the layout
+ * of its tiles. */
 static const tile_value *find_other(const tile_function *f, tile_op op, const tile_type *acc) {
     bool loads = tile_op_opcode(f, op) == TILE_OP_load;
     if (!loads && tile_op_opcode(f, op) != TILE_OP_atomic) return NULL;
@@ -320,21 +325,22 @@ static const tile_value *find_other(const tile_function *f, tile_op op, const ti
                                                                                       : NULL;
 }
 
-/* Which rows let a thread move neighbours of such tiles together: it has them along the
- * instruction's columns. Those in the dot's own region are taken for its operands. 2: any. */
+/* Returns the row dim with which a thread accesses contiguous elements of such tiles: those along
+ * the instruction's columns. Loads in the dot's own region are assumed to be its operands. 2: no
+ * preference. */
 static unsigned row_dim_of_others(const chooser *c, tile_op dot) {
     const tile_type *acc = warpgroup_operand(c->f, dot, TILE_MMA_ACC);
     for (uint32_t id = 1; id < c->f->op_count; id++) {
         tile_op op = {id};
         const tile_value *memory = find_other(c->f, op, acc);
         bool own = tile_op_at(c->f, op)->parent.id == tile_op_at(c->f, dot)->parent.id;
-        unsigned along = memory && !own ? side_by_side(c, memory, 2) : 0;
+        unsigned along = memory && !own ? contiguous_dim(c, memory, 2) : 0;
         if (along) return 1 - (along - 1);
     }
     return 2;
 }
 
-/* Whether each product of the loop could be shared by three groups along row_dim. */
+/* Returns whether three groups could share each dot of the loop along row_dim. */
 static bool all_admit_cooperative_3(const chooser *c, tile_op loop, unsigned row_dim) {
     TILE_FOR_EACH_OP (c->f, op, tile_op_region(c->f, loop, 0)) {
         obstacle ignored[2];
@@ -347,8 +353,9 @@ static bool all_admit_cooperative_3(const chooser *c, tile_op loop, unsigned row
     return true;
 }
 
-/* Which rows three groups can share, if the loop asks for that; or for turns, and all its products
- * can be shared so. 2: any. */
+/* Returns the row dim along which three groups can share the dot, if the loop requests
+ * cooperative_3, or if it requests ordered issue and all its dots can be shared that way. 2: no
+ * preference. */
 static unsigned row_dim_of_cooperative_3(const chooser *c, tile_op dot,
                                          const tile_dot_facts *facts) {
     tile_op loop = tile_op_parent(c->f, dot);
@@ -366,7 +373,7 @@ static unsigned warps_of_sums(const chooser *c, tile_op dot, const tile_dot_fact
                               warpgroup_requests(c->f, tile_op_parent(c->f, dot), "ping_pong"));
 }
 
-/* The preferred row dim, or, where extents or layouts have something against it, the other one. */
+/* Uses the preferred row dim, or the other one if extents or layouts do not allow it. */
 static void check_dot(const chooser *c, tile_op dot, const tile_dot_facts *facts,
                       const obstacle reasons[2], unsigned *row_dim, obstacle *o) {
     bool said = tile_op_has_attr(c->f, dot, TILE_ATTR_swap_operands);
@@ -385,11 +392,11 @@ static void check_dot(const chooser *c, tile_op dot, const tile_dot_facts *facts
         report_obstacle(facts, found, operand, o);
 }
 
-/* Transposed operands: what lies in shared memory, or will, is named there as it lies. */
+/* Transposed operands: those in shared memory, now or after pipelining, are read in place. */
 
 static const tile_attr_id trans_of[2] = {TILE_ATTR_trans_lhs, TILE_ATTR_trans_rhs};
 
-/* The matrix that the operand is the transpose of, if it can be read in place; else none. */
+/* Returns the matrix that the operand transposes, if it can be read in place; else no value. */
 static tile_value find_transposed(const chooser *c, tile_op dot, unsigned operand) {
     tile_value value = tile_op_segment(c->f, dot, operand).at[0];
     tile_op transpose = tile_value_def(c->f, value);
@@ -400,13 +407,13 @@ static tile_value find_transposed(const chooser *c, tile_op dot, unsigned operan
     const tile_attr *order = tile_op_attr(c->f, transpose, TILE_ATTR_order);
     tile_value source = tile_operand_src(c->f, transpose);
     bool exchanges = !order || order->list[0] == 1;
-    bool alone = c->uses[value.id] == 1; /* else it still needs what was loaded */
+    bool alone = c->uses[value.id] == 1; /* otherwise the loaded tile is still needed */
     bool shared =
         will_be_staged(c, source) || (alone && load_in_place(c, dot, source, &ignored).id);
     return exchanges && shared ? source : TILE_NO_VALUE;
 }
 
-/* was: what the operands are, for revert_choice. */
+/* was: the previous operands, for revert_choice. */
 static void use_transposed(const chooser *c, tile_op dot, tile_value was[2]) {
     for (unsigned operand = 0; operand < 2; operand++) {
         tile_value source = find_transposed(c, dot, operand);
@@ -418,7 +425,7 @@ static void use_transposed(const chooser *c, tile_op dot, tile_value was[2]) {
     }
 }
 
-/* Transposes that nobody else wants, so that nothing but the dot reads what is copied. */
+/* Removes transposes without other uses, so that the dot is the only reader of the copied data. */
 static void drop_transposed(const chooser *c, const tile_value was[2]) {
     for (unsigned operand = 0; operand < 2; operand++)
         if (was[operand].id && c->uses[was[operand].id] == 1)
@@ -433,9 +440,9 @@ static void revert_choice(const chooser *c, tile_op dot, const tile_value was[2]
     }
 }
 
-/* What stands elsewhere in the kernel: a call, at which ptxas ends each wgmma before the next,
- * wherever it is (C7510); the sums of other products that wait beside its own,
- * and its operand in registers. */
+/* Conditions elsewhere in the kernel: a call, at which ptxas serializes all wgmma of the kernel
+ * (C7510), and registers for the accumulators of other pending dots besides its own and for an
+ * operand in registers. */
 static void check_others(const chooser *c, tile_op dot, const tile_dot_facts *facts,
                          unsigned row_dim, obstacle *o) {
     unsigned warps = warps_of_sums(c, dot, facts);
@@ -453,7 +460,7 @@ static void check_others(const chooser *c, tile_op dot, const tile_dot_facts *fa
 
 /* 4. The decision ----------------------------------------------------------------------------- */
 
-/* The dot reads the buffers that its operands were loaded from. */
+/* The dot reads the buffers directly, instead of tiles that were loaded from them. */
 static void read_in_place(chooser *c, tile_op dot) {
     for (unsigned operand = 0; operand < 2; operand++) {
         tile_value value = tile_op_segment(c->f, dot, operand).at[0];
@@ -467,7 +474,8 @@ static void read_in_place(chooser *c, tile_op dot) {
     }
 }
 
-/* What a descriptor could name goes through registers: who loads it for the dot alone hears why. */
+/* Remarks on operands loaded from shared memory for the dot alone that a descriptor could
+ * describe. */
 static void report_loaded(const chooser *c, tile_op dot) {
     for (unsigned operand = 0; operand < 2; operand++) {
         char part[80];

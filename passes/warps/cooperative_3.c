@@ -1,16 +1,16 @@
-/* cooperative_3: three groups of consumers, each of which has a third of the rows of every tile.
+/* cooperative_3: three consumer groups, each of which computes a third of the rows of every tile.
  *
- *     192 x 192      group 0    rows   0 to  63    wgmma m64n192, all of them
+ *     192 x 192      group 0    rows   0 to  63    one wgmma m64n192 for all columns
  *                    group 1    rows  64 to 127
  *                    group 2    rows 128 to 191
  *
- * Two groups would have to cut the columns, into instructions that are narrower than the parts of
- * shared layouts, and reading operands takes longer then than multiplying them. Layouts deal tiles
- * out to powers of two of warps, so that three groups are no set: each runs the region for itself,
- * with a tile of a third of the rows (of the columns, where the product is exchanged). The operand
- * with the rows has a stage of its own for each group, all under one pair of barriers, in the loop
- * and where the producer copies it before the loop; where the groups copy or compute it, it is each
- * one's own as all other tiles are (divide.c). */
+ * Two groups would have to divide the columns, into instructions narrower than the parts of shared
+ * layouts; reading the operands would then take longer than the multiplication. Layouts distribute
+ * tiles over powers of two of warps, so three groups cannot be one executor set. Each group runs
+ * the region separately on a tile with a third of the rows (of the columns, if the operands are
+ * swapped). The operand with the rows has a separate stage for each group, all with one pair of
+ * barriers. This holds in the loop and for copies that the producer makes before the loop. Copies
+ * and tiles that the groups produce themselves are private to each group (divide.c). */
 #include <string.h>
 
 #include "lib/ir/regions.h"
@@ -24,7 +24,7 @@ enum { GROUPS = TILE_COOPERATIVE_3 };
 
 /* Conditions ----------------------------------------------------------------------------------- */
 
-/* Whether the products alone use it, as the operand with their rows. */
+/* Returns whether dots are the only users of the staged value, as this operand. */
 static bool is_operand_alone(const warp_specialization *s, tile_value staged, unsigned operand) {
     const tile_function *f = s->ring.f;
     bool alone = true;
@@ -39,7 +39,8 @@ static bool is_operand_alone(const warp_specialization *s, tile_value staged, un
     return alone;
 }
 
-/* The product's operand with the rows, where it comes through the ring, is distributed there. */
+/* Marks the copy of the dot's operand with the rows as distributed, if it comes through the
+ * ring. */
 static bool distribute_operand(warp_specialization *s, tile_op dot, unsigned operand) {
     tile_value value = tile_op_segment(s->ring.f, dot, operand).at[0];
     for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
@@ -81,8 +82,9 @@ static bool can_divide(warp_specialization *s) {
     return specialize_check_division(s);
 }
 
-/* Two groups would have to cut the columns, and what depends on a row's sums would go to and fro
- * between them: where products depend on each other, turns are three groups' if rows are. */
+/* Two groups would have to divide the columns and exchange values that depend on row sums. If the
+ * dots of an iteration depend on each other, ordered issue therefore uses three groups if the rows
+ * allow it. */
 static bool needs_three_groups(const warp_specialization *s) {
     const tile_function *f = s->ring.f;
     bool shared = s->chained && warpgroup_requests(f, s->ring.plan.loop, "ordered");
@@ -105,7 +107,7 @@ void specialize_plan_cooperative_3(warp_specialization *s) {
         return;
     }
     s->warps = WARPGROUP;
-    s->sets = s->readers = GROUPS;
+    s->consumer_groups = s->readers = GROUPS;
 }
 
 /* Building ------------------------------------------------------------------------------------- */

@@ -1,14 +1,14 @@
-/* What each of three consumer warpgroups does with a third of the rows of every tile.
+/* Divides the rows of every tile among three consumer warpgroups.
  *
  *     %all = dot %q, %k, ..          q, all, max: a third of the rows; k: read by every group
  *     %max = reduce %all {axis = 1}
- *     %row = iota {axis = 0}         a third of the numbers, and what comes before it
- *     store %max, %c[%x, 0]          from where the group's third begins
+ *     %row = iota {axis = 0}         a third of the values, plus the group's first row
+ *     store %max, %c[%x, 0]          at the start of the group's third
  *
- * From the loop's products on: what is computed from a third, or is its operand, is a third along
- * the same dim of the tile. A shared buffer that such tiles are copied to becomes each group's own,
- * of a third, unless the producer fills it. What several groups cannot do by themselves is said at
- * its line. */
+ * Propagation starts at the loop's dots. Values computed from a third, and its operands, are
+ * distributed along the same dim of the tile. A shared buffer that such tiles are copied to becomes
+ * private to each group, with a third of the rows, unless the producer fills it. An operation that
+ * groups cannot execute independently is reported at its line. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
@@ -24,11 +24,11 @@ enum { GROUPS = TILE_COOPERATIVE_3 };
 typedef struct division {
     const warp_specialization *s;
     tile_function *f;
-    uint8_t *distributed; /* by value: 1 + the dim that is distributed; 0: groups have all of it */
-    size_t count;         /* of its entries; values that are built later have none */
+    uint8_t *distributed; /* by value: 1 + the distributed dim; 0: each group has the whole value */
+    size_t count;         /* number of its entries; values created later have none */
     bool changed;
-    tile_op fault;            /* an operation that cannot be run on a third; 0: none */
-    const char *why, *remedy; /* remedy: NULL if nothing helps */
+    tile_op fault;            /* the first operation that cannot run on a third, or TILE_NO_OP */
+    const char *why, *remedy; /* remedy: NULL if there is none */
 } division;
 
 static void reject(division *d, tile_op op, const char *why, const char *remedy) {
@@ -38,14 +38,13 @@ static void reject(division *d, tile_op op, const char *why, const char *remedy)
     d->remedy = remedy;
 }
 
-/* Which tiles are distributed --------------------------------------------------------------------
- */
+/* Finding the distributed tiles ---------------------------------------------------------------- */
 
 static bool is_distributed(const division *d, tile_value value) {
     return value.id < d->count && d->distributed[value.id];
 }
 
-/* A tile, or a buffer of one. */
+/* A tile or a shared buffer of elements. */
 static bool has_rows(const division *d, tile_value value) {
     if (!value.id) return false;
     const tile_type *type = tile_value_type(d->f, value);
@@ -53,7 +52,7 @@ static bool has_rows(const division *d, tile_value value) {
            (type->kind == TILE_TYPE_SHARED && type->scalar != TILE_barrier);
 }
 
-/* What comes through the ring: its stages are distributed by who fills them, or not at all. */
+/* Buffers of the ring: their stages are distributed by the producer, or not at all. */
 static bool is_ring_buffer(const warp_specialization *s, tile_value value) {
     for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
         if (tile_staged_value(s->ring.f, &s->ring.plan.copies[i]).id == value.id ||
@@ -84,7 +83,7 @@ static unsigned tile_count(const division *d, tile_op op) {
     return tile_op_operand_count(d->f, op) + tile_op_result_count(d->f, op);
 }
 
-/* Operands and results alike. */
+/* Distributes operands and results alike. */
 static void propagate_elementwise(division *d, tile_op op) {
     unsigned distributed = 0;
     for (unsigned i = 0; i < tile_count(d, op); i++)
@@ -109,7 +108,7 @@ static void propagate_carried(division *d, tile_op op, unsigned i) {
     }
 }
 
-/* The operand's dims that are dims of the result. */
+/* Distributes the operand's dims that are dims of the result. */
 static void propagate_mapped(division *d, tile_op op) {
     tile_dim map[TILE_MAX_RANK];
     tile_value a = tile_operand_src(d->f, op), b = tile_op_result(d->f, op, 0);
@@ -124,14 +123,14 @@ static void propagate_mapped(division *d, tile_op op) {
     }
 }
 
-/* What repeats, combines or only renames elements along dims may keep others. */
+/* Operations that repeat, combine or rename elements along some dims preserve the others. */
 static bool keeps_dims(const tile_function *f, tile_op op) {
     tile_dims dims = tile_op_dims(tile_op_opcode(f, op));
     return (dims == TILE_DIMS_stretched || dims == TILE_DIMS_folded || dims == TILE_DIMS_flat) &&
            tile_op_operand_count(f, op) == 1 && tile_op_result_count(f, op) == 1;
 }
 
-/* The sums, and the operand with their rows: dim 0 of lhs, or dim 1 of rhs. */
+/* Distributes the accumulator and the operand with its rows: dim 0 of lhs, or dim 1 of rhs. */
 static void propagate_product(division *d, tile_op op) {
     unsigned dim = d->s->distributed_dim;
     const tile_values acc = tile_op_segment(d->f, op, TILE_MMA_ACC);
@@ -154,7 +153,7 @@ static void propagate(division *d, tile_op op) {
     for (unsigned i = 0; i < tile_carried_count(f, op); i++) propagate_carried(d, op, i);
 }
 
-/* What comes through the ring beside the loop: whoever reads it there has a third. */
+/* Buffers that the producer fills before the loop: a group reads a third of them. */
 static bool is_outer_ring_buffer(const warp_specialization *s, tile_value value) {
     bool found = false;
     for (unsigned i = 0; i < s->outer_loop_ring.ring.plan.copy_count; i++)
@@ -185,7 +184,7 @@ static bool uses_distributed(const division *d, tile_op op) {
     return any;
 }
 
-/* Whether all that could be distributed is. */
+/* Returns whether all tiles and buffers of op are distributed. */
 static bool all_distributed(const division *d, tile_op op) {
     bool all = true;
     for (unsigned i = 0; i < tile_count(d, op); i++)
@@ -193,8 +192,8 @@ static bool all_distributed(const division *d, tile_op op) {
     return all;
 }
 
-/* The operand of what moves a tile that names memory all can see: TILE_MAX_OPERANDS if none does.
- */
+/* Returns the index of a tile transfer's operand that is a view of global memory other than
+ * scratch; TILE_MAX_OPERANDS if there is none. */
 static unsigned view_of(const tile_function *f, tile_op op) {
     unsigned last = 0;
     tile_opcode opcode = tile_op_opcode(f, op);
@@ -217,7 +216,7 @@ static bool moves(const division *d, tile_op op) {
     return view_of(d->f, op) != TILE_MAX_OPERANDS && !points;
 }
 
-/* Whether op names the buffer as a whole, or a stage of it, wherever it does. */
+/* Returns whether each shared operand of op is a whole buffer or stage. */
 static bool uses_whole_buffer(const tile_function *f, tile_op op) {
     bool whole = true;
     for (unsigned i = 0; i < tile_op_get_info(tile_op_opcode(f, op))->operand_count; i++) {
@@ -229,7 +228,7 @@ static bool uses_whole_buffer(const tile_function *f, tile_op op) {
     return whole;
 }
 
-/* On the group's own buffer. */
+/* Accesses of the group's private buffer. */
 static bool uses_own_buffer(const division *d, tile_op op) {
     switch (tile_op_opcode(d->f, op)) {
     case TILE_OP_alloc_shared: return !tile_value_type(d->f, tile_of(d, op, 0))->layout;
@@ -240,7 +239,7 @@ static bool uses_own_buffer(const division *d, tile_op op) {
     }
 }
 
-/* What comes through the ring is no third, wherever it goes. */
+/* Carried values must be distributed on all paths or on none. */
 static bool carries_consistently(const division *d, tile_op op) {
     bool alike = true;
     for (unsigned i = 0; i < tile_carried_count(d->f, op); i++) {
@@ -252,7 +251,7 @@ static bool carries_consistently(const division *d, tile_op op) {
     return alike;
 }
 
-/* A broadcast may also repeat what it takes in each third. */
+/* A broadcast may also repeat its operand within each third. */
 static bool keeps_rows(const division *d, tile_op op) {
     tile_value a = tile_operand_src(d->f, op), b = tile_op_result(d->f, op, 0);
     unsigned src = tile_place_of(tile_op_opcode(d->f, op), TILE_OPERAND_src);
@@ -275,7 +274,8 @@ static bool can_be_distributed(const division *d, tile_op op) {
     return (element && all_distributed(d, op)) || uses_own_buffer(d, op);
 }
 
-/* Or names a buffer, or meets others: whatever is not the same if each group does it. */
+/* Returns whether op has effects that must not be repeated by each group: a write, an access to a
+ * buffer, synchronization. */
 static bool writes(const tile_function *f, tile_op op) {
     const unsigned harmless = TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR;
     tile_opcode opcode = tile_op_opcode(f, op);
@@ -287,7 +287,7 @@ static bool writes(const tile_function *f, tile_op op) {
     return any;
 }
 
-/* A staged copy, or the buffer of one is named, or free. */
+/* A staged copy, or the allocation or free of a ring buffer. */
 static bool is_ring_op(const warp_specialization *s, tile_op op) {
     const tile_function *f = s->ring.f;
     tile_opcode opcode = tile_op_opcode(f, op);
@@ -297,8 +297,8 @@ static bool is_ring_op(const warp_specialization *s, tile_op op) {
     return tile_is_staged(&s->ring.plan, op) || (buffer.id && is_ring_buffer(s, buffer));
 }
 
-/* A product with a third of the rows: of its sums, and of the operand with the rows, which comes
- * through the ring or is each group's own. */
+/* Checks a dot with a third of the rows: its accumulator and its operand with the rows. The operand
+ * must come through the ring or be private to the group. */
 static void check_product(division *d, tile_op op) {
     unsigned row_dim, first = warpgroup_first(d->s->distributed_dim);
     const tile_dot_facts facts = warpgroup_facts(d->f, op);
@@ -316,7 +316,7 @@ static void check_product(division *d, tile_op op) {
         reject(d, op, "a group has all rows of its operand with them", NULL);
 }
 
-/* Of what the consumers run. */
+/* Checks an operation that the consumers run. */
 static void check_op(division *d, tile_op op) {
     tile_function *f = d->f;
     bool distributed = uses_distributed(d, op),
@@ -344,7 +344,7 @@ bool specialize_check_division(warp_specialization *s) {
         return false;
     }
     s->distributed_along = d.distributed;
-    /* Such a buffer now belongs to one group, no longer to the block. */
+    /* This buffer is now private to a group instead of shared by the block. */
     for (uint32_t id = 1; id < s->old_ops; id++)
         if (f->ops[id].opcode == TILE_OP_alloc_shared &&
             is_distributed(&d, tile_op_result(f, (tile_op){id}, 0)))
@@ -359,7 +359,7 @@ static const tile_type *distributed_type(const division *d, tile_value value) {
                       d->distributed[value.id] - 1u, GROUPS);
 }
 
-/* A tile is moved from where the group's third of it begins. */
+/* Adds the start of the group's third to the coordinates of a tile access. */
 static void offset_access(const division *d, tile_op op) {
     tile_function *f = d->f;
     unsigned i = 0;
@@ -374,8 +374,7 @@ static void offset_access(const division *d, tile_op op) {
     slice_move(f, op, view_of(f, op), type->rank, dim, tile_build_mul(&b, d->s->group, rows));
 }
 
-/* What the rows of the groups before take of them stands before the loops, which do not change it.
- */
+/* Builds the group's row offset before the loops, because it is loop-invariant. */
 static tile_value build_numbers(const division *d, tile_op op) {
     tile_function *f = d->f;
     tile_value numbers = tile_op_result(f, op, 0);
@@ -388,7 +387,7 @@ static tile_value build_numbers(const division *d, tile_op op) {
                          tile_type_dim(to, d->distributed[numbers.id] - 1u));
 }
 
-/* Rows are counted from the tile's first one. */
+/* Row indices count from the first row of the whole tile. */
 static void divide_numbers(const division *d) {
     unsigned count;
     tile_function *f = d->f;

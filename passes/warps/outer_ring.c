@@ -1,19 +1,20 @@
-/* Copies that stand before a specialised loop, as that of attention's queries: the producer makes
- * them, too, so that in a loop over tiles the next tile's come while this one's last products run
- * and its results are stored.
+/* Copies before a specialized loop, such as the query tile of attention. The producer issues them
+ * as well. In a loop over tiles, the copies of the next tile then overlap the last dots of this
+ * tile and the store of its results.
  *
  *     tile        0                    1                    2
  *     producer    Q K V K V ..      Q K V K V ..         Q ..
  *     consumers      Q [ K V K V .. ] store Q [ K V K V .. ] store
- *                                   ^ they give Q's stage back behind the loop
+ *                                   ^ they release Q's stage after the loop
  *
- * Their ring has stages of its own: two where shared memory has room (decisions.h), otherwise one.
- * A kernel with one tile for each block fills them once, and nobody gives anything back.
+ * These copies have a separate ring. It has two stages if shared memory is large enough
+ * (decisions.h), otherwise one. In a kernel with one tile per block, the ring is filled once and
+ * never released.
  *
- * The consumers wait where the first operation reads such a buffer, and give it back behind the
- * last one that does: all of these stand in the region of the loop, or inside of it. So no warp
- * waits for another one at the beginning of a tile. Each of three groups that share tiles has its
- * rows in a stage of its own: three copies, under one pair of barriers (cooperative_3.c). */
+ * The consumers wait before the first operation that reads such a buffer, and release it after the
+ * last one. All of these operations are in the region of the loop or nested in it, so no warp waits
+ * for another one at the start of a tile. If three groups share tiles, each has its rows in a
+ * separate stage: three copies with one pair of barriers (cooperative_3.c). */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/ir/remark.h"
@@ -26,7 +27,7 @@ static bool is_after_loop(const tile_function *f, tile_op first, tile_op op) {
     return first.id != 0;
 }
 
-/* From a view into a shared buffer, before the loop. */
+/* A copy from a view to a shared buffer; the caller visits those before the loop. */
 static bool is_candidate(const tile_function *f, tile_op op) {
     return tile_op_opcode(f, op) == TILE_OP_copy &&
            tile_value_type(f, tile_operand_src(f, op))->kind == TILE_TYPE_VIEW &&
@@ -41,7 +42,7 @@ static bool is_whole(const tile_function *f, tile_op copy) {
 }
 
 typedef struct reader_span {
-    tile_op first, last; /* directly in the loop's region */
+    tile_op first, last; /* at the top level of the loop's region */
 } reader_span;
 
 static void widen(const tile_function *f, reader_span *span, reader_span by) {
@@ -51,7 +52,7 @@ static void widen(const tile_function *f, reader_span *span, reader_span by) {
         span->last = by.last;
 }
 
-/* NULL if the buffer is read behind the copy alone, or why not. */
+/* Returns NULL if the buffer is only read after the copy, or the reason why not. */
 static const char *find_readers(const planner *p, tile_op copy, reader_span *span) {
     const tile_function *f = p->f;
     tile_region region = tile_op_at(f, copy)->parent;
@@ -72,7 +73,7 @@ static const char *find_readers(const planner *p, tile_op copy, reader_span *spa
     return NULL;
 }
 
-/* Of groups that share tiles each has some rows of what is copied, as it has of the products. */
+/* If groups share tiles, the copied rows must be distributed like the rows of the dots. */
 static bool has_products_rows(const planner *p, tile_op copy) {
     return p->s->distributed_along[tile_operand_dst(p->f, copy).id] == 1 + p->s->distributed_dim;
 }
@@ -125,7 +126,7 @@ static unsigned choose_stages(const warp_specialization *s) {
     int64_t released, others, stride;
     tile_outer_ring_facts copies = {
         .target = s->ring.pass->target,
-        .warps = s->warps * s->sets,
+        .warps = s->warps * s->consumer_groups,
         .alone = tile_op_has_attr(f, s->outer_loop_ring.ring.plan.loop, TILE_ATTR_independent)};
     if (!s->outer_loop_count) return 1;
     for (unsigned i = 0; i < s->outer_loop_ring.ring.plan.copy_count; i++)
@@ -161,13 +162,14 @@ void specialize_make_outer_ring(warp_specialization *s, tile_op roles) {
 
 /* Stages --------------------------------------------------------------------------------------- */
 
-/* A count of tiles takes one register, where stage and parity take two. */
+/* A tile counter needs one register; stage and parity need two. */
 unsigned specialize_ring_state_count(const warp_specialization *s) {
     bool many = s->outer_loop_ring.ring.plan.copy_count && s->outer_loop_count;
     return many ? MAX_STATES : RING_STATES;
 }
 
-/* The stages are a power of two. The producer counts one round more: every stage is empty. */
+/* The number of stages is a power of two. The producer's counter is one round ahead, because every
+ * stage is empty at first. */
 void specialize_first_ring_state(const warp_specialization *s, tile_builder *b, bool filled,
                                  tile_value state[MAX_STATES]) {
     state[0] = tile_build_int(b, 0);
@@ -193,7 +195,7 @@ unsigned specialize_outer_ring_stage(const warp_specialization *s, tile_builder 
     return staged;
 }
 
-/* The loop, with what completes its products, is one operation here. */
+/* The loop is represented by the `if` that also completes its dots. */
 static tile_op place_of(const warp_specialization *s, tile_op use) {
     return use.id == s->ring.plan.loop.id ? s->final_wait : use;
 }

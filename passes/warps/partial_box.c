@@ -1,25 +1,25 @@
-/* Boxes of a part of an argument's array: see lib/analysis/part_view.h.
+/* TMA boxes of a view that is a part of an argument's array: see lib/analysis/part_view.h.
  *
- * Most boxes lie before the part's end, and are copied like others. The last one may reach beyond
- * it, into elements that are there but do not belong to the part. The producer copies that box for
- * a barrier of its own, waits, and writes zeros over the rest before it says that the stage is
- * full:
+ * Most boxes are inside the part and are copied normally. The last box may extend beyond its end,
+ * into existing elements that do not belong to the part. The producer copies that box to a separate
+ * barrier, waits for it, and overwrites the excess rows with zeros before it signals that the stage
+ * is full:
  *
  *     if box ends within the part {
  *       copy_async %v[%at, 0], %stage, %full
  *     } else {
  *       copy_async %v[%at, 0], %stage, %landed
- *       arrive at %landed, wait for it        phase 0, and again for phase 1: the next box begins
+ *       arrive at %landed, wait for it        phase 0, then phase 1: the next box begins
  *       store zeros from row %end - %at on    with phase 0 again
  *     }
  *     arrive at %full
  *
- * Nothing changes for the consumers. */
+ * The consumers are unaffected. */
 #include "passes/warps/specialize.h"
 
 enum { CHUNK = 8 }; /* rows that are zeroed at once */
 
-/* The dim of the box along which the part ends. */
+/* The dim of the box in which the part ends. */
 static unsigned box_dim(const warp_specialization *s, unsigned copy) {
     const tile_part_view *part = &s->parts[copy];
     unsigned view = tile_value_type(s->ring.f, part->whole)->rank;
@@ -48,7 +48,7 @@ static void arrive_and_wait(const warp_specialization *s, tile_builder *b, int64
     tile_build_barrier_wait(b, s->partial_box_barrier, &first, 1, tile_build_int(b, parity));
 }
 
-/* for r = from to to step rows { zeros over rows r .. of the stage } */
+/* for r = from to to step rows { store zeros to rows r .. of the stage } */
 static void zero_rows(const warp_specialization *s, tile_builder *b, const part_copy *c,
                       tile_value from, tile_value to, int64_t rows) {
     tile_function *f = s->ring.f;
@@ -69,7 +69,8 @@ static void zero_rows(const warp_specialization *s, tile_builder *b, const part_
     tile_build_yield(&body, NULL, 0);
 }
 
-/* left: rows of the part. The others up to a multiple of CHUNK one by one, then so many at once. */
+/* left: remaining rows of the part. Zeros the other rows one by one up to a multiple of CHUNK, then
+ * in chunks. */
 static void zero_rest(const warp_specialization *s, tile_builder *b, const part_copy *c,
                       tile_value left, int64_t rows) {
     tile_value all = tile_build_int(b, rows), chunk = tile_build_int(b, CHUNK);
@@ -92,7 +93,7 @@ static void copy_box(warp_specialization *s, tile_builder *b, const part_copy *c
     ring_copy_cache_attrs(&s->ring, b, s->ring.plan.copies[c->copy].op);
 }
 
-/* Of two coordinates, in registers as narrow as they are. */
+/* The common type of two coordinates, i32 if possible. */
 static const tile_type *coordinate_type(const warp_specialization *s, tile_value a, tile_value b) {
     const tile_function *f = s->ring.f;
     bool wide =
@@ -100,8 +101,8 @@ static const tile_type *coordinate_type(const warp_specialization *s, tile_value
     return tile_type_scalar(tile_function_context(f), wide ? TILE_i64 : TILE_i32);
 }
 
-/* The end is not below 0, so that neither difference wraps around: the second one is of a box that
- * begins behind end - rows. */
+/* The end is clamped to at least 0, so neither difference overflows: `end - at` is only computed
+ * for a box with at > end - rows. */
 void specialize_copy_part(warp_specialization *s, tile_builder *b, const part_copy *c) {
     tile_value at = c->from[1 + s->parts[c->copy].dim];
     const tile_type *type = coordinate_type(s, at, c->end);

@@ -1,14 +1,15 @@
-/* Ping-pong: two groups of consumers compute different tiles, each its epilogue while the other one
- * multiplies.
+/* Ping-pong: two consumer groups compute different tiles, and the epilogue of one group overlaps
+ * the dots of the other.
  *
  *     tile    0        1        2        3
- *     group 0 [====]-- wait     [====]--           ==== products, a turn   -- epilogue
+ *     group 0 [====]-- wait     [====]--           ==== dots, one turn   -- epilogue
  *     group 1 wait     [====]-- wait     [====]--
  *
- * The ring stays one: its stages hold the tiles' parts in the order of the turns, and a group
- * counts those of the other one as passed. So all tiles need equally many. A group waits for its
- * turn, at a barrier of its own, before it looks at the ring: it would take the phase of a stage
- * for the one two phases before. The last turn is handed to nobody. */
+ * Both groups use one ring. Its stages hold the operands in the order of the turns, and each group
+ * advances its state past the stages of the other group. All tiles must therefore have the same
+ * number of iterations. A group waits for its turn, at a separate barrier, before it waits for a
+ * stage: otherwise it could mistake the phase for that of two phases earlier. The last turn signals
+ * no group. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
@@ -20,7 +21,7 @@
 
 enum {
     GROUPS = TILE_PING_PONG,
-    FIRST_TURN_BARRIER = 1, /* number of the first group's barrier: no other has one */
+    FIRST_TURN_BARRIER = 1, /* number of the first group's barrier, reserved for ping-pong */
 };
 
 /* Conditions ----------------------------------------------------------------------------------- */
@@ -32,7 +33,7 @@ static bool is_fixed(const warp_specialization *s, tile_value value) {
            (!def.id || specialize_is_shared_by_all(s, def));
 }
 
-/* Whether two groups may both run it. */
+/* Returns whether both groups may execute op. */
 static bool may_repeat(const tile_function *f, tile_op op) {
     tile_access accesses[TILE_MAX_ACCESSES];
     bool writes = (tile_op_effects(f, op) & ~(unsigned)TILE_EFFECT_ALLOC) != 0;
@@ -85,13 +86,13 @@ void specialize_plan_ping_pong(warp_specialization *s) {
         return;
     }
     s->ping_pong = true;
-    s->sets = GROUPS;
+    s->consumer_groups = GROUPS;
     s->warps /= GROUPS;
 }
 
 /* Building ------------------------------------------------------------------------------------- */
 
-/* Each group at its own barrier, or (arrives) at the one of the other. */
+/* Each group waits at its own barrier, or (arrives) arrives at that of the other group. */
 static void build_turn_barrier(const warp_specialization *s, tile_builder *b, bool arrives) {
     tile_builder regions[GROUPS];
     specialize_branch(b, tile_build_eq(b, s->group, tile_build_int(b, 0)), regions);
@@ -121,7 +122,8 @@ static tile_value long_number(const warp_specialization *s, int64_t value) {
                                   tile_expr_int(context, value));
 }
 
-/* How often the loop runs, modulo twice the stages, for any bounds: nobody asks for more. */
+/* The iteration count of the loop for any bounds, modulo twice the stages, which is all that
+ * callers use. */
 static tile_value count_in_64_bits(const warp_specialization *s, tile_builder *b,
                                    const loop_ahead *l) {
     tile_context *context = tile_function_context(s->ring.f);
@@ -134,7 +136,7 @@ static tile_value count_in_64_bits(const warp_specialization *s, tile_builder *b
     return tile_build_cast(b, count, tile_type_scalar(context, TILE_i32));
 }
 
-/* How often the loop runs; or a number that leads to the same stage in the same phase. */
+/* The iteration count of the loop, or a number that leads to the same stage and phase. */
 static tile_value iterations(const warp_specialization *s, tile_builder *b) {
     const tile_function *f = s->ring.f;
     int64_t first;
@@ -156,10 +158,10 @@ void specialize_distribute_tiles(warp_specialization *s, tile_value state[RING_S
     tile_builder b = tile_builder_before(f, tiles), regions[2];
     b.loc = tile_op_loc(f, tiles);
     s->iterations = iterations(s, &b);
-    /* 1. The second group begins behind the first one's first tile. */
+    /* 1. The second group starts after the stages of the first group's first tile. */
     specialize_skip_iterations(s, &b, state, tile_build_mul(&b, s->group, s->iterations));
-    /* 2. Every second tile. That they are no less than before is said: what was known of the tiles'
-     * numbers has been relied on. */
+    /* 2. Each group takes every second tile. The max operations preserve the lower bounds of the
+     * tile index that earlier passes relied on. */
     loop_part own = loop_part_build(&b, &s->tiles, s->group, GROUPS);
     own.begin = tile_build_max(&b, own.begin, s->tiles.begin);
     own.step = tile_build_max(&b, own.step, s->tiles.step);
@@ -167,7 +169,7 @@ void specialize_distribute_tiles(warp_specialization *s, tile_value state[RING_S
     bounds[0] = own.begin;
     bounds[1] = own.end;
     bounds[2] = own.step;
-    /* 3. The first turn, if there is a tile, is the first group's. */
+    /* 3. If there is a tile, the first turn belongs to the first group. */
     tile_value some = tile_build_lt(&b, s->tiles.begin, s->tiles.end);
     tile_value second = tile_build_ne(&b, s->group, tile_build_int(&b, 0));
     specialize_branch(&b, tile_build_and(&b, some, second), regions);

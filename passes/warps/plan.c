@@ -1,4 +1,4 @@
-/* Whether a loop can be run by roles, and how: conditions, each with its remark. */
+/* Plans a loop for roles: conditions, each with its remark. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
@@ -9,7 +9,7 @@
 #include "passes/common/warpgroup.h"
 #include "passes/warps/planner.h"
 
-/* A condition fails: the remark, at op. remedy: NULL if nothing helps. */
+/* Records that a condition fails and emits its remark at op. remedy: NULL if there is none. */
 static void reject(planner *p, tile_op op, const char *why, const char *remedy) {
     if (p->ok) tile_missed_at(p->f, op, p->missed, remedy, "%s", why);
     p->ok = false;
@@ -19,7 +19,7 @@ static void reject_because(planner *p, tile_op op, tile_rejection refusal) {
     if (refusal.why) reject(p, op, refusal.why, refusal.remedy);
 }
 
-/* Where the loop stands ------------------------------------------------------------------------ */
+/* Enclosing loops ------------------------------------------------------------------------------ */
 
 static void find_outer_loops(planner *p) {
     tile_op found[MAX_TILE_LOOPS];
@@ -60,7 +60,7 @@ static void check_clauses(planner *p) {
     reject_because(p, p->loop, tile_loop_rejects_roles(&p->s->facts));
 }
 
-/* Products ------------------------------------------------------------------------------------- */
+/* Dots ----------------------------------------------------------------------------------------- */
 
 static void visit_dot(planner *p, tile_op op) {
     if (tile_op_opcode(p->f, op) != TILE_OP_dot) return;
@@ -75,9 +75,9 @@ static void check_dots(planner *p) {
     if (!p->dots) reject(p, p->loop, "there is no `dot` in it", NULL);
 }
 
-/* The operation of the body that alone uses the value, as acc; 0: there is none. A product whose
- * sums leave the tensor cores waits for itself, and so does one whose operand the next iteration
- * writes. */
+/* Returns the operation of the body whose accumulator is the only use of the value; TILE_NO_OP if
+ * there is none. A dot with promoted sums waits for its own result, and so does one whose operand
+ * the next iteration writes. */
 static tile_op next_of_chain(planner *p, tile_value value) {
     TILE_FOR_EACH_OP (p->f, op, p->body)
         if (p->uses[value.id] == 1 && tile_op_opcode(p->f, op) == TILE_OP_dot &&
@@ -88,7 +88,7 @@ static tile_op next_of_chain(planner *p, tile_value value) {
     return TILE_NO_OP;
 }
 
-/* A sum that the loop carries from dot to dot can be pending all the time. */
+/* A sum that the loop carries only from dot to dot can stay pending across iterations. */
 static void find_async_dots(planner *p) {
     warp_specialization *s = p->s;
     for (unsigned i = 0; i < tile_carried_count(p->f, p->loop); i++) {
@@ -108,9 +108,9 @@ static bool is_async(const warp_specialization *s, tile_op op) {
     return false;
 }
 
-/* A product that is waited for at once, in a branch or of a tile in registers: its sums or the tile
- * are written while pending ones are under way, and ptxas would end each of these before the next
- * (C7515, C7513). */
+/* A dot that is waited for immediately and is in a branch, or has a tile in registers as an
+ * operand. Its accumulator or operand is written while other dots are pending, so ptxas would
+ * serialize those (C7515, C7513). */
 static void visit_waiting_dot(planner *p, tile_op op) {
     tile_function *f = p->f;
     if (tile_op_opcode(f, op) != TILE_OP_dot || is_async(p->s, op)) return;
@@ -143,7 +143,7 @@ static void visit_other_copy(planner *p, tile_op op) {
     tile_function *f = p->f;
     tile_opcode opcode = tile_op_opcode(f, op);
     bool groups = opcode == TILE_OP_commit_group || opcode == TILE_OP_wait_group;
-    if (groups) p->ok = false; /* the pass pipeline refuses them */
+    if (groups) p->ok = false; /* the pass pipeline rejects them */
     if (p->ok && writes_shared(f, op) && !tile_is_staged(&p->s->ring.plan, op))
         reject(p, op, "it cannot run ahead of the loop", NULL);
 }
@@ -156,8 +156,9 @@ static bool has_rows(const tile_type *view) {
     return found;
 }
 
-/* part: receives what the view is, of which argument, unless it is one; NULL: it must be. Its end
- * does not matter if what lies behind it does not. */
+/* Checks that the view can have a tensor map. part: NULL if the view must be an argument; else
+ * receives the argument's part that the view is, if it is one. The part's end is ignored if
+ * elements after it have no effect. */
 static void check_box(planner *p, tile_op copy, tile_part_view *part) {
     const char *remedy;
     if (!tile_is_plain_access(p->f, copy)) {
@@ -179,7 +180,7 @@ static void check_box(planner *p, tile_op copy, tile_part_view *part) {
 
 /* Memory --------------------------------------------------------------------------------------- */
 
-/* Whether op comes after path, or inside of it. */
+/* Returns whether op follows path or is nested in it. */
 static bool is_after(const tile_function *f, tile_op path, tile_op op) {
     tile_op holder = tile_ancestor_in(f, op, tile_op_at(f, path)->parent);
     for (tile_op next = path; holder.id && next.id; next = tile_op_at(f, next)->next)
@@ -187,7 +188,7 @@ static bool is_after(const tile_function *f, tile_op path, tile_op op) {
     return false;
 }
 
-/* Whether op comes after the loop, in the same turn of the loops around it. */
+/* Returns whether op follows the loop, in the same iteration of the enclosing loops. */
 static bool runs_after(planner *p, tile_op op) {
     for (tile_op path = p->loop; path.id; path = tile_op_parent(p->f, path))
         if (tile_ancestor_in(p->f, op, tile_op_at(p->f, path)->parent).id)
@@ -195,20 +196,20 @@ static bool runs_after(planner *p, tile_op op) {
     return false;
 }
 
-/* Whether it comes after all turns of all loops, and so after every copy. */
+/* Returns whether op follows all iterations of all loops, and so every copy. */
 static bool runs_last(planner *p, tile_op op) {
     tile_op top = specialize_outermost_op(p->s);
     return is_after(p->f, top, op) &&
            tile_ancestor_in(p->f, op, tile_op_at(p->f, top)->parent).id != top.id;
 }
 
-/* in_order: what the kernel writes after the loop comes after all copies. */
+/* in_order: writes after the loop follow all copies. */
 static bool may_write(planner *p, tile_op op, tile_value source, bool in_order) {
     return tile_may_write(p->f, op, source) && !(in_order && runs_after(p, op)) &&
            !runs_last(p, op);
 }
 
-/* What is read stays as it is till it has been read. */
+/* The source of a copy must not be written before it is read. */
 static void check_unwritten(planner *p, tile_op copy, bool in_order) {
     tile_value source = tile_operand_src(p->f, copy);
     TILE_FOR_EACH_OP_INSIDE (p->f, op, p->f->body)
@@ -226,7 +227,7 @@ static void check_source(planner *p, tile_op copy) {
     check_unwritten(p, copy, in_order);
 }
 
-/* A cluster barrier behind the only tile's loop: the other roles reach it, too. */
+/* A cluster barrier after the loop of a block's only tile; the other roles execute it as well. */
 static bool is_block_wide_barrier(planner *p, tile_op op) {
     return !p->s->outer_loop_count && tile_op_at(p->f, op)->parent.id == p->f->body.id &&
            runs_after(p, op);
@@ -260,9 +261,9 @@ static void check_memory(planner *p) {
     for (unsigned i = 0; i < plan->copy_count && p->ok; i++) check_source(p, plan->copies[i].op);
 }
 
-/* What the producer computes ------------------------------------------------------------------- */
+/* Values that the producer computes ------------------------------------------------------------ */
 
-/* Also in its regions. */
+/* Includes the operations of its regions. */
 static bool is_arithmetic(tile_function *f, tile_op op) {
     const unsigned structure = TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR;
     tile_access accesses[TILE_MAX_ACCESSES];
@@ -283,7 +284,7 @@ static bool is_made_in(const tile_function *f, tile_value value, tile_op op) {
     return at.id != 0;
 }
 
-/* One element, the same for all threads, of memory that the kernel does not write. */
+/* A load of one element, uniform across threads, from memory that the kernel does not write. */
 static bool is_scalar_load(planner *p, tile_op op) {
     if (tile_op_opcode(p->f, op) != TILE_OP_load || specialize_handles_tiles(p->f, op))
         return false;
@@ -293,7 +294,8 @@ static bool is_scalar_load(planner *p, tile_op op) {
 
 static void check_producer_values(planner *p, tile_op copy, tile_value value);
 
-/* What op, inside of outer or outer itself, takes from elsewhere. */
+/* Checks the operands of op, and of the operations in its regions, that are defined outside of
+ * `outer`. */
 static void check_consumed_values(planner *p, tile_op copy, tile_op op, tile_op outer) {
     for (unsigned i = 0; i < tile_op_operand_count(p->f, op); i++)
         if (!is_made_in(p->f, tile_op_operand(p->f, op, i), outer))
@@ -303,7 +305,7 @@ static void check_consumed_values(planner *p, tile_op copy, tile_op op, tile_op 
             check_consumed_values(p, copy, inner, outer);
 }
 
-/* Whether a warp without tiles can compute it; reports why not. */
+/* Checks that a warp without tiles can compute the value. Remarks why not. */
 static void check_producer_values(planner *p, tile_op copy, tile_value value) {
     const tile_value_data *data = tile_value_at(p->f, value);
     if (!p->ok || data->kind == TILE_VALUE_ARG || data->kind == TILE_VALUE_CONSTANT) return;
@@ -323,7 +325,7 @@ static void check_producer_values(planner *p, tile_op copy, tile_value value) {
     check_consumed_values(p, copy, def, def);
 }
 
-/* known: the view is. */
+/* known: the view needs no check. */
 static void check_address(planner *p, tile_op copy, bool known) {
     const tile_values source = tile_operands_src(p->f, copy);
     for (unsigned k = known; k < source.count; k++) check_producer_values(p, copy, source.at[k]);
@@ -363,7 +365,8 @@ static void add_use(const planner *p, barrier_group *g, tile_op op) {
     g->by_dots |= is_async(p->s, op);
 }
 
-/* A loaded tile that something else than a dot wants is read from its stage where it was loaded. */
+/* A staged tile with uses other than dots is loaded from its stage at the position of the original
+ * load. */
 static void add_uses(const planner *p, barrier_group *g, const tile_staged_copy *staged,
                      tile_op op) {
     tile_function *f = p->f;
@@ -384,7 +387,7 @@ static bool holds_product(const planner *p, tile_op op) {
     return found;
 }
 
-/* Whether there is a product from `from` on and before `to`. */
+/* Returns whether there is a dot at or after `from` and before `to`. */
 static bool has_product(const planner *p, tile_op from, tile_op to) {
     TILE_FOR_EACH_OP (p->f, op, p->body)
         if (p->position[op.id] >= p->position[from.id] && p->position[op.id] < p->position[to.id] &&
@@ -393,7 +396,7 @@ static bool has_product(const planner *p, tile_op from, tile_op to) {
     return false;
 }
 
-/* Whether one would gain nothing by being waited for apart from the other. */
+/* Returns whether separate barriers for the two groups would gain nothing. */
 static bool belong_together(const planner *p, const barrier_group *a, const barrier_group *b) {
     return !has_product(p, a->first_use, b->first_use) &&
            !has_product(p, b->first_use, a->first_use);
@@ -407,7 +410,7 @@ static void merge(const planner *p, barrier_group *into, const barrier_group *fr
     into->by_dots |= from->by_dots;
 }
 
-/* Group `from` of the copies, which is behind `to`, becomes part of it. */
+/* Merges group `from` of copies into the earlier group `to`. */
 static void merge_groups(planner *p, unsigned to, unsigned from) {
     warp_specialization *s = p->s;
     merge(p, &s->groups[to], &s->groups[from]);
@@ -443,8 +446,8 @@ static void make_groups(planner *p) {
     while (merge_some(p)) continue;
 }
 
-/* Products that depend on none are those of the next iteration beside what depends on them in this
- * one (pipeline-dots): what they read is filled in that order. */
+/* Dots that depend on no other dot run an iteration ahead of the dots that depend on them
+ * (pipeline-dots). Their operands are filled in that order. */
 static void find_ahead(planner *p) {
     warp_specialization *s = p->s;
     bool late = false;
@@ -503,7 +506,7 @@ bool specialize_plan(warp_specialization *s, tile_op loop) {
     if (p.ok) make_dots_synchronous(&p);
     if (p.ok) make_groups(&p);
     if (p.ok) find_ahead(&p);
-    s->sets = 1;
+    s->consumer_groups = 1;
     if (p.ok) specialize_plan_ping_pong(s);
     if (p.ok) specialize_plan_cooperative_3(s);
     if (p.ok) specialize_plan_sharing(s);

@@ -1,5 +1,5 @@
-/* Operations before a specialized loop: which of them all warps compute, and which the consumers.
- */
+/* Divides the operations before a specialized loop into those that all warps execute and those of
+ * the consumers. */
 #include "lib/analysis/memory.h"
 #include "passes/warps/planner.h"
 
@@ -11,7 +11,7 @@ bool specialize_handles_tiles(const tile_function *f, tile_op op) {
     return false;
 }
 
-/* Whether it is the same if more warps run it. */
+/* Returns whether more warps can execute op with the same result. */
 static bool is_uniform_prefix_op(const tile_function *f, tile_op op) {
     tile_access accesses[TILE_MAX_ACCESSES];
     tile_opcode opcode = tile_op_opcode(f, op);
@@ -21,7 +21,8 @@ static bool is_uniform_prefix_op(const tile_function *f, tile_op op) {
            (!effects || opcode == TILE_OP_pdl_wait);
 }
 
-/* What a set does once, however many warps it has: it draws a number, for instance. */
+/* Operations that are executed once per executor set regardless of its number of warps, for
+ * instance an atomic counter. */
 static bool must_run_once(const tile_function *f, tile_op op) {
     const unsigned structure = TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR,
                    orders = TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE;
@@ -34,7 +35,7 @@ static bool must_run_once(const tile_function *f, tile_op op) {
     return once;
 }
 
-/* Whether it, or what stands in it, takes a value that only the consumers have. */
+/* Returns whether op, or an operation in its regions, uses a value that only the consumers have. */
 static bool uses_moved(planner *p, tile_op op) {
     bool found = false;
     for (unsigned i = 0; i < tile_op_operand_count(p->f, op); i++) {
@@ -47,15 +48,15 @@ static bool uses_moved(planner *p, tile_op op) {
     return found;
 }
 
-/* Behind an operation that the consumers do alone: whether all warps may be done with this before
- * that. A buffer is not freed while it is still used. */
+/* Operations that must not move before an earlier operation of the consumers: those with effects,
+ * and free_shared, because the buffer may still be in use. */
 static bool keeps_place(const tile_function *f, tile_op op) {
     return tile_op_effects(f, op) & ~(unsigned)TILE_EFFECT_ALLOC ||
            tile_op_opcode(f, op) == TILE_OP_free_shared;
 }
 
-/* Before the loops: all warps compute what is uniform. The rest is the consumers' from the start,
- * threads' numbers and barriers too, and all effects behind the first of it. */
+/* All warps execute uniform operations before the loops. The consumers execute the rest, including
+ * thread indices and barriers, and every effect after their first operation. */
 void specialize_divide_prefix(planner *p) {
     tile_function *f = p->f;
     bool met = false;

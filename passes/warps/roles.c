@@ -1,11 +1,11 @@
-/* The two roles of a specialised loop. */
+/* Builds the two roles of a specialized loop. */
 #include <string.h>
 
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
 #include "passes/warps/specialize.h"
 
-/* Stage and parity of the iteration after the one that has these. */
+/* Computes the stage and parity of the next iteration. */
 static void advance(const warp_specialization *s, tile_builder *b,
                     const tile_value now[RING_STATES], tile_value next[RING_STATES]) {
     tile_value zero = tile_build_int(b, 0), one = tile_build_int(b, 1);
@@ -36,7 +36,7 @@ void specialize_branch(tile_builder *b, tile_value condition, tile_builder regio
 typedef struct producer {
     warp_specialization *s;
     tile_function *f;
-    tile_value *map; /* value of the loop as written -> the producer's */
+    tile_value *map; /* value of the original loop -> the producer's value */
     size_t map_count;
 } producer;
 
@@ -44,7 +44,7 @@ static tile_value mapped(const producer *p, tile_value value) {
     return value.id < p->map_count && p->map[value.id].id ? p->map[value.id] : value;
 }
 
-/* The producer's own of a value: what is computed where not all warps are is computed again. */
+/* Returns the producer's copy of a value: operations that not all warps execute are cloned. */
 static tile_value clone_value(producer *p, tile_builder *b, tile_value value) {
     tile_value own = mapped(p, value);
     tile_op def = tile_value_def(p->f, value);
@@ -55,14 +55,14 @@ static tile_value clone_value(producer *p, tile_builder *b, tile_value value) {
     return mapped(p, value);
 }
 
-/* What is cloned from now on is seen by this producer alone. */
+/* Copies the map, so that later clones are visible to this producer only. */
 static void own_map(producer *p) {
     tile_value *map = TILE_NEW_ARRAY(p->s->ring.pass->scratch, tile_value, p->map_count);
     memcpy(map, p->map, sizeof *map * p->map_count);
     p->map = map;
 }
 
-/* What has just been built at b is copied by blocks together, if copy i is. */
+/* Marks the operation built last as multicast if blocks share copy i. */
 static void share_copy(warp_specialization *s, const tile_builder *b, unsigned i) {
     tile_op copy = b->before.id ? tile_op_at(s->ring.f, b->before)->prev
                                 : tile_region_at(s->ring.f, b->region)->last;
@@ -70,7 +70,7 @@ static void share_copy(warp_specialization *s, const tile_builder *b, unsigned i
         tile_op_set_int(s->ring.f, copy, TILE_ATTR_multicast, s->shared_along[i] - 1);
 }
 
-/* Copy i into its buffer, or into a set's share of it. */
+/* Issues copy i into its buffer, or into one group's share of it. */
 static void fill_buffer(producer *p, tile_builder *b, unsigned i, const tile_value *from,
                         unsigned size, unsigned share, const tile_value state[RING_STATES],
                         tile_value full) {
@@ -85,8 +85,9 @@ static void fill_buffer(producer *p, tile_builder *b, unsigned i, const tile_val
     share_copy(s, b, i);
 }
 
-/* The branches that a copy stands in, with the producer's conditions. What is computed inside is
- * seen there only: *p is the producer as it is inside, b the place there. */
+/* Clones the branches around a copy with the producer's conditions. Clones inside are visible only
+ * there, so on return *p is the producer's state inside the branch and *b the insertion point
+ * there. */
 static void enter_branches(producer *p, tile_builder *b, tile_region region) {
     tile_function *f = p->f;
     tile_op written = tile_region_at(f, region)->parent;
@@ -105,7 +106,7 @@ static void enter_branches(producer *p, tile_builder *b, tile_region region) {
     own_map(p);
 }
 
-/* Copy i of a group of stages. */
+/* Issues copy i of stage group g. */
 static void fill_from(producer *outer, const tile_builder *before, unsigned i, unsigned g,
                       const tile_value state[RING_STATES]) {
     producer p = *outer;
@@ -126,11 +127,12 @@ static void fill_from(producer *outer, const tile_builder *before, unsigned i, u
         specialize_copy_part(s, &b, &c);
         return;
     }
-    for (unsigned share = 0; share < (s->distributed[i] ? s->sets : 1); share++)
+    for (unsigned share = 0; share < (s->distributed[i] ? s->consumer_groups : 1); share++)
         fill_buffer(&p, &b, i, from, source.count, share, state, s->groups[g].full);
 }
 
-/* What says where copies read is loaded while the stage is waited for. */
+/* Loads the values that the copies' coordinates depend on before the wait for the stage, to overlap
+ * them. */
 static void load_addresses(producer *p, tile_builder *b) {
     const tile_pipeline_plan *plan = &p->s->ring.plan;
     tile_region body = tile_op_region(p->f, plan->loop, 0);
@@ -139,8 +141,8 @@ static void load_addresses(producer *p, tile_builder *b) {
             clone_value(p, b, tile_op_result(p->f, plan->loads[i], 0));
 }
 
-/* The copies of a group of stages, between the wait for an empty stage and the word that it fills.
- */
+/* Issues the copies of stage group g, between the wait for the empty stage and the arrival at its
+ * full barrier. */
 static void fill_stage(producer *p, tile_builder *b, unsigned g,
                        const tile_value state[RING_STATES]) {
     warp_specialization *s = p->s;
@@ -154,13 +156,14 @@ static void fill_stage(producer *p, tile_builder *b, unsigned g,
     tile_build_barrier_arrive(&place, s->groups[g].full, state, 1);
 }
 
-/* Copy i of those beside the loop, from these elements; stage: of the ring, if it has several. */
+/* Issues copy i of the outer ring from these elements. stage: the ring's stage, if it has
+ * several. */
 static void copy_to_outer_ring(producer *p, tile_builder *b, unsigned i, const tile_value *from,
                                unsigned size, tile_value stage, unsigned staged) {
     warp_specialization *s = p->s;
     outer_ring *own = &s->outer_loop_ring;
     const tile_type *type = tile_value_type(p->f, own->ring.buffers[i]);
-    for (unsigned share = 0; share < (own->distributed ? s->sets : 1); share++) {
+    for (unsigned share = 0; share < (own->distributed ? s->consumer_groups : 1); share++) {
         tile_value at[1 + TILE_MAX_RANK], part = stage;
         for (unsigned k = 0; k < size; k++) at[k] = from[k];
         if (own->distributed) specialize_locate_share(s, b, type, share, at, size, &part);
@@ -170,7 +173,7 @@ static void copy_to_outer_ring(producer *p, tile_builder *b, unsigned i, const t
     }
 }
 
-/* The copies beside the loop, for this tile. */
+/* Issues the copies of the outer ring for this tile. */
 static void fill_outer_ring(producer *p, tile_builder *b, const tile_value state[MAX_STATES]) {
     warp_specialization *s = p->s;
     outer_ring *own = &s->outer_loop_ring;
@@ -190,7 +193,7 @@ static void fill_outer_ring(producer *p, tile_builder *b, const tile_value state
     tile_build_barrier_arrive(&place, own->full, &stage, 1);
 }
 
-/* A loop like op that carries these values; its region is left to the caller. */
+/* Clones the loop with these carried values; the caller fills its region. */
 static tile_op clone_loop(producer *p, tile_builder *b, tile_op op, const tile_value *state,
                           unsigned count, tile_builder *body) {
     tile_function *f = p->f;
@@ -210,7 +213,7 @@ static tile_op clone_loop(producer *p, tile_builder *b, tile_op op, const tile_v
     return loop;
 }
 
-/* What is computed before op, in the same turn of the loop around it. */
+/* Clones the operations before op in the same iteration of the enclosing loop. */
 static void clone_before(producer *p, tile_builder *b, tile_op op) {
     TILE_FOR_EACH_OP (p->f, before, tile_op_at(p->f, op)->parent) {
         if (before.id == op.id) break;
@@ -219,8 +222,7 @@ static void clone_before(producer *p, tile_builder *b, tile_op op) {
     }
 }
 
-/* i1, in the loop: it has an iteration behind the one of iv. A sum may be more than an i32 holds.
- */
+/* i1, in the loop: an iteration follows the one of iv. The sum iv + step may overflow i32. */
 static tile_value has_next(producer *p, tile_builder *b, tile_value iv) {
     int64_t first;
     tile_op loop = p->s->ring.plan.loop;
@@ -228,13 +230,13 @@ static tile_value has_next(producer *p, tile_builder *b, tile_value iv) {
     tile_value end = clone_value(p, b, tile_operand_end(p->f, loop));
     tile_value step = clone_value(p, b, tile_operand_step(p->f, loop));
     if (tile_value_is_int(p->f, tile_operand_begin(p->f, loop), &first) && first >= 0)
-        return tile_build_lt(b, iv, tile_build_sub(b, end, step)); /* the end is above 0 */
+        return tile_build_lt(b, iv, tile_build_sub(b, end, step)); /* end > 0: no overflow */
     tile_value next =
         tile_build_add(b, tile_build_cast(b, iv, wide), tile_build_cast(b, step, wide));
     return tile_build_lt(b, next, tile_build_cast(b, end, wide));
 }
 
-/* if there is that iteration { the stages that are filled ahead, for it } */
+/* if that iteration exists { fill its stages that are filled ahead } */
 static void fill_ahead(const producer *outer, tile_builder *b, tile_value there, tile_value iv,
                        const tile_value state[RING_STATES]) {
     producer p = *outer;
@@ -262,8 +264,8 @@ static void fill_next(producer *p, tile_builder *b, const tile_value state[RING_
     fill_ahead(p, b, there, tile_build_add(b, iv, mapped(p, tile_operand_step(p->f, loop))), state);
 }
 
-/* One stage of the copies beside the loop is free when the last products have read it, which is
- * late: what the first of the next tile's products multiply comes before it. */
+/* With one stage, the outer ring is only free after the last dots have read it. Operands of the
+ * next tile's first dots are therefore copied before it. */
 static void clone_pipelined(producer *p, tile_builder *b, tile_value state[MAX_STATES]) {
     warp_specialization *s = p->s;
     const tile_pipeline_plan *outer_loop_ring = &s->outer_loop_ring.ring.plan;
@@ -287,7 +289,7 @@ static void clone_pipelined(producer *p, tile_builder *b, tile_value state[MAX_S
     specialize_advance_outer_ring(s, b, state, state);
 }
 
-/* Loop `depth` of those around the copies, or the innermost one, with what it does in it. */
+/* Clones enclosing loop `depth`, or the innermost loop, with its contents. */
 static void clone_loops(producer *p, tile_builder *b, unsigned depth,
                         tile_value state[MAX_STATES]) {
     warp_specialization *s = p->s;
@@ -308,8 +310,8 @@ static void clone_loops(producer *p, tile_builder *b, unsigned depth,
     for (unsigned i = 0; i < count; i++) state[i] = tile_op_result(p->f, loop, i);
 }
 
-/* for so many stages { until all who read it have given it back }: behind this nobody arrives at
- * this block's barriers any more. */
+/* for each stage { wait until all readers have released it }. Afterwards no other block arrives at
+ * this block's barriers. */
 static void await_last(const warp_specialization *s, tile_builder *b,
                        const tile_value state[RING_STATES]) {
     tile_function *f = s->ring.f;
@@ -343,7 +345,8 @@ void specialize_producer(warp_specialization *s, tile_region region) {
 
 /* The consumers -------------------------------------------------------------------------------- */
 
-/* Everything but what all warps run. roles: what the region belongs to. */
+/* Moves everything except the operations that all warps execute. roles: the parent of the
+ * region. */
 static void move_work(warp_specialization *s, tile_op roles, tile_region region) {
     tile_function *f = s->ring.f;
     for (tile_op op = tile_region_at(f, f->body)->first, next; op.id; op = next) {
@@ -353,7 +356,7 @@ static void move_work(warp_specialization *s, tile_op roles, tile_region region)
     }
 }
 
-/* The loop carries more values; *index is the first one's. */
+/* Adds carried values to the loop; *index: that of the first one. */
 static void carry(warp_specialization *s, tile_op loop, const tile_value *inits, unsigned count,
                   unsigned *index) {
     tile_function *f = s->ring.f;
@@ -369,12 +372,13 @@ typedef struct consumers {
     tile_function *f;
     tile_op loop;
     tile_value state[RING_STATES]; /* in the loop */
-    tile_value tile[MAX_STATES];   /* in the loops around */
-    tile_value previous;           /* in the loop: the stage before; of the first iteration: any */
-    tile_value last;               /* behind the loop: the last stage, if it had any */
+    tile_value tile[MAX_STATES];   /* in the enclosing loops */
+    tile_value previous;           /* in the loop: the previous stage; any value in the first
+                                      iteration */
+    tile_value last;               /* after the loop: the last stage, if there was an iteration */
 } consumers;
 
-/* The states of the turn after this one, at the end of each loop around. */
+/* Yields the states of the next iteration at the end of each enclosing loop. */
 static void send_states(consumers *c, const tile_op *loops, const unsigned *index) {
     warp_specialization *s = c->s;
     tile_function *f = c->f;
@@ -395,7 +399,7 @@ static void send_states(consumers *c, const tile_op *loops, const unsigned *inde
     }
 }
 
-/* Stage and parity go through the loops around, and `previous` through the loop. */
+/* Carries stage and parity through the enclosing loops, and `previous` through the loop. */
 static void carry_states(consumers *c, const tile_value first[MAX_STATES]) {
     warp_specialization *s = c->s;
     tile_function *f = c->f;
@@ -435,7 +439,7 @@ static void wait_for_stage(consumers *c, const barrier_group *g) {
     tile_build_barrier_wait(&b, g->full, c->state, 1, c->state[1]);
 }
 
-/* if `a` comes before `b` as `opcode` says { every warp gives the stage back } */
+/* if left `opcode` right { every warp releases the stage } */
 static void release_if(consumers *c, tile_builder *b, tile_opcode opcode, tile_value left,
                        tile_value right, tile_value stage) {
     tile_function *f = c->f;
@@ -452,8 +456,8 @@ static void release_if(consumers *c, tile_builder *b, tile_opcode opcode, tile_v
     }
 }
 
-/* What products read is given back one iteration later, when the wait has ended them: the next ones
- * are under way meanwhile. Everything else at once. */
+/* Stages read by dots are released one iteration later, after the wait that completes these dots;
+ * the next dots are pending meanwhile. All other stages are released immediately. */
 static void release_stages(consumers *c) {
     warp_specialization *s = c->s;
     tile_function *f = c->f;
@@ -474,14 +478,13 @@ static void release_stages(consumers *c) {
     tile_builder b = tile_builder_before(f, yield);
     b.loc = tile_op_loc(f, c->loop);
     release_if(c, &b, TILE_OP_ne, tile_region_arg(f, body, 0), begin, c->previous);
-    if (!s->outer_loop_count && !s->shares_copies) return; /* nobody asks for a stage again */
+    if (!s->outer_loop_count && !s->shares_copies) return; /* no stage is filled again */
     b.region = tile_op_at(f, s->final_wait)->parent;
     b.before = tile_op_at(f, s->final_wait)->next;
     release_if(c, &b, TILE_OP_lt, begin, end, c->last);
 }
 
-/* The products become asynchronous: at the end of an iteration those of earlier ones are finished.
- */
+/* Makes the dots asynchronous: the end of an iteration waits for the dots of earlier iterations. */
 static void wait_for_dots(consumers *c) {
     warp_specialization *s = c->s;
     tile_function *f = c->f;
@@ -495,7 +498,7 @@ static void wait_for_dots(consumers *c) {
     }
 }
 
-/* Uses of the loop's results are uses of `to`'s. */
+/* Replaces uses of the loop's results by the results of `to`. */
 static void pass_results_to(consumers *c, tile_op to) {
     tile_function *f = c->f;
     tile_value *map = TILE_NEW_ARRAY(c->s->ring.pass->scratch, tile_value, f->value_count);
@@ -508,8 +511,9 @@ static void pass_results_to(consumers *c, tile_op to) {
     c->last = map[c->last.id];
 }
 
-/* if there is an iteration { the loop, and its products are complete } else { what it began with }:
- * the first product of a loop that surely runs starts the sums, and zeros need not be written. */
+/* if there is an iteration { the loop, and the wait for its dots } else { the initial values }. The
+ * first dot of a loop that runs at least once overwrites the accumulator, so zeros need not be
+ * written. */
 static void complete_dots(consumers *c) {
     warp_specialization *s = c->s;
     tile_function *f = c->f;
@@ -541,8 +545,8 @@ static void complete_dots(consumers *c) {
     }
 }
 
-/* Behind its last tile the ring is free for what the consumers need then; the producer has nothing
- * left to fill, as they have waited for all of it. */
+/* After the last tile the ring's memory is free for the consumers. The producer has no copies in
+ * flight, because the consumers have waited for all of them. */
 static void free_ring(warp_specialization *s, const ring *r) {
     tile_function *f = s->ring.f;
     tile_op top = specialize_outermost_op(s);
@@ -554,7 +558,7 @@ static void free_ring(warp_specialization *s, const ring *r) {
     tile_builder b = {
         .function = f, .region = tile_op_at(f, top)->parent, .loc = tile_op_loc(f, top)};
     b.before = tile_op_at(f, top)->next;
-    for (unsigned i = 0; i < r->plan.copy_count && s->sets == 1; i++)
+    for (unsigned i = 0; i < r->plan.copy_count && s->consumer_groups == 1; i++)
         tile_build_free_shared(&b, r->buffers[i]);
 }
 
@@ -565,14 +569,13 @@ void specialize_consumers(warp_specialization *s, tile_op roles, tile_region reg
     tile_builder b = tile_builder_at_end(f, region);
     tile_build_yield(&b, NULL, 0);
     free_ring(s, &s->ring);
-    if (s->outer_loop_count ||
-        s->outer_loop_ring.distributed) /* one tile's may be read behind the loop */
+    if (s->outer_loop_count || s->outer_loop_ring.distributed) /* may be read after the loop */
         free_ring(s, &s->outer_loop_ring.ring);
     b = tile_builder_before(f, specialize_outermost_op(s));
     tile_value first[MAX_STATES];
     specialize_first_ring_state(s, &b, false, first);
     specialize_find_senders(s, &b);
-    if (s->sets > 1) {
+    if (s->consumer_groups > 1) {
         s->group = tile_region_arg(f, region, 0);
         tile_value_set_name(f, s->group, "group");
     }

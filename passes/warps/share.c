@@ -1,14 +1,14 @@
-/* Blocks of a cluster share what they would each copy: a piece is read once, and multicast.
+/* Blocks of a cluster share copies of the same data: each part is read once and multicast.
  *
  *     block 0 of [2, 1]   a row 0 | b column, first half  --> both
  *     block 1             a row 1 | b column, second half --> both
  *
- * A copy is shared along a dim of the cluster if neither what it reads nor how often depends on
- * where in its cluster a block is along that dim (lib/analysis/uniform.h). `full` barriers expect
- * all bytes, whoever sends them. A stage is empty when the consumers of all blocks that its
- * producer sends to have read theirs: each gives it back to all that send to its block. Those of
- * other blocks arrive at this one's barriers, so that it must not end before: its producer waits
- * for them. */
+ * A copy is shared along a dim of the cluster if neither its source nor its number of iterations
+ * depends on the block's position along that dim (lib/analysis/uniform.h). `full` barriers expect
+ * all bytes, whichever block sends them. A stage is empty when the consumers of all blocks that its
+ * producer sends to have read it: each consumer releases the stage to every block that sends to its
+ * own block. Since other blocks arrive at this block's barriers, it must not exit early: its
+ * producer waits for their arrivals. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/grid_fit.h"
 #include "lib/analysis/uniform.h"
@@ -17,7 +17,7 @@
 
 enum { DIMS = 3 };
 
-/* Whether blocks that differ along the dim go through the loops equally often. */
+/* Returns whether blocks that differ along the dim run the same number of iterations. */
 static bool keeps_step(const warp_specialization *s, const bool *varying) {
     const tile_function *f = s->ring.f;
     bool same = true;
@@ -47,7 +47,7 @@ static void share_along(warp_specialization *s, unsigned dim) {
     }
 }
 
-/* Unless the kernel has its cluster for something else. */
+/* Emits no remark if the kernel uses its cluster for another purpose. */
 static void remark_none(const warp_specialization *s) {
     tile_function *f = s->ring.f;
     if (tile_uses_cluster(f)) return;
@@ -79,7 +79,7 @@ unsigned specialize_senders(const warp_specialization *s, const barrier_group *g
     return (unsigned)senders;
 }
 
-/* The rank of the block `ahead` places further along the dim, round about. */
+/* The rank of the block `ahead` positions further along the dim, modulo its extent. */
 static tile_value rank_of(const warp_specialization *s, tile_builder *b, unsigned dim,
                           int64_t ahead) {
     const tile_function *f = s->ring.f;

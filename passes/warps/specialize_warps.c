@@ -1,8 +1,8 @@
-/* specialize-warps: gives the copies of a pipelined loop a warp of their own.
+/* specialize-warps: assigns the copies of a pipelined loop to a separate producer warp.
  *
- * A warp that only copies is never behind: it waits while a stage is not yet empty, while those of
- * the products go on. They issue nothing but wgmma, and registers that a copying warp does not need
- * become theirs (setmaxnreg).
+ * A warp that only copies runs ahead of the consumers: it waits for empty stages while the
+ * consumers continue. Consumers issue almost only wgmma, and receive the registers that the
+ * producer does not need (setmaxnreg).
  *
  * level: 2 to 2
  * requires: instantiated
@@ -88,47 +88,49 @@
  *     }
  *   }
  *
- * Which loops. Those with `pipelined` on targets with TMA and setmaxnreg, whose products warpgroups
- * compute (`via = wgmma`), or, on a target without wgmma, warps (mma.sync) independently of each
- * other; whose copies all run ahead and can be boxes of tensor maps, and which stand in nothing but
- * `for`. Each condition that fails is a remark at its line (plan.c), and the loop is
- * left to `pipeline`.
+ * Which loops: `pipelined` loops on targets with TMA and setmaxnreg. Warpgroups must compute their
+ * dots (`via = wgmma`), or, on targets without wgmma, warps independently (mma.sync). All their
+ * copies must be able to run ahead and be boxes of tensor maps, and all enclosing operations must
+ * be `for`. Each failing condition is a remark at its line (plan.c), and the loop is left to the
+ * pass pipeline.
  *
- * Who runs what. What stands before the loops and handles no tile is run by all warps: the roles
- * begin behind it. The producer gets the loops, the addresses and the copies, cloned; everything
- * else, with the loops, moves to the consumers, one set of as many warps as the kernel had: its
- * tiles, its thread numbers and its barriers stay what they were, so that whatever depends on the
- * sums (reductions, exchanges, atomics) is as good as before. Nothing in the loop makes its
- * warpgroups wait for each other. Three idle warps fill the producer's warpgroup, since registers
- * are distributed to whole ones.
+ * Roles: operations before the loops that handle no tiles are executed by all warps; the roles
+ * begin after them. The producer gets clones of the loops, the addresses and the copies. Everything
+ * else, including the loops, moves to the consumers. They are one executor set with as many warps
+ * as the kernel had, so tiles, thread indices and barriers are unchanged, and operations on the
+ * sums (reductions, exchanges, atomics) are as efficient as before. The loop contains no barrier
+ * between consumer warpgroups. Three idle warps complete the producer's warpgroup, because
+ * setmaxnreg applies to whole warpgroups.
  *
- * The ring. Each stage of every buffer has two barriers: `full`, at which the producer arrives
- * with the copies' bytes, and `empty`, at which each consumer warp arrives when it has read. Stage
- * and parity are carried through all loops, so that the ring goes on from tile to tile; the
- * producer begins with parity 1, as the phase before the first counts as complete. Copies between
- * whose first readers there is no product share a pair of barriers, others have their own.
+ * Ring buffer: each stage of every buffer has two barriers. The producer arrives at `full` with the
+ * copies' bytes; each consumer warp arrives at `empty` after reading. Stage and parity are carried
+ * through all loops, so the ring continues from tile to tile. The producer begins with parity 1,
+ * because the phase before the first counts as complete. Copies share a pair of barriers if no dot
+ * separates their first uses.
  *
- * Copies before the loop are the producer's, too (outer_ring.c), with barriers of
- * their own: what a tile begins with is there before the tile before it has been stored.
+ * The producer also issues copies before the loop (outer_ring.c), with separate barriers, so that a
+ * tile's first operands arrive before the previous tile is stored.
  *
- * Products of a sum that the loop only carries are asynchronous: at the end of an iteration those
- * of the one before are finished, and their stages given back, while its own go on. That keeps the
- * tensor cores busy while the next stage is waited for.
+ * Dots that accumulate a sum which only the loop carries are asynchronous. At the end of an
+ * iteration, the dots of the previous iteration are complete and their stages are released, while
+ * those of the current one are pending. The tensor cores stay busy during the wait for the next
+ * stage.
  *
- * The loop stands in an `if` that it has an iteration: the first product then starts the sums by
- * itself (scale-d), and the zeros, one register each, are written only where there is none.
+ * An `if` tests that the loop has an iteration. The first dot then overwrites the accumulator
+ * (scale-d), and the zeros, one per register, are only written if there is no iteration.
  *
- * Tiles are stored in the background, piece by piece (store.c), so that the ring of the
- * stages keeps the shared memory that whole tiles would take.
+ * Tiles are stored asynchronously, piece by piece (store.c), so that the stages of the ring need
+ * not give up shared memory for whole tiles.
  *
- * Where a product takes what another one makes pipeline-dots multiplies for two iterations at once.
- * The producer then fills what the first product reads an iteration before the rest: in the order
- * in which it is waited for.
+ * If a dot uses the result of another one, pipeline-dots overlaps the dots of two iterations. The
+ * producer then fills the operands of the first dot an iteration ahead of the others, which is the
+ * order in which they are waited for.
  *
  * Blocks of a cluster share copies that are the same for them (share.c).
  *
- * Loops around it: what one iteration writes no later one may read through the ring, which runs
- * ahead of them, unless they are `independent`, as in the loop that tile-scheduler makes. */
+ * Enclosing loops: the ring runs ahead of the iterations, so no iteration may read through the ring
+ * what an earlier one writes, unless the loops are `independent`, like the loop that tile-scheduler
+ * makes. */
 #include "lib/analysis/executors.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/remark.h"
@@ -137,7 +139,8 @@
 
 enum {
     BLOCK_REGISTERS = 1 << 16,
-    WIDE_SUMS = 168, /* registers of a thread: with as many the producer gives up all it can */
+    WIDE_SUMS = 168, /* registers per thread: with at least these, the producer gives up all it
+                        can */
 };
 
 /* Finding the loop ----------------------------------------------------------------------------- */
@@ -160,7 +163,7 @@ static bool has_parts(const warp_specialization *s) {
     return found;
 }
 
-/* Buffers and barriers, before the roles: both have them. */
+/* Builds buffers and barriers before the roles, because both roles use them. */
 static void make_rings(warp_specialization *s, tile_op roles) {
     tile_function *f = s->ring.f;
     ring_make_buffers(&s->ring);
@@ -187,7 +190,7 @@ static int64_t registers_of(const warp_specialization *s, const tile_type *type)
     return tile ? tile_type_elements(type) * tile_scalar_bytes(type->scalar) / (128 * s->warps) : 0;
 }
 
-/* Of a product that is waited for at once: what it holds beside what the loop carries. */
+/* Registers of a dot that is waited for immediately, in addition to the loop-carried ones. */
 static int64_t own_registers(const warp_specialization *s, tile_op dot) {
     int64_t sums = registers_of(s, tile_value_type(s->ring.f, tile_op_result(s->ring.f, dot, 0)));
     int64_t left = TILE_WGMMA_MAX_REGISTERS - sums;
@@ -196,7 +199,7 @@ static int64_t own_registers(const warp_specialization *s, tile_op dot) {
     return warpgroup_promotes(s->ring.f, dot) && left < sums ? left : sums;
 }
 
-/* Registers of a thread that hold sums while products run. */
+/* Registers per thread that hold accumulators while dots run. */
 static int64_t sum_registers(const warp_specialization *s) {
     tile_function *f = s->ring.f;
     tile_op loop = s->ring.plan.loop;
@@ -210,13 +213,14 @@ static int64_t sum_registers(const warp_specialization *s) {
     return carried + own;
 }
 
-/* The producer's warpgroup gives up what consumers need; one warpgroup of them has enough. Where
- * products depend on each other what lies between them takes as many as wide sums. */
+/* The producer's warpgroup gives registers to the consumers, unless these are one warpgroup, which
+ * has enough. If dots depend on each other, the values between them need as many registers as wide
+ * accumulators. */
 static void share_registers(const warp_specialization *s, int64_t *producer, int64_t *consumer) {
     bool wide = s->chained || sum_registers(s) >= WIDE_SUMS;
     *producer = *consumer = 0;
-    if (s->warps * s->sets == WARPGROUP) return;
-    if (s->readers > 1) { /* four warpgroups have 128 each */
+    if (s->warps * s->consumer_groups == WARPGROUP) return;
+    if (s->readers > 1) { /* four warpgroups have 128 each at launch */
         *producer = 32;
         *consumer = 160;
         return;
@@ -226,7 +230,8 @@ static void share_registers(const warp_specialization *s, int64_t *producer, int
     *consumer = wide ? 240 : 232;
 }
 
-/* To the cluster's barriers behind the consumers' loop all threads come. */
+/* All threads must execute the cluster barriers after the consumers' loop, so the other role gets
+ * copies of them. */
 static void replicate_cluster_barriers(warp_specialization *s, tile_region consumers,
                                        tile_region others) {
     tile_function *f = s->ring.f;
@@ -241,7 +246,7 @@ static void replicate_cluster_barriers(warp_specialization *s, tile_region consu
     }
 }
 
-/* Iterations may overlap, and the groups' products take turns, if the user says so. */
+/* Allows iterations to overlap, and issues the groups' dots in order if the user requests it. */
 static void mark_producer_fed(const warp_specialization *s) {
     tile_function *f = s->ring.f;
     tile_op loop = s->ring.plan.loop;
@@ -252,7 +257,7 @@ static void mark_producer_fed(const warp_specialization *s) {
     else if (ordered && !s->chained)
         tile_missed_at(f, loop, "no ordered issue", "leave `consumers` out",
                        "no dot takes the result of another dot");
-    else if (ordered && s->warps * s->sets == WARPGROUP)
+    else if (ordered && s->warps * s->consumer_groups == WARPGROUP)
         tile_missed_at(f, loop, "no ordered issue", "say `warps 8`",
                        "one warpgroup has none to take turns with");
     else if (ordered)
@@ -265,7 +270,7 @@ static void make_roles(warp_specialization *s) {
     tile_builder b = tile_builder_before(f, top);
     int64_t few, many;
     share_registers(s, &few, &many);
-    const int64_t warps[] = {1, WARPGROUP - 1, s->warps}, sets[] = {1, 1, s->sets},
+    const int64_t warps[] = {1, WARPGROUP - 1, s->warps}, sets[] = {1, 1, s->consumer_groups},
                   shares_copies[] = {few, few, many};
     tile_value counts[3], groups[3], registers[3];
     for (unsigned r = 0; r < 3; r++) {
@@ -287,7 +292,7 @@ static void make_roles(warp_specialization *s) {
     mark_producer_fed(s);
     tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_consumers);
     tile_function_set_warps(
-        f, tile_expr_int(tile_function_context(f), s->warps * s->sets + WARPGROUP));
+        f, tile_expr_int(tile_function_context(f), s->warps * s->consumer_groups + WARPGROUP));
 }
 
 tile_status tile_pass_specialize_warps(tile_pass *pass, tile_function *f) {
@@ -302,7 +307,7 @@ tile_status tile_pass_specialize_warps(tile_pass *pass, tile_function *f) {
                        "the kernel has several pipelined loops, and one warp serves one");
         return TILE_OK;
     }
-    /* 2. What it needs. */
+    /* 2. Its requirements. */
     warp_specialization s = {.ring = {.pass = pass, .f = f}};
     if (specialize_plan(&s, loop)) make_roles(&s);
     tile_pass_count(pass, "specialised loops", s.group_count > 0);

@@ -1,6 +1,6 @@
-/* Results of a specialised loop go to memory piece by piece, through a ring of small buffers: what
- * is stored is under way while the next piece is written, and the last ones while the next tile's
- * products run. */
+/* Stores results of a specialized loop piece by piece, through a ring of small buffers. The store
+ * of a piece overlaps the writing of the next one, and the last stores overlap the dots of the next
+ * tile. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/store_ring.h"
@@ -12,7 +12,7 @@
 #include "passes/common/warpgroup.h"
 #include "passes/warps/specialize.h"
 
-/* Whether op must not begin before the copy to the view is complete, of which it knows nothing. */
+/* Returns whether op may depend on the completed copy to the view, for which it does not wait. */
 static bool needs_wait(const tile_function *f, tile_op op, tile_value view) {
     const unsigned orders = TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE | TILE_EFFECT_CLUSTER |
                             TILE_EFFECT_ATOMIC | TILE_EFFECT_REGION;
@@ -24,8 +24,8 @@ static bool needs_wait(const tile_function *f, tile_op op, tile_value view) {
     return meets;
 }
 
-/* What comes behind op: where it stands, and behind the branches that it stands in. */
-static tile_op behind(const warp_specialization *s, tile_op op) {
+/* The operation after op, or after the branches that op ends. */
+static tile_op next_after(const warp_specialization *s, tile_op op) {
     const tile_function *f = s->ring.f;
     uint32_t region = tile_op_at(f, s->final_wait)->parent.id;
     while (!tile_op_next(f, op).id && tile_op_at(f, op)->parent.id != region)
@@ -33,15 +33,17 @@ static tile_op behind(const warp_specialization *s, tile_op op) {
     return tile_op_next(f, op);
 }
 
-/* The same, into the branch that op is: blocks that round a grid up to whole clusters take none. */
-static tile_op following(const warp_specialization *s, tile_op op) {
+/* The same, but enters op if it is a branch, as in grids rounded up to whole clusters, where excess
+ * blocks skip the branch. */
+static tile_op next_entering_branch(const warp_specialization *s, tile_op op) {
     const tile_function *f = s->ring.f;
     if (tile_op_opcode(f, op) == TILE_OP_if && !tile_op_result_count(f, op))
         return tile_region_first(f, tile_op_region(f, op, 0));
-    return behind(s, op);
+    return next_after(s, op);
 }
 
-/* NULL if the store can end in the background, or why not; *remedy: what to write, or NULL. */
+/* Returns NULL if the store can be asynchronous, or why not; *remedy: advice for the user, or
+ * NULL. */
 static const char *find_obstacle(const warp_specialization *s, tile_op op, const char **remedy) {
     const tile_function *f = s->ring.f;
     const tile_type *tile = tile_value_type(f, tile_operand_src(f, op));
@@ -49,7 +51,7 @@ static const char *find_obstacle(const warp_specialization *s, tile_op op, const
     *remedy = NULL;
     if (tile->rank != 2) return "its tile is no product's";
     *remedy = "put it last";
-    for (tile_op next = behind(s, op); next.id; next = behind(s, next))
+    for (tile_op next = next_after(s, op); next.id; next = next_after(s, next))
         if (needs_wait(f, next, view) && tile_stores_may_alias(f, op, next))
             return "code after it may need the completed store";
     *remedy = "say `independent` of the loop around, if its iterations are tiles of the grid";
@@ -64,7 +66,7 @@ static const char *find_obstacle(const warp_specialization *s, tile_op op, const
 void specialize_count_bytes(const warp_specialization *s, int64_t *released, int64_t *others) {
     enum { ALIGNMENT = 1024, OF_BARRIERS = 128 };
     const tile_function *f = s->ring.f;
-    bool frees = !s->outer_loop_count && s->sets == 1;
+    bool frees = !s->outer_loop_count && s->consumer_groups == 1;
     *released = *others = 0;
     for (uint32_t id = 1; id < f->op_count; id++) {
         int64_t stride;
@@ -79,7 +81,7 @@ void specialize_count_bytes(const warp_specialization *s, int64_t *released, int
     }
 }
 
-/* The dim of the tile that the product's rows of it lie in. */
+/* The dim of the tile that contains the dot's rows. */
 static unsigned row_dim_of(const warp_specialization *s, const tile_type *tile) {
     const tile_function *f = s->ring.f;
     unsigned row_dim = TILE_WGMMA_PLAIN;
@@ -93,7 +95,7 @@ static unsigned row_dim_of(const warp_specialization *s, const tile_type *tile) 
     return row_dim;
 }
 
-/* Stores go through one ring if their pieces are alike: they come one after the other. */
+/* Stores share a ring if their pieces have the same shape, because they run in sequence. */
 typedef struct store_rings {
     tile_value buffers[TILE_MAX_OPERANDS];
     unsigned count, stores;
@@ -107,10 +109,11 @@ static tile_value make_ring(warp_specialization *s, store_rings *rings, tile_op 
     tile_store_query query = {.row_dim = row_dim_of(s, tile),
                               .element_bytes = tile_scalar_bytes(tile->scalar),
                               .warps = s->warps,
-                              .sets = s->sets,
-                              .block_warps = s->warps * s->sets + WARPGROUP,
+                              .sets = s->consumer_groups,
+                              .block_warps = s->warps * s->consumer_groups + WARPGROUP,
                               .alone = rings->stores == 1};
-    if (s->warps * s->sets > WARPGROUP) query.registers = tile_entry_registers(query.block_warps);
+    if (s->warps * s->consumer_groups > WARPGROUP)
+        query.registers = tile_entry_registers(query.block_warps);
     for (unsigned d = 0; d < 2; d++) query.dims[d] = (uint32_t)tile_type_dim(tile, d);
     for (unsigned i = 0; i < rings->count; i++) {
         const tile_type *other = tile_value_type(f, rings->buffers[i]);
@@ -143,22 +146,22 @@ static void replace_store(warp_specialization *s, tile_op op, tile_value buffer)
     tile_erase_op(f, op);
 }
 
-/* Scratch, which only the launch knows, has no tensor map, and opaque one takes tiles as threads
- * hold them. */
+/* Excludes scratch: its address is known only at launch, so it has no tensor map, and opaque
+ * scratch stores registers in their own order. */
 static bool is_result(const tile_function *f, tile_op op) {
     if (tile_op_opcode(f, op) != TILE_OP_store || !tile_is_plain_access(f, op)) return false;
     tile_op def = tile_value_def(f, tile_operand_dst(f, op));
     return !def.id || tile_op_opcode(f, def) != TILE_OP_scratch;
 }
 
-/* The next store behind op, or op. */
+/* Returns the first store at or after op, or TILE_NO_OP. */
 static tile_op find_store(const warp_specialization *s, tile_op op) {
-    while (op.id && !is_result(s->ring.f, op)) op = following(s, op);
+    while (op.id && !is_result(s->ring.f, op)) op = next_entering_branch(s, op);
     return op;
 }
 
-/* Behind the loops around it: there the ring's producer is done, and what is stored stays as it is.
- */
+/* Reports stores after the enclosing loops, where the producer role has ended; they remain ordinary
+ * stores. */
 static void report_last(const warp_specialization *s) {
     const tile_function *f = s->ring.f;
     tile_op op = s->outer_loop_count ? tile_op_next(f, specialize_outermost_op(s)) : TILE_NO_OP;
@@ -172,14 +175,14 @@ void specialize_stores(warp_specialization *s, tile_region region) {
     tile_function *f = s->ring.f;
     store_rings rings = {.count = 0};
     const char *remedy;
-    tile_op first = find_store(s, behind(s, s->final_wait)), next;
-    for (tile_op op = first; op.id; op = find_store(s, following(s, op)))
+    tile_op first = find_store(s, next_after(s, s->final_wait)), next;
+    for (tile_op op = first; op.id; op = find_store(s, next_entering_branch(s, op)))
         rings.stores += !find_obstacle(s, op, &remedy);
     for (tile_op op = first; op.id; op = next) {
-        next = find_store(s, following(s, op));
+        next = find_store(s, next_entering_branch(s, op));
         const char *help, *why = find_obstacle(s, op, &help);
         tile_value view = tile_operand_dst(f, op);
-        /* Nobody expects it of a number a row, as sums and maxima are. */
+        /* no remark for tiles of one value per row, such as sums and maxima */
         bool silent = tile_value_type(f, tile_operand_src(f, op))->rank < 2;
         const char *no_map = tile_view_cannot_have_map(f, view, s->ring.pass->scratch, &remedy);
         if (no_map && !silent) tile_missed_at(f, op, "no TMA", remedy, "%s", no_map);
@@ -195,5 +198,5 @@ void specialize_stores(warp_specialization *s, tile_region region) {
     tile_builder b = tile_builder_before(f, tile_region_yield(f, region));
     b.loc = tile_op_loc(f, specialize_outermost_op(s));
     tile_build_bulk_wait(&b, tile_build_int(&b, 0));
-    tile_op_set_flag(f, tile_op_at(f, b.before)->prev, TILE_ATTR_read); /* then threads may end */
+    tile_op_set_flag(f, tile_op_at(f, b.before)->prev, TILE_ATTR_read); /* before threads exit */
 }

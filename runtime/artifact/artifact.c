@@ -1,9 +1,9 @@
-/* Artifacts, and their form outside of the process:
+/* Artifacts and their serialized form:
  *
- *   tile artifact 2                            the form's number
- *   compiler 62                                each part: its name, how many bytes, a line break,
- *   tile 2.0.0, LLVM 22.1.8, build 5f0c...     the bytes, a line break
- *   plan 310                                   of a plan: its text, and its kernels' heads
+ *   tile artifact 2                            version of the format
+ *   compiler 62                                each part: its name, its size in bytes, a line
+ *   tile 2.0.0, LLVM 22.1.8, build 5f0c...     break, the data, a line break
+ *   plan 310                                   if it is a plan: its text and its kernels' heads
  *   ...
  *   abi 480                                    begins a kernel
  *   {...}
@@ -11,7 +11,7 @@
  *   ...
  *   cubin 0
  *
- *   end 0123456789abcdef0123456789abcdef       digest of all before this line */
+ *   end 0123456789abcdef0123456789abcdef       digest of everything before this line */
 #include "runtime/artifact/artifact.h"
 
 #include <stdlib.h>
@@ -114,7 +114,7 @@ static tile_status fail(tile_context *context, const char *what) {
     return TILE_INVALID;
 }
 
-/* The part of this name, if it comes next. */
+/* Reads the next part if it has this name. */
 static bool take_part(reader *r, const char *name, const char **data, size_t *size) {
     size_t length = strlen(name), left = (size_t)(r->end - r->at), bytes = 0;
     const char *line = left ? memchr(r->at, '\n', left) : NULL;
@@ -155,14 +155,14 @@ static bool take_kernel(reader *r) {
            take_blob(r, "cubin", &kernel->parts.cubin);
 }
 
-/* If there is one; then there are as many kernels as it launches. */
+/* Reads the plan, if there is one. The number of kernels must then be that of its launches. */
 static bool take_plan(reader *r) {
     const char *text;
     size_t size;
     return !take_part(r, "plan", &text, &size) || tile_artifact_read_plan(r->artifact, text, size);
 }
 
-/* The digest guards against what a crash or a full disk leaves. */
+/* The digest detects files that a crash or a full disk has truncated. */
 static bool is_whole(const char *data, size_t size) {
     char digest[TILE_DIGEST_TEXT];
     const char *end = data + size - END;

@@ -1,4 +1,4 @@
-/* The inside of artifacts. */
+/* The private definition of artifacts. */
 #ifndef TILE_RUNTIME_ARTIFACT_ARTIFACT_H
 #define TILE_RUNTIME_ARTIFACT_ARTIFACT_H
 
@@ -6,7 +6,7 @@
 #include "tile/artifact.h"
 
 typedef struct artifact_kernel {
-    tile_artifact_kernel parts; /* what the caller sees */
+    tile_artifact_kernel parts; /* the public part */
     tile_abi *abi;
 } artifact_kernel;
 
@@ -14,11 +14,11 @@ struct tile_artifact {
     tile_context *context;
     artifact_kernel *kernels;
     unsigned count;
-    tile_module *module; /* of the plan and its kernels' heads; NULL: it is of one kernel */
+    tile_module *module; /* the plan and its kernels' heads; NULL: an artifact of one kernel */
     tile_function *plan;
 };
 
-/* An artifact without kernels; an artifact_kernel that is all zero is added by each call. */
+/* Creates an artifact without kernels. Each call of artifact_kernel adds one that is all zero. */
 tile_artifact *tile_artifact_create(tile_context *context);
 artifact_kernel *tile_artifact_add(tile_artifact *artifact);
 

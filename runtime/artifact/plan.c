@@ -1,4 +1,4 @@
-/* Artifacts of plans: the kernels that the plan launches, and the plan. */
+/* Artifacts of plans: the plan and the kernels that it launches. */
 #include "runtime/artifact/plan.h"
 
 #include <string.h>

@@ -4,10 +4,11 @@
 
 #include "tile/artifact.h"
 
-/* The plan back from the text that was written. False if it is none, perhaps after a diagnostic. */
+/* Restores the plan from its serialized text. Returns false if the text is not a plan; there may be
+ * a diagnostic. */
 bool tile_artifact_read_plan(tile_artifact *artifact, const char *text, size_t length);
-/* Whether the kernels are those that the plan launches, with or without those that take the place
- * of others only; without a plan, any are. */
+/* Returns whether the kernels are those that the plan launches, with or without the kernels that
+ * are only fallbacks of others. True without a plan. */
 bool tile_artifact_has_kernels(const tile_artifact *artifact);
 
 #endif

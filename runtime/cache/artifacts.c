@@ -1,11 +1,11 @@
 /* Artifacts in the database. A row's data is
  *
- *   0123456789abcdef0123456789abcdef 57      its key again, how many bytes of messages follow
- *   ...                                      what the build reported (messages.h)
- *   tile artifact ...                        tile_artifact_write's bytes
+ * 0123456789abcdef0123456789abcdef 57      the key again, and the length of the messages in bytes
+ * ...                                      the messages of the build (messages.h)
+ * tile artifact ...                        the bytes from tile_artifact_write
  *
- * and its digest is taken of all that: a row that answers for another key, as damaged indices make
- * them, does not pass. */
+ * and its digest covers all of that. A row that is found for another key, which damaged indices can
+ * cause, is therefore rejected. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,11 +21,11 @@ enum { KEY = sizeof(tile_artifact_key) - 1, FRESH = 600 }; /* seconds that `used
 
 typedef struct row {
     int64_t id, used;
-    const char *data; /* SQLite's, until the statement ends */
+    const char *data; /* owned by SQLite until the statement ends */
     size_t size;
 } row;
 
-/* The artifact behind the head and the messages. Bytes that are none are no error of the user's. */
+/* Reads the artifact that follows the head and the messages. Reports nothing if it is invalid. */
 static tile_artifact *read_silently(tile_context *context, const char *data, size_t size) {
     tile_artifact *artifact = NULL;
     tile_sink sink = context->sink;
@@ -60,7 +60,8 @@ static tile_artifact *read_row(tile_cache *cache, sqlite3_stmt *statement, const
     return read_data(cache->context, key, r);
 }
 
-/* Writes are costly, so `used` is exact to FRESH seconds only, and nobody waits for it. */
+/* Writes are costly, so `used` is only exact to FRESH seconds, and a write does not wait for
+ * locks. */
 static void touch(tile_cache *cache, const row *r) {
     int64_t now = cache->now();
     bool fresh = now >= r->used && now - r->used < FRESH;
@@ -127,7 +128,7 @@ bool tile_cache_keep(tile_cache *cache, const tile_artifact_key *key, const tile
     tile_text_format(&data, "%s %zu\n", key->text, messages_size);
     tile_text_append(messages, messages_size, &data);
     tile_artifact_write(artifact, tile_text_append, &data);
-    /* Of what fills the file alone, nothing would be left for the next one. */
+    /* An artifact that fills most of the file would evict all others. */
     bool kept = strlen(key->text) == KEY && data.length < cache->max_bytes / 2 &&
                 insert(cache, key->text, &data);
     tile_arena_reset(&arena);

@@ -1,4 +1,4 @@
-/* A cache as a whole: opened, counted, cleared, trimmed. */
+/* A cache as a whole: opening, counting, clearing, trimming. */
 #include "runtime/cache/cache.h"
 
 #include <stdlib.h>
@@ -66,7 +66,7 @@ tile_cache_statistics tile_cache_get_statistics(tile_cache *cache) {
 /* Removing ------------------------------------------------------------------------------------- */
 
 static tile_status finish(tile_cache *cache, bool ok, const char *what) {
-    /* Space that became free goes back to the file system; where it cannot, it is used again. */
+    /* Returns free space to the file system. If this fails, the file reuses the space. */
     if (ok && cache->db.handle)
         sqlite3_exec(cache->db.handle, "PRAGMA incremental_vacuum", NULL, NULL, NULL);
     if (ok) return TILE_OK;

@@ -1,19 +1,19 @@
-/* How a file that many processes share is kept usable.
+/* Keeps a file usable that many processes share.
  *
  * Journal: SQLite's rollback journal, not its write-ahead log. The log needs memory that processes
- * share through the file system, which network file systems do not have, and cannot be read in a
- * folder that is read-only. A writer that is killed leaves its journal, and the next process rolls
- * back. Nothing waits for the disk (synchronous = OFF): after a power cut the file may be damaged,
- * which costs time only.
+ * share through the file system. Network file systems do not have it, and the log cannot be read in
+ * a read-only folder. If a writer is killed, its journal remains and the next process rolls back.
+ * No call waits for the disk (synchronous = OFF). After a power failure the file may be damaged,
+ * which only costs time.
  *
- * Waiting: a lock is held for one statement, or for one transaction of a trim. Who meets it waits
- * for a tenth of a second in all and then goes without; after some calls that timed out the
- * cache is given up, so that a stuck process, or a file system that refuses locks by calling them
- * taken, costs half a second once.
+ * Waiting: a lock is held for one statement, or for one transaction of a trim. A process that finds
+ * the file locked waits for at most a tenth of a second and then continues without the cache. After
+ * some calls that timed out it disables the cache. So a stuck process, or a file system that
+ * reports every lock as taken, costs half a second once.
  *
- * Damage: the file is made anew in place, under SQLite's lock (SQLITE_DBCONFIG_RESET_DATABASE). It
- * is never removed or renamed: a process that has the old one open would leave a journal by the
- * name of the new one's. */
+ * Damage: the file is recreated in place, under SQLite's lock (SQLITE_DBCONFIG_RESET_DATABASE). It
+ * is never removed or renamed, because a process that still has the old file open would leave a
+ * journal under the name of the new file's journal. */
 #define _POSIX_C_SOURCE 200809L
 #include "runtime/cache/database.h"
 
@@ -27,11 +27,11 @@
 
 enum {
     APPLICATION = 0x54696c65, /* "Tile" */
-    FORM = 4,                 /* of the tables and the words in them: user_version */
+    FORM = 4,                 /* version of the tables and the words in them: user_version */
     WAITS = 50,               /* of 2 ms each */
     MAX_WAITS = 5,
     RENEWALS = 2,
-    LONGEST = 1 << 28, /* no row is longer, whatever a damaged one says */
+    LONGEST = 1 << 28, /* no row is longer, even if a damaged one claims to be */
 };
 
 static const char tables[] =
@@ -51,7 +51,7 @@ static const char tables[] =
     " sm_count, memory_clock, power_limit)) WITHOUT ROWID;"
     "COMMIT";
 
-/* SQLite's temporary files would lie where the environment says. */
+/* Without this, environment variables decide where SQLite's temporary files are. */
 static const char settings[] =
     "PRAGMA temp_store = MEMORY; PRAGMA synchronous = OFF; PRAGMA secure_delete = OFF";
 
@@ -76,7 +76,7 @@ void tile_database_disable(tile_database *db, const char *why) {
     db->handle = NULL;
 }
 
-/* Mending -------------------------------------------------------------------------------------- */
+/* Repair --------------------------------------------------------------------------------------- */
 
 static void roll_back(tile_database *db) {
     if (!sqlite3_get_autocommit(db->handle)) sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
@@ -86,9 +86,9 @@ static int execute(tile_database *db, const char *sql) {
     return sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
 }
 
-/* Makes the file anew, whatever is in it. Of a damaged one the points stay, if they can be read:
- * they cost more time than all else, and each has its digest. Those of another form are ignored:
- * they name parameters and words of another version of the language. */
+/* Recreates the file, whatever is in it. If the file is damaged, readable points are kept, because
+ * they are the most expensive to recompute and each has its digest. Points of another version are
+ * dropped: they use parameters and words of another version of the language. */
 static void renew(tile_database *db, const char *why, bool keep_points) {
     finalize(db);
     if (!db->is_writable || db->renewals++ == RENEWALS) {
@@ -96,7 +96,7 @@ static void renew(tile_database *db, const char *why, bool keep_points) {
         return;
     }
     report(db, why, keep_points ? "it is made anew" : "it is made anew without its tuned points");
-    /* A reset wants the tables to have been read, and this reads them. */
+    /* A reset requires that the tables have been read, which this does. */
     execute(db, "CREATE TEMP TABLE kept AS SELECT * FROM main.point");
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_RESET_DATABASE, 1, 0);
     execute(db, settings);
@@ -117,7 +117,7 @@ static void stop_writing(tile_database *db, const char *why) {
     db->is_writable = false;
 }
 
-/* What an error means for the calls to come. */
+/* Decides from an error how later calls use the database. */
 static void repair(tile_database *db, int result, bool was_writing) {
     char why[256];
     snprintf(why, sizeof why, "%s", sqlite3_errmsg(db->handle));
@@ -129,15 +129,15 @@ static void repair(tile_database *db, int result, bool was_writing) {
             tile_database_disable(
                 db, "another process keeps it locked, or its file system does not support locks");
         break;
-    case SQLITE_CORRUPT: /* the message may hold bytes of the file */
+    case SQLITE_CORRUPT: /* the message may contain bytes of the file */
     case SQLITE_NOTADB: renew(db, sqlite3_errstr(result), true); break;
     case SQLITE_TOOBIG:
     case SQLITE_MISMATCH:
     case SQLITE_CONSTRAINT:
-    case SQLITE_ERROR: /* a table is not there */ renew(db, why, true); break;
+    case SQLITE_ERROR: /* a table is missing */ renew(db, why, true); break;
     case SQLITE_FULL:
     case SQLITE_READONLY: stop_writing(db, why); break;
-    default: /* SQLite has many more */
+    default: /* any other error */
         if (was_writing)
             stop_writing(db, why);
         else
@@ -147,7 +147,7 @@ static void repair(tile_database *db, int result, bool was_writing) {
 
 /* Opening -------------------------------------------------------------------------------------- */
 
-/* As `mkdir -p`; that it failed is seen when the file is opened. */
+/* Like `mkdir -p`. A failure shows up when the file is opened. */
 static void make_folders(char *path) {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
@@ -156,7 +156,7 @@ static void make_folders(char *path) {
     }
 }
 
-/* A path that SQLite does not take for a URI. */
+/* A path that SQLite does not parse as a URI. */
 static char *path_in(const char *folder) {
     tile_arena arena = {0};
     const char *path =
@@ -174,7 +174,7 @@ static int wait_a_moment(void *database, int count) {
     return 1;
 }
 
-/* The integer that a PRAGMA gives. */
+/* Reads the integer that a PRAGMA returns. */
 static int query_number(tile_database *db, const char *sql, int64_t *number) {
     sqlite3_stmt *statement = NULL;
     int result = sqlite3_prepare_v2(db->handle, sql, -1, &statement, NULL);
@@ -196,8 +196,8 @@ static void make_tables(tile_database *db) {
         tile_database_disable(db, sqlite3_errmsg(db->handle));
 }
 
-/* Whose the file is: the three answers are of one moment, or what another process makes of a new
- * file between two of them would be taken for another program's. */
+/* Queries to which program the file belongs. One transaction covers all three queries. Otherwise a
+ * file that another process initializes in between could look like that of another program. */
 static int query_application(tile_database *db, int64_t *application, int64_t *form,
                              int64_t *entries) {
     int result = execute(db, "BEGIN");
@@ -208,7 +208,7 @@ static int query_application(tile_database *db, int64_t *application, int64_t *f
     return result == SQLITE_OK ? execute(db, "COMMIT") : result;
 }
 
-/* Sees whether the file is one of ours, and makes a new one so. */
+/* Checks whether the file is one of ours, and initializes a new one. */
 static void check_owner(tile_database *db) {
     int64_t application = 0, form = 0, entries = 0;
     int result = query_application(db, &application, &form, &entries);
@@ -241,7 +241,7 @@ void tile_database_open(tile_database *db, tile_context *context, const char *fo
     sqlite3_busy_handler(db->handle, wait_a_moment, db);
     sqlite3_limit(db->handle, SQLITE_LIMIT_LENGTH, LONGEST);
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    execute(db, settings); /* a damaged file does not take them: renew does it again */
+    execute(db, settings); /* fails on a damaged file: renew repeats it */
     check_owner(db);
 }
 

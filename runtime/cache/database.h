@@ -1,4 +1,5 @@
-/* The database file: opened, given its tables, mended, given up. Every SQLite error ends here. */
+/* The database file: opening, creating its tables, repair, disabling. All SQLite errors are handled
+ * here. */
 #ifndef TILE_RUNTIME_CACHE_DATABASE_H
 #define TILE_RUNTIME_CACHE_DATABASE_H
 
@@ -16,36 +17,36 @@ typedef enum db_statement {
 typedef struct tile_database {
     tile_context *context;
     char *path;
-    const char *vfs;  /* tests: SQLite's name for a way to the disk; NULL: the usual one */
-    sqlite3 *handle;  /* NULL: given up */
+    const char *vfs;  /* tests: name of an SQLite VFS; NULL: the default */
+    sqlite3 *handle;  /* NULL: disabled */
     bool is_known;    /* its tables are ours */
-    bool is_writable; /* false: what is there can be read */
-    bool may_wait;    /* waits for other processes */
-    unsigned waits;   /* calls in a row that timed out */
+    bool is_writable; /* false: the file can only be read */
+    bool may_wait;    /* may wait for locks of other processes */
+    unsigned waits;   /* consecutive calls that timed out */
     unsigned renewals;
     sqlite3_stmt *statements[DB_STATEMENTS];
 } tile_database;
 
-/* Where it cannot be opened handle is NULL afterwards, and a remark has been reported. */
+/* If the file cannot be opened, handle is NULL afterwards and a remark has been reported. */
 void tile_database_open(tile_database *db, tile_context *context, const char *folder,
                         const char *vfs);
 void tile_database_close(tile_database *db);
-/* Reports why, once, and uses it no more. */
+/* Reports why, once, and stops using the database. */
 void tile_database_disable(tile_database *db, const char *why);
 
-/* A statement to bind values to and to step; NULL if there is none. tile_database_end ends it. */
+/* A statement for the caller to bind and step; NULL if there is none. End it with
+ * tile_database_end. */
 sqlite3_stmt *tile_database_begin(tile_database *db, db_statement statement);
-/* Releases the locks that a statement holds. `result` is what the last step gave: after anything
- * but SQLITE_ROW and SQLITE_DONE the database is mended, written no more, or given up, as the error
- * demands. Returns whether there was no error. */
+/* Releases the locks of a statement. `result` is the result of its last step. After anything but
+ * SQLITE_ROW and SQLITE_DONE the database is repaired, becomes read-only, or is disabled, depending
+ * on the error. Returns whether there was no error. */
 bool tile_database_end(tile_database *db, db_statement statement, int result);
-/* A statement without parameters and without rows. */
+/* Runs a statement that has no parameters and no rows. */
 bool tile_database_run(tile_database *db, db_statement statement);
-/* The integer that a statement without parameters gives; 0 if there is none. */
+/* The integer that a statement without parameters returns; 0 if it returns none. */
 uint64_t tile_database_number(tile_database *db, db_statement statement);
 
-/* Drops the least recently used artifacts until no more than so many bytes are in use, or none is
- * left. */
+/* Removes the least recently used artifacts until at most `bytes` are in use or none is left. */
 bool tile_database_trim(tile_database *db, uint64_t bytes);
 
 #endif

@@ -1,5 +1,5 @@
-/* A message is a line of numbers, severity, line, column, and the lengths of what follows: the
- * file's name and the message. */
+/* The recorded form of a message: a line with severity, line, column, and the lengths of the file's
+ * name and the message as numbers; then these two. */
 #include "runtime/cache/messages.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* Tuned points in the database. A row has the fields of a kept point in their order, then a digest
- * of them all: statements.def names its columns and numbers its parameters likewise. */
+/* Tuned points in the database. A row has the fields of tile_kept_point in their order, then a
+ * digest of all fields. statements.def names its columns and numbers its parameters in the same
+ * order. */
 #include <string.h>
 
 #include "lib/support/identity.h"
@@ -19,7 +20,8 @@ static void *member_of(const tile_field *field, const tile_kept_point *kept) {
     return (char *)kept + field->offset;
 }
 
-/* The key's kernel is a text, whose digest the row has; it must live as long. No text is NULL. */
+/* The key's kernel is a text; the row has its digest, in `kernel`, which must live as long as the
+ * result. NULL strings become empty ones. */
 static tile_kept_point take_point(const tile_point_key *key, const tile_tuned_point *point,
                                   char kernel[TILE_DIGEST_TEXT]) {
     tile_kept_point kept = {*key, *point};
@@ -32,13 +34,13 @@ static tile_kept_point take_point(const tile_point_key *key, const tile_tuned_po
     return kept;
 }
 
-/* Of all that a row says. */
+/* The digest of all fields of a row. */
 static void digest_of(const tile_kept_point *kept, char digest[TILE_DIGEST_TEXT]) {
     const tile_point_key *key = &kept->key;
     const tile_tuned_point *point = &kept->point;
     tile_arena arena = {0};
     tile_text text = {.arena = &arena};
-    /* As it was before there were unchecked ones: what was kept then stays good. */
+    /* As before the field existed, so that older rows stay valid. */
     const char *unchecked = point->unchecked ? " unchecked" : "";
     tile_text_format(&text, "%s\n%s\n%s\n%s\n%u %u %u\n%s\n%s\n%s\n%s\n%a %lld%s", key->kernel,
                      key->bucket, key->sizes, key->device, key->sm_count, key->memory_clock,
@@ -48,7 +50,7 @@ static void digest_of(const tile_kept_point *kept, char digest[TILE_DIGEST_TEXT]
     tile_arena_reset(&arena);
 }
 
-/* The statement with the parameters that it has. NULL: there is no database. */
+/* Begins the statement and binds its parameters. NULL: there is no database. */
 static sqlite3_stmt *begin(tile_cache *cache, unsigned which, const tile_kept_point *kept) {
     sqlite3_stmt *statement = tile_database_begin(&cache->db, which);
     int count = statement ? sqlite3_bind_parameter_count(statement) : 0;
@@ -71,7 +73,8 @@ static const char *column(tile_arena *arena, sqlite3_stmt *statement, int index)
     return tile_arena_string(arena, text ? text : "", text ? strlen(text) : 0);
 }
 
-/* The row, which answers for `key`, NULL: for its own. False if the digest does not fit. */
+/* Reads a row that was found for `key`; NULL: its key is in the row. False if the digest
+ * differs. */
 static bool read_row(const tile_cache *cache, tile_arena *arena, sqlite3_stmt *statement,
                      const tile_point_key *key, tile_kept_point *kept) {
     char digest[TILE_DIGEST_TEXT];

@@ -1,4 +1,4 @@
-/* Dropping the least recently used artifacts. */
+/* Removing the least recently used artifacts. */
 #include "runtime/cache/database.h"
 
 enum { BATCH = 256 }; /* OLDEST_ARTIFACTS */
@@ -13,7 +13,7 @@ static bool drop(tile_database *db, const int64_t *ids, unsigned count) {
     return true;
 }
 
-/* The oldest artifacts that together have at least so many bytes, or a batch of them. */
+/* Selects the oldest artifacts that together have at least `bytes`, or one batch of them. */
 static bool choose(tile_database *db, uint64_t bytes, int64_t ids[BATCH], unsigned *count) {
     sqlite3_stmt *statement = tile_database_begin(db, DB_OLDEST_ARTIFACTS);
     int result = SQLITE_DONE;
@@ -28,14 +28,14 @@ static bool choose(tile_database *db, uint64_t bytes, int64_t ids[BATCH], unsign
     return tile_database_end(db, DB_OLDEST_ARTIFACTS, result);
 }
 
-/* In one transaction, so that two processes do not both make room. */
+/* Uses one transaction, so that two processes do not both free the same space. */
 static bool drop_some(tile_database *db, uint64_t bytes, unsigned *count) {
     int64_t ids[BATCH];
     *count = 0;
     if (!tile_database_run(db, DB_BEGIN)) return false;
     uint64_t used = tile_database_number(db, DB_USED_BYTES);
     bool ok = used <= bytes || (choose(db, used - bytes, ids, count) && drop(db, ids, *count));
-    return ok && tile_database_run(db, DB_COMMIT); /* an error has rolled back */
+    return ok && tile_database_run(db, DB_COMMIT); /* an error has rolled back the transaction */
 }
 
 bool tile_database_trim(tile_database *db, uint64_t bytes) {

@@ -1,6 +1,6 @@
-/* PTX to cubin: ptxas as a process of its own (several of them run side by side, which neither the
- * driver nor nvJitLink do), or the driver. The process reads PTX from its standard input and writes
- * to its standard output. */
+/* PTX to cubin: by ptxas in its own process, or by the driver. Several ptxas processes run in
+ * parallel, unlike the driver or nvJitLink. The process reads PTX from its standard input and
+ * writes to its standard output. */
 #define _GNU_SOURCE /* dladdr */
 #include "runtime/compile/assemble.h"
 
@@ -52,7 +52,7 @@ static tile_status assemble_with(tile_context *context, const tile_blob *ptx,
 
 enum { LOG_BYTES = 8192 };
 
-/* Adds the PTX and takes the cubin out of the state, which owns it until it is destroyed. */
+/* Adds the PTX and returns the cubin, which the link state owns until it is destroyed. */
 static tile_status link_ptx(tile_context *context, const tile_driver *driver, CUlinkState state,
                             const tile_blob *ptx, const char *log, tile_blob *cubin) {
     void *data = NULL;
@@ -95,7 +95,8 @@ static tile_status link_in_context(tile_context *context, const tile_driver *dri
     return status;
 }
 
-/* Works in the caller's context; without one in the first device's, which it lets go again. */
+/* Uses the caller's context. Without one it retains the first device's context and releases it
+ * again. */
 static tile_status assemble_by_driver(tile_context *context, const tile_blob *ptx,
                                       const tile_target *target, tile_blob *cubin) {
     const tile_driver *driver = tile_driver_open(context);
@@ -134,8 +135,8 @@ tile_status tile_assemble(tile_context *context, const tile_blob *ptx, const til
 
 /* Identities ----------------------------------------------------------------------------------- */
 
-/* The file's name, size and time of change; "" if there is no such file. The library behind the
- * driver's functions has its version in the name. */
+/* The file's name, size and modification time; "" if there is no such file. The name of the library
+ * that has the driver's functions contains its version. */
 static const char *describe_file(const char *path, tile_arena *arena) {
     struct stat file;
     if (stat(path, &file) != 0) return "";
@@ -154,7 +155,7 @@ static const char *describe_library(const void *function, tile_arena *arena) {
     return words;
 }
 
-/* cuDriverGetVersion gives CUDA's version, which drivers with different assemblers share. */
+/* cuDriverGetVersion returns the CUDA version, which drivers with different assemblers share. */
 static const char *driver_identity(tile_context *context, tile_arena *arena) {
     const tile_driver *driver = tile_driver_open(context);
     int version = 0;
@@ -166,7 +167,7 @@ static const char *driver_identity(tile_context *context, tile_arena *arena) {
     return tile_arena_format(arena, "driver %d, %s", version, describe_library(function, arena));
 }
 
-/* What `ptxas --version` prints; "" if it does not. */
+/* The output of `ptxas --version`; "" if it fails. */
 static const char *ptxas_version(const char *path, tile_arena *arena) {
     tile_program program;
     char *words[] = {(char *)path, (char *)"--version", NULL};
@@ -182,11 +183,12 @@ static const char *ptxas_version(const char *path, tile_arena *arena) {
     return version;
 }
 
-/* The version tells what a wrapper runs; the file tells wrappers of one version apart. */
+/* The version identifies the program that a wrapper script runs; the file distinguishes wrappers of
+ * one version. */
 const char *tile_assembler_identity(tile_context *context, const char *ptxas, tile_arena *arena) {
     if (!ptxas) return driver_identity(context, arena);
     const char *file = describe_file(ptxas, arena);
-    if (!*file && strchr(ptxas, '/')) { /* else it is on PATH */
+    if (!*file && strchr(ptxas, '/')) { /* without a slash it is on PATH */
         tile_report(context, TILE_ERROR, (tile_loc){0}, "%s: %s", ptxas, strerror(errno));
         return NULL;
     }

@@ -1,5 +1,5 @@
-/* The way from a parsed module to code, in one place: instantiate, passes, launch interface, PTX,
- * cubin. Devices and tools go it through here. */
+/* From a parsed module to code: instantiation, passes, launch interface, PTX, cubin. Devices and
+ * tools all use it. */
 #include <string.h>
 
 #include "lib/analysis/narrow.h"
@@ -21,7 +21,8 @@
 #include "runtime/compile/store.h"
 #include "passes/passes.h"
 
-/* The kernel of that name; without a name the only kernel there is. NULL after a diagnostic. */
+/* The kernel of that name; without a name, the only kernel of the module. NULL after a
+ * diagnostic. */
 static tile_function *choose_kernel(const tile_module *module, const char *name) {
     tile_function *only = NULL;
     unsigned kernels = 0;
@@ -41,8 +42,8 @@ static tile_function *choose_kernel(const tile_module *module, const char *name)
     return NULL;
 }
 
-/* What is at level 3 already is compiled as it is written, but for what is computed twice, or again
- * in each iteration. */
+/* A kernel written at level 3 is compiled as written, except that repeated and loop-invariant
+ * computations are removed. */
 static const char *choose_pipeline(const tile_function *f, const char *given, unsigned level) {
     if (given) return given;
     return tile_function_level(f) == 3 ? tile_last_passes() : tile_default_pipeline(level);
@@ -50,10 +51,10 @@ static const char *choose_pipeline(const tile_function *f, const char *given, un
 
 /* Building ------------------------------------------------------------------------------------- */
 
-/* A kernel, and what is to be made of it. */
+/* A kernel and the parts to make of it. */
 typedef struct job {
     tile_function *f;
-    tile_build_options options; /* with their defaults */
+    tile_build_options options; /* with the defaults filled in */
     tile_variants variants;
     tile_arena arena;
 } job;
@@ -67,7 +68,7 @@ static bool check_variant(job *j) {
     return false;
 }
 
-/* False after a diagnostic. The caller resets the arena. */
+/* Returns false after a diagnostic. The caller resets the arena. */
 static bool use_kernel(const tile_module *module, const char *kernel,
                        const tile_build_options *given, job *j) {
     *j = (job){.f = module ? choose_kernel(module, kernel) : NULL};
@@ -151,7 +152,7 @@ static tile_status build(const job *j, tile_artifact **out) {
 
 /* Keys ----------------------------------------------------------------------------------------- */
 
-/* Where the kernel and its operations stand in the source: the PTX names their lines. */
+/* Adds the source lines of the kernel and its operations, because the PTX names them. */
 static void add_lines(tile_text *text, const tile_function *f) {
     const tile_context *context = f->module->context;
     uint32_t file = f->loc.file;
@@ -167,8 +168,9 @@ static void add_lines(tile_text *text, const tile_function *f) {
     }
 }
 
-/* Whatever decides the result stands in the text that the key is a digest of. What the code may
- * assume of its arguments follows from the kernel's text, as `divisible`, and the variant. */
+/* The key is a digest of a text that contains everything that decides the result. What the code may
+ * assume about its arguments follows from the kernel's text, such as `divisible`, and the
+ * variant. */
 static tile_status make_key(const job *j, bool with_compiler, tile_artifact_key *key) {
     const tile_function *f = j->f;
     const tile_build_options *options = &j->options;
@@ -218,8 +220,8 @@ tile_status tile_artifact_make_local_key(const tile_module *module, const char *
 
 /* Through the cache ---------------------------------------------------------------------------- */
 
-/* Messages name places, which are not in the key of code without lines: there they are not kept,
- * and neither is what has some. */
+/* Messages have locations, but the key of code without line info has none. So for such code neither
+ * messages nor artifacts with messages are kept. */
 static void keep(const tile_build_options *options, const tile_artifact_key *key,
                  const tile_artifact *artifact, const tile_text *messages) {
     double since = tile_seconds_now();
@@ -228,7 +230,7 @@ static void keep(const tile_build_options *options, const tile_artifact_key *key
     report_time(options, "cache-keep", since);
 }
 
-/* Nothing is locked while it builds. */
+/* No lock is held during the build. */
 static tile_status build_or_find(const job *j, tile_artifact **out) {
     const tile_build_options *options = &j->options;
     double since = tile_seconds_now();
@@ -248,8 +250,8 @@ static tile_status build_or_find(const job *j, tile_artifact **out) {
     return status;
 }
 
-/* With the tensor maps that variant 0 relies on: what goes by them is not narrow, and they say more
- * of strides. */
+/* Assumes the tensor maps of variant 0: accesses through them are not narrow, and they tell more
+ * about strides. */
 static void report_narrow(const job *j) {
     tile_function *f = j->f;
     tile_arena arena = {0};
@@ -276,7 +278,7 @@ static tile_status build_as_asked(const job *j, tile_artifact **out) {
     return TILE_INVALID;
 }
 
-/* As asked, where no_remarks silences the passes as well. */
+/* build_as_asked, where no_remarks also disables the passes' remarks. */
 static tile_status build_quietly(const job *j, tile_artifact **out) {
     tile_context *context = j->f->module->context;
     bool remarks = context->remarks;
@@ -286,13 +288,13 @@ static tile_status build_quietly(const job *j, tile_artifact **out) {
     return status;
 }
 
-/* What is launched in several steps, made into a plan. */
+/* Makes a plan of a kernel that takes several launches, and builds it. */
 static tile_status build_steps(tile_function *f, const tile_build_options *given,
                                tile_artifact **out) {
     tile_build_options options;
     tile_take_options(&options, sizeof options, given);
     tile_status status = TILE_OK;
-    if (!f->param_count) { /* what else it is refused for comes first */
+    if (!f->param_count) { /* other reasons to refuse it come first */
         if (!tile_target_check(f->module->context, f->loc, options.target)) return TILE_INVALID;
         status = tile_make_steps(f->module, f->name, options.target);
     }
@@ -316,9 +318,8 @@ tile_status tile_artifact_build(tile_module *module, const char *kernel,
 
 /* In one call ---------------------------------------------------------------------------------- */
 
-/* What a compute becomes, with the bindings that are not the compute's own; NULL after a
- * diagnostic.
- */
+/* Schedules the compute and binds the result to the bindings that are not the compute's own; NULL
+ * after a diagnostic. */
 static tile_function *bind_compute(tile_module *module, const char *compute,
                                    const tile_binding *bindings, unsigned count,
                                    const tile_target *target) {
@@ -351,7 +352,7 @@ static tile_function *bind(tile_module *module, const char *kernel, const tile_b
     return f;
 }
 
-/* As tile_compile does. */
+/* Assumes what the first variant does, as tile_compile does. */
 static void assume_first_variant(tile_function *f, const tile_target *target) {
     tile_arena arena = {0};
     tile_variants variants;
@@ -368,7 +369,7 @@ static tile_status lower_kernel(tile_function *f, const char *pipeline,
     return tile_run_passes(f->module, choose_pipeline(f, pipeline, 3), &passes);
 }
 
-/* Each kernel that it launches, once. */
+/* Lowers each kernel that the plan launches, once. */
 static tile_status lower_plan(tile_function *plan, const char *pipeline,
                               const tile_pass_options *options) {
     tile_steps *steps = tile_steps_create(plan);
@@ -425,7 +426,7 @@ tile_status tile_compile(tile_module *module, const char *kernel, const tile_bin
         tile_artifact_destroy(artifact);
         return TILE_UNSUPPORTED;
     }
-    artifact_kernel *made = &artifact->kernels[0]; /* what is taken out of it stays */
+    artifact_kernel *made = &artifact->kernels[0]; /* the caller owns what is moved out of it */
     *ptx = made->parts.ptx;
     made->parts.ptx = (tile_blob){0};
     if (abi) {

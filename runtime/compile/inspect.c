@@ -1,4 +1,4 @@
-/* What ptxas and nvdisasm say of a kernel. */
+/* What ptxas and nvdisasm report about a kernel. */
 #include "tile/inspect.h"
 
 #include <stdlib.h>
@@ -22,7 +22,8 @@ static bool check(tile_context *context, const tile_blob *ptx, const tile_target
 
 /* Resources ------------------------------------------------------------------------------------ */
 
-/* The number before these words, 0 if they are not there: "168 registers", "16 bytes smem". */
+/* The number before these words, 0 if the text does not have them: "168 registers", "16 bytes
+ * smem". */
 static unsigned number_before(const char *text, const char *words) {
     const char *at = strstr(text, words);
     if (!at) return 0;
@@ -30,7 +31,7 @@ static unsigned number_before(const char *text, const char *words) {
     return (unsigned)strtoul(at, NULL, 10);
 }
 
-/* What -v says; all numbers stand before their words. False without registers. */
+/* Reads the output of -v, where each number precedes its words. False if it has no registers. */
 static bool read_verbose(const char *text, tile_resources *out) {
     out->registers = number_before(text, " registers");
     out->stack_bytes = number_before(text, " bytes stack frame");
@@ -69,6 +70,10 @@ tile_status tile_inspect_resources(tile_context *context, const tile_blob *ptx, 
     return status;
 }
 
+static const char *place_of_spill(const tile_spill *spill) {
+    return spill->where ? spill->where : "unknown place";
+}
+
 static void print_json(const tile_resources *r, double occupancy, tile_text *to) {
     tile_text_format(to,
                      "{\n  \"target\": \"%s\",\n  \"registers\": %u,\n"
@@ -78,6 +83,11 @@ static void print_json(const tile_resources *r, double occupancy, tile_text *to)
                      r->target->name, r->registers, r->spill_store_bytes, r->spill_load_bytes,
                      r->stack_bytes, r->static_shared_bytes, r->dynamic_shared_bytes, r->barriers,
                      r->threads);
+    for (unsigned i = 0; i < r->spill_count; i++)
+        tile_text_format(
+            to, "%s\n    {\"where\": \"%s\", \"store_bytes\": %u, \"load_bytes\": %u}%s",
+            i ? "," : "  \"spills\": [", place_of_spill(&r->spills[i]), r->spills[i].store_bytes,
+            r->spills[i].load_bytes, i + 1 < r->spill_count ? "" : "\n  ],\n");
     tile_text_format(to, "  \"sm_blocks\": %u,\n  \"occupancy\": %.4f,\n  \"limit\": \"%s\"\n}\n",
                      r->sm_blocks, occupancy, r->limit);
 }
@@ -87,6 +97,10 @@ static void print_table(const tile_resources *r, double occupancy, tile_text *to
                      r->threads);
     tile_text_format(to, "spills         %u bytes stored, %u loaded; stack %u bytes\n",
                      r->spill_store_bytes, r->spill_load_bytes, r->stack_bytes);
+    for (unsigned i = 0; i < r->spill_count; i++)
+        tile_text_format(to, "               %u bytes stored, %u loaded: %s\n",
+                         r->spills[i].store_bytes, r->spills[i].load_bytes,
+                         place_of_spill(&r->spills[i]));
     tile_text_format(to, "shared memory  %u bytes static, %u dynamic, of %u\n",
                      r->static_shared_bytes, r->dynamic_shared_bytes, r->target->max_shared_bytes);
     tile_text_format(to, "barriers       %u of 16\n", r->barriers);
@@ -153,7 +167,7 @@ tile_status tile_disassemble(tile_context *context, const tile_blob *ptx, const 
 
 /* Comments ------------------------------------------------------------------------------------- */
 
-/* What there is to say of the code has been said when it was made. */
+/* Diagnostics about the code were reported when it was built. */
 static tile_status disassemble_quietly(const tile_dump_options *options, tile_blob *marked) {
     tile_context *context = tile_function_context(options->kernel);
     tile_blob sass;
@@ -178,26 +192,81 @@ static void write_annotated(const tile_dump_options *options, const tile_blob *c
     tile_arena_reset(&arena);
 }
 
+/* Returns whether the options describe a kernel at level 3, and copies those of the emission. */
+static bool check_options(tile_dump_options *options, tile_emit_options *emit,
+                          const tile_blob *code) {
+    const tile_function *kernel = options->kernel;
+    if (!kernel || kernel->level != 3 || !options->abi || !code || !code->data ||
+        (unsigned)options->kind > TILE_DUMP_SASS)
+        return false;
+    tile_take_options(emit, sizeof *emit, options->emit);
+    options->emit = emit;
+    return tile_target_check(tile_function_context(kernel), kernel->loc, emit->target);
+}
+
+/* The same code, whose places are operations. */
+static tile_status make_marked(const tile_dump_options *options, tile_blob *marked) {
+    tile_emit_kind kind = options->kind == TILE_DUMP_LLVM ? TILE_EMIT_LLVM : TILE_EMIT_PTX;
+    tile_status status = tile_emit_marked(options->kernel, kind, options->emit, marked);
+    if (status == TILE_OK && options->kind == TILE_DUMP_SASS)
+        status = disassemble_quietly(options, marked);
+    return status;
+}
+
 tile_status tile_annotate(const tile_dump_options *given, const tile_blob *code, tile_blob *out) {
     tile_dump_options options;
     tile_emit_options emit;
     tile_blob marked = {NULL, 0};
-    tile_take_options(&options, sizeof options, given);
-    const tile_function *kernel = options.kernel;
     *out = (tile_blob){NULL, 0};
-    TILE_GUARD(kernel ? tile_function_context(kernel) : NULL, TILE_OUT_OF_MEMORY)
-    if (!kernel || kernel->level != 3 || !options.abi || !code || !code->data ||
-        (unsigned)options.kind > TILE_DUMP_SASS)
-        return TILE_INVALID;
-    tile_take_options(&emit, sizeof emit, options.emit);
-    options.emit = &emit;
-    if (!tile_target_check(tile_function_context(kernel), kernel->loc, emit.target))
-        return TILE_INVALID;
-    tile_emit_kind kind = options.kind == TILE_DUMP_LLVM ? TILE_EMIT_LLVM : TILE_EMIT_PTX;
-    tile_status status = tile_emit_marked(kernel, kind, &emit, &marked);
-    if (status == TILE_OK && options.kind == TILE_DUMP_SASS)
-        status = disassemble_quietly(&options, &marked);
+    tile_take_options(&options, sizeof options, given);
+    TILE_GUARD(options.kernel ? tile_function_context(options.kernel) : NULL, TILE_OUT_OF_MEMORY)
+    if (!check_options(&options, &emit, code)) return TILE_INVALID;
+    tile_status status = make_marked(&options, &marked);
     if (status == TILE_OK) write_annotated(&options, code, &marked, out);
     tile_blob_destroy(&marked);
     return status;
+}
+
+/* The spills with their words in one allocation. */
+static void copy_spills(const tile_spill *spills, unsigned count, tile_resources *to) {
+    size_t size = sizeof *spills * count;
+    for (unsigned i = 0; i < count; i++) size += spills[i].where ? strlen(spills[i].where) + 1 : 0;
+    to->spills = tile_malloc(size + 1);
+    to->spill_count = count;
+    char *words = (char *)(to->spills + count);
+    for (unsigned i = 0; i < count; i++) {
+        to->spills[i] = spills[i];
+        if (!spills[i].where) continue;
+        to->spills[i].where = strcpy(words, spills[i].where);
+        words += strlen(words) + 1;
+    }
+}
+
+tile_status tile_inspect_spills(const tile_dump_options *given, const tile_blob *sass,
+                                tile_resources *resources) {
+    tile_dump_options options;
+    tile_emit_options emit;
+    tile_blob marked = {NULL, 0};
+    tile_arena arena = {0};
+    unsigned count;
+    tile_take_options(&options, sizeof options, given);
+    TILE_GUARD(options.kernel ? tile_function_context(options.kernel) : NULL, TILE_OUT_OF_MEMORY)
+    if (!resources || options.kind != TILE_DUMP_SASS || !check_options(&options, &emit, sass))
+        return TILE_INVALID;
+    tile_resources_destroy(resources);
+    tile_status status = make_marked(&options, &marked);
+    if (status == TILE_OK) {
+        const tile_spill *spills = tile_dump_spills(&options, sass, &marked, &arena, &count);
+        copy_spills(spills, count, resources);
+    }
+    tile_blob_destroy(&marked);
+    tile_arena_reset(&arena);
+    return status;
+}
+
+void tile_resources_destroy(tile_resources *resources) {
+    if (!resources) return;
+    free(resources->spills);
+    resources->spills = NULL;
+    resources->spill_count = 0;
 }

@@ -1,5 +1,5 @@
-/* Building the artifact of a plan: the kernels that it launches are each built as they are alone.
- */
+/* Building the artifact of a plan: each kernel that it launches is built as a single kernel would
+ * be. */
 #include "runtime/compile/plan.h"
 
 #include <string.h>
@@ -35,13 +35,13 @@ static void make_head(tile_function *kernel) {
     if (waits) tile_build_pdl_wait(&b);
 }
 
-/* The plan's text with the heads of its kernels, which its launches are checked against. */
+/* Stores the plan's text with the heads of its kernels, against which its launches are checked. */
 static void keep_plan(tile_artifact *artifact, const tile_function *plan, const tile_steps *steps) {
     artifact->module = tile_module_clone(plan->module);
     for (tile_function *f = artifact->module->first, *next; f; f = next) {
         next = f->next;
         bool is_plan = strcmp(f->name, plan->name) == 0;
-        f->reference = NULL; /* what is computed is not needed to launch it */
+        f->reference = NULL; /* a launch does not need the reference */
         f->reference_count = 0;
         if (is_plan)
             artifact->plan = f;
@@ -67,7 +67,7 @@ tile_status tile_artifact_build_plan(const tile_function *plan, const tile_build
         status = tile_artifact_build(plan->module, steps->kernels[i], options, &one);
         if (status != TILE_OK) break;
         *tile_artifact_add(artifact) = one->kernels[0];
-        one->count = 0; /* what was its kernel is not destroyed with it */
+        one->count = 0; /* `artifact` has taken over its kernel */
         tile_artifact_destroy(one);
     }
     tile_steps_destroy(steps);

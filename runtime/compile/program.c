@@ -17,7 +17,7 @@ static tile_status fail_system(tile_context *context, const char *what, int erro
     return error == ENOENT || error == EACCES ? TILE_UNAVAILABLE : TILE_FAILED;
 }
 
-/* Where there are no files in memory, one on the disk. */
+/* Uses an unnamed file on disk if memfd_create fails. */
 static FILE *open_unnamed(void) {
     int descriptor = memfd_create("ptxas", MFD_CLOEXEC);
     FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "w+b");
@@ -61,7 +61,7 @@ tile_status tile_program_run(tile_context *context, tile_program *program, char 
     return TILE_OK;
 }
 
-/* Its own words; trailing line breaks are cut off. */
+/* Reports the program's messages without trailing line breaks. */
 tile_status tile_program_refused(tile_context *context, tile_program *program, const char *name) {
     size_t size;
     char *text = tile_program_read(program->messages, &size);

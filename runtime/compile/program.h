@@ -1,6 +1,6 @@
-/* Other programs: the assembler, the disassembler. Their input, output and messages are files in
- * memory, so that nothing is left behind whatever happens, no disk is needed, and the processes
- * that other threads start meanwhile do not hold them open. */
+/* Other programs: the assembler and the disassembler. Their input, output and messages are files in
+ * memory. No file remains after a crash, no disk is needed, and processes that other threads start
+ * meanwhile do not keep them open. */
 #ifndef TILE_RUNTIME_COMPILE_PROGRAM_H
 #define TILE_RUNTIME_COMPILE_PROGRAM_H
 
@@ -10,21 +10,22 @@
 
 typedef struct tile_program {
     FILE *in, *out, *messages; /* its standard input, output and error */
-    int code;                  /* with which it ended; -1: a signal ended it */
+    int code;                  /* exit code; -1: a signal ended it */
 } tile_program;
 
-/* Opens the three; the input holds size bytes of data. TILE_FAILED after a diagnostic; closed in
- * any case by tile_program_close. */
+/* Opens the three files; the input contains `size` bytes of data. TILE_FAILED after a diagnostic.
+ * Call tile_program_close in any case. */
 tile_status tile_program_open(tile_context *context, tile_program *program, const void *data,
                               size_t size);
 void tile_program_close(tile_program *program);
-/* Runs words[0], looked for on PATH if it has no slash, and waits for it; words ends with NULL.
- * TILE_UNAVAILABLE or TILE_FAILED after a diagnostic that names it if it does not run at all. */
+/* Runs words[0] and waits for it. The program is searched on PATH if the name has no slash; words
+ * ends with NULL. If it cannot be run, returns TILE_UNAVAILABLE or TILE_FAILED after a diagnostic
+ * with its name. */
 tile_status tile_program_run(tile_context *context, tile_program *program, char **words);
-/* The whole file, ended by a zero byte that *size (may be NULL) does not count; the caller frees
- * it. */
+/* The whole file and a terminating zero byte, which *size (may be NULL) does not count. The caller
+ * frees it. */
 char *tile_program_read(FILE *file, size_t *size);
-/* "NAME failed:", and its messages; the status is TILE_FAILED. */
+/* Reports "NAME failed:" and its messages. Returns TILE_FAILED. */
 tile_status tile_program_refused(tile_context *context, tile_program *program, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
-/* What ptxas says about code that assembles, but is slower than it was meant. It says it as `info`,
- * which nobody reads: here it becomes a warning at the user's line. */
+/* Reports what ptxas says about code that assembles but is slower than intended. ptxas prints it as
+ * `info`, which is easily overlooked. Here it becomes a warning at the user's line. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ typedef struct text_line {
     size_t length;
 } text_line;
 
-/* The next line of a text, false at its end. */
+/* Reads the next line of a text; false at its end. */
 static bool next_line(const char **text, text_line *line) {
     if (!**text) return false;
     *line = (text_line){*text, strcspn(*text, "\n")};
@@ -29,7 +29,7 @@ static bool next_line(const char **text, text_line *line) {
     return true;
 }
 
-/* The source whose name the PTX's `.file` of this number has: sources are absolute there. */
+/* The source file whose name the PTX's `.file` of this number has. The PTX has absolute paths. */
 static bool find_file(const tile_context *context, const char *ptx, unsigned number,
                       uint32_t *file) {
     text_line line;
@@ -50,7 +50,7 @@ static bool find_file(const tile_context *context, const char *ptx, unsigned num
     return false;
 }
 
-/* Where the code of this line of the PTX comes from: the last .loc before it says it. */
+/* The source location of a line of the PTX: that of the last preceding .loc. */
 static tile_loc find_place(const tile_context *context, const char *ptx, unsigned long number) {
     const char *rest = ptx;
     text_line line;
@@ -73,7 +73,7 @@ typedef struct message {
     struct message *before;
 } message;
 
-/* What of a line is to be said, "" if nothing: "ptxas info : (C7511) Potential .." and "ptxas
+/* The part of a line to report, "" if there is none: "ptxas info : (C7511) Potential .." and "ptxas
  * warning : ..". */
 static const char *find_words(const text_line *line, tile_arena *arena) {
     const char *text = tile_arena_string(arena, line->at, line->length);
@@ -84,7 +84,7 @@ static const char *find_words(const text_line *line, tile_arena *arena) {
     return colon ? colon + 1 + strspn(colon + 1, " ") : "";
 }
 
-/* Without " in around line 9", which is a line of the PTX: that becomes the place. */
+/* The words without " in around line 9". That line of the PTX becomes the location. */
 static const char *take_place(const tile_context *context, const char *ptx, const char *words,
                               tile_loc *loc, tile_arena *arena) {
     static const char around[] = " in around line ";

@@ -1,4 +1,4 @@
-/* Computes where kernels are asked for: the pass `schedule` makes some of them. */
+/* Computes given where kernels are expected: the pass `schedule` makes kernels of them. */
 #include <string.h>
 
 #include "lib/ir/function.h"
@@ -6,7 +6,7 @@
 #include "lib/support/text.h"
 #include "tile/compile.h"
 
-/* Of what was made behind `last`, the function whose arguments are the compute's. */
+/* Among the functions added after `last`: the one whose arguments are the compute's. */
 static const tile_function *find_made(const tile_function *last, const char *compute) {
     for (const tile_function *f = last->next; f; f = f->next)
         if (f->reference && strcmp(f->reference, compute) == 0) return f;

@@ -1,4 +1,4 @@
-/* The CPU device: memory is the host's, a launch runs the IR at once and to its end. */
+/* The CPU device. Its memory is host memory, and a launch executes the IR synchronously. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ typedef struct cpu_device {
     void *trace_user;
     void (*print)(const char *line, void *user);
     void *print_user;
-    cpu_launch_log launch_log; /* of the launches that the next one may overlap */
+    cpu_launch_log launch_log; /* of launches that the next one may overlap */
 } cpu_device;
 
 enum { DEFAULT_SMS = 132 /* of an H100 */ };
@@ -96,8 +96,8 @@ static bool argument_value(unsigned index, int64_t *value, void *user) {
     return true;
 }
 
-/* The launch has checked that the expressions have values. Several threads may come here at once:
- * no expressions are made. */
+/* The launch has checked that the expressions can be evaluated. Several threads may call this, so
+ * it must not create expressions. */
 static void fill_view(const cpu_run *run, uint8_t *to, unsigned index, uint64_t address) {
     const tile_arg_decl *arg = &run->program->function->args[index];
     tile_launch launch = *run->launch;
@@ -181,7 +181,7 @@ static tile_status provide_scratch(cpu_run *run) {
     return TILE_OK;
 }
 
-/* What may be touched -------------------------------------------------------------------------- */
+/* Accessible ranges ---------------------------------------------------------------------------- */
 
 static int by_address(const void *a, const void *b) {
     const cpu_range *x = a, *y = b;
@@ -203,7 +203,7 @@ static void collect_ranges(cpu_run *run, const tile_device *device) {
                                                       .end = buffer->address + buffer->bytes,
                                                       .name = argument_of(run, buffer),
                                                       .is_scratch = buffer->of_plan,
-                                                      .followed = buffer->written ? buffer : NULL};
+                                                      .tracked = buffer->written ? buffer : NULL};
     for (unsigned i = 0; i < run->program->scratch_count; i++) {
         const cpu_scratch *scratch = &run->program->scratch[i];
         uint64_t begin = (uint64_t)(uintptr_t)run->scratch[i];
@@ -219,7 +219,7 @@ static void collect_ranges(cpu_run *run, const tile_device *device) {
 
 /* Launching ------------------------------------------------------------------------------------ */
 
-/* As many blocks of it as a multiprocessor of the target holds, if registers suffice. */
+/* The number of blocks that fit on a multiprocessor of the target, assuming enough registers. */
 static tile_status cpu_residency(tile_device *device, tile_variant *variant, int *blocks) {
     const tile_target *target = device->target;
     unsigned most = tile_target_residency(target, tile_abi_warps(variant->abi), 0,
@@ -364,7 +364,7 @@ tile_status tile_device_create_cpu(tile_context *context, const tile_device_opti
                  .level = level,
                  .tuned = taken.tuned,
                  .num_sms = taken.sms ? taken.sms : DEFAULT_SMS,
-                 .follows = true,
+                 .tracks_writes = true,
                  .is_faithful = taken.target != NULL},
         .seed = taken.seed,
         .host_math = taken.host_math,

@@ -1,6 +1,6 @@
-/* The CUDA device: which GPU and context, memory, and the table of operations. All work is done in
- * the context that was current when the device was made, or else in the GPU's primary one; a thread
- * that has another one current finds it current again afterwards. */
+/* The CUDA device: selection of GPU and context, memory, and the table of operations. All work uses
+ * the context that was current when the device was created, or else the GPU's primary context. A
+ * calling thread's own current context is restored afterwards. */
 #include "runtime/cuda/device.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static const tile_loc no_location = {0, 0, 0};
 
 /* Contexts ------------------------------------------------------------------------------------ */
 
-/* If this fails, leave changes nothing. */
+/* If it fails, leave does nothing. */
 static tile_status enter(cuda_device *d, CUcontext *before) {
     *before = d->context;
     tile_status status = tile_cuda_check(d, d->driver->cuCtxGetCurrent(before), "cuCtxGetCurrent");
@@ -23,7 +23,7 @@ static tile_status enter(cuda_device *d, CUcontext *before) {
     return status;
 }
 
-/* Passes the status of what was done inside on. */
+/* Returns the given status, that of the work done inside. */
 static tile_status leave(cuda_device *d, CUcontext before, tile_status status) {
     if (before != d->context) d->driver->cuCtxSetCurrent(before);
     return status;
@@ -81,7 +81,7 @@ static tile_status cuda_prepare(tile_device *device, tile_variant *variant) {
 static void cuda_discard(tile_device *device, tile_variant *variant) {
     cuda_device *d = (cuda_device *)device;
     CUcontext before;
-    enter(d, &before); /* if it fails there is still host memory to free */
+    enter(d, &before); /* even if it fails, host memory must be freed */
     tile_cuda_discard(d, variant);
     leave(d, before, TILE_OK);
 }
@@ -93,7 +93,7 @@ static tile_status cuda_launch(tile_device *device, const tile_launch *launch) {
     return status == TILE_OK ? leave(d, before, tile_cuda_launch(d, launch)) : status;
 }
 
-/* What the driver does not take is no error. */
+/* A map that the driver rejects is not an error. */
 static tile_status cuda_encode(tile_device *device, const tile_tensor_map *array,
                                unsigned char *encoded, const char **why) {
     cuda_device *d = (cuda_device *)device;
@@ -227,7 +227,8 @@ bool tile_device_is_cuda(const tile_device *device) {
     return device && device->ops == &cuda_ops;
 }
 
-/* Making one ---------------------------------------------------------------------------------- */
+/* Creation
+ * -------------------------------------------------------------------------------------- */
 
 static tile_status choose_context(cuda_device *d, int ordinal) {
     tile_status status =
@@ -287,7 +288,7 @@ static tile_status describe(cuda_device *d, const tile_target *target) {
     return take_target(d, target, (unsigned)(10 * major + minor));
 }
 
-/* Whether there is a GPU of that number. */
+/* Checks that there is a GPU with that number. */
 static tile_status check_ordinal(tile_context *context, const tile_driver *driver, int ordinal) {
     int count = 0;
     tile_status status =

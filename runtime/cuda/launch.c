@@ -1,14 +1,14 @@
-/* Launches on the caller's stream, and the scratch memory that they need.
+/* Launches on the caller's stream, and their scratch memory.
  *
- * Scratch belongs to a stream, whose launches run one after the other. It grows by doubling and
- * what is outgrown is kept until the end: launches in flight and captured graphs may still use it.
- * So a launch allocates and clears only when it needs more than any before it on that stream, and
- * never waits. A kernel leaves clean scratch as it found it; after a failed launch nobody knows,
- * and it is cleared before the next use. A captured graph shares the scratch of the stream on which
- * it was captured: the two must not run side by side.
+ * Scratch belongs to a stream, whose launches run one after the other. It grows by doubling. Old
+ * chunks are kept until the end, because launches in flight and captured graphs may still use them.
+ * So a launch allocates and clears only when it needs more than all launches before it on that
+ * stream, and never waits. A kernel leaves clean scratch clean. After a failed launch its state is
+ * unknown, and it is cleared before the next use. A captured graph shares the scratch of the stream
+ * on which it was captured: the two must not run concurrently.
  *
- * Several threads may launch at once: streams and their memory are only ever added, under the
- * context's lock, and published when they are whole. */
+ * Several threads may launch concurrently. Streams and their memory are only added, under the
+ * context's lock, and published when they are complete. */
 #include "runtime/cuda/device.h"
 
 #include <stdatomic.h>
@@ -23,7 +23,7 @@ static const tile_loc no_location = {0, 0, 0};
 /* Scratch ------------------------------------------------------------------------------------- */
 
 typedef struct chunk {
-    struct chunk *next; /* outgrown */
+    struct chunk *next; /* outgrown chunks */
     CUdeviceptr address;
     size_t bytes;
 } chunk;
@@ -42,7 +42,7 @@ static cuda_scratch *find_scratch(cuda_device *d, CUstream stream) {
     return s;
 }
 
-/* Under the context's lock. */
+/* Call it under the context's lock. */
 static cuda_scratch *add_scratch(cuda_device *d, CUstream stream) {
     cuda_scratch *s = find_scratch(d, stream);
     if (s) return s;
@@ -60,7 +60,7 @@ tile_status tile_cuda_is_capturing(cuda_device *d, CUstream stream, bool *captur
     return status;
 }
 
-/* A graph would repeat the clearing, and allocating ends its capture. */
+/* A captured graph would repeat the clearing, and an allocation would end the capture. */
 static tile_status refuse_capture(cuda_device *d, CUstream stream) {
     bool capturing;
     tile_status status = tile_cuda_is_capturing(d, stream, &capturing);
@@ -97,7 +97,7 @@ static bool lacks(const cuda_scratch *s, size_t clean, size_t plain) {
     return is_short(s->clean, clean) || (clean && s->needs_clear) || is_short(s->plain, plain);
 }
 
-/* Under the context's lock. What is new or soiled is clean before anybody sees it. */
+/* Call it under the context's lock. New or dirty chunks are cleared before they are published. */
 static tile_status provide(cuda_device *d, cuda_scratch *s, size_t clean, size_t plain) {
     if (!lacks(s, clean, plain)) return TILE_OK;
     bool dirty = is_short(s->clean, clean) || (clean && s->needs_clear);
@@ -158,7 +158,7 @@ void tile_cuda_free_scratch(cuda_device *d) {
 
 /* Launches ------------------------------------------------------------------------------------ */
 
-/* One parameter's bytes; the driver reads as many as the kernel declares. */
+/* The bytes of one parameter. The driver reads the size that the kernel declares. */
 typedef union parameter {
     CUdeviceptr address;
     int64_t integer;
@@ -171,10 +171,10 @@ static void fill_argument(parameter *p, const tile_type *type, const tile_argume
     else if (tile_scalar_is_floating(type->scalar))
         tile_scalar_write(type->scalar, p->bytes, argument->number);
     else
-        p->integer = argument->integer; /* little-endian: narrower integers are its first bytes */
+        p->integer = argument->integer; /* little-endian: narrower integers are the first bytes */
 }
 
-/* Memory that the launch needs nothing of may be missing. */
+/* The memory is NULL if the launch does not need it. */
 static CUdeviceptr address_of(const chunk *memory) {
     return memory ? memory->address : 0;
 }
@@ -190,7 +190,7 @@ static void fill_parameter(parameter *p, const tile_launch *launch, const cuda_s
     case TILE_PARAMETER_clean_scratch: p->address = s ? address_of(s->clean) : 0; break;
     case TILE_PARAMETER_scratch: p->address = s ? address_of(s->plain) : 0; break;
     case TILE_PARAMETER_table: p->address = launch->tables[what->index].address; break;
-    case TILE_PARAMETER_tensor_map: break; /* read where the launch has it */
+    case TILE_PARAMETER_tensor_map: break; /* copied from launch->maps */
     }
 }
 
@@ -203,7 +203,7 @@ static tile_status check_parameters(cuda_device *d, const tile_launch *launch) {
     return TILE_UNSUPPORTED;
 }
 
-/* The attributes that the launch asks for; returns how many. */
+/* The attributes that the launch needs; returns their number. */
 static unsigned fill_attributes(const tile_launch *launch, CUlaunchAttribute attributes[2]) {
     unsigned count = 0;
     if (launch->resident)
@@ -231,7 +231,7 @@ static tile_status start(cuda_device *d, const tile_launch *launch, void **param
     CUresult result =
         d->driver->cuLaunchKernelEx(&config, tile_cuda_function(launch->variant), parameters, NULL);
     if (launch->resident && result == TILE_CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE)
-        return TILE_UNAVAILABLE; /* who asked may have another way */
+        return TILE_UNAVAILABLE; /* the caller may have a fallback */
     return tile_cuda_check(d, result, "cuLaunchKernelEx");
 }
 

@@ -1,4 +1,4 @@
-/* Tensor maps by the driver: on the host alone, without the GPU. */
+/* Tensor maps, encoded by the driver on the host, without the GPU. */
 #include <string.h>
 
 #include "runtime/cuda/device.h"
@@ -12,7 +12,7 @@ static int data_type(tile_scalar scalar) {
     case TILE_f16: return TILE_CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
     case TILE_bf16: return TILE_CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
     case TILE_f32:
-    case TILE_tf32: return TILE_CU_TENSOR_MAP_DATA_TYPE_FLOAT32; /* the bits as they are */
+    case TILE_tf32: return TILE_CU_TENSOR_MAP_DATA_TYPE_FLOAT32; /* the bits do not change */
     case TILE_f64: return TILE_CU_TENSOR_MAP_DATA_TYPE_FLOAT64;
     case TILE_i1:
     case TILE_i8:
@@ -32,9 +32,9 @@ static int swizzle_of(unsigned bytes) {
                          : TILE_CU_TENSOR_MAP_SWIZZLE_NONE;
 }
 
-/* How much the L2 fetches where it is asked for a piece. A row of a box that crosses lines asks for
- * two of them, and with pairs of lines for four: a bottleneck of its own. Without that 3000^3 takes
- * 4 % less time in clusters of two blocks and 12 % alone, 1000^3 6 %. */
+/* The size of an L2 fetch. A box row that crosses a line needs two lines, and with promotion to
+ * pairs of lines four, which becomes a bottleneck. Without promotion 3000^3 takes 4 % less time in
+ * clusters of two blocks and 12 % less without clusters, 1000^3 6 %. */
 static int promotion_of(const tile_tensor_map *array) {
     enum { LINE = 128 };
     bool whole = array->address % LINE == 0;
@@ -48,7 +48,7 @@ CUresult tile_driver_encode(const tile_driver *driver, const tile_tensor_map *ar
     uint64_t extents[TILE_MAX_MAP_RANK], strides[TILE_MAX_MAP_RANK];
     uint32_t box[TILE_MAX_MAP_RANK], steps[TILE_MAX_MAP_RANK];
     unsigned rank = array->rank;
-    for (unsigned d = 0; d < rank; d++) { /* the innermost dim is the driver's first */
+    for (unsigned d = 0; d < rank; d++) { /* the driver's first dim is the innermost */
         unsigned from = rank - 1 - d;
         extents[d] = (uint64_t)array->extents[from];
         if (d) strides[d - 1] = (uint64_t)array->strides[from];
@@ -62,7 +62,7 @@ CUresult tile_driver_encode(const tile_driver *driver, const tile_tensor_map *ar
         swizzle_of(array->swizzle), promotion_of(array), TILE_CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 
-/* In an aligned copy: the driver asks for it. */
+/* Encodes into an aligned buffer, as the driver requires. */
 tile_status tile_encode_tensor_map(tile_context *context, const tile_tensor_map *map,
                                    void *encoded) {
     TILE_GUARD(context, TILE_OUT_OF_MEMORY)

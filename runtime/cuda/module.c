@@ -1,8 +1,7 @@
 /* From a variant's cubin or PTX to a loaded function.
  *
- * With a cache there is a cubin. Without one, PTX is assembled here, or by the driver, which keeps
- * what it made on disk by itself. A module is loaded once per device for all variants of equal
- * text.
+ * With a cache there is a cubin. Without one, PTX is assembled here, or by the driver, which has
+ * its own disk cache. A module is loaded once per device for all variants with equal text.
  */
 #include "runtime/cuda/device.h"
 
@@ -24,7 +23,7 @@ struct cuda_module {
 typedef struct cuda_code {
     cuda_module *module;
     CUfunction function;
-    atomic_int clusters; /* that run at once; 0: the driver has not been asked */
+    atomic_int clusters; /* that run concurrently; 0: not queried yet */
 } cuda_code;
 
 enum { LOG_BYTES = 8192 };
@@ -90,7 +89,7 @@ static void release_module(cuda_device *d, cuda_module *module) {
 
 /* Functions ----------------------------------------------------------------------------------- */
 
-/* Larger clusters run only where the GPU has room for them, and where the function says so. */
+/* Larger clusters need a GPU with room for them, and an attribute of the function. */
 enum { PORTABLE_CLUSTER = 8 };
 
 static int64_t cluster_blocks(const tile_abi *abi) {

@@ -1,5 +1,5 @@
-/* The GPU's power limit: what NVML says, which comes with the driver. A tuned point holds for one
- * limit; where nobody can tell it, it counts as 0. */
+/* The GPU's power limit according to NVML, which is part of the driver. A tuned point is valid for
+ * one limit. An unknown limit counts as 0. */
 #include <dlfcn.h>
 #include <string.h>
 
@@ -7,7 +7,8 @@
 
 typedef struct nvml_device *nvml_handle;
 
-/* ISO C has no conversion from void * to a function pointer; POSIX promises that the bytes do. */
+/* ISO C cannot convert void * to a function pointer; POSIX guarantees that copying the bytes
+ * works. */
 static bool resolve(void *library, const char *symbol, void *function) {
     void *address = dlsym(library, symbol);
     memcpy(function, &address, sizeof address);
@@ -39,7 +40,7 @@ static unsigned find_power_limit(const cuda_device *d) {
     return milliwatts;
 }
 
-/* NVML takes long to start, and each new bucket of arguments asks. */
+/* NVML takes long to start, and each new bucket of arguments needs the limit. */
 unsigned tile_cuda_power_limit(cuda_device *d) {
     if (!d->power_is_asked) d->power_limit = find_power_limit(d);
     d->power_is_asked = true;

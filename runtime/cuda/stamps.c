@@ -1,9 +1,9 @@
-/* Events of a launch whose code writes stamps (lib/codegen/stamps.h).
+/* Trace events of a launch whose code writes stamps (lib/codegen/stamps.h).
  *
- * %clock counts in a multiprocessor, so within a block it is exact; %globaltimer is the same
- * everywhere, but steps by up to a microsecond. So each block is placed by the first stamp of its
- * first warp that has one, and what follows is counted in clocks, whose length comes from the
- * block's own first and last stamp. */
+ * %clock counts in one multiprocessor, so it is exact within a block. %globaltimer is global, but
+ * advances in steps of up to a microsecond. So each block starts at the first stamp of its first
+ * warp that has one, and later times are counted in clocks. The length of a clock follows from the
+ * block's first and last stamp. */
 #include <stdlib.h>
 
 #include "lib/codegen/stamps.h"
@@ -16,15 +16,15 @@ typedef struct reading {
     const tile_function *f;
     tile_stamp *stamps;
     unsigned warps;
-    uint64_t blocks; /* that were stamped */
-    uint64_t start;  /* of the first one, nanoseconds */
+    uint64_t blocks; /* number of blocks with stamps */
+    uint64_t start;  /* time of the first stamp, nanoseconds */
 } reading;
 
-/* One block's clock. */
+/* The clock of one block. */
 typedef struct block_clock {
     uint64_t time;
     uint32_t clock;
-    double nanoseconds; /* of a tick */
+    double nanoseconds; /* of a clock */
 } block_clock;
 
 static const tile_stamp *stamps_of(const reading *r, uint64_t block, unsigned warp,
@@ -36,7 +36,7 @@ static const tile_stamp *stamps_of(const reading *r, uint64_t block, unsigned wa
 }
 
 static block_clock clock_of(const reading *r, uint64_t block) {
-    enum { LONG_ENOUGH = 20000 /* ns: the timer's steps are a few percent then */ };
+    enum { LONG_ENOUGH = 20000 /* ns: the timer's steps are then a few percent */ };
     const double usual = 1e6 / (r->d->base.clock ? r->d->base.clock : 1500000);
     unsigned count = 0;
     const tile_stamp *first = r->stamps;
@@ -56,7 +56,7 @@ static uint64_t time_of(const reading *r, const block_clock *clock, const tile_s
     return time > 0 ? (uint64_t)time : 0;
 }
 
-/* What the warp did between two of its stamps. */
+/* The event between two stamps of the warp. */
 static void emit_event(const reading *r, const block_clock *clock, uint64_t block, unsigned warp,
                        const tile_stamp *from, const tile_stamp *to) {
     bool is_one = from->what > 1 && !(from->what & 1) && to->what == from->what + 1;
@@ -100,7 +100,7 @@ static void emit_events(reading *r) {
     }
 }
 
-/* The array is zero again behind it. */
+/* Reads the array and clears it. */
 static tile_status read_array(const reading *r, CUmodule module) {
     const tile_driver *driver = r->d->driver;
     CUdeviceptr address;

@@ -1,17 +1,17 @@
-/* Times by events, and what is done to the L2 before.
+/* Timing with events, and the state of the L2 before each launch.
  *
- * A flush fills the L2 with lines of a buffer that is several times as large. After writing them
- * (a memset) they are dirty: the launch that needs their place pays for bringing them to memory, as
- * it does behind a kernel that wrote much. After reading them (a kernel of our own) they can be
- * dropped at once. */
+ * A flush fills the L2 with lines of a buffer several times its size. After writing them (a memset)
+ * they are dirty, and the timed launch pays for writing them back, as it does after a kernel that
+ * wrote much. After reading them (with a kernel of our own) they are clean and are evicted at no
+ * cost. */
 #include "runtime/cuda/device.h"
 
 #include <stddef.h>
 
 enum { FLUSH_FACTOR = 4, READER_THREADS = 256, READER_BLOCKS_PER_SM = 8 };
 
-/* acc stands for what was read, so that the loads stay; no line of a buffer of zeros makes it -1.
- */
+/* The loads feed acc, so the assembler keeps them. The buffer is zero, so acc is never -1 and
+ * nothing is stored. */
 const char tile_cuda_read_ptx[] =
     ".version 7.0\n"
     ".target sm_80\n"
@@ -70,7 +70,7 @@ static tile_status load_reader(cuda_device *d) {
         status = tile_cuda_check(
             d, d->driver->cuModuleGetFunction(&d->flush_reader, d->flush_module, "tile_read"),
             "cuModuleGetFunction");
-    return status == TILE_OK ? write_l2(d, NULL) : status; /* zeros to be read */
+    return status == TILE_OK ? write_l2(d, NULL) : status; /* zeros for the reads */
 }
 
 static tile_status read_l2(cuda_device *d, CUstream stream) {

@@ -42,7 +42,7 @@ static tile_status check_argument(const checked *c, const tile_abi_arg *arg,
     return TILE_OK;
 }
 
-/* Whether the buffer holds what the view reaches. */
+/* Returns whether the buffer contains all bytes that the view accesses. */
 static tile_status check_view(const checked *c, unsigned index, const int64_t *integers,
                               const tile_argument *argument) {
     const tile_buffer *buffer = argument->buffer;
@@ -64,7 +64,7 @@ static tile_status check_view(const checked *c, unsigned index, const int64_t *i
     return TILE_INVALID;
 }
 
-/* What conditions and host expressions read: an address or an integer. */
+/* The value of an argument in conditions and host expressions: an address or an integer. */
 static int64_t number_of(const tile_argument *argument) {
     if (!argument->buffer) return argument->integer;
     return (int64_t)(argument->buffer->address + argument->offset);

@@ -1,4 +1,4 @@
-/* What all devices have in common beside kernels: what they say of themselves, and buffers. */
+/* What all devices share besides kernels: their properties, and buffers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,7 +69,7 @@ tile_status tile_buffer_create(tile_device *device, size_t bytes, tile_buffer **
     tile_status status = device->ops->allocate(device, bytes ? bytes : 1, &address);
     if (status != TILE_OK) return status;
     *buffer = add_buffer(device, address, bytes, true);
-    if (!device->follows) return TILE_OK;
+    if (!device->tracks_writes) return TILE_OK;
     (*buffer)->written = tile_malloc(bytes + 1);
     tile_buffer_forget(*buffer);
     return TILE_OK;

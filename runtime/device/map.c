@@ -1,9 +1,9 @@
 /* Tensor maps of launches.
  *
- * Encoding one costs the driver less than a microsecond, finding it less than a tenth of that. Each
- * variant has a few places, and where a map's is follows from its numbers. Launches on several
- * threads read and write them without a lock: a place has a version, odd while somebody writes, and
- * a reader that sees it change encodes for itself. */
+ * Encoding a map costs the driver less than a microsecond; finding it takes less than a tenth of
+ * that. Each variant has a few places, and the hash of a map's key selects the place. Launches on
+ * several threads read and write them without a lock. Each place has a version that is odd while a
+ * thread writes it. A reader that sees the version change encodes the map without the cache. */
 #include "runtime/device/map.h"
 
 #include <assert.h>
@@ -24,8 +24,8 @@ typedef struct place {
 } place;
 
 struct tile_map_cache {
-    unsigned count; /* of places */
-    place places[]; /* 1 << PLACE_BITS of each map */
+    unsigned count; /* number of places */
+    place places[]; /* 1 << PLACE_BITS for each map */
 };
 
 tile_map_cache *tile_map_cache_create(const tile_abi *abi) {
@@ -41,7 +41,7 @@ void tile_map_cache_destroy(tile_map_cache *cache) {
     free(cache);
 }
 
-/* All that differs between two launches. */
+/* Everything in which two launches can differ. */
 static void make_key(const tile_tensor_map *array, uint64_t key[KEY_WORDS]) {
     key[0] = array->address;
     for (unsigned d = 0; d < TILE_MAX_MAP_RANK; d++) {
@@ -77,7 +77,7 @@ static bool read_place(place *p, const uint64_t key[KEY_WORDS], unsigned char *e
     return true;
 }
 
-/* Unless somebody else is writing. */
+/* Skips the write if another thread is writing. */
 static void write_place(place *p, const uint64_t key[KEY_WORDS], const unsigned char *encoded) {
     unsigned version = atomic_load_explicit(&p->version, memory_order_relaxed);
     uint64_t words[MAP_WORDS];

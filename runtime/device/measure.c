@@ -1,4 +1,4 @@
-/* The statistics of repeated launches; the device times each of them. */
+/* Statistics of repeated launches. The device times each launch. */
 #include "runtime/device/measure.h"
 
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include "lib/support/options.h"
 
 enum {
-    MIN_SAMPLES = 3,   /* before a median can be called hopeless */
-    WARMUP_FACTOR = 2, /* by which a launch to warm up must be slower for that */
+    MIN_SAMPLES = 3,   /* before a work can be abandoned for its median */
+    WARMUP_FACTOR = 2, /* by how much slower a warm-up launch must be for that */
     MAX_BATCH = 1 << 20,
 };
 
@@ -43,7 +43,7 @@ static void summarize(double *samples, tile_measurement *m) {
     m->slowest = samples[n - 1];
 }
 
-/* One work of a measurement. */
+/* The samples of one work. */
 typedef struct series {
     double *samples;
     double fastest;
@@ -56,7 +56,7 @@ static void add_sample(series *s, double seconds, double hopeless) {
     s->m->hopeless = hopeless > 0 && s->m->repeats >= MIN_SAMPLES && s->fastest > hopeless;
 }
 
-/* A round: each work once. */
+/* A round: each work is timed once. */
 static tile_status take_round(tile_device *device, const tile_timed *works, unsigned count,
                               const tile_measure_options *options, unsigned round, series *all) {
     for (unsigned i = 0; i < count; i++) {
@@ -99,7 +99,7 @@ tile_status tile_measure_timed(tile_device *device, const tile_timed *works, uns
     return status;
 }
 
-/* Works of the caller -------------------------------------------------------------------------- */
+/* Works of the caller ------------------------------------------------------------------------- */
 
 typedef struct caller {
     const tile_work *work;

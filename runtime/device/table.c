@@ -1,6 +1,6 @@
-/* Host tables of launches. A launch finds its own without a lock; they are only ever added, under
- * the context's lock, and published when they are whole, for captured graphs may use them as long
- * as the device lives. */
+/* Host tables of launches. A launch finds its table without a lock. Tables are only added, under
+ * the context's lock, and published when they are complete. They live as long as the device because
+ * captured graphs may use them. */
 #include "runtime/device/table.h"
 
 #include <stdatomic.h>
@@ -10,12 +10,12 @@
 #include "lib/launch/data.h"
 #include "lib/support/context.h"
 
-/* What a table depends on: its cost, which is one expression for each text; the extents' values;
- * and the values of the arguments that the cost names, which tells their
- * number. Devices have tables of their own. */
+/* What a table depends on: its cost (one expression object for each text), the values of the
+ * extents, and the values of the arguments that the cost names; the cost determines how many these
+ * are. Each device has its own tables. */
 enum { MAX_KEY = 4 + TILE_MAX_ARGUMENTS };
 typedef struct table_key {
-    unsigned length; /* in use of these */
+    unsigned length; /* of `value`, in use */
     int64_t value[MAX_KEY];
 } table_key;
 
@@ -26,7 +26,7 @@ struct tile_host_table {
     table_key key;
 };
 
-/* False after a diagnostic if these arguments give no table. */
+/* Returns false after a diagnostic if these arguments do not determine a table. */
 static bool make_key(const tile_abi *abi, unsigned index, const int64_t *args, table_key *key) {
     const tile_table *table = &abi->tables[index];
     key->value[0] = (int64_t)(uintptr_t)table->cost;
@@ -44,7 +44,7 @@ static tile_host_table *_Atomic *head_of(tile_device *device, const table_key *k
     return &device->tables[hash >> (64 - TILE_TABLE_HEAD_BITS)];
 }
 
-/* 0: nobody has made it. */
+/* Returns the table's address, or 0 if it has not been made. */
 static uint64_t find_table(tile_device *device, const table_key *key) {
     const tile_host_table *at = atomic_load_explicit(head_of(device, key), memory_order_acquire);
     for (; at; at = at->next)
@@ -54,7 +54,7 @@ static uint64_t find_table(tile_device *device, const table_key *key) {
     return 0;
 }
 
-/* What is written may still be on its way to the device: a read waits for it. */
+/* The copy to the device may still be in flight, so a read waits for it. */
 static tile_status upload(tile_device *device, tile_host_table *table, const int32_t *entries) {
     int32_t last;
     const uint64_t end = table->address + table->bytes;
@@ -78,7 +78,7 @@ static tile_status make(tile_device *device, tile_host_table *table, const tile_
     return status;
 }
 
-/* Under the context's lock. */
+/* Call it under the context's lock. */
 static tile_status add_table(tile_device *device, const tile_abi *abi, unsigned index,
                              const int64_t *args, const table_key *key, uint64_t *address) {
     if ((*address = find_table(device, key))) return TILE_OK;

@@ -1,4 +1,4 @@
-/* What all devices have in common when kernels are launched: grids, scratch sizes, tables. */
+/* What all devices share when they launch kernels: grids, scratch sizes, tables. */
 #include "runtime/launch/kernel.h"
 
 #include <assert.h>
@@ -22,7 +22,7 @@ static const tile_loc no_location = {0, 0, 0};
 
 /* Kernels ------------------------------------------------------------------------------------- */
 
-/* What is wrong with them is found before anything is compiled. */
+/* Finds errors in the bindings before anything is compiled. */
 static tile_status set_bindings(tile_kernel *kernel, const tile_binding *bindings, unsigned count) {
     tile_module *bound = tile_module_clone(kernel->module);
     tile_status status = tile_instantiate(bound, kernel->name, bindings, count);
@@ -38,7 +38,7 @@ static tile_status set_bindings(tile_kernel *kernel, const tile_binding *binding
     return status;
 }
 
-/* Whether the bindings, of parameters alone, leave open what `tune` gives values. */
+/* Returns whether bindings of parameters alone leave `tune` parameters open. */
 static bool has_choice(const tile_function *f, const tile_binding *bindings, unsigned count) {
     unsigned open = 0;
     for (size_t i = 0; i < f->param_count; i++) open += tile_is_tuned(f, f->params[i].name);
@@ -49,7 +49,7 @@ static bool has_choice(const tile_function *f, const tile_binding *bindings, uns
     return open > 0;
 }
 
-/* A compute's kernel or plan, which takes the compute's place in the kernel's own module. */
+/* Schedules a compute. The resulting kernel or plan replaces the compute in the kernel's module. */
 static tile_status schedule(tile_kernel *kernel, tile_binding *bindings, unsigned *count) {
     const char *name;
     tile_status status =
@@ -74,13 +74,13 @@ static tile_status open_kernel(tile_kernel *kernel, const tile_function *functio
         function = tile_module_find(kernel->module, kernel->name);
     }
     status = set_bindings(kernel, bindings, binding_count);
-    kernel->chooses = status == TILE_OK && has_choice(function, bindings, binding_count);
-    kernel->asks = kernel->chooses && tile_needs_sizes(function);
-    kernel->picks = kernel->chooses ||
-                    (status == TILE_OK && !binding_count && tile_has_tuned_split(device, function));
+    kernel->has_open_tune = status == TILE_OK && has_choice(function, bindings, binding_count);
+    kernel->needs_sizes = kernel->has_open_tune && tile_needs_sizes(function);
+    kernel->has_bucket_points = kernel->has_open_tune || (status == TILE_OK && !binding_count &&
+                                                          tile_has_tuned_split(device, function));
     if (status != TILE_OK || tile_kernel_looks_up(kernel)) return status;
     status = tile_take_first(kernel, &first);
-    if (status == TILE_UNSUPPORTED && binding_count && !device->store) /* not a candidate's */
+    if (status == TILE_UNSUPPORTED && binding_count && !device->store) /* not while tuning */
         tile_note_fitting_point(kernel->module, kernel->name, bindings, binding_count,
                                 device->target);
     return status;
@@ -132,8 +132,8 @@ void tile_kernel_destroy(tile_kernel *kernel) {
     free(kernel);
 }
 
-/* NULL after a diagnostic: it does not compile. A kernel is the same before and after: what it is
- * asked for is made when it is asked for. */
+/* The first point; NULL after a diagnostic if it does not compile. The kernel is logically const:
+ * what a query needs is made on the first query. */
 static const kernel_point *first_of(const tile_kernel *kernel) {
     kernel_point *first = NULL;
     if (kernel) tile_take_first((tile_kernel *)(uintptr_t)kernel, &first);
@@ -190,13 +190,13 @@ static tile_status check_count(const tile_kernel *kernel, const tile_argument *a
     return TILE_OK;
 }
 
-/* A grid with an empty dim has no blocks: nothing is to be done. */
+/* A grid with an extent of 0 has no blocks: there is nothing to launch. */
 static bool is_empty(const tile_launch *launch) {
     return !launch->grid[0] || !launch->grid[1] || !launch->grid[2];
 }
 
-/* The point that these arguments take, compiled if no launch has been in their bucket, but not
- * while the stream is being captured. */
+/* The point of these arguments. It is compiled if no launch has used their bucket, unless the
+ * stream is being captured. */
 static tile_status take_point(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                               void *stream, kernel_point **point) {
     int64_t numbers[TILE_MAX_ARGUMENTS];
@@ -208,7 +208,7 @@ static tile_status take_point(tile_kernel *kernel, const tile_argument *argument
     return status == TILE_OK ? tile_visit_bucket(kernel, arguments, count, stream, point) : status;
 }
 
-/* Once: the next variant will be there. */
+/* Reported once: from then on the next variant exists. */
 static void report_fallback(const tile_kernel *kernel, const kernel_point *point, unsigned next,
                             const char *why) {
     char text[200];
@@ -220,7 +220,7 @@ static void report_fallback(const tile_kernel *kernel, const kernel_point *point
                    text);
 }
 
-/* The first variant, of those from `next` on, whose conditions hold, and whose tensor maps can be
+/* Finds the first variant, from `next` on, whose conditions hold and whose tensor maps can be
  * encoded. */
 static tile_status take_variant(tile_kernel *kernel, kernel_point *point, const int64_t *numbers,
                                 unsigned next, tile_launch *launch) {
@@ -243,8 +243,8 @@ static tile_status take_variant(tile_kernel *kernel, kernel_point *point, const 
     return TILE_UNSUPPORTED;
 }
 
-/* The variant and its grid; where a launch does not take that grid, a variant whose grid is flat.
- */
+/* Finds the variant and its grid. If the grid exceeds the limits of a launch, it finds a variant
+ * with a flat grid. */
 static tile_status take_grid(tile_kernel *kernel, kernel_point *point, const int64_t *numbers,
                              const tile_launch_facts *facts, tile_launch *launch) {
     const tile_abi *abi = tile_first_variant(point)->abi;
@@ -261,8 +261,7 @@ static tile_status take_grid(tile_kernel *kernel, kernel_point *point, const int
     return status == TILE_OK ? tile_abi_check_grid(launch->variant->abi, launch->grid) : status;
 }
 
-/* Compiles what is missing of a point without a plan, but not while the stream is being captured.
- */
+/* Compiles missing variants of a point without a plan, unless the stream is being captured. */
 static tile_status resolve(tile_kernel *kernel, kernel_point *point, const tile_argument *arguments,
                            unsigned count, void *stream, tile_launch *launch) {
     int64_t numbers[TILE_MAX_ARGUMENTS];
@@ -283,11 +282,11 @@ static tile_status resolve(tile_kernel *kernel, kernel_point *point, const tile_
     return status;
 }
 
-/* Whether all blocks of the launch run at once. */
+/* Checks that all blocks of the launch can run at the same time. */
 static tile_status find_room(tile_device *device, const tile_launch *launch,
                              tile_step_launch *step) {
     int blocks = 0;
-    if (!device->ops->residency) return TILE_OK; /* the launch itself will tell */
+    if (!device->ops->residency) return TILE_OK; /* the launch itself will fail */
     tile_status status = device->ops->residency(device, launch->variant, &blocks);
     const int64_t *cluster = launch->variant->abi->cluster;
     int64_t together = cluster[0] * cluster[1] * cluster[2];
@@ -385,7 +384,7 @@ tile_status tile_kernel_point(tile_kernel *kernel, const tile_argument *argument
     return TILE_OK;
 }
 
-/* The bindings, and those that the kernel was made with and they do not name. */
+/* The bindings, plus those of the kernel's own bindings whose parameter they do not name. */
 static const tile_binding *add_own(const tile_kernel *kernel, const tile_binding *bindings,
                                    unsigned *count, tile_arena *arena) {
     unsigned given = *count;
@@ -406,7 +405,7 @@ tile_status tile_kernel_set_point(tile_kernel *kernel, const tile_argument *argu
     TILE_GUARD(kernel ? kernel->device->context : NULL, TILE_OUT_OF_MEMORY)
     tile_status status = check_count(kernel, arguments, count);
     if (status != TILE_OK) return status;
-    if (!kernel->picks) {
+    if (!kernel->has_bucket_points) {
         tile_report(kernel->device->context, TILE_ERROR, no_location,
                     "@%s was made with all that 'tune' names bound, or has no 'tune', and has no "
                     "other point",

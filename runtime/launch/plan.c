@@ -1,6 +1,5 @@
-/* Plans on a device. First all steps are checked, then they are launched: what is wrong with an
- * argument is told before anything happens. A fill is a launch, too, of a kernel that is made here.
- */
+/* Plans on a device. All steps are checked before the first is launched, so an invalid argument is
+ * reported before anything happens. A fill is also a launch, of a kernel that is made here. */
 #include "runtime/launch/plan.h"
 
 #include <inttypes.h>
@@ -21,8 +20,8 @@
 
 enum { MAX_SCRATCH = TILE_MAX_SCRATCH_VIEWS, WIDTHS = 4 /* 1, 2, 4 and 8 bytes */ };
 
-/* Scratch of the launches on one stream; none of it goes before the plan does, since launches may
- * still use it. Added under the context's lock, found without one. */
+/* Scratch of the launches on one stream. It is freed only with the plan, because launches may still
+ * use it. Added under the context's lock, found without one. */
 typedef struct stream_scratch {
     struct stream_scratch *next; /* older */
     void *stream;
@@ -33,9 +32,9 @@ struct tile_plan {
     tile_device *device;
     tile_module *module; /* instantiated */
     tile_steps *steps;
-    tile_abi *head; /* of a kernel that has the plan's arguments */
-    /* NULL: it only takes the place of others, and never has. Added under the context's lock, found
-     * without one. */
+    tile_abi *head; /* the abi of a kernel with the plan's arguments */
+    /* NULL: a fallback that has not been used yet. Added under the context's lock, found without
+     * one. */
     tile_kernel *_Atomic *kernels;
     tile_kernel *fills[WIDTHS];
     stream_scratch *_Atomic scratch;
@@ -45,7 +44,7 @@ static const tile_loc no_location = {0, 0, 0};
 
 /* Making -------------------------------------------------------------------------------------- */
 
-/* Bits are filled, so that one kernel does for all types of a width. %s is an integer type. */
+/* Fills bits, so one kernel handles all types of a width. %s is an integer type. */
 static const char fill_text[] =
     "kernel @fill(%%n: i32 {divisible = 16}, %%value: %s, %%x: ptr<%s>)\n"
     "    grid [ceildiv(%%n, 1024)] warps 4 {\n"
@@ -156,8 +155,8 @@ typedef struct run {
     const tile_argument *arguments;
     void *stream;
     tile_argument scratch[MAX_SCRATCH];
-    bool launched;                 /* the step before: an empty grid is nothing to overlap with */
-    tile_buffer *own[MAX_SCRATCH]; /* CPU: each has a buffer, so that nothing reaches another one */
+    bool launched; /* the preceding step launched blocks; there is no overlap with an empty grid */
+    tile_buffer *own[MAX_SCRATCH]; /* CPU: a buffer each, so an access cannot reach another one */
 } run;
 
 static bool fail(const run *r, tile_loc loc, const char *what) {
@@ -178,7 +177,7 @@ static bool evaluate(const run *r, const tile_expr *expr, int64_t *value) {
     return tile_expr_eval(expr, &bindings, value);
 }
 
-/* How many elements these extents are; false after a report. */
+/* The product of these extents; false after a report. */
 static bool count_elements(const run *r, tile_loc loc, const tile_expr *const *extents,
                            unsigned rank, int64_t *count) {
     const int64_t most = INT64_C(1) << TILE_MAX_TENSOR_LOG2;
@@ -203,7 +202,7 @@ static bool count_elements(const run *r, tile_loc loc, const tile_expr *const *e
 
 /* Scratch ------------------------------------------------------------------------------------- */
 
-/* CPU: fresh memory, so that what is read before it is written shows. */
+/* CPU: fresh memory, so uninitialized reads are detected. */
 static tile_status provide_apart(run *r, const int64_t *bytes) {
     tile_status status = TILE_OK;
     for (size_t i = 0; i < r->plan->steps->scratch_count && status == TILE_OK; i++) {
@@ -281,7 +280,7 @@ static tile_status provide_scratch(run *r) {
 
 /* Steps --------------------------------------------------------------------------------------- */
 
-/* What a step gives as a launch's argument; false after a report. */
+/* The value that a step passes as a launch's argument; false after a report. */
 static bool take_given(const run *r, tile_loc loc, const tile_given *given, tile_argument *to) {
     *to = (tile_argument){.buffer = NULL};
     switch (given->kind) {
@@ -296,7 +295,7 @@ static bool take_given(const run *r, tile_loc loc, const tile_given *given, tile
     return false;
 }
 
-/* The kernel, made if it has not been, but not while the stream is being captured. */
+/* Returns the kernel. It is made if needed, unless the stream is being captured. */
 static tile_status take_kernel(const run *r, unsigned index, tile_kernel **kernel) {
     tile_plan *plan = r->plan;
     *kernel = atomic_load_explicit(&plan->kernels[index], memory_order_acquire);
@@ -305,7 +304,7 @@ static tile_status take_kernel(const run *r, unsigned index, tile_kernel **kerne
     if (status != TILE_OK) return status;
     tile_context_lock(plan->device->context);
     if (!plan->kernels[index])
-        status = make_kernel(plan, index); /* no other thread has been here */
+        status = make_kernel(plan, index); /* another thread may have made it */
     *kernel = plan->kernels[index];
     tile_context_unlock(plan->device->context);
     return status;
@@ -319,7 +318,7 @@ static tile_status reject(const run *r, const tile_step *step, int64_t room) {
     return TILE_UNSUPPORTED;
 }
 
-/* Once: it has not been made yet. */
+/* Reported once: only while the fallback has not been made. */
 static void report_otherwise(const run *r, const tile_step *step, int64_t room) {
     char why[200];
     tile_plan *plan = r->plan;
@@ -333,10 +332,9 @@ static void report_otherwise(const run *r, const tile_step *step, int64_t room) 
                    "launch fewer blocks, with a smaller split or larger tiles", "%s", why);
 }
 
-/* All blocks cannot run at once: what the step says is launched instead. */
-static tile_status run_otherwise(const run *r, const tile_step *step,
-                                 const tile_argument *arguments, tile_step_launch *how,
-                                 tile_step_mode mode) {
+/* Not all blocks can run at the same time: launches the step's fallback instead. */
+static tile_status run_fallback(const run *r, const tile_step *step, const tile_argument *arguments,
+                                tile_step_launch *how, tile_step_mode mode) {
     tile_kernel *kernel;
     if (step->otherwise < 0) return reject(r, step, how->room);
     report_otherwise(r, step, how->room);
@@ -357,7 +355,7 @@ static tile_status take_launch(run *r, const tile_step *step, tile_step_mode mod
         if (!take_given(r, step->loc, &step->given[i], &arguments[i])) return TILE_INVALID;
     tile_status status = tile_kernel_take_step(r->plan->kernels[step->kernel], arguments,
                                                step->given_count, &how, mode);
-    if (status == TILE_OK && how.refused) status = run_otherwise(r, step, arguments, &how, mode);
+    if (status == TILE_OK && how.refused) status = run_fallback(r, step, arguments, &how, mode);
     r->launched = how.launched;
     return status;
 }
@@ -373,7 +371,7 @@ static int64_t bits_of(tile_scalar scalar, const tile_argument *value, unsigned 
     return tile_integer_read(integers[width], bytes);
 }
 
-/* In pieces that an i32 counts. */
+/* Launches the fill in pieces whose size fits an i32. */
 static tile_status take_fill(const run *r, const tile_step *step, tile_step_mode mode) {
     enum { PIECE = 1 << 30 };
     tile_argument view, value;
@@ -417,7 +415,7 @@ static tile_status take_steps(run *r, tile_step_mode mode) {
     return status;
 }
 
-/* What is needed for the steps, up to what they write. */
+/* Checks the steps and makes their kernels and scratch, without launching anything. */
 static tile_status begin(run *r, tile_step_mode mode) {
     const tile_plan *plan = r->plan;
     int64_t numbers[TILE_MAX_ARGUMENTS];
@@ -439,7 +437,7 @@ tile_kernel *tile_plan_kernel_at(const tile_plan *plan, unsigned index) {
     return NULL;
 }
 
-/* Scratch is looked at as far as the plan has some. */
+/* Initializes only as much scratch as the plan has. */
 static void set_up(run *r, tile_plan *plan, const tile_argument *arguments, void *stream) {
     r->plan = plan;
     r->arguments = arguments;

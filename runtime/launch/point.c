@@ -1,5 +1,5 @@
-/* Points of a kernel, and which of them a launch takes: by the bucket of its arguments, which may
- * have a tuned point, and by the values of those that are {const}. */
+/* Points of a kernel, and which of them a launch uses. This depends on the bucket of its arguments,
+ * which may have a tuned point, and on the values of {const} arguments. */
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static bool point_equals(const kernel_point *point, const tile_binding *bindings
     return true;
 }
 
-/* Several launches, or one kernel's first variant. */
+/* Makes a plan of several launches, or one kernel's first variant. */
 static tile_status make_point(tile_kernel *kernel, kernel_point *point) {
     tile_module *module = tile_module_clone(kernel->module);
     tile_variant *variant;
@@ -70,7 +70,7 @@ static tile_status add_point(tile_kernel *kernel, const tile_binding *bindings, 
         return status;
     }
     point->bindings =
-        tile_keep_bindings(kernel, bindings, count); /* known to be complete only now */
+        tile_keep_bindings(kernel, bindings, count); /* only now known to be complete */
     kernel->points = *out = point;
     return TILE_OK;
 }
@@ -89,8 +89,8 @@ static bool is_constant(const tile_kernel *kernel, unsigned arg) {
     return tile_arg_set_has(&kernel->constants, arg);
 }
 
-/* The point of these bindings and the values of the constants among the arguments. Under the
- * context's lock. */
+/* The point of these bindings and of the values of the arguments that are constants. Call it under
+ * the context's lock. */
 static tile_status add_special_point(tile_kernel *kernel, const tile_argument *arguments,
                                      const tile_binding *bindings, unsigned count,
                                      kernel_point **out) {
@@ -108,7 +108,8 @@ static tile_status add_special_point(tile_kernel *kernel, const tile_argument *a
     return status;
 }
 
-/* The arguments' bucket as key, or their sizes; constants as they are. Returns its hash. */
+/* The key: the arguments' bucket or their exact sizes; constants are never rounded. Returns its
+ * hash. */
 static unsigned make_key(const tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                          bool exact, int64_t key[TILE_MAX_ARGUMENTS]) {
     uint64_t hash = exact;
@@ -116,9 +117,9 @@ static unsigned make_key(const tile_kernel *kernel, const tile_argument *argumen
         const tile_type *type = tile_abi_arg_at(kernel->head, i)->type;
         bool counts = type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(type->scalar);
         bool as_it_is = is_constant(kernel, i) || (counts && exact);
-        key[i] = as_it_is                  ? arguments[i].integer
-                 : counts && kernel->picks ? tile_bucket(arguments[i].integer)
-                                           : 0;
+        key[i] = as_it_is                              ? arguments[i].integer
+                 : counts && kernel->has_bucket_points ? tile_bucket(arguments[i].integer)
+                                                       : 0;
         hash = (hash ^ (uint64_t)key[i]) * UINT64_C(0x9e3779b97f4a7c15);
     }
     return (unsigned)(hash >> (64 - TILE_BUCKET_HEAD_BITS));
@@ -135,8 +136,8 @@ static kernel_bucket *find_bucket(tile_kernel *kernel, const tile_argument *argu
     return bucket;
 }
 
-/* What these arguments take: what was set for their bucket, the tuned point of their sizes, or
- * their bucket's. NULL: not known. */
+/* The bucket of these arguments, in this order: what was set for it, the tuned point of their exact
+ * sizes, the point of the bucket. NULL: unknown. */
 static kernel_bucket *find_either(tile_kernel *kernel, const tile_argument *arguments,
                                   unsigned count) {
     kernel_bucket *bucket = find_bucket(kernel, arguments, count, false), *exact = NULL;
@@ -146,7 +147,7 @@ static kernel_bucket *find_either(tile_kernel *kernel, const tile_argument *argu
     return exact ? exact : bucket;
 }
 
-/* Before those of its key, without a point. Under the context's lock. */
+/* Adds a bucket without a point before the others of its key. Call it under the context's lock. */
 static kernel_bucket *add_bucket(tile_kernel *kernel, const tile_argument *arguments,
                                  unsigned count, kernel_bucket new_one) {
     kernel_bucket *bucket = tile_malloc(sizeof *bucket + sizeof *bucket->key * TILE_MAX_ARGUMENTS);
@@ -158,14 +159,14 @@ static kernel_bucket *add_bucket(tile_kernel *kernel, const tile_argument *argum
     return bucket;
 }
 
-/* The model knows GPUs by their clock; on a CPU device all points are as good. */
+/* The model needs the clock of a GPU. On a CPU device all points are equal. */
 static bool has_model(const tile_kernel *kernel) {
-    return kernel->chooses && kernel->device->clock;
+    return kernel->has_open_tune && kernel->device->clock;
 }
 
-/* Tuned points are kept for kernels of which nothing is said. */
+/* Only kernels without bindings have tuned points. */
 static bool is_tuned(const tile_kernel *kernel) {
-    return kernel->picks && !kernel->binding_count;
+    return kernel->has_bucket_points && !kernel->binding_count;
 }
 
 bool tile_kernel_looks_up(const tile_kernel *kernel) {
@@ -175,13 +176,13 @@ bool tile_kernel_looks_up(const tile_kernel *kernel) {
 
 kernel_point *tile_find_point(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
     bool constants = !tile_arg_set_is_empty(&kernel->constants);
-    if (!kernel->picks && !constants) return kernel->first;
+    if (!kernel->has_bucket_points && !constants) return kernel->first;
     const kernel_bucket *bucket = find_either(kernel, arguments, count);
     if (bucket) return atomic_load_explicit(&bucket->point, memory_order_acquire);
-    return constants || kernel->asks || tile_kernel_looks_up(kernel) ? NULL : kernel->first;
+    return constants || kernel->needs_sizes || tile_kernel_looks_up(kernel) ? NULL : kernel->first;
 }
 
-/* A bucket of the point, which is compiled first. */
+/* Compiles the point of a bucket and then adds the bucket. */
 static tile_status attach_bucket(tile_kernel *kernel, const tile_argument *arguments,
                                  unsigned count, const tile_binding *bindings,
                                  unsigned binding_count, bool is_set) {
@@ -201,11 +202,11 @@ tile_status tile_set_bucket(tile_kernel *kernel, const tile_argument *arguments,
 
 typedef struct listing {
     tile_kernel *kernel;
-    const tile_argument *arguments; /* that are launched */
+    const tile_argument *arguments; /* of the launch */
     unsigned count;
 } listing;
 
-/* The newest one of a bucket is the bucket's, and each that of its sizes. */
+/* The newest point applies to the bucket; each point applies to its exact sizes. */
 static void add_tuned(const tile_point_key *key, const tile_tuned_point *tuned, void *user) {
     const listing *l = user;
     tile_kernel *kernel = l->kernel;
@@ -213,8 +214,8 @@ static void add_tuned(const tile_point_key *key, const tile_tuned_point *tuned, 
     int64_t sizes[TILE_MAX_ARGUMENTS] = {0};
     kernel_bucket bucket = {.point = NULL};
     bucket.bindings = tile_read_bindings(tuned->bindings, &kernel->arena, &bucket.binding_count);
-    /* Nothing is bound by the point of a kernel without `tune` that was faster whole. */
-    if (!bucket.bindings || (!bucket.binding_count && kernel->chooses)) return;
+    /* A point without bindings is valid only without `tune`: the kernel was faster unsplit. */
+    if (!bucket.bindings || (!bucket.binding_count && kernel->has_open_tune)) return;
     if (!find_bucket(kernel, l->arguments, l->count, false))
         add_bucket(kernel, l->arguments, l->count, bucket);
     const tile_function *f = tile_module_find(kernel->module, kernel->name);
@@ -225,7 +226,7 @@ static void add_tuned(const tile_point_key *key, const tile_tuned_point *tuned, 
         add_bucket(kernel, measured, l->count, bucket);
 }
 
-/* Adds the tuned points of the arguments' bucket. Under the context's lock. */
+/* Adds the tuned points of the arguments' bucket. Call it under the context's lock. */
 static void list_tuned(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
     int64_t integers[TILE_MAX_ARGUMENTS];
     listing l = {kernel, arguments, count};
@@ -242,8 +243,9 @@ static void pass_remarks(const tile_diagnostic *d, void *user) {
         to->sink(d, to->user);
 }
 
-/* Gives the bucket the point that the model takes for the fastest; TILE_UNAVAILABLE without an
- * error where there is none, or it does not compile. Under the context's lock. */
+/* Sets the bucket's point to the one that the model predicts to be fastest. Returns
+ * TILE_UNAVAILABLE without an error if there is none or it does not compile. Call it under the
+ * context's lock. */
 static tile_status add_chosen(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
     tile_arena arena = {0};
     unsigned bound = 0;
@@ -264,12 +266,12 @@ static tile_status add_chosen(tile_kernel *kernel, const tile_argument *argument
     return status;
 }
 
-/* A search for the first point of the sizes that compiles. */
+/* A search for the first point of these sizes that compiles. */
 typedef struct sized_search {
     tile_kernel *kernel;
     const tile_argument *arguments;
     unsigned count, tried;
-    const tile_bound_param *first; /* what every other size takes */
+    const tile_bound_param *first; /* the point that all other sizes use */
     tile_status status;
 } sized_search;
 
@@ -297,16 +299,16 @@ static bool try_sized(const tile_bound_params *point, void *user) {
     return s->status != TILE_OK && ++s->tried < MAX_TRIALS;
 }
 
-/* Where sizes decide which points there are, gives the bucket the first one that its sizes have;
- * TILE_UNAVAILABLE where that is what every other size takes, or there is none. Under the context's
- * lock. */
+/* If the set of points depends on sizes, sets the bucket's point to the first one that exists for
+ * its sizes. Returns TILE_UNAVAILABLE if all other sizes use this point too, or if there is none.
+ * Call it under the context's lock. */
 static tile_status add_sized(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
     tile_arena arena = {0};
     int64_t sizes[TILE_MAX_ARGUMENTS];
     const tile_function *f = tile_module_find(kernel->module, kernel->name);
     sized_search s = {kernel, arguments, count, 0, NULL, TILE_UNAVAILABLE};
     tile_diversion to;
-    if (!kernel->asks) return TILE_UNAVAILABLE;
+    if (!kernel->needs_sizes) return TILE_UNAVAILABLE;
     for (unsigned i = 0; i < count; i++) sizes[i] = arguments[i].integer;
     to = tile_context_divert(kernel->device->context, pass_remarks, &to);
     const tile_pass_option *given =
@@ -318,7 +320,7 @@ static tile_status add_sized(tile_kernel *kernel, const tile_argument *arguments
     return s.status == TILE_OK ? TILE_OK : TILE_UNAVAILABLE;
 }
 
-/* The point that arguments take that nothing is known of. Under the context's lock. */
+/* Finds the point of arguments whose bucket is unknown. Call it under the context's lock. */
 static tile_status visit_bucket(tile_kernel *kernel, const tile_argument *arguments,
                                 unsigned count) {
     kernel_bucket *bucket = find_either(kernel, arguments, count);
@@ -327,8 +329,8 @@ static tile_status visit_bucket(tile_kernel *kernel, const tile_argument *argume
         list_tuned(kernel, arguments, count);
         bucket = find_either(kernel, arguments, count);
     }
-    if (bucket && bucket->point) return TILE_OK; /* another thread has been here */
-    /* One that does not compile any more has been reported, and is none. */
+    if (bucket && bucket->point) return TILE_OK; /* another thread added it */
+    /* A tuned point that no longer compiles has been reported and is ignored. */
     bool compiles = bucket && add_special_point(kernel, arguments, bucket->bindings,
                                                 bucket->binding_count, &point) == TILE_OK;
     if (compiles) {
@@ -340,7 +342,7 @@ static tile_status visit_bucket(tile_kernel *kernel, const tile_argument *argume
     if (status == TILE_UNAVAILABLE)
         status =
             attach_bucket(kernel, arguments, count, kernel->bindings, kernel->binding_count, false);
-    if (status == TILE_OK && bucket) /* of the chosen one's bucket, or these very sizes */
+    if (status == TILE_OK && bucket) /* the exact sizes use the bucket's new point, too */
         atomic_store_explicit(&bucket->point, find_bucket(kernel, arguments, count, false)->point,
                               memory_order_release);
     return status;

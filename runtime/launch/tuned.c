@@ -11,7 +11,7 @@
 #include "runtime/cache/cache.h"
 #include "runtime/launch/tuned_table.h"
 
-/* The type that a size has, and a name in the key. */
+/* Returns whether the argument is a size: the key then has its name and value. */
 static bool is_size(const tile_arg_decl *arg) {
     return arg->type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(arg->type->scalar);
 }
@@ -39,7 +39,7 @@ static bool launches(const tile_function *plan, const char *kernel) {
     return false;
 }
 
-/* What its content is: of a plan also that of the kernels that it launches. */
+/* The kernel's text; for a plan, also the text of the kernels that it launches. */
 static const char *print_content(const tile_function *f, tile_arena *arena) {
     tile_text text = {.arena = arena};
     tile_function_print(f, tile_text_append, &text);
@@ -49,7 +49,7 @@ static const char *print_content(const tile_function *f, tile_arena *arena) {
     return tile_arena_string(arena, text.data, text.length);
 }
 
-/* All of it but the power limit. */
+/* The key without the power limit. */
 static tile_point_key make_key(tile_device *device, const tile_function *kernel,
                                const int64_t *integers, tile_arena *arena) {
     return (tile_point_key){
@@ -113,13 +113,13 @@ tile_binding *tile_read_bindings(const char *text, tile_arena *arena, unsigned *
 typedef struct listing {
     tile_device *device;
     tile_point_key key;
-    bool has_limit; /* the key */
+    bool has_limit; /* the key has a power limit */
     tile_point_visitor visit;
     void *user;
 } listing;
 
-/* Asking for it takes longer than all else that a first launch does before its code is made: it is
- * asked for where a point depends on it. */
+/* Querying the limit takes longer than everything else a first launch does before compiling, so it
+ * is only queried if a point depends on it. */
 static void query_limit(listing *l) {
     if (!l->has_limit) l->key.power_limit = power_limit_of(l->device);
     l->has_limit = true;
@@ -133,7 +133,7 @@ static void visit_kept(const tile_point_key *key, const tile_tuned_point *point,
 
 bool tile_has_tuned_split(tile_device *device, const tile_function *f) {
     tile_arena arena = {0};
-    const int64_t no_sizes[TILE_MAX_ARGUMENTS] = {0}; /* whatever they are */
+    const int64_t no_sizes[TILE_MAX_ARGUMENTS] = {0}; /* the values are not used */
     tile_op launch;
     unsigned count;
     bool may_have = (device->cache || device->tuned) && !f->tune_count &&

@@ -7,7 +7,7 @@
 #include "lib/support/identity.h"
 #include "runtime/cache/cache.h"
 
-enum { FORM = 3 /* of the text: its fields, and the words of the language in it */ };
+enum { FORM = 3 /* version of the text: its fields, and the words of the language in it */ };
 
 struct tile_tuned_table {
     tile_arena arena;
@@ -40,14 +40,14 @@ bool tile_tuned_table_at(const tile_tuned_table *table, unsigned index, tile_poi
     return true;
 }
 
-/* Adding --------------------------------------------------------------------------------------- */
+/* Adding -------------------------------------------------------------------------------------- */
 
 static const char *copy(tile_tuned_table *table, const char *text) {
     if (!text) text = "";
     return tile_arena_string(&table->arena, text, strlen(text));
 }
 
-/* The same kernel and GPU. */
+/* Returns whether kernel and GPU are the same. */
 static bool is_same_kernel(const tile_point_key *a, const tile_point_key *b) {
     return strcmp(a->kernel, b->kernel) == 0 && strcmp(a->device, b->device) == 0 &&
            a->sm_count == b->sm_count;
@@ -117,9 +117,9 @@ unsigned tile_tuned_table_keep(const tile_tuned_table *table, tile_cache *cache)
     return kept;
 }
 
-/* Looking -------------------------------------------------------------------------------------- */
+/* Lookup --------------------------------------------------------------------------------------- */
 
-/* The key as the table has it. */
+/* The key with the digest of its kernel, as in the table. */
 static tile_point_key digest_key(const tile_point_key *key, char digest[TILE_DIGEST_TEXT]) {
     tile_point_key wanted = *key;
     tile_digest(key->kernel, strlen(key->kernel), digest);
@@ -185,8 +185,8 @@ static void put_text(tile_text *to, const tile_tuned_table *table) {
     tile_text_append("\n", 1, to);
 }
 
-/* A literal for each line. Together they are longer than the 4095 characters that a compiler has to
- * take; GCC and clang take them, and say so where they are asked to be pedantic. */
+/* Writes one string literal for each line. Together they exceed the 4095 characters that the C
+ * standard guarantees. GCC and clang accept them and only warn with -pedantic. */
 static void put_c(tile_text *to, const tile_text *text, const char *name) {
     tile_text_format(to,
                      "/* Tuned points; tile_tuned_table_read takes the text. */\n"
@@ -203,7 +203,7 @@ static void put_c(tile_text *to, const tile_text *text, const char *name) {
             tile_text_format(to, ends ? "\\n\"\n    \"" : "\\n");
         else if (c == '"' || c == '\\')
             tile_text_format(to, "\\%c", c);
-        else if (c == '?') /* no trigraphs */
+        else if (c == '?') /* avoids trigraphs */
             tile_text_format(to, "\\?");
         else
             tile_text_append(&c, 1, to);
@@ -226,7 +226,7 @@ void tile_tuned_table_write(const tile_tuned_table *table, tile_table_form form,
 
 /* Reading -------------------------------------------------------------------------------------- */
 
-/* NULL, or why the text is none. */
+/* Returns NULL, or why the text is not a table. */
 static const char *read_all(const char *text, size_t length, tile_arena *arena,
                             tile_tuned_table *table) {
     contents all = {.count = 0};

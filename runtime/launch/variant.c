@@ -24,8 +24,8 @@ void tile_destroy_variant(tile_device *device, tile_variant *variant) {
     free(variant);
 }
 
-/* tile_artifact_build. Without an assembler the driver takes the PTX: it keeps what it makes of it
- * on disk by itself, and its linker, which would give us the cubin, makes slower code of it. */
+/* Calls tile_artifact_build. Without an assembler the driver compiles the PTX. It has its own disk
+ * cache, and its linker API, which would return the cubin, generates slower code. */
 static tile_status build(const tile_kernel *kernel, tile_module *module, unsigned variant,
                          tile_artifact **artifact) {
     const tile_device *device = kernel->device;
@@ -37,9 +37,10 @@ static tile_status build(const tile_kernel *kernel, tile_module *module, unsigne
                                         .level = device->level,
                                         .pipeline = device->pipeline,
                                         .variant = variant,
-                                        .no_remarks = silent, /* they were made */
+                                        .no_remarks = silent, /* they were reported before */
                                         .ptxas = device->ptxas,
-                                        /* Stamps name operations of the function as it is here. */
+                                        /* Stamps name operations of this very function, so its code
+                                         * is not cached. */
                                         .cache = device->stamps ? NULL : device->cache,
                                         .stamps = device->stamps};
     if (device->store)
@@ -48,8 +49,8 @@ static tile_status build(const tile_kernel *kernel, tile_module *module, unsigne
     return tile_artifact_build(module, kernel->name, &options, artifact);
 }
 
-/* Brings variant->module, which is instantiated, to the level that the device wants, and makes what
- * else it wants. */
+/* Lowers variant->module, which is instantiated, to the device's level, and makes the other parts
+ * that the device needs. */
 static tile_status build_variant(tile_kernel *kernel, tile_variant *variant, unsigned index) {
     tile_status status = build(kernel, variant->module, index, &variant->artifact);
     if (status != TILE_OK) return status;
@@ -62,8 +63,8 @@ static tile_status build_variant(tile_kernel *kernel, tile_variant *variant, uns
     return TILE_OK;
 }
 
-/* Whether code for the device's target could be made of what runs; at level 2 a copy is lowered to
- * see. */
+/* Checks that the variant could be compiled for the device's target. At level 2 a copy is lowered
+ * for this. */
 static tile_status check_target(const tile_kernel *kernel, const tile_variant *variant) {
     const tile_device *device = kernel->device;
     const tile_pass_options passes = {
@@ -97,7 +98,7 @@ tile_status tile_add_variant(tile_kernel *kernel, kernel_point *point, unsigned 
     return TILE_OK;
 }
 
-/* What a launch has not that the first variant relies on. */
+/* Reports which condition of the first variant a launch does not meet. */
 static void report_condition(const tile_function *f, const tile_abi *abi,
                              const tile_condition *condition, const int64_t *numbers) {
     char why[200];
@@ -121,7 +122,7 @@ static void report_condition(const tile_function *f, const tile_abi *abi,
         tile_missed_at(f, TILE_NO_OP, "no TMA",
                        "launch with such an array, for which there is other code", "%s", why);
         break;
-    case TILE_CONDITION_value: break; /* the kernel is made for it, and no other one is */
+    case TILE_CONDITION_value: break; /* the kernel is made for this value, and there is no other */
     case TILE_CONDITION_grid:
         snprintf(why, sizeof why,
                  "the grid has more than %" PRId64 " blocks along y or z, and is launched along x",
@@ -132,7 +133,7 @@ static void report_condition(const tile_function *f, const tile_abi *abi,
     }
 }
 
-/* Why a launch takes a later variant. */
+/* Reports why a launch uses a later variant. */
 static void report_conditions(const tile_kernel *kernel, const tile_abi *abi,
                               const int64_t *numbers) {
     const tile_function *f = tile_module_find(kernel->module, kernel->name);
@@ -142,12 +143,12 @@ static void report_conditions(const tile_kernel *kernel, const tile_abi *abi,
             report_condition(f, abi, condition, numbers);
 }
 
-/* Compiles a variant behind the first. */
+/* Compiles a variant that is not the first. */
 static tile_status add_later_variant(tile_kernel *kernel, kernel_point *point, unsigned index,
                                      const int64_t *numbers, tile_variant **out) {
     report_conditions(kernel, tile_first_variant(point)->abi, numbers);
     tile_module *module = tile_module_clone(kernel->module);
-    const tile_diversion diversion = /* the point's remarks were made */
+    const tile_diversion diversion = /* the point's remarks were already reported */
         tile_context_divert(kernel->device->context, NULL, NULL);
     tile_status status = tile_instantiate_for(module, kernel->name, point->bindings,
                                               point->binding_count, kernel->device->target);
@@ -165,10 +166,10 @@ tile_variant *tile_first_variant(const kernel_point *point) {
     return tile_find_variant(point, 0);
 }
 
-/* No variant is for these arguments: the last one says why. */
+/* No variant accepts these arguments: reports why the last one does not. */
 static tile_status refuse_conditions(const tile_kernel *kernel, const tile_abi *abi,
                                      const int64_t *numbers) {
-    unsigned last = tile_abi_variant_count(abi) - 1, i = 0; /* it asks nothing of the grid */
+    unsigned last = tile_abi_variant_count(abi) - 1, i = 0; /* no condition on the grid */
     const tile_condition *condition;
     while ((condition = tile_abi_condition_at(abi, last, i)) &&
            tile_condition_holds(abi, condition, numbers))
@@ -209,7 +210,7 @@ tile_status tile_take_variant(tile_kernel *kernel, kernel_point *point, const in
     tile_status status = tile_refuse_capture(kernel->device, kernel->name, stream);
     if (status != TILE_OK) return status;
     tile_context_lock(kernel->device->context);
-    *out = tile_find_variant(point, index); /* another thread may have been here */
+    *out = tile_find_variant(point, index); /* another thread may have added it */
     status = *out ? TILE_OK : add_later_variant(kernel, point, index, numbers, out);
     tile_context_unlock(kernel->device->context);
     return status;

@@ -7,7 +7,7 @@
 #include "runtime/model/space.h"
 
 typedef struct choice {
-    double estimate; /* INFINITY: not this one */
+    double estimate; /* INFINITY: excluded */
     tile_bound_param *params;
 } choice;
 
@@ -27,11 +27,11 @@ static bool add_choice(const tile_bound_params *point, void *user) {
     double estimate = tune_model_estimate(c->model, point, NULL, &why);
     if (why) return true;
     c->list = tile_arena_grow(c->arena, c->list, c->count, &c->capacity, sizeof *c->list);
-    c->list[c->count++] = (choice){estimate, point->params}; /* the walk's arena has them */
+    c->list[c->count++] = (choice){estimate, point->params}; /* params live in the visit's arena */
     return c->count <= TUNE_MAX_POINTS;
 }
 
-/* Those with the same estimate come as the space lists them. */
+/* Among equal estimates, the first in the order of the space. */
 static choice *find_fastest(const choices *c) {
     choice *best = NULL;
     for (size_t i = 0; i < c->count; i++)
@@ -39,7 +39,7 @@ static choice *find_fastest(const choices *c) {
     return best;
 }
 
-/* The fastest that can be made: the model has not instantiated it. */
+/* The fastest point that can be instantiated, which the model does not check. */
 static const tile_binding *take_fastest(const choices *c, const tile_device *device,
                                         const tile_module *module, tile_arena *arena,
                                         unsigned *count) {
@@ -69,7 +69,7 @@ static const tile_binding *choose_kernel(choices *c, const tile_device *device,
     return found;
 }
 
-/* What a plan does is known only when its launches are. */
+/* The work of a plan is only known after its instantiation. */
 static const tile_binding *choose_plan(const choices *c, const tile_device *device,
                                        const tile_module *module, const int64_t *sizes,
                                        tile_arena *arena, unsigned *count) {

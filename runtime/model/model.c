@@ -1,25 +1,25 @@
-/* The model by which candidates are ordered, and those dropped that cannot fit.
+/* The performance model. It orders candidates and drops those that cannot fit.
  *
- * work.c reads from the kernel's text what one block does; here is what that takes. A
- * multiprocessor gets q = ceil(blocks / multiprocessors) of the blocks, R of them at once, and each
- * of them needs about the longest of
+ * work.c reads from the kernel's text what one block does. This file estimates the time for it. A
+ * multiprocessor executes q = ceil(blocks / multiprocessors) blocks, R of them concurrently. Each
+ * block takes about the longest of
  *
- *   products   operations / rate. Their operands come from shared memory, which has a rate, too.
- *              What threads compute in the loop (masks, exponentials, points to copy) comes on top
- *   traffic    bytes / what a multiprocessor gets of the L2, and all of them together. Rows that
- *              cross its lines (a pitch that is no multiple of 128 bytes) cost several times more
- *   latency    bytes / what is in flight (Little's law): the stages of R blocks, without those that
- *              are being read and given back. It is longer for what comes from memory
+ *   products   operations / rate. Operands are read from shared memory, which also has a rate.
+ *              Arithmetic of threads in the loop (masks, exponentials, coordinates) is added
+ *   traffic    bytes / L2 bandwidth, both of one multiprocessor and of all together. Rows that
+ *              cross L2 lines (a pitch that is no multiple of 128 bytes) cost several times more
+ *   latency    bytes / bytes in flight (Little's law): the stages of R blocks, except those that
+ *              are being read or released. It is longer for data that comes from memory
  *
- * The memory's time is that of all arrays once, and of what is read after the L2 was told to give
- * it up. Either hides the other badly where they are about as long: together they take the root of
- * the sum of their squares. Each time that blocks start there is a while until their products do.
- * Handing over the parts of a sum costs the parts' bytes, and for each strategy what meeting costs.
+ * The memory time covers all arrays once, and data that is read again after its eviction from the
+ * L2. Block time and memory time overlap badly if they are about equal: together they take the
+ * square root of the sum of their squares. Each time that blocks start, their first products start
+ * with a delay. Split sums cost the transfer of their parts, and a rendezvous for each strategy.
  *
- * The rates are of the target's generation, per multiprocessor and cycle, clock and bandwidth the
- * device's own. The constants were found by 10000 measurements of four products at 90 shapes on an
- * H200; no shape has one of its own. Absolute times are off by a fifth or so: the order counts.
- */
+ * The rates are those of the target's generation, per multiprocessor and cycle. Clock and bandwidth
+ * are the device's. The constants were fitted to 10000 measurements of four products at 90 shapes
+ * on an H200; none is specific to a shape. Absolute times are off by about a fifth: only the order
+ * matters. */
 #include "runtime/model/model.h"
 
 #include <math.h>
@@ -35,84 +35,84 @@
 #include "tile/split.h"
 
 /* Seconds. */
-static const double launch = 1.5e-6, start = 3.65e-6; /* of all blocks; of those that come at once
-                                                       */
-static const double l2_latency = 0.83e-6, memory_latency = 0.14e-6 /* more */,
+static const double launch = 1.5e-6, start = 3.65e-6; /* of the launch; of each round of blocks */
+static const double l2_latency = 0.83e-6, memory_latency = 0.14e-6 /* in addition */,
                     tile_turnaround = 2e-6;
 static const double exchange_rendezvous = 0.76e-6, workspace_rendezvous = 2.3e-6,
                     atomic_rendezvous = 0.87e-6,
-                    cluster_rendezvous = 1.85e-6 /* each block of it */,
+                    cluster_rendezvous = 1.85e-6 /* for each of its blocks */,
                     stream_k_rendezvous = 1.5e-6, stream_k_start = 0.5e-6, stream_k_tile = 2.5e-6,
                     sm_count_query = 9.4e-6, multicast_rendezvous = 1.65e-6;
-/* Of a block that loads and computes, and of each further round of loads. */
+/* Seconds of a block that loads and computes, and of each further round of loads. */
 static const double load_once = 2.4e-6, load_again = 0.7e-6;
-/* Of the memory's bandwidth: parts that are written and read. */
+/* The share of the memory bandwidth that writing and reading partial sums achieves. */
 static const double parts_share = 0.43;
-/* Stages that are not in flight: one is read, another one not yet given back. */
+/* Stages that are not in flight: one is being read, another one is not released yet. */
 static const double stages_not_in_flight = 1.42;
-/* What rows that cross lines cost more: of what a multiprocessor gets of the L2 and of what all of
- * them do, and of the latency. */
+/* The additional cost of rows that cross L2 lines: in the L2 traffic of one multiprocessor, in that
+ * of all, in that of threads' own copies, and in the latency. */
 static const double crossing_own = 4.7, crossing_all = 3.4, crossing_copies = 2.7,
                     crossing_latency = 0.31;
-/* Of what the L2 was told to give up before others read it: what comes from memory again. */
+/* The share of data with evict_first that later readers load from memory again. */
 static const double evicted_share = 0.5;
-/* What a byte that is moved for each operation adds to their time at the chip's power limit, which
- * work of so many seconds is half at. */
+/* The relative slowdown at the chip's power limit for each byte moved per operation. Work that
+ * takes power_seconds gets half of it. */
 static const double power_of_moving = 20, power_seconds = 40e-6;
-/* What multiprocessors without work leave the others there, as a faster clock: so much is lost of
- * what sharing the last round gains. */
+/* At the power limit, idle multiprocessors allow a faster clock for the others. So this share of
+ * the gain from sharing the last round is lost. */
 static const double power_of_idle = 0.8;
-/* What those warps get of wgmma's rate that copy for themselves, too. */
+/* The share of wgmma's rate that warps achieve if they also issue the copies. */
 static const double without_roles = 0.7;
 
-/* What multiprocessors of all targets have in common (CUDA C++ Programming Guide, table of
- * technical specifications); where they differ, targets.def says it. */
+/* Properties that multiprocessors of all targets share (CUDA C++ Programming Guide, table of
+ * technical specifications). targets.def has those that differ. */
 enum {
     SM_REGISTERS = 65536,
-    SHARED_PER_CYCLE = 77,    /* bytes: of 128, as warps read operands for mma.sync */
-    OPERANDS_PER_CYCLE = 90,  /* likewise, as wgmma reads its own */
-    L2_PER_CYCLE = 101,       /* bytes, where all multiprocessors ask */
-    MAX_L2_PER_CYCLE = 163,   /* where one of them does */
-    COPIES_PER_CYCLE = 90,    /* likewise, by the threads' own copies */
-    STORED_PER_CYCLE = 21,    /* bytes of a tile that is stored while nothing is multiplied */
-    BARRIER_CYCLES = 21,      /* of an iteration whose warps copy and multiply */
-    PROMOTION_CYCLES = 230,   /* of an iteration whose products are waited for, and added */
-    ZEROS_PER_CYCLE = 34,     /* bytes of boxes outside of the array */
+    SHARED_PER_CYCLE = 77,    /* bytes, of at most 128, when warps read operands for mma.sync */
+    OPERANDS_PER_CYCLE = 90,  /* bytes, when wgmma reads its operands */
+    L2_PER_CYCLE = 101,       /* bytes, if all multiprocessors load */
+    MAX_L2_PER_CYCLE = 163,   /* bytes, if one of them loads */
+    COPIES_PER_CYCLE = 90,    /* bytes, if one of them loads by copies of its threads */
+    STORED_PER_CYCLE = 21,    /* bytes of a tile that is stored while no products run */
+    BARRIER_CYCLES = 21,      /* of an iteration whose warps both copy and multiply */
+    PROMOTION_CYCLES = 230,   /* of an iteration that waits for its products and adds them */
+    ZEROS_PER_CYCLE = 34,     /* bytes of TMA boxes outside of the array */
     ADDED_PER_CYCLE = 8,      /* bytes that atomics add */
-    NEIGHBOURS_PER_CYCLE = 6, /* bytes of parts from the shared memory of the cluster's others */
-    PART_PER_CYCLE = 25,      /* bytes of a part that one block adds */
+    NEIGHBOURS_PER_CYCLE = 6, /* bytes of partial sums from the cluster's other blocks */
+    PART_PER_CYCLE = 25,      /* bytes of a partial sum that one block adds */
     MAX_REGISTERS = 255,
-    OTHER_REGISTERS = 40, /* of a thread, beside accumulators: fragments, addresses */
+    OTHER_REGISTERS = 40, /* of a thread, besides accumulators: fragments, addresses */
     WARPS_TO_SATURATE = 4,
-    WARPS_TO_HIDE = 12, /* the latency of arithmetic between products */
+    WARPS_TO_HIDE = 12, /* to hide the latency of arithmetic between products */
     LANES = 128,
-    CHAIN_CYCLES = 600, /* of an iteration in which threads compute, at least */
-    PRODUCER_WARPS = 4, /* the warpgroup that a loop's copies have to themselves */
+    CHAIN_CYCLES = 600, /* of an iteration in which threads compute: the minimum */
+    PRODUCER_WARPS = 4, /* the warpgroup that only issues a loop's copies */
 };
 
 typedef struct machine {
     const tile_target *target;
     double sms, clock, bandwidth; /* Hz, bytes per second */
-    double mma, wgmma; /* operations of f16 per cycle and multiprocessor; 0: there is none */
+    double mma, wgmma; /* f16 operations per cycle and multiprocessor; 0: not available */
 } machine;
 
-/* A kernel at a point: its work, with the loop's iterations distributed. */
+/* A kernel at a point: its work, with the loop iterations distributed over blocks. */
 typedef struct point_estimate {
     const machine *m;
     const tune_work *w;
-    double factor;               /* parts of each sum */
-    tile_strategy strategy;      /* none: it is whole */
-    tune_cost cost;              /* of a block */
+    double factor;               /* parts into which each sum is split */
+    tile_strategy strategy;      /* none: sums are not split */
+    tune_cost cost;              /* of one block */
     double tiles, blocks, steps; /* steps: iterations of the loop */
-    double rounds;               /* of loads that a block waits for */
-    double each;          /* tiles of a block, or parts of them: 1, or, of stream_k, any number */
-    double last, members; /* stream_k: a block's share of a tile of the last round, which so many
-                             blocks have; 1: none is shared */
-    tune_passes made;     /* roles, tiles in turns, tiles that are stored in the background */
+    double rounds;               /* of loads for which a block waits */
+    double each;          /* tiles of a block: 1, a part of one, or with stream_k any number */
+    double last, members; /* stream_k: a block's share of a tile of the last round, and the number
+                           * of blocks that share it; 1: none is shared */
+    tune_passes made;     /* roles, ping-pong, stores in the background */
 } point_estimate;
 
-/* Multiprocessors that have work where each block has one: a cluster's lie in one GPC, of which
- * some have 14 or 18, so that 120 of an H200's 132 are left for clusters of 4. */
+/* The number of multiprocessors that can be busy if each runs one block. The blocks of a cluster
+ * must be in one GPC. Some GPCs have 14 or 18 multiprocessors, so clusters of 4 can use only 120 of
+ * an H200's 132. */
 static double places(const point_estimate *s) {
     double sms = s->m->sms, share = s->w->cluster <= 2   ? 1
                                     : s->w->cluster <= 4 ? 30.0 / 33
@@ -121,9 +121,9 @@ static double places(const point_estimate *s) {
     return s->w->cluster > 1 ? most(floor(share * sms), (double)s->w->cluster) : sms;
 }
 
-/* Parts ---------------------------------------------------------------------------------------- */
+/* Splits --------------------------------------------------------------------------------------- */
 
-/* stream_k: each multiprocessor's tiles, whole ones and a share of the last
+/* stream_k: the tiles of each multiprocessor: whole tiles and a share of the last one
  * (passes/split/stream_k.c). */
 static double share_tiles(point_estimate *s) {
     double cluster = (double)s->w->cluster, steps = s->w->trips;
@@ -154,12 +154,12 @@ static void distribute_iterations(point_estimate *s) {
     s->rounds = share * w->rounds;
 #define SUM(cost) .cost = s->each * once->cost + share * loop->cost
     s->cost = (tune_cost){SUM(operations), SUM(wgmma),  SUM(reads),           SUM(loaded),
-                          SUM(crossing),   SUM(shared), SUM(shared_crossing), SUM(again),
+                          SUM(crossing),   SUM(shared), SUM(shared_crossing), SUM(reloaded_bytes),
                           SUM(outside),    SUM(stored), SUM(arithmetic),      SUM(indexing)};
 #undef SUM
 }
 
-/* Three warpgroups share each tile. */
+/* With cooperative_3, three warpgroups share each tile. */
 static unsigned multiplying_warps(const point_estimate *s) {
     return s->made.cooperative_3 ? 3 * PRODUCER_WARPS : s->w->warps;
 }
@@ -168,7 +168,7 @@ static double registers_of(const point_estimate *s) {
     return s->w->accumulator / 4 / (32.0 * multiplying_warps(s));
 }
 
-/* NULL if it fits; else why not, in the arena. */
+/* NULL if the point fits; otherwise the reason, in the arena. */
 static const char *find_obstacle(const point_estimate *s, tile_arena *arena) {
     const tile_target *target = s->m->target;
     unsigned threads = 32 * multiplying_warps(s);
@@ -185,13 +185,14 @@ static const char *find_obstacle(const point_estimate *s, tile_arena *arena) {
                                  registers_of(s), MAX_REGISTERS);
     if (s->w->asks_cooperative_3 && !s->made.cooperative_3)
         return "no three groups share its tiles: it is the same with consumers = cooperative";
-    /* In clusters no groups do (turns.c), and a space need not have the cooperative one. */
+    /* Clusters never use ping-pong (turns.c), and a space may not have a cooperative point
+     * instead. */
     if (s->w->ping_pong && !s->made.ping_pong_fits && s->w->cluster == 1)
         return "no groups take turns at its tiles: it is the same with consumers = cooperative";
     return NULL;
 }
 
-/* Blocks that fit on a multiprocessor, with so many registers a thread for tiles. */
+/* Resident blocks per multiprocessor, if a thread needs `tile_registers` for tiles. */
 static double count_resident(const point_estimate *s, double tile_registers) {
     const tile_target *target = s->m->target;
     if (s->made.persistent) return 1;
@@ -207,7 +208,7 @@ static double count_resident(const point_estimate *s, double tile_registers) {
 
 /* Times ---------------------------------------------------------------------------------------- */
 
-/* About the longest: what is about as long adds to it. */
+/* A smooth maximum: values that are about as long as the longest add to it. */
 static double longest(double a, double b, double c) {
     double most_of_all = most(a, most(b, c));
     if (!(most_of_all > 0)) return 0;
@@ -219,25 +220,26 @@ static double longest(double a, double b, double c) {
     return most_of_all * pow(sum, 1.0 / 12);
 }
 
-/* The share by which products take longer: data that moves takes power, which the clock lacks. */
+/* The relative slowdown of products: moving data takes power, which lowers the clock. */
 static double slowed_by_power(const point_estimate *s) {
     const machine *m = s->m;
     double seconds = s->blocks * s->cost.wgmma / (m->wgmma * m->sms * m->clock);
-    double idle = ceil(s->each) / s->each - 1; /* where a last round were not shared */
+    double idle = ceil(s->each) / s->each - 1; /* if the last round was not shared */
     return (power_of_moving * s->cost.loaded / s->cost.operations + power_of_idle * idle) *
            seconds / (seconds + power_seconds);
 }
 
-/* Cycles of what threads compute beside one block's products: between them it is a chain. */
+/* Cycles of the threads' arithmetic beside one block's products. Between products it is a dependent
+ * chain. */
 static double time_arithmetic(const point_estimate *s, double resident) {
-    /* Roles that set their registers take all that a multiprocessor has. */
+    /* With roles that set register counts, one block uses all registers of a multiprocessor. */
     if (s->made.roles && multiplying_warps(s) > PRODUCER_WARPS) resident = 1;
     double rate = LANES * least(1, resident * multiplying_warps(s) / WARPS_TO_HIDE);
     double chain = s->cost.arithmetic > 0 ? CHAIN_CYCLES * s->steps / resident : 0;
     return s->cost.indexing / rate + most(s->cost.arithmetic / rate, chain);
 }
 
-/* Cycles of one block's products, `resident` of them at once on its multiprocessor. */
+/* Cycles of one block's products while `resident` blocks share the multiprocessor. */
 static double time_products(const point_estimate *s, double resident) {
     const tune_cost *c = &s->cost;
     double mma = s->m->mma * least(1, resident * multiplying_warps(s) / WARPS_TO_SATURATE);
@@ -250,7 +252,7 @@ static double time_products(const point_estimate *s, double resident) {
     return most(cycles, c->reads / (c->wgmma > 0 ? OPERANDS_PER_CYCLE : SHARED_PER_CYCLE));
 }
 
-/* Seconds until the block's bytes have come, by what is in flight. */
+/* Seconds until all bytes of the block have arrived, limited by the bytes in flight. */
 static double time_latency(const point_estimate *s, double resident) {
     const tune_cost *c = &s->cost;
     double all = s->blocks * c->loaded;
@@ -262,15 +264,16 @@ static double time_latency(const point_estimate *s, double resident) {
            (resident * stages * s->w->in_flight);
 }
 
-/* Bytes that a block asks the L2 for; those in rows that cross lines count so often more. */
+/* Bytes that a block loads from the L2. Bytes in rows that cross lines cost `crossing` times
+ * more. */
 static double requested_bytes(const point_estimate *s, double crossing) {
     const tune_cost *c = &s->cost;
     double bytes = c->loaded + crossing * c->crossing;
     return s->made.roles ? bytes - c->shared - crossing * c->shared_crossing : bytes;
 }
 
-/* Tiles of a multiprocessor, as far as the L2 is busy: those of a round that is not full have more
- * of its rate each, up to what one asks for. */
+/* The rounds of tiles on a multiprocessor, weighted by L2 use. Tiles of a round that is not full
+ * get a larger share of the L2 bandwidth each, up to the limit of one multiprocessor. */
 static double count_rounds(const point_estimate *s, double most_bytes) {
     bool shares = s->strategy == TILE_STRATEGY_stream_k;
     double even = (shares ? s->tiles : s->blocks) / places(s), full = floor(even);
@@ -279,7 +282,7 @@ static double count_rounds(const point_estimate *s, double most_bytes) {
     return even > full ? full + most(even - full, least_time) : full;
 }
 
-/* Seconds of `each` blocks on one multiprocessor, `resident` of them at once. */
+/* Seconds of `each` blocks on one multiprocessor, of which `resident` run concurrently. */
 static double time_blocks(const point_estimate *s, double each, double resident) {
     const machine *m = s->m;
     double own = requested_bytes(s, s->made.roles ? crossing_own : crossing_copies);
@@ -292,20 +295,20 @@ static double time_blocks(const point_estimate *s, double each, double resident)
     return longest(seconds, rounds * all / (L2_PER_CYCLE * m->clock), 0);
 }
 
-/* What comes from memory: each array once, and what the L2 has given up again. */
+/* Time of memory traffic: each array once, and the data evicted from the L2 once more. */
 static double time_memory(const point_estimate *s) {
-    return (s->w->arrays + evicted_share * s->blocks * s->cost.again) / s->m->bandwidth;
+    return (s->w->arrays + evicted_share * s->blocks * s->cost.reloaded_bytes) / s->m->bandwidth;
 }
 
-/* What shows of storing tiles: nothing where other groups or other blocks go on meanwhile. */
+/* The exposed time of storing tiles: none if other warpgroups or blocks compute meanwhile. */
 static double time_stores(const point_estimate *s, double each, double resident) {
     double tile = s->cost.stored / (STORED_PER_CYCLE * s->m->clock);
     bool alone = s->made.persistent || (s->strategy == TILE_STRATEGY_stream_k && resident < 2);
     return alone ? (s->made.ping_pong_fits ? 1 : each) * tile : 0;
 }
 
-/* Of a tile that blocks share the last one adds the parts of the others. One warpgroup alone does
- * not multiply while it stores. */
+/* The last block that shares a tile adds the parts of the others. A single warpgroup cannot
+ * multiply while it stores. */
 static double time_shares(const point_estimate *s) {
     double part = s->w->sums / (PART_PER_CYCLE * s->m->clock);
     double rendezvous_count = s->members > 1 ? stream_k_rendezvous + (s->members - 1) * part : 0;
@@ -313,7 +316,7 @@ static double time_shares(const point_estimate *s) {
     return stream_k_start + rendezvous_count + (alone ? s->each * stream_k_tile : 0);
 }
 
-/* Handing over the parts of the sums, of all blocks. */
+/* Time of handing over partial sums, for all blocks. */
 static double time_parts(const point_estimate *s, double resident) {
     double parts = s->blocks * s->w->sums / (s->m->bandwidth * parts_share);
     double chain = 2 * s->w->sums / (L2_PER_CYCLE * s->m->clock);
@@ -333,7 +336,7 @@ static double time_parts(const point_estimate *s, double resident) {
     return 0;
 }
 
-/* Kernels without products: blocks wait for what they load, and others load meanwhile. */
+/* Kernels without products: blocks wait for their loads while other blocks load. */
 static double time_streams(const point_estimate *s) {
     double each = ceil(s->blocks / places(s));
     double registers = s->w->widest / 4 / (32.0 * s->w->warps);
@@ -364,7 +367,8 @@ static double estimate(const point_estimate *s) {
 
 /* Kernels and plans ---------------------------------------------------------------------------- */
 
-/* Of an instantiated kernel, or one at a point, which may have a split that its text has not. */
+/* Estimates an instantiated kernel, or a kernel at a point. The point may have a split that the
+ * kernel's text does not have. */
 static double estimate_work(const machine *m, const tune_work *work, int64_t factor,
                             const char *strategy, tile_arena *arena, const char **why) {
     point_estimate s = {.m = m, .w = work, .factor = 1, .each = 1};
@@ -382,7 +386,7 @@ static bool size_of(unsigned index, int64_t *value, void *user) {
     return true;
 }
 
-/* Plans: their launches one after the other. */
+/* Estimates a plan: its launches run one after the other. */
 static double estimate_plan(const tile_function *f, const int64_t *sizes, const machine *m,
                             tile_arena *arena, const char **why) {
     tile_steps *steps = tile_steps_create(f);
@@ -425,7 +429,7 @@ static machine describe(const tile_device *device) {
 
 /* Models --------------------------------------------------------------------------------------- */
 
-/* The work of points that differ in their split only. */
+/* The work at points that differ only in their split. */
 typedef struct known_work {
     struct known_work *next;
     const tile_bound_param *params;
@@ -439,7 +443,7 @@ struct tune_model {
     const tile_function *f;
     const int64_t *sizes;
     tile_arena *arena;
-    bool *own; /* of parameters: they change the work */
+    bool *own; /* by parameter: it changes the work */
     known_work *heads[HEADS];
 };
 
@@ -508,7 +512,7 @@ bool tune_is_legal(const tile_device *device, const tile_module *module, const c
     return legal;
 }
 
-/* The first error, into the point's arena. */
+/* Copies the first error into the point's arena. */
 static void take_message(const tile_diagnostic *d, void *user) {
     tune_point *point = user;
     if (d->severity != TILE_ERROR || point->c.state == TILE_CANDIDATE_dropped) return;
@@ -516,7 +520,7 @@ static void take_message(const tile_diagnostic *d, void *user) {
     point->c.why = tile_arena_string(&point->arena, d->message, strlen(d->message));
 }
 
-/* A kernel's, from its text. */
+/* Estimates a point of a kernel from its text. */
 static double estimate_point(tune_model *model, const tile_candidate *c, tile_arena *arena,
                              const char **why) {
     tile_pass_option *options = TILE_NEW_ARRAY(arena, tile_pass_option, c->binding_count + 1u);
@@ -532,7 +536,7 @@ static double estimate_point(tune_model *model, const tile_candidate *c, tile_ar
     return tune_model_estimate(model, &bound, split.strategy ? &split : NULL, why);
 }
 
-/* Whether it can be instantiated, and its sums split. */
+/* Checks that the point can be instantiated and its sums split, and estimates it. */
 static double estimate_listed_point(tune_model *model, const tile_module *module, const char *name,
                                     const tile_candidate *c, tile_arena *arena, const char **why) {
     double seconds = 0;

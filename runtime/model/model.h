@@ -1,5 +1,4 @@
-/* What a candidate will roughly take, before any code is made of it (model.c says how that is
- * known). */
+/* Estimates the run time of a candidate before any code is generated for it (see model.c). */
 #ifndef TILE_RUNTIME_MODEL_MODEL_H
 #define TILE_RUNTIME_MODEL_MODEL_H
 
@@ -8,25 +7,25 @@
 #include "runtime/model/space.h"
 #include "tile/split.h"
 
-/* A kernel, which is no plan, at these sizes (an integer for each argument). It lives in the arena,
- * and looks at the function and the sizes while it is used. */
+/* The model of a kernel (not a plan) at these sizes (an integer for each argument). It is allocated
+ * in the arena, and uses the function and the sizes as long as it lives. */
 typedef struct tune_model tune_model;
 tune_model *tune_model_create(const tile_device *device, const tile_function *kernel,
                               const int64_t *sizes, tile_arena *arena);
 
-/* Seconds at a point, about; nothing is instantiated. split: NULL for what the kernel's clause
- * says. *why: NULL, or why it cannot fit, in the model's arena; whether it can be compiled is not
- * known. */
+/* The estimated seconds at a point; nothing is instantiated. split: NULL for the split of the
+ * kernel's clause. *why: NULL, or why the point cannot fit, in the model's arena. It is not known
+ * whether the point compiles. */
 double tune_model_estimate(tune_model *model, const tile_bound_params *point,
                            const tile_split_point *split, const char **why);
 
-/* Whether the kernel can be instantiated there, and its sums split; reports why not. */
+/* Returns whether the kernel can be instantiated there and its sums split; reports why not. */
 bool tune_is_legal(const tile_device *device, const tile_module *module, const char *name,
                    const tile_binding *bindings, unsigned count);
 
-/* Instantiates each point's kernel, and fills c.estimate, or c.state and c.why for what is dropped.
- * sizes: an integer for each argument. Nothing is reported. Where the watch (NULL: none) ends it,
- * the remaining points keep the estimate 0, which stands for "not known". */
+/* Instantiates each point's kernel and sets c.estimate, or c.state and c.why if the point is
+ * dropped. sizes: an integer for each argument. Nothing is reported. If the watch (NULL: none)
+ * stops the work, the remaining points keep the estimate 0, which means "unknown". */
 void tune_estimate_points(const tile_device *device, const tile_module *module, const char *name,
                           const int64_t *sizes, const tune_watch *watch, tune_point *points,
                           size_t count);

@@ -25,7 +25,7 @@ typedef struct list {
     unsigned given_count;
     tune_point *points;
     size_t count, capacity;
-    listed *heads[1 << HEAD_BITS]; /* by the hash of their texts */
+    listed *heads[1 << HEAD_BITS]; /* hashed by text */
 } list;
 
 static bool is_given(const tile_binding *given, unsigned count, const char *name) {
@@ -56,7 +56,7 @@ tile_pass_option *tune_make_options(const tile_binding *bindings, unsigned count
     return options;
 }
 
-/* Whether the space names it for the first time. */
+/* Returns whether the space has not listed this text before. */
 static bool is_new(list *l, const char *text) {
     uint64_t hash = 0;
     for (const char *c = text; *c; c++)
@@ -133,7 +133,7 @@ static bool size_of(unsigned index, int64_t *value, void *user) {
     return true;
 }
 
-/* The integers that the plan launches the kernel with. */
+/* The integers with which the plan launches the kernel. */
 static const int64_t *launched_sizes(const tile_function *plan, tile_op launch,
                                      const int64_t *sizes, unsigned sms, tile_arena *arena) {
     unsigned count = tile_op_operand_count(plan, launch);
@@ -158,12 +158,12 @@ static double count_blocks(const tile_function *f, const int64_t *sizes, unsigne
     return blocks;
 }
 
-/* More blocks than two for each multiprocessor only have more sums to hand over. */
+/* More than two blocks per multiprocessor would only add partial sums. */
 static const double most_blocks_per_sm = 2;
 
-/* blocks: of the grid that is written. */
+/* blocks: of the grid in the text. */
 static bool is_worth_a_try(const tile_split_point *split, double blocks, unsigned sms) {
-    /* Factor x sms blocks, whatever the grid. */
+    /* The strategy launches factor x sms blocks for any grid. */
     if (tile_strategy_get_info(tile_strategy_from_word(split->strategy))->splits_one)
         return split->factor <= most_blocks_per_sm;
     return split->factor > 1 && blocks * split->factor <= most_blocks_per_sm * sms;
@@ -184,7 +184,7 @@ static void add_split(const tune_point *whole, const tile_split_point *split, si
                           whole->c.text, *whole->c.text ? " " : "", factor, split->strategy);
 }
 
-/* The splits of the instantiated function; *blocks: of the grid of the kernel that is split. */
+/* The splits of the instantiated function. *blocks: the blocks of the kernel that is split. */
 static unsigned find_splits(const tile_device *device, const tile_function *f, const int64_t *sizes,
                             tile_arena *arena, tile_split_point *splits, double *blocks) {
     tile_op launch;
@@ -249,7 +249,7 @@ static bool mentions(const tile_expr *expr, unsigned arg) {
     return false;
 }
 
-/* Whether the argument is a size: something has as many elements, or blocks, as it says. */
+/* Returns whether the argument is a size: some extent or grid is computed from it. */
 static bool is_size(const tile_function *f, unsigned arg) {
     const tile_arg_decl *a = &f->args[arg];
     if (a->type->kind != TILE_TYPE_SCALAR || tile_scalar_is_floating(a->type->scalar)) return false;
@@ -264,9 +264,9 @@ static bool is_size(const tile_function *f, unsigned arg) {
     return compute && tile_function_find_param(compute, a->name, strlen(a->name));
 }
 
-enum { VARIANT_DIVISOR = 16 /* no condition of a variant asks an integer for more */ };
+enum { VARIANT_DIVISOR = 16 /* no variant's condition needs a larger divisor */ };
 
-/* An odd multiple of what the variants see of it, so that tiles are cut off at the edges. */
+/* An odd multiple of the divisor that variants see, so that the last tiles are partial. */
 static int64_t shrink(int64_t value, int64_t limit, unsigned declared) {
     int64_t most = declared > VARIANT_DIVISOR ? declared : VARIANT_DIVISOR;
     int64_t step = (int64_t)tile_gcd((uint64_t)value, (uint64_t)most);
@@ -276,7 +276,7 @@ static int64_t shrink(int64_t value, int64_t limit, unsigned declared) {
     return times > 0 ? times * step : step;
 }
 
-/* What the check may cost: the product of all sizes stands for the work of a computation. */
+/* Limit on the cost of a check. The product of all sizes approximates the work. */
 static const double most_work = 3e7;
 
 void tune_choose_small(const tile_function *f, const tile_tune_argument *arguments, int64_t limit,

@@ -1,5 +1,5 @@
-/* The points of a kernel's or plan's space as candidates, and the shape at which they are checked.
- */
+/* The points of a kernel's or plan's space as candidates, and the shape for which they are
+ * checked. */
 #ifndef TILE_RUNTIME_MODEL_SPACE_H
 #define TILE_RUNTIME_MODEL_SPACE_H
 
@@ -16,58 +16,58 @@ typedef enum tune_build_state {
     TUNE_BUILD_FAILED
 } tune_build_state;
 
-/* A candidate while it is worked on. */
+/* A candidate during tuning. */
 typedef struct tune_point {
-    tile_candidate c;       /* first: what the caller sees */
-    size_t order;           /* as the space lists it */
+    tile_candidate c;       /* must be first: the part that the caller sees */
+    size_t order;           /* its position in the space */
     tune_build_state build; /* under the builder's lock */
-    tile_arena arena;       /* the builder's: of the log, and of why it failed */
+    tile_arena arena;       /* the builder's: the log, and why the build failed */
     tile_store_log log;
 } tune_point;
 
 enum { TUNE_MAX_POINTS = TILE_MAX_TUNE_POINTS };
 
-/* Who follows the work that comes before the first candidate. */
+/* Observes the work that precedes the first candidate. */
 typedef struct tune_watch {
-    /* Called after each point; false ends the work there. `stage` as tile_tune_progress has it. */
+    /* Called after each point; false stops the work. `stage` as in tile_tune_progress. */
     bool (*keep_going)(const char *stage, size_t done, size_t total, void *user);
     void *user;
 } tune_watch;
 
-/* All points that agree with the bindings, and with the sizes (NULL: of no launch); without a
- * `tune` the one that they are. False after a report: the bindings are wrong, there is no point, or
- * there are too many. */
+/* Lists all points that agree with the bindings and the sizes (NULL: unknown). Without a `tune`
+ * clause there is a single point. Returns false after a report: the bindings are wrong, there is no
+ * point, or there are too many. */
 bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsigned count,
                       const int64_t *sizes, tile_arena *arena, tune_point **points,
                       size_t *point_count);
 
-/* The bindings as tile_visit_points takes them, in the arena. */
+/* Converts the bindings to the form of tile_visit_points, in the arena. */
 tile_pass_option *tune_make_options(const tile_binding *bindings, unsigned count,
                                     tile_arena *arena);
 
-/* What `tune` names and what is given, with the point's values, in the arena. */
+/* The point's values of all `tune` parameters and of the given bindings, in the arena. */
 tile_binding *tune_name_point(const tile_bound_params *point, const tile_binding *given,
                               unsigned given_count, tile_arena *arena, unsigned *count);
 
-/* Adds, to points at which the reduction loop of the kernel, or of one that the plan launches, can
- * be split, those with split.factor and split.strategy (tile/split.h). sizes: an integer for each
- * argument. Nothing is reported. Where the watch (NULL: none) ends it, the remaining points are
- * joined with none.
- */
+/* Adds points with split.factor and split.strategy (tile/split.h) to those whose kernel, or a
+ * kernel that the plan launches, has a reduction loop that can be split. sizes: an integer for each
+ * argument. Nothing is reported. If the watch (NULL: none) stops the work, no splits are added to
+ * the remaining points. */
 void tune_join_splits(const tile_device *device, const tile_module *module, const tile_function *f,
                       const int64_t *sizes, const tune_watch *watch, tile_arena *arena,
                       tune_point **points, size_t *count);
 
-/* Whether it has such a loop, which carries no clause. */
+/* Returns whether it has such a loop without a `split` clause. */
 bool tune_may_split(const tile_function *f);
 
-/* The integers of a small shape with the same divisors, so that the same variants run: sizes above
- * `limit` become at most so large, and smaller still while the arrays together would take long.
- * Strides and flags, which are no extents, stay; so do {const} arguments, which are in the code. */
+/* The integers of a small shape with the same divisors, so that the same variants run. Sizes above
+ * `limit` become at most `limit`, and smaller still while all arrays together would take long.
+ * Strides and flags, which are not extents, do not change. Neither do {const} arguments, which are
+ * part of the code. */
 void tune_choose_small(const tile_function *f, const tile_tune_argument *arguments, int64_t limit,
                        int64_t *small);
 
-/* "4096-4096-14336-d16": sizes, and what they all are divisible by up to 16; in the arena. */
+/* "4096-4096-14336-d16": the sizes, and their greatest common divisor up to 16; in the arena. */
 const char *tune_shape_name(const tile_function *f, const tile_tune_argument *arguments,
                             tile_arena *arena);
 

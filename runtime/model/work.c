@@ -31,7 +31,7 @@ static int64_t attr_int(const scan *s, tile_op op, tile_attr_id id, int64_t othe
     return attr ? scan_count_of(s, attr->expr, otherwise) : otherwise;
 }
 
-/* In f32 at least. */
+/* Elements count at least 4 bytes. */
 static double bytes_carried(const scan *s, const tile_op_data *op) {
     double bytes = 0;
     for (uint32_t i = 0; i < op->result_count; i++) {
@@ -43,14 +43,14 @@ static double bytes_carried(const scan *s, const tile_op_data *op) {
     return bytes;
 }
 
-/* Of the loop; what does not divide the warps is refused later. */
+/* The `groups` of the loop. Invalid numbers of groups are rejected later. */
 static unsigned groups_of(const scan *s, tile_op id) {
     int64_t groups = attr_int(s, id, TILE_ATTR_groups, 1);
     return groups > 1 && groups <= s->w->warps ? (unsigned)groups : 1;
 }
 
-/* As specialize-warps has it: where products are chained three groups, if they can, are those that
- * take turns. */
+/* As specialize-warps does. `ordered` uses cooperative_3 if the products are chained and can be
+ * divided like that. */
 static void note_consumers(scan *s, tile_op loop, bool chained) {
     const char *word = scan_attr_word(s->f, s->point, loop, TILE_ATTR_consumers);
     if (!word) word = "";
@@ -60,8 +60,8 @@ static void note_consumers(scan *s, tile_op loop, bool chained) {
     s->w->cooperative_3 = s->w->asks_cooperative_3 || (chained && strcmp(word, "ordered") == 0);
 }
 
-/* Whether groups can take turns at a block's tiles. That a block steps by at least one tile is
- * known unless the launched grid is divided by a cluster's extent. */
+/* Returns whether groups can alternate between a block's tiles. A block is known to advance by at
+ * least one tile, unless the launched grid is divided by a cluster's extent. */
 static bool counts_tiles(const scan *s) {
     return s->w->persistent && (!s->f->cluster_rank || scan_eval_or(s, s->f->cluster[0], 1) == 1);
 }
@@ -91,12 +91,12 @@ static void end_pipelined(scan *s) {
                                           .warps = consumer_warps(s),
                                           .alone = true,
                                           .bytes = s->alive,
-                                          .stage = s->beside};
+                                          .stage = s->prologue_bytes};
     s->w->may_have_roles = s->loop.roles && s->loop.dots && s->loop.copies;
     s->last = s->loop;
     if (s->w->may_have_roles && s->w->persistent && !s->w->ping_pong_fits &&
         tile_choose_outer_ring_stages(&copies) > 1)
-        scan_take_shared(s, (double)s->beside);
+        scan_take_shared(s, (double)s->prologue_bytes);
 }
 
 static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times) {
@@ -110,7 +110,7 @@ static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times)
     if (body->arg_count && scan_value_of(s, op->operands[0], &begin))
         scan_set_value(s, body->first_arg, begin);
     if (times == 1 && s->cost == &s->w->once && op->result_count && !s->w->trips) {
-        s->cost = &s->w->loop; /* the one that can be split */
+        s->cost = &s->w->loop; /* the loop that can be split */
         s->w->trips = ceil(trips / groups_of(s, id));
         s->w->sums = bytes_carried(s, op);
     }
@@ -146,7 +146,7 @@ static void scan_branch(scan *s, tile_op id, const tile_op_data *op, double time
     }
 }
 
-/* A kernel of a plan may be given arrays that it never looks at. */
+/* A kernel of a plan may get arrays that it does not use. */
 static void note_arguments(scan *s, const tile_op_data *op) {
     for (uint32_t i = 0; i < op->operand_count; i++) {
         const tile_value_data *value = tile_value_at(s->f, op->operands[i]);
@@ -156,16 +156,16 @@ static void note_arguments(scan *s, const tile_op_data *op) {
 
 static void add_atomic(scan *s, const tile_op_data *op, double times) {
     if (op->result_count)
-        scan_set_value(s, op->first_result, 0); /* a ticket, as the first one draws it */
+        scan_set_value(s, op->first_result, 0); /* the value of the first ticket */
     for (uint32_t i = 0; i < op->operand_count; i++) {
         const tile_type *type = tile_value_type(s->f, op->operands[i]);
         if (type->kind != TILE_TYPE_TILE) continue;
-        s->w->rendezvous_count = 3;                            /* the last one for all */
+        s->w->rendezvous_count = 3;                            /* the last block waits for all */
         s->cost->stored += 2 * times * scan_bytes_of(s, type); /* read and written */
     }
 }
 
-/* The smallest scratch has the semaphores, of which blocks take turns at one. */
+/* The smallest scratch contains the semaphores on which blocks wait in order. */
 static void note_scratch(scan *s, const tile_op_data *op) {
     int64_t count = 1, extent;
     for (uint32_t i = 0; i < op->operand_count; i++)
@@ -175,8 +175,8 @@ static void note_scratch(scan *s, const tile_op_data *op) {
     if (s->w->rendezvous_count < 2) s->w->rendezvous_count = 2;
 }
 
-/* The ring through which specialize-warps stores tiles of a persistent kernel, where what the
- * products have of shared memory is never free; stores share one. */
+/* Estimates the ring through which specialize-warps stores tiles of a persistent kernel, where the
+ * shared memory of the products is never free. All stores share one ring. */
 static void add_store(scan *s, const tile_op_data *op, double times) {
     enum { PRODUCER = 4 /* warps */, BARRIERS = 256 /* bytes */ };
     const tile_type *tile = tile_value_type(s->f, op->operands[0]);
@@ -201,8 +201,8 @@ static void add_store(scan *s, const tile_op_data *op, double times) {
     if (query.dims[0] == s->last.sums[0] && query.dims[1] == s->last.sums[1])
         query.row_dim = s->last.row_dim;
     if (s->w->cooperative_3) query.dims[query.row_dim] /= TILE_COOPERATIVE_3;
-    if (tile_choose_store_ring(s->target, &query, &ring) && ring.bytes > s->w->box)
-        s->w->box = ring.bytes;
+    if (tile_choose_store_ring(s->target, &query, &ring) && ring.bytes > s->w->store_ring_bytes)
+        s->w->store_ring_bytes = ring.bytes;
 }
 
 static void add_load(scan *s, tile_op id, const tile_op_data *op, double times) {
@@ -219,7 +219,7 @@ static void add_load(scan *s, tile_op id, const tile_op_data *op, double times) 
     scan_note_ring(s, id, op);
 }
 
-/* What the block's threads hold of the value: of a vector each of them has one. */
+/* The elements of the value in a block. Each thread has its own vector. */
 static double count_elements(const scan *s, tile_value value) {
     const tile_type *type = tile_value_type(s->f, value);
     double each = type->kind == TILE_TYPE_VECTOR ? 32.0 * s->w->warps / s->groups : 1;
@@ -227,8 +227,8 @@ static double count_elements(const scan *s, tile_value value) {
     return many ? each * scan_bytes_of(s, type) / scan_width_of(s, type) : 0;
 }
 
-/* Element by element, of tiles or of threads' parts of them; 16-bit floats are computed two at
- * once. */
+/* Counts elementwise operations on tiles or on threads' vectors. 16-bit floats are computed in
+ * pairs. */
 static void add_arithmetic(scan *s, const tile_op_data *op, double times) {
     const tile_opcode opcode = (tile_opcode)op->opcode;
     double elements = 0;
@@ -273,7 +273,7 @@ static void scan_op(scan *s, tile_op id, double times, int64_t stages) {
     }
     case TILE_OP_scratch: note_scratch(s, op); return;
     case TILE_OP_lock_semaphore: s->ping_pong_fits = true; return;
-    default: break; /* what has no cost of its own is computed, if it is an integer */
+    default: break; /* other operations have no cost of their own; integers are evaluated */
     }
     scan_fold(s, op);
     if (s->cost == &s->w->loop) add_arithmetic(s, op, times);
@@ -324,7 +324,7 @@ static void find_places(scan *s, tile_arena *arena) {
     TILE_FOR_EACH_OP_INSIDE (s->f, op, s->f->body) note_places(s->f, op, s->places);
 }
 
-/* The grid in whole clusters. */
+/* The grid's extent, rounded up to whole clusters. */
 static int64_t round_up_to_clusters(const scan *s, unsigned d, int64_t extent) {
     int64_t cluster = d < s->f->cluster_rank ? scan_eval_or(s, s->f->cluster[d], 1) : 1;
     return cluster > 1 ? tile_round_up(extent, cluster) : extent;
@@ -389,9 +389,9 @@ tune_passes tune_expect_passes(const tune_work *w, tile_strategy strategy) {
                         .shared = w->shared};
     made.ping_pong_fits = w->ping_pong_fits && made.roles && made.persistent;
     made.cooperative_3 = w->cooperative_3 && made.roles && !strategy;
-    /* The ring is never free. */
+    /* The ring cannot reuse other shared memory. */
     if (made.roles && (made.persistent || strategy == TILE_STRATEGY_stream_k))
-        made.shared += w->box;
+        made.shared += w->store_ring_bytes;
     return made;
 }
 

@@ -1,5 +1,5 @@
-/* What one block of a kernel does at a point of its space: products, bytes, memory. Read from the
- * kernel's text with the parameters' values beside it, so that nothing is instantiated. */
+/* The work of one block of a kernel at a point of its space: products, bytes, memory. It is read
+ * from the kernel's text and the values of the parameters; nothing is instantiated. */
 #ifndef TILE_RUNTIME_MODEL_WORK_H
 #define TILE_RUNTIME_MODEL_WORK_H
 
@@ -9,65 +9,66 @@
 #include "tile/target.h"
 
 typedef struct tune_cost {
-    double operations; /* of products of 16-bit elements; others count by their width */
-    double wgmma;      /* of these, what warpgroups compute */
-    double reads;      /* bytes of shared memory that the warps read for them */
+    double operations; /* of products of 16-bit elements; others are scaled by their width */
+    double wgmma;      /* of these, the operations of wgmma */
+    double reads;      /* bytes that warps read from shared memory for products */
     double loaded;     /* bytes */
-    double crossing;   /* of these, bytes of rows that cross a line of the L2's */
-    double shared; /* of `loaded`, what other blocks of the cluster can bring, if warps only copy */
-    double shared_crossing; /* likewise */
-    double again; /* of `loaded`, what other blocks read when the L2 has been told to give it up */
-    double outside;    /* bytes of tiles outside of the arrays: zeros, which take time, too */
-    double stored;     /* bytes */
-    double arithmetic; /* instructions of threads beside products and copies, in loops */
-    double indexing;   /* likewise, to find what gathered copies move */
+    double crossing;   /* of these, bytes of rows that cross an L2 line */
+    double shared;     /* of `loaded`, what other blocks of the cluster can multicast, with roles */
+    double shared_crossing; /* likewise of `crossing` */
+    double
+        reloaded_bytes; /* of `loaded`, what other blocks read after it was evicted from the L2 */
+    double outside;     /* bytes of tiles outside of the arrays: filling in zeros takes time */
+    double stored;      /* bytes */
+    double arithmetic;  /* instructions in loops, without products and copies */
+    double indexing;    /* instructions in loops that compute the addresses of gathered copies */
 } tune_cost;
 
 typedef struct tune_work {
-    tune_cost once;     /* outside the loop that `split` is written on */
+    tune_cost once;     /* outside of the loop that has `split` */
     tune_cost loop;     /* all iterations of that loop */
-    double trips;       /* of that loop; 0: there is none */
-    double sums;        /* bytes that it carries, as parts are handed over */
-    double in_flight;   /* bytes: the most of any loop's copies that are under way at once */
-    double depth;       /* and the copies of an iteration that are */
-    double rounds;      /* of loads that a block waits for, one after the other, in loops */
-    double widest;      /* bytes of the largest tile that is loaded, as f32 at least */
-    double lines;       /* so much more of memory is moved: for rows below a line of the L2 */
-    double arrays;      /* bytes of those arguments that are looked at */
-    double accumulator; /* bytes of the largest one */
-    int64_t shared;     /* bytes alive at once, as far as all kernels need them */
-    int64_t box;        /* more of them where tiles are stored while others are computed; 0: such
-                           stores are not possible, or there are none */
+    double trips;       /* iterations of that loop; 0: there is none */
+    double sums;        /* bytes of the partial sums that it carries */
+    double in_flight;   /* maximum bytes of copies of one iteration, over all loops */
+    double depth;       /* the number of stages of these copies */
+    double rounds;      /* rounds of loads in loops for which a block waits, one after the other */
+    double widest;      /* bytes of the largest loaded tile, counting at least 4 for an element */
+    double lines;       /* factor on memory traffic, for rows shorter than an L2 line */
+    double arrays;      /* bytes of the arguments that are accessed */
+    double accumulator; /* bytes of the largest accumulator */
+    int64_t shared;     /* maximum bytes live at once, for any kernel */
+    int64_t store_ring_bytes; /* additional bytes if tiles are stored during the next tile's
+                               * products; 0: not possible, or no stores */
     int64_t grid[3];
     int64_t cluster;    /* blocks */
-    int64_t semaphores; /* that blocks take turns at; 0: they do not */
+    int64_t semaphores; /* on which blocks wait in order; 0: none */
     unsigned warps;
-    int rendezvous_count; /* how often blocks wait for each other's memory, about */
+    int rendezvous_count; /* about how often blocks wait for memory that others write */
     bool persistent, uses_num_sms;
-    bool fills_clusters;     /* with blocks that do nothing: the loop is in a branch for the others,
-                                unless a split numbers the blocks itself */
-    bool may_have_roles;     /* warps that only copy, beside the others */
-    bool ping_pong;          /* asked for: groups of warps that take turns at tiles */
-    bool ping_pong_fits;     /* and its products have the registers for it */
-    bool asks_cooperative_3; /* for three groups that share each tile */
-    bool cooperative_3;      /* and its products can be shared so */
-    unsigned dots, wgmma_dots; /* products in the text, and those that warpgroups compute */
-    bool promotes;             /* 8-bit floats, whose sums are added to others at each iteration */
+    bool fills_clusters;       /* with blocks that do nothing: the others run the loop in a branch,
+                                * unless a split numbers the blocks */
+    bool may_have_roles;       /* producer warps that only copy are possible */
+    bool ping_pong;            /* requested: groups of warps that alternate between tiles */
+    bool ping_pong_fits;       /* and the registers suffice for its products */
+    bool asks_cooperative_3;   /* requested: three groups that share each tile */
+    bool cooperative_3;        /* and its products can be divided like that */
+    unsigned dots, wgmma_dots; /* products in the text, and those that use wgmma */
+    bool promotes;             /* 8-bit floats whose sums are added to f32 sums in each iteration */
 } tune_work;
 
-/* What the passes make of the kernel. */
+/* What the passes will do to the kernel. */
 typedef struct tune_passes {
-    bool roles;          /* warps copy for the others */
-    bool ping_pong_fits; /* of which two groups take turns at tiles */
-    bool cooperative_3;  /* or three share each tile */
-    bool persistent;     /* each block computes many tiles */
+    bool roles;          /* producer warps copy for the consumers */
+    bool ping_pong_fits; /* two groups alternate between tiles */
+    bool cooperative_3;  /* three groups share each tile */
+    bool persistent;     /* each block computes several tiles */
     int64_t shared;      /* bytes of shared memory */
 } tune_passes;
 
-/* strategy: none where the kernel's sums are not split. */
+/* strategy: none if the kernel's sums are not split. */
 tune_passes tune_expect_passes(const tune_work *work, tile_strategy strategy);
 
-/* fmin and fmax are calls, for numbers that are none. */
+/* Unlike fmin and fmax, which handle NaN, these are not calls. */
 static inline double least(double a, double b) {
     return a < b ? a : b;
 }
@@ -81,11 +82,11 @@ void tune_read_work(const tile_function *kernel, const tile_bound_params *point,
                     const int64_t *sizes, const tile_target *target, unsigned num_sms,
                     tile_arena *arena, tune_work *work);
 
-/* The `split` clause's factor at the point, and its strategy's word; 1 and NULL without one. */
+/* The factor of the `split` clause at the point, and its strategy; 1 and NULL without a clause. */
 void tune_read_split(const tile_function *kernel, const tile_bound_params *point, int64_t *factor,
                      const char **strategy);
 
-/* own[i]: parameter i says something about the kernel beside its split. */
+/* own[i]: parameter i affects more than the kernel's split. */
 void tune_find_own(const tile_function *kernel, bool *own);
 
 #endif

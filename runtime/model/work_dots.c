@@ -1,4 +1,4 @@
-/* Products at a point: which of them warpgroups compute, and what they read of shared memory. */
+/* Products at a point: which of them use wgmma, and how much shared memory they read. */
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +13,8 @@ static const tile_op_data *def_of(const scan *s, tile_value value) {
     return def.id ? tile_op_at(s->f, def) : NULL;
 }
 
-/* The buffer that the operand is, or is loaded from for the product alone; 0: it is none. */
+/* The shared buffer of the operand, or that the operand is loaded from only for this product; 0:
+ * none. */
 static tile_value buffer_of(const scan *s, tile_value value) {
     const tile_op_data *def = def_of(s, value);
     if (tile_value_type(s->f, value)->kind == TILE_TYPE_SHARED) return value;
@@ -22,8 +23,8 @@ static tile_value buffer_of(const scan *s, tile_value value) {
     return def->segment[0] == 1u + (type->stages != NULL) ? def->operands[0] : TILE_NO_VALUE;
 }
 
-/* In shared memory or in registers, as choose-instructions sees it: transposed where that costs
- * nothing. */
+/* Whether the operand is in shared memory or in registers, as choose-instructions decides. Shared
+ * operands may be transposed if that is free. */
 static void read_operand(const scan *s, tile_op dot, unsigned operand, tile_dot_operand *o) {
     const tile_attr_id trans = operand == TILE_MMA_LHS ? TILE_ATTR_trans_lhs : TILE_ATTR_trans_rhs;
     tile_value value = tile_op_segment(s->f, dot, operand).at[0];
@@ -63,7 +64,7 @@ static tile_dot_facts facts_of(const scan *s, tile_op id, const tile_op_data *op
 
 /* Instructions -------------------------------------------------------------------------------- */
 
-/* Nobody has verified the extents at this point yet. */
+/* Returns whether the extents are valid: they have not been verified at this point. */
 static bool is_sound(const tile_dot_facts *dot) {
     bool sound = scan_is_tile(dot->query.m, dot->query.n);
     for (unsigned operand = 0; operand < 2; operand++)
@@ -95,7 +96,7 @@ static bool takes_wgmma(const scan *s, tile_op id, const tile_dot_facts *dot, un
                      !tile_dot_excess_registers(dot, *row_dim, warps_of_sums(s, dot), 0));
 }
 
-/* What the product says about the loop that it stands in. */
+/* Notes how the product restricts the loop that contains it. */
 static void note_in_loop(scan *s, const tile_dot_facts *dot, bool wgmma, unsigned row_dim) {
     pipelined_scan *loop = &s->loop;
     if (!loop->facts.target) return;
@@ -111,13 +112,13 @@ static void note_in_loop(scan *s, const tile_dot_facts *dot, bool wgmma, unsigne
 
 /* Reads --------------------------------------------------------------------------------------- */
 
-/* Which operands warps read from shared memory: the others they have in registers. */
+/* The operands that warps read from shared memory. The others are in registers. */
 typedef struct operands_read {
     double lhs, rhs; /* 1, or 0 */
 } operands_read;
 
-/* Elements: warps split rows and columns, as the policy says or as it takes least, and each reads
- * its rows and its columns. policy: NULL where the product says none. */
+/* Elements that the warps read. They split rows and columns as the policy says, or so that they
+ * read least; each warp reads its own rows and columns. policy: NULL if the product has none. */
 static double reads_of_warps(operands_read of, double m, double n, double k, unsigned warps,
                              const char *policy) {
     bool free = !policy || strcmp(policy, "square") == 0;
@@ -128,14 +129,15 @@ static double reads_of_warps(operands_read of, double m, double n, double k, uns
     return reads;
 }
 
-/* Both operands of an instruction's 64 rows, and the second one again for the next 64. Exchanged
- * products read less, of narrow tiles that are slower than that makes them: their rows of rhs are
- * short. */
+/* Elements that wgmma reads: lhs once, and rhs once for each 64 rows. Products with exchanged
+ * operands read less, but their tiles are narrow and their rows of rhs short, which is slower than
+ * the count suggests. */
 static double reads_of_warpgroups(operands_read of, double m, double n, double k) {
     return k * (of.lhs * m + of.rhs * n * ceil(m / TILE_WGMMA_ROWS));
 }
 
-/* Whether warps read the operand from shared memory: it lies there, or is made of what does. */
+/* Returns whether warps read the operand from shared memory: it is there, or is computed from
+ * values that are. */
 static bool is_read(const scan *s, tile_value operand) {
     const tile_value_data *data = tile_value_at(s->f, operand);
     while (data->kind == TILE_VALUE_RESULT && data->type->kind == TILE_TYPE_TILE) {
@@ -153,7 +155,7 @@ void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
     if (acc->rank != 2 || !lhs->rank) return;
     const tile_dot_facts dot = facts_of(s, id, op);
     double m = dot.query.m, n = dot.query.n, k = dot.query.k, width = scan_width_of(s, lhs);
-    /* mma.sync takes 16 rows and 8 columns at least. */
+    /* mma.sync has at least 16 rows and 8 columns. */
     double rows = ceil(m / 16) * 16, columns = ceil(n / 8) * 8;
     double operations = times * 2 * rows * columns * k * width / 2;
     const operands_read of = {.lhs = is_read(s, op->operands[0]),

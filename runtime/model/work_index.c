@@ -1,20 +1,20 @@
-/* What threads compute to find the elements that gathered copies move: each finds the point of each
- * vector that it copies, in each iteration. */
+/* The index arithmetic of gathered copies: in each iteration, each thread computes the coordinates
+ * of each vector that it copies. */
 #include "lib/ir/arith.h"
 #include "lib/ops/gather.h"
 #include "runtime/model/work_scan.h"
 
-/* Instructions: of an integer division by what is no constant; of one whose quotient is known; of a
- * vector, for each dim of the array a product, a sum and two comparisons, and for the copy itself.
- */
+/* Instructions: DIVISION of integers by a variable, REMAINDER if the quotient is known, OTHER for
+ * any other operation. For each vector, OF_DIM per dim of the array (a product, a sum and two
+ * comparisons), and OF_COPY for the copy itself. */
 enum { DIVISION = 22, REMAINDER = 2, OTHER = 1, OF_DIM = 4, OF_COPY = 4, VECTOR = 16 /* bytes */ };
 
 enum { MAX_DIVISIONS = 32, DEEPEST = 64 };
 
 typedef struct cone {
     scan *s;
-    tile_region region; /* what is computed elsewhere is computed once */
-    uint32_t round;     /* its number: of values that have been counted */
+    tile_region region; /* values computed outside are not counted */
+    uint32_t round;     /* the number of this copy, which marks counted values */
     uint64_t divisions[MAX_DIVISIONS];
     unsigned division_count;
     double by_thread, by_vector;
@@ -26,7 +26,8 @@ static const tile_op_data *def_in(const cone *c, tile_value value) {
     return tile_op_at(c->s->f, def);
 }
 
-/* The same for values that are computed alike, as cse sees them; divisions and remainders are. */
+/* A hash that is equal for values that cse would merge. Division and remainder of the same operands
+ * have equal hashes. */
 static uint64_t key_of(const cone *c, tile_value value, unsigned depth) {
     const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
     const tile_op_data *op = def_in(c, value);
@@ -47,7 +48,8 @@ static bool is_constant(const tile_function *f, tile_value value) {
     return tile_value_at(f, value)->kind == TILE_VALUE_CONSTANT;
 }
 
-/* A constant divisor is multiplied by; what cannot be listed is taken to be new. */
+/* Division by a constant becomes a multiplication. If the list is full, a division counts as
+ * new. */
 static double instructions_of(cone *c, tile_value value, const tile_op_data *op) {
     enum { MAX_TRACED = 6 };
     if (op->opcode == TILE_OP_splat || op->opcode == TILE_OP_iota ||
@@ -81,7 +83,7 @@ void scan_add_indexing(scan *s, tile_op op, const tile_type *moved, double times
     cone c = {.s = s, .region = tile_op_at(s->f, op)->parent, .round = ++s->gathered};
     for (unsigned d = 0; d < g.rank; d++) count(&c, g.index[d], DEEPEST);
     double row = scan_width_of(s, moved) * (double)scan_dim_of(s, moved, moved->rank - 1u);
-    if (!g.covered) row = scan_width_of(s, moved); /* elements, one by one */
+    if (!g.covered) row = scan_width_of(s, moved); /* one element at a time */
     if (!(row > 0)) return;
     double vectors = scan_bytes_of(s, moved) / least(row, VECTOR);
     s->cost->indexing += times * (vectors * (c.by_vector + OF_DIM * g.rank + OF_COPY) +

@@ -1,4 +1,4 @@
-/* What copies at a point bring. */
+/* The bytes that copies move at a point. */
 #include "runtime/model/work_scan.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ bool scan_is_tile(int64_t m, int64_t n) {
     return m > 0 && n > 0 && m <= TILE_MAX_TILE_ELEMENTS / n;
 }
 
-/* More than any target has, and far from where sums would end. */
+/* More than any target has, and far below the overflow of sums. */
 static const double endless = 1e15;
 
 int64_t scan_whole_bytes(double bytes) {
@@ -24,8 +24,8 @@ void scan_take_shared(scan *s, double bytes) {
     if (s->alive > s->w->shared) s->w->shared = s->alive;
 }
 
-/* Rows of so many bytes that begin `pitch` bytes apart begin at multiples of what the pitch and a
- * line have in common. */
+/* The share of rows that cross an L2 line. Rows begin `pitch` bytes apart, that is, at multiples of
+ * the common divisor of pitch and line. */
 static double straddling(int64_t row, int64_t pitch) {
     int64_t step = (int64_t)tile_gcd((uint64_t)pitch, LINE), starts = LINE / step;
     int64_t part = row >= LINE || row <= 0 ? LINE : row;
@@ -38,8 +38,8 @@ static const tile_arg_decl *array_of(const scan *s, tile_value value) {
     return arg && arg->type->kind == TILE_TYPE_VIEW ? arg : NULL;
 }
 
-/* Bytes of a tile that are inside the array, as its first block has it: what is outside is not
- * brought. Tiles of fewer dims are along the last ones. */
+/* Bytes of a tile that are inside the array, for its first block. Elements outside are not loaded.
+ * The dims of a tile with fewer dims are the last ones of the array. */
 static double bytes_inside(const scan *s, const tile_arg_decl *array, const tile_type *tile) {
     double bytes = scan_width_of(s, tile);
     for (unsigned d = 0; d < tile->rank; d++) {
@@ -60,7 +60,7 @@ unsigned scan_along(const scan *s, tile_value view, unsigned rank) {
     return unit + rank > type->rank ? unit + rank - type->rank : 0;
 }
 
-/* The share of the tile's rows that lie in one line more than they would fill. */
+/* The share of the tile's rows that are in one line more than their size requires. */
 static double crossing_of(const scan *s, tile_value view, const tile_type *tile) {
     const tile_arg_decl *array = array_of(s, view);
     if (!array || array->type->rank != tile->rank || tile->rank < 2) return 0;
@@ -74,7 +74,7 @@ static double crossing_of(const scan *s, tile_value view, const tile_type *tile)
     return pitch > 0 ? straddling(row, pitch % LINE * width) : 0;
 }
 
-/* Of how many blocks of the cluster each needs what this copy reads. */
+/* The number of blocks in the cluster that each need what this copy reads. */
 static int64_t sharers_of(const scan *s, const tile_value *element, unsigned count) {
     uint8_t depends = 0;
     for (unsigned i = 0; i < count; i++) depends |= s->places[element[i].id];
@@ -85,7 +85,6 @@ static int64_t sharers_of(const scan *s, const tile_value *element, unsigned cou
     return 1;
 }
 
-/* The word, also where a parameter says it. */
 const char *scan_attr_word(const tile_function *f, const tile_bound_params *point, tile_op op,
                            tile_attr_id id) {
     const tile_attr *attr = tile_op_attr(f, op, id);
@@ -95,9 +94,9 @@ const char *scan_attr_word(const tile_function *f, const tile_bound_params *poin
     return param ? param->word : NULL;
 }
 
-/* What the L2 shall give up first comes from memory again for blocks that read it at another time:
- * those along other dims of the grid than the first, unless tiles are walked in a raster. What
- * choose-cache does is not seen here: it asks that none are. */
+/* Data with evict_first is loaded from memory again for blocks that read it at another time. These
+ * blocks differ in a dim of the grid other than the first, unless the kernel has a raster. The
+ * hints of choose-cache are not seen here; it sets none that cause this. */
 static void note_hint(scan *s, tile_op id, const tile_op_data *op, double bytes) {
     const char *word = scan_attr_word(s->f, s->point, id, TILE_ATTR_cache);
     uint8_t depends = 0;
@@ -106,7 +105,7 @@ static void note_hint(scan *s, tile_op id, const tile_op_data *op, double bytes)
     for (unsigned i = 1; i < op->segment[0]; i++) depends |= s->places[op->operands[i].id];
     for (unsigned d = 1; d < s->f->grid_rank; d++)
         if (!(depends >> d & 1)) readers *= (double)s->w->grid[d];
-    s->cost->again += bytes * (1 - 1 / readers);
+    s->cost->reloaded_bytes += bytes * (1 - 1 / readers);
 }
 
 void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type *tile,
@@ -121,14 +120,13 @@ void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type 
     s->cost->crossing += bytes * crossing_of(s, op->operands[0], tile);
 }
 
-/* A loop has warps that only copy where all of its copies are boxes. */
+/* A loop can have producer warps only if all of its copies are TMA boxes. */
 static void note_copy(scan *s, tile_op copy) {
     s->loop.roles = s->loop.roles && tile_is_plain_access(s->f, copy);
     s->loop.copies++;
 }
 
-/* The load of a product's operand in a pipelined loop comes through a ring that the compiler makes.
- */
+/* In a pipelined loop, the load of a product's operand becomes a ring buffer. */
 void scan_note_ring(scan *s, tile_op load, const tile_op_data *op) {
     const tile_type *type = tile_value_type(s->f, op->first_result);
     if (s->stages < 2 || !s->feeds_dot[op->first_result.id] || type->kind != TILE_TYPE_TILE ||
@@ -141,7 +139,8 @@ void scan_note_ring(scan *s, tile_op load, const tile_op_data *op) {
     scan_take_shared(s, scan_bytes_of(s, type) * (double)s->stages * s->groups);
 }
 
-/* A copy into a buffer without stages, in a loop that gives it some, and each group its own. */
+/* Counts a copy. In a pipelined loop, each group of warps gets the loop's stages of a buffer that
+ * declares none. */
 void scan_add_copy(scan *s, tile_op id, const tile_op_data *op, double times, int64_t stages) {
     const tile_type *from = tile_value_type(s->f, op->operands[0]);
     const tile_type *to = tile_value_type(s->f, op->operands[op->segment[0]]);
@@ -155,7 +154,8 @@ void scan_add_copy(scan *s, tile_op id, const tile_op_data *op, double times, in
     s->along[buffer.id] = (uint8_t)scan_along(s, op->operands[0], to->rank);
     s->rounded[buffer.id] |=
         ahead && scan_scalar_of(s, from) == TILE_f32 && scan_scalar_of(s, to) == TILE_tf32;
-    if (tile_precedes_pipelined(s->f, id)) s->beside += scan_whole_bytes(scan_bytes_of(s, to));
+    if (tile_precedes_pipelined(s->f, id))
+        s->prologue_bytes += scan_whole_bytes(scan_bytes_of(s, to));
     note_copy(s, id);
     scan_add_load(s, id, op, to, times);
     double others = 1 - 1 / (double)sharers_of(s, op->operands, op->segment[0]);

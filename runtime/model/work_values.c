@@ -41,7 +41,7 @@ void scan_set_value(scan *s, tile_value value, int64_t integer) {
     s->known[value.id] = true;
 }
 
-/* A minimum with what is read, as a length that is bounded, counts as the bound. */
+/* min(x, y) of a loaded value, a bounded length, counts as its bound. */
 void scan_fold(scan *s, const tile_op_data *op) {
     int64_t in[3] = {0}, out;
     if (op->result_count != 1 || op->operand_count < 1 || op->operand_count > 3) return;
@@ -69,7 +69,7 @@ double scan_width_of(const scan *s, const tile_type *type) {
     return tile_scalar_bytes(scan_scalar_of(s, type));
 }
 
-/* Nobody has verified the text at this point yet: a number may be any. */
+/* The text has not been verified at this point, so the number can have any value. */
 int64_t scan_count_of(const scan *s, const tile_expr *expr, int64_t otherwise) {
     int64_t count = scan_eval_or(s, expr, otherwise);
     return count < 0 ? 0 : count > INT32_MAX ? INT32_MAX : count;

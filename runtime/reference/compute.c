@@ -1,5 +1,5 @@
-/* Level 1: each value is an array of doubles; operations run in text order, and a value's memory is
- * given back after its last use. */
+/* Level 1: each value is an array of doubles. Operations run in text order, and the memory of a
+ * value is freed after its last use. */
 #include "runtime/reference/evaluation.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@ static const int64_t max_elements = INT64_C(1) << TILE_MAX_TENSOR_LOG2;
 typedef struct bound_param {
     const char *name;
     int64_t value;
-    tile_scalar scalar; /* type parameters */
+    tile_scalar scalar; /* of type parameters */
 } bound_param;
 
 /* Parameters ----------------------------------------------------------------------------------- */
@@ -44,7 +44,7 @@ bool evaluation_of(evaluation *e, const tile_expr *expr, int64_t *value) {
     return expr && tile_expr_eval(expr, &bindings, value);
 }
 
-/* Compared, a type is its name. */
+/* The name of a type is its value in comparisons. */
 static void add_type(evaluation *e, const char *name, tile_scalar scalar) {
     bound_param *param = add_param(e, name);
     param->scalar = scalar;
@@ -73,7 +73,7 @@ static void bind_values(evaluation *e, const tile_compute_value *values, unsigne
     }
 }
 
-/* An input's dims give values to the parameters that stand alone in its type. */
+/* The dims of an input determine the parameters that are an extent of its type. */
 static void bind_input(evaluation *e, const tile_arg_decl *arg, const tile_compute_array *input) {
     const tile_type *type = arg->type;
     if (type->rank != input->rank) {
@@ -94,7 +94,7 @@ static void bind_input(evaluation *e, const tile_arg_decl *arg, const tile_compu
     if (type->param && !find_param(e, type->param)) add_type(e, type->param, input->scalar);
 }
 
-/* The element type and the extents of a result, where nothing but its array determines them. */
+/* Determines the element type and the extents of a result that only its array determines. */
 static void bind_output(evaluation *e, const tile_type *type, const tile_compute_array *output) {
     for (unsigned d = 0; d < type->rank && d < output->rank; d++) {
         const tile_expr *dim = type->dims[d];
@@ -163,7 +163,7 @@ static bool same_dims(const tile_compute_array *a, const tile_compute_array *b) 
     return same;
 }
 
-/* Tensors keep their type, a scalar is converted. */
+/* Tensors must have the declared type; a scalar is converted. */
 static void check_input(evaluation *e, const tile_arg_decl *arg, const tile_compute_array *input) {
     tile_compute_array shape;
     if (!evaluation_resolve(e, arg->type, &shape)) return;
@@ -175,7 +175,7 @@ static void check_input(evaluation *e, const tile_arg_decl *arg, const tile_comp
              tile_scalar_name(shape.scalar), tile_scalar_name(input->scalar));
 }
 
-/* What the parameters are given as. */
+/* The given values of parameters. */
 typedef struct given {
     const tile_compute_value *values;
     unsigned count;
@@ -222,7 +222,7 @@ double *evaluation_create_plane(evaluation *e, plane_kind which, tile_value valu
     return data;
 }
 
-/* A number that a kernel has rounded to the value's type, where level 1 has it whole. */
+/* The range of a number that kernels round to the value's type, but level 1 does not. */
 static void range_scalar(evaluation *e, tile_value value) {
     tile_scalar type = evaluation_precision(e, evaluation_scalar(e, value));
     double number = *e->data[value.id];
@@ -295,7 +295,7 @@ static void store_output(evaluation *e, const tile_result_decl *result,
         tile_scalar_write(output->scalar, to + i * size, from[i]);
 }
 
-/* As the array's type has it, which may be another one than the result's. */
+/* Ranges in the array's type, which may differ from the result's. */
 static void store_ranges(const evaluation *e, const tile_result_decl *result,
                          const tile_compute_array *output, tile_interval *to) {
     uint32_t id = result->value.id;
@@ -316,7 +316,7 @@ static void run_body(evaluation *e, const tile_compute_array *inputs) {
     e->counts = TILE_NEW_ARRAY(&e->scratch, size_t, f->value_count);
     e->uses = tile_count_uses(f, &e->scratch);
     for (size_t i = 0; i < f->result_count; i++)
-        e->uses[f->results[i].value.id]++; /* stays until it is stored */
+        e->uses[f->results[i].value.id]++; /* the result is used until it is stored */
     for (size_t i = 0; i < f->arg_count && !e->failed; i++) read_input(e, &f->args[i], &inputs[i]);
     for (uint32_t id = 1; id < f->value_count && !e->failed; id++)
         if (f->values[id].kind == TILE_VALUE_CONSTANT && e->uses[id])
@@ -356,7 +356,7 @@ tile_status tile_compute_shapes(const tile_function *compute, const tile_compute
     return tile_compute_shapes_with(compute, NULL, 0, inputs, input_count, outputs, output_count);
 }
 
-/* Of a product: the elements along which it sums. */
+/* For products: the number of elements that each result sums. */
 static double work_depth(evaluation *e, tile_op op) {
     tile_compute_array lhs;
     if (tile_op_opcode(e->f, op) != TILE_OP_matmul ||
@@ -383,7 +383,7 @@ double evaluation_work(const tile_function *compute, const tile_compute_value *v
     return e.failed ? INFINITY : work;
 }
 
-/* ranges: NULL, or for each output NULL or its elements' ranges. */
+/* ranges: NULL, or for each output NULL or an array for the ranges of its elements. */
 static tile_status run(evaluation *e, given told, const tile_compute_array *inputs,
                        unsigned input_count, const tile_compute_array *outputs,
                        tile_interval *const *ranges, unsigned output_count) {
@@ -444,7 +444,7 @@ bool tile_compute_rounds(const tile_function *compute) {
     return false;
 }
 
-/* Behind the casts that round it: the compute's input of this number, a matrix. */
+/* Finds the matrix before the casts that round it: the number of the compute's input. */
 static bool find_matrix(const tile_function *f, tile_value value, unsigned *input) {
     for (unsigned i = 0; i < f->arg_count; i++)
         if (tile_function_arg(f, i).id == value.id) {

@@ -3,7 +3,7 @@
 #include "lib/ops/cast.h"
 #include "lib/support/scalar.h"
 
-/* Wrapped to the width of the type. */
+/* Wraps the result to the width of the type. */
 static bool integer_value(tile_opcode opcode, tile_scalar scalar, tile_arith_flags arith_flags,
                           const double *x, double *result) {
     int64_t value, in[3];
@@ -31,7 +31,7 @@ static double bitcast_value(tile_scalar from, tile_scalar to, double x) {
     return tile_scalar_read(to, bytes);
 }
 
-/* One element of an element-wise operation; from: the type of the first operand. */
+/* One element of an elementwise operation; from: the type of the first operand. */
 bool tile_element_value(tile_opcode opcode, tile_scalar from, tile_scalar to,
                         tile_arith_flags arith_flags, const double *x, double *result) {
     switch (opcode) {

@@ -1,5 +1,5 @@
-/* The values of a compute while it runs at level 1: what compute.c, which binds and stores them,
- * and ops.c, which computes them, share. */
+/* The values of a compute during its evaluation at level 1. Shared by compute.c, which binds and
+ * stores them, and ops.c, which computes them. */
 #ifndef TILE_RUNTIME_REFERENCE_EVALUATION_H
 #define TILE_RUNTIME_REFERENCE_EVALUATION_H
 
@@ -7,12 +7,12 @@
 #include "runtime/reference/ranges.h"
 #include "tile/compute.h"
 
-/* What is known of a value's elements besides their numbers; each is an array of doubles, or
+/* Properties of a value's elements besides their numbers. Each is an array of doubles, or
  * absent. */
 typedef enum plane_kind {
-    PLANE_LOW, /* a right kernel's number is at least this; absent: it is level 1's */
+    PLANE_LOW, /* lower bound of a correct kernel's number; absent: equal to level 1's */
     PLANE_HIGH,
-    PLANE_HIDDEN, /* 1: a mask hides the element; absent: no mask does */
+    PLANE_HIDDEN, /* 1: a mask hides the element; absent: no element is hidden */
     PLANE_COUNT
 } plane_kind;
 
@@ -24,11 +24,11 @@ typedef struct evaluation {
     double **data;                /* by value id */
     double **planes[PLANE_COUNT]; /* by value id */
     tile_scalar *origins; /* by value id: the narrowest type that its elements had before they were
-                             moved or cast to a wider one */
-    size_t *counts;       /* elements, by value id */
-    uint32_t *uses;       /* still to come, by value id */
+                           * moved or cast to a wider one */
+    size_t *counts;       /* numbers of elements, by value id */
+    uint32_t *uses;       /* remaining uses, by value id */
     bool ranged;          /* PLANE_LOW and PLANE_HIGH are computed */
-    tile_scalar f64_as;   /* what tile_compute_run_intervals grants instead of f64 */
+    tile_scalar f64_as;   /* the type that tile_compute_run_intervals permits instead of f64 */
     bool failed;
 } evaluation;
 
@@ -36,22 +36,22 @@ typedef struct evaluation {
     ((e)->failed = true, \
      tile_report(tile_function_context((e)->f), TILE_ERROR, (e)->f->loc, __VA_ARGS__))
 
-/* An expression under the bound parameters; false: it cannot be computed. */
+/* Evaluates an expression with the bound parameters; false if that fails. */
 bool evaluation_of(evaluation *e, const tile_expr *expr, int64_t *value);
 tile_scalar evaluation_scalar_of(const evaluation *e, const tile_type *type);
 tile_scalar evaluation_scalar(const evaluation *e, tile_value value);
-/* The type in which a float of this type is computed. */
+/* The type in which values of this float type are computed. */
 tile_scalar evaluation_precision(const evaluation *e, tile_scalar scalar);
-/* The shape of a type under the bound parameters; false after a report. */
+/* The shape of a type with the bound parameters; false after a report. */
 bool evaluation_resolve(evaluation *e, const tile_type *type, tile_compute_array *shape);
 size_t evaluation_count(const tile_compute_array *shape);
-/* Room for a value's elements; NULL after a report. */
+/* Allocates a value's elements; NULL after a report. */
 double *evaluation_create(evaluation *e, tile_value value);
-/* Room for a plane of a value that has its elements already; NULL after a report. */
+/* Allocates a plane of a value that has its elements already; NULL after a report. */
 double *evaluation_create_plane(evaluation *e, plane_kind which, tile_value value);
 void evaluation_drop(evaluation *e, uint32_t value);
 
-/* Shape and elements of an operand; NULL after a report. */
+/* The shape and elements of an operand; NULL after a report. */
 const double *evaluation_operand(evaluation *e, tile_value value, tile_compute_array *shape);
 int64_t evaluation_attr(evaluation *e, tile_op op, tile_attr_id id, int64_t otherwise);
 
@@ -60,22 +60,23 @@ static inline tile_interval evaluation_range(const evaluation *e, uint32_t value
     return low ? (tile_interval){low[i], high[i]} : range_point(e->data[value][i]);
 }
 
-/* tile_compute_run_with of a compute that has been verified. */
+/* tile_compute_run_with for a compute that has been verified. */
 tile_status evaluation_run(const tile_function *compute, const tile_compute_value *values,
                            unsigned value_count, const tile_compute_array *inputs,
                            unsigned input_count, const tile_compute_array *outputs,
                            unsigned output_count);
 
-/* How many elements that run computes, products counted one by one; infinity after a report. */
+/* The number of elements that the run computes, where each term of a product counts; infinity after
+ * a report. */
 double evaluation_work(const tile_function *compute, const tile_compute_value *values,
                        unsigned value_count, const tile_compute_array *inputs, unsigned input_count,
                        const tile_compute_array *outputs, unsigned output_count);
 
-/* ops.c: an operation's results from its operands; `to` has room for the first one. */
+/* ops.c: computes an operation's results from its operands; `to` has room for the first result. */
 void evaluation_compute(evaluation *e, tile_op op, double *to);
-/* matmul.c: of a product the planes, too. */
+/* matmul.c: computes a product, including its planes. */
 void evaluation_matmul(evaluation *e, tile_op op, double *to);
-/* planes.c: the planes of an operation's results, once its results are there. */
+/* planes.c: computes the planes of an operation's results after its results. */
 void evaluation_follow(evaluation *e, tile_op op);
 /* ranges_of_elements.c, range_rows.c */
 void evaluation_range_elementwise(evaluation *e, tile_op op);

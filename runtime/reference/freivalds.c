@@ -1,4 +1,4 @@
-/* Freivalds' test: a product is checked without computing it. */
+/* Freivalds' test, which checks a product without computing it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,8 +27,8 @@ static double element(const unsigned char *data, size_t index, tile_scalar scala
     return (double)table[bits];
 }
 
-/* y = A x for all vectors at once; x[j][r], y[i][r]. Exact while |y| < 2^53. The elements are read
- * in the order in which they are stored. */
+/* y = A x for all vectors at the same time; x[j][r], y[i][r]. Exact while |y| < 2^53. The elements
+ * are read in storage order. */
 static void multiply(const tile_matrix *a, const double *x, double *y) {
     size_t size = tile_scalar_bytes(a->scalar), at = 0;
     float *table = make_table(a->scalar);

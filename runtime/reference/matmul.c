@@ -1,5 +1,5 @@
-/* matmul at level 1: products of matrices batch by batch, what masks hide left out, and where a
- * right kernel's results lie. */
+/* matmul at level 1: the product of each batch, elements hidden by masks, and the ranges of correct
+ * results. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 /* Integers ------------------------------------------------------------------------------------- */
 
-/* A matrix as integers of another type; NULL: no memory. */
+/* A matrix as integers of another type; NULL: out of memory. */
 static int64_t *as_integers(const double *from, size_t count, tile_scalar type, tile_scalar to) {
     const tile_arith_flags plain = {.nan = false};
     int64_t *integers = malloc(sizeof *integers * (count + 1));
@@ -22,7 +22,7 @@ static int64_t *as_integers(const double *from, size_t count, tile_scalar type, 
     return integers;
 }
 
-/* False: there was no memory. */
+/* False: out of memory. */
 static bool run_integer_matmul(const double *a, const double *b, double *c, size_t m, size_t n,
                                size_t k, tile_scalar from, tile_scalar to) {
     int64_t *x = as_integers(a, m * k, from, to), *y = as_integers(b, k * n, from, to);
@@ -39,10 +39,10 @@ static bool run_integer_matmul(const double *a, const double *b, double *c, size
 
 /* Matrices ------------------------------------------------------------------------------------- */
 
-/* An operand's matrix in one batch, as it is multiplied. */
+/* An operand's matrix in one batch, as multiplied. */
 typedef struct matrix {
     size_t rows, columns;
-    double *data, *planes[PLANE_COUNT]; /* NULL: the operand lacks that plane */
+    double *data, *planes[PLANE_COUNT]; /* NULL: the operand does not have that plane */
 } matrix;
 
 typedef struct product {
@@ -50,13 +50,13 @@ typedef struct product {
     tile_compute_array shapes[2], result;
     tile_value operands[2];
     bool turned[2];
-    matrix lhs, rhs; /* of one batch */
+    matrix lhs, rhs; /* of the current batch */
     size_t m, n, k;
-    double *to, *low, *high;    /* of the batch; low and high NULL: they are not asked for */
-    unsigned char *unspecified; /* of the batch, by element; NULL: none is */
+    double *to, *low, *high;    /* of the current batch; low and high may be NULL: not requested */
+    unsigned char *unspecified; /* of the current batch, by element; NULL: none is */
 } product;
 
-/* The batch of an operand for one of the result's: extents of 1 and missing dims are repeated. */
+/* The operand's batch for a batch of the result: missing dims and extents of 1 are broadcast. */
 static size_t batch_of(const tile_compute_array *operand, const tile_compute_array *result,
                        size_t batch) {
     size_t at = 0, step = 1;
@@ -71,7 +71,7 @@ static size_t batch_of(const tile_compute_array *operand, const tile_compute_arr
     return at;
 }
 
-/* A copy of one plane's matrix, turned if it lies transposed; NULL: out of memory. */
+/* A copy of one plane's matrix, transposed if `turned`; NULL: out of memory. */
 static double *copy_matrix(const double *from, size_t rows, size_t columns, bool turned) {
     double *to = malloc(sizeof *to * (rows * columns + 1));
     for (size_t i = 0; to && turned && i < rows; i++)
@@ -108,15 +108,15 @@ static tile_interval range_at(const matrix *x, size_t i) {
     return low ? (tile_interval){low[i], x->planes[PLANE_HIGH][i]} : range_point(x->data[i]);
 }
 
-/* What masks hide -------------------------------------------------------------------------------
+/* Hidden elements -------------------------------------------------------------------------------
  *
- *     lhs [m, k]   weights, of which a mask hides some: they are 0, and marked
- *     rhs [k, n]   what lies in memory at the k keys
+ *     lhs [m, k]   weights; those that a mask hides are 0 and marked
+ *     rhs [k, n]   the elements of the k keys in memory
  *
- * A key whose weights are hidden in all rows is not looked at: an infinity or NaN in its row of rhs
- * counts as 0. If some rows see the key, the result is unspecified in those that do not: a kernel
- * that walks over blocks of keys multiplies the infinity by 0 where some row of the block sees the
- * key, and skips it elsewhere. The same holds with lhs and rhs in each other's place. */
+ * A key whose weights are hidden in all rows is ignored: an infinity or NaN in its row of rhs
+ * counts as 0. If the key is visible in some rows, the result is unspecified in the other rows. A
+ * kernel that loops over blocks of keys multiplies the infinity by 0 if some row of the block sees
+ * the key, and skips it otherwise. The same holds with lhs and rhs exchanged. */
 
 static bool is_hidden(const matrix *weights, size_t i) {
     return weights->planes[PLANE_HIDDEN][i] == 1 &&
@@ -129,7 +129,7 @@ static bool has_unfinite(const matrix *x) {
     return false;
 }
 
-/* How a matrix is gone through: element `line` of row `key`, in elements. */
+/* The traversal of a matrix: the steps to the next key and to the next line, in elements. */
 typedef struct walk {
     size_t key_step, line_step, lines;
 } walk;
@@ -141,21 +141,21 @@ static size_t count_hidden(const matrix *weights, walk w, size_t key) {
     return count;
 }
 
-static void forget(matrix *x, size_t i) {
+static void zero_element(matrix *x, size_t i) {
     x->data[i] = 0;
     if (!x->planes[PLANE_LOW]) return;
     x->planes[PLANE_LOW][i] = x->planes[PLANE_HIGH][i] = 0;
 }
 
-/* One key: `others` is what the weights are multiplied by, `result` how the product's elements are
- * found from a line of the weights and one of the others. */
-static void hide_key(product *p, const matrix *weights, walk w, matrix *others, walk o, walk result,
-                     size_t key) {
+/* Handles one key. `others` is the other operand. `result` finds an element of the product from a
+ * line of the weights and a line of the others. */
+static void apply_hidden_key(product *p, const matrix *weights, walk w, matrix *others, walk o,
+                             walk result, size_t key) {
     size_t hidden = count_hidden(weights, w, key);
     for (size_t j = 0; hidden && j < o.lines; j++) {
         size_t at = key * o.key_step + j * o.line_step;
         if (isfinite(others->data[at])) continue;
-        if (hidden == w.lines) forget(others, at);
+        if (hidden == w.lines) zero_element(others, at);
         for (size_t i = 0; hidden < w.lines && i < w.lines; i++)
             if (is_hidden(weights, key * w.key_step + i * w.line_step))
                 p->unspecified[i * result.key_step + j * result.line_step] = 1;
@@ -167,7 +167,7 @@ static bool hide_of(product *p, const matrix *weights, walk w, matrix *others, w
     if (!weights->planes[PLANE_HIDDEN] || !has_unfinite(others)) return true;
     if (!p->unspecified) p->unspecified = calloc(p->m * p->n + 1, 1);
     for (size_t key = 0; p->unspecified && key < p->k; key++)
-        hide_key(p, weights, w, others, o, result, key);
+        apply_hidden_key(p, weights, w, others, o, result, key);
     return p->unspecified != NULL;
 }
 
@@ -179,9 +179,9 @@ static bool hide(product *p) {
 
 /* Ranges -------------------------------------------------------------------------------------- */
 
-/* How far an operand may be from level 1's number: as far as its range reaches, and where a kernel
- * has rounded it, by half a unit more, since `schedule` may round weights before it divides them
- * by their sum. */
+/* The maximum distance of an operand from level 1's number: that to the ends of its range, and half
+ * a unit more if a kernel rounds it. `schedule` may round weights before it divides them by their
+ * sum. */
 static double radius_at(const matrix *x, const tile_error *rounding, size_t i) {
     tile_interval r = range_at(x, i);
     double value = x->data[i], radius = fmax(value - r.low, r.high - value);
@@ -190,7 +190,7 @@ static double radius_at(const matrix *x, const tile_error *rounding, size_t i) {
     return radius + fmax(fabs(value), rounding->least) * rounding->relative;
 }
 
-/* Sizes of the elements, and in `most` sizes with what their ranges add; NULL: out of memory. */
+/* The absolute values of the elements, with `most` plus their radius; NULL: out of memory. */
 static double *take_sizes(const matrix *x, tile_scalar origin, bool most) {
     size_t count = x->rows * x->columns;
     double *sizes = malloc(sizeof *sizes * (count + 1));
@@ -203,7 +203,7 @@ static double *take_sizes(const matrix *x, tile_scalar origin, bool most) {
     return sizes;
 }
 
-/* Sums of the sizes of products; NULL: out of memory. */
+/* Sums of the absolute values of products; NULL: out of memory. */
 static double *multiply_sizes(const product *p, const tile_scalar *origins, bool most) {
     double *a = take_sizes(&p->lhs, origins[0], most), *b = take_sizes(&p->rhs, origins[1], most);
     double *sums = malloc(sizeof *sums * (p->m * p->n + 1));
@@ -217,7 +217,7 @@ static double *multiply_sizes(const product *p, const tile_scalar *origins, bool
     return sums;
 }
 
-/* Product by product, where infinities or NaN are among them. */
+/* The range of a sum, product by product, if some are infinite or NaN. */
 static tile_interval sum_ranges(const product *p, size_t i, size_t j, double error) {
     const range_op times = {.opcode = TILE_OP_mul,
                             .operand_count = 2,
@@ -231,7 +231,7 @@ static tile_interval sum_ranges(const product *p, size_t i, size_t j, double err
         const tile_interval x[2] = {range_at(&p->lhs, i * p->k + l),
                                     range_at(&p->rhs, l * p->n + j)};
         tile_interval term = range_apply(&times, x, x[0].low * x[1].low);
-        if (range_is_point(term) && isnan(term.low)) return term; /* and so is the sum */
+        if (range_is_point(term) && isnan(term.low)) return term; /* the sum is NaN */
         points &= range_is_point(term);
         size += range_size(term);
         sum = (tile_interval){sum.low + term.low, sum.high + term.high};
@@ -248,7 +248,7 @@ static bool is_whole(const matrix *x) {
     return !x->planes[PLANE_LOW];
 }
 
-/* Sums of whole numbers that are as exact as the type has them. */
+/* Returns whether the type represents sums of integers of this size exactly. */
 static bool is_exact(tile_scalar precision, double size) {
     return size * tile_scalar_rounding(precision == TILE_f64 ? TILE_f64 : TILE_f32) <= 1;
 }

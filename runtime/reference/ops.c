@@ -1,4 +1,4 @@
-/* What each operation computes at level 1, in doubles. */
+/* The semantics of each operation at level 1, in doubles. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +27,8 @@ static void fail_element(evaluation *e, const tile_op_data *op, tile_scalar scal
                     tile_scalar_name(scalar));
 }
 
-/* Many elements of a reference are only rounded; without the way through every operation that is
- * several times faster. False: it is something else. */
+/* A fast path for casts that only round, which many elements of a reference do. It is several times
+ * faster than the general path. Returns false for other operations. */
 static bool compute_rounding(const evaluation *e, tile_op id, tile_scalar from, tile_scalar scalar,
                              tile_arith_flags arith_flags, double *to) {
     const tile_op_data *op = tile_op_at(e->f, id);
@@ -46,7 +46,8 @@ static bool compute_rounding(const evaluation *e, tile_op id, tile_scalar from, 
     return true;
 }
 
-/* Element by element; an operand with fewer elements is repeated along the leading dims. */
+/* Computes element by element. An operand with fewer elements is repeated along the leading
+ * dims. */
 static void compute_elementwise(evaluation *e, tile_op id, double *to) {
     const tile_op_data *op = tile_op_at(e->f, id);
     tile_scalar from = evaluation_scalar_of(e, tile_value_type(e->f, tile_first_operand(e->f, id)));
@@ -130,7 +131,7 @@ static void compute_gather(evaluation *e, tile_op op, double *to) {
         }
 }
 
-/* The numbers of a list of window, 1 where it is empty; false after a report. */
+/* The values of a list of window, 1 if the list is empty; false after a report. */
 static bool read_numbers(evaluation *e, tile_values values, int64_t least,
                          int64_t numbers[TILE_MAX_RANK]) {
     for (unsigned i = 0; i < TILE_MAX_RANK; i++) numbers[i] = 1;
@@ -145,7 +146,7 @@ static bool read_numbers(evaluation *e, tile_values values, int64_t least,
     return !e->failed;
 }
 
-/* What a window takes from where: by dim with windows. */
+/* The parameters of a window, by windowed dim. */
 typedef struct windows {
     unsigned axis, count;
     int64_t strides[TILE_MAX_RANK], pads[TILE_MAX_RANK], dilations[TILE_MAX_RANK];
@@ -159,7 +160,7 @@ static bool read_windows(evaluation *e, tile_op op, windows *w) {
            read_numbers(e, tile_operands_dilations(e->f, op), 1, w->dilations);
 }
 
-/* Where in src the element `index` of the result is; false: outside. */
+/* The place in src of the element `index` of the result; false: it is padding. */
 static bool find_in_window(const windows *w, const tile_compute_array *from,
                            const tile_compute_array *result, size_t index, size_t *place) {
     int64_t at[TILE_MAX_RANK];
@@ -212,7 +213,7 @@ static void compute_reduce(evaluation *e, tile_op op, double *to) {
     }
 }
 
-/* What the operands of one operation give to result `index`. to: its elements. */
+/* Computes result `index` of an operation that moves elements. to: the elements of the result. */
 static void rearrange(evaluation *e, tile_op op, unsigned index, unsigned operands,
                       const int64_t *first, double *to) {
     tile_compute_array from, result;
@@ -241,7 +242,8 @@ static void compute_join(evaluation *e, tile_op op, double *to) {
     rearrange(e, op, 0, 2, NULL, to);
 }
 
-/* The result's extent along the axis may be written in another way than as the operands' sum. */
+/* The result's extent along the axis may be a different expression than the sum of the operands'
+ * extents. */
 static void compute_concat(evaluation *e, tile_op op, double *to) {
     tile_compute_array part, whole;
     int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0), sum = 0;
@@ -300,8 +302,8 @@ static void compute_slice(evaluation *e, tile_op op, double *to) {
     if (!e->failed) rearrange(e, op, 0, 1, first, to);
 }
 
-/* Rows of an operand one by one; NULL after a report. What is computed goes to `to`, and
- * coordinates, where there are any, to `places`. */
+/* Computes the rows of an operand one by one: results go to `to`, coordinates (if the operation
+ * returns them) to `places`. */
 static void compute_rows(evaluation *e, tile_op op, double *to, double *places) {
     tile_compute_array a;
     tile_opcode opcode = tile_op_opcode(e->f, op);
@@ -354,7 +356,7 @@ static void compute_sort(evaluation *e, tile_op op, double *to) {
     compute_rows(e, op, to, NULL);
 }
 
-/* A row's name names the function that computes it, where it has level 1. */
+/* The function that computes an operation of level 1 is found by the name of its row. */
 static void (*const computers[TILE_OPCODE_LIMIT])(evaluation *e, tile_op op, double *to) = {
 #define COMPUTER_L0(name) NULL
 #define COMPUTER_L1(name) compute_##name

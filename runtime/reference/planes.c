@@ -1,5 +1,5 @@
-/* The planes of values: what moves elements moves their planes with them, element-wise operations
- * and those along an axis have functions of their own. */
+/* The planes of values. Operations that move elements move the planes in the same way. Elementwise
+ * operations and operations along an axis have their own functions. */
 #include <stdlib.h>
 
 #include "lib/ops/dims.h"
@@ -9,17 +9,17 @@
 
 /* Moving --------------------------------------------------------------------------------------- */
 
-/* An operation on one plane in place of the numbers. */
+/* Runs an operation on one plane instead of the numbers. */
 typedef struct moving {
     evaluation *e;
     tile_op op;
     plane_kind which;
     unsigned count;
     double **kept;  /* the operands' numbers */
-    double **empty; /* zeros for operands that hide nothing */
+    double **empty; /* zeros for operands without hidden elements */
 } moving;
 
-/* Puts the planes of the operands where their numbers are. An operand may be there twice. */
+/* Exchanges the planes of the operands with their numbers. An operand may occur twice. */
 static void exchange(moving *m) {
     evaluation *e = m->e;
     for (unsigned i = 0; i < m->count; i++) {
@@ -48,8 +48,8 @@ static bool has_plane(const evaluation *e, tile_op op, plane_kind which) {
     return false;
 }
 
-/* The results' plane, from the operands': the operation runs once more, and puts the plane where
- * the numbers of its results are. */
+/* Computes the results' plane from the operands' planes: runs the operation again, and stores the
+ * results as the plane. */
 static void move_plane(evaluation *e, tile_op op, plane_kind which) {
     const tile_op_data *data = tile_op_at(e->f, op);
     double *results[2] = {NULL};
@@ -71,7 +71,7 @@ static void move_plane(evaluation *e, tile_op op, plane_kind which) {
     }
 }
 
-/* Of elements of several origins the result has none that is narrower. */
+/* If the elements have several origins, the origin of the result is its own type. */
 static void follow_origin(evaluation *e, tile_op op) {
     const tile_op_data *data = tile_op_at(e->f, op);
     tile_scalar origin = e->origins[tile_first_operand(e->f, op).id];
@@ -89,8 +89,8 @@ static void follow_moved(evaluation *e, tile_op op) {
 
 /* Masks ---------------------------------------------------------------------------------------- */
 
-/* What a hidden element is computed from, before it is a weight of a product: of the first operand,
- * of a product of any. */
+/* Returns whether the result is hidden if this operand is: operand 0 of these operations, or any
+ * operand of mul. Hidden elements are followed until they are weights of a product. */
 static bool keeps_hidden(tile_opcode opcode, unsigned operand) {
     static const tile_opcode keepers[] = {TILE_OP_exp, TILE_OP_exp2, TILE_OP_sub,  TILE_OP_mul,
                                           TILE_OP_div, TILE_OP_cast, TILE_OP_splat};
@@ -99,18 +99,18 @@ static bool keeps_hidden(tile_opcode opcode, unsigned operand) {
     return false;
 }
 
-/* This number everywhere: -inf is what a mask puts in place of a score, 0 in that of a weight.
- */
+/* Returns whether all elements are this number. Masks replace a score by -inf, and a weight by
+ * 0. */
 static bool is_number(const evaluation *e, uint32_t id, double number) {
     bool all = e->counts[id] > 0;
     for (size_t i = 0; i < e->counts[id] && all; i++) all = e->data[id][i] == number;
     return all;
 }
 
-/* What hides elements of the result, by operand. */
+/* The operands that hide elements of the result. */
 typedef struct hiding {
-    bool masks[3]; /* it is the number that a mask chooses */
-    bool zeros[3]; /* it is 0: in place of a hidden element it is hidden */
+    bool masks[3]; /* it is -inf, chosen by a mask */
+    bool zeros[3]; /* it is 0: hidden if it replaces a hidden element */
     bool any;
 } hiding;
 
@@ -133,7 +133,7 @@ static bool has_bit(const evaluation *e, const tile_op_data *op, unsigned operan
     return plane && plane[at[operand]] == 1;
 }
 
-/* One element, whose operands' places are at[]. */
+/* Returns whether one element is hidden. at[]: the places of its operands' elements. */
 static bool is_hidden(const evaluation *e, tile_op id, const hiding *h, const size_t *at) {
     const tile_op_data *op = tile_op_at(e->f, id);
     if (op->opcode == TILE_OP_select) {
@@ -158,7 +158,7 @@ static void follow_masks(evaluation *e, tile_op id) {
     }
 }
 
-/* A cast to a wider type has the elements of the narrow one. */
+/* A cast to a wider type keeps the origin of its operand. */
 static void follow_elementwise(evaluation *e, tile_op id) {
     const tile_op_data *op = tile_op_at(e->f, id);
     tile_scalar to = evaluation_scalar(e, op->first_result);
@@ -214,12 +214,12 @@ MOVES(unjoin)
 MOVES(slice)
 MOVES(concat)
 
-/* Its numbers are exact. */
+/* The numbers of iota are exact. */
 static void follow_iota(evaluation *e, tile_op op) {
     own_origin(e, op);
 }
 
-/* matmul.c has made the planes. */
+/* matmul.c has computed the planes. */
 static void follow_matmul(evaluation *e, tile_op op) {
     own_origin(e, op);
 }
@@ -239,7 +239,7 @@ static void (*const followers[TILE_OPCODE_LIMIT])(evaluation *e, tile_op op) = {
 #include "tile/ops.def"
 };
 
-/* Ranges that are points everywhere say nothing. */
+/* Frees the range planes if all ranges are points. */
 static void drop_points(evaluation *e, uint32_t id) {
     const double *low = e->planes[PLANE_LOW][id], *high = e->planes[PLANE_HIGH][id];
     bool points = low != NULL;

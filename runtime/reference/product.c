@@ -1,11 +1,11 @@
-/* Products of matrices at level 1: nearly all the time that a reference takes. */
+/* Products of matrices at level 1, which take most of a reference's time. */
 #include "runtime/reference/product.h"
 
 #include <string.h>
 
 #include "lib/support/scalar.h"
 
-/* Adds `count` products to each sum, one after the other: rows of b are n apart. */
+/* Adds `count` products to each sum, one after the other. Rows of b are n elements apart. */
 static void add_products(const double *restrict factors, const double *restrict b, size_t n,
                          size_t count, double *restrict sum, size_t columns) {
     size_t l = 0;
@@ -20,7 +20,7 @@ static void add_products(const double *restrict factors, const double *restrict 
         for (size_t j = 0; j < columns; j++) sum[j] += factors[l] * b[l * n + j];
 }
 
-/* Blocks of rows of b that stay in the cache. */
+/* Computes with blocks of rows of b that stay in the cache. */
 void tile_multiply_reals(const double *a, const double *b, double *c, size_t m, size_t n,
                          size_t k) {
     enum { K_BLOCK = 64, N_BLOCK = 512 };

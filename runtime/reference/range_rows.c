@@ -1,4 +1,4 @@
-/* Ranges of what is computed along an axis: sums, scans, the largest element, sorted rows. */
+/* Ranges of operations along an axis: sums, scans, argmax and argmin, sorts. */
 #include <stdlib.h>
 
 #include "lib/ops/reduce.h"
@@ -6,20 +6,20 @@
 #include "runtime/reference/element.h"
 #include "runtime/reference/evaluation.h"
 
-/* Elements combined one after the other. */
+/* Elements that are combined one after the other. */
 typedef struct running {
     tile_word kind;
-    tile_scalar type, precision; /* the elements'; and in which they are combined */
+    tile_scalar type, precision; /* of the elements; and in which they are combined */
     bool nan_wins;
-    range_op step; /* combines two */
+    range_op step; /* combines two elements */
     size_t count;
     tile_interval all;
-    double size;    /* of a sum: the sum of the sizes */
-    bool whole;     /* of a sum: all are exact whole numbers */
+    double size;    /* of a sum: the sum of the absolute values */
+    bool whole;     /* of a sum: all are exact integers */
     bool points;    /* all are exact */
-    bool nan;       /* one is always NaN */
-    bool uncertain; /* one may be anything */
-    bool number;    /* one is always a number */
+    bool nan;       /* some element is always NaN */
+    bool uncertain; /* some element may be anything */
+    bool number;    /* some element is never NaN */
 } running;
 
 static running start(const evaluation *e, tile_word kind, tile_scalar type, bool nan_wins) {
@@ -82,7 +82,7 @@ static tile_interval finish_extreme(const running *r, double value) {
     return all;
 }
 
-/* Rounded to the elements' type, where they are combined in a wider one. */
+/* Rounds to the elements' type, if they are combined in a wider one. */
 static tile_interval round_result(const running *r, tile_interval all) {
     bool exact = range_is_point(all) && tile_scalar_round(r->type, all.low) == all.low;
     if (r->type == r->precision || exact) return all;
@@ -90,7 +90,7 @@ static tile_interval round_result(const running *r, tile_interval all) {
     return range_widen(&error, r->type, all, 0);
 }
 
-/* value: level 1's. */
+/* value: the result of level 1. */
 static tile_interval finish(const running *r, double value) {
     tile_interval all = r->all;
     if (is_extreme(r)) return finish_extreme(r, value);
@@ -124,7 +124,7 @@ static void finish_rows(const ranges *to, size_t i, tile_interval r) {
     to->high[i] = r.high;
 }
 
-/* Operand 0 along the axis; false where its results are exact. */
+/* Computes operand 0 along the axis with ranges; false if its results are exact. */
 static bool compare_range(evaluation *e, tile_op op, bool rounds, tile_rows *rows) {
     tile_compute_array a;
     int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0);
@@ -177,21 +177,21 @@ void evaluation_range_scan(evaluation *e, tile_op op) {
     }
 }
 
-/* The elements that may be the largest one, or with a sign of -1 the smallest one. */
-typedef struct contest {
+/* The candidates for the largest element; with a sign of -1, for the smallest one. */
+typedef struct argmax_candidates {
     tile_interval best;
     size_t first, last;
-    bool certain; /* all of them are the same number */
-} contest;
+    bool certain; /* all candidates are the same number */
+} argmax_candidates;
 
 static tile_interval turn(tile_interval r, double sign) {
     return sign > 0 ? r : (tile_interval){-r.high, -r.low};
 }
 
-/* False where an element may be NaN or anything. */
-static bool hold(const evaluation *e, uint32_t from, const tile_rows *rows, size_t first,
-                 double sign, contest *c) {
-    *c = (contest){.best = range_point(-INFINITY), .certain = true};
+/* False if an element may be NaN or anything. */
+static bool find_candidates(const evaluation *e, uint32_t from, const tile_rows *rows, size_t first,
+                            double sign, argmax_candidates *c) {
+    *c = (argmax_candidates){.best = range_point(-INFINITY), .certain = true};
     for (size_t i = 0; i < rows->extent; i++) {
         tile_interval x = turn(evaluation_range(e, from, first + i * rows->inner), sign);
         if (isnan(x.low)) return false;
@@ -217,9 +217,9 @@ void evaluation_range_reduce_arg(evaluation *e, tile_op op) {
     if (!compare_range(e, op, false, &rows) || !open(e, best, &to) || !open(e, place, &places))
         return;
     for (size_t row = 0; row < rows.outer * rows.inner; row++) {
-        contest c;
+        argmax_candidates c;
         tile_interval where = {0, rows.extent ? (double)rows.extent - 1 : 0};
-        bool numbers = hold(e, from, &rows, tile_row_begin(&rows, row), sign, &c);
+        bool numbers = find_candidates(e, from, &rows, tile_row_begin(&rows, row), sign, &c);
         if (numbers && rows.extent)
             where = c.certain ? range_point((double)c.first)
                               : (tile_interval){(double)c.first, (double)c.last};
@@ -237,7 +237,8 @@ static void sort_ends(const evaluation *e, uint32_t from, const tile_rows *rows,
     tile_row_sort(descending, TILE_f64, row, rows->extent);
 }
 
-/* The i-th number of a row lies between the i-th ones of its lower and of its upper ends. */
+/* The i-th number of a sorted row is between the i-th number of its sorted lower ends and that of
+ * its sorted upper ends. */
 static void sort_row(const evaluation *e, uint32_t from, const tile_rows *rows, size_t first,
                      bool descending, tile_number *row, const ranges *to) {
     bool anything = false;

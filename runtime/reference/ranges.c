@@ -34,15 +34,15 @@ static double error_at(const tile_error *error, double number, double src) {
     return isinf(number) ? 0 : fmax(off, error->absolute);
 }
 
-/* Numbers that may have become 0. */
+/* Results that may be flushed to 0. */
 static tile_interval flush(tile_interval r) {
-    static const double least = 0x1p-126; /* the machine's, of an f32 */
+    static const double least = 0x1p-126; /* the smallest normal f32 */
     if (r.low > 0 && r.low < least) r.low = 0;
     if (r.high < 0 && r.high > -least) r.high = 0;
     return r;
 }
 
-/* What is beyond the type's numbers may be infinite. */
+/* Adds infinity if the range exceeds the type's largest number. */
 tile_interval range_overflow(tile_scalar to, tile_interval r) {
     double largest = tile_scalar_largest(to);
     if (r.high > largest) r.high = INFINITY;
@@ -62,7 +62,8 @@ tile_interval range_widen(const tile_error *error, tile_scalar to, tile_interval
 
 /* Casts ---------------------------------------------------------------------------------------- */
 
-/* Rounded, or kept as it was in a wider type; what is beyond the type's numbers is not kept. */
+/* Covers both the rounded number and the unrounded one in a wider type. A number beyond the type's
+ * largest number is always rounded. */
 static tile_interval round_to(tile_scalar from, tile_scalar to, tile_arith_flags arith_flags,
                               tile_interval r) {
     double largest = tile_scalar_largest(to);
@@ -77,7 +78,7 @@ tile_interval range_round(tile_scalar to, tile_interval r) {
     return isnan(r.low) ? r : round_to(TILE_f64, to, (tile_arith_flags){.nan = false}, r);
 }
 
-/* Whether it is not 0. */
+/* The range of "it is not 0". */
 static tile_interval truth_of(tile_interval r) {
     bool may_be_zero = r.low <= 0 && r.high >= 0, is_zero = r.low == 0 && r.high == 0;
     return (tile_interval){may_be_zero ? 0 : 1, is_zero ? 0 : 1};
@@ -95,7 +96,7 @@ static tile_interval cast_range(const range_op *op, tile_interval r, double valu
 
 /* Integers ------------------------------------------------------------------------------------- */
 
-/* The next combination of integers in the ranges; false after the last one. */
+/* Advances to the next combination of integers in the ranges; false after the last one. */
 static bool step(const tile_interval *x, unsigned count, double *at) {
     for (unsigned i = 0; i < count; i++) {
         if (++at[i] <= x[i].high) return true;
@@ -104,7 +105,7 @@ static bool step(const tile_interval *x, unsigned count, double *at) {
     return false;
 }
 
-/* Of a few integers all results; of many, whatever the type has. */
+/* The union of all results for a few integers; for many, the whole type. */
 static tile_interval try_integers(const range_op *op, const tile_interval *x) {
     static const double most = 256;
     double at[MAX_OPERANDS] = {0}, combinations = 1, result;
@@ -124,7 +125,8 @@ static tile_interval try_integers(const range_op *op, const tile_interval *x) {
 
 /* Floats --------------------------------------------------------------------------------------- */
 
-/* Of sums and differences of numbers the ends are known: most of a reference's operations. */
+/* Sums and differences are the most common operations of a reference. Their ends are computed
+ * directly. */
 static bool add_ends(const range_op *op, const tile_interval *x, tile_interval *r) {
     if (op->opcode == TILE_OP_add)
         *r = (tile_interval){x[0].low + x[1].low, x[0].high + x[1].high};
@@ -135,11 +137,11 @@ static bool add_ends(const range_op *op, const tile_interval *x, tile_interval *
     return isfinite(r->low) && isfinite(r->high);
 }
 
-/* Between the results at all combinations of ends. Where one of them is NaN, a number between may
- * give anything. */
+/* The range of the results at all combinations of ends. If one of them is NaN, numbers in between
+ * may have any result. */
 static tile_interval try_ends(const range_op *op, const tile_interval *x) {
     tile_interval all = {INFINITY, -INFINITY};
-    unsigned points = 0; /* a set of operands, which have one end */
+    unsigned points = 0; /* a bit set of operands with equal ends */
     bool some = false, nan = false;
     if (add_ends(op, x, &all)) return all;
     all = (tile_interval){INFINITY, -INFINITY};
@@ -201,8 +203,8 @@ static bool is_whole(double number) {
     return number == rint(number) && fabs(number) <= 0x1p53;
 }
 
-/* An exact result of exact operands, which rounding leaves as it is. In f64 level 1 rounds itself:
- * only of whole numbers it is known to be exact. */
+/* Returns whether exact operands have an exact result that rounding does not change. In f64 level 1
+ * itself rounds, so only integers are known to be exact. */
 static bool stays_exact(const range_op *op, const tile_interval *x, double value) {
     const tile_error *error = &op->error;
     bool exact = error->relative <= 0 && error->absolute <= 0;

@@ -1,4 +1,4 @@
-/* Ranges of element-wise operations, and of gather where indices are uncertain. */
+/* Ranges of elementwise operations, and of gather with uncertain indices. */
 #include "lib/ops/reduce.h"
 #include "lib/support/scalar.h"
 #include "runtime/reference/evaluation.h"
@@ -17,7 +17,7 @@ static range_op describe(const evaluation *e, tile_op id) {
                                                 tile_op_has_attr(e->f, id, TILE_ATTR_fast))};
 }
 
-/* Exact operands have an exact result. */
+/* Returns whether the operation is exact: exact operands have an exact result. */
 static bool is_exact(const evaluation *e, const tile_op_data *op, const range_op *as) {
     for (uint32_t i = 0; i < op->operand_count; i++)
         if (e->planes[PLANE_LOW][op->operands[i].id]) return false;
@@ -48,7 +48,7 @@ void evaluation_range_elementwise(evaluation *e, tile_op id) {
     }
 }
 
-/* One element of gather: what lies at any of the indices. */
+/* The range of one element of gather: the union of the elements at all possible indices. */
 static tile_interval gather_range(const evaluation *e, uint32_t from, const tile_rows *source,
                                   size_t row, tile_interval index) {
     double last = (double)source->extent - 1;

@@ -1,4 +1,4 @@
-/* The arrays of a kernel's reference: which argument each one is, and what its shape is. */
+/* The arrays of a kernel's reference: the argument of each array, and its shape. */
 #include <string.h>
 
 #include "lib/check/verify.h"
@@ -26,7 +26,7 @@ static bool arg_value(unsigned index, int64_t *value, void *user) {
 
 static bool param_value(const char *name, int64_t *value, void *user);
 
-/* A given value, else the argument of that name, else the default. */
+/* The given value, or the argument of that name, or the default. */
 static bool find_value(shaper *s, const char *name, int64_t *value) {
     const tile_bindings own = {.arg = arg_value, .user = s};
     const tile_bindings in_compute = {.param = param_value, .user = s};
@@ -43,7 +43,7 @@ static bool param_value(const char *name, int64_t *value, void *user) {
     return find_value(user, name, value);
 }
 
-/* Row-major, unless the argument is a view. False where 64 bits do not hold one. */
+/* Row-major strides, unless the argument is a view. False if a stride overflows 64 bits. */
 static bool stride(shaper *s, unsigned arg, const tile_compute_array *array, int64_t *strides) {
     const tile_bindings own = {.arg = arg_value, .user = s};
     bool is_view = s->f->args[arg].type->kind == TILE_TYPE_VIEW;
@@ -72,7 +72,7 @@ static tile_status shape(shaper *s, const char *name, const tile_type *type,
     return TILE_OK;
 }
 
-/* The shaper of a kernel's reference; false after a report. */
+/* Opens the shaper of a kernel's reference; false after a report. */
 static bool open(shaper *s, const tile_function *kernel, const int64_t *sizes) {
     if (!kernel->reference) {
         tile_report(tile_function_context(kernel), TILE_ERROR, kernel->loc,

@@ -1,6 +1,6 @@
-/* Large arrays are a pattern that repeats after a prime number of elements: making every element of
- * a matrix by a random generator takes longer than tuning, and no extent has that prime as a
- * factor, so rows differ. */
+/* Large arrays repeat a pattern whose length is a prime number of elements: generating each element
+ * of a matrix at random takes longer than tuning. No extent is a multiple of that prime, so rows
+ * differ. */
 #include "runtime/tune/arrays.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ static double next_unit(uint64_t *state) {
     return (double)(next_random(state) >> 11) * 0x1p-53;
 }
 
-/* -1, 0 and 1 where density is above 0; else uniform in (-1/2, 1/2). */
+/* -1, 0 or 1 if density is above 0; otherwise uniform in (-1/2, 1/2). */
 static double next_value(uint64_t *state, double density) {
     if (density <= 0) return next_unit(state) - 0.5;
     if (next_unit(state) >= density) return 0;
@@ -44,8 +44,8 @@ static void fill_pattern(unsigned char *data, size_t bytes, tile_scalar scalar, 
     }
 }
 
-/* A sum of n products of -1, 0, 1 with density q each has the standard deviation q sqrt(n); eight
- * of them stay below the limit. */
+/* A sum of n products of -1, 0, 1 with density q has the standard deviation q sqrt(n). Eight
+ * standard deviations must stay below the limit. */
 static double choose_density(double depth, double limit) {
     double density = limit / (8 * sqrt(depth));
     return density < 2.0 / 3 ? density : 2.0 / 3;
@@ -73,7 +73,7 @@ static tile_status measure_array(tune_array *a, const tile_abi *abi, unsigned in
     return TILE_OK;
 }
 
-/* The caller's contents, or whole numbers. */
+/* Copies the caller's contents, or fills in random integers. */
 static void fill_host(tune_array *a, const tile_tune_argument *given, uint64_t seed, double density,
                       bool tuned) {
     a->host = tile_malloc(a->bytes);
@@ -84,8 +84,8 @@ static void fill_host(tune_array *a, const tile_tune_argument *given, uint64_t s
         fill_pattern(a->host, a->bytes, a->scalar, seed, density);
 }
 
-/* Floats that the caller has not given are random for the times: a GPU under power runs faster on
- * numbers with few bits. */
+/* Timed launches use random floats unless the caller gave the contents: at its power limit a GPU is
+ * faster on numbers with few bits set. */
 static tile_status make_random(tune_array *a, tile_device *device, const tile_tune_argument *given,
                                uint64_t seed) {
     if (a->role != TUNE_READ || given->data || !tile_scalar_is_floating(a->scalar)) return TILE_OK;

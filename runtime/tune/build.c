@@ -1,7 +1,7 @@
-/* Each thread has a context, a module parsed from the task's text, and a device that runs nothing
- * (dry.c): what it makes of a kernel for these arguments lies in the store under the keys by which
- * the device that runs it will look. LLVM runs in the thread; ptxas is a process, for which the
- * thread waits. */
+/* Each thread has its own context, a module parsed from the task's text, and a device that runs
+ * nothing (dry.c). It stores the artifacts for a kernel and these arguments under the keys that the
+ * running device will look up. LLVM runs in the thread; ptxas is a process for which the thread
+ * waits. */
 #define _POSIX_C_SOURCE 200809L
 #include "runtime/tune/build.h"
 
@@ -24,34 +24,34 @@ struct tune_builder {
     tile_store *store;
     tune_point *points;
     size_t count;
-    pthread_mutex_t lock; /* of what follows, and of the points' `build` */
+    pthread_mutex_t lock; /* protects the following members and `build` of the points */
     pthread_cond_t changed;
-    size_t next; /* to be built */
+    size_t next; /* index of the next point to build */
     size_t built, taken;
-    bool *given; /* out, by tune_builder_next */
+    bool *given; /* points that tune_builder_next has returned */
     bool stop;
     unsigned thread_count;
     pthread_t threads[MAX_JOBS];
 };
 
-/* A thread's own. */
-typedef struct bench {
+/* The data of one thread. */
+typedef struct build_thread {
     tune_builder *b;
     tile_context *context;
     tile_module *module;
     tile_dry_device device;
-    tile_arena *arena; /* the point's that is being built */
+    tile_arena *arena; /* of the point that is being built */
     const char *message;
-} bench;
+} build_thread;
 
 static void take_message(const tile_diagnostic *d, void *user) {
-    bench *w = user;
+    build_thread *w = user;
     if (d->severity == TILE_ERROR && !w->message)
         w->message = tile_arena_string(w->arena, d->message, strlen(d->message));
 }
 
 /* The point's bindings, and the values of {const} arguments. */
-static unsigned make_bindings(const bench *w, const tune_point *point, tile_binding *to,
+static unsigned make_bindings(const build_thread *w, const tune_point *point, tile_binding *to,
                               tile_arena *arena) {
     const tune_task *task = w->b->task;
     const tile_function *f = tile_module_find(w->module, task->kernel);
@@ -65,8 +65,8 @@ static unsigned make_bindings(const bench *w, const tune_point *point, tile_bind
     return count;
 }
 
-/* Memory of no extent that anybody looks at. */
-static tile_status prepare(bench *w, tile_kernel *kernel, const int64_t *sizes) {
+/* Prepares launches with memory that is never accessed, so its extents do not matter. */
+static tile_status prepare(build_thread *w, tile_kernel *kernel, const int64_t *sizes) {
     const tune_task *task = w->b->task;
     const tile_function *f = tile_module_find(w->module, task->kernel);
     tile_argument arguments[TILE_MAX_ARGUMENTS];
@@ -83,11 +83,11 @@ static tile_status prepare(bench *w, tile_kernel *kernel, const int64_t *sizes) 
     return status;
 }
 
-static tile_status build(bench *w, tune_point *point) {
+static tile_status build(build_thread *w, tune_point *point) {
     const tune_task *task = w->b->task;
     int64_t sizes[TILE_MAX_ARGUMENTS];
     tile_kernel *kernel = NULL;
-    if (!w->module) return TILE_FAILED; /* what was printed does not parse: a bug of ours */
+    if (!w->module) return TILE_FAILED; /* the printed module does not parse: a bug in Tile */
     tile_binding *bindings = TILE_NEW_ARRAY(&point->arena, tile_binding,
                                             point->c.binding_count + task->argument_count + 1u);
     unsigned count = make_bindings(w, point, bindings, &point->arena);
@@ -101,7 +101,7 @@ static tile_status build(bench *w, tune_point *point) {
     return status;
 }
 
-static void build_point(bench *w, tune_point *point) {
+static void build_point(build_thread *w, tune_point *point) {
     double start = tile_seconds_now();
     w->arena = point->log.arena = &point->arena;
     w->message = NULL;
@@ -126,7 +126,7 @@ static tune_point *take_work(tune_builder *b) {
 
 static void *work(void *user) {
     tune_builder *b = user;
-    bench w = {.b = b, .context = tile_context_create()};
+    build_thread w = {.b = b, .context = tile_context_create()};
     tune_point *point;
     w.module = tile_module_parse(w.context, "tune", b->task->text, strlen(b->task->text));
     tile_context_set_sink(w.context, take_message, &w);

@@ -10,9 +10,9 @@
 
 static const tile_loc no_location = {0, 0, 0};
 
-/* What the compute is -------------------------------------------------------------------------- */
+/* The compute ---------------------------------------------------------------------------------- */
 
-/* The compute takes no longer than a candidate's measurement. */
+/* Returns whether the compute takes no longer than a candidate's measurement. */
 static bool is_short(const tune_check *c) {
     static const double most = 0x1p25; /* elements: about a second */
     return !c->is_product &&
@@ -76,7 +76,7 @@ static size_t bytes_of(const tile_compute_array *array) {
     return evaluation_count(array) * tile_scalar_bytes(array->scalar);
 }
 
-/* Where element `element` lies behind the argument's pointer, in elements. */
+/* The offset of element `element` from the argument's pointer, in elements. */
 static int64_t place_of(const tune_check *c, unsigned index, size_t element) {
     int64_t place = 0;
     for (unsigned d = c->arrays[index].rank; d-- > 0;) {
@@ -94,7 +94,7 @@ static bool is_row_major(const tune_check *c, unsigned index) {
     return true;
 }
 
-/* The array's elements, row-major, out of the argument's memory. */
+/* Copies the array's elements from the argument's memory into row-major order. */
 static void gather(const tune_check *c, unsigned index, const tune_array *from,
                    const unsigned char *memory, unsigned char *to) {
     const tile_compute_array *array = &c->arrays[index];
@@ -108,7 +108,7 @@ static void gather(const tune_check *c, unsigned index, const tune_array *from,
         memcpy(to + i * size, memory + place_of(c, index, i) * (int64_t)size, size);
 }
 
-/* The compute's inputs, from the host's copies. */
+/* Reads the compute's inputs from the host's copies. */
 static void take_inputs(tune_check *c, const tune_shape *shape) {
     for (unsigned i = 0; i < c->input_count; i++) {
         tile_compute_array *array = &c->arrays[i];
@@ -120,7 +120,7 @@ static void take_inputs(tune_check *c, const tune_shape *shape) {
             gather(c, i, from, from->host, array->data);
             continue;
         }
-        /* A scalar's number is converted. */
+        /* A scalar is converted to its type. */
         const tile_type *type = tile_value_type(c->compute, tile_function_arg(c->compute, i));
         bool floats = tile_scalar_is_floating(type->scalar);
         double number =
@@ -131,7 +131,7 @@ static void take_inputs(tune_check *c, const tune_shape *shape) {
     }
 }
 
-/* The argument's whole memory, which the caller frees; NULL after a report. */
+/* Reads the argument's whole memory, which the caller frees; NULL after a report. */
 static unsigned char *read_argument(const tune_shape *shape, unsigned arg) {
     const tune_array *a = &shape->arrays[arg];
     unsigned char *data = tile_malloc(a->bytes);
@@ -169,7 +169,7 @@ static tile_status compute(tune_check *c, const tune_shape *shape) {
                                  c->arrays + c->input_count, c->count - c->input_count);
 }
 
-/* Where the results of right kernels lie; needed only once one is not that of level 1. */
+/* The intervals of correct results. They are only needed if a result differs from level 1's. */
 static tile_status compute_intervals(tune_check *c) {
     if (!c->is_known || c->intervals[c->input_count]) return TILE_OK;
     for (unsigned i = c->input_count; i < c->count; i++)
@@ -181,7 +181,7 @@ static tile_status compute_intervals(tune_check *c) {
                                       TILE_f64);
 }
 
-/* The argument's elements, row-major, which the caller frees; NULL after a report. */
+/* Reads the argument's elements in row-major order; the caller frees them. NULL after a report. */
 static unsigned char *read_result(const tune_check *c, const tune_shape *shape, unsigned index) {
     const tile_compute_array *array = &c->arrays[index];
     unsigned char *memory = read_argument(shape, c->which[index]);
@@ -192,7 +192,7 @@ static unsigned char *read_result(const tune_check *c, const tune_shape *shape, 
     return have;
 }
 
-/* The first element that is not that of level 1, from this one on; count: there is none. */
+/* The first element, from this one on, that differs from level 1's; count: there is none. */
 static size_t find_other(tile_scalar scalar, const unsigned char *want, const unsigned char *have,
                          size_t count, size_t from) {
     size_t size = tile_scalar_bytes(scalar);
@@ -202,7 +202,7 @@ static size_t find_other(tile_scalar scalar, const unsigned char *want, const un
     return from;
 }
 
-/* One result against level 1: what differs must lie in its interval. */
+/* Compares one result with level 1's. Elements that differ must be in their interval. */
 static tile_status compare(tune_check *c, const tune_shape *shape, unsigned index,
                            tile_arena *arena, const char **why) {
     const tile_compute_array *array = &c->arrays[index];
@@ -241,7 +241,7 @@ static tile_matrix matrix_of(const tile_compute_array *array, bool transposed) {
     return (tile_matrix){array->data, array->scalar, array->dims[0], array->dims[1], transposed};
 }
 
-/* The right side is the same for all candidates. */
+/* The vectors, and the products of the right side with them, are the same for all candidates. */
 static void make_vectors(tune_check *c, const tune_shape *shape) {
     take_inputs(c, shape);
     const tile_matrix lhs = matrix_of(&c->arrays[c->product.lhs], c->product.trans_lhs);
@@ -268,9 +268,9 @@ static tile_status check_product(tune_check *c, const tune_shape *shape, tile_ar
     return TILE_OK;
 }
 
-/* With the one before -------------------------------------------------------------------------- */
+/* Comparison with the first candidate ---------------------------------------------------------- */
 
-/* Right results of whole numbers are the same bytes, whoever made them: no need to multiply. */
+/* Correct results on integers are the same bytes for all candidates, so no product is needed. */
 static tile_status equals_anchor(tune_check *c, const tune_shape *shape, bool *equal) {
     *equal = true;
     for (unsigned i = c->input_count; i < c->count && *equal; i++) {
@@ -291,7 +291,7 @@ static tile_status keep_anchor(tune_check *c, const tune_shape *shape) {
     return TILE_OK;
 }
 
-/* Of the row's finite numbers, the last dim's. */
+/* The root mean square of the finite numbers of a row, along the last dim. */
 static double row_mean(const unsigned char *row, tile_scalar scalar, size_t count) {
     double largest = 0, sum = 0;
     for (size_t i = 0; i < count; i++) {
@@ -300,7 +300,7 @@ static double row_mean(const unsigned char *row, tile_scalar scalar, size_t coun
     }
     for (size_t i = 0; largest > 0 && i < count; i++) {
         double value = tile_scalar_read(scalar, row + i * tile_scalar_bytes(scalar)) / largest;
-        sum += isfinite(value) ? value * value : 0; /* squares of f64 are infinite, too */
+        sum += isfinite(value) ? value * value : 0; /* squares of f64 may be infinite */
     }
     return largest > 0 ? largest * sqrt(sum / (double)count) : 0;
 }
@@ -309,8 +309,8 @@ static size_t row_length(const tile_compute_array *array) {
     return array->rank ? (size_t)array->dims[array->rank - 1] : 1;
 }
 
-/* How wide the intervals of a result are, relative to the numbers and the mean of their rows: the
- * most that two right results differ by at the small shape. */
+/* The largest width of an interval relative to its number and its row's mean: the maximum
+ * difference of two correct results at the small shape. */
 static double widest(const tune_check *small, unsigned index) {
     const tile_compute_array *array = &small->arrays[index];
     size_t length = row_length(array), count = evaluation_count(array);
@@ -327,7 +327,8 @@ static double widest(const tune_check *small, unsigned index) {
     return most;
 }
 
-/* The first element that differs by more than this part of it and its row's mean; count: none. */
+/* The first element that differs by more than this fraction of it and its row's mean; count:
+ * none. */
 static size_t find_far(const tile_compute_array *array, const unsigned char *want,
                        const unsigned char *have, double part) {
     tile_scalar scalar = array->scalar;
@@ -347,7 +348,7 @@ static size_t find_far(const tile_compute_array *array, const unsigned char *wan
     return count;
 }
 
-/* One result against the first candidate's. */
+/* Compares one result with that of the first candidate. */
 static tile_status compare_with_first(const tune_check *c, const tune_shape *shape, unsigned index,
                                       double part, tile_arena *arena, const char **why) {
     const tile_compute_array *array = &c->arrays[index];
@@ -366,7 +367,7 @@ static tile_status compare_with_first(const tune_check *c, const tune_shape *sha
     return TILE_OK;
 }
 
-/* small: what is known of rounding. */
+/* small: determines the rounding errors that are allowed. */
 static tile_status compare_with_anchor(const tune_check *c, tune_check *small,
                                        const tune_shape *shape, tile_arena *arena,
                                        const char **why) {

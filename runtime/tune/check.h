@@ -1,48 +1,50 @@
-/* Whether a candidate's results are right. */
+/* Checks whether a candidate's results are correct. */
 #ifndef TILE_RUNTIME_TUNE_CHECK_H
 #define TILE_RUNTIME_TUNE_CHECK_H
 
 #include "runtime/tune/arrays.h"
 #include "tile/compute.h"
 
-/* What is expected at one shape. */
+/* The expected results at one shape. */
 typedef struct tune_check {
-    tile_module *module; /* instantiated, with the kernel and its compute; NULL: not open */
+    tile_module *module; /* instantiated, has the kernel and its compute; NULL: not open */
     const tile_function *compute;
-    tile_compute_array arrays[TILE_MAX_ARGUMENTS]; /* what it takes, then what it gives */
+    tile_compute_array arrays[TILE_MAX_ARGUMENTS]; /* the compute's inputs, then its outputs */
     unsigned which[TILE_MAX_ARGUMENTS];
     int64_t strides[TILE_MAX_ARGUMENTS][TILE_MAX_RANK];
     unsigned input_count, count;
     tile_compute_value values[TILE_MAX_ARGUMENTS]; /* of the compute's parameters */
     unsigned value_count;
-    bool rounds;   /* some operation rounds, whatever the inputs: equality cannot be asked for */
-    bool is_short; /* it takes a second at most: every element can be compared */
-    bool is_known; /* data of what it gives is there, in the arrays' types, row-major */
-    tile_interval *intervals[TILE_MAX_ARGUMENTS]; /* of what it gives; NULL: not asked for yet */
+    bool rounds;   /* some operation rounds for any inputs, so results need not be equal */
+    bool is_short; /* the compute takes at most a second: all elements can be compared */
+    bool is_known; /* the outputs are computed, in the arrays' types, row-major */
+    tile_interval *intervals[TILE_MAX_ARGUMENTS]; /* of the outputs; NULL: not computed yet */
     bool is_product;                              /* the compute's only result is this product */
     tile_product_inputs product;
-    double *vectors; /* of Freivalds' test */
+    double *vectors; /* for Freivalds' test */
     unsigned char
-        *anchor[TILE_MAX_ARGUMENTS]; /* the arguments' bytes as a right candidate left them */
+        *anchor[TILE_MAX_ARGUMENTS]; /* the bytes of the arguments after a correct candidate */
 } tune_check;
 
-/* Opens for the shape of these sizes. Reports. What is there is closed by the caller. */
+/* Opens a check for the shape of these sizes. Errors are reported; the caller closes it even
+ * then. */
 tile_status tune_check_open(tune_check *check, const tile_module *module, const char *kernel,
                             const tile_binding *bindings, unsigned count, const int64_t *sizes);
 void tune_check_close(tune_check *check);
 
-/* The arguments' roles, and the largest whole number that every result holds exactly. */
+/* The roles of the arguments, and the largest integer that every result represents exactly. */
 void tune_check_roles(const tune_check *check, unsigned *roles);
 double tune_check_limit(const tune_check *check);
 
-/* Compares what the launch left in the shape's arrays with the compute, element by element, each
- * within its interval (tile_compute_run_intervals); *why, in the arena, is NULL if it is right.
- * What fails otherwise is reported. */
+/* Compares the results of a launch in the shape's arrays with the compute. Each element must be
+ * within its interval (tile_compute_run_intervals). *why, in the arena, is NULL if the results are
+ * correct. Other errors are reported. */
 tile_status tune_check_elements(tune_check *check, const tune_shape *shape, tile_arena *arena,
                                 const char **why);
-/* At a shape at which the compute would take long: a product by Freivalds' test, what a candidate
- * before this one left otherwise; the first one is taken to be right. `small`, the check at which
- * tune_check_elements has been called, tells how far right results may differ. */
+/* Checks a shape for which the compute would take long. A product is checked by Freivalds' test.
+ * Other results are compared with those of the first candidate, which are assumed to be correct.
+ * `small`, for which tune_check_elements has been called, tells how far correct results may
+ * differ. */
 tile_status tune_check_large(tune_check *check, tune_check *small, const tune_shape *shape,
                              tile_arena *arena, const char **why);
 /* "Freivalds' test on whole numbers", .. */

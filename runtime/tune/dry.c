@@ -37,8 +37,8 @@ static void discard(tile_device *device, tile_variant *variant) {
     (void)device, (void)variant;
 }
 
-/* Nobody knows before the code is loaded; what needs all blocks at once is prepared as if it had
- * the room, unless no code has. */
+/* The true residency is unknown until the code is loaded. Kernels whose blocks must run at the same
+ * time are compiled as if they fit, unless none could. */
 static tile_status residency(tile_device *device, tile_variant *variant, int *blocks) {
     enum { MAX_BLOCKS = 32 };
     (void)device, (void)variant;

@@ -1,5 +1,6 @@
-/* A device that compiles for another one and runs nothing: what tile_kernel_create and
- * tile_kernel_prepare make on it is what they would make there, and lies in a store then. */
+/* A device that compiles for another device and runs nothing. tile_kernel_create and
+ * tile_kernel_prepare make the same artifacts on it as on the other device, and keep them in a
+ * store. */
 #ifndef TILE_RUNTIME_TUNE_DRY_H
 #define TILE_RUNTIME_TUNE_DRY_H
 
@@ -8,11 +9,11 @@
 
 typedef struct tile_dry_device {
     tile_device base;
-    uint64_t next; /* address: memory is never touched */
+    uint64_t next; /* next free address: the memory is never accessed */
 } tile_dry_device;
 
-/* Fills *device, whose base is closed by tile_device_destroy. like: of any context; its target,
- * assembler, level and multiprocessors are taken. */
+/* Fills *device; tile_device_destroy closes its base. like: of any context; its target, assembler,
+ * level and number of multiprocessors are copied. */
 void tile_dry_device_open(tile_dry_device *device, tile_context *context, const tile_device *like,
                           tile_store *store, tile_store_log *log);
 

@@ -1,11 +1,11 @@
-/* The points of a space, for who only wants to know them. */
+/* Lists the points of a space without tuning. */
 #include "runtime/model/space.h"
 
 #include <string.h>
 
 #include "passes/passes.h"
 
-/* Without a name it should be the only one with `tune`. */
+/* Reports which names there are: without a name, exactly one kernel or plan must have `tune`. */
 static void report_choice(const tile_module *module, unsigned count) {
     tile_arena arena = {0};
     const char *names = "";

@@ -1,4 +1,4 @@
-/* What a tuning found, in order, as a table and as JSON. */
+/* The results of a tuning, ranked, as a table and as JSON. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,8 @@ static const char *meaning_of(tile_candidate_state state) {
 
 /* Ranking -------------------------------------------------------------------------------------- */
 
-/* How far it got, the furthest first; the measured ones by their rate; else as they were tried. */
+/* Orders by the last stage reached, then measured candidates by their rate, then in the order of
+ * trial. */
 static int compare(const void *a, const void *b) {
     const tile_candidate *x = *(const tile_candidate *const *)a;
     const tile_candidate *y = *(const tile_candidate *const *)b;
@@ -96,7 +97,7 @@ static void print_row(tile_text *to, const tile_candidate *c, unsigned rank) {
     if (has_time)
         tile_text_format(to, " %10.2f %9.2f-%-9.2f", 1e6 * c->time.median, 1e6 * c->time.lower,
                          1e6 * c->time.upper);
-    else if (c->time.median > 0) /* of a point that was there: nothing else is known */
+    else if (c->time.median > 0) /* the point was in the cache: nothing else is known */
         tile_text_format(to, " %10.2f %19s", 1e6 * c->time.median, "");
     else
         tile_text_format(to, " %10s %19s", "-", "");
@@ -109,7 +110,7 @@ static void print_row(tile_text *to, const tile_candidate *c, unsigned rank) {
     tile_text_format(to, "\n");
 }
 
-/* What the words in the table mean, as far as they stand there. */
+/* Explains those words of the table that occur in it. */
 static void print_meanings(tile_text *to, const tile_tuning *t) {
     for (unsigned s = 0; s < TILE_CANDIDATE_measured; s++) {
         unsigned count = 0;

@@ -1,5 +1,5 @@
-/* The worker's side: a loop over the messages of worker.c. A message is its size, then its bytes.
- */
+/* The worker's side: a loop over the messages of worker.c. A message is its size and then its
+ * bytes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static bool write_all(int file, const void *from, size_t size) {
     return true;
 }
 
-/* NULL where the messages end. The caller frees it. */
+/* Reads a message, which the caller frees; NULL at the end of messages. */
 static char *read_message(int file, size_t *size) {
     uint64_t length;
     if (!read_all(file, &length, sizeof length) || length > TUNE_LONGEST_MESSAGE) return NULL;
@@ -48,7 +48,7 @@ static bool send(int file, const tile_text *text) {
     return write_all(file, &length, sizeof length) && write_all(file, text->data, text->length);
 }
 
-/* The first message: which build asks, and what for. Answered with why not, or "". */
+/* Handles the first message: protocol and task. The answer is the reason of a refusal, or "". */
 static tune_session *begin(int output, const char *message, size_t size) {
     tile_arena arena = {0};
     tile_text answer = {.arena = &arena};
@@ -68,7 +68,7 @@ static tune_session *begin(int output, const char *message, size_t size) {
     return NULL;
 }
 
-/* False if this worker is of no further use. */
+/* False if this worker cannot be used any more. */
 static bool serve_trial(tune_session *session, int output, const char *message, size_t size,
                         tune_serve_hook hook, void *user) {
     tile_arena arena = {0};
@@ -88,7 +88,7 @@ static bool serve_trial(tune_session *session, int output, const char *message, 
 
 int tile_tune_serve_with(int input, int output, tune_serve_hook hook, void *user) {
     size_t size;
-    char *task = read_message(input, &size), *message; /* the arrays' data are in it */
+    char *task = read_message(input, &size), *message; /* the arrays' data are in the message */
     tune_session *session = task ? begin(output, task, size) : NULL;
     bool keep_going = session != NULL;
     int status = keep_going ? 0 : 1;

@@ -15,12 +15,12 @@ struct tune_session {
     tune_task task;
     tile_context *context;
     tile_arena messages;
-    const char *message; /* the first error since the last trial began, with its notes */
+    const char *message; /* the first error of the current trial, with its notes */
     bool in_error;
     tile_device *device;
     tile_module *module;
     tile_store *store;
-    bool is_ready; /* what follows has been made, for the first trial's kernel */
+    bool is_ready; /* the following members have been created, for the first trial's kernel */
     bool has_small;
     tune_shape small, tuned;
     tune_check small_check, tuned_check;
@@ -106,7 +106,7 @@ void tune_session_close(tune_session *s) {
     free(s);
 }
 
-/* The arrays, for the first kernel that could be made: all of them take the same. */
+/* Creates the arrays, for the first kernel that compiles: all kernels have the same ones. */
 static tile_status open_shapes(trial *t) {
     tune_session *s = t->s;
     const tune_task *task = &s->task;
@@ -143,7 +143,7 @@ static tile_status open_shapes(trial *t) {
 
 /* A trial -------------------------------------------------------------------------------------- */
 
-/* False, with the outcome said. */
+/* Returns true, and sets the outcome, if this status or error ends the trial. */
 static bool ends(trial *t, tile_status status, tile_candidate_state state, const char *why) {
     tune_session *s = t->s;
     if (status == TILE_OK && !why) return false;
@@ -151,12 +151,12 @@ static bool ends(trial *t, tile_status status, tile_candidate_state state, const
     if (!why) why = s->message ? s->message : tile_status_name(status);
     t->outcome->state = state;
     t->outcome->why = tile_arena_string(t->arena, why, strlen(why));
-    /* After a fault a CUDA context refuses everything. */
+    /* After a fault a CUDA context fails all calls. */
     t->outcome->broken = s->task.cuda && status == TILE_FAULT;
     return true;
 }
 
-/* The point's, and the values of {const} arguments. */
+/* The point's bindings, and the values of {const} arguments. */
 static void make_bindings(trial *t) {
     const tune_task *task = &t->s->task;
     const tile_function *f = tile_module_find(t->s->module, task->kernel);
@@ -180,7 +180,8 @@ static tile_status launch_checked(trial *t, tune_shape *shape) {
     return status == TILE_OK ? tile_device_synchronize(t->s->device) : status;
 }
 
-/* Launches at the shape and compares; `when` goes before what is wrong. True if that ends it. */
+/* Launches at the shape and compares the results. `when` precedes the message of an error. True if
+ * the trial ends. */
 static bool check_at(trial *t, tune_shape *shape, tune_check *check, bool is_small,
                      const char *when) {
     const char *why = NULL;
@@ -204,7 +205,7 @@ static const char *at_sizes(const trial *t, const int64_t *sizes) {
     return text;
 }
 
-/* Against the compute: at the small shape, or at the tuned one, where that is small itself. */
+/* Compares with the compute, at the small shape, or at the tuned one if that is small itself. */
 static bool check_before(trial *t) {
     tune_session *s = t->s;
     if (s->task.unchecked || t->given->again) return false;
@@ -218,8 +219,8 @@ static bool check_before(trial *t) {
     return check_at(t, &s->small, &s->small_check, true, at_sizes(t, s->small.sizes));
 }
 
-/* At the tuned shape, for what was not hopeless: reading a large result takes longer than
- * measuring. Twice, since a race shows in one launch and not in the next. */
+/* Checks at the tuned shape, unless the candidate was hopeless: reading a large result takes longer
+ * than measuring. Launches twice, since a race may show in only one launch. */
 static bool check_after(trial *t) {
     tune_session *s = t->s;
     const char *when = at_sizes(t, s->tuned.sizes);
@@ -230,7 +231,8 @@ static bool check_after(trial *t) {
                     tile_arena_format(t->arena, "%s, launched again", when));
 }
 
-/* A round of several: few launches, which are less than a third of a first measurement. */
+/* Options for one of several rounds: fewer launches, which take less than a third of the first
+ * measurement. */
 static void shorten(tile_measure_options *options) {
     enum { SHARE = 3, LEAST = 3, WARMUP = 2 };
     unsigned repeats = options->repeats / SHARE;
@@ -255,7 +257,7 @@ static void take_larger(int *to, int value) {
     if (value > *to) *to = value;
 }
 
-/* All variants that have been compiled: the launches' is among them. */
+/* Covers all compiled variants, because the one that was launched is among them. */
 static void describe_kernel(tune_outcome *o, tile_device *device, const tile_kernel *kernel) {
     for (unsigned i = 0; i < TILE_MAX_VARIANTS; i++) {
         tile_variant *variant = tile_find_variant(kernel->first, i);
@@ -290,7 +292,7 @@ static void run(trial *t) {
     describe(t);
     if (!s->is_ready && ends(t, open_shapes(t), TILE_CANDIDATE_refused, NULL)) return;
     if (check_before(t) || measure(t)) return;
-    describe(t); /* again: variants have been added */
+    describe(t); /* variants have been added */
     check_after(t);
 }
 

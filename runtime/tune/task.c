@@ -4,7 +4,7 @@
 
 #include "lib/support/identity.h"
 
-enum { PROTOCOL = 2 /* counts changes of what is in messages */, MAX_ARTIFACTS = 1 << 12 };
+enum { PROTOCOL = 2 /* increased with each change of messages */, MAX_ARTIFACTS = 1 << 12 };
 
 const char *tune_protocol(tile_arena *arena) {
     const char *identity = tile_compiler_identity(arena), *build = strstr(identity, ", build");

@@ -1,4 +1,4 @@
-/* The course of a tuning (tile/tune.h says what happens in which order). */
+/* The stages of a tuning (see tile/tune.h for their order). */
 #include "tile/tune.h"
 
 #include <inttypes.h>
@@ -23,8 +23,8 @@
 static const tile_loc no_location = {0, 0, 0};
 
 static const double default_timeout = 20, progress_interval = 0.1;
-static const double hopeless_factor = 1.1; /* above the best median, nobody wins any more */
-static const double final_factor = 1.05;   /* up to here above it, another measurement may decide */
+static const double hopeless_factor = 1.1; /* slower than the best by this: abandoned */
+static const double final_factor = 1.05;   /* within this of the best: measured again */
 
 enum { FINALISTS = 8, ROUNDS = 5, SMALL_LIMIT_CUDA = 256, SMALL_LIMIT_CPU = 64 };
 
@@ -39,7 +39,7 @@ typedef struct tuner {
     tune_task task;
     tile_text task_text;
     int64_t sizes[TILE_MAX_ARGUMENTS];
-    size_t runnable; /* points that were not dropped: the first ones */
+    size_t runnable; /* points that were not dropped; they come first */
     tile_store *store;
     tune_builder *builder;
     tune_runner runner;
@@ -90,8 +90,8 @@ static void show_progress(tuner *u, bool now) {
                        u->tuning_start ? u->tuning_start : u->start);
 }
 
-/* What comes before the first candidate may take half of the budget, so that one is tried within
- * it. */
+/* The work before the first candidate may use half of the budget, so that at least one candidate is
+ * tried within it. */
 static bool prepare_on(const char *stage, size_t done, size_t total, void *user) {
     tuner *u = user;
     if (is_progress_due(u)) report_problem(u, stage, done, total, u->start);
@@ -102,7 +102,7 @@ static void report_idle(void *user) {
     show_progress(user, false);
 }
 
-/* What is asked -------------------------------------------------------------------------------- */
+/* The request ---------------------------------------------------------------------------------- */
 
 static tile_status check_request(tuner *u, const char *name, unsigned argument_count) {
     u->f = tile_module_find(u->module, name);
@@ -164,10 +164,9 @@ static tile_status make_task(tuner *u, unsigned count) {
     return TILE_OK;
 }
 
-/* The point that is there ---------------------------------------------------------------------- */
+/* A point in the cache ------------------------------------------------------------------------- */
 
-/* Of a kernel without `tune` the point that binds nothing is kept where no splits were asked for.
- */
+/* A point without bindings of a kernel without `tune` answers only requests without splits. */
 static bool was_asked(const tuner *u, const tile_tuned_point *found) {
     return !u->options.split || u->f->tune_count || *found->bindings || !tune_may_split(u->f);
 }
@@ -197,7 +196,7 @@ static bool find_point(tuner *u) {
     return true;
 }
 
-/* Under which it is measured. */
+/* The driver version of the measurements. */
 static const char *driver_text(const tuner *u) {
     int version = 0;
     const tile_driver *driver = u->task.cuda ? tile_driver_open(u->device->context) : NULL;
@@ -228,7 +227,7 @@ static void keep_best(tuner *u) {
     t->facts.kept = tile_cache_keep_point(u->device->cache, &key, &point);
 }
 
-/* The code of the best as launches will ask for it, in the cache: with the caller's lines. */
+/* Adds the best point's code to the cache under the key of later launches: with line info. */
 static void keep_code(tuner *u) {
     tile_kernel *kernel;
     tile_argument arguments[TILE_MAX_ARGUMENTS];
@@ -244,8 +243,8 @@ static void keep_code(tuner *u) {
 
 /* Candidates ----------------------------------------------------------------------------------- */
 
-/* What was dropped last; the rest by the model's time, where that is known; then as the space lists
- * it. */
+/* Orders points: dropped ones last, the others by estimated time if known, then by their order in
+ * the space. */
 static int by_estimate(const void *a, const void *b) {
     const tune_point *x = a, *y = b;
     bool dropped = x->c.state == TILE_CANDIDATE_dropped;
@@ -320,7 +319,7 @@ static tile_status try_point(tuner *u, tune_point *p) {
     return status;
 }
 
-/* One candidate is always tried. */
+/* At least one candidate is always tried. */
 static bool is_spent(const tuner *u) {
     return u->options.budget > 0 && u->tried && tile_seconds_now() - u->start > u->options.budget;
 }
@@ -340,9 +339,9 @@ static tile_status try_all(tuner *u) {
     return status;
 }
 
-/* The best ones once more, in turn and in several rounds: the differences between them are as small
- * as those between two measurements of one, and what slows the device down for a while (its clocks,
- * who else uses the host) slows down all of a round. */
+/* Measures the best candidates again, alternating in several rounds. The differences between them
+ * are as small as those between two measurements of one candidate. A temporary slowdown of the
+ * device (clocks, other users of the host) affects all candidates of a round. */
 static tile_status measure_again(tuner *u, tune_point *p, tile_measurement *time) {
     tile_arena arena = {0};
     tune_trial trial;
@@ -355,7 +354,7 @@ static tile_status measure_again(tuner *u, tune_point *p, tile_measurement *time
     return status;
 }
 
-/* The round of the middle stands for all of them. */
+/* The median round represents all rounds. */
 static const tile_measurement *find_middle(const tile_measurement *rounds) {
     for (unsigned i = 0; i < ROUNDS; i++) {
         unsigned faster = 0, before = 0;
@@ -368,8 +367,8 @@ static const tile_measurement *find_middle(const tile_measurement *rounds) {
     return rounds;
 }
 
-/* Those of which it may turn out that they are the best: by the median, and by the fastest launch,
- * as launches beside other work may have been most of a measurement. Returns how many. */
+/* Selects the candidates that may turn out to be the best, by their median and by their fastest
+ * launch: other work may have disturbed most launches of a measurement. Returns their number. */
 static unsigned choose_finalists(const tuner *u, tune_point **finalists) {
     const tile_tuning *t = u->t;
     unsigned count = 0;

@@ -1,5 +1,5 @@
-/* A worker's process, which is sent messages and answers each: its size, then its bytes (serve.c).
- */
+/* A worker process. It receives messages and answers each; a message is its size and then its bytes
+ * (serve.c). */
 #define _GNU_SOURCE /* strsignal */
 #include "runtime/tune/worker.h"
 
@@ -13,17 +13,17 @@
 #include "lib/support/clock.h"
 #include "runtime/tune/serve.h"
 
-/* To begin, which makes the arrays and a CUDA context: of the time that a candidate may take. */
+/* The start creates the arrays and a CUDA context. Its limit is a multiple of a candidate's. */
 static const double start_factor = 3, least_start_seconds = 5;
-/* A process may be killed while it starts, for reasons that pass (memory, a signal to a group). */
+/* A process may be killed during its start for temporary reasons (memory, a signal to a group). */
 enum { STARTS = 3 };
 
 static const tile_loc no_location = {0, 0, 0};
 
-/* Why there was no answer. */
+/* Why there is no answer. */
 typedef enum worker_failure { NO_FAILURE, DIED, TIMEOUT, MEMORY, BAD_REPLY } worker_failure;
 
-/* Resident bytes; 0 if that cannot be known. */
+/* Resident bytes; 0 if unknown. */
 static uint64_t count_bytes(pid_t process) {
     char path[64];
     unsigned long pages = 0;
@@ -41,7 +41,7 @@ static bool keep_going(void *user) {
     return !r->most_bytes || count_bytes(r->worker.process) <= r->most_bytes;
 }
 
-/* Sends a message and reads the answer, which is such a record, into the arena. */
+/* Sends a message and reads the answer, a record of this kind, into the arena. */
 static worker_failure exchange(tune_runner *r, const tile_text *message, double seconds,
                                tile_arena *arena, const tile_record *record, void *answer) {
     static const worker_failure troubles[] = {[TILE_CHILD_CLOSED] = DIED,
@@ -87,14 +87,14 @@ static const char *describe_end(worker_failure t, int state, tile_arena *arena) 
                              WIFEXITED(state) ? WEXITSTATUS(state) : -1);
 }
 
-/* A worker that has ended by itself is asked how; another one is killed. */
+/* Returns the exit state of a worker that has ended by itself; kills any other. */
 static int reap(tune_runner *r, worker_failure t) {
     if (t == DIED) tile_child_wait(&r->worker, 1);
     tile_child_end(&r->worker, HUGE_VAL);
     return r->worker.state;
 }
 
-/* What a worker that does not begin is reported with. */
+/* The report for a worker that does not start. */
 static const char *describe_start(worker_failure t, double seconds, int state, tile_arena *arena) {
     switch (t) {
     case TIMEOUT:
@@ -110,8 +110,8 @@ static const char *describe_start(worker_failure t, double seconds, int state, t
     return describe_end(t, state, arena);
 }
 
-/* Starts a process and sends it the task. *why, in the arena: what is wrong, NULL if it is ready;
- * *killed: it ended by a signal. */
+/* Starts a process and sends it the task. *why, in the arena: the error, NULL if the worker is
+ * ready. *killed: a signal ended it. */
 static tile_status begin_once(tune_runner *r, tile_arena *arena, const char **why, bool *killed) {
     tile_text message = {.arena = arena};
     const tune_start begin = {tune_protocol(arena), r->task, r->task_size};
@@ -163,11 +163,11 @@ void tune_runner_stop(tune_runner *r) {
     tune_session_close(r->session);
     r->session = NULL;
     if (!r->worker.process) return;
-    tile_child_finish(&r->worker); /* it reads the end */
+    tile_child_finish(&r->worker); /* the worker sees the end of its input */
     reap(r, DIED);
 }
 
-/* Trying --------------------------------------------------------------------------------------- */
+/* Trials --------------------------------------------------------------------------------------- */
 
 static tile_status restart(tune_runner *r) {
     r->restarts++;

@@ -1,10 +1,10 @@
-"""Assembles PTX and fails where ptxas has something to say that costs speed.
+"""Assembles PTX and fails if ptxas reports anything that costs speed.
 
 usage: assemble.py PTXAS FILE.ptx [--arch=sm_90a] [--registers=N]
 
-Failures besides errors: spills, local memory, and any line that ptxas numbers C75xx (it serialises
-wgmma, waits for it, or orders its registers itself, because the code does not say so). With
---registers, more of them. Prints what ptxas does.
+Failures besides errors: spills, local memory, and any message that ptxas numbers C75xx (it serializes
+wgmma, waits for it, or orders its registers itself, because the code does not). With
+--registers, using more registers is also a failure. Prints ptxas's output.
 """
 import re
 import subprocess

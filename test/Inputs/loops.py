@@ -1,11 +1,11 @@
-"""What the innermost loops with wgmma consist of, one line a loop, in the order of the text.
+"""Summarizes the innermost loops with wgmma, one line per loop, in the order of the text.
 
 usage: loops.py FILE [--most=N]    FILE: PTX, or SASS as `tilec --emit=sass` writes it
 
-Fails where there is none, and where one has more than N instructions.
-A loop goes from a label to the last branch back to it. Of SASS: its instructions, HGMMAs, R2URs (each
-waits for the vector unit before descriptors are there) and waits for all products; of PTX: its
-instructions, products, fences, commits, waits, moves, barriers of the block, shuffles and choices."""
+Fails if there is no such loop, or if one has more than N instructions.
+A loop extends from a label to the last branch back to it. For SASS it counts instructions, HGMMAs, R2URs (each
+waits for the vector unit before descriptors are ready) and waits for all products. For PTX it counts
+instructions, products, fences, commits, waits, moves, barriers of the block, shuffles and selects."""
 import re
 import sys
 
@@ -18,7 +18,7 @@ SASS = {"HGMMA": r"\bHGMMA", "R2UR": r"\bR2UR", "DEPBAR 0": r"DEPBAR\.LE gsb0, 0
 
 
 def read(path):
-    """Instructions in order, labels with the number of the one behind them, branches."""
+    """Instructions in order, labels with the index of the next instruction, branches."""
     instructions, labels, branches = [], {}, []
     with open(path, encoding="utf-8") as file:
         lines = file.read().split("\n")

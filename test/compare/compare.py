@@ -1,27 +1,28 @@
 #!/usr/bin/env python3
-"""Compares what a base commit and the working tree do: builds both with the same LLVM and proves a change neutral.
+"""Compares a base commit with the working tree, to show that a change is neutral. Builds both with the same LLVM.
 
-    test/compare/compare.py 413500d                      everything but the tests
-    test/compare/compare.py 413500d --tests              and the exit status of each test, which is slow
+    test/compare/compare.py 413500d                      everything except the tests
+    test/compare/compare.py 413500d --tests              also the exit status of each test, which is slow
     test/compare/compare.py main --only=ptx --kernels='matmul*' --sample=20 --targets=sm_90a
 
-The working tree is taken as it is, with uncommitted changes. What is compared:
+The working tree is used as it is on disk, including uncommitted changes. These parts are compared:
 
     ptx        PTX (without .loc, .file and comments), launch interface, errors and kinds of remarks of each kernel,
                plan and compute in tools/kernels at --sample points of its space, for each target; and the list of
                points. A parameter without a default and without values in `tune` takes each of CHOICES.
-    schedule   the module after `schedule` of --computes computes that the base's tile-random draws, likewise
+    schedule   the module after `schedule`, for --computes computes that the base's tile-random generates
     effort     instructions (valgrind) of a fixed sample of these compilations; fails above --effort-limit
     tests      lit and unit tests: the status by name (only with --tests)
 
-Each difference is printed with kernel, target and point; the last line sums up. Exit status: 1 if there is one, else 0.
+Each difference is printed with kernel, target and point. The last line is a summary. Exit status: 1 if there are
+differences, else 0.
 
-Folders: --work (default: build-compare) holds a git worktree of the base, both builds, the emit programs, and digests of
-what the base made, so that a second run compiles little of it. `git worktree remove --force build-compare/base` removes
-the worktree.
+Folders: --work (default: build-compare) contains a git worktree of the base, both builds, the emit programs, and
+digests of the base's results, so that later runs compile little of the base. To remove the worktree:
+`git worktree remove --force build-compare/base`.
 
---renames=FILE has lines `old new`: in what the base wrote, each word `old` is replaced before it is compared, and the
-head is asked with the new words.
+--renames=FILE has lines `old new`. In the base's output, each word `old` is replaced before the comparison. Requests to
+the head use the new words.
 """
 import argparse
 import concurrent.futures
@@ -44,14 +45,14 @@ from trees import say
 
 PARTS = ("ptx", "schedule", "effort", "tests")
 CHOICES = {"type": ("f16", "bf16", "f32", "i32", "e4m3"), "int": ("64", "32")}
-CHUNK = 16          # compilations of one process
-DIFF_LINES = 16     # of one difference
+CHUNK = 16          # compilations per process
+DIFF_LINES = 16     # per difference
 UNCOMPARED = re.compile(rb"^[ \t]*(?:\.(?:loc|file)\b|//).*\n|[ \t]*//.*$", re.M)
 DEBUG = re.compile(rb"^[ \t]*\.section[ \t]+\.debug\w*\s*\{.*?^[ \t]*\}\n?", re.M | re.S)
 
 
 class Renames:
-    """Words of the base and what the head calls them."""
+    """Maps words of the base to those of the head."""
 
     def __init__(self, path):
         self.words = dict(line.split() for line in pathlib.Path(path).read_text().splitlines()
@@ -69,7 +70,7 @@ class Renames:
 
 
 class Report:
-    """Prints differences as they are found, and counts them by kind."""
+    """Prints differences when they are found, and counts them by kind."""
 
     def __init__(self, most):
         self.most, self.counts, self.compared = most, {}, {}
@@ -110,7 +111,7 @@ def lines_of(data):
 
 
 def compare_answers(report, where, base, head, renames):
-    """The base's texts are renamed only where they are not equal as they are."""
+    """The base's texts are renamed only if they differ otherwise."""
     def differs(kind, old, new):
         old = [renames(line) for line in old]
         if old != new:
@@ -136,7 +137,7 @@ def compare_answers(report, where, base, head, renames):
 # Functions of the shipped files --------------------------------------------------------------------------------------
 
 class Function:
-    """A kernel, plan or compute of a file: what has to be bound to compile it is read from its head."""
+    """A kernel, plan or compute of a file; its head says which parameters must be bound to compile it."""
 
     def __init__(self, path, name, head):
         self.path, self.name = path, name
@@ -146,7 +147,7 @@ class Function:
         self.open = [(word, kind) for word, kind in declared if kind in CHOICES and word not in tuned]
 
     def bindings(self):
-        """What the parameters that nothing binds may be."""
+        """Possible values of unbound parameters."""
         for values in itertools.product(*(CHOICES[kind] for _, kind in self.open)):
             yield " ".join(f"{name}={value}" for (name, _), value in zip(self.open, values))
 
@@ -159,7 +160,7 @@ def list_functions(tree, path):
 
 
 def complete(bindings, point):
-    """The point with those of the bindings that it does not name."""
+    """The point, extended by bindings for parameters that it does not name."""
     named = {word.split("=")[0] for word in point.split()}
     return " ".join([word for word in bindings.split() if word.split("=")[0] not in named] + point.split())
 
@@ -178,7 +179,7 @@ class Comparison:
     # Points ----------------------------------------------------------------------------------------------------------
 
     def function_pairs(self):
-        """(base's, head's) function of the same name; those of one side alone are a difference."""
+        """Pairs (base, head) of functions with the same name; a function that only one side has is a difference."""
         sides = []
         for side, rename in ((self.base, self.renames), (self.head, str)):
             sides.append({(rename(path.stem), rename(f.name)): f for path in side.kernel_files()
@@ -191,7 +192,7 @@ class Comparison:
         return [(old[key], new[key]) for key in old if key in new]
 
     def list_space(self, pair, target):
-        """Bindings of the base for all points of a function, after they were compared with the head's."""
+        """The base's bindings for all points of a function, after comparing them with the head's."""
         old, new = pair
         choices = list(old.bindings())
         asks = [[emitter.request("points", f.path, f.name, target, change(choice)) for choice in choices]
@@ -234,7 +235,7 @@ class Comparison:
                 [emitter.request(verb, new.path, new.name, target, self.renames(point)) for point in points])
 
     def compile_chunk(self, chunk, digests):
-        """The chunk, and for each point both answers; no base's where the head's is equal to what is known of it."""
+        """Returns the chunk and both answers per point; the base's is None if the head's matches its digest."""
         lines = self.requests("ptx", *chunk)
         head = self.ask(self.head, lines[1])
         asked = [i for i, line in enumerate(lines[0]) if digests.known.get(line) != head[i].digest()]
@@ -332,7 +333,7 @@ def place(function):
 
 
 def count_instructions(valgrind, side, lines):
-    """Of the user's side, by cachegrind without its caches."""
+    """Instructions in user mode, counted by cachegrind without cache simulation."""
     program = [valgrind, "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null", str(side.emitter)]
     ran = subprocess.run(program, input="".join(line + "\n" for line in lines).encode(), capture_output=True,
                          cwd=side.tree)

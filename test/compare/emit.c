@@ -1,12 +1,12 @@
-/* What a build of Tile makes of kernels, many in one process: the part of compare.py that is
- * compiled against each of the two trees that it compares. It uses the public headers only.
+/* Prints what a build of Tile generates for many kernels, in one process. compare.py compiles this
+ * program against each of the two trees that it compares. It uses only the public headers.
  *
  * Reads requests from standard input, one per line: VERB FILE FUNCTION TARGET BINDINGS, separated
  * by tabs; BINDINGS is "block_m=128 T=f16". The verbs:
- *   points    the points of the function's space that agree with the bindings
- *   lower     the passes up to level 3; only the outcome is written
- *   ptx       the launch interface and the PTX of all kernels, without line information
- *   schedule  the file's module after the pass `schedule`; FUNCTION is not used
+ *   points    lists the points of the function's space that agree with the bindings
+ *   lower     runs the passes up to level 3; only the outcome is written
+ *   ptx       writes the launch interface and the PTX of all kernels, without line information
+ *   schedule  writes the file's module after the pass `schedule`; FUNCTION is not used
  *
  * Answers each request with records, the last of which is `done`. A record is a line KIND LENGTH
  * NAME, then LENGTH bytes, then a newline:
@@ -24,7 +24,7 @@
 
 enum { MAX_BINDINGS = 64, MAX_LINE = 1 << 16, FIELDS = 5 };
 
-/* The file that requests are about, until one names another. */
+/* The current file, used until a request names another one. */
 typedef struct source {
     char *path;
     tile_context *context;
@@ -43,7 +43,7 @@ typedef struct text {
     size_t size, capacity;
 } text;
 
-/* Ends the process: the reader sees that the answer has no `done`. */
+/* Exits; the reader detects it because the answer has no `done`. */
 static void fail(const char *what, const char *word) {
     fprintf(stderr, "emit: %s '%s'\n", what, word);
     exit(1);
@@ -198,7 +198,7 @@ static void open_source(source *s, const char *path) {
     free(t.data);
 }
 
-/* "A=1 B=2", cut apart in place. */
+/* Splits "A=1 B=2" in place. */
 static void read_bindings(char *words, request *r) {
     for (char *word = strtok(words, " "); word; word = strtok(NULL, " ")) {
         char *equal = strchr(word, '=');
@@ -208,7 +208,7 @@ static void read_bindings(char *words, request *r) {
     }
 }
 
-/* The line is cut apart in place. */
+/* Splits the line in place. */
 static void read_request(char *line, request *r) {
     char *fields[FIELDS] = {line};
     for (unsigned i = 1; i < FIELDS; i++) {

@@ -1,16 +1,16 @@
-"""Requests to an emit program (emit.c) and its answers."""
+"""Sends requests to an emit program (emit.c) and parses its answers."""
 import dataclasses
 import hashlib
 import json
 import pathlib
 import subprocess
 
-KIND_WORDS = 3  # of a remark: what its kind is
+KIND_WORDS = 3  # of a remark: its first words, which identify its kind
 
 
 @dataclasses.dataclass
 class Answer:
-    """What one request gave."""
+    """The results of one request."""
     status: str = "no answer"
     points: list = dataclasses.field(default_factory=list)
     errors: list = dataclasses.field(default_factory=list)   # messages of errors and of their notes
@@ -35,7 +35,7 @@ class Answer:
 
 
 class Digests:
-    """Of answers that an earlier run got from the same program, library and input files, in a file."""
+    """Digests of answers from earlier runs with the same program, library and input files, stored in a file."""
 
     def __init__(self, folder, files):
         key = hashlib.sha256()
@@ -60,7 +60,7 @@ def read_answers(output):
         end = output.find(b"\n", at)
         kind, size, name = output[at:end].decode().split(" ", 2)
         begin, at = end + 1, end + 2 + int(size)
-        if at > len(output):  # it broke off
+        if at > len(output):  # it ended prematurely
             break
         current.add(kind, name, output[begin:at - 1])
         if kind == "done":
@@ -70,7 +70,7 @@ def read_answers(output):
 
 
 def ask(program, requests, folder, wrapper=()):
-    """An answer for each request. One at which the program ends says how, and the rest is asked again."""
+    """An answer for each request. If the program crashes at one, its answer says how, and the rest is sent again."""
     answers = []
     while len(answers) < len(requests):
         lines = "".join(line + "\n" for line in requests[len(answers):])

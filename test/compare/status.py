@@ -1,4 +1,4 @@
-"""The exit status of each test of both sides, for compare.py --tests."""
+"""Determines the exit status of each test on both sides, for compare.py --tests."""
 import importlib.machinery
 import pathlib
 import subprocess
@@ -31,7 +31,7 @@ def run_unit(side, jobs):
 
 
 def run_tests(base, head, options):
-    """(kind, {name: word} of the base, the same of the head); one side after the other, so that neither waits long."""
+    """(kind, {name: word} of the base, the same of the head). The sides run one after the other, to avoid timeouts."""
     for kind, runner in (("lit test", run_lit), ("unit test", run_unit)):
         trees.say(f"{kind}s")
         yield (kind, *(runner(side, options.jobs) for side in (base, head)))

@@ -1,4 +1,4 @@
-"""The two sides of compare.py: a source tree each, its build, and its emit program (emit.c)."""
+"""The two sides of compare.py: for each a source tree, its build, and its emit program (emit.c)."""
 import hashlib
 import json
 import os
@@ -17,7 +17,7 @@ def say(text):
 
 
 def run(*command, **options):
-    """The output of a command; ends the script if it fails."""
+    """Returns the output of a command; exits if it fails."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
     if done.returncode:
         sys.exit(f"compare.py: {' '.join(map(str, command))} failed:\n{done.stdout}{done.stderr}")
@@ -37,7 +37,7 @@ def first_emitter():
 
 
 class Side:
-    """A tree, its build folder and its programs."""
+    """A tree with its build folder and its programs."""
 
     def __init__(self, name, tree, build):
         self.name, self.tree, self.build = name, pathlib.Path(tree).resolve(), pathlib.Path(build).resolve()
@@ -57,7 +57,7 @@ class Side:
         return json.loads((self.build / "test" / "build.json").read_text())
 
     def build_emitter(self, folder, given):
-        """Compiles emit.c against this side's headers and library, unless the program is given."""
+        """Compiles emit.c with this side's headers and library, unless the program is given."""
         if given:
             self.emitter = pathlib.Path(given).resolve()
             return
@@ -76,7 +76,7 @@ class Side:
 
 
 def checkout(commit, tree):
-    """A git worktree of the commit; one that is there is moved to it."""
+    """A git worktree of the commit; an existing one is moved to it."""
     commit = git("rev-parse", "--verify", f"{commit}^{{commit}}")
     if not (tree / ".git").exists():
         git("worktree", "prune")
@@ -87,7 +87,7 @@ def checkout(commit, tree):
 
 
 def make_sides(options):
-    """Both sides, built unless --no-build."""
+    """Both sides, built unless --no-build is given."""
     work = pathlib.Path(options.work).resolve()
     work.mkdir(parents=True, exist_ok=True)
     tree = pathlib.Path(options.base_tree).resolve() if options.base_tree else work / "base"

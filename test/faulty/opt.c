@@ -1,5 +1,5 @@
-/* tile-opt with one more pass, which is wrong: plant{fault=..}. The tool's sources are compiled
- * with the names below in place of the library's. */
+/* tile-opt with an additional, faulty pass: plant{fault=..}. The tool's sources are compiled with
+ * the names below instead of the library's. */
 #define _POSIX_C_SOURCE 200809L
 #include <signal.h>
 #include <string.h>
@@ -19,8 +19,8 @@ static tile_op find(const tile_function *f, tile_opcode opcode) {
     return TILE_NO_OP;
 }
 
-/* A wrong result, a race, a broken rule, an error, a crash, no end: wherever the function has what
- * it takes. */
+/* Injects a wrong result, a race, a violated rule, an error, a crash or an endless loop, if the
+ * function has a suitable place. */
 static tile_status plant(tile_pass *pass, tile_function *f) {
     const char *fault = pass->option_count ? pass->options[0].value : "";
     tile_op add = find(f, TILE_OP_add), sync = find(f, TILE_OP_sync);
@@ -33,7 +33,7 @@ static tile_status plant(tile_pass *pass, tile_function *f) {
         return TILE_UNSUPPORTED;
     }
     if (strcmp(fault, "crash") == 0 && add.id) {
-        signal(SIGSEGV, SIG_DFL); /* a sanitizer would end the process in its own way */
+        signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would end the process differently */
         raise(SIGSEGV);
     }
     if (strcmp(fault, "endless") == 0 && add.id)

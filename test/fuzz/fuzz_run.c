@@ -1,4 +1,4 @@
-/* Kernels on the CPU device, computes at level 1. */
+/* Runs kernels on the CPU device, and computes at level 1. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,15 +10,15 @@
 
 /* Kernels ------------------------------------------------------------------------------------- */
 
-/* Small launches only: nothing bounds what a random text wants. */
+/* Small launches only: random text may request any size. */
 enum {
     MAX_RUN_ARGS = 16,
     MAX_RUN_BLOCKS = 4,
-    RUN_BYTES = 1 << 14, /* of each buffer; at most this much scratch, too */
+    RUN_BYTES = 1 << 14, /* of each buffer; also the limit for scratch memory */
     MAX_RUN_OPERATIONS = 10000,
 };
 
-/* One kernel on the CPU device at one level. */
+/* One kernel on the CPU device, at one level. */
 typedef struct run {
     tile_device *device;
     tile_kernel *kernel;
@@ -28,7 +28,7 @@ typedef struct run {
     unsigned count;
 } run;
 
-/* Zeros and ones: as sizes, coordinates and values they lead somewhere. */
+/* Fills with zeros and ones: as sizes, coordinates and values they rarely cause refusals. */
 static bool fill_arguments(run *r) {
     uint8_t bytes[RUN_BYTES];
     for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = i % 24 == 0;
@@ -60,7 +60,7 @@ static bool is_small(const run *r) {
            grid[0] * grid[1] * grid[2] <= MAX_RUN_BLOCKS && clean + plain <= RUN_BYTES;
 }
 
-/* False if the kernel does not run, or does what is forbidden and is ended. */
+/* False if the kernel does not run, or is stopped by a fault. */
 static bool run_kernel(session *s, run *r, const tile_module *module, const char *kernel,
                        unsigned level) {
     const tile_device_options options = {
@@ -86,7 +86,7 @@ static void end_run(run *r) {
     tile_device_destroy(r->device);
 }
 
-/* NaNs have many payloads. */
+/* NaNs compare equal, whatever their payloads. */
 static bool is_equal(tile_scalar scalar, const uint8_t *a, const uint8_t *b) {
     if (memcmp(a, b, tile_scalar_bytes(scalar)) == 0) return true;
     return tile_scalar_is_floating(scalar) && isnan(tile_scalar_read(scalar, a)) &&
@@ -109,8 +109,8 @@ static void compare_argument(const run *x, const run *y, unsigned index) {
         }
 }
 
-/* Buffers that are not alive at the same time share their bytes, and then the device does not see
- * that one is read before it is written: what is read is not the same at both levels. */
+/* Buffers that are not alive at the same time share their bytes. Then the device does not detect
+ * that a buffer is read before it is written, and levels 2 and 3 may read different values. */
 static bool may_share_bytes(const tile_module *module, const char *kernel) {
     tool_text text = {NULL, 0, 0};
     unsigned buffers = 0;
@@ -134,7 +134,7 @@ void fuzz_run_kernel(session *s, const tile_module *module, const char *kernel) 
 
 enum { MAX_ARRAYS = 8, MAX_ELEMENTS = 1 << 12, UNKNOWN_DIM = 4 };
 
-/* Gives an array its memory. False if there would be too much of it. */
+/* Allocates an array. False if it would be too large. */
 static bool allocate(tile_compute_array *array) {
     int64_t count = 1;
     for (unsigned d = 0; d < array->rank; d++) {

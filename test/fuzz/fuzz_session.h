@@ -1,4 +1,4 @@
-/* What the parts of the fuzz target share.
+/* Shared by the parts of the fuzz target.
  *
  *   fuzz_tile.c   texts, passes, code
  *   fuzz_run.c    the CPU device and level 1 */
@@ -8,12 +8,12 @@
 #include "test/fuzz/fuzz_tile.h"
 #include "tools/common/tool.h"
 
-/* The last error, for the report of a broken rule. */
+/* The last error, for the report of a violated rule. */
 typedef struct listener {
     char last[256];
 } listener;
 
-/* One text on its way. */
+/* The state while one text is processed. */
 typedef struct session {
     tile_context *context;
     listener listener;
@@ -22,16 +22,18 @@ typedef struct session {
     fuzz_counts *counts;
 } session;
 
-/* Ends the process: a rule does not hold. */
+/* Reports a violated rule and aborts. */
 void fuzz_fail(const char *rule, const char *detail);
 
-/* True for one in `of` texts, and for others with another salt; always if all is wanted. */
+/* True for one in `of` texts, for other ones with another salt; always true with the option
+ * `all`. */
 bool fuzz_choose(const session *s, unsigned salt, unsigned of);
 
-/* Checks the status of a call that began at `before` errors. True if it is TILE_OK. */
+/* Checks the status of a call: it fails with at least one error since `before`, or succeeds with
+ * none. True if it is TILE_OK. */
 bool fuzz_succeeded(session *s, const char *call, tile_status status, unsigned before);
 
-/* Runs a small kernel at levels 2 and 3, and compares. */
+/* Runs a small kernel at levels 2 and 3, and compares the results. */
 void fuzz_run_kernel(session *s, const tile_module *module, const char *kernel);
 /* Runs a small compute. */
 void fuzz_run_compute(session *s, const tile_function *f);

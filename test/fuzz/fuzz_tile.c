@@ -1,13 +1,12 @@
-/* What the fuzz target does with a text. The rules:
+/* Processes one text of the fuzz target. The rules:
  *
- *  - A text that is refused was refused with an error, and an error is never behind a TILE_OK.
- *  - What prints, parses, and prints the same again: the module as read, a clone of it, and what
- *    the passes made of it.
- *    So does a launch interface.
- *  - Passes keep the IR's rules (the manager verifies after each one), and LLVM takes what it is
- *    given: TILE_FAILED is a defect here, since nothing of the system can refuse.
- *  - A kernel that runs on the CPU device at level 2 and at level 3 gives the same at both.
- *  - Nothing crashes, hangs or eats the memory; that the sanitizers and libFuzzer's limits see. */
+ * - A text that is refused is refused with an error, and TILE_OK means that there was no error.
+ * - What prints also parses, and prints the same again. This holds for the module as read, a clone
+ * of it, the module after the passes, and a launch interface.
+ * - Passes preserve the IR's rules (the manager verifies after each pass), and LLVM accepts its
+ * input. TILE_FAILED is a defect here, because no system call can fail.
+ * - A kernel that runs on the CPU device at level 2 and at level 3 has the same results at both.
+ * - Nothing crashes, hangs or exhausts memory; the sanitizers and libFuzzer's limits check that. */
 #include "test/fuzz/fuzz_tile.h"
 
 #include <stdio.h>
@@ -65,7 +64,7 @@ static tool_text print(const tile_module *module) {
     return out;
 }
 
-/* Prints a module, frees what it is compared with. */
+/* Prints a module, compares it with the text, and frees the text. */
 static void check_same(const char *rule, tool_text *text, const tile_module *module) {
     tool_text again = print(module);
     if (again.size != text->size || memcmp(again.data, text->data, text->size) != 0) {
@@ -75,7 +74,7 @@ static void check_same(const char *rule, tool_text *text, const tile_module *mod
     free(again.data);
 }
 
-/* In a context of its own: types and expressions that are there already would hide a fault. */
+/* Uses a new context, because types and expressions that already exist would hide a defect. */
 static void check_round_trip(const char *rule, const tile_module *module) {
     tool_text text = print(module);
     listener l = {{0}};
@@ -110,7 +109,7 @@ static tool_text print_abi(const tile_abi *abi) {
     return out;
 }
 
-/* A launch interface reads back as it prints. */
+/* A launch interface that is read back prints the same. */
 static void check_abi(session *s, const tile_abi *abi) {
     tool_text text = print_abi(abi);
     tile_abi *again = tile_abi_read(s->context, text.data, text.size);
@@ -131,7 +130,8 @@ static void check_abi_of(session *s, const tile_function *kernel) {
     tile_abi_destroy(abi);
 }
 
-/* Plans name parameters of kernels, which are gone once one of them is instantiated alone. */
+/* Removes plans, because they name parameters of kernels that are gone after one kernel is
+ * instantiated. */
 static void remove_plans(tile_module *module) {
     unsigned i = 0;
     for (tile_function *f; (f = tile_module_function(module, i));)
@@ -141,8 +141,8 @@ static void remove_plans(tile_module *module) {
             i++;
 }
 
-/* The kernel as a clone of its own, through the passes of a level; NULL if the target or the
- * passes refuse it. */
+/* Clones the kernel and runs the passes of a level on it; NULL if the target or the passes refuse
+ * it. */
 static tile_function *lower(session *s, tile_module *module, const char *kernel, unsigned level,
                             const tile_target *target) {
     const tile_pass_options options = {.size = sizeof options, .target = target};
@@ -186,7 +186,7 @@ static void try_kernel(session *s, const tile_module *module, const char *kernel
 
 /* Modules ------------------------------------------------------------------------------------ */
 
-/* The passes of all levels, on functions whose parameters are not bound. */
+/* Runs the passes of all levels on functions whose parameters are not bound. */
 static void try_general_passes(session *s, const tile_module *module) {
     const tile_pass_options options = {.size = sizeof options};
     tile_module *own = tile_module_clone(module);

@@ -26,8 +26,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     return 0;
 }
 
-/* True if the text has one of the words that the environment names, with commas between them: then
- * a defect that is known and not yet mended does not end the run again and again. */
+/* True if the text contains one of the comma-separated words in the environment variable. A known
+ * defect that is not fixed yet then does not end each run. */
 static bool is_skipped(const char *text) {
     const char *words = getenv("TILE_FUZZ_SKIP");
     while (words && *words) {
@@ -40,12 +40,12 @@ static bool is_skipped(const char *text) {
     return false;
 }
 
-/* Refused texts reach new code as well, in the parser's messages, and would crowd the corpus until
- * hardly a text in it parsed. */
+/* Refused texts also reach new code, in the parser's messages. Without this, the corpus would fill
+ * with texts that do not parse. */
 #if __clang_major__ >= 15
 enum { LEAVE_OUT = -1 };
 #else
-enum { LEAVE_OUT = 0 }; /* libFuzzer knows no such answer yet */
+enum { LEAVE_OUT = 0 }; /* older libFuzzers do not support this return value */
 #endif
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -59,14 +59,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return counts.parsed > parsed ? 0 : LEAVE_OUT;
 }
 
-/* One change mostly, since libFuzzer calls this several times in a row; now and then libFuzzer's
- * own, which the lexer and the parser have to stand. */
+/* Usually makes one change, because libFuzzer calls this several times in a row. Sometimes applies
+ * libFuzzer's own mutation, to test the robustness of the lexer and the parser. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed) {
     if (size == 0 || seed % 32 == 0) return LLVMFuzzerMutate(data, size, max_size);
     return fuzz_mutate(data, size, max_size, seed);
 }
 
-/* libFuzzer calls this as often as the other, but few splices parse. */
+/* libFuzzer calls this as often as the other mutator, but few splices parse. */
 size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size,
                                  uint8_t *out, size_t max_size, unsigned seed) {
     if (a_size > max_size) return 0;

@@ -1,9 +1,9 @@
 /* Mutations of .tile text.
  *
- * Changing bytes, as fuzzers do, leaves one text in a hundred that parses, and the passes are
- * hardly reached. So nearly all changes here put a word in place of one of its own sort: a
- * value for a value, a number for a number, an operation for one with as many operands. Types are
- * mostly changed everywhere in the text at once, since they have to agree. */
+ * If a fuzzer changes bytes, only one text in a hundred still parses, and the passes are hardly
+ * reached. So most changes here replace a word by one of the same sort: a value by a value, a
+ * number by a number, an operation by one with the same number of operands. Types are usually
+ * changed everywhere in the text at once, because they must agree. */
 #include "test/fuzz/mutate.h"
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 
 #include "tile/ir.h"
 
-/* Text while it changes. A change that would not fit is left out. */
+/* The text during a mutation. Changes that would not fit are skipped. */
 typedef struct buffer {
     uint8_t *data;
     size_t size, max_size;
@@ -53,7 +53,8 @@ static bool is_mark(uint8_t c) {
     return c == '%' || c == '@' || c == '#';
 }
 
-/* The word around a place, with its mark, or one other character; not empty. */
+/* Returns the word around a position, including its prefix character, or one other character; never
+ * empty. */
 static piece word_at(const buffer *b, size_t at) {
     if (is_mark(b->data[at]) && at + 1 < b->size && is_word_part(b->data[at + 1])) at++;
     piece p = {at, at};
@@ -75,7 +76,7 @@ static sort sort_of(const buffer *b, piece word) {
     return !type && tile_opcode_from_name(text, length) != TILE_OP_NONE ? OPERATION : NAME;
 }
 
-/* A word of the sort; an empty piece if none was met. */
+/* Returns a word of the wanted sort; an empty piece if none was found. */
 static piece find_word(buffer *b, sort wanted) {
     enum { TRIES = 100 };
     for (unsigned i = 0; i < TRIES && b->size; i++) {
@@ -89,7 +90,7 @@ static bool is_same_word(const buffer *b, piece word, const uint8_t *text, size_
     return word.end - word.begin == length && memcmp(b->data + word.begin, text, length) == 0;
 }
 
-/* Puts a text in a word's place, there or wherever the word stands. */
+/* Replaces a word by a text, only there or everywhere. */
 static void put(buffer *b, piece word, bool everywhere, const char *with) {
     uint8_t old[64];
     size_t length = word.end - word.begin, at = 0;
@@ -108,7 +109,7 @@ static void put(buffer *b, piece word, bool everywhere, const char *with) {
     }
 }
 
-/* The word as a string; the caller frees it. */
+/* Returns the word as a string; the caller frees it. */
 static char *copy_word(const uint8_t *data, piece word) {
     size_t length = word.end - word.begin;
     char *copy = calloc(length + 1, 1);
@@ -118,7 +119,7 @@ static char *copy_word(const uint8_t *data, piece word) {
 
 /* Sorts of words ----------------------------------------------------------------------------- */
 
-/* Sizes, powers of two and their neighbours, the ends of types, literals of several kinds. */
+/* Sizes, powers of two and their neighbors, limits of types, literals of several kinds. */
 static const char *const numbers[] = {
     "0",          "1",          "-1",         "2",          "3",          "4",
     "5",          "7",          "8",          "16",         "31",         "32",
@@ -166,7 +167,7 @@ static void change_scalar(buffer *b) {
     put(b, find_word(b, SCALAR), everywhere, ANY_OF(b, scalars));
 }
 
-/* Mostly by one with as many operands. */
+/* Usually chooses an operation with the same number of operands. */
 static void change_operation(buffer *b) {
     piece word = find_word(b, OPERATION);
     const char *text = (const char *)b->data + word.begin;
@@ -194,7 +195,7 @@ static piece find_line(buffer *b) {
     return line_at(b->data, b->size, next_random(b, b->size));
 }
 
-/* What a line defines gets a name of its own, so that the line can stand twice. */
+/* Renames the values that a line defines, so that the line can be duplicated. */
 static void rename_result(buffer *b, piece line) {
     size_t at = line.begin;
     while (at < line.end && b->data[at] == ' ') at++;
@@ -217,7 +218,7 @@ static void drop_line(buffer *b) {
     replace(b, find_line(b), NULL, 0);
 }
 
-/* Where a text first stands in a line; its end if it does not. */
+/* Returns where a text first occurs in a line; the line's end if it does not. */
 static size_t find_in(const buffer *b, piece line, const char *text) {
     size_t length = strlen(text);
     for (size_t at = line.begin; at + length <= line.end; at++)
@@ -239,7 +240,7 @@ static void append_value(buffer *b, char text[STATEMENT]) {
     free(name);
 }
 
-/* One to three values or numbers, with commas between. */
+/* Appends one to three values or numbers, separated by commas. */
 static void append_values(buffer *b, char text[STATEMENT]) {
     for (size_t more = 1 + next_random(b, 3); more; more--) {
         if (next_random(b, 3))
@@ -250,7 +251,7 @@ static void append_values(buffer *b, char text[STATEMENT]) {
     }
 }
 
-/* `name = value`, of the sort that the attribute takes. */
+/* Appends `name = value`, with a value of the attribute's kind. */
 static void append_attribute(buffer *b, char text[STATEMENT], tile_attr_id id) {
     const tile_attr_info *info = tile_attr_get_info(id);
     unsigned words = 0;
@@ -299,15 +300,15 @@ static void append_operand(buffer *b, char text[STATEMENT], tile_operand_form fo
     }
 }
 
-/* What may be left out mostly is. */
+/* Optional operands are usually omitted. */
 static bool is_left_out(buffer *b, tile_operand_form form) {
     bool optional = form == TILE_FORM_optional || form == TILE_FORM_optaddress ||
                     form == TILE_FORM_whole || form == TILE_FORM_optlist;
     return optional && next_random(b, 3);
 }
 
-/* A statement of any row, of values that there are; where a result's type must be given, the type
- * of some other line. */
+/* Adds a statement for any row of the table, using existing values. If the result's type must be
+ * given, it is the type in some other line. */
 static void add_operation(buffer *b) {
     const tile_op_info *info = tile_op_get_info((tile_opcode)next_random(b, TILE_OPCODE_LIMIT));
     char text[STATEMENT] = "  %z0_ = ";
@@ -341,7 +342,7 @@ static void add_operation(buffer *b) {
     replace(b, (piece){to.begin, to.begin}, text, strlen(text));
 }
 
-/* ` {name = value}`, of any attribute, or one that the line's operation takes. */
+/* Returns ` {name = value}`, for any attribute or for one that the line's operation takes. */
 static const char *any_attribute(buffer *b, piece line, char text[STATEMENT]) {
     unsigned tries = 0;
     tile_attr_id id = TILE_ATTR_NONE;
@@ -364,8 +365,8 @@ static const char *any_attribute(buffer *b, piece line, char text[STATEMENT]) {
     return text;
 }
 
-/* Before the body of a loop or kernel, before the type of another operation, or at the line's end.
- */
+/* Inserts a clause before the body of a loop or kernel, before the type of another operation, or at
+ * the line's end. */
 static void add_clause(buffer *b) {
     piece line = find_line(b);
     if (line.end > line.begin && b->data[line.end - 1] == '\n') line.end--;
@@ -401,7 +402,7 @@ size_t fuzz_mutate(uint8_t *text, size_t size, size_t max_size, unsigned seed) {
     return b.size;
 }
 
-/* Gives most values of a piece the names of others in the text. */
+/* Renames most values of a piece to other values of the text. */
 static void adopt_values(buffer *b, piece where) {
     for (size_t at = where.begin; at < where.end && at < b->size;) {
         piece word = word_at(b, at);

@@ -1,20 +1,20 @@
-/* Compares what the tuner's model expects of the passes with what they do, at all points of
+/* Compares what the tuner's model predicts about the passes with what they do, at all points of
  * kernels:
  *
  *     tile-model-facts TARGET [--share=I/N] [NAME=VALUE ..] FILE ..
  *
- * The values bind parameters that have no default and no `tune`. Of each kernel in the files, at
- * each point that agrees with them, the passes run up to `pipeline`, which is the last one that
- * decides, on the variant with tensor maps; with --share at every N-th point, from the I-th on.
- * What is compared:
+ * The values bind parameters that have no default and no `tune`. For each kernel in the files, and
+ * each point that agrees with the values, the passes run up to `pipeline`, the last one that makes
+ * decisions, on the variant with tensor maps. With --share only every N-th point is checked,
+ * starting at the I-th. These facts are compared:
  *
- *   dots      products, by their place in the text, and how many of these warpgroups compute
- *   roles     whether warps copy for the others
- *   sets      of those others: 2 that take turns at tiles, 3 with a third of each
+ *   dots      products, by their location in the text, and how many of them use wgmma
+ *   roles     whether there are producer warps
+ *   sets      consumer groups: 2 alternate between tiles, 3 compute a third of the rows each
  *   stages    of the buffers
- *   ring      bytes through which a persistent kernel's tiles are stored
+ *   ring      bytes of the ring buffer through which a persistent kernel's tiles are stored
  *
- * Each difference is a line of the output, with the kernel and the point. The last line sums up.
+ * Each difference is printed on a line, with the kernel and the point. The last line is a summary.
  * Exit status: 1 if there is a difference, or no point. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,14 +71,15 @@ static void add_dot(found *x, const tile_function *f, tile_op op) {
     x->wgmma[i] &= tile_op_word(f, op, TILE_ATTR_via) == TILE_WORD_via_wgmma;
 }
 
-/* Roles that specialize-warps has made: the first one copies, the third one computes. */
+/* Records the roles that specialize-warps has created: the first one copies, the third one
+ * computes. */
 static void add_roles(found *x, const tile_function *f, tile_op op) {
     x->facts.roles = true;
     x->facts.sets = tile_executors_of_role(f, op, 2).groups;
 }
 
-/* Of a buffer: of the ring through which tiles are stored, or of what is copied ahead. All stores
- * of a shipped kernel go through one ring. */
+/* Records a buffer: the ring through which tiles are stored, or the target of pipelined copies. All
+ * stores of a shipped kernel use one ring. */
 static void add_buffer(found *x, const tile_function *f, tile_op alloc) {
     const tile_type *type = tile_value_type(f, tile_op_result(f, alloc, 0));
     int64_t stages = 1;
@@ -113,7 +114,7 @@ static void after_pass(const char *pass, const tile_function *f, bool changed, v
     look_at(user, pass, f);
 }
 
-/* The passes up to `pipeline`. */
+/* Returns the passes up to `pipeline`. */
 static const char *deciding_passes(tile_arena *arena) {
     const char *all = tile_default_pipeline(3), *end = strstr(all, ",skip-masked");
     return tile_arena_string(arena, all, (size_t)(end - all));
@@ -132,7 +133,7 @@ static bool lower(const run *r, tile_function *f, found *x, tile_arena *arena) {
     return tile_run_passes(f->module, deciding_passes(arena), &options) == TILE_OK;
 }
 
-/* The kernel at the point, or those that a plan launches which is made of it. */
+/* Compiles the kernel at the point, or all kernels of the plan that it becomes. */
 static bool compile(const run *r, const tile_binding *bindings, unsigned count, facts *out) {
     tile_arena arena = {0};
     found x = {.facts = {.sets = 1, .stages = 1}};
@@ -146,14 +147,14 @@ static bool compile(const run *r, const tile_binding *bindings, unsigned count, 
             ok = lower(r, f, &x, &arena);
     for (unsigned i = 0; i < x.facts.dots; i++) x.facts.wgmma += x.wgmma[i];
     x.facts.ring *= x.facts.sets;
-    if (x.facts.sets == 3 && x.facts.stages % 3 == 0) x.facts.stages /= 3; /* of each set */
+    if (x.facts.sets == 3 && x.facts.stages % 3 == 0) x.facts.stages /= 3; /* per group */
     *out = x.facts;
     tile_module_destroy(module);
     tile_arena_reset(&arena);
     return ok;
 }
 
-/* What the model expects ----------------------------------------------------------------------- */
+/* What the model predicts ---------------------------------------------------------------------- */
 
 static facts expect(const run *r, const tile_bound_params *point) {
     tile_arena arena = {0};
@@ -174,7 +175,7 @@ static facts expect(const run *r, const tile_bound_params *point) {
                                                 : 1,
                    .stages = w.depth > 1 ? (unsigned)w.depth : 1,
                    .ring = !keeps       ? NOT_ASKED
-                           : made.roles ? w.box
+                           : made.roles ? w.store_ring_bytes
                                         : 0};
 }
 
@@ -185,8 +186,8 @@ static void print_facts(const char *who, const facts *x) {
            x->roles, x->sets, x->stages, (long long)x->ring);
 }
 
-/* A kernel that computes one tile can use the memory of its stages for the ring: nobody asks how
- * much. */
+/* The model does not predict the ring of a kernel that computes one tile per block, because that
+ * kernel can reuse the memory of its stages. */
 static bool is_same(const facts *a, const facts *b) {
     return a->dots == b->dots && a->wgmma == b->wgmma && a->roles == b->roles &&
            a->sets == b->sets && a->stages == b->stages &&
@@ -227,7 +228,7 @@ static bool is_bound(const run *r, const char *name) {
     return false;
 }
 
-/* Whether the values bind what the kernel leaves open. */
+/* True if the values bind all parameters that the kernel leaves open. */
 static bool is_complete(const run *r, const tile_function *f) {
     bool complete = true;
     for (size_t i = 0; i < f->param_count; i++)

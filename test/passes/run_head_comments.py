@@ -12,10 +12,10 @@ Each pass of PASSES_DEF must have one file under FOLDER whose head comment shows
      *     kernel @k() ... { ... }
 
 A block starts on the line after its keyword and ends with the first line that is not indented deeper
-than the keyword, or with the comment. `before` goes through the pipeline; the result and `after`, both
+than the keyword, or with the comment. `before` is run through the pipeline. The result and `after`, both
 printed once more by tile-opt, must be the same text.
 
-The comment must also say what the pass' row says, in these lines:
+The comment must also repeat the pass's row, in these lines:
 
      * level: 2 to 3                    (any; 2 and 3; 2 to 2)
      * requires: instantiated, laid_out (or nothing)
@@ -37,7 +37,7 @@ def head_comment(path):
     match = re.match(r"/\*(.*?)\*/", text, re.S)
     if not match:
         return []
-    # The first line, "name: purpose", is prose; it would read as a key in the pass named pipeline.
+    # The first line, "name: purpose", is prose; in the pass named pipeline it would be parsed as a key.
     return [re.sub(r"^ \*( |$)", "", line) for line in match.group(1).rstrip().split("\n")[1:]]
 
 
@@ -63,14 +63,14 @@ def set_words(expression):
 
 
 def contract_of(row):
-    """What the four lines of the head comment must be."""
+    """The four lines that the head comment must have."""
     _, _, _, level_in, level_out, _, requires, _, keeps, breaks, _ = row
     return {"level": level_words(level_in, level_out), "requires": set_words(requires),
             "keeps": set_words(keeps), "breaks": set_words(breaks)}
 
 
 def check_contract(row, lines):
-    """Yields what is wrong with the contract lines of a head comment."""
+    """Yields errors in the contract lines of a head comment."""
     if len(row) != 11:
         yield f"the row has {len(row)} columns, not 11"
         return
@@ -122,7 +122,7 @@ def run(tool, arguments, text):
 
 
 def check(tool, name, example):
-    """Returns what is wrong with one example, or None."""
+    """Returns the error in one example, or None."""
     target, pipeline, before, after = example
     options = ["--target=" + target] if target else []
     pipeline = (pipeline or name).replace("<this pass>", name)

@@ -1,4 +1,4 @@
-/* Kernels of which tests ask the launch interface. */
+/* Kernels for tests of the launch interface. */
 #ifndef TILE_TEST_ABI_FIXTURE_H
 #define TILE_TEST_ABI_FIXTURE_H
 

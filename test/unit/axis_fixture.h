@@ -1,5 +1,5 @@
-/* An operation on an array, or one that makes it: at level 1, in a kernel at levels 2 and 3 of the
- * CPU device, whose tile may have a layout of its own, and as PTX. */
+/* Checks an operation that takes or makes an array: at level 1, in a kernel at levels 2 and 3 on
+ * the CPU device, possibly with a given layout, and as PTX. */
 #ifndef TILE_TEST_AXIS_FIXTURE_H
 #define TILE_TEST_AXIS_FIXTURE_H
 
@@ -20,10 +20,10 @@ typedef struct axis_shape {
 } axis_shape;
 
 typedef struct axis_sample {
-    const char *op;      /* on %a: "reduce %a {kind = add, axis = 1}" */
-    const char *compute; /* the same at level 1; NULL: it is the same text */
-    const char *steps;   /* lines before it, NULL: none */
-    axis_shape from, to; /* from of rank 0: there is no %a */
+    const char *op;      /* with operand %a: "reduce %a {kind = add, axis = 1}" */
+    const char *compute; /* the same at level 1; NULL: the text is the same */
+    const char *steps;   /* lines before it; NULL: none */
+    axis_shape from, to; /* a `from` of rank 0 means that there is no %a */
     tile_scalar scalar;
     unsigned results;
     tile_scalar scalars[AXIS_RESULTS]; /* of the results */
@@ -66,7 +66,7 @@ static inline const char *axis_compute(text_fixture *x, const axis_sample *s) {
                              s->compute ? s->compute : s->op);
 }
 
-/* A tile with a layout comes from a shared buffer. */
+/* A tile with a layout is loaded from a shared buffer. */
 static inline const char *axis_load(text_fixture *x, const axis_sample *s) {
     const char *dims = axis_dims(x, &s->from), *zeros = axis_zeros(x, &s->from);
     const char *name = tile_scalar_name(s->scalar);
@@ -147,7 +147,7 @@ static inline void axis_run_kernel(text_fixture *x, const axis_sample *s, unsign
     tile_module_destroy(module);
 }
 
-/* wanted: the results by the definition. first: the lowest level that runs. */
+/* wanted: the results by definition. first: the lowest level to run. */
 static inline void axis_check(text_fixture *x, const axis_sample *s, unsigned first,
                               void *const *wanted) {
     void *got[AXIS_RESULTS] = {NULL};
@@ -215,15 +215,15 @@ static inline const char *axis_basis(text_fixture *x, const axis_shape *s, uint3
     return tile_arena_format(&x->arena, "%s]", text);
 }
 
-/* A layout of a tile whose extents are powers of two: random bases that span everything, some of
- * them for several inputs together, and copies. */
+/* Returns a random layout of a tile whose extents are powers of two. Its bases span all
+ * coordinates; some are used for several inputs together, some are zero (copies). */
 static inline const char *axis_random_layout(text_fixture *x, const axis_shape *s,
                                              unsigned warp_bits, uint64_t *seed) {
     unsigned bits = 0, threads = 5 + warp_bits, registers;
     uint32_t basis[20];
     const char *names[] = {"reg", "lane", "warp"}, *text = "layout {";
     while ((size_t)1 << bits < axis_count(s)) bits++;
-    for (unsigned i = 0; i < bits; i++) { /* an invertible matrix: unit rows, added to others */
+    for (unsigned i = 0; i < bits; i++) { /* an invertible matrix: unit rows, added to other rows */
         basis[i] = UINT32_C(1) << i;
         for (unsigned k = 0; k < i && axis_random(seed) % 2; k++)
             if (axis_random(seed) % 3 == 0) basis[i] ^= basis[k];

@@ -1,4 +1,4 @@
-/* For tests of the cache: a folder that goes away, artifacts that say which key they belong to. */
+/* For tests of the cache: a temporary folder, and artifacts that contain their key's number. */
 #ifndef TILE_TEST_UNIT_CACHE_FIXTURE_H
 #define TILE_TEST_UNIT_CACHE_FIXTURE_H
 
@@ -19,7 +19,7 @@ typedef struct cache_fixture {
     tile_context *context;
     tile_module *module;
     tile_cache *cache;
-    char messages[8192]; /* a line each */
+    char messages[8192]; /* one per line */
     unsigned errors;
 } cache_fixture;
 
@@ -30,7 +30,7 @@ static inline void cache_sink(const tile_diagnostic *diagnostic, void *user) {
     snprintf(x->messages + length, sizeof x->messages - length, "%s\n", diagnostic->message);
 }
 
-/* Opens the cache in the fixture's folder anew, as another process would. */
+/* Reopens the cache in the fixture's folder, as another process would. */
 static inline void cache_reopen(cache_fixture *x, const char *vfs) {
     tile_cache_destroy(x->cache);
     x->messages[0] = 0;
@@ -47,7 +47,7 @@ static inline void cache_begin(cache_fixture *x) {
     x->module = tile_module_parse(x->context, "k.tile", text, sizeof text - 1);
 }
 
-/* With a cache. */
+/* Opens the fixture with a cache. */
 static inline void cache_open(cache_fixture *x) {
     cache_begin(x);
     cache_reopen(x, NULL);
@@ -73,7 +73,7 @@ static inline tile_artifact_key cache_key(unsigned number) {
     return key;
 }
 
-/* The text that artifact `number` has for its PTX. */
+/* Returns the PTX text of artifact `number`. */
 static inline tile_blob cache_text(unsigned number, size_t size) {
     tile_blob text = {calloc(size + 1, 1), size};
     for (size_t i = 0; i < size; i++)
@@ -92,7 +92,7 @@ static inline bool cache_keep(cache_fixture *x, unsigned number, size_t size) {
     return kept;
 }
 
-/* Whether artifact `number` is found. What is found must be that one: else *wrong counts it. */
+/* True if artifact `number` is found. If another artifact is found instead, counts it in *wrong. */
 static inline bool cache_find(cache_fixture *x, unsigned number, unsigned *wrong) {
     const tile_artifact_key key = cache_key(number);
     tile_artifact *artifact = tile_cache_find_artifact(x->cache, &key);
@@ -112,7 +112,7 @@ static inline bool cache_has(cache_fixture *x, unsigned number) {
     return found;
 }
 
-/* What an SQL text gives, by a connection of its own; its first value is in answer. */
+/* Runs an SQL statement on a separate connection; its first value is stored in answer. */
 static inline int cache_ask(const cache_fixture *x, const char *sql, char answer[64]) {
     sqlite3 *db = NULL;
     sqlite3_stmt *statement = NULL;

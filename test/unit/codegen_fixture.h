@@ -1,4 +1,4 @@
-/* For tests of code generation: IR text in, LLVM IR or PTX out, diagnostics kept. */
+/* For tests of code generation: takes IR text, returns LLVM IR or PTX, and collects diagnostics. */
 #ifndef TILE_TEST_UNIT_CODEGEN_FIXTURE_H
 #define TILE_TEST_UNIT_CODEGEN_FIXTURE_H
 
@@ -12,7 +12,7 @@ typedef struct codegen_fixture {
     tile_context *context;
     tile_module *module;
     tile_function *kernel;
-    char messages[8192]; /* of errors, a line each */
+    char messages[8192]; /* errors, one per line */
 } codegen_fixture;
 
 static inline void codegen_sink(const tile_diagnostic *diagnostic, void *user) {
@@ -41,14 +41,14 @@ static inline tile_status codegen_emit(codegen_fixture *x, tile_emit_kind kind, 
     return tile_emit(x->kernel, kind, &options, out);
 }
 
-/* How often a piece of text occurs. */
+/* Returns how often a piece of text occurs. */
 static inline unsigned count_of(const char *text, const char *piece) {
     unsigned count = 0;
     for (const char *at = text; (at = strstr(at, piece)); at += strlen(piece)) count++;
     return count;
 }
 
-/* The whole way for one text that must compile; the caller destroys the blob. */
+/* Compiles a text, which must succeed; the caller destroys the blob. */
 static inline tile_blob codegen_of(const char *text, tile_emit_kind kind, const char *target) {
     codegen_fixture x;
     tile_blob out;

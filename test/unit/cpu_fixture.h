@@ -1,5 +1,5 @@
-/* For tests of the CPU device: a kernel in text runs as it is written, without passes, on buffers
- * that the test fills; what the device reports is kept. */
+/* For tests of the CPU device: runs a kernel text unchanged, without passes, on buffers that the
+ * test fills, and collects what the device reports. */
 #ifndef TILE_TEST_UNIT_CPU_FIXTURE_H
 #define TILE_TEST_UNIT_CPU_FIXTURE_H
 
@@ -39,7 +39,7 @@ static inline void cpu_pass_int(cpu_fixture *x, int64_t value) {
     x->arguments[x->argument_count++] = (tile_argument){.integer = value};
 }
 
-/* Passes a new buffer with these contents (NULL: as the device made it). */
+/* Passes a new buffer with these contents (NULL: initial contents) as an argument. */
 static inline void cpu_pass(cpu_fixture *x, const void *data, size_t bytes) {
     tile_buffer *buffer;
     cr_assert_eq(tile_buffer_create(x->device, bytes, &buffer), TILE_OK);
@@ -65,8 +65,8 @@ static inline tile_status cpu_launch_text(cpu_fixture *x) {
     return status;
 }
 
-/* Opens x, and launches three blocks on 4096 zeros: they fault with these words, or without any not
- * at all. */
+/* Opens x, and launches three blocks on 4096 zero bytes. They must fault with a message that
+ * contains these words, or not at all if there are none. */
 static inline void cpu_expect(cpu_fixture *x, unsigned level, uint64_t seed, const char *kernel,
                               const char *words) {
     static const char zeros[4096];

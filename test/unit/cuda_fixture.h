@@ -1,4 +1,4 @@
-/* A driver that only counts and remembers: what the CUDA device asks of the real one. */
+/* A fake driver that only counts and records the calls of the CUDA device. */
 #ifndef TILE_TEST_UNIT_CUDA_FIXTURE_H
 #define TILE_TEST_UNIT_CUDA_FIXTURE_H
 
@@ -23,7 +23,7 @@ static struct {
     float s;
     CUdeviceptr x, clean, plain, table;
     char image[64];
-    unsigned all_count; /* of the parameters, wanted */
+    unsigned all_count; /* of the parameters, expected */
     uint64_t all[TILE_MAX_PARAMETERS];
 } gpu;
 
@@ -181,7 +181,7 @@ static CUresult launch(const CUlaunchConfig *config, CUfunction function, void *
     return gpu.launch_result;
 }
 
-/* What is not here must not be called. */
+/* Functions that are missing here must not be called. */
 static const tile_driver fake = {
     .cuGetErrorName = error_text,
     .cuGetErrorString = error_text,

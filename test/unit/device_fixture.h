@@ -1,5 +1,5 @@
-/* A device that only writes down what it is asked to do, and a module with kernels for it. Threads
- * may launch on it at once. */
+/* A fake device that only records its requests, and a module with kernels for it. Several threads
+ * may launch on it at the same time. */
 #ifndef TILE_TEST_UNIT_DEVICE_FIXTURE_H
 #define TILE_TEST_UNIT_DEVICE_FIXTURE_H
 
@@ -13,19 +13,19 @@
 #include "test/unit/text_fixture.h"
 
 typedef struct fake_device {
-    tile_device base; /* first */
+    tile_device base; /* must be first */
     text_fixture text;
     tile_module *module;
     tile_status next; /* what allocate, prepare, launch and time return */
     unsigned allocated, prepared, discarded, reserved, timed, written;
-    unsigned power_limit, power_asked; /* mW; how often */
-    double seconds[8];                 /* that launches take, in turn, when they are timed */
+    unsigned power_limit, power_asked; /* mW; how often it was requested */
+    double seconds[8];                 /* times of launches, in turn, when they are measured */
     tile_flush flushed;
     atomic_uint launched;
     bool capturing;
-    bool shared; /* by threads: `last` is not written */
+    bool shared; /* used by several threads: `last` is not written */
     tile_launch last;
-    tile_argument last_argument; /* the first one of the last launch */
+    tile_argument last_argument; /* first argument of the last launch */
 } fake_device;
 
 static fake_device *fake_of(tile_device *device) {
@@ -68,7 +68,7 @@ static tile_status fake_read(tile_device *device, uint64_t address, void *data, 
     return TILE_OK;
 }
 
-/* Code is there even if preparing it failed: who calls has to discard it. */
+/* The code exists even if preparing it failed, so the caller must discard it. */
 static tile_status fake_prepare(tile_device *device, tile_variant *variant) {
     fake_of(device)->prepared++;
     variant->code = malloc(1);
@@ -182,7 +182,7 @@ static inline tile_buffer *create_buffer(fake_device *x, size_t bytes) {
     return buffer;
 }
 
-/* The last diagnostic is this one. */
+/* Checks the last diagnostic. */
 static inline void expect(fake_device *x, const char *message) {
     const char *end = x->text.messages + x->text.length;
     size_t length = strlen(message);
@@ -192,7 +192,7 @@ static inline void expect(fake_device *x, const char *message) {
 
 enum { N, X, H, B, L, Q, F, COUNT };
 
-/* Arguments of @k that are right and as divisible as it declares. */
+/* Fills in valid arguments of @k, as divisible as it declares. */
 static inline void fill(tile_argument arguments[COUNT], tile_buffer *buffer) {
     memset(arguments, 0, sizeof *arguments * COUNT);
     arguments[N].integer = 104;

@@ -1,5 +1,5 @@
-/* An operation on up to three arrays, at level 1 or in a kernel on the CPU device, that is run
- * again and again with other elements. */
+/* Runs an operation on up to three arrays, at level 1 or in a kernel on the CPU device, repeatedly
+ * with different elements. */
 #ifndef TILE_TEST_DIMS_FIXTURE_H
 #define TILE_TEST_DIMS_FIXTURE_H
 
@@ -12,14 +12,14 @@ typedef struct array {
     axis_shape shape;
 } array;
 
-/* An operation, and what it takes and gives; inputs are %a, %b and %c. */
+/* An operation with its operands and results; inputs are %a, %b and %c. */
 typedef struct sample {
     const char *name;       /* of the row */
-    const char *lines;      /* NULL: `%r = op`, of two results `%r, %s = op` */
-    const char *op;         /* the operation, as the text has it */
-    array inputs[INPUTS];   /* up to one without elements */
-    array results[RESULTS]; /* likewise; of lines the memory %gr that they write */
-    int64_t most[INPUTS];   /* elements are 1 to this number; 0: any */
+    const char *lines;      /* NULL: `%r = op`; with two results `%r, %s = op` */
+    const char *op;         /* text of the operation */
+    array inputs[INPUTS];   /* ends with one without elements */
+    array results[RESULTS]; /* same; for `lines`, the memory %gr that they write */
+    int64_t most[INPUTS];   /* elements are 1 to this number; 0: any values */
 } sample;
 
 /* Texts ---------------------------------------------------------------------------------------- */
@@ -70,7 +70,7 @@ static inline const char *kernel_text(text_fixture *x, const sample *s) {
 
 /* Runs ----------------------------------------------------------------------------------------- */
 
-/* A sample being run: at level 1, or as a kernel. */
+/* A sample that is being run, at level 1 or as a kernel. */
 typedef struct runner {
     text_fixture *x;
     const sample *s;

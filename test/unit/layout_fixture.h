@@ -1,4 +1,5 @@
-/* For tests of layouts: an instruction to make them for, and who holds what, by enumeration. */
+/* For tests of layouts: the query for an instruction, and the holders of elements by
+ * enumeration. */
 #ifndef TILE_TEST_UNIT_LAYOUT_FIXTURE_H
 #define TILE_TEST_UNIT_LAYOUT_FIXTURE_H
 
@@ -23,7 +24,8 @@ static inline const tile_mma *layout_half_row(void) {
     return tile_mma_find(&query);
 }
 
-/* How often each element is held, by no thread twice. The caller frees it. */
+/* Counts how often each element is held; no thread may hold it twice. The caller frees the
+ * result. */
 static inline unsigned *layout_count_holders(const tile_layout *layout) {
     uint32_t elements = tile_layout_parts(layout) << tile_layout_part_bits(layout);
     uint32_t registers = tile_layout_registers(layout);
@@ -43,7 +45,7 @@ static inline unsigned *layout_count_holders(const tile_layout *layout) {
     return holders;
 }
 
-/* All elements are held, and all equally often. */
+/* Checks that all elements are held equally often. */
 static inline void layout_expect_all_held(const tile_layout *layout) {
     cr_assert_null(tile_layout_find_fault(layout));
     uint32_t elements = tile_layout_parts(layout) << tile_layout_part_bits(layout);
@@ -53,7 +55,7 @@ static inline void layout_expect_all_held(const tile_layout *layout) {
     free(holders);
 }
 
-/* Which coordinates along a dim a warp holds, as a set. */
+/* Collects the set of coordinates along a dim that a warp holds. */
 static inline void layout_collect_coordinates(const tile_layout *layout, uint32_t warp,
                                               unsigned dim, bool *held) {
     for (uint32_t reg = 0; reg < tile_layout_registers(layout); reg++)

@@ -1,11 +1,10 @@
-/* Who looks for leaks: each test, in the process that Criterion makes for it. Criterion's own,
- * which starts these, loses some bytes of its own when several run at once; LeakSanitizer asks
- * here.
+/* Decides where LeakSanitizer checks for leaks: in the process that Criterion starts for each test.
+ * Criterion's parent process loses some bytes if several tests run at once, so it is not checked.
  *
- * A test in which memory runs out says that something is lost by it.
+ * Tests that make allocations fail may leak; they call leaks_are_expected.
  *
- * Without the sanitizer nobody calls this. BXFI_MAP is what a test's process finds in its
- * environment (BoxFort, Criterion's way to start one). */
+ * Without the sanitizer these functions are not called. BXFI_MAP is in the environment of a test's
+ * process (set by BoxFort, which Criterion uses to start it). */
 #include "test/unit/leaks.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* For tests that let LLVM's own passes work on what we emit. */
+/* For tests that run LLVM's passes on the emitted code. */
 #ifndef TILE_TEST_UNIT_LLVM_FIXTURE_H
 #define TILE_TEST_UNIT_LLVM_FIXTURE_H
 
@@ -11,7 +11,7 @@
 
 #include "tile/compile.h"
 
-/* The module after the passes; ir is LLVM IR, and is replaced. */
+/* Runs the passes; ir is LLVM IR, and is replaced by the result. */
 static inline void run_llvm_passes(tile_blob *ir, const char *passes) {
     LLVMContextRef llvm = LLVMContextCreate();
     LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(ir->data, ir->size, "");
@@ -32,7 +32,7 @@ static inline void run_llvm_passes(tile_blob *ir, const char *passes) {
     LLVMContextDispose(llvm);
 }
 
-/* What LLVM makes of constants: its folding is the judge of what we emit. */
+/* Folds constants with LLVM, so that its results can be compared with ours. */
 static inline void fold_with_llvm(tile_blob *ir) {
     run_llvm_passes(ir, "function(instcombine<no-verify-fixpoint>)");
 }

@@ -1,5 +1,5 @@
-/* For tests of passes that work on kernels built in C: a context that keeps its diagnostics, a
- * kernel, a call of one pass, and the kernel's shape as one line. */
+/* For tests of passes on kernels that are built in C: a context that collects its diagnostics, a
+ * kernel, a call of one pass, and the kernel's outline as one line. */
 #ifndef TILE_TEST_UNIT_PASS_FIXTURE_H
 #define TILE_TEST_UNIT_PASS_FIXTURE_H
 
@@ -13,9 +13,9 @@ typedef struct pass_fixture {
     tile_context *context;
     tile_module *module;
     tile_function *kernel;
-    tile_builder b; /* at the end of the body */
+    tile_builder b; /* inserts at the end of the body */
     tile_arena scratch;
-    char messages[8192]; /* one line each: severity number, message */
+    char messages[8192]; /* one per line: severity number, message */
     long statistic;      /* the last one reported as `watched` */
     const char *watched;
 } pass_fixture;
@@ -51,7 +51,7 @@ static inline void fixture_close(pass_fixture *x) {
     tile_context_destroy(x->context);
 }
 
-/* Runs the pass on a kernel that must be sound before and, if the pass succeeds, after it. */
+/* Runs the pass on a kernel that must be valid before and, if the pass succeeds, after it. */
 static inline tile_status fixture_run(pass_fixture *x, tile_pass_function function) {
     cr_assert_eq(tile_function_verify(x->kernel), TILE_OK, "before the pass: %s", x->messages);
     tile_pass pass = {.context = x->context,
@@ -73,7 +73,7 @@ static inline tile_value fixture_arg(pass_fixture *x, const char *name, tile_sca
     return tile_function_add_arg(x->kernel, name, type);
 }
 
-/* A pointer argument seen as rows x columns. */
+/* Returns a rows x columns view of a pointer argument. */
 static inline tile_value fixture_view(pass_fixture *x, const char *name, tile_scalar scalar,
                                       int64_t rows, int64_t columns, bool noalias) {
     tile_value pointer = fixture_arg(x, name, scalar, true);
@@ -125,7 +125,7 @@ static inline void outline_region(const tile_function *f, tile_region region, ou
         for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++) {
             tile_region inner = tile_op_region(f, op, r);
             if (r == 1 && tile_op_opcode(f, tile_region_first(f, inner)) == TILE_OP_yield)
-                continue; /* no else */
+                continue; /* there is no else branch */
             outline_add(o, "{");
             outline_region(f, inner, o);
             o->length += (size_t)snprintf(o->text + o->length, sizeof o->text - o->length, "}");
@@ -133,8 +133,8 @@ static inline void outline_region(const tile_function *f, tile_region region, ou
     }
 }
 
-/* What the kernel does, in order: names of operations, without pure ones and allocations, regions
- * in braces. The text lives until the next call. */
+/* Returns the kernel's operations in order: names, without pure operations and allocations, regions
+ * in braces. The text is valid until the next call. */
 static inline const char *fixture_outline(const pass_fixture *x) {
     static outline o;
     o = (outline){.length = 0};

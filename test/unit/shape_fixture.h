@@ -1,5 +1,5 @@
-/* An operation that puts elements in other places, or makes them: what axis_fixture.h has of one
- * result, whose text names the kind of its type. */
+/* Checks an operation that moves or generates elements. Uses axis_fixture.h with one result; the
+ * text names the kind of its type. */
 #ifndef TILE_TEST_SHAPE_FIXTURE_H
 #define TILE_TEST_SHAPE_FIXTURE_H
 
@@ -8,12 +8,12 @@
 
 enum { SHAPE_BYTES = 1 << 20 };
 
-/* One operation from %a (if from is given) to the result. */
+/* One operation from %a (if `from` is set) to the result. */
 typedef struct shape_sample {
-    const char *steps;     /* lines before it, NULL: none */
+    const char *steps;     /* lines before it; NULL: none */
     const char *statement; /* with %s for the result's kind: tensor or tile */
     const axis_shape *from, *to;
-    tile_scalar scalar; /* of both */
+    tile_scalar scalar; /* of operand and result */
     unsigned warps;
     const void *input;
 } shape_sample;
@@ -32,7 +32,7 @@ static inline axis_sample shape_as_axis(text_fixture *x, const shape_sample *s) 
     return all;
 }
 
-/* wanted: the elements by the definition. */
+/* wanted: the elements by definition. */
 static inline void shape_check(text_fixture *x, const shape_sample *s, void *wanted) {
     const axis_sample all = shape_as_axis(x, s);
     axis_check(x, &all, 1, &wanted);

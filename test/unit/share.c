@@ -1,4 +1,4 @@
-/* Which cases of a sweep belong to a run; the share is read once for each process. */
+/* Selects the cases of a sweep that this run checks. Each process reads the share once. */
 #include "test/unit/share.h"
 
 #include <criterion/criterion.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 typedef struct share {
-    unsigned index, count; /* 1 <= index <= count; a count of 0 has not been read */
+    unsigned index, count; /* 1 <= index <= count; a count of 0 means that it was not read yet */
 } share;
 
 static share read_share(void) {

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether case `number`, counted from 0, belongs to the share I/N that TILE_TEST_SHARE asks for.
- * Without that variable every case does. */
+/* True if case `number`, counted from 0, belongs to the share I/N given by TILE_TEST_SHARE. Without
+ * that variable every case does. */
 bool is_in_share(uint64_t number);
 
 #endif

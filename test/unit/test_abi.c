@@ -1,4 +1,4 @@
-/* The launch interface: what a launcher asks. The JSON: test_abi_json.c. */
+/* The launch interface: the queries of a launcher. The JSON: test_abi_json.c. */
 #include <criterion/criterion.h>
 
 #include "test/unit/abi_fixture.h"
@@ -9,7 +9,7 @@ Test(abi, answers) {
     codegen_open(&x, kernel);
     tile_abi *abi = tile_abi_create(x.kernel);
     cr_assert(abi, "%s", x.messages);
-    tile_module_destroy(x.module); /* the abi does not need it */
+    tile_module_destroy(x.module); /* the interface does not depend on it */
     x.module = NULL;
     cr_assert_str_eq(tile_abi_entry(abi), "k");
     cr_assert_eq(tile_abi_arg_count(abi), 2);
@@ -31,7 +31,8 @@ Test(abi, answers) {
     codegen_close(&x);
 }
 
-/* The device is a fact of the launch: the interface names it, and says so where it is missing. */
+/* The device is a property of the launch: the interface names it, and reports an error if it is
+ * missing. */
 Test(abi, device) {
     codegen_fixture x;
     char text[4096] = "";
@@ -60,8 +61,8 @@ Test(abi, device) {
     codegen_close(&x);
 }
 
-/* Kernels count scratch in i32: what would be more is refused, also where the bytes are few enough
- * for the device, and 64 bits hold the products of grids. */
+/* Kernels count scratch in i32. Larger counts are refused, even if the device has enough memory and
+ * the products of grid extents fit 64 bits. */
 Test(abi, scratch_is_counted_in_32_bits) {
     codegen_fixture x;
     char text[4096] = "";
@@ -95,7 +96,7 @@ Test(abi, scratch_is_counted_in_32_bits) {
     codegen_close(&x);
 }
 
-/* A persistent grid of more tiles than 64 bits count is one of too many tiles. */
+/* A persistent grid with more tiles than 64 bits can count is refused because of too many tiles. */
 Test(abi, tiles_are_counted_in_64_bits) {
     codegen_fixture x;
     codegen_open(&x, "kernel @k(%a: i32, %b: i32, %c: i32) grid [%a, %b, %c] persistent warps 1 {\n"
@@ -119,7 +120,8 @@ Test(abi, tiles_are_counted_in_64_bits) {
     codegen_close(&x);
 }
 
-/* Clusters are whole: a grid that is not made of them is refused before a driver does. */
+/* The grid must be a multiple of the cluster; otherwise it is refused before the driver is
+ * called. */
 Test(abi, clusters) {
     codegen_fixture x;
     char text[4096] = "";
@@ -145,7 +147,8 @@ Test(abi, clusters) {
     codegen_close(&x);
 }
 
-/* Tiles of cost 4 3 2 1 0, in this order, to two blocks and to more than there are tiles. */
+/* Distributes tiles of cost 4 3 2 1 0, in this order, to two blocks, and to more blocks than
+ * tiles. */
 Test(abi, dealt_tables) {
     const tile_launch_facts two = {.size = sizeof two, .num_sms = 2},
                             many = {.size = sizeof many, .num_sms = 132};
@@ -171,7 +174,7 @@ Test(abi, dealt_tables) {
     codegen_close(&x);
 }
 
-/* The grid of such a kernel is not yet the one that is launched. */
+/* If a kernel still has such clauses, its grid is not the launched one. */
 Test(abi, clauses_that_remain) {
     codegen_fixture x;
     codegen_open(&x, "kernel @k(%n: i32) grid [%n, 3] persistent warps 1 {\n}\n");
@@ -180,7 +183,7 @@ Test(abi, clauses_that_remain) {
     codegen_close(&x);
 }
 
-/* Tables that differ in nothing are one. */
+/* Equal tables are shared. */
 Test(abi, tables) {
     codegen_fixture x;
     char text[4096] = "";
@@ -259,7 +262,7 @@ Test(abi, tables_that_no_launch_can_make) {
     }
 }
 
-/* The emitted offsets are the ones that the sizes above imply. */
+/* The emitted offsets match the sizes above. */
 Test(abi, scratch_offsets) {
     tile_blob ir = codegen_of(kernel, TILE_EMIT_LLVM, "sm_80");
     cr_assert(strstr(ir.data, ", -256"), "the first buffer's size is rounded up\n%s", ir.data);

@@ -87,7 +87,7 @@ static void check_same_parameters(const tile_abi *abi, const tile_abi *back) {
     cr_expect_null(tile_abi_parameter_at(abi, tile_abi_parameter_count(abi)));
 }
 
-/* What is read back prints the same and answers the same, in a context that knows nothing of it. */
+/* An interface that is read back prints the same and returns the same, in a new context. */
 Test(abi, round_trip) {
     static const char *const texts[] = {
         kernel,
@@ -284,7 +284,7 @@ Test(abi, what_cannot_be_read) {
     }
 }
 
-/* Those of another version are ignored: that is no error. */
+/* Texts of another version are ignored without an error. */
 Test(abi, texts_of_another_format_are_ignored) {
     static const char *const changes[][2] = {
         {"\"format\": 0", "it has format 0, and this version reads 1"},

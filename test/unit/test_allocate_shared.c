@@ -1,4 +1,4 @@
-/* The allocate-shared pass: who may lie where whom, and the limit. */
+/* The allocate-shared pass: which buffers may share memory, and the limit. */
 #include "pass_fixture.h"
 
 static int64_t offset_of(const pass_fixture *x, tile_value buffer) {
@@ -74,7 +74,7 @@ Test(allocate_shared, used_at_the_same_time_do_not) {
     run_and_close(&x, &t, true);
 }
 
-/* In the body the buffers are used one after the other, but small carries data to the next
+/* In the body the buffers are used one after the other, but `small` carries data to the next
  * iteration. */
 Test(allocate_shared, a_loop_around_the_uses_keeps_a_buffer) {
     pass_fixture x;
@@ -105,7 +105,7 @@ Test(allocate_shared, a_copy_under_way_keeps_its_buffer) {
     }
 }
 
-/* A wait on one branch only does not end the copy. */
+/* A wait on only one branch does not end the copy. */
 Test(allocate_shared, a_wait_that_may_not_run_does_not_count) {
     pass_fixture x;
     two_buffers t = open_two(&x);
@@ -124,7 +124,8 @@ Test(allocate_shared, a_wait_that_may_not_run_does_not_count) {
     run_and_close(&x, &t, true);
 }
 
-/* The copy of one iteration is under way in the next, where the loop's first buffer is in use. */
+/* The copy of one iteration is in flight in the next one, where the loop's first buffer is in
+ * use. */
 Test(allocate_shared, a_copy_under_way_lives_through_its_loop) {
     pass_fixture x;
     fixture_open(&x);
@@ -175,7 +176,7 @@ static tile_value convert(pass_fixture *x) {
     return buffer;
 }
 
-/* The user's barriers know nothing of the compiler's exchange between threads. */
+/* The user's barriers do not cover the exchange between threads that the compiler generates. */
 Test(allocate_shared, explicit_kernels_do_not_reuse_a_conversions_buffer) {
     pass_fixture x;
     two_buffers t = open_two(&x);

@@ -1,5 +1,4 @@
-/* Artifacts: what a build gives, keys that tell results apart, and the form outside of the process.
- */
+/* Artifacts: results of a build, keys that distinguish results, and the serialized form. */
 #define _XOPEN_SOURCE 700
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -42,7 +41,7 @@ static tile_artifact *build(codegen_fixture *x, unsigned wants) {
     return artifact;
 }
 
-/* A program that prints what it reads behind a word with a zero byte in it: a cubin. */
+/* Creates a program that prints its input after a word with a zero byte in it: a fake cubin. */
 static void make_assembler(char path[64]) {
     static const char script[] = "#!/bin/sh\nprintf 'cu\\000bin'\ncat\n";
     strcpy(path, "/tmp/tile-artifact-XXXXXX");
@@ -141,7 +140,7 @@ static tile_artifact_key key_of(const char *text, const tile_build_options *opti
     return key;
 }
 
-/* kernel with one place of it written otherwise. */
+/* Returns `kernel` with one edit. */
 static char *edited(const char *from, const char *to) {
     const char *at = strstr(kernel, from);
     cr_assert(at, "%s", from);
@@ -170,7 +169,7 @@ Test(artifact, keys_tell_texts_apart) {
     expect_key("  store", "  sync\n  store", &plain, &plain, false);
     expect_key("warps 2", "warps 2 level 2", &plain, &plain, true);
     expect_key("}\n", "}\nkernel @other() grid [1] warps 1 {\n}\n", &lines, &lines, true);
-    /* Another line is another .loc. */
+    /* Another line changes the .loc directives. */
     expect_key("{\n", "\n{\n", &plain, &plain, true);
     expect_key("{\n", "\n{\n", &lines, &lines, false);
     expect_key("", "", &plain, &lines, false);
@@ -186,7 +185,7 @@ Test(artifact, keys_tell_options_apart) {
     other[3].level = 2;
     other[4].pipeline = "canonicalize";
     other[5].ptx_version = 85;
-    other[6].level = 3; /* what the others take by default */
+    other[6].level = 3; /* the default level */
     other[7].pipeline = tile_default_pipeline(3);
     for (unsigned i = 0; i < 8; i++) expect_key("", "", &other[i], &base, i >= 6);
 }
@@ -212,7 +211,7 @@ Test(artifact, keys_of_cubins_name_the_assembler) {
     codegen_close(&x);
 }
 
-/* The key of a cubin by an assembler that answers --version so, in a file of that name and time. */
+/* Returns the key of a cubin by an assembler with this --version output, file name and time. */
 static tile_artifact_key key_by(const char *folder, const char *name, const char *version) {
     codegen_fixture x;
     char path[96];
@@ -233,8 +232,8 @@ static tile_artifact_key key_by(const char *folder, const char *name, const char
     return key;
 }
 
-/* Another version is another key even where the file looks the same, or is only known by name; a
- * file that has moved is the same. */
+/* Another version gives another key even if the file looks the same or only its name is known. A
+ * moved file keeps its key. */
 Test(artifact, keys_of_cubins_name_the_version) {
     char folder[] = "/tmp/tile-artifact-XXXXXX", elsewhere[64];
     cr_assert(mkdtemp(folder));
@@ -253,7 +252,7 @@ Test(artifact, keys_of_cubins_name_the_version) {
     rmdir(folder);
 }
 
-/* Outside -------------------------------------------------------------------------------------- */
+/* The serialized form -------------------------------------------------------------------------- */
 
 typedef struct bytes {
     char *data;
@@ -268,7 +267,7 @@ static void append(const char *text, size_t length, void *user) {
     b->data[b->size] = 0;
 }
 
-/* Two kernels, the first one with a cubin. */
+/* Writes two kernels, the first one with a cubin. */
 static bytes write_two(void) {
     codegen_fixture x, y;
     char path[64];
@@ -322,7 +321,7 @@ Test(artifact, round_trip) {
     codegen_close(&x);
 }
 
-/* The bytes in memory of their own, so that a sanitizer sees who reads too far. */
+/* Reads a copy of the bytes in separate memory, so that a sanitizer detects reads past the end. */
 static tile_status read_copy(codegen_fixture *x, const char *data, size_t size) {
     tile_artifact *artifact;
     char *copy = malloc(size ? size : 1);
@@ -357,7 +356,7 @@ Test(artifact, what_is_damaged_is_refused) {
     codegen_close(&x);
 }
 
-/* Even with a right digest nothing is taken for granted. */
+/* Even with a valid digest the contents are checked. */
 Test(artifact, what_is_signed_wrongly_does_no_harm) {
     bytes out = write_two();
     codegen_fixture x;
@@ -401,7 +400,7 @@ static void append_text(const char *text, size_t length, void *user) {
     strncat(user, text, length);
 }
 
-/* Builds @p, and checks that, and what is read of what is written of it. */
+/* Builds @p and checks the result, also after it was written and read back. */
 static void check_build(codegen_fixture *x, const tile_build_options *options,
                         void (*check)(const tile_artifact *artifact)) {
     tile_artifact *artifact, *again;

@@ -1,5 +1,5 @@
-/* tile_assemble: what becomes of the assembler's output and its failures. The assemblers here are
- * small shell programs; the lit tests use the real one. */
+/* tile_assemble: handling of the assembler's output and failures. The assemblers here are small
+ * shell programs; the lit tests use the real one. */
 #define _XOPEN_SOURCE 700
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -48,8 +48,8 @@ Test(assemble, output_is_the_cubin) {
     finish(&a);
 }
 
-/* The files are its standard input, output and error, and nothing else that it could hold open:
- * what one thread's assembler inherits of another's would stay as long as it runs. */
+/* The child inherits only its standard input, output and error. Otherwise files of one thread's
+ * assembler would stay open as long as another thread's assembler runs. */
 Test(assemble, files_are_inherited_once) {
     assembler a;
     run(&a, "#!/bin/sh\nls -l /proc/$$/fd | grep -c 'memfd:ptxas'\n");
@@ -91,9 +91,10 @@ Test(assemble, no_such_program) {
     codegen_close(&x);
 }
 
-/* What ptxas says of slow code ----------------------------------------------------------------- */
+/* ptxas's messages on slow code ---------------------------------------------------------------- */
 
-/* A program that assembles whatever it gets and says this; its path, to be unlinked. */
+/* Creates a program that accepts any input and prints these messages; returns its path, which must
+ * be unlinked. */
 static void write_assembler(char path[64], const char *messages) {
     char script[2048];
     snprintf(script, sizeof script, "#!/bin/sh\ncat <<'END' >&2\n%s\nEND\necho cubin\n", messages);
@@ -153,7 +154,8 @@ Test(assemble, slow_code_is_a_warning) {
               "1 0:0 ptxas: something else\n");
 }
 
-/* The line is one of the PTX; what stands there comes from line 3 of the kernel. */
+/* The message names a line of the PTX. The instruction there originates from line 3 of the
+ * kernel. */
 Test(assemble, slow_code_has_its_place) {
     assemble_saying(
         "ptxas info    : (C7519) warpgroup.arrive is injected in around line 4 by compiler "
@@ -182,7 +184,7 @@ Test(assemble, messages_without_sense_are_nothing) {
     cr_expect(strstr(said, "(C7519) in around line"), "%s", said);
 }
 
-/* ptxas is asked for spills where remarks are wanted. */
+/* ptxas is run with options to report spills if remarks are requested. */
 Test(assemble, spills_are_remarks) {
     assemble_saying(
         "ptxas warning : Registers are spilled to local memory in function 'k', 8 bytes "
@@ -228,7 +230,7 @@ Test(assemble, resources_are_what_ptxas_says) {
     codegen_close(&x);
 }
 
-/* Figures of CUDA's occupancy calculator. */
+/* Numbers from CUDA's occupancy calculator. */
 Test(assemble, blocks_of_a_multiprocessor) {
     static const struct {
         const char *target;

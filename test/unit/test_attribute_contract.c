@@ -1,5 +1,5 @@
-/* Attributes that passes write for other passes: the columns of attrs.def, and each rule broken
- * once. */
+/* Attributes that passes write for other passes: the columns of attrs.def, and a violation of each
+ * rule. */
 #include "test/unit/pass_fixture.h"
 
 #include "passes/attribute_contract.h"
@@ -17,7 +17,7 @@ static tile_status nothing(tile_pass *pass, tile_function *f) {
     return TILE_OK;
 }
 
-/* Passes that the table names, which do nothing here. */
+/* Passes with names of the table that do nothing here. */
 #define ROW(word, levels) \
     { {.name = word, .level_in = levels, .level_out = levels, .options = ""}, .run = nothing }
 static const tile_pass_row rows[] = {
@@ -28,7 +28,7 @@ static const tile_pass_row rows[] = {
 };
 static const tile_pass_table idle_passes = {rows, sizeof rows / sizeof *rows};
 
-/* Whether the word is a pass of passes.def. */
+/* True if the word is a pass of passes.def. */
 static bool is_pass(const char *word, size_t length) {
     const tile_pass_info *info;
     for (unsigned i = 0; (info = tile_pass_at(i)); i++)
@@ -40,7 +40,7 @@ static bool is_word(const char *at, size_t length, const char *word) {
     return strlen(word) == length && memcmp(at, word, length) == 0;
 }
 
-/* The number of names in a column, each of which must be a pass or one of two other words. */
+/* Counts the names in a column. Each must be a pass or one of two other words. */
 static unsigned count_names(const char *attr, const char *names, const char *other,
                             const char *mark) {
     unsigned count = 0;
@@ -65,7 +65,8 @@ Test(attribute_contract, columns_name_passes) {
     }
 }
 
-/* `any` is no way around the contract: only what users write, too, and what stays. */
+/* Only attributes that users may write and that stay until the end may use `any`, so that it cannot
+ * bypass the contract. */
 Test(attribute_contract, messages_between_passes_name_both_ends) {
     unsigned messages = 0;
     for (unsigned id = 1; id < TILE_ATTR_LIMIT; id++) {
@@ -79,7 +80,7 @@ Test(attribute_contract, messages_between_passes_name_both_ends) {
     cr_expect_geq(messages, 4);
 }
 
-/* With the place, unlike the fixture's. */
+/* Includes the location, unlike the fixture. */
 static void note(const tile_diagnostic *d, void *user) {
     pass_fixture *x = user;
     size_t length = strlen(x->messages);
@@ -114,12 +115,12 @@ Test(attribute_contract, a_reader_comes_after_the_writers) {
     const tile_pass_table *all = &tile_all_passes;
     check(all, plain_text, "specialize-warps,pipeline-dots", false, TILE_OK, NULL);
     check(all, plain_text, "pipeline-dots", false, TILE_OK,
-          NULL); /* the text may come from the other */
+          NULL); /* the attribute may come from the input text */
     check(all, plain_text, "pipeline-dots,specialize-warps", false, TILE_INVALID,
           "pipeline:1:1: pass 'pipeline-dots' reads the attribute 'producer_fed', which "
           "'specialize-warps' writes after it: move 'specialize-warps' before 'pipeline-dots'");
     check(all, plain_text, "specialize-warps,pipeline-dots,specialize-warps", false, TILE_OK, NULL);
-    /* It reads what it writes itself, and what users wrote. */
+    /* A pass may read attributes that it writes itself, or that users wrote. */
     check(all, plain_text, "choose-instructions,expand-dots,specialize-warps", false, TILE_OK,
           NULL);
     check(all, plain_text, tile_default_pipeline(3), false, TILE_OK, NULL);

@@ -14,7 +14,7 @@ typedef struct attrs_fixture {
     bool ok;
 } attrs_fixture;
 
-/* Reads attributes, any, in braces. */
+/* Parses attributes of any kind in braces. */
 static void read_attrs(attrs_fixture *x, const char *text) {
     *x = (attrs_fixture){.ok = false};
     text_open(&x->text);
@@ -61,7 +61,7 @@ Test(attrs, have_seven_kinds) {
     close_attrs(&x);
 }
 
-/* Another word than the attribute's is named when it is bound. */
+/* An error names the invalid word when the parameter is bound. */
 Test(attrs, words_of_parameters_are_checked) {
     attrs_fixture x;
     read_attrs(&x, "{ordering = how}");
@@ -76,7 +76,7 @@ Test(attrs, words_of_parameters_are_checked) {
     close_attrs(&x);
 }
 
-/* What a parameter of kind word stands for, instantiate puts in its place. */
+/* The pass instantiate replaces a parameter of kind word by its value. */
 Test(attrs, words_may_be_parameters) {
     attrs_fixture x;
     read_attrs(&x, "{via = how, ordering = relaxed}");
@@ -87,7 +87,7 @@ Test(attrs, words_may_be_parameters) {
     tile_op op = tile_build_op(b, TILE_OP_sync, (tile_segment[2]){{{0}, NULL, 0}}, 2, NULL);
     tile_parse_set_attrs(&x.parser, op, x.attrs, 2);
     cr_expect(strstr(text_print(&x.text, x.parser.module), "how: word = fma"));
-    /* No operation has such an attribute yet, which is all that is reported. */
+    /* No operation has such an attribute yet; nothing else is reported. */
     const tile_pass_options unverified = {.size = sizeof unverified, .skip_verify = true};
     cr_expect_eq(tile_run_passes(x.parser.module, "instantiate", &unverified), TILE_INVALID);
     cr_expect_null(strstr(x.text.messages, "is one of"), "%s", x.text.messages);
@@ -113,7 +113,7 @@ Test(attrs, say_what_they_take) {
     expect_refusal("{pad = i8(200)}", "200 does not fit i8");
 }
 
-/* What is set prints, and an attribute of the wrong kind is refused by the verifier. */
+/* Attributes that are set print; the verifier refuses attributes of the wrong kind. */
 Test(attrs, are_checked_by_kind) {
     text_fixture x;
     text_open(&x);
@@ -135,7 +135,7 @@ Test(attrs, are_checked_by_kind) {
     text_close(&x);
 }
 
-/* A word names one thing in each attribute, and only attributes of that kind have words. */
+/* A word is unique within each attribute, and only word attributes have words. */
 Test(attrs, words_belong_to_word_attributes) {
     for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++) {
         tile_attr_id id = (tile_attr_id)i;

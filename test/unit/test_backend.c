@@ -1,4 +1,4 @@
-/* LLVM's refusals: reported once, at the operation that LLVM could not do. */
+/* LLVM's errors are reported once, at the operation that LLVM could not compile. */
 #include <criterion/criterion.h>
 #include <llvm-c/IRReader.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "lib/codegen/backend.h"
 
-/* A kernel of which lines 3 and 4 call what the parameter says. */
+/* A kernel whose lines 3 and 4 call the parameter. */
 #define MODULE(declaration, call) \
     "target triple = \"nvptx64-nvidia-cuda\"\n" \
     "define void @k(ptr addrspace(1) %p) !dbg !4 {\n" \
@@ -46,7 +46,7 @@ static void listen(const tile_diagnostic *diagnostic, void *user) {
     snprintf(h->message, sizeof h->message, "%s", diagnostic->message);
 }
 
-/* What comes out; not kept: NULL. */
+/* The emitted code; NULL: not kept. */
 static tile_blob *made;
 static tile_emit_kind made_kind = TILE_EMIT_PTX;
 
@@ -62,7 +62,7 @@ static tile_status make_code(void *user) {
     return status;
 }
 
-/* Compiles an LLVM module in place of a kernel's whose head is in line 1 of a.tile. */
+/* Compiles an LLVM module as if it were the code of a kernel whose head is in line 1 of a.tile. */
 static tile_status compile(const char *text, heard *h) {
     static const char source[] = "kernel\nline 2\nline 3\nline 4\n";
     tile_context *context = tile_context_create();
@@ -84,7 +84,7 @@ static tile_status compile(const char *text, heard *h) {
     return status;
 }
 
-/* LLVM's fatal handler is left by a jump, so what LLVM had allocated is lost. */
+/* A longjmp leaves LLVM's fatal error handler, so LLVM's allocations are leaked. */
 extern void __lsan_disable(void) __attribute__((weak));
 
 Test(backend, a_refusal_is_reported_once_at_its_operation) {
@@ -98,7 +98,7 @@ Test(backend, a_refusal_is_reported_once_at_its_operation) {
     cr_expect_eq(h.notes, 1);
 }
 
-/* LLVM tells no place: the kernel's is taken. */
+/* If LLVM reports no location, the kernel's location is used. */
 Test(backend, a_refusal_without_a_place_is_the_kernels) {
     heard h;
     cr_expect_eq(compile(bad_constraint, &h), TILE_FAILED);
@@ -113,7 +113,8 @@ Test(backend, code_that_llvm_takes_is_not_reported) {
     cr_expect_eq(h.errors, 0);
 }
 
-/* What the passes before selection would have done is refused, at its place if it has one. */
+/* Constructs that need passes that run before selection are refused, at their location if they have
+ * one. */
 Test(backend, what_selection_would_get_wrong_is_refused) {
 #define BODY(lines) "define void @k(ptr addrspace(1) %p) {\n" lines "  ret void\n}\n"
     static const struct {
@@ -191,8 +192,8 @@ Test(backend, updates_that_the_machine_has_are_taken) {
     cr_expect_eq(h.errors, 0, "%s", h.message);
 }
 
-/* The address of a tensor map is a generic one: without cvta.param the code assembles, and the
- * copy reads from somewhere else. */
+/* The address of a tensor map must be generic. Without cvta.param the code assembles, but the copy
+ * reads from a wrong address. */
 Test(backend, a_parameter_by_value_has_its_generic_address) {
     static const char tensor_map[] =
         "target triple = \"nvptx64-nvidia-cuda\"\n"
@@ -218,7 +219,7 @@ Test(backend, a_parameter_by_value_has_its_generic_address) {
     made = NULL;
 }
 
-/* instcombine would write a shift. */
+/* instcombine would turn this into a shift. */
 Test(backend, code_is_left_as_it_is) {
     static const char product[] = "define void @k(ptr addrspace(1) %p, i32 %n) {\n"
                                   "  %v = mul i32 %n, 8\n"

@@ -102,7 +102,7 @@ static bench_attention make_attention(const char *type) {
                              .type = bench_type_find(type)};
 }
 
-/* Half of a square, which is what everybody counts; what is left of a rectangle. */
+/* Half of a square, as is customary; the visible part of a rectangle. */
 Test(bench, sizes_of_attention) {
     bench_attention a = make_attention("bf16");
     double full = 4.0 * 2 * 4 * 10 * 10 * 32;
@@ -122,8 +122,8 @@ static void write_value(const bench_attention *a, void *o, size_t index, double 
     tile_scalar_write(scalar, (char *)o + index * tile_scalar_bytes(scalar), value);
 }
 
-/* Where all keys are equal attention is a mean of v, which is summed here by itself. Right to half
- * a step of the result's type; any larger change of one element is found, as is a NaN. */
+/* If all keys are equal, attention is the mean of v, which is computed here. Errors up to half a
+ * step of the result's type pass; larger changes of one element and NaN are detected. */
 static void check_means(const char *type) {
     bench_attention a = make_attention(type);
     tile_scalar operand = a.type->operand, result = a.type->result;
@@ -164,7 +164,7 @@ Test(bench, attention_is_compared_with_means) {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) check_means(types[i]);
 }
 
-/* Of every kind, an array is the same whole and in pieces. */
+/* For every kind of input, an array is the same when it is generated whole or in pieces. */
 Test(bench, inputs_are_the_same_in_pieces) {
     enum { COUNT = 2 * 2 * 10 * 32 };
     bench_attention a = make_attention("f16");
@@ -183,8 +183,7 @@ Test(bench, inputs_are_the_same_in_pieces) {
     bench_pattern_destroy(pattern);
 }
 
-/* Numbers of one head's row reach no other: each element is what its place says, also where threads
- * share the array. */
+/* Each element is determined by its position, even if several threads generate the array. */
 Test(bench, large_inputs_are_made_of_their_places) {
     bench_attention a = make_attention("bf16");
     a.m = 3001;
@@ -206,14 +205,15 @@ Test(bench, large_inputs_are_made_of_their_places) {
     bench_pattern_destroy(pattern);
 }
 
-/* Each page is one place's, and has its keys; behind the last key of a batch is no number. */
+/* Each page belongs to one entry of the table and has its keys. After the last key of a batch there
+ * are NaNs. */
 static void check_pages(const bench_attention *a, const bench_pattern *pattern) {
     int64_t pages = bench_pages_count(a), each = bench_pages_each(a), row = a->groups * a->d;
     int32_t *table = bench_pages_table(a);
     uint16_t *paged = malloc((size_t)(pages * a->page * row) * 2),
              *plain = malloc((size_t)a->d * 2);
     bool *seen = calloc((size_t)pages, 1);
-    /* In two parts, as large arrays are. */
+    /* In two parts, as for large arrays. */
     bench_pages_fill(a, pattern, BENCH_INPUTS_late, 1, 0, 1, paged);
     bench_pages_fill(a, pattern, BENCH_INPUTS_late, 1, 1, pages - 1, paged + a->page * row);
     for (int64_t place = 0; place < pages; place++) {
@@ -245,8 +245,8 @@ Test(bench, keys_are_found_through_the_table) {
     bench_pattern_destroy(pattern);
 }
 
-/* Few queries: their heads are looked at, not four of them; many: rows of the first and the last
- * head, the last row among them. */
+/* With few queries, the rows of all heads are compared, not of only four. With many queries, the
+ * rows include the first and the last head and the last row. */
 Test(bench, rows_of_large_attention_are_spread) {
     bench_attention a = {16, 64, 8, 1, 1024, 64, false, bench_type_find("f16"), 0};
     bench_pattern *pattern = bench_pattern_create(a.type);
@@ -270,7 +270,7 @@ Test(bench, rows_of_large_attention_are_spread) {
     bench_pattern_destroy(pattern);
 }
 
-/* Every number of 16 bits, what lies halfway between it and the next one, and the floats beside. */
+/* Every 16-bit number, the midpoint between it and the next one, and the adjacent floats. */
 static void check_floats(tile_scalar scalar, unsigned last) {
     for (unsigned word = 0; word <= last; word++) {
         uint16_t words[2] = {(uint16_t)word, (uint16_t)(word + 1)};

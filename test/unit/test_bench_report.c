@@ -1,4 +1,4 @@
-/* tile-bench: how it writes rows, keeps limits and draws. */
+/* tile-bench: writing rows, checking limits, and drawing. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
@@ -106,10 +106,10 @@ Test(bench, errors_are_beside_what_flash_allows) {
     bench_error flash = {.most = 4e-4, .norm = 1e-4}, own = {.most = 4e-4, .norm = 1.3e-4};
     bench_shares_add(&s, &own, &flash);
     cr_assert(fabs(s.most - 0.5) < 1e-9 && fabs(s.norm - 1) < 1e-9, "%g %g", s.most, s.norm);
-    /* The worst of all checks stays. */
+    /* The worst of all checks counts. */
     bench_shares_add(&s, &(bench_error){.most = 1e-3, .norm = 1e-5}, &flash);
     cr_assert(fabs(s.most - 1.25) < 1e-9 && fabs(s.norm - 1) < 1e-9, "%g %g", s.most, s.norm);
-    /* Who has no error allows none in the norm. */
+    /* If flash attention has no error, none is allowed in the norm. */
     bench_shares exact = {0, 0};
     bench_shares_add(&exact, &(bench_error){0}, &(bench_error){0});
     cr_assert(exact.most == 0 && exact.norm == 0);
@@ -117,11 +117,11 @@ Test(bench, errors_are_beside_what_flash_allows) {
     cr_assert(fabs(exact.most - 0.05) < 1e-9 && exact.norm > 1000);
 }
 
-/* A report with one kernel that knows all columns of limits.def. */
+/* Checks a report with one kernel in which all columns of limits.def are known. */
 static bool check_limits(double error, double norm, double ratio, bool times, tool_text *text) {
     bench_report r = {.title = "f16"};
     for (int i = 0; i < 3; i++) {
-        /* A peer and a kernel that is wrong are not looked at. */
+        /* A peer and a kernel that is wrong are ignored. */
         bench_row *row = add_row(&r, 0, 0, "mine", i == 1 ? "cudnn" : "kernel", 2, 1);
         if (i == 2) bench_set_text(row, BENCH_status, "wrong");
         bench_set_number(row, BENCH_error_peer, i ? 9 : error);
@@ -158,7 +158,7 @@ Test(bench, each_limit_is_kept_or_broken) {
     }
 }
 
-/* What was not compared breaks nothing, and says nothing. */
+/* Columns without a comparison violate no limit and print nothing. */
 Test(bench, unknown_columns_have_no_limit) {
     bench_report r = make_report();
     tool_text text = {NULL, 0, 0};
@@ -175,7 +175,7 @@ Test(bench, xml_holds_any_text) {
     free(text.data);
 }
 
-/* Between a `<` and its `>` there is no other one, and an `&` begins one of XML's entities. */
+/* Checks that `<` and `>` alternate, and that each `&` begins an XML entity. */
 static bool is_well_formed(const char *text) {
     bool inside = false;
     for (; *text; text++) {
@@ -222,7 +222,7 @@ typedef struct number_place {
     double x, y;
 } number_place;
 
-/* Where the picture has "12", in small letters that begin there. */
+/* Finds the position at which a number such as "12" is drawn in small letters. */
 static bool find_number(const char *text, unsigned number, number_place *place) {
     char wanted[64];
     snprintf(wanted, sizeof wanted, "text-anchor=\"start\">%u</text>", number);
@@ -231,7 +231,7 @@ static bool find_number(const char *text, unsigned number, number_place *place) 
     return end && sscanf(begin, "<text x=\"%lf\" y=\"%lf\"", &place->x, &place->y) == 2;
 }
 
-/* Products at one place of the roofline keep their numbers apart. */
+/* The numbers of problems at the same point of the roofline do not overlap. */
 Test(bench, numbers_beside_dots_can_be_read) {
     enum { PRODUCTS = 30 };
     bench_report r = make_report();
@@ -243,7 +243,7 @@ Test(bench, numbers_beside_dots_can_be_read) {
     bench_set_number(row, BENCH_tflops, 120);
     for (unsigned i = 1; i < PRODUCTS; i++) {
         row = add_row(&r, i, 0, "some", "kernel", 2, 1);
-        bench_set_number(row, BENCH_m, 64 + i % 2); /* a product each */
+        bench_set_number(row, BENCH_m, 64 + i % 2); /* distinct problems */
         bench_set_number(row, BENCH_tflops, 30);
     }
     char *text = written(&r, bench_write_svg);

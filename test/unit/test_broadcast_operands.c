@@ -1,6 +1,6 @@
-/* Every element-wise operation on a matrix, a column, a row and a scalar gives what it gives on
- * operands that are broadcast beforehand, at all levels. A text names an operand's shape by a
- * letter: m matrix, c column, r row, s scalar. */
+/* Every elementwise operation on a matrix, a column, a row and a scalar has the same result as on
+ * operands that are broadcast beforehand, at all levels. A letter in a text stands for an operand's
+ * shape: m matrix, c column, r row, s scalar. */
 #include "lib/support/scalar.h"
 #include "test/unit/text_fixture.h"
 #include "tile/build.h"
@@ -22,7 +22,7 @@ static void fill_operand(tile_scalar scalar, unsigned operand, unsigned char *to
     }
 }
 
-/* The kernel; wide: each operand is broadcast by itself. */
+/* Returns the kernel; wide: each operand is broadcast separately. */
 static const char *mixed_text(text_fixture *x, const tile_op_info *info, tile_scalar scalar,
                               const char *shapes, bool wide, bool compute) {
     const char *args = "", *body = "", *call = "", *kind = compute ? "tensor" : "tile";
@@ -153,7 +153,7 @@ Test(stretch, of_all_elementwise_rows) {
     text_close(&x);
 }
 
-/* What the text infers the builder infers. */
+/* The builder infers the same as the parser. */
 Test(stretch, by_the_builder) {
     const int64_t wide[2] = {4, 8}, narrow[2] = {4, 1};
     text_fixture x;

@@ -1,5 +1,4 @@
-/* What a text says can be built from C: the module that is built prints as the one that is parsed.
- */
+/* Modules that are built from C print like the ones that are parsed. */
 #include "test/unit/text_fixture.h"
 #include "tile/build.h"
 
@@ -167,7 +166,7 @@ Test(builder, attributes_with_values) {
                 "kernel @k<T: type>() grid [1] warps 1 {\n}\n");
 }
 
-/* An attribute that the operation's row lacks is kept, and refused. */
+/* An attribute that the operation's row does not have is kept, and refused by the verifier. */
 Test(builder, constants_as_attributes) {
     text_fixture x;
     text_open(&x);

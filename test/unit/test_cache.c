@@ -1,4 +1,4 @@
-/* The cache where nothing goes wrong: artifacts, their builds, its size, tuned points. */
+/* The cache without failures: artifacts, their builds, its size, tuned points. */
 #include "test/unit/cache_fixture.h"
 
 #include "test/unit/codegen_fixture.h"
@@ -73,7 +73,7 @@ typedef struct builds {
     const cache_fixture *cache;
 } builds;
 
-/* Whoever wants the whole file gets it at once, while something is built. */
+/* Locks the whole file during a build, which must be possible without waiting. */
 static void note_stage(const char *stage, double seconds, void *user) {
     builds *b = user;
     (void)seconds;
@@ -85,7 +85,7 @@ static void write_text(const char *text, size_t length, void *user) {
     strncat(user, text, length);
 }
 
-/* Builds the kernel of a text with the cache; its form outside goes to `bytes`. */
+/* Builds the kernel of a text with the cache; stores the serialized artifact in `bytes`. */
 static tile_status build(cache_fixture *x, const char *text, builds *b, char bytes[65536]) {
     codegen_fixture k;
     tile_artifact *artifact;
@@ -210,7 +210,7 @@ Test(cache, a_hit_seldom_writes) {
     cr_expect(cache_has(&x, 1));
     cr_expect_eq(cache_ask(&x, "SELECT used FROM artifact", after), SQLITE_ROW);
     cr_expect_str_neq(after, before);
-    clock_seconds -= 100000; /* somebody set the host's clock */
+    clock_seconds -= 100000; /* the host's clock was set back */
     cr_expect(cache_has(&x, 1));
     cache_close(&x);
 }
@@ -286,7 +286,7 @@ Test(cache, points) {
     cr_expect(tile_cache_find_point(x.cache, &other[1], &found));
     tile_cache_list_points(x.cache, count_point, counts);
     cr_expect(counts[0] == 2 && counts[1] == 0);
-    /* Of a bucket, whatever the sizes. */
+    /* For the whole bucket, whatever the sizes. */
     cr_expect(tile_cache_keep_point(x.cache, &other[2], &a_point));
     for (unsigned i = 0; i < 7; i++) {
         counts[0] = 0;
@@ -296,7 +296,7 @@ Test(cache, points) {
     cache_close(&x);
 }
 
-/* What another compiler made is found and called stale, until it is tuned again. */
+/* A point from another compiler version is found and reported as stale, until it is tuned again. */
 Test(cache, stale_points) {
     cache_fixture x;
     tile_tuned_point found, better = a_point;

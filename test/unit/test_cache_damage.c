@@ -1,10 +1,10 @@
-/* The cache over a file that is damaged, of another form, or of somebody else: what does not fit is
- * not found, and the file is usable again, or left alone. */
+/* The cache on a file that is damaged, of another format, or of another program. Invalid entries
+ * are not found, and the file becomes usable again or is left alone. */
 #include "test/unit/cache_fixture.h"
 
 enum { KEPT = 8 };
 
-static char *image; /* of a good file */
+static char *image; /* of a valid file */
 static size_t image_size;
 
 static void make_image(cache_fixture *x) {
@@ -24,13 +24,13 @@ static void write_file(const cache_fixture *x, const char *data, size_t size) {
     fclose(file);
 }
 
-/* Uses the file as it lies there. Returns how many of the artifacts were found. */
+/* Uses the file in its current state. Returns how many of the artifacts were found. */
 static unsigned use_file(cache_fixture *x, bool *usable) {
     unsigned found = 0;
     cache_reopen(x, NULL);
     for (unsigned i = 0; i < KEPT; i++) found += cache_has(x, i);
     for (unsigned i = 0; i < KEPT; i++) cache_keep(x, i, i * 3000 + 10);
-    *usable = tile_cache_get_statistics(x->cache).usable; /* looks at more of the file */
+    *usable = tile_cache_get_statistics(x->cache).usable; /* reads more of the file */
     if (*usable) {
         for (unsigned i = 0; i < KEPT; i++)
             cr_expect(cache_has(x, i) || cache_keep(x, i, i * 3000 + 10), "%u", i);
@@ -73,7 +73,7 @@ Test(cache_damage, a_file_of_garbage) {
     cache_close(&x);
 }
 
-/* A damaged table of artifacts costs artifacts only. */
+/* If the table of artifacts is damaged, only artifacts are lost. */
 Test(cache_damage, points_stay) {
     static const tile_point_key key = {.kernel = "kernel @k", .device = "NVIDIA H200"};
     static const tile_tuned_point point = {.bindings = "b=64", .seconds = 1e-5};
@@ -99,7 +99,7 @@ Test(cache_damage, points_stay) {
     cache_close(&x);
 }
 
-/* Bytes of the file become others, at a hundred places at once and at one. */
+/* Overwrites bytes of the file, at a hundred positions at once and at one. */
 Test(cache_damage, a_damaged_file) {
     cache_fixture x;
     unsigned found = 0, usable_files = 0, files = 0;
@@ -116,7 +116,7 @@ Test(cache_damage, a_damaged_file) {
         usable_files += usable;
         files++;
     }
-    /* What is left alone has a header of another program's, or of a newer form. */
+    /* Files that are left alone have a header of another program or of a newer format. */
     cr_expect_gt(usable_files, files * 9 / 10);
     cr_expect(found > files && found < KEPT * files, "%u found in %u files", found, files);
     free(copy);
@@ -124,7 +124,7 @@ Test(cache_damage, a_damaged_file) {
     cache_close(&x);
 }
 
-/* Entries that are whole for SQLite, but not for us. */
+/* Entries that are valid for SQLite but not for the cache. */
 Test(cache_damage, an_entry_that_does_not_fit) {
     static const char *const changes[] = {
         "UPDATE artifact SET data = substr(data, 1, 200)",
@@ -134,7 +134,7 @@ Test(cache_damage, an_entry_that_does_not_fit) {
         "UPDATE artifact SET data = zeroblob(length(data))",
         "UPDATE artifact SET digest = 'x'",
         "UPDATE artifact SET digest = 17",
-        /* The other one's: a damaged index would find it. */
+        /* The data of the other artifact, as a damaged index would return it. */
         ("UPDATE artifact SET (data, digest) = (SELECT data, digest FROM artifact o WHERE o.id <> "
          "artifact.id)"),
     };
@@ -156,7 +156,7 @@ Test(cache_damage, an_entry_that_does_not_fit) {
     }
 }
 
-/* Forms --------------------------------------------------------------------------------------- */
+/* Formats ------------------------------------------------------------------------------------- */
 
 Test(cache_damage, files_that_are_not_ours_stay_as_they_are) {
     static const char *const made[] = {"PRAGMA user_version = 5", "PRAGMA application_id = 77",
@@ -197,7 +197,7 @@ Test(cache_damage, other_tables_are_replaced) {
     }
 }
 
-/* They name words of a language that has others now. */
+/* They may contain keywords that the language has renamed. */
 Test(cache_damage, points_of_an_older_form_are_ignored) {
     static const tile_point_key key = {.kernel = "kernel @k", .device = "NVIDIA H200"};
     static const tile_point_key unknown = {.kernel = "kernel @u", .device = "NVIDIA H200"};
@@ -229,13 +229,13 @@ Test(cache_damage, points_of_an_older_form_are_ignored) {
     cr_assert(tile_cache_keep_point(x.cache, &unknown, &unchecked));
     cr_assert(tile_cache_find_point(x.cache, &unknown, &found));
     cr_expect(found.unchecked);
-    /* The digest notices. */
+    /* The digest detects this. */
     cache_do(&x, "UPDATE point SET unchecked = 0");
     cr_expect_not(tile_cache_find_point(x.cache, &unknown, &found));
     cache_close(&x);
 }
 
-/* The file is emptied, or goes, while it is in use. */
+/* The file is truncated or deleted while it is in use. */
 Test(cache_damage, the_file_changes_underneath) {
     cache_fixture x;
     cache_open(&x);

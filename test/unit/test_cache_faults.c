@@ -1,5 +1,5 @@
-/* The cache where everything goes wrong. Nothing is lost but time: whatever happens, no call ends
- * in an error, and what is found is what was kept. */
+/* The cache under failures. Only time is lost: no call returns an error, and what is found is what
+ * was stored. */
 #include "test/unit/cache_fixture.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ typedef struct tally {
     unsigned found, kept, wrong, errors;
 } tally;
 
-/* What a compiler does, again and again: look, and keep what was not there. */
+/* Does what a compiler does, repeatedly: looks up artifacts, and stores the missing ones. */
 static tally hammer(cache_fixture *x, unsigned seed, unsigned rounds, const char *vfs) {
     tally t = {0, 0, 0, 0};
     tile_context_set_sink(x->context, cache_sink, x);
@@ -40,7 +40,7 @@ static tally hammer(cache_fixture *x, unsigned seed, unsigned rounds, const char
     return t;
 }
 
-/* A child of its own; it writes its tally into a pipe. */
+/* Starts a child process, which writes its tally into a pipe. */
 static pid_t start(cache_fixture *x, unsigned seed, unsigned rounds, const char *vfs, int out) {
     pid_t child = fork();
     cr_assert(child >= 0);
@@ -75,7 +75,7 @@ Test(cache_faults, many_processes) {
     cache_begin(&x);
     const tally t = run_processes(&x, NULL);
     cr_expect(t.wrong == 0 && t.errors == 0);
-    /* Two that miss at the same time both keep, and a few may not want to wait. */
+    /* Two processes that miss at the same time both store; a few may give up waiting. */
     cr_expect(t.kept >= NUMBERS && t.kept < 4 * NUMBERS, "%u kept", t.kept);
     cr_expect(t.found > PROCESSES * ROUNDS * 8 / 10, "%u found", t.found);
     cache_is_sound(&x);
@@ -85,8 +85,8 @@ Test(cache_faults, many_processes) {
     cache_close(&x);
 }
 
-/* Another process makes the tables of a new file exactly when this one lets go of a lock: of the
- * number `left`, counted from the file's opening. */
+/* Another process creates the tables of a new file just after this one releases a lock: the lock
+ * with number `left`, counted from opening the file. */
 static struct {
     sqlite3_vfs vfs;
     sqlite3_io_methods methods;
@@ -184,14 +184,14 @@ Test(cache_faults, killed_at_any_time) {
         for (unsigned i = 0; i < NUMBERS; i++) found += cache_has(&x, i);
         cr_expect(cache_keep(&x, round, 5) && cache_has(&x, round));
         cr_expect_str_eq(x.messages, "");
-        /* So that the next ones write. */
+        /* Clear the cache, so that the next processes write. */
         if (round % 4 == 3) cr_expect_eq(tile_cache_clear(x.cache, TILE_CACHE_ARTIFACTS), TILE_OK);
     }
     cr_expect_gt(found, 100);
     cache_close(&x);
 }
 
-/* A process that holds the file for good costs half a second, once. */
+/* A process that holds the lock forever costs half a second, once. */
 Test(cache_faults, a_stuck_process) {
     cache_fixture x;
     cache_open(&x);
@@ -225,7 +225,7 @@ Test(cache_faults, a_stuck_process) {
     cache_close(&x);
 }
 
-/* Locks that are all granted: processes write at the same time, and damage what they find. */
+/* All locks are granted: processes write at the same time, and damage the file. */
 Test(cache_faults, locks_that_do_nothing) {
     cache_fixture x;
     for (unsigned round = 0; round < 5; round++) {
@@ -287,7 +287,7 @@ Test(cache_faults, a_full_disk) {
     cache_close(&x);
 }
 
-/* Runs a test's body as somebody whom permissions bind. */
+/* Runs a test's body as a user to whom permissions apply. */
 static void as_nobody(void (*body)(cache_fixture *), cache_fixture *x) {
     int state;
     pid_t child = fork();
@@ -331,7 +331,7 @@ Test(cache_faults, a_read_only_folder) {
     cr_expect(cache_keep(&x, 1, 10));
     tile_cache_destroy(x.cache);
     x.cache = NULL;
-    /* A file that may not be written; one that may, but beside which there can be no journal. */
+    /* A read-only file; then a writable one in a folder in which no journal can be created. */
     chmod(x.file, 0444);
     chmod(x.folder, 0555);
     as_nobody(use_read_only, &x);

@@ -1,5 +1,4 @@
-/* The cache where the system refuses: any call of SQLite's to it fails, and locks above all.
- * Nothing is lost but time. */
+/* The cache when system calls of SQLite fail, in particular locks. Only time is lost. */
 #include "test/unit/cache_fixture.h"
 
 #include <errno.h>
@@ -7,11 +6,11 @@
 
 #include "lib/support/clock.h"
 
-/* A way to the system ------------------------------------------------------------------------- */
+/* An SQLite VFS that fails -------------------------------------------------------------------- */
 
-static unsigned calls_left; /* until one fails; 0: none does */
+static unsigned calls_left; /* until one fails; 0: none fails */
 static bool is_broken;      /* one has failed */
-static bool locks_fail;     /* each of them */
+static bool locks_fail;     /* every one of them */
 static int call_error;
 
 static bool fails(bool is_lock) {
@@ -25,7 +24,7 @@ static bool fails(bool is_lock) {
     return true;
 }
 
-/* CALL(name, type, parameters, arguments, whether it is about a lock) */
+/* CALL(name, type, parameters, arguments, whether it is a lock) */
 #define CALLS(CALL) \
     CALL(open, int, (const char *path, int flags, int mode), (path, flags, mode), false) \
     CALL(fstat, int, (int file, struct stat *about), (file, about), false) \
@@ -66,7 +65,7 @@ static void break_calls(void) {
     cr_assert_gt(replaced, 8);
 }
 
-/* What fails ---------------------------------------------------------------------------------- */
+/* Failures ------------------------------------------------------------------------------------ */
 
 Test(cache_system, any_call_to_the_system_fails) {
     static const int errors[] = {EIO, ENOSPC};
@@ -85,7 +84,7 @@ Test(cache_system, any_call_to_the_system_fails) {
                 cache_keep(&x, k, 20000);
                 cache_has(&x, k);
                 if (k == 1) tile_cache_trim(x.cache, 40000);
-                if (k == 1) x.errors = 0; /* a trim that fails is an error */
+                if (k == 1) x.errors = 0; /* a failed trim is an error */
             }
             cache_reopen(&x, NULL);
             calls_left = 0;
@@ -101,7 +100,7 @@ Test(cache_system, any_call_to_the_system_fails) {
 }
 
 Test(cache_system, a_folder_without_locks) {
-    /* Of a network file system without its lock server, of one without locks at all. */
+    /* Errors of a network file system without its lock server, and of one without locks. */
     static const int errors[] = {ENOLCK, ENOSYS, EINVAL, EOPNOTSUPP, EPERM, EIO};
     cache_fixture x;
     cache_open(&x);

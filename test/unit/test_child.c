@@ -1,4 +1,4 @@
-/* Child processes: what they are told and tell, and how each end of theirs is noted. */
+/* Child processes: their input and output, and how each kind of end is reported. */
 #include <criterion/criterion.h>
 
 #include <errno.h>
@@ -99,7 +99,7 @@ Test(child, one_that_is_killed, .timeout = 60) {
     cr_expect_eq(tile_child_get_some(&child, answer, 2, &got, &wait_limit), TILE_CHILD_CLOSED);
     cr_assert(tile_child_wait(&child, 50));
     cr_expect(WIFSIGNALED(child.state) && WTERMSIG(child.state) == SIGSEGV);
-    /* Writing to it is no signal for this process. */
+    /* Writing to a child that has ended raises no signal here. */
     for (unsigned i = 0; i < 2; i++)
         cr_expect_eq(tile_child_put(&child, "x", 1, &wait_limit), TILE_CHILD_CLOSED);
     tile_child_end(&child, HUGE_VAL);
@@ -131,7 +131,7 @@ Test(child, a_copy_of_this_process, .timeout = 60) {
     tile_child_end(&child, HUGE_VAL);
 }
 
-/* A child holds nothing of another one's open: its end is seen while that one lives. */
+/* A child inherits no files of another one: the end of one is detected while the other runs. */
 Test(child, two_at_once, .timeout = 60) {
     tile_child first = start_shell("cat"), second = start_shell("exec sleep 100");
     const tile_child_wait_limit wait_limit = within(50);

@@ -96,15 +96,15 @@ Test(clocks, a_cause_is_past_and_not_seen) {
     cpu_clock_start(&c, 10);
     cpu_known *first = cpu_clock_release(&a);
     cpu_clock_acquire(&b, first);
-    cpu_known *cause = cpu_clock_background(&b);
+    cpu_known *cause = cpu_clock_fork_async(&b);
     cpu_clock_acquire(&c, cause);
     cr_assert_not(cpu_clock_knows(&c, 8, 1));
     cr_assert_not(cpu_clock_knows(&c, 9, 1));
-    cr_assert(cpu_clock_knows(&c, 8 + CPU_CAUSED, 1));
-    cr_assert(cpu_clock_knows(&c, 9 + CPU_CAUSED, 1));
-    cr_assert_not(cpu_clock_knows(&c, 9 + CPU_CAUSED, b.time), "what it does next");
-    cpu_known *passed_on = cpu_clock_background(&c);
-    cr_assert_eq(cpu_known_time(passed_on, 8 + CPU_CAUSED), 1);
+    cr_assert(cpu_clock_knows(&c, 8 + CPU_ISSUED_BEFORE, 1));
+    cr_assert(cpu_clock_knows(&c, 9 + CPU_ISSUED_BEFORE, 1));
+    cr_assert_not(cpu_clock_knows(&c, 9 + CPU_ISSUED_BEFORE, b.time), "what it does next");
+    cpu_known *passed_on = cpu_clock_fork_async(&c);
+    cr_assert_eq(cpu_known_time(passed_on, 8 + CPU_ISSUED_BEFORE), 1);
     cr_assert_eq(cpu_known_time(passed_on, 8), 0);
     cpu_known_drop(first);
     cpu_known_drop(cause);
@@ -114,7 +114,7 @@ Test(clocks, a_cause_is_past_and_not_seen) {
     cpu_clock_stop(&c);
 }
 
-/* Against clocks that are plain arrays of times, under random barriers and releases. */
+/* Compares with clocks that are plain arrays of times, under random barriers and releases. */
 typedef struct model {
     cpu_clock clocks[AGENTS];
     uint32_t times[AGENTS][AGENTS];
@@ -123,7 +123,7 @@ typedef struct model {
 } model;
 
 static uint64_t agent_number(unsigned i) {
-    return i < 5 ? 100 + i : i < 8 ? 1000 + i : 3 * (uint64_t)i; /* some side by side */
+    return i < 5 ? 100 + i : i < 8 ? 1000 + i : 3 * (uint64_t)i; /* some are adjacent */
 }
 
 static void raise_times(uint32_t *to, const uint32_t *from) {
@@ -158,7 +158,8 @@ static void compare(const model *m) {
             if (i == j) continue;
             uint32_t time = m->times[i][j];
             cr_assert(!time || cpu_clock_knows(&m->clocks[i], agent_number(j), time));
-            /* A barrier may move an agent's own time on by more than one: nothing happened then. */
+            /* A barrier may advance an agent's own time by more than one; nothing happened at the
+             * skipped times. */
             cr_assert_not(cpu_clock_knows(&m->clocks[i], agent_number(j), m->clocks[j].time));
         }
 }
@@ -171,7 +172,7 @@ Test(clocks, random_orders_agree_with_plain_vectors) {
         random = random * 1664525 + 1013904223;
         unsigned a = (random >> 8) % AGENTS, b = (random >> 16) % AGENTS;
         if (random >> 28 == 0)
-            for (unsigned i = 0; i < AGENTS; i++) { /* a new launch, now and then */
+            for (unsigned i = 0; i < AGENTS; i++) { /* occasionally a new launch */
                 cpu_clock_start(&m.clocks[i], agent_number(i));
                 memset(m.times[i], 0, sizeof m.times[i]);
             }

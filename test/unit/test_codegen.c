@@ -1,4 +1,4 @@
-/* Code generation: what stands in the PTX, what is refused. */
+/* Code generation: contents of the PTX, and refusals. */
 #include <criterion/criterion.h>
 
 #include "lib/codegen/backend.h"
@@ -38,7 +38,7 @@ Test(codegen, vector_add_for_every_target) {
         tile_blob ptx = codegen_of(vector_add, TILE_EMIT_PTX, tile_target_at(i)->name);
         snprintf(target, sizeof target, ".target %s\n", tile_target_at(i)->architecture);
         expect(ptx.data, target,
-               1); /* with nothing behind: `, debug` would turn ptxas' optimiser off */
+               1); /* nothing may follow: `, debug` would disable ptxas's optimizer */
         expect(ptx.data, ".reqntid 128", 1);
         expect(ptx.data, "ld.global.v4.b32", 2);
         expect(ptx.data, "st.global.v4.b32", 1);
@@ -68,7 +68,7 @@ Test(codegen, output_is_deterministic) {
     tile_blob_destroy(&two);
 }
 
-/* LLVM has no 8-bit floats: a constant is its bits, alone and in a vector. */
+/* LLVM has no 8-bit floats: a constant is emitted as its bits, as a scalar and in a vector. */
 Test(codegen, constants_of_8_bit_floats) {
     static const struct {
         const char *constant, *ir;
@@ -95,7 +95,7 @@ Test(codegen, constants_of_8_bit_floats) {
     }
 }
 
-/* Only what is noalias and never written may be read through the non-coherent cache. */
+/* Only memory that is noalias and never written may be read through the non-coherent cache. */
 Test(codegen, read_only_loads) {
 #define COPY(attr, more) \
     KERNEL("%x: ptr<f32>" attr ", %y: ptr<f32>, %p: i1", \
@@ -114,8 +114,8 @@ Test(codegen, read_only_loads) {
     }
 }
 
-/* The second branch is decided by the first: jump threading wants to join them, each with an mma.
- */
+/* The first branch implies the second one. Jump threading would merge them and duplicate the
+ * mma. */
 static const char two_branches[] = KERNEL("%x: ptr<f32>, %y: ptr<f32>, %n: i32",
                                           "  %s = alloc_shared {offset = 0} : shared<f16[64, 64]>\n"
                                           "  %a = ldmatrix %s[%t * 8] : vector<f16[8]>\n"
@@ -125,7 +125,8 @@ static const char two_branches[] = KERNEL("%x: ptr<f32>, %y: ptr<f32>, %n: i32",
                                           "  %d = mma %a, %b, %zero : vector<f32[4]>\n"
                                           "  if %t < %n { st_global %d, %x[%t * 4] }\n");
 
-/* Runs LLVM's whole O3 over what we emit, with or without our marks, and counts the mma calls. */
+/* Runs LLVM's O3 pipeline on the emitted code, with or without our marks, and counts the mma
+ * calls. */
 static unsigned mma_after_o3(bool keep_marks) {
     tile_blob ir = codegen_of(two_branches, TILE_EMIT_LLVM, "sm_80");
     if (!keep_marks)
@@ -143,7 +144,7 @@ Test(codegen, collective_calls_stay_one) {
     cr_assert_gt(mma_after_o3(false), 1, "without the mark the test would not notice anything");
 }
 
-/* What is wrong with a kernel is told before LLVM sees it. */
+/* Errors in a kernel are reported before LLVM sees it. */
 Test(codegen, refusals) {
     static const tile_target old = {.name = "sm_70",
                                     .architecture = "sm_70",
@@ -216,7 +217,7 @@ Test(codegen, refusals) {
             .size = sizeof options, .target = target, .ptx_version = cases[i].ptx_version};
         tile_blob out;
         unsigned ptx;
-        tile_status status = cases[i].target /* none of the table, so not for tile_emit */
+        tile_status status = cases[i].target /* not in the table, so tile_emit is not called */
                                  ? tile_emit_check(x.kernel, target, 0, &ptx)
                                  : tile_emit(x.kernel, TILE_EMIT_PTX, &options, &out);
         cr_expect_eq(status, TILE_INVALID, "case %u", i);
@@ -247,7 +248,7 @@ Test(codegen, ptx_version) {
     codegen_close(&x);
 }
 
-/* The end of a loop must not be missed where index + step passes the largest i32. */
+/* The loop must end even if index + step exceeds the largest i32. */
 Test(codegen, loop_to_the_largest_index) {
     tile_blob ir =
         codegen_of(KERNEL("%x: ptr<i32>, %n: i32, %step: i32",
@@ -260,7 +261,7 @@ Test(codegen, loop_to_the_largest_index) {
     tile_blob_destroy(&ir);
 }
 
-/* Remainders of what is less than twice the divisor. The bounds are exact: with 6 it takes two
+/* Remainders of values below twice the divisor. The bounds are exact: with 6 it takes two
  * subtractions. */
 Test(codegen, remainders_that_wrap_once) {
 #define REMAINDER(op, operand) \
@@ -280,7 +281,7 @@ Test(codegen, remainders_that_wrap_once) {
     }
 }
 
-/* A ring's stage is the same constant again after as many copies as it has stages. */
+/* The stage index of a ring buffer repeats after as many copies as it has stages. */
 #define RING(copies, step) \
     KERNEL("%x: ptr<i32>, %n: i32", \
            "  %s = alloc_shared {offset = 0} : shared<f32[3][32, 32]>\n" \
@@ -317,7 +318,7 @@ Test(codegen, unrolled_ring) {
         cr_assert_eq(codegen_emit(&x, TILE_EMIT_LLVM, "sm_80", &ir), TILE_OK, "%s", x.messages);
         fold_with_llvm(&ir);
         expect(ir.data, "fadd float", (unsigned)cases[i].copies);
-        /* a remainder; below twice the divisor it is one subtraction */
+        /* a remainder; below twice the divisor it becomes one subtraction */
         cr_expect_eq(count_of(ir.data, "urem") + count_of(ir.data, "icmp ult"),
                      periodic ? 0 : (unsigned)cases[i].copies, "%s", ir.data);
         expect(ir.data, "llvm.loop.unroll.disable", cases[i].copies == 1);
@@ -326,7 +327,7 @@ Test(codegen, unrolled_ring) {
     }
 }
 
-/* f64 base-2 logarithm has no instruction: LLVM gives up for good, this process must not. */
+/* The f64 base-2 logarithm has no instruction. LLVM's fatal error must not end this process. */
 static tile_status give_up(void *user) {
     static const char ir[] = "declare double @llvm.log2.f64(double)\n"
                              "define double @f(double %x) {\n"
@@ -342,7 +343,7 @@ static tile_status give_up(void *user) {
     return status;
 }
 
-/* LLVM's objects stay allocated when it has given up: that is known, and no leak to report. */
+/* After a fatal error LLVM's objects stay allocated; this known leak is not reported. */
 extern void __lsan_disable(void) __attribute__((weak));
 
 Test(codegen, fatal_error_of_llvm) {

@@ -1,5 +1,5 @@
-/* Integer arithmetic as emitted, against tile_fold_element. The operands are constants, so that
- * LLVM folds what we emit, and the results stand in the LLVM IR as stored numbers. */
+/* Compares emitted integer arithmetic with tile_fold_element. The operands are constants, so LLVM
+ * folds the emitted code, and the results are stored constants in the LLVM IR. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ static const int32_t rights[] = {INT32_MIN, -64, -7, -4, -3, -2, -1,   1,
                                  2,         3,   4,  7,  31, 64, 1024, INT32_MAX};
 enum { LEFTS = sizeof lefts / sizeof *lefts, RIGHTS = sizeof rights / sizeof *rights };
 
-/* What ops.def leaves open is left out. */
+/* True if ops.def defines the result. */
 static bool is_defined(tile_opcode opcode, int32_t right) {
     if (opcode == TILE_OP_ceildiv) return right > 0;
     if (opcode == TILE_OP_shl || opcode == TILE_OP_shr || opcode == TILE_OP_ushr)
@@ -33,7 +33,7 @@ static bool is_defined(tile_opcode opcode, int32_t right) {
     return true;
 }
 
-/* Of operations with one operand each left one comes once for each right one. */
+/* Each left operand occurs once with each right operand. */
 static void build(tile_function *f, tile_opcode opcode, bool is_unsigned, tile_value x) {
     tile_builder b = tile_builder_at_end(f, tile_function_body(f));
     int32_t at = 0;

@@ -1,6 +1,6 @@
-/* Casts to and from the types without arithmetic, as emitted for a target that has no instruction
- * for them, against tile_scalar_write. The operands are constants, so that LLVM folds what we emit,
- * and the results stand in the LLVM IR as stored numbers. */
+/* Compares emitted casts to and from the types without arithmetic with tile_scalar_write, for a
+ * target without instructions for them. The operands are constants, so LLVM folds the emitted code,
+ * and the results are stored constants in the LLVM IR. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,12 +12,12 @@
 #include "test/unit/llvm_fixture.h"
 #include "test/unit/share.h"
 
-enum { MAX_INPUTS = 40000, WIDTH = 4, PART = 1024 }; /* PART: inputs of a kernel */
+enum { MAX_INPUTS = 40000, WIDTH = 4, PART = 1024 }; /* PART: inputs per kernel */
 
 typedef struct inputs {
     double values[MAX_INPUTS];
     unsigned count;
-    unsigned parts;               /* checked or left to another share, of all casts */
+    unsigned parts;               /* checked or left to another share, over all casts */
     tile_arith_flags arith_flags; /* of the casts */
 } inputs;
 
@@ -31,12 +31,12 @@ static void add_both_signs(inputs *in, double value) {
     add(in, -value);
 }
 
-/* The constant words of the next store; where it ends. */
+/* Reads the constant words of the next store; returns where it ends. */
 static const char *read_store(const char *at, uint32_t *words, unsigned count) {
     at = strstr(at, "store ");
     cr_assert(at, "a result is missing");
     at += strlen("store ");
-    if (*at == '<') at = strchr(at, '>') + 2; /* the type of several words */
+    if (*at == '<') at = strchr(at, '>') + 2; /* skips the vector type */
     bool zero = strncmp(at, "zero", 4) == 0, splat = strncmp(at, "splat", 5) == 0;
     for (unsigned w = 0; w < count; w++) {
         char *end;
@@ -52,7 +52,7 @@ static const char *read_store(const char *at, uint32_t *words, unsigned count) {
     return at;
 }
 
-/* What memory holds of a cast vector, as little-endian words. */
+/* Checks the memory contents of a cast vector, as little-endian words. */
 static void expect_words(tile_scalar from, tile_scalar to, tile_arith_flags arith_flags,
                          const double *values, unsigned width, uint32_t *words) {
     unsigned char bytes[8 * WIDTH] = {0};
@@ -66,7 +66,7 @@ static void expect_words(tile_scalar from, tile_scalar to, tile_arith_flags arit
     memcpy(words, bytes, sizeof bytes);
 }
 
-/* The same bits; of the types with infinities any NaN will do. */
+/* Checks for equal bits; for types with infinities any NaN matches. */
 static void expect_same(tile_scalar from, tile_scalar to, double value, const char *got,
                         const char *expected) {
     bool same = memcmp(got, expected, tile_scalar_bytes(to)) == 0;
@@ -135,7 +135,7 @@ static void check_part(tile_scalar from, tile_scalar to, tile_arith_flags arith_
     codegen_close(&x);
 }
 
-/* One cast of all inputs, in vectors of `width` or one by one. */
+/* Checks one cast of all inputs, in vectors of `width` or as scalars. */
 static void check(tile_scalar from, tile_scalar to, inputs *in, unsigned width) {
     for (unsigned first = 0; first < in->count; first += PART) {
         unsigned left = in->count - first;
@@ -150,7 +150,7 @@ static void check_both(tile_scalar from, tile_scalar to, inputs *in) {
     check(from, to, in, WIDTH);
 }
 
-/* Every value of a type of 8 or 16 bits, or each `step`-th one. */
+/* Adds every value of an 8-bit or 16-bit type, or each `step`-th one. */
 static void add_values(inputs *in, tile_scalar scalar, unsigned step) {
     for (uint32_t code = 0; code < UINT32_C(1) << tile_scalar_bits(scalar); code += step)
         add(in, tile_scalar_read(scalar, &code));
@@ -178,7 +178,7 @@ Test(codegen_cast, halves_to_8_bits) {
     for (unsigned i = 0; i < 2; i++) check_both(TILE_bf16, byte_floats[i], &in);
 }
 
-/* All codes, the middles between them, and the next f32 on both sides of each. */
+/* Adds all codes, the midpoints between them, and the adjacent f32 on both sides of each. */
 static void add_boundaries(inputs *in, tile_scalar scalar) {
     for (uint32_t code = 0; code < 0x7f; code++) {
         uint32_t next = code + 1;
@@ -218,7 +218,7 @@ Test(codegen_cast, floats_to_8_bits) {
     }
 }
 
-/* Near each integer of some, and what types do not hold. */
+/* Adds values near some integers, and values that types cannot represent. */
 static void add_near_integers(inputs *in) {
     static const double values[] = {0,          1,          2,         3,     126,     127,
                                     128,        254,        255,       256,   32767,   32768,
@@ -247,7 +247,7 @@ Test(codegen_cast, floats_to_narrower_ones_as_told) {
     static const tile_scalar to[] = {TILE_f16, TILE_bf16, TILE_tf32, TILE_f32};
     add_near_integers(&in);
     add_extremes(&in);
-    for (uint32_t code = 0; code < 0x7c00; code += 97) { /* and beside what f16 has */
+    for (uint32_t code = 0; code < 0x7c00; code += 97) { /* and values next to those of f16 */
         double value = tile_scalar_read(TILE_f16, &code);
         add_both_signs(&in, (double)nextafterf((float)value, 0));
         add_both_signs(&in, (double)nextafterf((float)value, INFINITY));
@@ -256,7 +256,7 @@ Test(codegen_cast, floats_to_narrower_ones_as_told) {
         tile_scalar scalar = to[i % 4];
         in.arith_flags = (tile_arith_flags){
             .saturates = i < 8, .rounding = i >= 4 ? TILE_ROUNDING_ZERO : TILE_ROUNDING_NONE};
-        bool by_instruction = scalar == TILE_tf32 && i < 4; /* which LLVM does not fold */
+        bool by_instruction = scalar == TILE_tf32 && i < 4; /* LLVM does not fold it */
         if (!by_instruction) check(TILE_f32, scalar, &in, 1);
     }
 }

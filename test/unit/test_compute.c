@@ -191,7 +191,7 @@ Test(compute, division_by_zero_is_reported_at_its_line) {
     text_close(&x);
 }
 
-/* As the sums of a dot do, and so that 2^31 is not the largest i32. */
+/* They wrap like the sums of a dot, so that 2^31 does not become the largest i32. */
 Test(compute, sums_of_integers_wrap) {
     text_fixture x;
     const int32_t a[2] = {INT32_MAX, 100000}, b[2] = {2, 100000};
@@ -224,7 +224,7 @@ Test(compute, empty_sum_is_zero) {
     text_close(&x);
 }
 
-/* Which computes are products, so that they need not be computed to be checked. */
+/* Detects computes that are products, which can be checked without computing them. */
 Test(compute, products_are_found) {
     static const struct {
         const char *text;
@@ -363,7 +363,7 @@ Test(compute, numbers_of_windows_are_looked_at) {
 
 enum { ROWS = 3, DEPTH = 4, COLUMNS = 5 };
 
-/* Element [row, column] of a matrix of whole numbers, stored as it is or transposed. */
+/* Element [row, column] of an integer matrix, stored directly or transposed. */
 static int number_at(unsigned seed, int row, int column) {
     return (int)((seed + 7 * (unsigned)row + 5 * (unsigned)column) % 11) - 5;
 }

@@ -1,5 +1,5 @@
-/* The columns `cost` and `error` of ops.def and the trait ROUNDS: every element-wise row has them,
- * and they agree with what the row means. */
+/* The columns `cost` and `error` of ops.def and the trait ROUNDS: every elementwise row has them,
+ * and they agree with the row's meaning. */
 #include <criterion/criterion.h>
 
 #include <math.h>
@@ -31,8 +31,7 @@ Test(cost, every_elementwise_row_has_one) {
     cr_expect_eq(addition.issue, 1);
 }
 
-/* Whether small whole numbers make whole numbers, and all of them are in the range of their type.
- */
+/* True if small integers give integers that the type can represent. */
 static bool keeps_whole_numbers(tile_opcode opcode) {
     for (int a = 1; a <= 9; a++)
         for (int b = 1; b <= 9; b++) {
@@ -44,8 +43,8 @@ static bool keeps_whole_numbers(tile_opcode opcode) {
     return true;
 }
 
-/* A comparison of whole inputs is exact for rows without ROUNDS alone, so one that lacks it would
- * call right results wrong, and one that has it for nothing would let wrong ones pass. */
+/* A comparison with integer inputs is exact only for rows without ROUNDS. If ROUNDS is missing,
+ * correct results would be reported as wrong; if it is set needlessly, wrong results would pass. */
 Test(cost, rows_round_or_are_checked_exactly) {
     unsigned rounding = 0;
     for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++) {

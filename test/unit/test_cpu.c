@@ -1,5 +1,5 @@
-/* The CPU device's results: control flow under masks, tiles at edges, fragments, copies that land
- * late, blocks that wait for each other. */
+/* The CPU device's results: control flow under masks, tiles at edges, fragments, copies that
+ * complete late, blocks that wait for each other. */
 #include <math.h>
 
 #include "lib/support/float16.h"
@@ -32,7 +32,7 @@ Test(cpu, vector_add_at_level_2) {
     cpu_close(&x);
 }
 
-/* Tiles that hang over every edge, also before the first element, of a view with strides. */
+/* Tiles that extend beyond every edge of a strided view, including before the first element. */
 Test(cpu, edges_of_views_give_zero_and_are_not_written) {
     enum { ROWS = 3, COLUMNS = 5, LDA = 7 };
     cpu_fixture x;
@@ -92,7 +92,7 @@ Test(cpu, divergent_loops_and_branches) {
     cpu_close(&x);
 }
 
-/* A yield hands over all values at once. */
+/* A yield assigns all values simultaneously. */
 Test(cpu, a_loop_can_exchange_what_it_carries) {
     cpu_fixture x;
     int32_t out[3];
@@ -151,8 +151,8 @@ Test(cpu, ldmatrix_and_mma_multiply) {
     cpu_close(&x);
 }
 
-/* Two copies, the second one of 16 lanes; what `between` does to the first before their waits, to
- * the second before its own. */
+/* Runs two copies, the second one by 16 lanes. `before` is executed before the first wait,
+ * `between` between the two waits. */
 static tile_status copy_twice(cpu_fixture *x, const char *before, const char *between) {
     char text[1024];
     int32_t data[64] = {0}, out[64];
@@ -182,7 +182,7 @@ static tile_status copy_twice(cpu_fixture *x, const char *before, const char *be
     return status;
 }
 
-/* Until the wait that covers it, and not after it, a copy's source may not be written. */
+/* A copy's source must not be written before the wait that covers it. */
 Test(cpu, copies_land_at_the_wait_that_covers_them) {
     static const char first[] = "  st_global 0, %p[%t]\n";
     static const char second[] = "  st_global 0, %p[%t + 32], %t < 16\n";
@@ -252,7 +252,7 @@ static const char chain_3[] = "kernel @k(%n: i32, %p: ptr<i32>) grid [%n] warps 
                               "  sync\n"
                               "  if %first { st_release %sem[0], rem(%b + 1, %n) }\n}\n";
 
-/* Twenty blocks in a chain: whatever the order they start in, they add in theirs. */
+/* Twenty blocks form a chain: they add in its order, whatever order they start in. */
 static void check_chain(unsigned level, const char *kernel) {
     enum { BLOCKS = 20 };
     uint32_t expected = 1, got;
@@ -276,7 +276,7 @@ Test(cpu, blocks_wait_for_each_other) {
     check_chain(3, chain_3);
 }
 
-/* How many of the orders of these seeds end well; the others end in a deadlock. */
+/* Counts the orders of these seeds that end normally; the others deadlock. */
 static unsigned count_good_orders(unsigned level, const char *kernel, uint64_t first,
                                   uint64_t end) {
     unsigned good = 0;
@@ -295,7 +295,7 @@ static unsigned count_good_orders(unsigned level, const char *kernel, uint64_t f
     return good;
 }
 
-/* The word is 1 for a moment only: who waits for that must come between the two releases. */
+/* The value is 1 only briefly: a block that waits for it must run between the two releases. */
 #define BETWEEN_2(waits, between) \
     "kernel @k(%p: ptr<i32>) grid [2] warps 1 {\n  %b, %y, %z = block_id\n" \
     "  %g = view %p, [16] : view<i32[16]>\n  %one = splat 1 : tile<i32[8]>\n" \
@@ -308,8 +308,8 @@ static unsigned count_good_orders(unsigned level, const char *kernel, uint64_t f
 #define STORE_2 "    store %one, %g[8]\n"
 #define STORE_3 "    st_global 1, %p[8]\n"
 
-/* In natural order a store lets the next block go first, and a release those that wait. With a seed
- * it depends: a signal that can be missed is missed sometimes. */
+/* In natural order a store lets the next block run first, and a release lets the waiting blocks
+ * run. With a seed this varies: a signal that can be missed is missed for some seeds. */
 Test(cpu, blocks_are_preempted) {
     cr_assert_eq(count_good_orders(2, BETWEEN_2("1", STORE_2), 0, 1), 1);
     cr_assert_eq(count_good_orders(3, BETWEEN_3("1", STORE_3), 0, 1), 1);
@@ -325,8 +325,8 @@ Test(cpu, blocks_are_preempted) {
     }
 }
 
-/* 16-byte rows of 256 bytes: all in one bank group. Then rows of 16 bytes: none in another's way.
- */
+/* Rows with a stride of 256 bytes: all in one bank group. Then rows with a stride of 16 bytes: no
+ * conflicts. */
 Test(cpu, counts_bank_conflicts_sectors_and_barriers) {
     static const char kernel[] = "kernel @k(%stride: i32, %p: ptr<f16>) grid [1] warps 1 {\n"
                                  "  %t = thread_id\n  %s = alloc_shared : shared<f16[4096]>\n"

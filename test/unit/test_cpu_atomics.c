@@ -1,10 +1,10 @@
-/* Atomic accesses on the CPU device: what they compute, what they order, and what still races. */
+/* Atomic accesses on the CPU device: their results, their ordering, and remaining races. */
 #include <math.h>
 
 #include "test/unit/cpu_fixture.h"
 
-/* A kernel with one argument %p of 4 KB of zeros on three blocks. words: of what is reported, in
- * every order of the blocks; NULL: nothing may be found. */
+/* A kernel with one argument %p of 4 KB of zeros, run on three blocks. words: part of the report,
+ * in every order of the blocks; NULL: no report is expected. */
 typedef struct order_case {
     unsigned level;
     const char *kernel, *words, *note;
@@ -54,7 +54,8 @@ Test(cpu_atomics, relaxed_accesses_order_nothing) {
     expect((order_case){2, LAST("{ordering = acquire}"), words, NULL});
 }
 
-/* A release goes on through what others do with the word, and tells nothing of what they did. */
+/* A release sequence continues through other blocks' read-modify-write operations, but does not
+ * synchronize with their earlier accesses. */
 Test(cpu_atomics, a_release_sequence_goes_on) {
     expect(
         (order_case){2,
@@ -83,8 +84,7 @@ Test(cpu_atomics, race_with_what_is_not_atomic) {
                         TILES("  if %b < 2 { atomic_add %v, %g[0] } else { %r = load %g[0] : [64] "
                               "store %r, %g[200] }\n"),
                         "data race", "the other access"});
-    /* Its own access is the latest of all, but not the only one that it has to be ordered behind.
-     */
+    /* Its own access is the latest one, but it must also be ordered after the others. */
     expect(
         (order_case){3,
                      THREADS("  %n = atomic_thread_add 1, %p[%t]\n"
@@ -186,7 +186,7 @@ Test(cpu_atomics, deadlocks_name_what_is_waited_for) {
                         NULL, NULL});
 }
 
-/* A lock that is taken in a loop lets the block go on that has it. */
+/* A spinning block lets the block run that holds the lock. */
 Test(cpu_atomics, loops_of_updates_come_to_an_end) {
     expect((order_case){3,
                         THREADS("  if %o {\n    while {\n"
@@ -202,7 +202,7 @@ Test(cpu_atomics, loops_of_updates_come_to_an_end) {
                         NULL, NULL});
 }
 
-/* Elements without a value reach memory inside of the view only. */
+/* Undefined elements are written only inside the view. */
 Test(cpu_atomics, poison) {
 #define DIVIDED(extent) \
     "kernel @k(%p: ptr<i32>) grid [1] warps 1 {\n" \
@@ -255,7 +255,7 @@ Test(cpu_atomics, floats) {
     cr_expect_eq(one_update("f32", "max", 0.0f, 0x1p-130f), 0x1p-130f);
 }
 
-/* The sum of these depends on who comes first: lanes of a warp, and blocks. */
+/* Counts the different sums; they depend on the order of the lanes of a warp, and of blocks. */
 static unsigned count_sums(const char *kernel, int64_t blocks) {
     float seen[32];
     unsigned count = 0;

@@ -1,9 +1,9 @@
-/* Barriers with numbers on the CPU device, and what shared memory's shadow makes of them. */
+/* Numbered barriers on the CPU device, and how the shadow of shared memory treats them. */
 #include "test/unit/cpu_fixture.h"
 
 /* Runs a kernel of some warps on one buffer, in natural order and in others. words NULL: it must
- * end well, and %p[0] is `value`; else the first message begins with `at` and some hold both words.
- */
+ * end normally with %p[0] equal to `value`; else the first message begins with `at` and some
+ * message contains both words. */
 typedef struct barrier_case {
     const char *kernel;
     const char *at, *words, *more;
@@ -35,7 +35,7 @@ static void expect(barrier_case c) {
     for (uint64_t seed = 0; seed < 4; seed++) check(&c, seed);
 }
 
-/* Line 4 on: two sets of two warps, %low tells which. */
+/* From line 4 on: two sets of two warps; %low distinguishes them. */
 #define SETS(low, high) \
     "kernel @k(%p: ptr<i32>) grid [1] warps 4 {\n  %t = thread_id\n" \
     "  %s = alloc_shared : shared<i32[256]>\n  if %t < 64 {\n" low "  } else {\n" high "  }\n}\n"
@@ -47,14 +47,14 @@ Test(cpu_barriers, two_sets_meet_on_their_own) {
                                "    %v = ld_shared %s[191 - %t] : i32\n    sync 2, 2\n"
                                "    st_shared %v, %s[%t]\n"),
                           .value = 63});
-    /* One number serves both, one after the other. */
+    /* Both sets use the same number, one after the other. */
     expect((barrier_case){SETS("    st_shared %t, %s[%t]\n    sync 1, 4\n",
                                "    sync 1, 4\n    %v = ld_shared %s[127 - %t] : i32\n"
                                "    st_global %v, %p[127 - %t]\n"),
                           .value = 0});
 }
 
-/* The other set's barrier orders nothing of this one. */
+/* A barrier of the other set does not order accesses of this one. */
 Test(cpu_barriers, a_barrier_is_not_everybodys) {
     expect((barrier_case){SETS("    st_shared %t, %s[%t]\n    sync 1, 2\n",
                                "    sync 2, 2\n    %v = ld_shared %s[127 - %t] : i32\n"),
@@ -62,7 +62,7 @@ Test(cpu_barriers, a_barrier_is_not_everybodys) {
                           "5:5: note: the other access: st_shared, by warp 1", 0});
 }
 
-/* arrive, sync: what the one did before is seen by the other, not the other way round. */
+/* arrive, sync: accesses before the arrival are visible after the sync, but not vice versa. */
 Test(cpu_barriers, coming_without_waiting) {
     static const char fine[] = SETS("    st_shared %t, %s[%t]\n    sync_arrive 3, 4\n",
                                     "    sync 3, 4\n    %v = ld_shared %s[%t - 64] : i32\n"
@@ -78,7 +78,7 @@ Test(cpu_barriers, coming_without_waiting) {
                           "", "data race: ", "note: the other access: ", 0});
 }
 
-/* Readers of several warps, of which only some say that they are done. */
+/* Several warps read; only some of them arrive. */
 Test(cpu_barriers, every_reader_counts) {
 #define READERS(second) \
     "kernel @k(%p: ptr<i32>) grid [1] warps 4 {\n  %t = thread_id\n" \
@@ -111,7 +111,7 @@ Test(cpu_barriers, deadlocks) {
                           "6:5:", "arrives at barrier 1 again", "again: ", 0});
 }
 
-/* A release that nobody has acquired yet is known behind the block's barrier. */
+/* A release that no thread has acquired yet is visible after the block's barrier. */
 Test(cpu_barriers, a_release_before_the_barrier) {
     expect((barrier_case){
         "kernel @k(%p: ptr<i32>) grid [1] warps 2 {\n  %t = thread_id\n"

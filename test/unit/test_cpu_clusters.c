@@ -1,9 +1,9 @@
-/* Clusters on the CPU device: what a block may do with another one's shared memory, and when. Each
- * kernel holds one planted fault, or the same without it. */
+/* Clusters on the CPU device: which accesses to another block's shared memory are allowed, and
+ * when. Each kernel contains one injected fault, or is the same without it. */
 #include "test/unit/cpu_fixture.h"
 
 /* Runs a kernel on a grid with one argument, 1 KiB of zeros; the first message contains `words`.
- * words NULL: nothing is found. */
+ * words NULL: no report is expected. */
 static void expect_on(int64_t blocks, uint64_t seed, const char *kernel, const char *words) {
     cpu_fixture x;
     static const char zeros[1024];
@@ -27,7 +27,7 @@ static void expect(const char *kernel, const char *words) {
     "  %s = alloc_shared {offset = 0} : shared<i32[64]>\n" \
     "  %r = cluster_rank\n  %t = thread_id\n  %m = map_shared %s, 1 - %r\n" body "}\n"
 
-/* Reading at the very end: it may come before the peer's end or after it. */
+/* A read at the very end may come before or after the end of the other block. */
 #define LAST_READ(rank, end) \
     KERNEL(1, "  st_shared %t, %s[%t]\n" MEET "  if %r == " #rank " {\n" \
               "    %v = ld_shared %m[%t]\n    st_global %v, %p[%t]\n  }\n" end)
@@ -54,14 +54,14 @@ Test(cpu_clusters, the_end) {
         expect_on(2, seed, LAST_READ(0, MEET), NULL);
         expect_on(2, seed, LAST_READ(1, MEET), NULL);
     }
-    /* Arriving is enough for who only waits for the others. */
+    /* A block that only waits for the others need not do more than arrive. */
     expect_on(2, 0, LAST_READ(0, "  cluster_arrive {relaxed}\n  cluster_wait\n"), ended);
 }
 
 Test(cpu_clusters, the_start) {
     expect(KERNEL(1, "  st_shared %t, %m[%t]\n" MEET), "may not have started");
     expect(KERNEL(1, MEET "  st_shared %t, %m[%t]\n" MEET), NULL);
-    /* The memory is there, whatever was done before. */
+    /* The memory exists, whatever the other block did before. */
     expect(KERNEL(1, "  cluster_arrive {relaxed}\n  cluster_wait\n  st_shared %t, %m[%t]\n" MEET),
            NULL);
     expect(KERNEL(1, MEET "  %v = ld_shared %m[%t]\n" MEET), "read of uninitialised shared memory");
@@ -76,11 +76,12 @@ Test(cpu_clusters, races) {
     expect(KERNEL(1, "  st_shared 1, %s[%t]\n" MEET "  %v = ld_shared %m[%t]\n" MEET
                      "  st_shared 2, %s[%t]\n"),
            NULL);
-    /* Behind arriving it is too late. */
+    /* After the arrival it is too late. */
     expect(KERNEL(1, "  cluster_arrive\n  st_shared 1, %s[%t]\n  cluster_wait\n"
                      "  %v = ld_shared %m[%t]\n" MEET),
            "data race: read without a barrier after a write");
-    /* Bytes that are given to another buffer before the peer is done, as a compiler might. */
+    /* The bytes are reused for another buffer before the other block is done, as a compiler might
+     * do. */
     static const char reused[] =
         "kernel @k(%p: ptr<i32>) grid [4] cluster [2] warps 1 level 3 {\n"
         "  %s = alloc_shared {offset = 0} : shared<i32[64]>\n"
@@ -89,20 +90,20 @@ Test(cpu_clusters, races) {
         "  st_shared %t, %s[%t + 32]\n" MEET "  %v = ld_shared %m[%t + 32]\n"
         "  cluster_arrive\n  st_shared 1, %o[%t]\n  cluster_wait\n}\n";
     expect(reused, "data race: ");
-    /* Two blocks write to a third one's. */
+    /* Two blocks write to the memory of a third one. */
     expect_on(4, 0,
               "kernel @k(%p: ptr<i32>) grid [4] cluster [4] warps 1 level 3 {\n"
               "  %s = alloc_shared {offset = 0} : shared<i32[64]>\n"
               "  %t = thread_id\n  %m = map_shared %s, 3\n" MEET
               "  if cluster_rank < 2 { st_shared %t, %m[%t] }\n" MEET "}\n",
               "byte 0 of the shared memory of block (3, 0, 0)");
-    /* Warps of one block meet at the cluster's barrier, too. */
+    /* The cluster barrier also synchronizes the warps of one block. */
     expect(KERNEL(2, "  st_shared %t, %s[%t]\n" MEET "  %v = ld_shared %s[63 - %t]\n"), NULL);
     expect(KERNEL(2, "  st_shared %t, %s[%t]\n  cluster_arrive {relaxed}\n  cluster_wait\n"
                      "  %v = ld_shared %s[63 - %t]\n"),
            "data race");
     expect(KERNEL(1, "  st_shared %t, %s[%t]\n" MEET "  %v = ld_shared %s[31 - %t]\n"), NULL);
-    /* Global memory: a barrier orders what is before it and behind it. */
+    /* Global memory: the barrier orders accesses before and after it. */
     expect_on(2, 0, KERNEL(1, MEET "  st_global 1, %p[0], %t == 0\n"),
               "no cluster barrier orders the two");
     expect_on(2, 0, KERNEL(1, "  st_global 1, %p[%r]\n" MEET "  %v = ld_global %p[1 - %r]\n"),

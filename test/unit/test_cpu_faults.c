@@ -1,9 +1,8 @@
-/* The sanitizer: each kernel holds one planted fault, or the same without it. */
+/* The sanitizer: each kernel contains one injected fault, or is the same without it. */
 #include "test/unit/cpu_fixture.h"
 
-/* Runs a kernel with one argument, a buffer of zeros; the first message is expected to start with
- * `at`
- * ("line:column") and to contain `words`. words NULL: nothing may be found. */
+/* Runs a kernel with one argument, a buffer of zeros. The first message must start with `at`
+ * ("line:column") and contain `words`. words NULL: no report is expected. */
 static void expect(unsigned level, const char *kernel, size_t bytes, int64_t blocks, const char *at,
                    const char *words) {
     cpu_fixture x;
@@ -113,12 +112,12 @@ Test(cpu_faults, data_races) {
            THREADS(2, "  %s = alloc_shared : shared<i32[64]>\n  st_shared %t, %s[%t]\n  sync\n"
                       "  %v = ld_shared %s[63 - %t] : i32\n  st_shared 5, %s[%t]\n"),
            4, 1, "6:", "data race: read without a barrier after a write");
-    /* Lane 5 reads what lane 6 writes, later in the same warp. */
+    /* Lane 5 reads an element that lane 6 writes later in the same warp. */
     expect(3,
            THREADS(1, "  %s = alloc_shared : shared<i32[32]>\n  st_shared %t, %s[%t]\n  sync\n"
                       "  %v = ld_shared %s[min(%t + 1, 31)] : i32\n  st_shared 5, %s[%t]\n"),
            4, 1, "7:", "data race: write without a barrier after a read");
-    /* All threads have read the word that the last reader then writes. */
+    /* All threads have read the word before the last reader writes it. */
     expect(3,
            THREADS(2, "  %s = alloc_shared : shared<i32[1]>\n  st_shared 1, %s[0], %t == 9\n"
                       "  sync\n  %v = ld_shared %s[0] : i32\n  st_shared %v, %s[0], %t == 63\n"),
@@ -175,7 +174,7 @@ Test(cpu_faults, arithmetic_and_loops) {
            "4:", "the step is 0, it must be positive");
 }
 
-/* Not yet lowered, or not yet instantiated: refused before anything runs. */
+/* A kernel at the wrong level or with unbound parameters is refused before it runs. */
 Test(cpu_faults, wrong_level_or_open_parameters) {
     cpu_fixture x;
     cpu_open(&x, 3, 0,

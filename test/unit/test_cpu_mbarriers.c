@@ -1,9 +1,9 @@
-/* Barriers in shared memory on the CPU device: what one thread or two do wrong. The rings that
- * roles hand stages through are in test/exec/barriers.test. */
+/* Barriers in shared memory on the CPU device: errors of one thread or of two. The ring buffers
+ * through which roles pass stages are in test/exec/barriers.test. */
 #include "test/unit/cpu_fixture.h"
 
-/* Runs threads of two warps. words NULL: they end well; else the first message begins with `at`,
- * and some hold these words. */
+/* Runs two warps. words NULL: they end normally; else the first message begins with `at` and some
+ * message contains these words. */
 static void check(const char *body, const char *at, const char *words, uint64_t seed) {
     cpu_fixture x;
     char text[2048];
@@ -44,7 +44,8 @@ Test(cpu_mbarriers, parities_alternate) {
            NULL, NULL);
 }
 
-/* What all did before an arrival of all is seen behind the wait, without a barrier of the block. */
+/* Accesses before an arrival of all threads are visible after the wait, without a barrier of the
+ * block. */
 Test(cpu_mbarriers, order_what_comes_before_and_after) {
     expect(INIT(64) "  st_shared %t, %s[%t]\n  mbarrier_arrive %b[1]\n"
                     "  mbarrier_wait %b[1], 0\n  %v = ld_shared %s[63 - %t]\n",

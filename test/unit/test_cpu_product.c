@@ -1,4 +1,4 @@
-/* Sums of products on the CPU device against loops written down here: order, rounding, wrapping,
+/* Compares sums of products on the CPU device with loops in this file: order, rounding, wrapping,
  * signs. */
 #include <math.h>
 
@@ -11,7 +11,7 @@ typedef struct operands {
     unsigned char a[8 * M * K], b[8 * K * N], c[8 * M * N], d[8 * M * N];
 } operands;
 
-/* d = c + a x b at level 2; bits come from a generator, those of floats are not too large. */
+/* Runs d = c + a x b at level 2 with random bits; floats are not too large. */
 static void run(operands *x, tile_scalar lhs, tile_scalar rhs, tile_scalar acc, const char *flags) {
     cpu_fixture f;
     char kernel[1024];
@@ -62,7 +62,7 @@ static void fill_all(operands *x, tile_scalar lhs, tile_scalar rhs, tile_scalar 
     fill(x->c, acc, M * N, &state);
 }
 
-/* One fma at a time in the accumulator's type; for the narrow ones f64 holds the exact sum. */
+/* Adds with one fma in the accumulator's type; for narrow types f64 holds the exact sum. */
 static double add_product(tile_scalar acc, double a, double b, double sum) {
     a = tile_scalar_round(acc, a);
     b = tile_scalar_round(acc, b);

@@ -1,8 +1,9 @@
-/* Roles on the CPU device: agents of their own at level 2, warps at level 3. */
+/* Roles on the CPU device: separate agents at level 2, warps at level 3. */
 #include "test/unit/cpu_fixture.h"
 
-/* Runs a kernel on one buffer of i32, in natural order and in others. words NULL: it must end well,
- * with memory[i] = values[i]; else the first message begins with `at` and some hold both words. */
+/* Runs a kernel on one buffer of i32, in natural order and in others. words NULL: it must end
+ * normally with memory[i] = values[i]; else the first message begins with `at` and some message
+ * contains both words. */
 typedef struct role_case {
     const char *kernel;
     const char *at, *words, *more;
@@ -35,7 +36,8 @@ static void expect(unsigned level, role_case c) {
     for (uint64_t seed = 0; seed < 4; seed++) check(level, seed, &c);
 }
 
-/* Level 2; the body begins on line 6: %s are four stages, %g is memory, %one a tile of ones. */
+/* Level 2; the body begins on line 6. %s is a buffer of four stages, %g is memory, %one a tile of
+ * ones. */
 #define TILES(clauses, body) \
     "kernel @k(%p: ptr<i32>) grid [1] warps 8 " clauses " {\n" \
     "  %g = view %p, [1024] : view<i32[1024]>\n" \
@@ -65,7 +67,7 @@ Test(cpu_roles, numbers_are_the_groups) {
                           .values = {0, 1, 2, 3}});
 }
 
-/* Each group that makes a buffer has its own, and the same code. */
+/* Each group that allocates a buffer has a separate one, although the code is the same. */
 Test(cpu_roles, buffers_of_groups) {
     static const char tiles[] = TILES(
         "", "  roles {\n    warps 4 groups 2 as %i {\n      %b = alloc_shared : shared<i32[2]>\n"
@@ -81,7 +83,7 @@ Test(cpu_roles, buffers_of_groups) {
     expect(3, (role_case){threads, .values = {5, 5, 6, 6}});
 }
 
-/* The roles' ends order nothing between roles; the block's barrier does. */
+/* The ends of roles do not order accesses of different roles; the block's barrier does. */
 Test(cpu_roles, order_between_roles) {
 #define HANDOVER(first, second) \
     TILES("sync explicit", \
@@ -107,8 +109,8 @@ Test(cpu_roles, order_between_roles) {
                           {0}});
 }
 
-/* What the block did before, and what comes after: the compiler's to order, unless it is the
- * user's. */
+/* The compiler orders accesses before and after the roles, unless the region is explicitly
+ * synchronized. */
 Test(cpu_roles, order_around_roles) {
 #define AROUND(clauses, before, after) \
     TILES(clauses, "  " ONE "store_shared %one, %s[0]\n" before \
@@ -144,7 +146,7 @@ Test(cpu_roles, meetings) {
     expect(2, (role_case){own, "", "", "", {0}});
 }
 
-/* Roles in a loop: the groups' own memory of the iteration before is ordered by the compiler. */
+/* Roles in a loop: the compiler orders accesses to the groups' own memory between iterations. */
 Test(cpu_roles, again_and_again) {
     static const char loop[] =
         TILES("", "  for %i = 0 to 5 step 1 {\n    roles {\n      warps 4 {\n"
@@ -154,7 +156,7 @@ Test(cpu_roles, again_and_again) {
     expect(2, (role_case){loop, .values = {10, 10, 10, 10}});
 }
 
-/* What one role has under way is the block's to wait for. */
+/* The block must wait for copies that a role has in flight. */
 Test(cpu_roles, copies_in_flight) {
 #define FLIGHT(wait) \
     TILES("", "  roles {\n    warps 4 {\n      copy_async %g[0], %s[0]\n      commit_group }\n" \
@@ -205,7 +207,7 @@ Test(cpu_roles, deadlocks) {
            (role_case){many, "", "with too many warps: ", "note: the first one arrived here", {0}});
 }
 
-/* What is left at the end was meant for somebody. */
+/* Arrivals that are left at the end were meant for a waiting thread. */
 Test(cpu_roles, arrivals_that_nobody_waits_for) {
     static const char left[] =
         TILES("", "  roles {\n    warps 4 {\n      sync_arrive 1, 8 }\n    warps 4 { }\n  }\n");
@@ -224,7 +226,7 @@ Test(cpu_roles, arrivals_that_nobody_waits_for) {
                        {0}});
 }
 
-/* The same faults among warps. */
+/* The same faults with warps. */
 Test(cpu_roles, threads) {
     static const char fine[] = THREADS(
         4, "  roles {\n    warps 2 {\n      %t = thread_id\n      st_shared %t, %s[%t]\n"
@@ -254,7 +256,7 @@ Test(cpu_roles, threads) {
     expect(3, (role_case){divergent, "4:", "uniform", "", {0}});
 }
 
-/* `uniform` asks for one value in each group. */
+/* `uniform` requires equal values within each group. */
 Test(cpu_roles, uniform_in_groups) {
     static const char groups[] = THREADS(
         4,

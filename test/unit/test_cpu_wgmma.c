@@ -1,9 +1,8 @@
-/* wgmma on the CPU device: what it must not do, each planted once, and the same without the fault.
- */
+/* wgmma on the CPU device: each forbidden use, and the same kernel without the fault. */
 #include "test/unit/cpu_fixture.h"
 
-/* Runs a kernel with one argument, 4 KiB of zeros; the messages contain both words. words NULL:
- * nothing is found. */
+/* Runs a kernel with one argument, 4 KiB of zeros; the messages contain both words. words NULL: no
+ * report is expected. */
 static void expect_with(const char *kernel, const char *words, const char *note) {
     for (uint64_t seed = 0; seed < 4; seed++) {
         cpu_fixture x;
@@ -56,11 +55,11 @@ Test(cpu_wgmma, the_async_proxy) {
     expect_with(KERNEL(4, STORE "  sync\n" START WAIT KEEP), words, note);
     expect_with(KERNEL(4, "  fence_async\n" STORE "  sync\n" START WAIT KEEP), words, note);
     expect_with(KERNEL(4, STORE "  sync\n  fence_async\n" START WAIT KEEP), words, note);
-    /* Of other threads than those that wrote. */
+    /* The fence is executed by other threads than those that wrote. */
     expect_with(KERNEL(4, STORE "  if %t >= 64 { fence_async }\n  sync\n" START WAIT KEEP), words,
                 note);
     expect(KERNEL(4, STORE "  if %t >= 0 { fence_async }\n  sync\n" START WAIT KEEP), NULL);
-    /* cp_async writes as threads do, when it is complete. */
+    /* cp.async writes like the threads do, once it is complete. */
 #define COPY \
     "  cp_async %p[%t * 4], %w[%t * 4] {bytes = 16}\n  cp_async %p[%t * 4], %w[512 + %t * 4] " \
     "{bytes = 16}\n  commit_group\n"
@@ -80,7 +79,8 @@ Test(cpu_wgmma, races) {
     expect(KERNEL(4, DESCRIBE "  sync\n  wgmma_fence\n  %c = wgmma %a, %b, %none, false\n"
                               "  wgmma_commit\n" WAIT KEEP),
            "read of uninitialised shared memory");
-    /* It still reads: nobody has waited, or not long enough, or not with the writer. */
+    /* wgmma still reads: no wait, a wait for too few groups, or a wait by other threads than the
+     * writer. */
     static const char words[] =
         "data race: write while an asynchronous operation that nothing has waited for reads";
     expect_with(KERNEL(4, READY START "  sync\n" STORE WAIT KEEP), words,
@@ -89,7 +89,7 @@ Test(cpu_wgmma, races) {
     expect(KERNEL(4, READY START "  wgmma_wait 0\n  sync\n" STORE WAIT KEEP), NULL);
     expect(KERNEL(4, READY START WAIT "  sync\n" STORE KEEP), NULL);
     expect(KERNEL(4, READY START WAIT STORE KEEP), "data race: write ");
-    /* Two groups: a wait for all but one leaves the later one. */
+    /* With two groups in flight, a wait for all but one leaves the later one in flight. */
 #define AGAIN \
     "  %a2 = wgmma_descriptor %s[0] {swizzle = 32}\n" \
     "  %c2 = wgmma %a2, %b, %none, false\n  wgmma_commit\n"
@@ -168,7 +168,7 @@ Test(cpu_wgmma, landings) {
                 "the other access: wgmma");
     expect(KERNEL(4, BARRIER READY START WAIT LANDING "  mbarrier_wait %bar[0], 0\n"),
            "data race: ");
-    /* What it brings needs no fence. */
+    /* Data copied by TMA needs no fence. */
 #define READ_AGAIN \
     "  wgmma_fence\n  %c2 = wgmma %a, %b, %none, false\n  wgmma_commit\n" \
     "  %d2 = wgmma_wait 0, %c2\n"

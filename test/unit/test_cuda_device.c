@@ -1,5 +1,5 @@
-/* The CUDA device over a driver that only counts and remembers: contexts, modules, scratch,
- * launches and what becomes of failures. */
+/* The CUDA device on a fake driver that only counts and records: contexts, modules, scratch,
+ * launches and failures. */
 #define _XOPEN_SOURCE 700
 #include "runtime/cuda/device.h"
 
@@ -97,7 +97,7 @@ Test(cuda_device, target_and_context_follow_the_gpu) {
     close_device(&x);
 }
 
-/* Of the generation of the GPU, or it does not run as it is. */
+/* A named target must be of the GPU's generation, or its code would not run. */
 Test(cuda_device, a_target_may_be_named) {
     cuda_fixture x;
     open_gpu(&x);
@@ -186,7 +186,7 @@ Test(cuda_device, the_assemblers_words_are_passed_on) {
     close_device(&x);
 }
 
-/* Its assembler says what it was given, and counts how often. */
+/* The assembler prints its input, and counts its calls. */
 Test(cuda_device, a_cache_keeps_cubins_for_later_devices) {
     static const char script[] = "#!/bin/sh\n"
                                  "[ \"$1\" = --version ] && exec echo 1.0\n"
@@ -226,7 +226,7 @@ Test(cuda_device, a_cache_keeps_cubins_for_later_devices) {
     cr_expect_eq(system(remove), 0);
 }
 
-/* Its linker, which would give the cubin, is not asked: what it makes of PTX is slower. */
+/* The driver's linker, which could make a cubin, is not used: its code for PTX is slower. */
 Test(cuda_device, without_an_assembler_the_driver_takes_ptx) {
     char folder[] = "/tmp/tile-gpu-XXXXXX", remove[96];
     cr_assert(mkdtemp(folder));
@@ -368,7 +368,7 @@ Test(cuda_device, a_launch_asks_for_what_it_needs) {
     close_device(&x);
 }
 
-/* Clusters of more than 8 blocks run where there is room, if the function allows it. */
+/* Clusters of more than 8 blocks run if the device has the capacity and the function allows it. */
 Test(cuda_device, large_clusters_are_allowed) {
     static const int sizes[] = {1, 8, 9, 16};
     for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {

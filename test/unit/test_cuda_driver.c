@@ -1,4 +1,4 @@
-/* The CUDA driver where there is none, and what its results are turned into. */
+/* The CUDA driver on a machine without one, and the translation of its results. */
 #define _POSIX_C_SOURCE 200809L
 #include "runtime/cuda/driver/driver.h"
 
@@ -14,7 +14,7 @@ Test(cuda_driver, its_absence_is_told_in_the_loaders_words) {
     tile_device *device = (tile_device *)&x;
     if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL))
         cr_skip_test("this machine has a CUDA driver");
-    char words[256]; /* the loader's own text lives until its next call */
+    char words[256]; /* the loader's text is valid only until its next call */
     snprintf(words, sizeof words, "%s", dlerror());
     text_open(&x);
     for (unsigned attempt = 1; attempt <= 2; attempt++) {
@@ -38,7 +38,7 @@ static CUresult known_string(CUresult error, const char **text) {
     return error != 1;
 }
 
-/* The driver sets NULL for a number that it does not know. */
+/* The driver sets NULL for an unknown number. */
 static CUresult unknown(CUresult error, const char **text) {
     *text = NULL;
     return error != 0;

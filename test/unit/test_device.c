@@ -1,5 +1,5 @@
-/* What all devices share (buffers, variants, argument checks, launches), on a device that only
- * writes down what it is asked to do. */
+/* Common parts of all devices (buffers, variants, argument checks, launches), on a fake device that
+ * only records its requests. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,7 @@ Test(device, wrapped_memory_stays_the_callers) {
     cr_assert_eq(tile_buffer_wrap(&x->base, (uint64_t)(uintptr_t)memory, 8, &buffer), TILE_OK);
     cr_assert_eq(tile_buffer_read(buffer, 2, back, 2), TILE_OK);
     cr_assert_str_eq(back, "cd");
-    tile_buffer_destroy(buffer); /* would free the stack */
+    tile_buffer_destroy(buffer); /* it would free stack memory */
     tile_device_destroy(&x->base);
 }
 
@@ -149,7 +149,7 @@ Test(device, wrong_arguments_are_refused) {
     const struct {
         unsigned at;
         tile_argument argument;
-        const char *message; /* NULL: it is right */
+        const char *message; /* NULL: the argument is valid */
     } cases[] = {
         {N, {.integer = INT32_MAX - 7}, NULL},
         {N, {.integer = 1LL << 31}, "@k: argument %n does not fit its type"},
@@ -229,7 +229,7 @@ Test(device, a_launch_has_grid_scratch_stream_and_arguments) {
     cr_assert_eq(x->last.grid[0], 2);
     cr_assert_eq(x->last.grid[1], 3);
     cr_assert_eq(x->last.grid[2], 1);
-    /* Sizes are rounded up, by less than a line of 256 bytes or so. */
+    /* Sizes are rounded up by less than 256 bytes. */
     cr_assert(x->last.plain_bytes >= 4 * 104 && x->last.plain_bytes < 4 * 104 + 256);
     cr_assert(x->last.clean_bytes >= 12 * 104 && x->last.clean_bytes < 12 * 104 + 256);
     cr_assert_eq(tile_kernel_time(kernel, arguments, COUNT, 2, 0, true, &milliseconds), TILE_OK);
@@ -281,14 +281,14 @@ Test(device, variants_assume_what_the_arguments_allow) {
         size_t offset;
         int64_t l;
         uint64_t n_divisor, x_divisor, l_divisor;
-        unsigned variants; /* made so far */
+        unsigned variants; /* compiled so far */
     } cases[] = {
-        {104, 0, 4, 8, 16, 4, 1},        /* all that is declared */
-        {64, 32, -8, 8, 16, 4, 1},       /* more than that: the same */
-        {100, 0, 4, 4, 16, 1, 2},        /* accesses of 16 bytes need no more */
-        {104, 0, 3, 4, 16, 1, 2},        /* l is in no view: the first variant's alone */
-        {33, 4, 1, 1, 4, 1, 3},          /* nothing, but the alignment of f32 */
-        {35, 12, -3, 1, 4, 1, 3},        /* the same */
+        {104, 0, 4, 8, 16, 4, 1},  /* everything that is declared */
+        {64, 32, -8, 8, 16, 4, 1}, /* more than that: same variant */
+        {100, 0, 4, 4, 16, 1, 2},  /* 16-byte accesses need no more */
+        {104, 0, 3, 4, 16, 1, 2},  /* no view depends on l: only the first variant assumes it */
+        {33, 4, 1, 1, 4, 1, 3},    /* nothing but the alignment of f32 */
+        {35, 12, -3, 1, 4, 1, 3},  /* same */
         {104, 8, INT64_MIN, 2, 8, 1, 4}, /* 8 bytes */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -296,7 +296,7 @@ Test(device, variants_assume_what_the_arguments_allow) {
         fill(arguments, buffer);
         arguments[N].integer = cases[i].n;
         arguments[X].offset = cases[i].offset;
-        arguments[H].offset = 2; /* declares nothing: never a variant */
+        arguments[H].offset = 2; /* declares nothing, so it never selects a variant */
         arguments[L].integer = cases[i].l;
         cr_assert_eq(tile_kernel_launch(kernel, arguments, COUNT, NULL), TILE_OK, "%s",
                      x->text.messages);
@@ -306,7 +306,7 @@ Test(device, variants_assume_what_the_arguments_allow) {
         cr_assert_eq(divisor(x, L), cases[i].l_divisor, "case %zu", i);
         cr_assert_eq(divisor(x, H), 1);
     }
-    /* What the caller sees stays the declared variant. */
+    /* The caller sees the interface of the declared variant. */
     cr_assert_eq(tile_abi_arg_at(tile_kernel_abi(kernel), N)->divisible, 8);
     tile_kernel_destroy(kernel);
     tile_buffer_destroy(buffer);
@@ -334,8 +334,8 @@ Test(device, a_variant_that_fails_is_not_kept) {
 
 /* The CPU device ------------------------------------------------------------------------------ */
 
-/* The same kernel on a device that runs it: sums with the declared divisors, with none, and with an
- * argument that promises more than its buffer holds. */
+/* Runs the kernel on the CPU device: with the declared divisors, with none, and with an argument
+ * that declares more elements than its buffer has. */
 Test(device, the_cpu_runs_each_variant) {
     static const char text[] =
         "kernel @add<block: int = 64>(%n: i32 {divisible = 8}, %x: ptr<f32> {divisible = 16},\n"
@@ -390,7 +390,7 @@ Test(device, the_cpu_runs_each_variant) {
     }
 }
 
-/* A caller built against an older header passes a smaller structure. */
+/* A caller that was compiled with an older header passes a smaller structure. */
 Test(device, options_are_read_up_to_their_size) {
     text_fixture x;
     tile_device *device;

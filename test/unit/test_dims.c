@@ -1,7 +1,8 @@
-/* The column `dims` of ops.def: for every row that has a map, an operation of that row is run again
- * and again, at level 1 or in a kernel on the CPU device, with one element of one operand changed.
- * Only the elements of results may change that the map makes of it; of what only moves elements all
- * of these do; and a map that names more elements than it has to is found out, too. */
+/* The column `dims` of ops.def. For every row that has a map, an operation of that row is run
+ * repeatedly, at level 1 or in a kernel on the CPU device, with one element of one operand changed.
+ * Only the result elements that the map derives from it may change. For operations that only move
+ * elements, all of them must change. A map that names more elements than necessary is also
+ * detected. */
 #include "lib/ops/dims.h"
 #include "test/unit/dims_fixture.h"
 
@@ -142,7 +143,7 @@ static const sample samples[] = {
      {0}},
 };
 
-/* Rows that have no sample: most of them have no map. */
+/* Rows without a sample; most of them have no map. */
 static const struct {
     tile_opcode opcode;
     tile_dims dims;
@@ -164,7 +165,7 @@ static const struct {
     {TILE_OP_store_async, TILE_DIMS_same, "a store, which needs a ring and a layout"},
 };
 
-/* Whether the row is one of them, with the word that it then has. */
+/* True if the row is one of them and has the expected word. */
 static bool is_other(tile_opcode opcode) {
     for (unsigned i = 0; i < sizeof others / sizeof *others; i++) {
         if (others[i].opcode != opcode) continue;
@@ -175,9 +176,9 @@ static bool is_other(tile_opcode opcode) {
     return false;
 }
 
-/* Which elements change ------------------------------------------------------------------------ */
+/* Changed elements ----------------------------------------------------------------------------- */
 
-/* By element of the operand and of the result. */
+/* Indexed by element of the operand and of the result. */
 typedef bool changes[MOST][MOST];
 
 static const double numbers[] = {1, 2, 3, 4, 5, 6, 7, 0, -3, 0.5, 1 << 30};
@@ -189,7 +190,7 @@ static bool is_tried(const array *a, int64_t most, double number) {
     return tile_scalar_is_floating(a->scalar) || number != 0.5;
 }
 
-/* All different, unless few are allowed. */
+/* All numbers differ, unless the range is small. */
 static double first_number(const sample *s, unsigned input, size_t i) {
     int64_t most = s->most[input];
     if (s->inputs[input].scalar == TILE_i1) return (double)(i % 2);
@@ -229,7 +230,7 @@ static void find_changes(runner *r, unsigned input, unsigned result, changes cha
     }
 }
 
-/* An operand and a result. */
+/* A pair of an operand and a result. */
 typedef struct place {
     const char *name;
     tile_dims dims;
@@ -239,8 +240,8 @@ typedef struct place {
 
 /* Maps ----------------------------------------------------------------------------------------- */
 
-/* Whether element e of the operand is one of those that the map says of element i of the result. Of
- * join, the result's last coordinate is the operand's number. */
+/* True if the map names element e of the operand for element i of the result. For join, the
+ * result's last coordinate is the operand's number. */
 static bool is_named(const place *p, const tile_dim *map, size_t e, size_t i) {
     const array *from = p->from, *to = p->to;
     bool named = p->dims != TILE_DIMS_joined ||
@@ -261,8 +262,9 @@ static bool is_named(const place *p, const tile_dim *map, size_t e, size_t i) {
     return named;
 }
 
-/* Whether the map says `anywhere` for a reason: two elements that differ along the dim change one
- * of the result's, or values tell which one does, and it is not the one at the same coordinate. */
+/* True if the map needs to say `anywhere`: two elements that differ along the dim change the same
+ * result element, or values determine which element does, and it is not the one at the same
+ * coordinate. */
 static bool needs_all(const place *p, unsigned d, changes changed) {
     bool told = p->dims == TILE_DIMS_taken || p->dims == TILE_DIMS_windowed;
     for (size_t i = 0; i < axis_count(&p->to->shape); i++)
@@ -295,13 +297,13 @@ static void check_map(const place *p, const tile_dim *map, bool exact, changes c
                       p->operand);
 }
 
-/* Elements of the result are elements of operands, at known places. */
+/* True if elements of the result are elements of operands, at known positions. */
 static bool is_exact(tile_opcode opcode) {
     tile_dims dims = tile_op_dims(opcode);
     return tile_opcode_moves(opcode) && dims != TILE_DIMS_taken && dims != TILE_DIMS_windowed;
 }
 
-/* The words that have the same map differ in the result's extent. */
+/* Words with the same map differ in the result's extent. */
 static void check_axis(const sample *s, const tile_function *f, tile_op op) {
     tile_dims dims = tile_op_dims(tile_op_opcode(f, op));
     int64_t axis = tile_op_attr_int(f, op, TILE_ATTR_axis, 0);
@@ -310,7 +312,7 @@ static void check_axis(const sample *s, const tile_function *f, tile_op op) {
         cr_expect_eq(s->results[0].shape.dims[axis], s->inputs[0].shape.dims[axis], "%s", s->name);
 }
 
-/* Which input the operation takes there, or has gone into what it takes; INPUTS: none. */
+/* Returns the input from which the operand is loaded or computed; INPUTS: none. */
 static unsigned find_input(const runner *r, const tile_function *f, tile_value operand) {
     const char *name = tile_value_at(f, operand)->name;
     if (name && strcmp(name, "d") == 0) return 0; /* dot_wait's sums */
@@ -325,7 +327,7 @@ static void check_sample(text_fixture *x, const sample *s, tile_opcode opcode) {
     unsigned checked = 0;
     open_runner(&r, x, s, s->lines || !(tile_op_get_info(opcode)->levels & TILE_LEVEL_1));
     const tile_function *f = tile_module_function(r.module, 0);
-    tile_op op = tile_region_at(f, f->body)->last; /* the first ones load inputs */
+    tile_op op = tile_region_at(f, f->body)->last; /* the first operations load the inputs */
     while (op.id && tile_op_opcode(f, op) != opcode) op = tile_op_at(f, op)->prev;
     cr_assert(op.id, "%s", s->name);
     for (unsigned o = 0; o < tile_op_operand_count(f, op); o++)
@@ -346,13 +348,13 @@ static void check_sample(text_fixture *x, const sample *s, tile_opcode opcode) {
     close_runner(&r);
 }
 
-/* Element by element; at level 1 operands of smaller shapes are repeated. */
+/* Checks an elementwise row; at level 1 operands of smaller shapes are repeated. */
 static void check_elementwise(text_fixture *x, tile_opcode opcode, bool repeats) {
     const tile_op_info *info = tile_op_get_info(opcode);
     const array i1 = I1(2, 3), i32 = I32(2, 3), f32 = F32(2, 3);
     sample s = {.name = info->name, .most = {7, 7, 7}};
     bool integers = false, converts = opcode == TILE_OP_cast || opcode == TILE_OP_bitcast;
-    if (opcode == TILE_OP_splat) return; /* of a scalar, which has no dims */
+    if (opcode == TILE_OP_splat) return; /* its operand is a scalar, which has no dims */
     const char *op = info->name;
     for (unsigned k = 0; k < info->operand_count; k++) {
         integers |= info->operands[k].class_ == TILE_CLASS_integer;
@@ -375,7 +377,7 @@ static bool has_sample(const char *name) {
     return false;
 }
 
-/* At level 1 or 2, of what may be an array. */
+/* True at level 1 or 2, for operands that may be arrays. */
 static bool takes_arrays(const tile_op_info *info) {
     bool arrays = false;
     for (unsigned k = 0; k < info->operand_count; k++) {
@@ -432,7 +434,7 @@ static bool has_attr(const tile_op_info *info, tile_attr_id id) {
     return false;
 }
 
-/* What tells the map of a word must be in the row. */
+/* The row must have the attributes and operands that the word's map depends on. */
 static bool has_what_it_asks_for(tile_opcode opcode) {
     const tile_op_info *info = tile_op_get_info(opcode);
     bool axis = has_attr(info, TILE_ATTR_axis), src = tile_op_takes(opcode, TILE_OPERAND_src),

@@ -1,4 +1,4 @@
-/* Who executes an operation, and the barriers that are made for them. */
+/* Which threads execute an operation, and the barriers that are inserted for them. */
 #include "lib/analysis/executors.h"
 
 #include "test/unit/pass_fixture.h"

@@ -38,8 +38,8 @@ Test(float16, every_code_converts_back) {
     }
 }
 
-/* Between two neighbours: the middle goes to the even code, a little to either side to the nearer.
- */
+/* Checks rounding between two adjacent values: the midpoint rounds to the even code, values next to
+ * it to the nearer code. */
 static void check_middles(float (*value)(unsigned), unsigned largest, unsigned (*round)(double)) {
     for (unsigned code = 0; code < largest; code++) {
         double low = value(code), high = value(code + 1), middle = (low + high) / 2;
@@ -74,7 +74,7 @@ Test(float16, ties_go_to_even) {
     check_middles(bf16_value, 0x7f7f, bf16_round);
     check_middles(e4m3_value, 0x7e, e4m3_round);
     check_middles(e5m2_value, 0x7b, e5m2_round);
-    for (unsigned code = 0; code < 0x7bff; code++) { /* a middle is exact in f32 */
+    for (unsigned code = 0; code < 0x7bff; code++) { /* the midpoint is exact in f32 */
         float middle = (f16_value(code) + f16_value(code + 1)) / 2;
         cr_assert_eq(f16_round_float(middle), code + (code & 1), "above %x", code);
         cr_assert_eq(tile_f16_from_float(nextafterf(middle, 0)), code, "above %x", code);
@@ -100,7 +100,7 @@ Test(float16, limits) {
     cr_assert_eq(tile_f16_from_float(-0.0f), 0x8000);
 }
 
-/* Fields to numbers, as the OCP specification "8-bit Floating Point (OFP8)" has them. */
+/* Decodes the fields as the OCP specification "8-bit Floating Point (OFP8)" says. */
 static double number_of(unsigned code, unsigned mantissa_bits, int bias) {
     unsigned mantissa = code & ((1u << mantissa_bits) - 1), field = (code & 0x7f) >> mantissa_bits;
     double fraction = mantissa / (double)(1u << mantissa_bits);
@@ -124,7 +124,7 @@ Test(float16, every_code_of_8_bits) {
     }
 }
 
-/* The finite code that is nearest, the even one of two; found by looking at all of them. */
+/* Finds the nearest finite code, the even one of two, by trying all of them. */
 static unsigned nearest_code(double x, float (*value)(unsigned), unsigned largest) {
     unsigned best = 0;
     double magnitude = fmin(fabs(x), (double)value(largest));
@@ -150,7 +150,7 @@ Test(float16, every_half_in_8_bits) {
     for (unsigned code = 0; code < 0x10000; code++) check_8_bits(f16_value(code));
 }
 
-/* Every pattern of the upper 16 bits of an f32, with lower bits on both sides of a middle. */
+/* Every pattern of the upper 16 bits of an f32, with lower bits on both sides of a midpoint. */
 Test(float16, many_floats_in_8_bits) {
     static const uint32_t low[] = {0, 1, 0x7fff, 0x8000, 0xffff};
     for (uint32_t high = 0; high < 0x10000; high += 3)
@@ -162,7 +162,7 @@ Test(float16, many_floats_in_8_bits) {
         }
 }
 
-/* tf32: the two neighbours are the word without its low 13 bits and the next such word. */
+/* tf32: the two neighbors are the word without its low 13 bits and the next such word. */
 static void check_tf32(uint32_t word, double shift) {
     float value, low, high;
     uint32_t below = word & ~UINT32_C(0x1fff), above = below + 0x2000;
@@ -181,7 +181,7 @@ Test(float16, tf32_rounds_to_nearest_ties_away) {
     for (uint32_t high = 0; high < 1u << 19; high += 7)
         for (unsigned i = 0; i < sizeof low / sizeof *low; i++)
             if ((high >> 10 & 0xff) != 0xff) check_tf32(high << 13 | low[i], 0);
-    double tiny = 0x1p-40; /* f32 cannot see it, a single rounding does */
+    double tiny = 0x1p-40; /* too small for f32, but a single rounding from f64 sees it */
     check_tf32(0x3f801000, -tiny);
     check_tf32(0x3f801000, tiny);
     cr_assert_eq(tile_tf32_from_double(-(1 + 0x1p-11)), 0xbf802000);

@@ -1,5 +1,5 @@
-/* Tiles as what threads hold of them: for each named layout, element type, shape and number of
- * warps, what `coordinates` says of the elements that `from_fragment` takes, at both levels. */
+/* Tiles as per-thread fragments: for each named layout, element type, shape and number of warps,
+ * the `coordinates` of the elements that `from_fragment` takes, at both levels. */
 #include "lib/layout/layout.h"
 #include "lib/ir/named.h"
 #include "lib/support/scalar.h"
@@ -13,7 +13,7 @@ typedef struct fragment_case {
     unsigned warps;
 } fragment_case;
 
-/* Elements of one thread; 0: there is no such layout. */
+/* Elements per thread; 0: there is no such layout. */
 static unsigned count_registers(text_fixture *x, const fragment_case *c) {
     tile_layout named = tile_layout_of_name(c->name), layout;
     const tile_type *type = tile_type_with_layout(
@@ -21,7 +21,8 @@ static unsigned count_registers(text_fixture *x, const fragment_case *c) {
     return tile_layout_resolve(type, c->warps, &layout) ? 0 : tile_layout_registers(&layout);
 }
 
-/* Each element becomes its row-major number modulo 64; indices are numbers if the loop unrolls. */
+/* Sets each element to its row-major index modulo 64. The indices are constants if the loop is
+ * unrolled. */
 static const char *write_text(text_fixture *x, const fragment_case *c, unsigned registers,
                               bool unrolls) {
     const char *scalar = tile_scalar_name(c->scalar), *name = tile_layout_name_text(c->name);

@@ -1,8 +1,9 @@
-/* Races in global memory: each kernel holds one, or the same without it. */
+/* Races in global memory: each kernel contains one, or is the same without it. */
 #include "test/unit/cpu_fixture.h"
 
-/* A kernel with one argument %p of 4 KB of zeros on three blocks. words: of the first message,
- * which stands at `at` ("line:"), the other access at `other`; NULL: nothing may be found. */
+/* Runs a kernel with one argument %p of 4 KB of zeros on three blocks. words: part of the first
+ * message, which is reported at `at` ("line:") with the other access at `other`; NULL: no report is
+ * expected. */
 typedef struct race_case {
     unsigned level;
     const char *kernel;
@@ -27,7 +28,7 @@ static void expect(race_case c) {
     launch_case(&c, 0);
 }
 
-/* In many orders: the message may stand at either access then. */
+/* Runs many orders; the message may be at either access. */
 static void expect_always(unsigned level, const char *kernel, const char *words) {
     for (uint64_t seed = 0; seed < 12; seed++)
         launch_case(&(race_case){level, kernel, "", words, words ? "" : NULL}, seed);
@@ -75,11 +76,11 @@ Test(global_shadow, one_reads_what_another_writes) {
               "  if %b == 2 { %r = load %g[%b * 15] : tile<i32[32]> } else {\n"
               "    store %v, %g[%b * 32]\n  }\n");
     expect((race_case){2, last, "5:", "reads offset 120 of %p, written by block (0, 0, 0)", "6:"});
-    /* All may read. */
+    /* Concurrent reads are allowed. */
     expect((race_case){3, THREADS(1, "  %v = ld_global %p[%t] : i32\n"), NULL, NULL, NULL});
 }
 
-/* Bytes side by side, after they have been read as one, and the same at a page's end. */
+/* Adjacent bytes, after a read of all of them, and at the end of a page. */
 Test(global_shadow, exact_to_the_byte) {
     static const char bytes[] =
         "kernel @k(%p: ptr<i8>) grid [3] warps 1 {\n"
@@ -118,8 +119,8 @@ Test(global_shadow, semaphores_order_blocks) {
                        "10:", "writes offset 0 of %p, written by block (1, 0, 0)", "10:3: note: "});
 }
 
-/* One thread releases for all warps, if a barrier stands before; one acquires for all, if one
- * comes after. */
+/* One thread can release for all warps if a barrier comes before it, and acquire for all if one
+ * follows. */
 #define HAND_OVER(before, behind) \
     THREADS(2, "  %s = scratch [1] {clean} : ptr<i32>\n" \
                "  if %b == 0 {\n    st_global %t, %p[%t]\n" before \
@@ -157,7 +158,7 @@ Test(global_shadow, warps_of_a_block) {
     }
 }
 
-/* The copy reads until it has landed. */
+/* The copy reads until it is complete. */
 Test(global_shadow, asynchronous_copies_read_until_they_land) {
     expect((race_case){3,
                        THREADS(2, "  %s = alloc_shared : shared<i32[64]>\n"
@@ -174,7 +175,7 @@ Test(global_shadow, asynchronous_copies_read_until_they_land) {
                        NULL, NULL, NULL});
 }
 
-/* One buffer as two arguments, and two that overlap. */
+/* One buffer as two arguments, and two overlapping arguments. */
 Test(global_shadow, names_for_the_same_memory) {
     static const char kernel[] = "kernel @k(%p: ptr<i32>, %q: ptr<i32>) grid [2] warps 1 {\n"
                                  "  %t = thread_id\n  %b, %y, %z = block_id\n"
@@ -199,7 +200,7 @@ Test(global_shadow, names_for_the_same_memory) {
     }
 }
 
-/* What the lanes access together reaches from one buffer into the next, or past the last one. */
+/* An access of several lanes that extends from one buffer into the next, or past the last one. */
 Test(global_shadow, buffers_that_touch) {
     static const char kernel[] = "kernel @k(%p: ptr<i32>, %q: ptr<i32>) grid [2] warps 1 {\n"
                                  "  %t = thread_id\n  st_global 1, %p[%t]\n}\n";
@@ -248,7 +249,8 @@ Test(global_shadow, plain_scratch_is_uninitialised) {
                        "4:8: note: it is undefined at the start of a launch; {clean}"});
 }
 
-/* More accesses than the log keeps: entries without references are dropped, the rest stays true. */
+/* With more accesses than the log holds, unreferenced entries are dropped and the others stay
+ * valid. */
 Test(global_shadow, the_log_is_swept) {
     static const char kernel[] = THREADS(1, "  if %b == 0 {\n"
                                             "    %first = ld_global %p[%t + 64] : i32\n"

@@ -1,4 +1,4 @@
-/* Guesses at misspelt words. */
+/* Suggestions for misspelled words. */
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Digests and the compiler's own name. */
+/* Digests, and the compiler's identity. */
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Result types that builders leave out, wholly or in part: they are what the text infers. */
+/* Result types that builders omit, wholly or in part, are inferred as in the text. */
 #include "text_fixture.h"
 
 #include "lib/ir/function.h"

@@ -1,4 +1,4 @@
-/* The insert-barriers pass: every race gets its barrier, and no barrier is there for nothing. */
+/* The insert-barriers pass: every race gets a barrier, and no barrier is redundant. */
 #include "pass_fixture.h"
 
 #define EXPECT_OUTLINE(x, text) cr_expect_str_eq(fixture_outline(x), text, "%s", fixture_outline(x))
@@ -170,7 +170,7 @@ Test(insert_barriers, what_was_before_a_loop_is_settled_before_it) {
     finish(&x, "store_shared sync for {for {load_shared}} sync store_shared", 2);
 }
 
-/* Stage indices of two iterations tell nothing about each other. */
+/* Stage indices of two iterations are unrelated. */
 Test(insert_barriers, a_stage_of_the_iteration_before_is_unknown) {
     pass_fixture x;
     parts p = open_kernel(&x, 3);
@@ -220,7 +220,8 @@ Test(insert_barriers, either_branch_leaves_its_accesses) {
 
 enum { DEEP = 100 };
 
-/* The walk of one level must not mean several of the one inside. */
+/* The time must not grow exponentially with the nesting depth: a visit of one level must not cause
+ * several visits of the inner one. */
 Test(insert_barriers, deep_nests_of_loops, .timeout = 60) {
     pass_fixture x;
     parts p = open_kernel(&x, 0);
@@ -275,7 +276,7 @@ Test(insert_barriers, copies_land_after_wait_and_barrier) {
            2);
 }
 
-/* The first wait leaves the second group unfinished: what that brings is behind the second wait. */
+/* The first wait leaves the second group in flight; its data is available after the second wait. */
 Test(insert_barriers, each_wait_for_a_group_publishes_its_own) {
     pass_fixture x;
     parts p = open_kernel(&x, 0);
@@ -296,7 +297,7 @@ Test(insert_barriers, each_wait_for_a_group_publishes_its_own) {
            2);
 }
 
-/* A barrier before the wait publishes nothing. */
+/* A barrier before the wait does not publish the data. */
 Test(insert_barriers, a_barrier_before_the_wait_is_no_help) {
     pass_fixture x;
     parts p = open_kernel(&x, 0);
@@ -334,7 +335,7 @@ Test(insert_barriers, global_memory_that_is_not) {
     finish(&x, "load store load", 0);
 }
 
-/* 64 x 64 elements over 32 registers, 32 lanes and 4 warps; each thread keeps its own. */
+/* 64 x 64 elements in 32 registers, 32 lanes and 4 warps; each thread keeps its own elements. */
 Test(insert_barriers, a_tile_updated_in_place_stays_in_its_threads) {
     for (unsigned replicated = 0; replicated < 2; replicated++) {
         pass_fixture x;
@@ -378,7 +379,7 @@ Test(insert_barriers, a_conversion_writes_and_reads_its_buffer) {
     finish(&x, "load_shared sync convert_layout sync convert_layout", 2);
 }
 
-/* A matmul through the pipeline: one barrier a k-tile, whatever the depth. */
+/* Builds a pipelined matmul: one barrier per k-tile, for any number of stages. */
 static void build_ring(pass_fixture *x, int64_t stages, bool copies_last) {
     fixture_open(x);
     x->watched = "barriers";
@@ -425,7 +426,7 @@ Test(insert_barriers, a_ring_needs_one_a_k_tile) {
         }
 }
 
-/* The ring's copies go one stage too far, into the one that has just been read. */
+/* The copies go to one stage too far ahead, the one that was just read. */
 Test(insert_barriers, a_ring_with_a_planted_fault_needs_two) {
     pass_fixture x;
     build_ring(&x, 3, true);

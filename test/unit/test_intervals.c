@@ -1,4 +1,4 @@
-/* Where the results of right kernels lie: no right one is outside, and planted faults are. */
+/* Intervals of correct results: no correct result is outside, and injected faults are. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 enum { ROWS = 16, COLUMNS = 64, COUNT = ROWS * COLUMNS };
 
-/* A compute that has been run: one result. */
+/* A compute that was run, with one result. */
 typedef struct judged {
     text_fixture x;
     tile_module *module;
@@ -70,7 +70,7 @@ static unsigned count_wrong(const judged *j, const unsigned char *data) {
     return wrong;
 }
 
-/* The next number of the type away from 0. */
+/* Returns the next number of the type away from 0. */
 static double next_number(tile_scalar scalar, double value) {
     unsigned char bytes[8] = {0};
     uint64_t bits = 0;
@@ -97,8 +97,8 @@ static unsigned plant_zeros(const judged *j, unsigned char *data, unsigned first
     return planted;
 }
 
-/* The next number, where the interval does not reach it. That of an f64 always does, whose ends are
- * f64 themselves: two numbers further. */
+/* Replaces elements by the next number, if it is outside the interval. An f64 interval always
+ * contains it, because its ends are f64; then the number after it is used. */
 static unsigned plant_units(const judged *j, unsigned char *data) {
     unsigned planted = 0;
     for (unsigned i = 0; i < COUNT; i++) {
@@ -111,7 +111,7 @@ static unsigned plant_units(const judged *j, unsigned char *data) {
     return planted;
 }
 
-/* A right kernel's results, and what happens to them. */
+/* Injects faults into correct results and checks that they are detected. */
 static void check_faults(const judged *j, const unsigned char *right, const char *name) {
     static unsigned char data[COUNT * 8];
     size_t bytes = COUNT * (size_t)tile_scalar_bytes(j->out.scalar);
@@ -135,7 +135,7 @@ static void check_faults(const judged *j, const unsigned char *right, const char
     cr_expect(planted && count_wrong(j, data) == planted, "%s: the small half of rows", name);
 }
 
-/* The sizes of the inputs keep all results inside of the type. */
+/* The inputs are scaled so that all results are in the type's range. */
 typedef struct fault_case {
     const char *name;
     tile_scalar scalar;
@@ -239,7 +239,7 @@ static void expect(const judged *j, unsigned i, double number, bool right) {
     cr_expect_eq(tile_interval_holds(j->intervals[i], number), right, "element %u: %g", i, number);
 }
 
-/* A third of 3 is 1 or the number below it, as the quotient is rounded. */
+/* A third of 3 is 1 or the number below it, depending on how the quotient is rounded. */
 Test(intervals, either_outcome_of_a_decision) {
     float x[] = {3, 4.5F};
     const tile_compute_array in = {TILE_f32, 1, {2}, x};
@@ -302,7 +302,7 @@ Test(intervals, what_is_beyond_the_numbers) {
     close(&j);
 }
 
-/* An expression on f64 that stands for one on f16. */
+/* An expression in f64 that represents one in f16. */
 Test(intervals, granted_precision) {
     double x[] = {1.0 / 3};
     const tile_compute_array in = {TILE_f64, 1, {1}, x};
@@ -322,7 +322,8 @@ Test(intervals, granted_precision) {
 
 enum { KEYS = 6 };
 
-/* Softmax under a mask, and the product of weights %e or such of them with values. */
+/* Softmax under a mask, and the product of the weights %e, or of an expression of them, with
+ * values. */
 static void attend_with(judged *j, const char *mask, const char *weights, const float *v,
                         int32_t *length) {
     static float s[KEYS * KEYS];
@@ -365,7 +366,7 @@ Test(intervals, hidden_keys_are_not_looked_at) {
     close(&other);
 }
 
-/* Rows before the key may have anything, rows from it on have what the key has. */
+/* Rows before the key are unspecified; rows from it on have the key's value. */
 Test(intervals, rows_that_do_not_see_a_key_are_unspecified) {
     float v[KEYS] = {1, 2, 3, NAN, 5, 6};
     int32_t length = 4;
@@ -378,7 +379,7 @@ Test(intervals, rows_that_do_not_see_a_key_are_unspecified) {
     close(&j);
 }
 
-/* The mask once more, as 0; a 0 where the mask hides nothing is a number. */
+/* Masked weights are set to 0 again. A 0 where the mask hides nothing is an ordinary number. */
 Test(intervals, zeros_in_the_place_of_hidden_weights) {
     float v[KEYS] = {1, 2, 3, 4, INFINITY, NAN};
     int32_t length = 4;
@@ -400,7 +401,7 @@ Test(intervals, zeros_in_the_place_of_hidden_weights) {
     close(&j);
 }
 
-/* Zero weights that no mask hides: the product with NaN is NaN. */
+/* Zero weights that are not masked: the product with NaN is NaN. */
 Test(intervals, zeros_that_no_mask_made) {
     float v[KEYS] = {1, 2, 3, 4, 5, NAN};
     int32_t length = 5;

@@ -1,4 +1,4 @@
-/* The JSON reader: every form of a value, and what is none. */
+/* The JSON reader: every form of a value, and invalid text. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 static tile_arena arena;
 
 static const tile_json *json(const char *text) {
-    /* Without a zero byte behind it, so that a sanitizer sees who reads too far. */
+    /* Without a terminating zero, so that a sanitizer detects reads past the end. */
     size_t length = strlen(text);
     char *copy = tile_malloc(length ? length : 1);
     memcpy(copy, text, length);

@@ -1,5 +1,5 @@
-/* Preparing, tables, constants, and launches from several threads, on a device that only writes
- * down what it is asked to do. */
+/* Preparation, tables, constants, and launches from several threads, on a fake device that only
+ * records its requests. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 
@@ -67,23 +67,23 @@ Test(launch, a_table_is_made_once_for_a_shape) {
     cr_assert_eq(tile_kernel_prepare(p, arguments, 4, x), TILE_OK, "%s", x->text.messages);
     cr_assert(x->allocated == 1 && x->written == 1 && x->launched == 0);
     x->capturing = true;
-    arguments[3].number = 2; /* not named */
+    arguments[3].number = 2; /* the cost does not depend on it */
     cr_assert_eq(tile_kernel_launch(p, arguments, 4, x), TILE_OK);
     cr_assert_eq(tile_kernel_launch(p, arguments, 4, x), TILE_OK);
     cr_assert(x->allocated == 1 && x->written == 1 && x->launched == 2);
-    /* Where the tiles of four blocks begin, then the tiles x + 2 * y. */
+    /* Offsets of the four blocks' tiles, then the tiles, numbered x + 2 * y. */
     static const int32_t dealt[] = {5, 7, 9, 10, 11, 0, 4, 1, 5, 2, 3, 0, 0};
     cr_assert_eq(x->last.tables[0].entries, 13);
     cr_assert_arr_eq((const int32_t *)(uintptr_t)x->last.tables[0].address, dealt, sizeof dealt);
     cr_assert_eq(tile_kernel_launch(q, arguments, 3, x), TILE_OK, "it is @q's as well");
-    arguments[2].integer = -1; /* each of these is another table */
+    arguments[2].integer = -1; /* each value needs another table */
     cr_assert_eq(tile_kernel_launch(p, arguments, 4, x), TILE_UNSUPPORTED);
     expect(x, "@p is not prepared for these arguments, and the stream is being captured: call "
               "tile_kernel_prepare with them before the capture begins");
     arguments[2].integer = 1;
     arguments[1].integer = 4;
     cr_assert_eq(tile_kernel_prepare(p, arguments, 4, x), TILE_UNSUPPORTED);
-    arguments[1].integer = 0; /* without blocks there is no order */
+    arguments[1].integer = 0; /* without blocks there is no table */
     cr_assert_eq(tile_kernel_launch(p, arguments, 4, x), TILE_OK);
     cr_assert(x->allocated == 1 && x->written == 1 && x->launched == 3);
     x->capturing = false;
@@ -95,10 +95,10 @@ Test(launch, a_table_is_made_once_for_a_shape) {
     tile_kernel_destroy(p);
     tile_kernel_destroy(q);
     tile_module_destroy(module);
-    tile_device_destroy(&x->base); /* which wants to have its memory back */
+    tile_device_destroy(&x->base); /* checks that all memory was returned */
 }
 
-/* A plan prepares the tables of its kernels, and asks for nothing more while it is captured. */
+/* A plan prepares the tables of its kernels, and requests nothing further during capture. */
 Test(launch, tables_of_a_plan) {
     fake_device *x = open_device();
     x->base.num_sms = 4;
@@ -123,7 +123,7 @@ Test(launch, tables_of_a_plan) {
     tile_device_destroy(&x->base);
 }
 
-/* Nothing is kept of what could not be made. */
+/* Nothing is kept if a table could not be created. */
 Test(launch, a_table_that_the_device_has_no_memory_for) {
     fake_device *x = open_device();
     x->base.num_sms = 4;
@@ -166,7 +166,7 @@ static tile_status launch_special(tile_kernel *kernel, tile_buffer *buffer, int6
     return tile_kernel_launch(kernel, arguments, 3, NULL);
 }
 
-/* The value of the first condition of the variant that ran. */
+/* Returns the value of the first condition of the variant that ran. */
 static int64_t special_value(const fake_device *x) {
     const tile_abi *abi = x->last.variant->abi;
     const tile_condition *condition = tile_abi_condition_at(abi, tile_abi_variant(abi), 0);
@@ -200,8 +200,8 @@ Test(launch, each_value_of_a_constant_has_its_own_code) {
     tile_device_destroy(&x->base);
 }
 
-/* Its last argument is a constant, and its tiles' order depends on it: sets of arguments hold all.
- */
+/* The last argument is a constant on which the order of tiles depends: keys must include all
+ * arguments. */
 Test(launch, a_constant_may_be_the_last_of_the_most_arguments) {
     enum { LAST = TILE_MAX_ARGUMENTS - 1 };
     fake_device *x = open_device();
@@ -245,7 +245,7 @@ Test(launch, a_bound_constant_is_checked) {
     tile_device_destroy(&x->base);
 }
 
-/* With points by bucket, those of one value are for that value. */
+/* Points are tuned by bucket; a point for one value of a constant applies only to that value. */
 Test(launch, constants_and_points) {
     fake_device *x = open_device();
     const tile_binding large = {"block", "64"};
@@ -280,7 +280,7 @@ typedef struct worker {
     pthread_t thread;
 } worker;
 
-/* Launches that need variants of all sorts; every fifth one is wrong. */
+/* Launches that need variants of all kinds; every fifth launch is invalid. */
 static void *work(void *user) {
     worker *w = user;
     for (unsigned i = 0; i < LAUNCHES; i++) {
@@ -333,7 +333,7 @@ Test(launch, threads_share_tables) {
     tile_device_destroy(&x->base);
 }
 
-/* Values that no launch had before, of all threads at once. */
+/* All threads at once launch with values that no launch had before. */
 static void *work_on_constants(void *user) {
     worker *w = user;
     for (unsigned i = 0; i < LAUNCHES; i++)

@@ -1,6 +1,6 @@
-/* Each limit of tile/launch_limits.def, at its number and one past it: for each row there is a
- * function test_<NAME> here, so that a new row without a test does not compile. And the shared
- * memory of a block, which each target limits. */
+/* Each limit of tile/launch_limits.def, at its number and one past it. Each row needs a function
+ * test_<NAME> here, so a new row without a test does not compile. Also tests the limit for the
+ * shared memory of a block, which depends on the target. */
 #include <stdarg.h>
 
 #include "test/unit/text_fixture.h"
@@ -12,7 +12,7 @@ static void write_text(char *text, size_t size, const char *format, va_list list
     cr_assert(length > 0 && (size_t)length < size);
 }
 
-/* Reads and lowers the kernel @k. */
+/* Parses and lowers the kernel @k. */
 static tile_status lower(text_fixture *x, const char *target, const char *text) {
     const tile_pass_options options = {.size = sizeof options, .target = tile_target_find(target)};
     tile_module *module = text_parse(x, text);
@@ -22,7 +22,7 @@ static tile_status lower(text_fixture *x, const char *target, const char *text) 
     return status;
 }
 
-/* message NULL: it is accepted. */
+/* message NULL: lowering must succeed. */
 static void expect_lowered(const char *message, const char *format, ...) TILE_PRINTF(2, 3);
 static void expect_lowered(const char *message, const char *format, ...) {
     char text[2048];
@@ -38,7 +38,7 @@ static void expect_lowered(const char *message, const char *format, ...) {
     text_close(&x);
 }
 
-/* The grid of a launch with these arguments. message NULL: there is one. */
+/* Computes the grid of a launch with these arguments. message NULL: it must succeed. */
 static void expect_grid(const char *text, const int64_t *args, const char *message) {
     static const tile_launch_facts facts = {.size = sizeof facts, .num_sms = 132};
     text_fixture x;
@@ -69,7 +69,7 @@ static void test_GRID_X(int64_t most) {
     expect_grid(all, (int64_t[]){most / 65536, 65536}, NULL);
     expect_grid(all, (int64_t[]){most / 65536 + 1, 65536}, "takes 2147483647 blocks at most");
     expect_grid(all, (int64_t[]){most, INT64_MAX}, "takes 2147483647 blocks at most");
-    expect_grid(all, (int64_t[]){INT64_MAX, 0}, NULL); /* nothing is launched */
+    expect_grid(all, (int64_t[]){INT64_MAX, 0}, NULL); /* an empty launch */
 }
 
 static void test_GRID_YZ(int64_t most) {
@@ -130,7 +130,7 @@ static void test_REGISTERS(int64_t most) {
 #include "tile/launch_limits.def"
 #undef LAUNCH_LIMIT
 
-/* Buffers of powers of two of bytes, which are all in use to the end. */
+/* Buffers whose sizes in bytes are powers of two, all live until the end. */
 static void write_buffers(char *text, size_t size, unsigned bytes) {
     size_t at = (size_t)snprintf(text, size,
                                  "kernel @k(%%x: ptr<i8>) grid [1] warps 1 {\n"

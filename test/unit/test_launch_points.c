@@ -1,5 +1,5 @@
 /* Which point a launch takes: one that was set or tuned for the bucket of its arguments, else one
- * that is picked; on a device that only writes down what it is asked to do. */
+ * that is picked. Runs on a fake device that only records its requests. */
 #define _XOPEN_SOURCE 700
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "runtime/launch/tuned.h"
 #include "test/unit/device_fixture.h"
 
-/* What pitches are distinguished by. */
+/* Classes of pitches that are distinguished. */
 static int pitch(int64_t size) {
     return size % 64 == 0 ? 64 : size % 8 == 0 ? 8 : 1;
 }
@@ -54,7 +54,7 @@ Test(launch_points, buckets_grow_by_eighths) {
     }
 }
 
-/* Blocks of the last launch along x: @k's grid is ceildiv(n, block). */
+/* Returns the last launch's blocks along x: @k's grid is ceildiv(n, block). */
 static int64_t launch_blocks(fake_device *x, tile_kernel *kernel, tile_argument *arguments,
                              int64_t n) {
     arguments[N].integer = n;
@@ -78,7 +78,7 @@ Test(launch_points, a_kernel_without_bindings_takes_the_point_of_the_bucket) {
     cr_assert_eq(launch_blocks(x, kernel, arguments, 568), 36, "520 to 568 are one bucket");
     cr_assert_eq(launch_blocks(x, kernel, arguments, 512), 8);
     cr_assert_eq(launch_blocks(x, kernel, arguments, 576), 9, "multiples of 64 are apart");
-    arguments[L].integer++; /* another bucket, though the grid does not depend on it */
+    arguments[L].integer++; /* another bucket, although the grid does not depend on it */
     cr_assert_eq(launch_blocks(x, kernel, arguments, 520), 9);
     arguments[L].integer--;
     arguments[N].integer = 536;
@@ -97,7 +97,7 @@ Test(launch_points, a_kernel_without_bindings_takes_the_point_of_the_bucket) {
     tile_device_destroy(&x->base);
 }
 
-/* Where the model chooses, what is not launched is not compiled. */
+/* If the model chooses, only the launched point is compiled. */
 Test(launch_points, the_first_launch_compiles_one_point) {
     fake_device *x = open_device();
     tile_buffer *buffer = create_buffer(x, 1024);
@@ -105,7 +105,7 @@ Test(launch_points, the_first_launch_compiles_one_point) {
     tile_kernel *kernel;
     const tile_binding *bindings;
     unsigned count = 7;
-    x->base.clock = 1410000; /* a GPU: the model knows it */
+    x->base.clock = 1410000; /* a GPU that the model knows */
     fill(arguments, buffer);
     cr_assert_eq(tile_kernel_create(&x->base, x->module, "k", NULL, 0, &kernel), TILE_OK);
     cr_assert_eq(x->prepared, 0);
@@ -218,7 +218,7 @@ Test(launch_points, a_point_that_does_not_compile_fails_when_it_is_needed) {
     tile_device_destroy(&x->base);
 }
 
-/* A device with a cache, and @k without bindings on it. */
+/* A device with a cache, and an unbound kernel @k on it. */
 typedef struct tuned {
     fake_device *x;
     tile_kernel *kernel;
@@ -243,7 +243,7 @@ static void tuned_close(tuned *t) {
     char remove[64];
     tile_kernel_destroy(t->kernel);
     tile_buffer_destroy(t->buffer);
-    tile_cache_destroy(t->x->base.cache); /* before its context */
+    tile_cache_destroy(t->x->base.cache); /* must precede its context */
     t->x->base.cache = NULL;
     tile_device_destroy(&t->x->base);
     tile_arena_reset(&t->arena);
@@ -256,7 +256,8 @@ static int64_t count_up(void) {
     return tuned_now++;
 }
 
-/* For this n, with the other arguments as they are, on a device of so many SMs. */
+/* Stores a point for this n, with the other arguments unchanged, for a device with this many
+ * SMs. */
 static void keep_point(tuned *t, int64_t n, unsigned sm_count, const char *bindings) {
     const tile_tuned_point point = {.kernel_name = "k", .bindings = bindings, .driver = "1"};
     int64_t integers[COUNT];
@@ -281,7 +282,7 @@ Test(launch_points, a_tuned_point_is_found_in_the_cache) {
         cr_expect_eq(launch_blocks(t.x, t.kernel, t.arguments, cases[i].n), cases[i].blocks,
                      "case %zu", i);
     cr_expect_eq(t.x->prepared, 2, "one for each point");
-    t.x->capturing = true; /* a bucket that has been met launches, another one is refused */
+    t.x->capturing = true; /* during capture, known buckets launch and new ones are refused */
     cr_expect_eq(launch_blocks(t.x, t.kernel, t.arguments, 528), 33);
     t.arguments[N].integer = 8000;
     cr_expect_eq(tile_kernel_launch(t.kernel, t.arguments, COUNT, NULL), TILE_UNSUPPORTED);
@@ -289,7 +290,8 @@ Test(launch_points, a_tuned_point_is_found_in_the_cache) {
     tuned_close(&t);
 }
 
-/* Those of other sizes in the bucket take the newest; what is set for the bucket is all sizes'. */
+/* Other sizes in the bucket take the newest point. A point that is set for the bucket applies to
+ * all its sizes. */
 Test(launch_points, sizes_that_were_tuned_have_their_own_point) {
     static const struct {
         int64_t n, blocks;
@@ -311,7 +313,7 @@ Test(launch_points, sizes_that_were_tuned_have_their_own_point) {
     tuned_close(&t);
 }
 
-/* The chosen point, or the first, is taken then by the sizes as by their bucket. */
+/* Then the chosen point, or the first one, is taken for the sizes and for their bucket. */
 Test(launch_points, a_tuned_point_that_does_not_compile_is_none) {
     tuned t;
     tuned_open(&t);
@@ -335,7 +337,7 @@ Test(launch_points, a_tuned_point_that_makes_no_sense_is_none) {
     }
 }
 
-/* NVML takes 20 ms to start, which is most of a first launch without a point. */
+/* NVML takes 20 ms to start, most of the time of a first launch without a point. */
 Test(launch_points, the_power_limit_is_asked_for_where_a_point_depends_on_it) {
     tuned t;
     tuned_open(&t);

@@ -1,4 +1,4 @@
-/* Layouts against the tables of the PTX ISA and against brute force. */
+/* Compares layouts with the tables of the PTX ISA and with enumeration. */
 #include "test/unit/layout_fixture.h"
 
 #include <stddef.h>
@@ -48,7 +48,7 @@ Test(layout, every_sum_and_its_operands_hold_all_elements) {
             }
 }
 
-/* A warp's rows of operand 0 and columns of operand 1 are those of its part of the accumulator. */
+/* A warp's rows of operand 0 and columns of operand 1 match its part of the accumulator. */
 Test(layout, operands_belong_to_the_warp_s_part) {
     tile_layout sum = tile_mma_accumulator(layout_half_row(), 64, 64, 2, 2);
     tile_layout a = tile_mma_operand(layout_half_row(), &sum, 0, 64, 32),
@@ -102,7 +102,7 @@ Test(layout, shared_layouts_invert_and_have_no_conflicts) {
             }
 }
 
-/* The count must see a conflict that is there: rows of 64 bytes without a swizzle. */
+/* The count must detect an actual conflict: rows of 64 bytes without a swizzle. */
 Test(layout, planted_conflicts_are_counted) {
     uint32_t addresses[32];
     for (uint32_t i = 0; i < 8; i++) addresses[i] = i * 64;
@@ -129,8 +129,8 @@ Test(layout, offsets_compose_the_maps) {
         }
 }
 
-/* What a register and lane of warp 0 holds of a piece at the origin is at this offset of `order`.
- */
+/* Returns the offset in `order` of the element that a register and lane hold of a piece at the
+ * origin. */
 static uint32_t offset_in(const tile_layout *order, const tile_layout *piece, uint32_t reg,
                           uint32_t lane, uint32_t warp) {
     uint32_t index = tile_layout_apply(piece, reg, lane, warp), coordinates[TILE_MAX_RANK];
@@ -139,7 +139,7 @@ static uint32_t offset_in(const tile_layout *order, const tile_layout *piece, ui
     return tile_layout_offset_of(order, tile_layout_index(order, coordinates));
 }
 
-/* Each piece is one stretch of the order. */
+/* Checks that each piece is contiguous in the order. */
 static void check_pieces(const tile_layout *order, const uint32_t *dims, const uint32_t *piece) {
     uint32_t all = piece[0] * piece[1];
     for (uint32_t x = 0; x < dims[0]; x++)
@@ -152,7 +152,8 @@ static void check_pieces(const tile_layout *order, const uint32_t *dims, const u
         }
 }
 
-/* Stores of the whole tile: four neighbours of each lane, side by side, in whole sectors. */
+/* Checks stores of the whole tile: four adjacent elements per lane, contiguous lanes, whole
+ * sectors. */
 static void check_stores(const tile_layout *order, const tile_layout *held) {
     uint32_t reg[TILE_LAYOUT_MAX_BITS], lane[TILE_LANE_BITS], warp[TILE_LAYOUT_MAX_WARP_BITS];
     tile_layout_to_offsets(held, order, reg, lane, warp);
@@ -185,7 +186,7 @@ Test(layout, tiles_lie_in_memory_as_they_are_held) {
                 cr_assert(tile_layout_order(&held, piece, 4, &order));
                 cr_assert_null(tile_layout_find_fault(&order));
                 check_stores(&order, &held);
-                if (dims[1] == 192) continue; /* three parts, each with its pieces */
+                if (dims[1] == 192) continue; /* three parts, each with separate pieces */
                 check_pieces(&order, dims, piece);
                 check_loads(&order, piece, warps);
             }
@@ -200,7 +201,7 @@ Test(layout, some_tiles_have_no_order_of_their_own) {
     cr_assert_not(tile_layout_order(&held, dims, 4, &order), "a lane adds to two bits");
 }
 
-/* A layout that is filled member by member has anything between them. */
+/* Padding bytes between the members of a layout may have any value. */
 Test(layout, what_lies_between_members_says_nothing) {
     const tile_layout zeros = {.kind = TILE_LAYOUT_REGISTER,
                                .rank = 1,

@@ -1,5 +1,5 @@
-/* Which layouts are refused, with planted faults; and the counts that the constructors promise,
- * held against enumeration. */
+/* Refused layouts, with injected faults; and the counts that the constructors promise, compared
+ * with enumeration. */
 #include "test/unit/layout_fixture.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ Test(layout_check, a_sound_layout_has_no_fault) {
     tile_layout tile = small_tile(), buffer = small_buffer();
     cr_assert_null(tile_layout_find_fault(&tile));
     cr_assert_null(tile_layout_find_fault(&buffer));
-    tile.warp_bits = tile.block_bits = 2; /* replication is no fault */
+    tile.warp_bits = tile.block_bits = 2; /* replication is allowed */
     cr_assert_null(tile_layout_find_fault(&tile));
     tile.count[0] = 3;
     cr_assert_null(tile_layout_find_fault(&tile));
@@ -105,8 +105,8 @@ Test(layout_check, only_sums_of_mma_are_accumulators) {
     cr_assert(!tile_mma_holds(layout_half_row(), &flat));
 }
 
-/* The grid is the best there is: no other makes warps do less double work, or with the same work
- * read fewer operand rows and columns. */
+/* The grid of warps is optimal: no other one causes less redundant work, or reads fewer operand
+ * rows and columns with the same work. */
 Test(layout_check, the_grid_of_warps_is_the_best_one) {
     for (uint32_t m = 16; m <= 1024; m *= 2)
         for (uint32_t n = 8; n <= 1024; n *= 2)
@@ -125,8 +125,8 @@ Test(layout_check, the_grid_of_warps_is_the_best_one) {
             }
 }
 
-/* Which rows of operand 0 (columns of operand 1) a warp holds, as a set: extents are powers of two,
- * so an index is a row-major place. */
+/* Collects the rows of operand 0 (columns of operand 1) that a warp holds. Extents are powers of
+ * two, so an index is a row-major position. */
 static void collect(const tile_layout *layout, uint32_t warp, unsigned dim, bool *held) {
     uint32_t columns = 1u << layout->dim_bits[1];
     for (uint32_t reg = 0; reg < 1u << layout->reg_bits; reg++)
@@ -155,7 +155,7 @@ Test(layout_check, each_warp_has_just_the_operands_of_its_part) {
                 }
 }
 
-/* Against the definition: for each group of lanes, the bank with the most different words. */
+/* Counts by the definition: for each group of lanes, the bank with the most different words. */
 static unsigned count_by_definition(const uint32_t *addresses, unsigned bytes) {
     unsigned group = bytes == 16 ? 8 : bytes == 8 ? 16 : 32, extra = 0;
     for (unsigned first = 0; first < 32; first += group) {
@@ -189,8 +189,8 @@ Test(layout_check, conflicts_are_those_of_the_definition) {
     }
 }
 
-/* Elements of every size, rows from 16 bytes up, both storage orders: 8 rows of one chunk column
- * use every bank once, and chunks stay whole in their row. */
+/* Elements of every size, rows of 16 bytes and more, both storage orders: 8 rows of one chunk
+ * column use every bank once, and chunks are not split. */
 Test(layout_check, swizzled_buffers_serve_eight_rows_at_once) {
     for (unsigned bytes = 1; bytes <= 8; bytes *= 2)
         for (uint32_t fast = 16 / bytes; fast <= 256; fast *= 2)

@@ -1,5 +1,5 @@
-/* Layouts of tiles with several parts: extents that are odd counts times powers of two, held
- * against enumeration of all elements. */
+/* Layouts of tiles with several parts, whose extents are odd counts times powers of two, compared
+ * with enumeration of all elements. */
 #include "test/unit/layout_fixture.h"
 
 #include <stdlib.h>
@@ -7,12 +7,12 @@
 
 enum { SHAPE_COUNT = 11 };
 
-/* Counts in no dim, in one, in both; parts of one element, and smaller than a warp. */
+/* Counts in no dim, in one, and in both; parts of one element, and parts smaller than a warp. */
 static const uint32_t shapes[SHAPE_COUNT][2] = {{128, 192}, {192, 96}, {64, 80},  {64, 64},
                                                 {80, 16},   {48, 248}, {16, 24},  {31, 1},
                                                 {12, 20},   {100, 3},  {224, 112}};
 
-/* Row-major position of an element, by the definition: parts lie row-major in the tile, elements
+/* Returns the position of an element by definition: parts are row-major in the tile, elements are
  * row-major in a part. */
 static uint32_t place_by_definition(const uint32_t *dims, uint32_t row, uint32_t column) {
     uint32_t part[2];
@@ -39,7 +39,7 @@ Test(layout_parts, an_index_counts_the_elements_of_one_part_after_the_other) {
     }
 }
 
-/* Six dims, three of them with counts: indices are all different, coordinates all inside. */
+/* Six dims, three of them with counts: all indices are different, all coordinates are in bounds. */
 Test(layout_parts, six_dims) {
     const uint32_t dims[TILE_MAX_RANK] = {3, 2, 6, 4, 1, 10};
     tile_layout layout = tile_layout_blocked(dims, TILE_MAX_RANK, 2, 5, 1);
@@ -110,7 +110,7 @@ Test(layout_parts, each_warp_has_just_the_operands_of_its_share) {
         }
 }
 
-/* Every 8 x 8 matrix of 16-bit elements lies in 8 pieces of 16 bytes, in different banks. */
+/* Every 8 x 8 matrix of 16-bit elements consists of 8 chunks of 16 bytes in different banks. */
 Test(layout_parts, shared_buffers_keep_every_element_once_and_without_conflicts) {
     for (unsigned s = 0; s < SHAPE_COUNT; s++)
         for (unsigned fastest = 0; fastest < 2; fastest++) {
@@ -141,8 +141,8 @@ Test(layout_parts, shared_buffers_keep_every_element_once_and_without_conflicts)
         }
 }
 
-/* Writes a tile's indices to where lower-tiles puts its elements in a buffer, or compares what lies
- * there: part and register bits, lane and warp bits, all through the buffer's layout. */
+/* Writes a tile's indices to the positions in a buffer that lower-tiles uses, or compares them:
+ * part and register bits, lane and warp bits, all mapped by the buffer's layout. */
 static void pass_through(const tile_layout *tile, const tile_layout *shared, uint32_t *memory,
                          bool write) {
     uint32_t reg[TILE_LAYOUT_MAX_BITS], lane[TILE_LANE_BITS], warp[TILE_LAYOUT_MAX_WARP_BITS];
@@ -196,7 +196,8 @@ Test(layout_parts, extents_are_those_of_the_definition) {
     cr_assert(!tile_layout_admits_extent(INT64_MAX));
 }
 
-/* Each thread holds what it repeats, in the register that is named, and nothing twice. */
+/* Checks that each thread holds the elements that it repeats, in the named register, and none
+ * twice. */
 static void check_narrow(const tile_layout *wide, const uint32_t *dims, unsigned rank) {
     tile_layout narrow = tile_layout_narrow(wide, dims, rank);
     cr_assert_null(tile_layout_find_fault(&narrow), "%s", tile_layout_find_fault(&narrow));
@@ -228,7 +229,7 @@ Test(layout_parts, of_tiles_that_are_repeated) {
     }
 }
 
-/* An accumulator, and a layout whose registers become dependent where a dim is gone. */
+/* An accumulator, and a layout whose registers become linearly dependent when a dim is dropped. */
 Test(layout_parts, of_tiles_that_are_repeated_in_fragments) {
     const uint32_t column[2] = {48, 1}, row[2] = {1, 80}, small[2] = {2, 8}, half[2] = {1, 8};
     tile_layout wide = tile_mma_accumulator(layout_half_row(), 48, 80, 1, 2);
@@ -245,7 +246,7 @@ Test(layout_parts, of_tiles_that_are_repeated_in_fragments) {
     cr_assert_eq(tile_layout_narrow(&wide, half, 2).reg_bits, 1);
 }
 
-/* Of the threads that a predicate leaves, each element has one. */
+/* Of the threads that the predicate selects, exactly one holds each element. */
 Test(layout_parts, redundant_threads_hold_nothing_of_their_own) {
     const uint32_t dims[2] = {8, 96};
     tile_layout layout = tile_layout_blank(TILE_LAYOUT_REGISTER, dims, 2);

@@ -1,5 +1,5 @@
-/* Each limit of tile/limits.def, at its number and one past it: for each row there is a function
- * test_<NAME> here, so that a new row without a test does not link. */
+/* Each limit of tile/limits.def, at its number and one past it. Each row needs a function
+ * test_<NAME> here, so a new row without a test does not link. */
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -30,7 +30,7 @@ static void put(program *p, const char *format, ...) {
     p->length += (size_t)length;
 }
 
-/* The piece n times, with its number where it has a %d, and the separator in between. */
+/* Writes the piece n times, with its number for %d, and the separator in between. */
 static void repeat(program *p, int n, const char *piece, const char *separator) {
     for (int i = 0; i < n; i++) {
         const char *from = piece;
@@ -41,7 +41,7 @@ static void repeat(program *p, int n, const char *piece, const char *separator) 
     }
 }
 
-/* Reads it, and makes of it what a device runs, if asked to. */
+/* Parses it and, if requested, compiles it for a device. */
 typedef enum stage { PARSED, SCHEDULED, COMPILED } stage;
 
 static bool accepts(text_fixture *x, program *p, stage until) {
@@ -63,8 +63,8 @@ static bool accepts(text_fixture *x, program *p, stage until) {
     return ok;
 }
 
-/* write(p, n) writes a program that has n of it. Past the limit there is the message, at a place
- * in the text. */
+/* write(p, n) writes a program with n of the limited things. Past the limit, the message must be
+ * reported at a location in the text. */
 static void check(void (*write)(program *p, int64_t n), stage until, int64_t number, int64_t past,
                   const char *message) {
     text_fixture x;
@@ -135,7 +135,7 @@ static void write_tile(program *p, int64_t n) {
     put(p, "kernel @k() grid [1] warps 1 { %%t = splat 0.0 : tile<f32[%lld]> }\n", (long long)n);
 }
 
-/* The next odd number; a power of two of it is in between. */
+/* The next odd number; its product with a power of two may be in between. */
 static void test_ODD_EXTENT(int number) {
     check(write_tile, PARSED, number, number + 2,
           "must be odd numbers up to 31 times powers of two: instead of 33, write 32 or 34");
@@ -186,7 +186,7 @@ static void write_arguments(program *p, int64_t n) {
     put(p, ") }\n");
 }
 
-/* One argument is the tensor that is read. */
+/* One argument is the tensor that the operations read. */
 static void write_results(program *p, int64_t n) {
     put(p, "compute @k(%%x: tensor<f32[4]>) -> (");
     repeat(p, (int)n - 1, "%y%d: tensor<f32[4]>", ", ");
@@ -322,7 +322,7 @@ static void test_NUMBER(int number) {
     check(write_integer, PARSED, 0, 1, "this number does not fit 64 bits");
 }
 
-/* As many names that nobody has defined. */
+/* Uses this many undefined names. */
 static void test_ERRORS(int number) {
     for (int n = number - 1; n <= number + 5; n += 6) {
         text_fixture x;

@@ -1,4 +1,4 @@
-/* Gathers by shuffles, played through for every thread, register and index. */
+/* Simulates gathers by shuffles for every thread, register and index. */
 #include "lib/layout/lookup.h"
 
 #include <criterion/criterion.h>
@@ -7,7 +7,7 @@
 
 enum { LANES = 32, MOST = 1024 };
 
-/* The element at index k along the axis, for a register of a thread, is where the plan says. */
+/* The plan must locate the element at index k along the axis, for a register of a thread. */
 static void expect_element(const tile_layout *from, const tile_layout *to, unsigned axis,
                            const tile_lookup_plan *p, uint32_t register_, uint32_t lane,
                            uint32_t warp, uint32_t k) {

@@ -1,6 +1,6 @@
-/* exp, log and their like, computed as their code does, against libm in f64 (f32) and long double
- * (f64): the errors that ops.def states. What the machine approximates is off by as much as PTX
- * allows, up and down. */
+/* Compares exp, log and similar functions, computed as their generated code does, with libm in f64
+ * (for f32) and long double (for f64): the errors must be within ops.def's bounds. Approximate
+ * instructions are off by as much as PTX allows, in both directions. */
 #include <criterion/criterion.h>
 
 #include "lib/ops/error.h"
@@ -13,7 +13,7 @@ typedef struct function {
     num (*body)(math *m, num x);
     double (*narrow)(double x);
     long double (*wide)(long double x);
-    double least; /* below it a result's bits are fewer than its bound needs */
+    double least; /* below this, the result has fewer bits than its bound needs */
 } function;
 
 #ifdef TILE_TEST_FUNCTION
@@ -48,7 +48,7 @@ _Static_assert(0
                    == FUNCTIONS,
                "each function of math.def has a row");
 
-/* What ops.def states. */
+/* The bound in ops.def. */
 static double stated_for(const function *f, bool wide) {
     tile_opcode opcode = tile_opcode_from_name(f->name, strlen(f->name));
     return tile_op_error_of(opcode, wide ? TILE_f64 : TILE_f32, false).relative;
@@ -58,7 +58,7 @@ static bool turns(const function *f, bool wide, double x) {
     return f->narrow == sin || f->narrow == cos ? fabs(x) < (wide ? 0x1p30 : 0x1p47) : true;
 }
 
-/* In units of the bound; 0 where both are not a number, or the same infinity. */
+/* Returns the error in units of the bound; 0 if both are NaN, or the same infinity. */
 static double error_of(const function *f, bool wide, double nudge, double x) {
     math m = {wide, nudge};
     double got = f->body(&m, x), bound = stated_for(f, wide);
@@ -75,7 +75,7 @@ static double error_of(const function *f, bool wide, double nudge, double x) {
     return (double)(fabsl(got - want) / size) / bound;
 }
 
-/* Every so many-th f32 there is; all of them pass as well (step 1, some minutes). */
+/* Tests every n-th f32. All of them pass as well (step 1, some minutes). */
 Test(math, errors_of_f32) {
     for (unsigned i = 0; i < FUNCTIONS; i++) {
         double worst = 0, at = 0;
@@ -93,7 +93,8 @@ Test(math, errors_of_f32) {
     }
 }
 
-/* Where polynomials meet, results overflow or vanish, and angles are near whole turns. */
+/* Values where polynomials meet, where results overflow or underflow, and angles near full
+ * turns. */
 static const double corners[] = {
     0.0,      -0.0,     1.0,    -1.0,    0.55,     0.5499999, 2.25,      4,         6,       3.9999,
     88.72283, 88.72284, -87.34, -103.97, -104,     709.782,   709.783,   -708.5,    -745.13, -746,
@@ -148,7 +149,7 @@ Test(math, signs_of_zero) {
 
 /* {fast} --------------------------------------------------------------------------------------- */
 
-/* What ops.def states for a result of this size: of exp (2^-22 + |x| 2^-23) * want, .. */
+/* Returns ops.def's bound for a result of this size: for exp (2^-22 + |x| 2^-23) * want, .. */
 static double stated_fast(const char *name, double x, double want) {
     tile_error error = tile_op_error_of(tile_opcode_from_name(name, strlen(name)), TILE_f32, true);
     if (error.turns && fabs(x) > 0x1.921fb4p1) return INFINITY;
@@ -173,8 +174,8 @@ Test(math, errors_of_fast_functions) {
                 memcpy(&x, &word, 4);
                 double want = fast[i].host(x), got = fast[i].fast(&m, x);
                 bool same = isnan(want) ? isnan(got) : got == (float)want;
-                /* What is below the least normal number may be 0, what is above the largest
-                 * infinite. */
+                /* Results below the smallest normal number may be 0, results above the largest
+                 * number infinite. */
                 bool edge = (fabs(want) < 0x1.00001p-126 && fabs(got) <= 0x1.00001p-126) ||
                             (fabs(want) > 0x1.fffcp127 && isinf(got));
                 if (same || edge) continue;
@@ -187,7 +188,7 @@ Test(math, errors_of_fast_functions) {
 
 enum { VALUES = 512 };
 
-/* name(x) of VALUES numbers, computed by a kernel that runs as it is written, at level 2 or 3. */
+/* Computes name(x) of VALUES numbers with a kernel that runs unchanged, at level 2 or 3. */
 static void compute_on_device(unsigned level, const char *name, bool fast, const float *from,
                               float *to) {
     static const char *const kernels[] = {
@@ -216,7 +217,7 @@ static void compute_on_device(unsigned level, const char *name, bool fast, const
     cpu_close(&x);
 }
 
-/* Level 3 computes what the code for GPUs computes, level 2 what the host's functions give. */
+/* Level 3 computes the same as the GPU code; level 2 uses the host's functions. */
 Test(math, the_cpu_device_has_the_bodies_at_level_3) {
     static const struct {
         const char *name;

@@ -1,6 +1,6 @@
-/* Walks ops.def: every element-wise operation, for every element type, gives the same at level 1,
- * at levels 2 and 3 on the CPU device and in the constant folder, and becomes PTX; or it is refused
- * at all of them with words that name the operation or the type. */
+/* For each row of ops.def: every elementwise operation, for every element type, has the same
+ * results at level 1, at levels 2 and 3 on the CPU device and in the constant folder, and compiles
+ * to PTX. Or it is refused at all of them with a message that names the operation or the type. */
 #include <math.h>
 
 #include "lib/analysis/range.h"
@@ -21,8 +21,7 @@ typedef struct sample {
     unsigned char operands[MAX_ARITY][N * 8];
 } sample;
 
-/* Numbers that show wrapping, signs, rounding and what is not a number. Large ones are exact in
- * f64. */
+/* Numbers that test wrapping, signs, rounding and NaN. Large ones are exact in f64. */
 static const double integers[] = {0,  1,   -1,   2,   -3,  5,     7,     -8,
                                   13, 100, -128, 127, 255, -1000, 32767, 99};
 static const double floats[] = {0.0,  -0.0,    1.0,      -1.0,     0.5,  -1.5, 3.0,    -7.25,
@@ -35,7 +34,7 @@ static double number_of(tile_scalar scalar, unsigned operand, unsigned i) {
     return integers[spread % (sizeof integers / sizeof *integers)];
 }
 
-/* What ops.def leaves open is kept out of the operands. */
+/* Avoids operands for which ops.def leaves the result undefined. */
 static double keep_defined(tile_opcode opcode, tile_scalar scalar, double number) {
     if (tile_scalar_is_floating(scalar)) return number;
     unsigned bits = tile_scalar_bits(scalar);
@@ -55,7 +54,7 @@ static void fill(sample *s, tile_opcode opcode) {
             unsigned char *at = s->operands[k] + i * tile_scalar_bytes(s->from[k]);
             double number = number_of(s->from[k], k, i);
             if (k == 1) number = keep_defined(opcode, s->from[k], number);
-            if (opcode == TILE_OP_ushr && s->from[k] == TILE_i64) /* f64 has no larger ones */
+            if (opcode == TILE_OP_ushr && s->from[k] == TILE_i64) /* larger values do not fit f64 */
                 number = fabs(number);
             if (s->from[k] == TILE_i1) number = fmod(fabs(number), 2) >= 1;
             tile_scalar_write(s->from[k], at, number);
@@ -124,7 +123,7 @@ static const char *kernel_text(text_fixture *x, const sample *s) {
 
 /* Runs ----------------------------------------------------------------------------------------- */
 
-/* False if it is refused. */
+/* Returns false if it is refused. */
 static bool run_compute(text_fixture *x, const sample *s, void *result) {
     const char *text = compute_text(x, s);
     tile_module *module = text_parse(x, text);
@@ -215,7 +214,7 @@ static bool has_floats(const sample *s) {
     return found;
 }
 
-/* A store of the operation on constants for each element. */
+/* Builds a store of the operation on constants for each element. */
 static void build_constants(tile_function *f, const sample *s, tile_opcode opcode) {
     tile_context *context = tile_function_context(f);
     tile_value result = tile_function_add_arg(f, "r", tile_type_ptr(context, s->to));
@@ -239,7 +238,7 @@ static void build_constants(tile_function *f, const sample *s, tile_opcode opcod
     }
 }
 
-/* Integers: each operation on constants becomes a constant, the one that level 1 gives. */
+/* Integers: each operation on constants folds to the constant that level 1 computes. */
 static void check_folder(text_fixture *x, const sample *s, tile_opcode opcode,
                          const unsigned char *level_1) {
     if (has_floats(s) || s->scalar_operand) return;
@@ -275,7 +274,7 @@ static void check(text_fixture *x, sample *s, tile_opcode opcode) {
     const char *type = tile_scalar_name(s->from[s->arity - 1]);
     bool too_wide =
         opcode == TILE_OP_bitcast && s->from[0] != s->to && tile_scalar_bits(s->to) == 64;
-    if (too_wide && ran_2) { /* level 1 says so */
+    if (too_wide && ran_2) { /* level 1 refuses it */
         cr_expect(!ran && strstr(x->messages, "does not hold all bits"), "%s", x->messages);
         memcpy(level_1, level_2, sizeof level_1);
         ran = true;
@@ -297,7 +296,7 @@ static void check(text_fixture *x, sample *s, tile_opcode opcode) {
                   tile_scalar_name(s->to), x->messages);
 }
 
-/* The walk ------------------------------------------------------------------------------------- */
+/* All rows ------------------------------------------------------------------------------------- */
 
 static void check_row_with(text_fixture *x, tile_opcode opcode, tile_scalar scalar,
                            const char *attributes) {
@@ -315,13 +314,13 @@ static void check_row_with(text_fixture *x, tile_opcode opcode, tile_scalar scal
         check(x, &s, opcode);
         return;
     }
-    for (unsigned to = 1; to < TILE_barrier; to++) { /* nothing is a barrier's value */
+    for (unsigned to = 1; to < TILE_barrier; to++) { /* there are no values of barrier type */
         s.to = (tile_scalar)to;
         check(x, &s, opcode);
     }
 }
 
-/* What attributes make of an operation is meant by all levels, too. */
+/* Also checks the variants of an operation that attributes select. */
 static void check_row(text_fixture *x, tile_opcode opcode, tile_scalar scalar) {
     static const struct {
         tile_opcode opcode;

@@ -71,9 +71,9 @@ Test(measure, the_hopeless_are_given_up) {
         unsigned timed;
         bool hopeless;
     } cases[] = {
-        {{9, 9, 9, 9, 9, 9, 9, 9}, 5, true},   /* two to warm up, three to be sure */
+        {{9, 9, 9, 9, 9, 9, 9, 9}, 5, true},   /* two to warm up, three to decide */
         {{9, 9, 9, 1, 9, 9, 9, 9}, 8, false},  /* one was fast: the median decides */
-        {{99, 1, 1, 1, 1, 1, 1, 1}, 8, false}, /* the first launch of all loads code */
+        {{99, 1, 1, 1, 1, 1, 1, 1}, 8, false}, /* the very first launch loads code */
         {{99, 11, 1, 1, 1, 1, 1, 1}, 2, true}, {{5, 5, 5, 5, 5, 5, 5, 5}, 8, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -133,7 +133,7 @@ Test(measure, too_many_launches_are_refused) {
     close_measure(&x);
 }
 
-/* What cannot run here is at least PTX. */
+/* A kernel that cannot run here must at least compile to PTX. */
 Test(measure, the_kernel_that_reads_the_l2_assembles) {
     char *ptxas = tool_find_ptxas();
     if (!ptxas) cr_skip_test("no ptxas");

@@ -1,5 +1,5 @@
-/* Memory that runs out: whichever allocation of a call fails, the call returns, says so, and leaves
- * behind what can be destroyed and used again. */
+/* Running out of memory: whichever allocation of a call fails, the call returns, reports the
+ * failure, and leaves objects that can be destroyed and used again. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,8 @@ static const char text[] =
     "  %y = %e / reduce_add(%e, axis = 1)\n"
     "}\n";
 
-/* What the calls of one scenario share, so that what was made is destroyed wherever they end. */
+/* Objects that the calls of one scenario share, so that they are destroyed wherever the calls
+ * end. */
 typedef struct scenario {
     tile_context *context;
     tile_module *module;
@@ -45,7 +46,7 @@ static void keep_words(const tile_diagnostic *d, void *user) {
     strncat(s->said, d->message, sizeof s->said - strlen(s->said) - 1);
 }
 
-/* Each returns TILE_OK, or the status of the first call that did not. */
+/* Each returns TILE_OK, or the status of the first call that failed. */
 static tile_status parse(scenario *s) {
     s->module = tile_module_parse(s->context, "memory.tile", text, strlen(text));
     return s->module ? TILE_OK : TILE_OUT_OF_MEMORY;
@@ -87,7 +88,7 @@ static tile_status tune(scenario *s) {
     if (status != TILE_OK) return status;
     status = tile_tune(s->device, s->module, "scale", arguments, 3, &options, &s->tuning);
     if (status != TILE_FAILED) return status;
-    /* What became of each candidate is in the report. */
+    /* The report has the outcome of each candidate. */
     const tile_candidate *c;
     for (unsigned i = 0; (c = tile_tuning_candidate_at(s->tuning, i)); i++)
         strncat(s->said, c->why, sizeof s->said - strlen(s->said) - 1);
@@ -102,7 +103,7 @@ static tile_status run_compute(scenario *s) {
     return tile_compute_run(tile_module_find(s->module, "softmax"), &in, 1, &out, 1);
 }
 
-/* A builder says by its values that it has no memory. */
+/* A builder reports a lack of memory by its returned values. */
 static tile_status build(scenario *s) {
     tile_context *c = s->context;
     s->module = tile_module_create(c);
@@ -134,7 +135,8 @@ static void close_scenario(scenario *s) {
     tile_context_destroy(s->context);
 }
 
-/* Runs it with the allocation after `count` failing (0: none); how many there were. */
+/* Runs it with the allocation after `count` failing (0: none); returns the number of
+ * allocations. */
 static size_t run_once(unsigned which, size_t count) {
     scenario s = {.context = tile_context_create()};
     tile_context_set_sink(s.context, keep_words, &s);
@@ -158,9 +160,9 @@ static void fail_each(unsigned which) {
     enum { MOST = 400 };
     size_t all = run_once(which, 0), step = all / MOST + 1;
     cr_expect_gt(all, 0);
-    leaks_are_expected(); /* what an abandoned function had of its own */
+    leaks_are_expected(); /* memory of an abandoned function */
     for (size_t count = 1; count <= all; count += step) run_once(which, count);
-    run_once(which, 0); /* nothing is left behind that stands in the way */
+    run_once(which, 0); /* a failed run must leave nothing that affects this one */
 }
 
 Test(memory, parsing_survives_each_failure, .timeout = 300) {

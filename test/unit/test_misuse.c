@@ -1,5 +1,5 @@
-/* The C interface in the hands of somebody who gets it wrong: a diagnostic and a failing status,
- * and what the verifier lets through can be printed and read back. */
+/* Misuse of the C interface: it must cause a diagnostic and a failing status, and everything that
+ * the verifier accepts can be printed and read back. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
@@ -48,13 +48,13 @@ static void drop(const char *text, size_t length, void *user) {
 
 static void close_kernel(fixture *x) {
     size_t printed = 0;
-    tile_module_print(x->module, drop, &printed); /* whatever state it is in */
+    tile_module_print(x->module, drop, &printed); /* in any state */
     cr_assert(printed);
     tile_module_destroy(x->module);
     tile_context_destroy(x->context);
 }
 
-/* Runs the statements on a fresh kernel `x`; then verifying must fail with this message. */
+/* Runs the statements on a new kernel `x`; verification must then fail with this message. */
 #define REFUSED(message, ...) \
     do { \
         fixture f, *x = &f; \
@@ -65,7 +65,7 @@ static void close_kernel(fixture *x) {
         close_kernel(x); \
     } while (0)
 
-/* The statements report this themselves, and what was there stays sound. */
+/* The statements themselves report the error, and the kernel stays valid. */
 #define REPORTED(message, ...) \
     do { \
         fixture f, *x = &f; \
@@ -169,7 +169,7 @@ Test(misuse, order_of_tiles) {
     REFUSED("the extent of dim 0 of the grid", set_grid(x, tile_expr_block_id(x->context, 0)));
 }
 
-/* A grid of four dims is none, and says so where it is set. */
+/* A grid of four dims is refused where it is set. */
 Test(misuse, dims_of_the_grid) {
     fixture x;
     open_kernel(&x);
@@ -183,7 +183,7 @@ Test(misuse, dims_of_the_grid) {
     close_kernel(&x);
 }
 
-/* What has no text is refused in a compute. */
+/* A compute that has no text form is refused. */
 Test(misuse, computes) {
     for (unsigned i = 0; i < 9; i++) {
         fixture x;
@@ -205,7 +205,7 @@ Test(misuse, computes) {
         case 3: tile_function_set_warps(f, one); break;
         case 4: tile_function_set_sync_explicit(f, true); break;
         case 5: tile_function_add_where(f, one); break;
-        case 6: /* a constant over what is no parameter of it */
+        case 6: /* a constant for a name that is not a parameter */
             number = tile_expr_param(x.context, "nobody");
             break;
         case 7: number = tile_expr_arg(x.context, 1); break;
@@ -224,7 +224,7 @@ Test(misuse, computes) {
     }
 }
 
-/* 2^64 nodes when it is walked as a tree. */
+/* 2^64 nodes if it is traversed as a tree. */
 Test(misuse, endless_expression) {
     REFUSED("the extent of dim 0 of the grid", const tile_expr *e = tile_expr_arg(x->context, 0);
             for (int i = 0; i < 64; i++) e = tile_expr_op(x->context, TILE_OP_mul, e, e, NULL);
@@ -307,7 +307,7 @@ Test(misuse, places) {
              tile_build_add(&b, x->n, x->n));
     REPORTED("a result of `if` has no type",
              tile_build_if_else(&x->b, tile_build_lt(&x->b, x->n, x->n), NULL, 2));
-    /* What depends on a loop that was not built is not reported again. */
+    /* Operations that depend on a loop that was not built cause no second report. */
     REPORTED("", tile_op loop = tile_build_for_loop(&x->b, NO_VALUE, x->n, x->n, NULL, 0);
              tile_builder b = tile_builder_at_end(x->kernel, tile_op_region(x->kernel, loop, 0));
              tile_build_add(&b, x->n, x->n); tile_build_yield(&b, NULL, 0);
@@ -328,7 +328,7 @@ Test(misuse, attributes) {
             tile_op_set_expr(x->kernel, op, TILE_ATTR_offset, tile_expr_arg(x->context, 0)));
 }
 
-/* Attributes that hold what is not of their kind: refused, and printed all the same. */
+/* Attributes whose value has the wrong kind are refused, but can be printed. */
 Test(misuse, attributes_of_other_kinds) {
     const int64_t list[] = {1, 2};
     const tile_loc no_location = {0};
@@ -355,7 +355,7 @@ Test(misuse, attributes_of_other_kinds) {
     REFUSED("", LAUNCH; tile_op_set_int(plan, op, TILE_ATTR_otherwise, 2));
 }
 
-/* What is printed parses again, so what cannot be said is refused. */
+/* Printed text must parse again, so what has no text form is refused. */
 Test(misuse, what_no_text_says) {
     REFUSED("from 1 to 2^30", tile_function_set_arg_divisible(x->kernel, 1, 1u << 31));
     REFUSED("nothing to print", tile_build_print(&x->b, NULL, 0, NULL, 0));
@@ -381,7 +381,7 @@ Test(misuse, segments) {
              tile_build_op(&x->b, TILE_OP_neg, NULL, 1, NULL));
 }
 
-/* Lists that are not there, values that are none, and rules of attributes that are another's. */
+/* Missing lists, invalid values, and attributes of other operations. */
 Test(misuse, what_is_not_there) {
     const tile_param_value empty = {"n", NULL, NULL};
     REPORTED("", tile_build_neg(&x->b, x->n);
@@ -425,7 +425,7 @@ Test(misuse, compiling) {
     const tile_blob empty = {0};
     cr_expect_eq(tile_emit(x.kernel, (tile_emit_kind)7, &options, &blob), TILE_INVALID);
     cr_expect_str_eq(x.last, "there is no output of kind 7");
-    /* LLVM would take sm_1234 for a processor, and print a warning that nobody asked for. */
+    /* LLVM would accept sm_1234 as a processor and print a warning. */
     const tile_target invented = {.name = "sm_1234", .architecture = "sm_1234"},
                       nameless = {.name = NULL};
     tile_target changed = *options.target;
@@ -447,14 +447,14 @@ Test(misuse, compiling) {
     close_kernel(&x);
 }
 
-/* Nobody has verified it: what takes it says that it is wrong. */
+/* Unverified IR: the functions that take it report the errors. */
 Test(misuse, compiling_what_is_invalid) {
     fixture x;
     open_kernel(&x);
     const tile_emit_options options = {.size = sizeof options, .target = tile_target_find("sm_80")};
     const tile_pass_options unlooked = {.size = sizeof unlooked, .skip_verify = true};
     tile_blob blob;
-    tile_build_if_else(&x.b, tile_build_lt(&x.b, x.n, x.n), NULL, 0); /* without its yield */
+    tile_build_if_else(&x.b, tile_build_lt(&x.b, x.n, x.n), NULL, 0); /* the yield is missing */
     cr_expect_eq(tile_run_passes(x.module, "canonicalize", NULL), TILE_INVALID);
     cr_expect(strstr(x.last, "must end with `yield`"), "%s", x.last);
     x.last[0] = 0;

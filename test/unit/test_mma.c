@@ -1,5 +1,5 @@
-/* The rows of mma.def: their fragments against the tables of the PTX ISA, written down shape by
- * shape as they stand there; the choice among rows; layouts of tiles made of fragments. */
+/* The rows of mma.def: their fragments compared with the PTX ISA's tables, which are written here
+ * shape by shape; the choice of a row; layouts of tiles made of fragments. */
 #include "test/unit/layout_fixture.h"
 #include "test/unit/share.h"
 
@@ -102,7 +102,7 @@ static place b_16832_bytes(uint32_t g, uint32_t t, uint32_t i) {
     return (place){i < 4 ? t * 4 + (i & 3) : t * 4 + (i & 3) + 16, g};
 }
 
-/* A row of the ISA's: which rows of mma.def it is for, by shape and bits of lhs. */
+/* One of the ISA's tables, and the rows of mma.def that it applies to, by shape and bits of lhs. */
 static const struct {
     const char *shape;
     unsigned bits;
@@ -159,7 +159,7 @@ Test(mma, fragments_are_those_of_the_ptx_isa) {
     }
 }
 
-/* Types of an operand are of one width, so that its fragment is told by the row alone. */
+/* All types of an operand have the same width, so the row determines its fragment. */
 Test(mma, rows_differ) {
     FOR_EACH_ROW (a, i)
         FOR_EACH_ROW (b, j)
@@ -205,8 +205,8 @@ Test(mma, tiles_of_every_row) {
     }
 }
 
-/* C^T = B^T A^T: what a lane has of lhs, it has of the instruction's second operand at exchanged
- * coordinates. */
+/* C^T = B^T A^T: a lane's elements of lhs are its elements of the instruction's second operand at
+ * swapped coordinates. */
 Test(mma, exchanged_rows_hold_the_transposed_matrices) {
     static const unsigned instead[] = {TILE_MMA_RHS, TILE_MMA_LHS, TILE_MMA_ACC};
     FOR_EACH_ROW (row, i) {
@@ -234,7 +234,7 @@ Test(mma, exchanged_rows_hold_the_transposed_matrices) {
     }
 }
 
-/* The addresses of one register of all lanes of warp 0. */
+/* Counts bank conflicts of the addresses of one register of all lanes of warp 0. */
 static unsigned conflicts_of(const tile_layout *tile, const tile_layout *shared, uint32_t reg,
                              unsigned bytes) {
     uint32_t addresses[32];
@@ -244,8 +244,8 @@ static unsigned conflicts_of(const tile_layout *tile, const tile_layout *shared,
     return tile_bank_conflicts(addresses, 32, bytes);
 }
 
-/* What ldmatrix cannot load goes word by word; however the buffer is stored, lanes do not wait for
- * each other. */
+/* What ldmatrix cannot load is loaded by words. For every storage order of the buffer there are no
+ * bank conflicts. */
 Test(mma, words_of_fragments_are_read_without_conflicts) {
     FOR_EACH_ROW (row, i) {
         unsigned bytes = tile_scalar_bytes(row->lhs);
@@ -266,7 +266,8 @@ Test(mma, words_of_fragments_are_read_without_conflicts) {
     }
 }
 
-/* A sum may come from somebody else: fragments in another order are good, anything else is not. */
+/* An accumulator may come from another operation: fragments in another order are accepted, other
+ * layouts are not. */
 Test(mma, what_holds_fragments) {
     FOR_EACH_ROW (row, i) {
         tile_layout sum = tile_mma_accumulator(row, 4 * row->m, 4 * row->n, 2, 2);
@@ -291,7 +292,7 @@ Test(mma, what_holds_fragments) {
     }
 }
 
-/* The choice ----------------------------------------------------------------------------------- */
+/* Choosing a row ------------------------------------------------------------------------------- */
 
 static void expect_shape(const tile_mma *row, const char *shape) {
     cr_assert_str_eq(row ? row->shape : "none", shape);
@@ -324,7 +325,7 @@ static void expect_reason(const tile_mma_query *query, const char *reason) {
     cr_assert_str_eq(text, reason);
 }
 
-/* The widest that fits is taken. */
+/* The widest shape that fits is chosen. */
 Test(mma, shapes_are_chosen_by_extents) {
     tile_mma_query query = layout_half_query();
     expect_shape(tile_mma_find(&query), "m16n8k16");
@@ -346,7 +347,8 @@ Test(mma, shapes_are_chosen_by_extents) {
     expect_shape(tile_mma_find(&query), "m16n8k16");
 }
 
-/* Where rows would be wasted, n lies in them; where it would waste columns, too, nothing fits. */
+/* If rows would be wasted, the operands are swapped. If that would waste columns, too, no row
+ * fits. */
 Test(mma, small_products_are_exchanged) {
     tile_mma_query query = layout_half_query();
     query.n = 16;
@@ -373,10 +375,10 @@ Test(mma, small_products_are_exchanged) {
     expect_shape(tile_mma_find(&query), "m16n8k16");
 }
 
-/* Operands become the smallest types that hold them and have an instruction. */
+/* Operands are widened to the smallest types that hold them and have an instruction. */
 Test(mma, operands_are_widened) {
     static const struct {
-        tile_scalar lhs, rhs, acc, wide; /* NONE: there is nothing */
+        tile_scalar lhs, rhs, acc, wide; /* NONE: there is none */
     } cases[] = {
         {TILE_e4m3, TILE_e4m3, TILE_f32, TILE_f16},
         {TILE_e4m3, TILE_e5m2, TILE_f16, TILE_f16},
@@ -409,7 +411,7 @@ Test(mma, operands_are_widened) {
     cr_expect_null(tile_mma_find_wider(&query), "0 to 255 are not what a cast gives");
 }
 
-/* Held against all values: whole numbers of so many bits are exact. */
+/* Compared for all values: integers with this many bits are exact. */
 Test(mma, widened_integers_are_exact) {
     for (int i = -128; i < 128; i++) {
         cr_assert_eq(tile_scalar_round(TILE_f16, i), i);

@@ -1,4 +1,4 @@
-/* A module's functions by name and by index, as they come and go. */
+/* A module's functions by name and by index, while they are added and removed. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static const char *name_of(unsigned i) {
     return name;
 }
 
-/* Every name leads to its function, every index too, and nothing else does. */
+/* Every name and every index must find its function, and nothing else may be found. */
 static void check(const tile_module *module, unsigned count, unsigned step) {
     for (unsigned i = 0; i < count; i++) {
         tile_function *f = tile_module_find(module, name_of(i * step));
@@ -51,7 +51,7 @@ Test(names, come_and_go) {
     tile_context_destroy(context);
 }
 
-/* 5 thousand million comparisons, if each new one were compared with all others. */
+/* Would take 5 billion comparisons if each new name were compared with all others. */
 Test(names, many, .timeout = 20) {
     tile_context *context = tile_context_create();
     tile_module *module = tile_module_create(context);

@@ -1,4 +1,4 @@
-/* NULL and ids that are not there, into every call of the interface (see tile/base.h, "Misuse").
+/* NULL and invalid ids passed to every function of the interface (see tile/base.h, "Misuse").
  * test/api/null.test compares the names here with those in the headers. */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -40,7 +40,7 @@ Test(null, context) {
     cr_expect_eq(tile_migrate(NULL, "a", "b", 1, drop, &written), TILE_INVALID);
     cr_expect_eq(tile_migrate(context, "a", "b", 1, NULL, NULL), TILE_INVALID);
     cr_expect_eq(tile_migrate(context, NULL, NULL, 7, drop, &written), TILE_OK);
-    tile_module *module = tile_module_parse(context, NULL, NULL, 7); /* nothing to read */
+    tile_module *module = tile_module_parse(context, NULL, NULL, 7); /* there is no text */
     cr_expect_not_null(module);
     tile_module_destroy(module);
     tile_context_destroy(context);
@@ -83,7 +83,7 @@ Test(null, expressions_and_types) {
     cr_expect_null(tile_type_descriptor(NULL, TILE_f16, false));
     cr_expect_null(tile_type_in_cluster(context, NULL));
     cr_expect_null(tile_type_in_cluster(
-        context, tile_type_tile(context, TILE_f32, 1, &dim))); /* only shared buffers are in one */
+        context, tile_type_tile(context, TILE_f32, 1, &dim))); /* not a shared buffer */
     cr_expect_null(tile_type_with_layout(context, NULL, NULL));
     cr_expect_null(tile_type_with_scalar(context, NULL, TILE_f32));
     cr_expect_eq(tile_type_dim(NULL, 0), -1);
@@ -144,7 +144,7 @@ Test(null, modules) {
     cr_expect_null(tile_function_create(NULL, TILE_KERNEL, "k", (tile_loc){0}));
 }
 
-/* Without a function, and for a function without the id. */
+/* Without a function, and for a function that does not have the id. */
 static void read_nothing(const tile_function *f) {
     const tile_op op = {123456789};
     const tile_value value = {123456789};
@@ -256,7 +256,7 @@ static void keep(const tile_diagnostic *diagnostic, void *user) {
     strncpy(((seen *)user)->last, diagnostic->message, 255);
 }
 
-/* A kernel with one loop; ids that it lacks are told or do nothing, and it stays as it is. */
+/* A kernel with one loop: invalid ids are reported or ignored, and it does not change. */
 Test(null, ids_of_a_function) {
     static const char text[] = "kernel @k(%n: i32) grid [1] warps 1 {\n"
                                "  for %i = 0 to %n step 1 { sync }\n}\n";
@@ -277,7 +277,7 @@ Test(null, ids_of_a_function) {
     b = tile_builder_at_end(f, (tile_region){123456789});
     tile_build_sync(&b, (tile_value){0}, (tile_value){0});
     cr_expect_str_eq(last.last, "this region does not belong to @k");
-    b = tile_builder_at_end(f, tile_function_body(f)); /* and before something in the loop */
+    b = tile_builder_at_end(f, tile_function_body(f)); /* and before an operation in the loop */
     b.before = sync;
     last.last[0] = 0;
     tile_build_sync(&b, (tile_value){0}, (tile_value){0});
@@ -293,7 +293,7 @@ Test(null, ids_of_a_function) {
     tile_context_destroy(context);
 }
 
-/* What is declared without names and expressions is the verifier's to refuse. */
+/* Declarations without names and expressions are refused by the verifier. */
 Test(null, declarations) {
     tile_context *context = tile_context_create();
     tile_module *module = tile_module_create(context);
@@ -323,6 +323,9 @@ Test(null, compiling) {
     cr_expect_eq(tile_emit(NULL, TILE_EMIT_PTX, &options, &blob), TILE_INVALID);
     cr_expect_eq(tile_annotate(NULL, &blob, &blob), TILE_INVALID);
     cr_expect_eq(tile_annotate(&(tile_dump_options){0}, NULL, &blob), TILE_INVALID);
+    cr_expect_eq(tile_inspect_spills(NULL, &blob, NULL), TILE_INVALID);
+    cr_expect_eq(tile_inspect_spills(&(tile_dump_options){0}, NULL, NULL), TILE_INVALID);
+    tile_resources_destroy(NULL);
     cr_expect_eq(tile_instantiate(NULL, "k", NULL, 0), TILE_INVALID);
     tile_note_fitting_point(NULL, NULL, NULL, 0, NULL);
     cr_expect_eq(tile_run_passes(NULL, "dce", NULL), TILE_INVALID);

@@ -1,4 +1,4 @@
-/* The parser: its diagnostics, where it goes on after them, and that no bytes break it. */
+/* The parser: its diagnostics, error recovery, and robustness against any bytes. */
 #include "text_fixture.h"
 
 #include <stdlib.h>
@@ -216,7 +216,7 @@ Test(parse, stops_after_twenty_errors) {
     text_close(&x);
 }
 
-/* A piece of text, repeated, between a beginning and an end. */
+/* Returns a piece of text, repeated, between a beginning and an end. */
 static char *repeat(const char *begin, const char *piece, unsigned count, const char *end) {
     char *text = malloc(strlen(begin) + strlen(piece) * count + strlen(end) + 1), *at = text;
     at += sprintf(at, "%s", begin);
@@ -252,7 +252,7 @@ static uint64_t next_random(uint64_t *state) { /* xorshift64 */
     return *state ^= *state << 17;
 }
 
-/* Deletes, doubles, swaps in or changes a few bytes. */
+/* Deletes, duplicates, inserts or changes a few bytes. */
 static size_t mutate(char *text, size_t length, size_t room, uint64_t *state) {
     static const char bytes[] = "{}()[]<>,:=+-*/&|^~?%@#.\"\n 09azfi\0\x80\xff";
     for (uint64_t edits = next_random(state) % 6 + 1; edits && length; edits--) {
@@ -276,7 +276,7 @@ static size_t mutate(char *text, size_t length, size_t room, uint64_t *state) {
     return length;
 }
 
-/* What is accepted must print to text that is accepted, too, and prints the same. */
+/* Accepted text must print to text that is accepted and prints the same. */
 static void check_any(text_fixture *x, const char *text, size_t length) {
     x->length = 0;
     tile_module *module = tile_module_parse(x->context, "fuzz", text, length);
@@ -308,7 +308,7 @@ Test(parse, no_bytes_break_it, .timeout = 300) {
     }
 }
 
-/* Every prefix of a text: what ends in the middle of anything. */
+/* Every prefix of a text. */
 Test(parse, no_end_breaks_it, .timeout = 300) {
     for (unsigned i = 0; i < TEXT_CORPUS_COUNT; i++) {
         text_fixture x;

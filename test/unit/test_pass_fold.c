@@ -1,4 +1,4 @@
-/* Folding keeps values: what an operation on i8 simplifies to gives the same result for all
+/* Folding preserves values: the simplified form of an operation on i8 has the same result for all
  * operands. */
 #include "test/unit/pass_fixture.h"
 
@@ -14,7 +14,8 @@ static bool read_arg(unsigned index, int64_t *value, void *user) {
     return true;
 }
 
-/* The value for x, cut to its type; false where nothing is promised (division by zero). */
+/* Evaluates the value for x, truncated to its type; false if the result is undefined (division by
+ * zero). */
 static bool evaluate(const pass_fixture *x, tile_value value, int64_t argument, int64_t *result) {
     operand_values values = {argument};
     tile_bindings bindings = {.arg = read_arg, .user = &values};
@@ -73,7 +74,7 @@ Test(pass_fold, integers_keep_their_values) {
     }
 }
 
-/* What follows from a range: operands between 0 and 7, or multiples of 4. */
+/* Folding that depends on ranges: operands between 0 and 7, or multiples of 4. */
 Test(pass_fold, ranges_keep_values) {
     static const int64_t masks[] = {7, 12, -4, 1};
     for (int o = TILE_OP_add; o <= TILE_OP_ge; o++)
@@ -110,7 +111,7 @@ Test(pass_fold, casts_keep_values) {
     }
 }
 
-/* The comparison itself notices a wrong rule. */
+/* The comparison detects a wrong rule. */
 Test(pass_fold, evaluation_sees_differences) {
     pass_fixture x;
     fixture_open(&x);

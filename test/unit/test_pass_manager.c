@@ -122,7 +122,7 @@ Test(pass_manager, a_pass_that_breaks_the_ir_is_named) {
     fixture_close(&x);
 }
 
-/* A caller built against an older header passes a smaller structure. */
+/* A caller that was compiled with an older header passes a smaller structure. */
 Test(pass_manager, options_are_read_up_to_their_size) {
     pass_fixture x;
     tile_module *module = parse(&x);
@@ -156,8 +156,7 @@ Test(pass_manager, instantiate_reports_bad_bindings) {
     fixture_close(&x);
 }
 
-/* More constants than their table has room for at first; the parameter makes pairs of them equal.
- */
+/* More constants than their table initially holds; the parameter makes pairs of them equal. */
 Test(pass_manager, instantiate_with_many_constants, .timeout = 20) {
     pass_fixture x;
     fixture_open(&x);

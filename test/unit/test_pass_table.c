@@ -1,5 +1,5 @@
-/* What no pass of passes.def does yet: adding functions, working on the module, having options. The
- * manager runs these on a table of the test's own. */
+/* Features that no pass of passes.def uses yet: adding functions, working on the module, having
+ * options. The manager runs these passes from a table of this test. */
 #include "test/unit/pass_fixture.h"
 
 #include "passes/pipeline_text.h"
@@ -31,7 +31,7 @@ static tile_status grow(tile_pass *pass, tile_function *f) {
     return TILE_OK;
 }
 
-/* The first root gives way to two kernels, @<name>_a and @<name>_b. */
+/* Replaces the first root by two kernels, @<name>_a and @<name>_b. */
 static tile_status cut(tile_pass *pass, tile_module *module, const tile_roots *roots) {
     for (size_t i = 0; i < roots->count; i++) note("%s:%s ", pass->name, roots->functions[i]->name);
     tile_function *f = roots->functions[0];
@@ -41,7 +41,7 @@ static tile_status cut(tile_pass *pass, tile_module *module, const tile_roots *r
     return TILE_OK;
 }
 
-/* Leaves a kernel behind that has no grid. */
+/* Adds a kernel that has no grid. */
 static tile_status spoil(tile_pass *pass, tile_function *f) {
     (void)pass;
     tile_function_create(f->module, TILE_KERNEL, "spoilt", (tile_loc){0});
@@ -77,8 +77,8 @@ static const tile_pass_row level_rows[] = {
 static const tile_pass_table level_table = {level_rows, sizeof level_rows / sizeof *level_rows};
 static const tile_pass_table table = {rows, sizeof rows / sizeof *rows};
 
-/* Runs a pipeline on @k and @l, or on the kernel that is named. message: part of what is reported
- * if it must fail, else NULL. */
+/* Runs a pipeline on @k and @l, or on the named kernel. message: part of the expected error, else
+ * NULL. */
 static void check(const char *kernel, const char *pipeline, const char *expected,
                   const char *message) {
     pass_fixture x;
@@ -153,7 +153,7 @@ static void after(const char *pass, const tile_function *f, bool changed, void *
                                   f->name, changed ? "+" : "");
 }
 
-/* A function that has gone is not shown any more, a new one counts as changed. */
+/* Removed functions are not passed to hooks; new ones count as changed. */
 Test(pass_table, hooks_see_a_module_pass) {
     pass_fixture x;
     hook_record r = {.length = 0};
@@ -173,11 +173,11 @@ typedef struct level_case {
     const char *kernel;
     unsigned k, l; /* their levels */
     const char *pipeline, *trace;
-    const char *message; /* what is reported, or NULL */
+    const char *message; /* expected error, or NULL */
     tile_status status;
 } level_case;
 
-/* The manager alone looks at levels: it runs, leaves alone, or refuses. */
+/* The manager checks levels: it runs the pass, skips the function, or refuses. */
 Test(pass_table, passes_run_at_their_levels) {
     static const char past[] =
         "2 @k is at level 3, which 'tiles' does not accept; run passes of that level only\n";
@@ -215,7 +215,7 @@ Test(pass_table, passes_run_at_their_levels) {
     }
 }
 
-/* No property is without a pass that establishes it, and no row contradicts itself. */
+/* Every property has a pass that establishes it, and no row contradicts itself. */
 Test(pass_table, contracts_can_be_met) {
     unsigned given = 0;
     for (unsigned i = 0; i < tile_all_passes.count; i++) given |= tile_all_passes.rows[i].gives;

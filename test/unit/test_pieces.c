@@ -1,4 +1,4 @@
-/* Tiles in pieces, and the rings that they are stored through. */
+/* Tiles in pieces, and the ring buffers through which they are stored. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "lib/layout/pieces.h"
 #include "lib/layout/wgmma.h"
 
-/* Each element of the tile is the one of a piece that the cut says, held by the same thread. */
+/* Each element of the tile must be in the piece that the cut says, held by the same thread. */
 static void check_cut(const tile_layout *tile, const uint32_t *extents) {
     tile_pieces p;
     cr_assert(tile_pieces_cut(tile, extents, &p));
@@ -85,7 +85,7 @@ Test(pieces, refused) {
     cr_expect_not(tile_pieces_cut(&shared, usual, &p));
 }
 
-/* others: bytes that the loop's stages take. */
+/* others: bytes of the loop's stages. */
 static const char *choose(uint32_t m, uint32_t n, unsigned bytes, unsigned sets, int64_t others,
                           int64_t released) {
     static char text[64];

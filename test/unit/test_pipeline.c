@@ -1,4 +1,4 @@
-/* The pipeline pass: what is staged, what is not and why, the user's lists. */
+/* The pipeline pass: which loads are staged, which are not and why, and the user's lists. */
 #include "pass_fixture.h"
 
 enum { BLOCK = 64, DEPTH = 32 };
@@ -158,7 +158,8 @@ Test(pipeline, a_buffer_used_after_the_loop_stays) {
     fixture_close(&x);
 }
 
-/* The dot sees what the iteration before has copied: a ring would give it its own iteration's. */
+/* The dot reads the copy of the previous iteration; with a ring it would read its own
+ * iteration's. */
 Test(pipeline, a_buffer_read_before_its_copy_stays) {
     pass_fixture x;
     fixture_open(&x);
@@ -207,7 +208,7 @@ static void build_loop_with_store(pass_fixture *x, bool noalias) {
 Test(pipeline, a_source_written_in_the_loop_is_not_read_ahead) {
     pass_fixture x;
     fixture_open(&x);
-    build_loop_with_store(&x, false); /* a may be c, b may not */
+    build_loop_with_store(&x, false); /* a may alias c, b may not */
     cr_assert_eq(fixture_run(&x, tile_pass_pipeline), TILE_OK);
     EXPECT_MESSAGE(&x, "its source may be written in the loop");
     EXPECT_OUTLINE(&x,

@@ -1,23 +1,22 @@
-/* Runs what the pipeline pass made of a matmul loop, as far as rings go: which iteration's data
- * lies in which stage, whether it has landed when a dot reads it, for every depth and trip count
- * that is small. */
+/* Interprets the rings of a matmul loop after the pipeline pass: which iteration's data is in which
+ * stage, and whether it has arrived when a dot reads it, for all small depths and trip counts. */
 #include "pass_fixture.h"
 
 enum { MAX_STAGES = 8, MAX_VALUES = 512, STEP = 32 };
 
 typedef struct cell {
     int64_t k;     /* which columns of a, rows of b */
-    int64_t group; /* that covers the copy */
+    int64_t group; /* the group that covers the copy */
     bool landed;
 } cell;
 
 typedef struct machine {
     const tile_function *f;
     int64_t values[MAX_VALUES];
-    cell cells[MAX_VALUES][MAX_STAGES]; /* by buffer */
+    cell cells[MAX_VALUES][MAX_STAGES]; /* per buffer */
     int64_t committed, waited;
     int64_t n;    /* the argument */
-    int64_t next; /* the k that the next dot must see */
+    int64_t next; /* the k that the next dot must read */
     unsigned dots, faults;
 } machine;
 
@@ -30,7 +29,8 @@ static int64_t operand(const machine *m, tile_op op, unsigned index) {
     return value_of(m, tile_op_operand(m->f, op, index));
 }
 
-/* copy_async %view[%i, %j], %buffer[%stage]: one of %i, %j is 0, the other k. */
+/* Interprets copy_async %view[%i, %j], %buffer[%stage], where one of %i, %j is 0 and the other
+ * k. */
 static void run_copy(machine *m, tile_op op) {
     int64_t i = operand(m, op, 1), j = operand(m, op, 2), stage = operand(m, op, 4);
     m->faults += stage < 0 || stage >= MAX_STAGES || i + j >= m->n;
@@ -92,8 +92,8 @@ static void run_region(machine *m, tile_region region) {
     TILE_FOR_EACH_OP (m->f, op, region) run_op(m, op);
 }
 
-/* for %i = 0 to %n step 32 with the loads of a and b, at k = %i, pipelined and turned into a ring.
- */
+/* Builds for %i = 0 to %n step 32 with loads of a and b, at k = %i, pipelined and converted to a
+ * ring. */
 static tile_value build_matmul(pass_fixture *x, int64_t stages, bool copies_last) {
     fixture_open(x);
     tile_value a = fixture_view(x, "a", TILE_f16, 16, 1024, false);
@@ -143,7 +143,7 @@ Test(pipeline_ring, every_dot_sees_its_own_iteration) {
         }
 }
 
-/* The machine notices a wait that leaves one group too many. */
+/* The interpreter detects a wait that leaves one group too many in flight. */
 Test(pipeline_ring, a_planted_fault_is_seen) {
     pass_fixture x;
     tile_value n = build_matmul(&x, 3, false);

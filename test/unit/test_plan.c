@@ -1,4 +1,4 @@
-/* Plans built from C: the same as from the text; what the text cannot say is refused. */
+/* Plans built from C are the same as from text; what has no text form is refused. */
 #include "test/unit/text_fixture.h"
 #include "tile/build.h"
 #include "tile/compile.h"

@@ -1,5 +1,5 @@
-/* Launching a plan on a device with streams that only remembers: order, arguments, scratch, what is
- * refused. */
+/* Launches a plan on a fake device with streams that only records: order, arguments, scratch,
+ * refusals. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ typedef struct fake_device {
     tile_device base;
     uint64_t next;
     unsigned allocations, launches, reserved, prepared;
-    int room; /* blocks that a multiprocessor holds */
+    int room; /* blocks that a multiprocessor can hold */
     bool capturing;
     recorded launched[MOST];
 } fake_device;
@@ -208,7 +208,7 @@ Test(plan_launch, nothing_happens_before_all_is_checked) {
                                       "its buffer, where there are 4096: give a larger buffer"),
               "%s", x.text.messages);
     cr_expect_eq(x.device.launches, 0);
-    x.y.bytes = 32; /* before the offset */
+    x.y.bytes = 32; /* less than the offset */
     cr_expect_eq(run(&x, 50, NULL, false), TILE_INVALID);
     cr_expect(strstr(x.text.messages, "@p: argument %y begins past the end of its buffer"), "%s",
               x.text.messages);
@@ -248,7 +248,7 @@ Test(plan_launch, a_plan_is_no_kernel) {
     close_plan(&x);
 }
 
-/* What takes the place of others -------------------------------------------------------------- */
+/* Other kernels that run instead -------------------------------------------------------------- */
 
 static const char resident_text[] =
     "plan @p(%n: i32, %f: f32, %x: ptr<f32>, %y: ptr<f32>) {\n"

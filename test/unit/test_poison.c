@@ -1,8 +1,8 @@
-/* Divisions by zero: no fault as long as nothing uses what they give. */
+/* Divisions by zero: not a fault unless the result has an effect. */
 #include "test/unit/cpu_fixture.h"
 
-/* A kernel with one argument %p, 256 integers of value 1. what: of the report. use: the line of the
- * operation that uses the quotient, 0 if nothing may be found; the division stands in line
+/* Runs a kernel with one argument %p, 256 integers of value 1. what: part of the report. use: line
+ * of the operation that uses the quotient, 0 if no report is expected. The division is in line
  * `division`. */
 static void expect_of(const char *what, unsigned level, const char *kernel, unsigned division,
                       unsigned use) {
@@ -33,7 +33,7 @@ static void expect(unsigned level, const char *kernel, unsigned division, unsign
     expect_of("by zero", level, kernel, division, use);
 }
 
-/* %a is 1 inside of %g and 0 behind it; %w has room for all of it. */
+/* %a is 1 inside %g and 0 outside it; %w is large enough for all of it. */
 #define TILES(body) \
     "kernel @k(%p: ptr<i32>) grid [1] warps 1 {\n" \
     "  %g = view %p, [20] : view<i32[20]>\n  %w = view %p, [64] : view<i32[64]>\n" \
@@ -82,7 +82,7 @@ Test(poison, through_shared_memory) {
     expect(2, TILES(BUFFER "  %t = load_shared %s : tile<i32[32]>\n  store %t, %g[0]\n"), 5, 0);
     expect(2, TILES(BUFFER "  copy %s, %w[0]\n"), 5, 8);
     expect(2, TILES(BUFFER "  copy %s, %g[0]\n"), 5, 0);
-    /* What is written over it is clean. */
+    /* Overwritten elements are no longer poison. */
     expect(2, TILES(BUFFER "  store_shared %a, %s\n  copy %s, %w[0]\n"), 5, 0);
     expect(2, TILES(BUFFER "  copy %w[0], %s\n  copy %s, %w[0]\n"), 5, 0);
     expect(2,
@@ -96,7 +96,7 @@ Test(poison, through_regions) {
            TILES("  %r = for %i = 0 to 3 step 1 iter (%c = %q) {\n"
                  "    %n = %c + %a\n    yield %n\n  }\n  store %r, %w[0]\n"),
            5, 10);
-    /* They change places once. */
+    /* The values are swapped once. */
 #define EXCHANGE(result) \
     TILES("  %x, %y = for %i = 0 to 1 step 1 iter (%c = %q, %d = %a) { yield %d, %c }\n" \
           "  store " result ", %w[0]\n")
@@ -139,7 +139,7 @@ Test(poison, products_of_tiles) {
            5, 13);
 }
 
-/* In lanes from 20 on %v and so the divisor is 0. */
+/* In lanes from 20 on %v, and thus the divisor, is 0. */
 #define THREADS(body) \
     "kernel @k(%p: ptr<i32>) grid [1] warps 1 {\n  %t = thread_id\n  %in = %t < 20\n" \
     "  %v = ld_global %p[%t], %in : i32\n  %a = concat %v, 1 : vector<i32[2]>\n" \
@@ -172,13 +172,13 @@ Test(poison, threads_decide_by_it) {
     expect(3, THREADS("  for %i = 0 to %e step 1 { }\n"), 6, 8);
     expect(3, THREADS("  %x = ld_global %p[%e] : i32\n"), 6, 8);
     expect(3, THREADS("  %x = ld_global %p[%t], %e > 0 : i32\n"), 6, 8);
-    /* The others do not come here. */
+    /* The other lanes do not execute this. */
     expect(3, THREADS("  if %in {\n    %x = ld_global %p[%e] : i32\n    if %e > 0 { }\n  }\n"), 6,
            0);
-    /* A divisor from the padding, of scalars: a fault only where that is used. */
+    /* A scalar divisor from the padding: a fault only if the result is used. */
     expect(3, THREADS("  %d = 7 / %e\n  st_global %d, %p[%t], %in\n"), 6, 0);
     expect(3, THREADS("  %d = 7 / %e\n  st_global %d, %p[%t]\n"), 6, 9);
-    /* One of scalars alone is one at once. */
+    /* A division of uniform scalars faults immediately. */
     cpu_fixture x;
     cpu_open(&x, 3, 0, THREADS("  %d = 7 / %v\n"));
     int32_t zeros[256] = {0};
@@ -206,7 +206,7 @@ Test(poison, threads_go_through_shared_memory) {
            6, 0);
 }
 
-/* Row 5 of the matrix is poisoned: lanes 20 to 23 hold it, elements 0, 1, 4 and 5 of lhs. */
+/* Row 5 of the matrix is poison: lanes 20 to 23 hold it, elements 0, 1, 4 and 5 of lhs. */
 #define MATRIX(use) \
     "kernel @k(%p: ptr<i32>) grid [1] warps 1 {\n  %t = thread_id\n" \
     "  %n = select(%t / 4 == 5, 0, 1)\n  %a = concat %n, 1 : vector<i32[2]>\n" \
@@ -224,14 +224,15 @@ Test(poison, products_of_fragments) {
            MATRIX("%l, %r, %z") "  %x = extract %i, 2 : vector<i32[2]>\n"
                                 "  st_global %x, %p[%t * 2]\n}\n",
            5, 0);
-    /* As rhs, column 5: lanes 20 to 23 hold it there, too; of the sum others do. */
+    /* As rhs, column 5 is poison: lanes 20 to 23 hold it there as well, but other lanes hold that
+     * part of the sum. */
     expect(3, MATRIX("%lhs, %rhs, %z") FOR_ROWS("rem(%t, 4) == 2"), 5, 15);
     expect(3, MATRIX("%lhs, %rhs, %z") FOR_ROWS("rem(%t, 4) != 2"), 5, 0);
     expect(3, MATRIX("%lhs, %rhs, %z") "  %x = extract %i, 0 : i32\n  st_global %x, %p[%t]\n}\n", 5,
            0);
 }
 
-/* Shifts by counts that the type has no bits for; in the padding they do no harm. */
+/* Shift counts that exceed the type's bits; in the padding they are harmless. */
 #define SHIFTS(body) \
     "kernel @k(%p: ptr<i32>) grid [1] warps 1 {\n" \
     "  %g = view %p, [20] : view<i32[20]>\n  %w = view %p, [64] : view<i32[64]>\n" \

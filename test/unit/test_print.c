@@ -1,4 +1,4 @@
-/* The printer: what it writes parses to the same module. */
+/* The printer: its output parses to the same module. */
 #include "text_fixture.h"
 
 #include <locale.h>
@@ -18,7 +18,7 @@ static void check_round_trip(text_fixture *x, const char *text) {
     tile_module_destroy(again);
 }
 
-/* One use of an element-wise operation, as its row says. */
+/* Returns a use of an elementwise operation, according to its row. */
 static const char *elementwise_text(text_fixture *x, const tile_op_info *info) {
     const char *operands = "";
     for (unsigned k = 0; k < info->operand_count; k++) {
@@ -155,7 +155,7 @@ Test(print, names_become_unique_and_readable) {
     text_close(&x);
 }
 
-/* A dump of a broken kernel must not break the printer. */
+/* Printing an invalid kernel must not crash the printer. */
 Test(print, an_operand_that_is_nowhere_defined) {
     text_fixture x;
     tile_module *module;
@@ -187,7 +187,7 @@ Test(print, numbers_do_not_depend_on_the_locale) {
     setlocale(LC_ALL, "C");
 }
 
-/* What text_append has kept so far. */
+/* True if the page that text_append has collected contains the text. */
 static bool page_has(tile_opcode opcode, const char *wanted) {
     text_fixture x;
     text_open(&x);

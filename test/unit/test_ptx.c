@@ -1,4 +1,4 @@
-/* Inline PTX: text, constraints and operands, however many there are. */
+/* Inline PTX: text, constraints and any number of operands. */
 #include "lib/codegen/ptx.h"
 
 #include <criterion/criterion.h>
@@ -35,7 +35,7 @@ static void open_fixture(ptx_fixture *x) {
     for (unsigned i = 0; i < 7; i++) *params[i] = LLVMGetParam(e->function, i);
 }
 
-/* The function's text; the caller gives it back with LLVMDisposeMessage. */
+/* Returns the function's text; the caller frees it with LLVMDisposeMessage. */
 static char *close_fixture(ptx_fixture *x) {
     char *message = NULL;
     LLVMBuildRetVoid(x->e.builder);

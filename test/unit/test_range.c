@@ -1,4 +1,5 @@
-/* Ranges and divisors: every operation against all values of small ranges, then whole functions. */
+/* Ranges and divisors: every operation compared with all values of small ranges, then whole
+ * functions. */
 #include "lib/analysis/range.h"
 
 #include <criterion/criterion.h>
@@ -13,7 +14,7 @@ static bool contains(tile_range r, int64_t value) {
     return value >= r.min && value <= r.max && multiple && !((uint64_t)value & r.zeros);
 }
 
-/* Ranges with up to eight members near the places where i8 wraps and around zero. */
+/* Ranges with up to eight members near the wrap-around of i8 and around zero. */
 static unsigned list_ranges(tile_range *out) {
     static const int64_t starts[] = {-128, -127, -65, -7, -4, -1, 0, 1, 2, 5, 62, 64, 120};
     static const int64_t divisors[] = {1, 2, 3, 4, 6, 8, 12, 64};
@@ -96,7 +97,7 @@ Test(range, truth_values_contain_every_result) {
             check_binary(opcodes[o], TILE_i1, ranges[i / 3], ranges[i % 3]);
 }
 
-/* The bounds are useful, not only sound. */
+/* The bounds are tight, not only valid. */
 Test(range, exact_cases) {
     const tile_range all = tile_range_of_scalar(TILE_i32), eight = tile_range_of_int(8);
     const tile_range by_eight[] = {{0, 800, 16, 0}, eight};
@@ -112,7 +113,7 @@ Test(range, exact_cases) {
     cr_assert_eq(r.divisor, 2, "wrapping loses the 3");
 }
 
-/* A lane's row, a warp's, and how far down: 7 + 64 + 56. */
+/* A lane's row, a warp's row, and an offset: 7 + 64 + 56. */
 Test(range, coordinates_made_by_xor) {
     const tile_range thread = {0, 127, 1, 0};
     const tile_range low[] = {thread, tile_range_of_int(7)},

@@ -1,4 +1,4 @@
-/* Records: every table prints what it reads, and refuses what a field does not allow. */
+/* Records: every table prints what it reads, and refuses values that a field does not allow. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -19,7 +19,8 @@ static int64_t number_of(const tile_field *field, unsigned seed) {
 
 static void fill(const tile_record *record, unsigned seed, void *to);
 
-/* Texts, numbers and lists that differ with the seed; what is optional is there for odd seeds. */
+/* Fills in texts, numbers and lists that depend on the seed; optional fields are set for odd
+ * seeds. */
 static void fill_member(const tile_field *field, unsigned seed, void *base) {
     char *member = (char *)base + field->offset;
     unsigned count = field->most ? field->most : 3;
@@ -86,7 +87,7 @@ Test(record, what_is_printed_is_read) {
     tile_arena_reset(&arena);
 }
 
-/* The JSON values of a text, of which one is changed before it is printed again. */
+/* Prints the JSON values of a text, one of which may have been changed. */
 static void print_json(const tile_json *json, tile_text *to) {
     bool is_list = json->kind == TILE_JSON_ARRAY || json->kind == TILE_JSON_OBJECT;
     if (json->key) {
@@ -125,7 +126,7 @@ static void expect(walk *w, const char *expected) {
 
 static void walk_object(walk *w, const tile_record *record, const tile_json *json);
 
-/* A list without its last item, and with too many. */
+/* Checks a list without its last item, and with too many items. */
 static void walk_lengths(walk *w, const tile_field *field, tile_json *json) {
     const tile_json *first = json->first, *second = first->next;
     tile_json more[40];
@@ -171,13 +172,13 @@ static void walk_value(walk *w, const tile_field *field, const char *key, const 
         walk_value(w, field->item, key, item);
 }
 
-/* Each field in turn is missing, of another name, there twice, or of a wrong value. */
+/* Each field in turn is missing, has another name, occurs twice, or has a wrong value. */
 static void walk_object(walk *w, const tile_record *record, const tile_json *object) {
     const tile_json **link = (const tile_json **)&object->first;
     for (unsigned i = 0; i < record->count && *link; i++) {
         const tile_field *field = &record->fields[i];
         tile_json *at = (tile_json *)*link;
-        if (strcmp(at->key, field->key) != 0) continue; /* left out */
+        if (strcmp(at->key, field->key) != 0) continue; /* skipped */
         *link = at->next;
         if (!field->optional)
             expect(w, tile_arena_format(&arena, "the field \"%s\" is missing", field->key));
@@ -257,7 +258,7 @@ Test(record, what_is_packed_is_unpacked) {
             cr_assert_eq(again.length, text.length);
             cr_expect_arr_eq(again.data, text.data, text.length);
             for (size_t size = 0; size < text.length; size++) {
-                char *less = tile_malloc(size + 1); /* so that a sanitizer sees who reads too far */
+                char *less = tile_malloc(size + 1); /* a sanitizer detects reads past the end */
                 memcpy(less, text.data, size);
                 less = tile_realloc(less, size ? size : 1);
                 cr_expect_not(tile_record_unpack(record, less, size, &arena, to), "%s: %zu bytes",
@@ -275,7 +276,7 @@ Test(record, what_is_out_of_range_is_not_unpacked) {
     tune_answer answer = {NULL}, other;
     tile_text text = pack(&tune_outcome_record, &outcome);
     cr_expect_not(tile_record_unpack(&tune_outcome_record, text.data, text.length, &arena, &back));
-    text = pack(&tune_answer_record, &answer); /* a text that may not be NULL */
+    text = pack(&tune_answer_record, &answer); /* a text that must not be NULL */
     cr_expect_not(tile_record_unpack(&tune_answer_record, text.data, text.length, &arena, &other));
     tile_arena_reset(&arena);
 }

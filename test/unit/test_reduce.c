@@ -1,5 +1,5 @@
-/* Reductions: the same at level 1, at levels 2 and 3 on the CPU device and by their definition, for
- * all kinds, element types and axes, and in whatever layout the tile has. */
+/* Reductions: the same at level 1, at levels 2 and 3 on the CPU device and by definition, for all
+ * kinds, element types and axes, and with any layout of the tile. */
 #include <math.h>
 
 #include "lib/layout/layout.h"
@@ -126,8 +126,8 @@ Test(reduce, random_layouts, .timeout = 300) {
     text_close(&x);
 }
 
-/* A layout of [8, 64] by 2 warps, of whose lanes some hold what others do, in any order; without a
- * fault only now and then. */
+/* Draws a layout of [8, 64] for 2 warps, in which some lanes hold the same elements, in any order.
+ * Only some of these layouts are valid. */
 static tile_layout draw_layout(uint64_t *seed) {
     const uint32_t dims[] = {8, 64};
     tile_layout layout = tile_layout_blank(TILE_LAYOUT_REGISTER, dims, 2);
@@ -141,7 +141,7 @@ static tile_layout draw_layout(uint64_t *seed) {
     return layout;
 }
 
-/* The elements along the row that a thread combines for its first result, step by step. */
+/* Lists the elements along the row that a thread combines for its first result, in order. */
 static void list_steps(const tile_reduce_plan *plan, uint32_t thread, uint32_t row[16]) {
     for (uint32_t step = 0; step < 1u << plan->own_steps; step++)
         row[step] = tile_layout_apply(&plan->source, tile_reduce_register(plan, 0, step, 0),
@@ -155,7 +155,8 @@ static bool same_elements(const uint32_t *a, const uint32_t *b, unsigned count) 
     return found == count;
 }
 
-/* Who combines the same elements does it in the same order. Without that rule some would not. */
+/* Threads that combine the same elements do so in the same order. Without that rule some would
+ * not. */
 Test(reduce, holders_keep_the_order) {
     unsigned in_order = 0, others = 0, differing = 0;
     uint64_t seed = 1;
@@ -181,7 +182,7 @@ Test(reduce, holders_keep_the_order) {
               differing);
 }
 
-/* As ops.def says of NaN, and of sums of f16 that leave f16 on the way. */
+/* As ops.def specifies for NaN, and for sums of f16 with intermediate values beyond f16. */
 Test(reduce, nan_and_rounding) {
     text_fixture x;
     text_open(&x);

@@ -1,4 +1,4 @@
-/* The arrays of a reference: which argument each one is, and where its elements lie. */
+/* The arrays of a reference: which argument each one is, and the positions of its elements. */
 #include "test/unit/text_fixture.h"
 #include "tile/compute.h"
 

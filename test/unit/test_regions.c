@@ -1,4 +1,4 @@
-/* What region operations carry, and giving them other carried values. */
+/* Values carried by region operations, and replacing them. */
 #include "lib/ir/regions.h"
 
 #include "lib/ir/function.h"
@@ -25,7 +25,7 @@ static void close_kernel(text_fixture *x, tile_function *f) {
     text_close(x);
 }
 
-/* The name of a value, its number if it is an integer constant, "-" if it is none. */
+/* Returns the name of a value, its number if it is an integer constant, "-" if there is none. */
 static const char *name_of(text_fixture *x, const tile_function *f, tile_value value) {
     int64_t number;
     if (tile_value_is_int(f, value, &number))
@@ -33,7 +33,7 @@ static const char *name_of(text_fixture *x, const tile_function *f, tile_value v
     return value.id ? tile_value_at(f, value)->name : "-";
 }
 
-/* Sent and received by the operation, then by each region: "1>s a>b". */
+/* Returns what the operation, then each region, sends and receives: "1>s a>b". */
 static const char *flow_of(text_fixture *x, const tile_function *f, tile_op op, unsigned i) {
     const char *text = "";
     TILE_FOR_EACH_BRANCH_POINT (f, op, at)
@@ -74,7 +74,7 @@ Test(regions, carried_values_of_each_shape) {
     close_kernel(&x, f);
 }
 
-/* Drops the values with a 0 in kept, adds the ones given, and prints. */
+/* Drops the values with a 0 in kept, adds the given ones, and prints. */
 static const char *carry(text_fixture *x, tile_function *f, tile_region_shape shape,
                          const bool *kept, const tile_value *added, unsigned added_count) {
     tile_op op = first_of_shape(f, shape);

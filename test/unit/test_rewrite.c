@@ -24,7 +24,7 @@ static void close_kernel(text_fixture *x, tile_function *f) {
     text_close(x);
 }
 
-/* Names of operations, without the yields. */
+/* Returns the names of operations, except yields. */
 static const char *append(text_fixture *x, const tile_function *f, tile_op op, const char *text) {
     if (tile_op_opcode(f, op) == TILE_OP_yield) return text;
     return tile_arena_format(&x->arena, "%s %s", text, tile_op_name(f, op));
@@ -82,7 +82,7 @@ Test(rewrite, erased_operations_do_not_end_the_iteration) {
         visited = append(&x, f, op, visited);
         if (tile_op_opcode(f, op) != TILE_OP_if) continue;
         tile_op next = tile_op_next(f, op);
-        tile_erase_op(f, op); /* and the one after it, which then is not visited */
+        tile_erase_op(f, op); /* erases the next one as well, which is then not visited */
         tile_erase_op(f, next);
     }
     cr_expect_str_eq(visited, " lt for if sub");

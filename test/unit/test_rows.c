@@ -1,5 +1,5 @@
-/* What works on whole rows: reduce_arg, scan and sort, at level 1, at levels 2 and 3 on the CPU
- * device and by their definition, for all axes, element types and layouts. */
+/* Operations on whole rows: reduce_arg, scan and sort, at level 1, at levels 2 and 3 on the CPU
+ * device and by definition, for all axes, element types and layouts. */
 #include <math.h>
 
 #include "lib/ops/kinds.h"
@@ -40,7 +40,7 @@ static void fill(const axis_sample *s, int64_t most) {
         write(s->scalar, input + i * size, number(i, most));
 }
 
-/* Element i of row r. */
+/* Returns the position of element i of row r. */
 static size_t index_of(const axis_sample *s, unsigned axis, size_t r, size_t i) {
     size_t inner = 1;
     for (unsigned d = axis + 1; d < s->from.rank; d++) inner *= (size_t)s->from.dims[d];
@@ -118,7 +118,7 @@ static void check_scan(text_fixture *x, axis_sample *s, const scan_case *scan, u
             int64_t next = combine(scan->kind, sum, bits ? own & 1 : own);
             if (floats && first && scan->kind != TILE_WORD_kind_add &&
                 scan->kind != TILE_WORD_kind_mul)
-                next = own; /* behind an infinity */
+                next = own; /* after an infinity */
             if (scan->exclusive && floats && first)
                 tile_scalar_write(s->scalar, wanted[0] + at * size, tile_kind_identity(scan->kind));
             else
@@ -216,7 +216,7 @@ Test(rows, all_types, .timeout = 300) {
     text_close(&x);
 }
 
-/* Where the rows do not lie as they are taken, they are moved. */
+/* Layouts in which the rows must first be converted. */
 Test(rows, random_layouts, .timeout = 300) {
     static const axis_shape squares[] = {{2, {32, 32}},   {2, {4, 64}},    {2, {128, 8}},
                                          {2, {2, 8}},     {3, {4, 8, 16}}, {1, {256}},
@@ -236,7 +236,7 @@ Test(rows, random_layouts, .timeout = 300) {
     text_close(&x);
 }
 
-/* NaN loses everywhere but in the order. */
+/* NaN loses everywhere except in the sort order. */
 Test(rows, nan) {
     text_fixture x;
     text_open(&x);

@@ -1,4 +1,4 @@
-/* Element types: what the table says, and integers in memory. */
+/* Element types: the table's properties, and integers in memory. */
 #include "lib/support/scalar.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-/* Computes through the library: as kernels to launch, as PTX, and what is wrong with them. */
+/* Computes through the library: launched as kernels, compiled to PTX, and their errors. */
 #include <criterion/criterion.h>
 #include <string.h>
 

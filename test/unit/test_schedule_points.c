@@ -1,4 +1,4 @@
-/* Points that launches of computes take: by the model, among what attributes leave. */
+/* Points that launches of computes take: chosen by the model among those that attributes allow. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,8 @@ static const char text[] =
     "  %y = reduce_add(%x, axis = 0, split = 5)\n"
     "}\n";
 
-/* What the model takes for a parameter at these sizes; -1: the kernel has none of that name. */
+/* Returns the model's value for a parameter at these sizes; -1: the kernel has no such
+ * parameter. */
 static long choose(text_fixture *x, const char *compute, const char *parameter,
                    const int64_t *sizes) {
     const tile_device device = {.target = tile_target_find("sm_90a"), .num_sms = 132};
@@ -58,7 +59,7 @@ static long choose(text_fixture *x, const char *compute, const char *parameter,
     return value;
 }
 
-/* Few pixels and many channels: the last layers of a network. */
+/* Few pixels and many channels, as in the last layers of a network. */
 Test(schedule_points, sums_of_windows_are_cut_where_tiles_are_few) {
     const int64_t late[] = {1, 7, 7, 512, 512, 0, 0, 0}, early[] = {32, 56, 56, 64, 256, 0, 0, 0};
     text_fixture x;

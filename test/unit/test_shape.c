@@ -1,6 +1,6 @@
 /* Operations on shapes and coordinates: the same at level 1, at levels 2 and 3 on the CPU device
- * and by their definition, for extents that are odd counts times powers of two and ranks from 1 to
- * 6; and they become PTX. */
+ * and by definition, for extents that are odd counts times powers of two and ranks from 1 to 6.
+ * They also compile to PTX. */
 #include "test/unit/shape_fixture.h"
 
 static const axis_shape shapes[] = {{1, {64}},
@@ -50,7 +50,7 @@ Test(shape, iota_of_all_shapes) {
     text_close(&x);
 }
 
-/* Integers wrap, floats round; an i64 is one also beyond i32. */
+/* Integers wrap, floats round; i64 values exceed i32. */
 Test(shape, iota_of_all_types) {
     static const int64_t numbers[][2] = {{0, 1},  {-100, 3},   {5, 0},
                                          {7, -1}, {40000, 70}, {INT64_C(3) << 31, INT32_MIN}};
@@ -64,7 +64,7 @@ Test(shape, iota_of_all_types) {
     text_close(&x);
 }
 
-/* What is repeated, and in what. */
+/* A narrow shape, and the wide shape in which it is repeated. */
 typedef struct stretch {
     axis_shape from, to;
 } stretch;
@@ -90,7 +90,7 @@ static const stretch stretches[] = {{{1, {1}}, {1, {64}}},
 
 enum { STRETCH_COUNT = sizeof stretches / sizeof *stretches };
 
-/* The element of the narrow shape that element i of the wide one repeats. */
+/* Returns the element of the narrow shape that element i of the wide one repeats. */
 static size_t repeated(const stretch *s, size_t i) {
     size_t at = 0;
     for (unsigned d = 0; d < s->from.rank; d++) {
@@ -135,7 +135,7 @@ Test(shape, broadcast_of_all_types) {
     text_close(&x);
 }
 
-/* Indices that run along a dim and begin anew at the source's extent. */
+/* Indices that count along a dim and wrap at the source's extent. */
 static void check_gather(text_fixture *x, const axis_shape *from, unsigned axis, unsigned along,
                          int64_t extent, const char *index, tile_scalar scalar, unsigned warps) {
     unsigned char *wanted = malloc(SHAPE_BYTES), *input = malloc(SHAPE_BYTES);
@@ -184,14 +184,13 @@ Test(shape, gather_of_all_types) {
     text_close(&x);
 }
 
-/* test_shape_chains.c */
+/* True if test_shape_chains.c covers it. */
 static bool is_in_chains(tile_opcode opcode) {
     return opcode == TILE_OP_transpose || opcode == TILE_OP_reshape || opcode == TILE_OP_slice ||
            opcode == TILE_OP_unjoin || opcode == TILE_OP_join;
 }
 
-/* Every row that levels 1 and 2 have stands in one of these tests, or in test_reduce.c or
- * test_rows.c. */
+/* Every row of levels 1 and 2 is in one of these tests, or in test_reduce.c or test_rows.c. */
 Test(shape, of_all_rows) {
     for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
         if (tile_op_get_info((tile_opcode)i)->levels == TILE_LEVELS_L12)

@@ -1,6 +1,6 @@
-/* Chains of operations that put elements in other places: a value and, of each of its elements,
- * which one of the input's it is. They are the same at level 1, at levels 2 and 3 on the CPU device
- * and by their definition; and they become PTX. */
+/* Chains of operations that move elements: a value and, for each of its elements, which element of
+ * the input it is. They are the same at level 1, at levels 2 and 3 on the CPU device and by
+ * definition, and compile to PTX. */
 #include "test/unit/shape_fixture.h"
 
 typedef struct arrangement {
@@ -14,7 +14,7 @@ typedef struct chain {
     uint32_t state;
     const char *steps;
     unsigned names;
-    bool powers; /* extents that are powers of two only */
+    bool powers; /* only extents that are powers of two */
 } chain;
 
 enum { CHAIN_ELEMENTS = 1 << 12 };
@@ -34,7 +34,7 @@ static void step(chain *c, const arrangement *to, const char *text) {
     c->steps = tile_arena_format(&c->x->arena, "%s  %s = %s\n", c->steps, to->name, text);
 }
 
-/* The element with these coordinates. */
+/* Returns the element with these coordinates. */
 static uint32_t *element(const arrangement *a, const int64_t *at) {
     size_t index = 0;
     for (unsigned d = 0; d < a->dims.rank; d++)
@@ -154,7 +154,7 @@ static arrangement chain_concat(chain *c, const arrangement *a, const arrangemen
     return to;
 }
 
-/* Two values of one shape: halves, or the same one twice. */
+/* Returns two values of one shape: halves, or the same value twice. */
 static void chain_pair(chain *c, const arrangement *a, arrangement pair[2]) {
     unsigned rank = a->dims.rank;
     pair[0] = pair[1] = *a;
@@ -192,7 +192,7 @@ static bool has_tile(const axis_shape *dims) {
     return can;
 }
 
-/* The next one whose shape a tile can have. */
+/* Returns the next one whose shape a tile can have. */
 static arrangement chain_on(chain *c, const arrangement *a) {
     const char *before = c->steps;
     arrangement to = chain_step(c, a);

@@ -1,5 +1,4 @@
-/* Conversions by shuffles, played through for every thread and compared with who is to hold what.
- */
+/* Simulates conversions by shuffles for every thread and compares with the expected holders. */
 #include "lib/layout/shuffle.h"
 
 #include <criterion/criterion.h>
@@ -72,7 +71,7 @@ static void expect_warp(const tile_layout *from, const tile_layout *to, const ti
     free(taken.at);
 }
 
-/* Words are made of rounds that read from one lane. */
+/* Words are assembled in rounds that each read from one lane. */
 static void expect_words(const tile_shuffle_plan *p, unsigned element_bytes) {
     cr_assert_leq(p->word_bits, p->round_bits);
     cr_assert(element_bytes << p->word_bits <= 4 || !p->word_bits);
@@ -104,7 +103,7 @@ static void next_order(unsigned *order, unsigned count, unsigned number) {
     }
 }
 
-/* Every order of the bits of registers and lanes: 3 + 5 of them. */
+/* All permutations of the bits of registers and lanes: 3 + 5 of them. */
 Test(shuffle, all_orders_of_bits) {
     enum { REGISTERS = 3, BITS = REGISTERS + TILE_LANE_BITS, ORDERS = 40320 };
     const uint32_t dims[] = {1u << BITS};
@@ -126,7 +125,7 @@ static uint32_t random_bits(uint32_t *state, unsigned bits) {
     return *state >> 8 & ((1u << bits) - 1);
 }
 
-/* Vectors that no register, lane or warp has twice: a random basis. */
+/* Draws linearly independent basis vectors. */
 static void random_basis(uint32_t *state, uint32_t *vectors, unsigned bits) {
     for (unsigned i = 0; i < bits; i++) vectors[i] = 1u << i;
     for (unsigned i = 0; i < 4 * bits; i++) {
@@ -140,8 +139,8 @@ static void random_basis(uint32_t *state, uint32_t *vectors, unsigned bits) {
     }
 }
 
-/* Any linear layouts; the warps' bits in both are the same but for what lanes and registers hold.
- */
+/* Any linear layouts. The warp bits of both are equal, except that lane and register bits may be
+ * mixed in. */
 Test(shuffle, random_layouts) {
     uint32_t state = 12345;
     for (unsigned turn = 0; turn < 4000; turn++) {
@@ -150,7 +149,7 @@ Test(shuffle, random_layouts) {
         unsigned inside = registers + TILE_LANE_BITS, bits = inside + warps;
         uint32_t a[16], b[16], mixed[16], dims[] = {1u << bits};
         random_basis(&state, a, bits);
-        random_basis(&state, mixed, inside); /* how b's are made of a's */
+        random_basis(&state, mixed, inside); /* how b's bases are combined from a's */
         for (unsigned i = 0; i < bits; i++) {
             uint32_t of = i < inside ? mixed[i] : random_bits(&state, inside) | 1u << i;
             b[i] = 0;
@@ -165,8 +164,8 @@ Test(shuffle, random_layouts) {
     }
 }
 
-/* Elements that several lanes hold, on either side: what is found is right, and what lanes have is
- * found. */
+/* Elements that several lanes hold, on either side: the sources that are found are correct, and
+ * elements that lanes hold are found. */
 Test(shuffle, repeated_elements) {
     uint32_t state = 99;
     unsigned found = 0;
@@ -191,7 +190,7 @@ Test(shuffle, repeated_elements) {
     cr_assert_eq(found, 4000);
 }
 
-/* Across warps, or of tiles with other extents: none. */
+/* Across warps, or between tiles of different extents, there is no such conversion. */
 Test(shuffle, none_across_warps) {
     const uint32_t dims[] = {4, 64}, turned[] = {64, 4};
     tile_shuffle_plan p;
@@ -205,7 +204,7 @@ Test(shuffle, none_across_warps) {
     cr_assert_eq(tile_shuffle_cost(&p, &from, &from, 4), 0);
 }
 
-/* One lane bit and one register bit change places: half of the words are shuffled. */
+/* One lane bit and one register bit are swapped: half of the words are shuffled. */
 Test(shuffle, cost_of_an_exchange) {
     const uint32_t dims[] = {256}, a[] = {1, 2, 4, 8, 16, 32, 64, 128},
                    b[] = {1, 8, 4, 2, 16, 32, 64, 128};

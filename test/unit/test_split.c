@@ -1,5 +1,5 @@
-/* Kernels whose sums are split: the points that they have, points of one launch and of several in
- * one kernel, and what is compiled of them. */
+/* Kernels with split sums: their points, single and multiple launches in one kernel, and what is
+ * compiled. */
 #include "tile/split.h"
 
 #include <criterion/criterion.h>
@@ -75,7 +75,7 @@ Test(split, space_has_what_is_legal) {
     text_close(&x);
 }
 
-/* The loop is that of the only kernel with one; where two have one, nobody says which. */
+/* The loop is in the only kernel that has one. If two kernels have one, it is ambiguous. */
 Test(split, a_plan_has_the_points_of_its_kernel) {
     static const char plans[] =
         "kernel @one(%n: i32, %x: view<f32[%n, 32]>, %y: view<f32[1, 32]>) grid [1] warps 1 {\n"
@@ -143,7 +143,7 @@ Test(split, a_point_is_written_as_a_clause) {
     text_close(&x);
 }
 
-/* Launches and compares; n rows of ones. */
+/* Launches and compares with n rows of ones. */
 static void check_sum(tile_kernel *kernel, tile_device *device, int n, const char *messages) {
     float ones[64 * 32], sums[32];
     tile_buffer *x, *y;

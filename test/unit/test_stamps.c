@@ -1,5 +1,5 @@
-/* What the stamps of a launch become, without a GPU: the driver here hands out an array that the
- * test has filled as code would. */
+/* Converts the stamps of a launch to events, without a GPU: the fake driver returns an array that
+ * the test fills as the generated code would. */
 #include <stdlib.h>
 
 #include "lib/codegen/stamps.h"
@@ -92,8 +92,9 @@ static void close(stamped *s) {
     free(array);
 }
 
-/* Within a block by the clock, whatever the coarse timer says; blocks by the timer; pairs are
- * operations, what is between them is told, too. */
+/* Events within a block are ordered by the clock, whatever the coarse timer says; blocks are
+ * ordered by the timer. Pairs of stamps are operations; the time between them is reported as
+ * well. */
 Test(stamps, become_events) {
     stamped s;
     open(&s);

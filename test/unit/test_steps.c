@@ -1,4 +1,4 @@
-/* Steps of a plan: which scratch may share bytes. */
+/* Steps of a plan: which scratch buffers may share bytes. */
 #include "lib/launch/steps.h"
 #include "test/unit/text_fixture.h"
 

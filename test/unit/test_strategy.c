@@ -1,5 +1,4 @@
-/* Strategies of `split`: what can be done by each is a row (lib/ops/strategy.def), which all ask.
- */
+/* Strategies of `split`: a row of lib/ops/strategy.def says what each one supports. */
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* The tables of targets and features, and rows that are added to them (targets.def): all that is
- * asked of a target comes from its row. */
+/* The tables of targets and features, and added rows (targets.def): all decisions about a target
+ * depend on its row. */
 #include "lib/support/target.h"
 
 #include <stdlib.h>
@@ -25,7 +25,8 @@ Test(target, features_have_names) {
     }
 }
 
-/* What a feature needs is there too: a target with wgmma has TMA, and with that mbarriers. */
+/* A feature's requirements are there as well: a target with wgmma has TMA, and therefore
+ * mbarriers. */
 Test(target, rows_are_consistent) {
     const tile_target *target;
     for (unsigned i = 0; (target = tile_target_at(i)); i++) {
@@ -62,7 +63,8 @@ Test(target, rows_are_consistent) {
     }
 }
 
-/* A row of the instructions names what LLVM's processor of a target with the feature knows. */
+/* The features in instruction rows must be known to LLVM's processor of a target with that
+ * feature. */
 Test(target, features_of_instructions_are_of_some_target) {
     uint32_t some = 0;
     for (unsigned i = 0; tile_target_at(i); i++) some |= tile_target_at(i)->features;
@@ -74,7 +76,7 @@ Test(target, features_of_instructions_are_of_some_target) {
 Test(target, targets_with_a_feature_are_listed) {
     char text[TILE_TARGETS_TEXT], small[8];
     cr_expect_str_eq(tile_feature_targets(TILE_FEATURE_base, text, sizeof text), "any target");
-    /* The last row has it, and the one before it not. */
+    /* The last row has it, and the one before it does not. */
     cr_expect_str_eq(tile_feature_targets(TILE_FEATURE_wgmma, text, sizeof text),
                      "sm_90a, test_warpgroup");
     cr_expect_str_eq(tile_feature_targets(TILE_FEATURE_wgmma, small, sizeof small), "sm_90a,");
@@ -103,7 +105,7 @@ Test(target, of_a_gpu) {
     cr_expect_not(tile_target_runs_on(specific, 91) || tile_target_runs_on(specific, 100));
 }
 
-/* Rows that are added -------------------------------------------------------------------------- */
+/* Added rows ----------------------------------------------------------------------------------- */
 
 static const char matmul[] =
     "kernel @k<block: int>(%m: i32 {divisible = 16}, %a: view<f16[%m, %m]>, %b: view<f16[%m, %m]>, "
@@ -120,7 +122,7 @@ static const char matmul[] =
     "    yield dot(%sa, %sb, %sum)\n  }\n"
     "  store %acc, %c[%x * block, %y * block]\n}\n";
 
-/* The PTX of the point that is taken where nothing is said. */
+/* Returns the PTX of the default point. */
 static void compile_first(const char *target, tile_blob *out) {
     codegen_fixture x;
     const tile_emit_options options = {.size = sizeof options, .target = tile_target_find(target)};
@@ -134,7 +136,7 @@ static bool holds(const tile_blob *blob, const char *text) {
     return strstr(blob->data, text) != NULL;
 }
 
-/* By the row: which point fits, which instruction multiplies and which copies. */
+/* The row decides which point fits, which instruction multiplies and which one copies. */
 Test(target, an_added_row_decides_what_is_made) {
     tile_blob large, small, group;
     compile_first("sm_90", &large);
@@ -145,15 +147,15 @@ Test(target, an_added_row_decides_what_is_made) {
     cr_expect(holds(&small, "mma.sync") && !holds(&small, "wgmma"));
     cr_expect(holds(&small, "cp.async.cg") && !holds(&small, "cp.async.bulk"));
     cr_expect(holds(&group, "wgmma.mma_async") && holds(&group, "cp.async.bulk.tensor"));
-    /* 128x128 takes 64 KB: the second point does. */
+    /* 128x128 needs 64 KB; the second point needs less. */
     cr_expect_lt(small.size, large.size);
     tile_blob_destroy(&large);
     tile_blob_destroy(&small);
     tile_blob_destroy(&group);
 }
 
-/* By the row: what is emitted in place of an instruction that the target lacks, and what is said
- * where there is none, though LLVM would have it for the architecture. */
+/* The row decides what is emitted instead of an instruction that the target lacks, and which error
+ * is reported if there is no replacement, even if LLVM supports it for the architecture. */
 Test(target, an_added_row_decides_what_is_legal) {
     static const char convert[] =
         "kernel @k(%x: ptr<e4m3>, %y: ptr<f32>) grid [1] warps 1 level 3\n"
@@ -207,7 +209,7 @@ Test(target, an_added_row_is_in_the_manual) {
     free(manual.text);
 }
 
-/* Occupancy, by which launches and the tuner judge points. */
+/* Occupancy, which launches and the tuner use to rank points. */
 Test(target, an_added_row_decides_what_a_multiprocessor_holds) {
     const char *limit;
     const tile_target *target = tile_target_find("test_small");

@@ -1,4 +1,4 @@
-/* Tensor maps: what the hardware asks of them, and how launches keep those that were encoded. */
+/* Tensor maps: the hardware's requirements, and how launches cache encoded maps. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,7 +63,7 @@ Test(tensor_map, rules_on_numbers) {
     expect(&facts, TILE_NO, "rank");
 }
 
-/* What is not known is asked of the launch, unless its divisor or another rule settles it. */
+/* Unknown values are checked at launch, unless their divisor or another rule decides. */
 Test(tensor_map, rules_on_what_is_known) {
     tile_map_facts facts = sound;
     facts.extents[0] = tile_number_unknown(1);
@@ -164,7 +164,7 @@ Test(tensor_map, is_encoded_once_for_its_numbers) {
     close_maps(&x);
 }
 
-/* More arrays than there are places: each launch gets its own, whatever the cache holds. */
+/* More arrays than the cache holds: each launch gets the correct map. */
 Test(tensor_map, many_arrays_take_turns) {
     maps_fixture x;
     const char *why;
@@ -199,7 +199,7 @@ Test(tensor_map, what_cannot_be_encoded_says_why) {
     close_maps(&x);
 }
 
-/* What no launch could encode is said where it stands. */
+/* Maps that no launch could encode are reported at the operation. */
 Test(tensor_map, maps_that_cannot_be) {
     static const struct {
         const char *map, *message;
@@ -226,7 +226,7 @@ Test(tensor_map, maps_that_cannot_be) {
     }
 }
 
-/* By the call, which anybody may make: nothing is divided by 0, nothing read past the dims. */
+/* Invalid calls by users: nothing is divided by 0, and nothing is read past the dims. */
 Test(tensor_map, calls_that_cannot_be) {
     codegen_fixture x;
     codegen_open(&x, "kernel @k(%n: i32) grid [1] warps 1 {\n}\n");
@@ -245,7 +245,7 @@ Test(tensor_map, calls_that_cannot_be) {
     codegen_close(&x);
 }
 
-/* The driver's --------------------------------------------------------------------------------- */
+/* The driver ----------------------------------------------------------------------------------- */
 
 static int promotion_asked;
 

@@ -1,5 +1,6 @@
-/* `raster` and `persistent`: every tile once, in the order that the clause says, and what each
- * block of a persistent kernel gets. One block sees the order: it counts. */
+/* `raster` and `persistent`: every tile is visited once, in the order of the clause, and each block
+ * of a persistent kernel gets its share. The order is observed with a single block, which
+ * counts. */
 #include <criterion/criterion.h>
 
 #include <stdlib.h>
@@ -41,7 +42,7 @@ static void close_run(run *r) {
     text_close(&r->text);
 }
 
-/* The kernel writes to out[tile], tiles in row-major order of (z, x, y). */
+/* The kernel writes to out[tile], with tiles in row-major order of (z, x, y). */
 static void launch(run *r, const int64_t grid[3], int32_t *out) {
     static const int32_t zeros[MAX_TILES];
     const size_t bytes = sizeof *out * (size_t)(grid[0] * grid[1] * grid[2]);
@@ -71,11 +72,11 @@ static int32_t at(const int64_t grid[3], const int32_t *out, int64_t x, int64_t 
     "  %o = view %out, [%dz * %dx * %dy] : view<i32[?]>\n" \
     "  %at = (%z * %dx + %x) * %dy + %y\n"
 
-/* Each tile is counted. */
+/* Counts the visits of each tile. */
 static const char counts[] = "  %t = load %o[%at] : tile<i32[1]>\n"
                              "  store %t + 1, %o[%at]\n"
                              "}\n";
-/* Each tile gets its number among those that the block visits. */
+/* Stores for each tile its number in the sequence that the block visits. */
 static const char numbers[] = "  %n = view %next, [1] : view<i32[1]>\n"
                               "  %t = load %n[0] : tile<i32[1]>\n"
                               "  store %t, %o[%at]\n"
@@ -122,7 +123,7 @@ Test(tile_scheduler, persistent_visits_each_tile_once) {
     check_once("persistent balanced by 0", 3, 3, 3);
 }
 
-/* Quotients by reciprocals are estimates that are corrected: here some are one too small. */
+/* Quotients by reciprocals are estimates that are corrected; here some are one too small. */
 Test(tile_scheduler, persistent_visits_each_of_many_tiles_once) {
     static const int64_t grids[][3] = {{1, 6000, 1}, {6000, 1, 1}, {97, 61, 1}, {61, 97, 1},
                                        {8, 750, 1},  {15, 200, 2}, {77, 77, 1}, {2999, 2, 1}};
@@ -224,7 +225,7 @@ static const char shares[] = "  %t = splat %next : tile<i32[1]>\n"
                              "  store %t, %o[%at]\n"
                              "}\n";
 
-/* The text of the kernel after the pass, in which the block's own number is there to be written. */
+/* Returns the text of the kernel after the pass, which also writes the block's id. */
 static char *text_with_block(const char *text) {
     text_fixture x;
     static char result[1 << 14];
@@ -249,7 +250,7 @@ static char *text_with_block(const char *text) {
     return result;
 }
 
-/* What the blocks have to do differs by no more than the costliest tile costs. */
+/* The costs of the blocks' shares differ by at most the most expensive tile. */
 static void check_shares(const char *cost, const int32_t of[3], unsigned blocks) {
     char text[1024];
     const int64_t grid[] = {9, 8, 3};
@@ -288,8 +289,8 @@ Test(tile_scheduler, costs_are_dealt_out_evenly) {
     }
 }
 
-/* Tiles go in the order of their numbers to the block that has least to do so far, the first one of
- * those that have equally little; a visit costs 1 at least. */
+/* Tiles are assigned in order to the block with the least total cost so far, the first such block
+ * if there are several. A tile costs at least 1. */
 static void check_dealt(const char *cost, int64_t (*price)(int32_t, int32_t, int32_t),
                         unsigned level, unsigned blocks) {
     char text[1024];
@@ -340,8 +341,9 @@ Test(tile_scheduler, tiles_are_dealt_out_in_order) {
     }
 }
 
-/* The operation by itself, where threads ask for different entries: one outside is the nearest. The
- * table is 7 to 13, where the six tiles of as many blocks begin, and 0 to 5, the tiles. */
+/* Tests the operation directly, where threads look up different entries. An index out of bounds is
+ * clamped. The table is 7 to 13, the offsets of the six tiles for as many blocks, and 0 to 5, the
+ * tiles. */
 Test(tile_scheduler, look_ups) {
     static const char *const asked[] = {
         "  %t = tile_schedule(%i * 3 - 4, [%m, 3], cost = block_id(0) * block_id(1))\n"
@@ -382,7 +384,7 @@ Test(tile_scheduler, look_ups) {
     }
 }
 
-/* What a launch cannot distribute it refuses, and says why. */
+/* A launch that cannot distribute the tiles is refused with a reason. */
 Test(tile_scheduler, no_table) {
     char text[1024];
     run r;
@@ -400,12 +402,12 @@ Test(tile_scheduler, no_table) {
     arguments[0].integer = 1 << 20;
     cr_expect_eq(tile_kernel_launch(r.kernel, arguments, 5, NULL), TILE_INVALID);
     cr_expect(strstr(r.text.messages, "there must be 1 to 4194304 tiles"), "%s", r.text.messages);
-    arguments[0].integer = 0; /* no tiles: nothing is to be done */
+    arguments[0].integer = 0; /* no tiles: nothing to do */
     cr_expect_eq(tile_kernel_launch(r.kernel, arguments, 5, NULL), TILE_OK);
     close_run(&r);
 }
 
-/* The launch refuses what the kernel could not count. */
+/* The launch refuses more tiles than the kernel can count. */
 Test(tile_scheduler, too_many_tiles) {
     run r;
     char text[1024];

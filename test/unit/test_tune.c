@@ -5,7 +5,7 @@
 #include "runtime/device/device.h"
 #include "tile/tuned.h"
 
-/* Smaller blocks are worse, whatever they take. */
+/* Ranks smaller blocks as slower, whatever their time. */
 static double prefer_large(const tile_candidate *c, void *user) {
     (void)user;
     return strstr(c->text, "block=64") ? 1 : 2;
@@ -93,13 +93,13 @@ Test(tune, a_kernel_without_tune_takes_what_is_given) {
     tune_close(&x);
 }
 
-/* Of the rounds that the best ones are measured again in. */
+/* The reported repeats are those of one final round, in which the best are measured again. */
 Test(tune, the_best_are_measured_in_rounds) {
     const tile_measure_options measure = {.size = sizeof measure, .repeats = 30};
     tune_fixture x;
     tune_open(&x, tune_text, "0");
     x.options.measure = &measure;
-    x.options.rate = prefer_large; /* which one is faster is no matter of a test */
+    x.options.rate = prefer_large; /* the test must not depend on actual times */
     cr_assert_eq(tune_add(&x, 50), TILE_OK, "%s", x.text.messages);
     cr_expect_str_eq(tile_tuning_best(x.tuning)->text, "block=64 fault=0");
     cr_expect_eq(tile_tuning_best(x.tuning)->time.repeats, 10);
@@ -153,7 +153,7 @@ Test(tune, stale_points_are_taken_or_measured_again) {
     tune_close(&x);
 }
 
-/* Planted faults ------------------------------------------------------------------------------- */
+/* Injected faults ------------------------------------------------------------------------------ */
 
 Test(tune, what_is_wrong_does_not_win) {
     tune_fixture x;
@@ -218,7 +218,7 @@ Test(tune, a_worker_that_crashes_hangs_or_swells_costs_a_candidate, .timeout = 1
     tune_close(&x);
 }
 
-/* A fault on the CPU device is no process's end. */
+/* A fault on the CPU device does not end the process. */
 Test(tune, the_shipped_worker_gives_what_this_process_gives, .timeout = 60) {
     tune_fixture x;
     tune_open(&x, tune_text, "0, 10, 11");
@@ -234,7 +234,7 @@ Test(tune, the_shipped_worker_gives_what_this_process_gives, .timeout = 60) {
 
 /* The order of candidates ---------------------------------------------------------------------- */
 
-/* c[i] = x[i] + 1, at speeds that the worker's clock makes true, in milliseconds a launch. */
+/* c[i] = x[i] + 1, at speeds in milliseconds per launch that the worker's fake clock simulates. */
 static const char speeds_text[] =
     "kernel @add<speed: int>(%n: i32, %x: view<f32[%n]>, %c: view<f32[%n]>)\n"
     "    of @plus tune speed in [400, 300, 309, 700, 200, 230, 202, 900, 206]\n"
@@ -248,16 +248,16 @@ static const char speeds_text[] =
 static double fake_now;
 
 static double read_fake_clock(void) {
-    return fake_now += 0.11; /* more than there is between two reports of progress */
+    return fake_now += 0.11; /* longer than the interval between two reports of progress */
 }
 
 static double milliseconds_of(const tile_candidate *c) {
     return strtod(c->text + strlen("speed="), NULL);
 }
 
-/* What is told while it works: as many as were tried, and the best of them. */
+/* Progress reports: the number of candidates tried, and the best time so far. */
 typedef struct told_best {
-    double after[16]; /* candidates; ms, 0: nothing told */
+    double after[16]; /* by candidates; ms, 0: no report */
     unsigned most;
 } told_best;
 
@@ -287,11 +287,12 @@ Test(tune, the_fastest_is_the_best_from_the_first_candidate_on, .timeout = 60) {
     for (unsigned i = 1; i <= 9; i++)
         cr_expect_float_eq(told.after[i], best_after[i], 0, "after %u: %g", i, told.after[i]);
     cr_expect_str_eq(tile_tuning_best(x.tuning)->text, "speed=200");
-    /* Up to a tenth above the best so far they are measured whole; above that they are given up. */
+    /* Candidates up to 10 % slower than the best so far are measured completely; others are
+     * abandoned. */
     static const struct {
         const char *text;
         tile_candidate_state state;
-        unsigned repeats; /* 3: of a round of the finals, 9: of the first measurement */
+        unsigned repeats; /* 3: a round of the finals, 9: the first measurement */
     } expected[] = {
         {"speed=400", TILE_CANDIDATE_measured, 9}, {"speed=300", TILE_CANDIDATE_measured, 9},
         {"speed=309", TILE_CANDIDATE_measured, 9}, {"speed=700", TILE_CANDIDATE_hopeless, 3},
@@ -305,7 +306,7 @@ Test(tune, the_fastest_is_the_best_from_the_first_candidate_on, .timeout = 60) {
         cr_expect_eq(c->time.repeats, expected[i].repeats, "%s: %u", c->text, c->time.repeats);
         cr_expect_float_eq(c->time.median, 1e-3 * milliseconds_of(c), 1e-9, "%s", c->text);
     }
-    /* The report has them in this order. */
+    /* The report lists them in this order. */
     static const char *const order[] = {"speed=200", "speed=202", "speed=206",
                                         "speed=300", "speed=309", "speed=400",
                                         "speed=700", "speed=230", "speed=900"};
@@ -314,7 +315,7 @@ Test(tune, the_fastest_is_the_best_from_the_first_candidate_on, .timeout = 60) {
     tune_close(&x);
 }
 
-/* Nothing wins, and the budget ends it all the same. */
+/* No candidate wins, but the budget still ends the tuning. */
 Test(tune, a_budget_ends_a_tuning_that_finds_nothing, .timeout = 60) {
     tune_fixture x;
     tune_open(&x, tune_text, "10");
@@ -331,7 +332,7 @@ Test(tune, a_budget_ends_a_tuning_that_finds_nothing, .timeout = 60) {
     tune_close(&x);
 }
 
-/* Products of all orientations, at sizes at which Freivalds' test looks at the results. */
+/* Products of all orientations, at sizes at which Freivalds' test checks the results. */
 Test(tune, products_of_transposed_inputs_are_right, .timeout = 60) {
     static const char *const lhs[] = {"%m, %k", "%k, %m"}, *const rhs[] = {"%k, %n", "%n, %k"};
     for (unsigned way = 0; way < 8; way++) {
@@ -467,7 +468,8 @@ Test(tune, every_candidate_is_in_the_report) {
 
 /* Tables --------------------------------------------------------------------------------------- */
 
-/* Blocks that a launch of 64 elements has on a device with this table and no cache. */
+/* Returns the number of blocks in a launch of 64 elements, on a device with this table and no
+ * cache. */
 static int64_t count_blocks(tune_fixture *x, const tile_tuned_table *table) {
     const tile_device_options options = {.size = sizeof options, .tuned = table};
     tile_device *device;
@@ -511,7 +513,7 @@ Test(tune, a_table_goes_where_no_cache_is) {
     cr_expect_str_eq(point.bindings, "block=64 fault=0");
     cr_expect_str_eq(key.bucket, "n=64");
     cr_expect_str_eq(key.sizes, "n=64");
-    /* Back into a cache that has lost it. */
+    /* Import into a cache that has lost it. */
     cr_assert_eq(tile_cache_clear(x.device->cache, TILE_CACHE_POINTS), TILE_OK);
     cr_expect_eq(tile_tuned_table_keep(read, x.device->cache), 1);
     cr_assert_eq(tune_add(&x, 64), TILE_OK);
@@ -563,7 +565,7 @@ Test(tune, what_is_no_table_is_reported) {
     tune_close(&x);
 }
 
-/* Whatever else stands in them. */
+/* Whatever else they contain. */
 Test(tune, tables_of_another_format_are_ignored) {
     static const char *const texts[][2] = {
         {"{\"tile_tuned_points\": 2, \"points\": [{\"bindings\": \"consumers=x\"}]}",

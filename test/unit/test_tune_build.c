@@ -64,7 +64,7 @@ static void close_build(build_fixture *x) {
     text_close(&x->text);
 }
 
-/* Two threads build all points; those that the compiler refuses say why. */
+/* Two threads build all points; points that the compiler refuses have a reason. */
 static void build_all(build_fixture *x) {
     bool over = false;
     size_t got = 0;
@@ -93,7 +93,7 @@ Test(tune_build, threads_make_what_a_device_will_look_for, .timeout = 120) {
         cr_assert_gt(p->log.count, 0);
         cr_expect(tile_store_find(x.store, p->log.keys[0], &data, &size) && size > 0);
     }
-    /* Another device with the store finds them: whatever it asks for is there already. */
+    /* Another device with the store finds them: everything that it needs is already there. */
     tile_store_log log = {.arena = &x.text.arena};
     const tile_binding bindings[] = {{"block", "16"}, {"warps_", "1"}, {"%k", "64"}};
     tile_kernel *kernel;
@@ -136,7 +136,7 @@ Test(tune_build, a_builder_may_be_stopped_early, .timeout = 120) {
     close_build(&x);
 }
 
-/* Each strategy makes other kernels and plans of it, and asks the device other things. */
+/* Each strategy generates different kernels and plans, and different requests to the device. */
 Test(tune_build, splits_of_all_strategies_are_built, .timeout = 300) {
     build_fixture x;
     open_build(&x, NULL);

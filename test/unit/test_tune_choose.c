@@ -21,7 +21,7 @@ static const char product[] = TUNE_PRODUCT(
     "    grid [ceildiv(%m, bm), ceildiv(%n, bn)] raster rows(8) warps w\n"
     "    persistent if bm * bn >= 24576 | consumers == ping_pong");
 
-/* "bm=128 bn=256 ..", what is chosen at these sizes; "" if nothing is. */
+/* Returns "bm=128 bn=256 ..", the choice at these sizes; "" if there is none. */
 static const char *choose(text_fixture *x, const char *text, const char *target, int64_t m,
                           int64_t n, int64_t k) {
     const int64_t sizes[] = {m, n, k, 0, 0, 0};
@@ -65,8 +65,8 @@ Test(tune_choose, what_is_given_holds) {
                  "                                         (128, 128, 6, ping_pong)]\n" \
                  "    grid [ceildiv(%m, bm), ceildiv(%n, bn)] raster rows(8) warps 8 persistent")
 
-/* Sums of 8-bit floats are waited for and added at each iteration, which large tiles have fewer of:
- * 97 us and 132 on an H200. */
+/* Sums of 8-bit floats are promoted in each iteration, and large tiles have fewer iterations: 97 us
+ * and 132 on an H200. */
 Test(tune_choose, promoted_sums_take_large_tiles) {
     text_fixture x;
     text_open(&x);
@@ -74,8 +74,8 @@ Test(tune_choose, promoted_sums_take_large_tiles) {
     text_close(&x);
 }
 
-/* What was measured within 2 % of the fastest on an H200: the waves that tiles fill, and the memory
- * that they move, decide. */
+/* Points within 2 % of the fastest on an H200. The waves that tiles fill and the memory traffic
+ * decide. */
 Test(tune_choose, shapes_take_their_tiles) {
     static const struct {
         int64_t m, n, k;
@@ -123,9 +123,9 @@ Test(tune_choose, shapes_take_their_tiles) {
     text_close(&x);
 }
 
-/* Of rows that begin at no multiple of 128 bytes two blocks bring each once (H200: 38.1 us in place
- * of 46.4 at 1000 x 1000 x 10000, 186.6 in place of 224 at 4096 x 4072 x 4096); others gain
- * nothing. */
+/* If rows do not begin at multiples of 128 bytes, multicast to two blocks halves the loads (H200:
+ * 38.1 us instead of 46.4 at 1000 x 1000 x 10000, 186.6 instead of 224 at 4096 x 4072 x 4096).
+ * Other shapes gain nothing. */
 Test(tune_choose, rows_across_lines_are_multicast) {
     static const struct {
         int64_t m, n, k;
@@ -159,9 +159,8 @@ Test(tune_choose, rows_across_lines_are_multicast) {
     text_close(&x);
 }
 
-/* Clusters of 2 x 2 ask the L2 for half of it all, but 120 multiprocessors have one at most
- * (H200: 26.9 us in place of 29.9 at 1200 x 1200 x 4800, 41.5 in place of 29.3 at 2048 x 2048 x
- * 2048). */
+/* Clusters of 2 x 2 halve the traffic from L2, but at most 120 multiprocessors can hold one (H200:
+ * 26.9 us instead of 29.9 at 1200 x 1200 x 4800, 41.5 instead of 29.3 at 2048 x 2048 x 2048). */
 Test(tune_choose, clusters_of_four_take_one_round) {
     static const char text[] =
         "kernel @k<cn: int>(%m: i32, %n: i32 {divisible = 8}, %k: i32 {divisible = 8},\n"
@@ -195,8 +194,8 @@ Test(tune_choose, clusters_of_four_take_one_round) {
     text_close(&x);
 }
 
-/* As tools/kernels/softmax.tile: a row that a block holds is read once, and few registers of many
- * threads hold it as badly as many of few (H200, 8192 x 8192 of f16: 8 warps 70.4 us, 16
+/* As in tools/kernels/softmax.tile: a row that a block can hold is read once. Many threads with few
+ * registers are no better than few threads with many (H200, 8192 x 8192 of f16: 8 warps 70.4 us, 16
  * warps 74.8, pieces of 1024 92.6). */
 Test(tune_choose, rows_are_held_where_they_fit) {
     static const char text[] =
@@ -229,8 +228,8 @@ Test(tune_choose, rows_are_held_where_they_fit) {
     text_close(&x);
 }
 
-/* Of a row that is narrower than a line all of the line moves (H200, 8192 x 8192 of f16 with a bias
- * and gelu: 64 x 32 took 110.6 us, a copy takes 67). */
+/* If a tile's row is narrower than a cache line, the whole line is transferred anyway (H200, 8192 x
+ * 8192 of f16 with a bias and gelu: 64 x 32 took 110.6 us, a copy takes 67). */
 Test(tune_choose, lines_are_loaded_whole) {
     static const char text[] =
         "kernel @k<r: int, c: int>(%m: i32, %n: i32 {divisible = 8}, %x: view<f16[%m, %n]>,\n"
@@ -249,8 +248,9 @@ Test(tune_choose, lines_are_loaded_whole) {
     text_close(&x);
 }
 
-/* As tools/kernels/matmul_skinny.tile: what is given up in the L2 comes from memory again for each
- * further row of tiles (H200, 48 x 5120 x 5120: 64 rows 19.2 us, 32 rows 31.0, 16 rows 31.7). */
+/* As in tools/kernels/matmul_skinny.tile: data evicted from the L2 is read from memory again for
+ * each further row of tiles (H200, 48 x 5120 x 5120: 64 rows 19.2 us, 32 rows 31.0, 16 rows
+ * 31.7). */
 Test(tune_choose, streams_are_read_once) {
     static const char skinny[] = "kernel @k<bm: int, stages: int>\n"
                                  "    (%m: i32, %n: i32 {divisible = 8}, %k: i32 {divisible = 8},\n"
@@ -282,7 +282,7 @@ Test(tune_choose, streams_are_read_once) {
     text_close(&x);
 }
 
-/* The tuner, which instantiates all of them, would begin with it. */
+/* The tuner, which instantiates all points, begins with the chosen one. */
 Test(tune_choose, the_tuner_begins_with_the_same_point) {
     static const int64_t shapes[][6] = {
         {4096, 4096, 4096}, {1000, 1000, 10000}, {64, 64, 65536}, {16, 4096, 14336}, {1, 8, 8}};
@@ -312,9 +312,10 @@ Test(tune_choose, the_tuner_begins_with_the_same_point) {
     text_close(&x);
 }
 
-/* Tiles that are left for the last round are shared where that is less than a round (H200: 295 us
- * in place of 311 at 4864^3, 88 in place of 100 at 3072^3, 97 in place of 109 at 3000^3); not where
- * they nearly fill one, nor where there are none, nor so few iterations that parts cost more. */
+/* Tiles of the last wave are split with stream_k if that takes less than a wave (H200: 295 us
+ * instead of 311 at 4864^3, 88 instead of 100 at 3072^3, 97 instead of 109 at 3000^3). They are not
+ * split if they nearly fill the wave, if there are none, or if there are so few iterations that
+ * splitting costs more. */
 Test(tune_choose, the_last_round_is_shared_where_that_gains) {
     static const char waves[] = TUNE_PRODUCT(
         "bm: int = 128, bn: int = 256, bk: int = 64, stages: int = 4, split: int = 1,\n"
@@ -359,7 +360,7 @@ Test(tune_choose, nothing_is_reported_where_nothing_fits) {
     text_close(&x);
 }
 
-/* Reductions that are scheduled ---------------------------------------------------------------- */
+/* Scheduled reductions ------------------------------------------------------------------------- */
 
 static const char reductions[] =
     "compute @columns<m: dim, n: dim>(%x: tensor<f16[m, n]>) -> (%y: tensor<f32[1, n]>) {\n"
@@ -374,7 +375,7 @@ static const char reductions[] =
     "  %z = reduce_add(f32(%x), axis = 0)\n"
     "}\n";
 
-/* Into how many parts the reduction is cut at these sizes. */
+/* Returns the number of parts of the reduction at these sizes. */
 static long choose_split(text_fixture *x, const char *compute, const char *parameter, int64_t m,
                          int64_t n) {
     const int64_t sizes[] = {m, n, 0, 0, 0};
@@ -394,8 +395,8 @@ static long choose_split(text_fixture *x, const char *compute, const char *param
     return split;
 }
 
-/* Parts where blocks would leave multiprocessors idle for long, none where there are blocks enough,
- * or so little to do that a second launch costs more. */
+/* Reductions are split if blocks would leave multiprocessors idle for long. They are not split if
+ * there are enough blocks, or so little work that a second launch costs more. */
 Test(tune_choose, few_columns_and_rows_are_cut_into_parts) {
     static const struct {
         const char *compute;
@@ -420,7 +421,7 @@ Test(tune_choose, few_columns_and_rows_are_cut_into_parts) {
     text_close(&x);
 }
 
-/* Each kernel of a plan has parts of its own. */
+/* Each kernel of a plan is split separately. */
 Test(tune_choose, kernels_of_a_plan_are_cut_on_their_own) {
     text_fixture x;
     text_open(&x);
@@ -431,7 +432,7 @@ Test(tune_choose, kernels_of_a_plan_are_cut_on_their_own) {
     text_close(&x);
 }
 
-/* Convolutions that are scheduled -------------------------------------------------------------- */
+/* Scheduled convolutions ----------------------------------------------------------------------- */
 
 static const char convolution[] =
     "compute @k<n: dim, h: dim, w: dim, c: dim, p: dim, q: dim, k: dim, r: dim, s: dim>(\n"
@@ -442,8 +443,9 @@ static const char convolution[] =
     "  %y = f16((reshape(%m) : [n, p, q, k]) + f32(%z))\n"
     "}\n";
 
-/* Each block finds the elements that it copies: large tiles and many parts copy, and find, less
- * (H200: split 16 is the fastest at 8 x 7 x 7 x 512, none at 32 x 28 x 28 x 256). */
+/* Each block computes the addresses of the elements that it copies. Large tiles and many parts
+ * copy, and address, fewer elements (H200: split 16 is the fastest at 8 x 7 x 7 x 512, no split at
+ * 32 x 28 x 28 x 256). */
 Test(tune_choose, convolutions_count_how_elements_are_found) {
     static const struct {
         int64_t n, side, channels;
@@ -471,7 +473,7 @@ Test(tune_choose, convolutions_count_how_elements_are_found) {
     text_close(&x);
 }
 
-/* Lengths in an array count as the bound that they have. */
+/* Lengths in an array are assumed to be at their upper bound. */
 static const char lengths[] =
     "kernel @k<split: int>(%n: i32, %l: view<i32[1]>, %x: view<f16[%n, 128]>,\n"
     "                      %y: view<f32[64, 128]>)\n"

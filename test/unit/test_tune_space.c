@@ -8,7 +8,7 @@ typedef struct space_fixture {
     const tile_function *f;
     tune_point *points;
     size_t count;
-    const int64_t *sizes; /* of a launch, NULL: of none */
+    const int64_t *sizes; /* of a launch; NULL: none */
 } space_fixture;
 
 static void open_space(space_fixture *x, const char *text) {
@@ -25,7 +25,7 @@ static void close_space(space_fixture *x) {
     text_close(&x->text);
 }
 
-/* The points' texts, a line each. */
+/* Lists the points' texts, one per line. */
 static const char *list(space_fixture *x, const tile_binding *bindings, unsigned count) {
     const char *all = "";
     if (!tune_list_points(x->f, bindings, count, x->sizes, &x->text.arena, &x->points, &x->count))
@@ -52,7 +52,7 @@ Test(tune_space, all_points_that_where_allows_are_listed) {
     close_space(&x);
 }
 
-/* Sizes are rounded up to their bucket: 65537 and 73727 are one of them. */
+/* Sizes are rounded up to their bucket: 65537 and 73727 are in one bucket. */
 Test(tune_space, sizes_decide_where_clauses_name_arguments) {
     static const struct {
         int64_t sizes[2];
@@ -86,7 +86,7 @@ Test(tune_space, the_small_shape_has_the_same_divisors) {
     static const struct {
         int64_t given[5], limit, small[5];
     } cases[] = {
-        /* Sizes shrink to an odd multiple of 16; strides, flags and {const} stay. */
+        /* Sizes shrink to an odd multiple of 16; strides, flags and {const} do not change. */
         {{4096, 4096, 5000, 1, 512}, 256, {240, 240, 5000, 1, 512}},
         {{1000, 24, 30, 0, 3}, 256, {248, 24, 30, 0, 3}},
         {{4097, 65536, 70000, 0, 3}, 64, {63, 48, 70000, 0, 3}},
@@ -154,7 +154,7 @@ Test(tune_space, what_cannot_fit_is_dropped_and_large_tiles_come_before_small_on
     close_space(&x);
 }
 
-/* One wave of small blocks where a multiprocessor holds 32 of them, two where it holds 16. */
+/* One wave of small blocks if a multiprocessor holds 32 of them, two if it holds 16. */
 Test(tune_space, multiprocessors_hold_what_their_target_says) {
     static const char text[] =
         "kernel @k<value: int>(%c: view<f32[135168]>) tune value in [1] grid [4224] warps 1 {\n"
@@ -176,7 +176,7 @@ Test(tune_space, multiprocessors_hold_what_their_target_says) {
     cr_expect_gt(estimates[1], estimates[0], "%g %g", estimates[1], estimates[0]);
 }
 
-/* The steps of a workspace split read no input again. */
+/* The steps of a workspace split do not read inputs again. */
 Test(tune_space, a_plan_pays_for_what_each_step_touches) {
     static const char text[] =
         "kernel @k<strategy: word>(%k: i32, %a: view<f16[64, %k]>, %b: view<f16[%k, 64]>,\n"

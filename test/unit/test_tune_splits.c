@@ -1,4 +1,4 @@
-/* Splits as points of a space: joined, kept, and taken by launches (runtime/tune). */
+/* Splits as points of a space: joined, stored, and taken by launches (runtime/tune). */
 #include "test/unit/tune_fixture.h"
 
 #include "tile/split.h"
@@ -69,9 +69,9 @@ Test(tune_splits, are_points_that_launches_take, .timeout = 120) {
     tune_close(&x);
 }
 
-/* With 289 tiles 132 multiprocessors have two blocks each before anything is split, but for
- * stream_k, whose blocks are as many as multiprocessors; and who wrote the clause has said what may
- * be chosen. */
+/* With 289 tiles, 132 multiprocessors have two blocks each without a split; only stream_k, with as
+ * many blocks as multiprocessors, still applies. If the kernel has a split clause, that clause
+ * determines the choices. */
 Test(tune_splits, what_has_blocks_enough_or_a_clause_is_not_split, .timeout = 120) {
     static const struct {
         const char *clause;
@@ -118,7 +118,7 @@ static tile_status tune_fixed(tune_fixture *x, const char *name, int64_t m) {
                      &x->tuning);
 }
 
-/* "split.factor=4 split.strategy=serial": what a launch for m takes. */
+/* Returns what a launch for m takes: "split.factor=4 split.strategy=serial". */
 static const char *taken_point(tune_fixture *x, tile_device *device, const char *name, int64_t m) {
     static char text[256];
     const tile_binding *bindings;
@@ -149,7 +149,7 @@ Test(tune_splits, of_a_kernel_without_tune_are_kept_and_taken, .timeout = 120) {
         cr_expect_str_eq(taken_point(&x, x.device, names[i], 48), "", "nothing is tuned");
         cr_assert_eq(tune_fixed(&x, names[i], 48), TILE_OK, "%s", x.text.messages);
         cr_expect_str_eq(taken_point(&x, x.device, names[i], 48), "", "it was the only one");
-        x.options.split = true; /* which is more than was asked before */
+        x.options.split = true; /* more than was requested before */
         cr_assert_eq(tune_fixed(&x, names[i], 48), TILE_OK, "%s", x.text.messages);
         cr_expect_not(tile_tuning_get_facts(x.tuning).found);
         cr_expect(tile_tuning_get_facts(x.tuning).kept);
@@ -167,7 +167,7 @@ static double prefer_the_whole(const tile_candidate *c, void *user) {
     return *c->text ? 2 : 1;
 }
 
-/* Then nobody measures again, and launches do not split. */
+/* Then the measurement is not repeated, and launches do not split. */
 Test(tune_splits, that_all_lose_are_remembered, .timeout = 120) {
     tune_fixture x;
     tune_open(&x, fixed_text, "");
@@ -181,7 +181,7 @@ Test(tune_splits, that_all_lose_are_remembered, .timeout = 120) {
     tune_close(&x);
 }
 
-/* As points of kernels with `tune` do. */
+/* Like points of kernels with `tune`. */
 Test(tune_splits, of_a_kernel_without_tune_go_by_tables, .timeout = 120) {
     tune_fixture x;
     tile_device *device;
@@ -203,7 +203,7 @@ Test(tune_splits, of_a_kernel_without_tune_go_by_tables, .timeout = 120) {
     tune_close(&x);
 }
 
-/* A plan is another one when a kernel that it launches is; others do not matter. */
+/* A plan changes if a kernel that it launches changes; other kernels do not matter. */
 Test(tune_splits, of_a_plan_are_those_of_its_kernels, .timeout = 120) {
     tune_fixture x;
     tune_open(&x, fixed_text, "");

@@ -23,7 +23,7 @@ typedef struct fixture {
     tune_work work;
 } fixture;
 
-/* @k of the text at this point, and its work at these sizes. */
+/* Reads @k at this point, and its work at these sizes. */
 static void read_text(fixture *x, const char *text, const tile_pass_option *options, size_t count,
                       const int64_t *sizes) {
     text_open(&x->text);
@@ -36,7 +36,7 @@ static void read_text(fixture *x, const char *text, const tile_pass_option *opti
                    &x->work);
 }
 
-/* The product in tiles of 128x256, 64 deep, in clusters [cm, cn]. */
+/* Reads the product with tiles of 128x256, 64 deep, in clusters [cm, cn]. */
 static void read_clustered(fixture *x, const int64_t *sizes, const char *stages, const char *split,
                            const char *strategy, const char *cm, const char *cn) {
     const tile_pass_option options[] = {
@@ -71,7 +71,7 @@ Test(tune_work, a_block_does_its_tile) {
     cr_expect_eq(w.in_flight, 2.0 * (128 + 256) * 64);
     cr_expect_eq(w.depth, 3);
     cr_expect_eq(w.shared, 3 * 2 * (128 + 256) * 64);
-    cr_expect(w.box > 0 && w.box <= 2 * 128 * 256);
+    cr_expect(w.store_ring_bytes > 0 && w.store_ring_bytes <= 2 * 128 * 256);
     cr_expect_eq(w.arrays, 2.0 * (4096 * 1000 + 1000 * 2048 + 4096 * 2048));
     cr_expect(w.grid[0] == 32 && w.grid[1] == 8 && w.grid[2] == 1 && w.warps == 8);
     cr_expect(w.persistent && w.may_have_roles && !w.ping_pong && !w.semaphores);
@@ -80,7 +80,8 @@ Test(tune_work, a_block_does_its_tile) {
     close_point(&x);
 }
 
-/* Rows of a are 2000 bytes apart: one in eight begins a line; those of b 4096, all of them do. */
+/* Rows of a are 2000 bytes apart: one in eight begins at a line. Rows of b are 4096 apart: all of
+ * them do. */
 Test(tune_work, rows_that_begin_anywhere_cross_lines) {
     const int64_t sizes[6] = {4096, 2048, 1000};
     fixture x;
@@ -91,7 +92,7 @@ Test(tune_work, rows_that_begin_anywhere_cross_lines) {
     close_point(&x);
 }
 
-/* Rows are where elements are contiguous. */
+/* Rows are counted along the contiguous dim. */
 Test(tune_work, rows_of_a_transposed_array_cross_lines) {
     static const char transposed[] =
         "kernel @k(%m: i32, %n: i32, %x: view<f16[%m, %n], strides [1, %m]>, %y: ptr<f16>)\n"
@@ -108,7 +109,7 @@ Test(tune_work, rows_of_a_transposed_array_cross_lines) {
     }
 }
 
-/* Which part of k a block has may be drawn, and not drawn where there is but one. */
+/* A block takes a ticket for its part of k, but not if there is only one part. */
 Test(tune_work, a_branch_that_is_known_gives_what_it_yields) {
     static const char drawn[] =
         "kernel @k<split: int>(%k: i32, %x: view<f32[%k]>, %y: view<f32[64]>) grid [split] warps 1 "
@@ -135,8 +136,8 @@ Test(tune_work, a_branch_that_is_known_gives_what_it_yields) {
     }
 }
 
-/* Blocks whose branches differ do both, as far as one block stands for all: here all but the first
- * take their turns. */
+/* If blocks take different branches, both branches are counted, because one block represents all:
+ * here all but the first block wait for their turn. */
 Test(tune_work, a_branch_that_differs_is_counted_both_ways) {
     static const char ping_pong_fits[] =
         "kernel @k<split: int, of: word>(%n: i32, %y: view<f32[%n]>) grid [split] warps 1 {\n"
@@ -161,8 +162,8 @@ Test(tune_work, a_branch_that_differs_is_counted_both_ways) {
     }
 }
 
-/* Such products wait for memory, and are mma.sync's (choose-instructions); so nobody only copies.
- */
+/* Such products are bound by memory and use mma.sync (choose-instructions), so there are no
+ * producer warps. */
 Test(tune_work, products_of_few_rows_take_no_wgmma) {
     static const char *const rows[] = {"16", "32", "64"};
     const int64_t sizes[6] = {64, 4096, 1024};
@@ -182,7 +183,7 @@ Test(tune_work, products_of_few_rows_take_no_wgmma) {
     }
 }
 
-/* Rows of tiles read %b one after the other, where the grid's first dim is along %b. */
+/* Rows of tiles read %b in sequence if the grid's first dim is along %b. */
 Test(tune_work, what_the_l2_gives_up_is_read_again) {
     static const char stream[] =
         "kernel @k<first: int, hint: word>(%m: i32, %n: i32, %k: i32, %b: view<f16[%k, %n]>)\n"
@@ -200,13 +201,13 @@ Test(tune_work, what_the_l2_gives_up_is_read_again) {
             const int64_t sizes[4] = {m, 4096, 1024};
             fixture x;
             read_text(&x, stream, options, 2, sizes);
-            cr_expect_eq(x.work.once.again, h || m == 16 ? 0 : 2.0 * 64 * 1024 * 3 / 4,
+            cr_expect_eq(x.work.once.reloaded_bytes, h || m == 16 ? 0 : 2.0 * 64 * 1024 * 3 / 4,
                          "%s, %lld rows", hints[h], (long long)m);
             close_point(&x);
         }
 }
 
-/* What is outside the arrays is not brought. */
+/* Elements out of bounds are not transferred. */
 Test(tune_work, tiles_larger_than_an_array_bring_what_is_there) {
     const int64_t sizes[6] = {16, 64, 1024};
     fixture x;
@@ -218,7 +219,8 @@ Test(tune_work, tiles_larger_than_an_array_bring_what_is_there) {
     close_point(&x);
 }
 
-/* Blocks along m need the same of b, those along n the same of a; the grid has whole clusters. */
+/* Blocks along m need the same part of b, those along n the same part of a; the grid is rounded up
+ * to whole clusters. */
 Test(tune_work, clusters_share_what_does_not_depend_on_a_dim) {
     static const char *const extents[][2] = {
         {"2", "1"}, {"1", "2"}, {"4", "1"}, {"1", "1"}, {"2", "2"}};
@@ -257,7 +259,7 @@ Test(tune_work, a_split_is_read_beside_the_work) {
     close_point(&x);
 }
 
-/* Operands that are loaded in a pipelined loop come through rings, as copied ones do. */
+/* Operands that are loaded in a pipelined loop use ring buffers, like copied ones. */
 Test(tune_work, loads_of_products_have_rings) {
     static const char text[] =
         "kernel @k<stages: int>(%k: i32, %a: view<f16[128, %k]>, %b: view<f16[%k, 64]>,\n"
@@ -280,7 +282,7 @@ Test(tune_work, loads_of_products_have_rings) {
     close_point(&x);
 }
 
-/* Nothing has been verified at a point that nobody has instantiated. */
+/* A point that was not instantiated was not verified either. */
 Test(tune_work, numbers_of_any_size) {
     static const char *const numbers[] = {"0", "-1", "1", "3", "4611686018427387904"};
     static const char *const splits[] = {"0", "-3", "1", "9223372036854775807"};
@@ -310,7 +312,8 @@ Test(tune_work, numbers_of_any_size) {
     text_close(&x);
 }
 
-/* Three warpgroups share them, whatever the kernel's warps are; parts of a sum have none. */
+/* Three warpgroups share the sums, whatever the kernel's warps are; split sums have no such
+ * groups. */
 Test(tune_work, three_groups_share_the_sums) {
     static const char text[] =
         TUNE_PRODUCT("bm: int, bn: int, bk: int, stages: int, split: int, strategy: word,\n"
@@ -329,7 +332,7 @@ Test(tune_work, three_groups_share_the_sums) {
         const char *why;
         read_text(&x, text, options, sizeof options / sizeof *options, sizes);
         cr_expect(x.work.cooperative_3 && x.work.may_have_roles && x.work.warps == 8);
-        cr_expect_eq(x.work.box, 3 * 2 * 64 * 64); /* one stage for each group */
+        cr_expect_eq(x.work.store_ring_bytes, 3 * 2 * 64 * 64); /* one stage for each group */
         const tile_device device = {.target = tile_target_find("sm_90a")};
         tune_model *model = tune_model_create(&device, x.f, sizes, &x.text.arena);
         double seconds = tune_model_estimate(model, &x.point, NULL, &why);
@@ -341,7 +344,7 @@ Test(tune_work, three_groups_share_the_sums) {
     }
 }
 
-/* Two products in a row, whose groups take turns: three groups' where the tile has 192 rows. */
+/* Two chained products whose groups alternate: three groups if the tile has 192 rows. */
 Test(tune_work, turns_are_three_groups_where_rows_have_cooperative_3) {
     static const char text[] =
         "kernel @k<bm: int>(%m: i32, %n: i32, %q: view<f16[%m, 64]>, %k: view<f16[64, %n], strides "
@@ -378,8 +381,9 @@ Test(tune_work, turns_are_three_groups_where_rows_have_cooperative_3) {
     cr_expect_lt(seconds[1], seconds[0]); /* more warps compute between products */
 }
 
-/* Per iteration: 16x64 casts, products with halves and exponentials, of which two 16-bit floats are
- * computed at once and an exponential takes as long as eight; the sums are read by nothing. */
+/* Per iteration: 16x64 casts, products with halves and exponentials. Two 16-bit floats are computed
+ * at once, and an exponential takes as long as eight operations. The final exponential is not
+ * stored, so it is not counted. */
 Test(tune_work, threads_compute_between_products) {
     const int64_t sizes[4] = {640};
     fixture x;
@@ -401,9 +405,9 @@ Test(tune_work, threads_compute_between_products) {
     close_point(&x);
 }
 
-/* In each iteration, for each of the 64 x 8 vectors of 16 bytes: a sum, a quotient and its
- * remainder, and where each of three dims leads; each of 128 threads divides once. Such copies are
- * no boxes. */
+/* Per iteration, for each of the 64 x 8 vectors of 16 bytes: a sum, a quotient and its remainder,
+ * and the offsets along three dims; each of 128 threads divides once. Such copies cannot use tensor
+ * maps. */
 Test(tune_work, threads_find_what_gathered_copies_move) {
     const int64_t sizes[6] = {640, 7};
     fixture x;
@@ -432,8 +436,7 @@ Test(tune_work, threads_find_what_gathered_copies_move) {
     close_point(&x);
 }
 
-/* An operand that is made in registers is not read from shared memory by each warp that shares it.
- */
+/* An operand in registers is not read from shared memory by each warp that shares it. */
 Test(tune_work, operands_in_registers_are_not_read) {
     static const char text[] =
         "kernel @k(%%k: i32, %%a: view<f16[16, %%k]>, %%b: view<f16[%%k, 64]>, %%c: view<f32[16, "
@@ -459,8 +462,8 @@ Test(tune_work, operands_in_registers_are_not_read) {
     }
 }
 
-/* Each group has stages and sums of its own, and so many iterations less; what all of them bring
- * and multiply stays the same. */
+/* Each group has separate stages and sums, and proportionally fewer iterations; the total traffic
+ * and the products stay the same. */
 Test(tune_work, groups_share_the_iterations) {
     static const char text[] =
         "kernel @k<g: int>(%k: i32, %a: view<f16[16, %k]>, %b: view<f16[%k, 64]>, %c: view<f32[16, "

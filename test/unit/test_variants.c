@@ -1,11 +1,11 @@
-/* Which variants a kernel has, in which order, and which one a launch takes. */
+/* The variants of a kernel, their order, and which one a launch takes. */
 #include <criterion/criterion.h>
 
 #include "lib/analysis/variants.h"
 #include "test/unit/text_fixture.h"
 #include "tile/artifact.h"
 
-/* "n8 x16, n4 x16, -": what each variant relies on. */
+/* Prints the assumptions of each variant: "n8 x16, n4 x16, -". */
 static void print_variants(const tile_function *f, const tile_variants *variants, char *text) {
     *text = 0;
     for (unsigned v = 0; v < variants->count; v++) {
@@ -73,22 +73,22 @@ Test(variants, of_what_is_declared) {
     } cases[] = {
         {"kernel @k() grid [1] warps 1 {\n}\n", "-"},
         {"kernel @k(%n: i32, %p: ptr<f16>) grid [1] warps 1 {\n}\n", "-"},
-        /* Elements of 4 bytes: the last one is that of 4 bytes. */
+        /* Elements of 4 bytes: the last variant is the one for 4 bytes. */
         {"kernel @k(%p: ptr<f32> {divisible = 16}) grid [1] warps 1 {\n}\n", "p16, p8, p4"},
         {"kernel @k(%p: ptr<f64> {divisible = 16}) grid [1] warps 1 {\n}\n", "p16, p8"},
         {"kernel @k(%p: ptr<i8> {divisible = 16}) grid [1] warps 1 {\n}\n", "p16, p8, p4, -"},
-        /* More than accesses need, less than they could have, and no power of two. */
+        /* More than accesses need, less than the maximum, and not a power of two. */
         {"kernel @k(%p: ptr<f16> {divisible = 128}) grid [1] warps 1 {\n}\n",
          "p128, p16, p8, p4, p2"},
         {"kernel @k(%p: ptr<f16> {divisible = 4}) grid [1] warps 1 {\n}\n", "p4, p2"},
         {"kernel @k(%p: ptr<f16> {divisible = 24}) grid [1] warps 1 {\n}\n", "p24, p8, p4, p2"},
         {"kernel @k(%p: ptr<f32> {divisible = 2}) grid [1] warps 1 {\n}\n", "p2"},
-        /* In no view: assumed by the first one alone. */
+        /* Not in any view: only the first variant assumes it. */
         {"kernel @k(%n: i32 {divisible = 64}, %p" A ") grid [1] warps 1 {\n}\n",
          "n64 p16, p16, p8, p4, p2"},
         {"kernel @k(%n: i32 {divisible = 3}) grid [1] warps 1 {\n}\n", "n3, -"},
-        /* Extents other than the innermost one do not matter, strides do; so does what an
-         * expression is made of. */
+        /* Extents other than the innermost one do not matter; strides do, and so do the arguments
+         * of an expression. */
         {"kernel @k(%m: i32 {divisible = 8}, %n: i32 {divisible = 8}, %p" A ")\n"
          "    grid [1] warps 1 {\n  %v = view %p, [%m, %n] : view<f16[?, ?]>\n}\n",
          "m8 n8 p16, n8 p16, n4 p8, n2 p4, p2"},
@@ -97,7 +97,7 @@ Test(variants, of_what_is_declared) {
          "  %l = mul %m, 2 : i32\n"
          "  %v = view %p, [%n, 64], [%l, 1] : view<f16[?, 64], strides [?, 1]>\n}\n",
          "m8 n8 p16, m8 p16, m4 p8, m2 p4, p2"},
-        /* No dim of stride 1: accesses are of an element whatever %n is. */
+        /* No dim has stride 1: accesses are per element, whatever %n is. */
         {"kernel @k(%n: i32 {divisible = 8}, %p" A ") grid [1] warps 1 {\n"
          "  %v = view %p, [%n], [%n] : view<f16[?], strides [?]>\n}\n",
          "n8 p16, p16, p8, p4, p2"},
@@ -106,12 +106,13 @@ Test(variants, of_what_is_declared) {
          "    grid [1] warps 1 {\n  %v = view %p, [%n] : view<f16[?]>\n"
          "  %w = view %q, [%n] : view<f32[?]>\n}\n",
          "n16 p16 q16, n8 p16 q16, n4 p8 q8, n2 p4 q4, p2 q4"},
-        /* Two views of one operand: one group, through an integer of the one or the other. */
+        /* Two views of one operand form one group, linked by a shared integer. */
         {"kernel @k(%n: i32 {divisible = 8}, %m: i32 {divisible = 8}, %p" A ", %q" A ")\n"
          "    grid [1] warps 1 {\n  if 1 < 2 {\n  %v = view %p, [%n] : view<f16[?]>\n"
          "  %w = view %p, [%m] : view<f16[?]>\n  %u = view %q, [%m] : view<f16[?]>\n  }\n}\n",
          "n8 m8 p16 q16, n4 m4 p8 q8, n2 m2 p4 q4, p2 q2"},
-        /* View arguments: one narrows what shares its rows, also through a view of its pointer. */
+        /* View arguments: a narrower one narrows those with the same rows, also through a view of
+         * its pointer. */
         {"kernel @k(%n: i32 {divisible = 8}, %m: i32 {divisible = 8},\n"
          "    %p: view<f16[%m, 2 * %n]> {divisible = 16}, %q" A ") grid [1] warps 1 {\n}\n",
          "n8 m8 p16 q16, n8 p16 q16, n4 p8 q8, n2 p4 q4, p2 q16, n8 p16 q2, p2 q2"},
@@ -119,14 +120,14 @@ Test(variants, of_what_is_declared) {
          "    %p: view<f16[64, %n], strides [1, %m]> {divisible = 16}) grid [1] warps 1 {\n"
          "  %b = base %p\n  %v = view %b, [%n] : view<f16[?]>\n}\n",
          "n8 m8 p16, n4 m4 p8, n2 m2 p4, p2"},
-        /* Written at level 3: as it stands. */
+        /* Written at level 3: unchanged. */
         {"kernel @k(%n: i32 {divisible = 8}, %p" A ") grid [1] warps 1 level 3 {\n}\n", "n8 p16"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_list(cases[i].text, cases[i].list);
 }
 
-/* There is room for four groups: those of the first operands. */
+/* At most four groups: those of the first operands. */
 Test(variants, at_most_eight) {
     check_list("kernel @k(%a" A ", %b" A ", %c" A ", %d" A ", %e" A ", %f" A ")\n"
                "    grid [1] warps 1 {\n}\n",
@@ -139,7 +140,8 @@ Test(variants, at_most_eight) {
                "a2 b16 c16 d16 e16, a16 b2 c16 d16 e16, a16 b16 c2 d16 e16, a2 b2 c2 d2 e2");
 }
 
-/* Where arguments decide whether a launch takes the grid, all come again with a flat one. */
+/* If arguments decide whether the grid fits a launch's limits, all variants are repeated with a
+ * flat grid. */
 Test(variants, of_grids) {
     static const struct {
         const char *clauses, *list;
@@ -156,7 +158,7 @@ Test(variants, of_grids) {
         {"grid [1, %n] persistent", "p16, p8, p4"},
         {"grid [num_sms, %n]", "p16, p8, p4"},
         {"grid [1, %n] flat", "p16 flat, p8 flat, p4 flat"},
-        /* What clusters keep along y or z cannot be launched along x. */
+        /* Clusters that extend along y or z cannot be launched along x. */
         {"grid [2, %n] cluster [2, 1]", "p16, p8, p4, p16 flat, p8 flat, p4 flat"},
         {"grid [1, %n] cluster [1, 2]", "p16, p8, p4"},
         {"grid [1, %n, %n] cluster [1, 2]", "p16, p8, p4, p16 flat, p8 flat, p4 flat"},
@@ -171,7 +173,7 @@ Test(variants, of_grids) {
     }
 }
 
-/* A split puts its parts along z. */
+/* A split places its parts along z. */
 Test(variants, of_split_grids) {
     static const char text[] =
         "kernel @k(%%s: %s, %%x: view<f32[%%s, 64]> {divisible = 4}, %%y: view<f32[%%s, 1]>)\n"
@@ -207,7 +209,7 @@ Test(variants, of_split_grids) {
     }
 }
 
-/* Building one of them ------------------------------------------------------------------------ */
+/* Building a variant -------------------------------------------------------------------------- */
 
 static tile_artifact *build(text_fixture *x, unsigned variant) {
     const tile_build_options options = {.size = sizeof options,
@@ -230,7 +232,7 @@ Test(variants, an_interface_lists_all) {
         const tile_abi *abi = tile_artifact_kernel_at(artifact, 0)->abi;
         cr_assert_eq(tile_abi_variant_count(abi), 6);
         cr_expect_eq(tile_abi_variant(abi), v);
-        /* Of each the first condition; what every launch checks is none. */
+        /* The first condition of each variant; conditions of every launch are not included. */
         static const int64_t first[6] = {8, 4, 2, 8, 8, 0};
         static const unsigned counts[6] = {5, 5, 5, 3, 2, 0};
         for (unsigned i = 0; i < 6; i++) {
@@ -250,7 +252,7 @@ Test(variants, an_interface_lists_all) {
     text_close(&x);
 }
 
-/* Each condition from both sides, one at a time. */
+/* Tests each condition on both sides, one at a time. */
 Test(variants, a_launch_takes_the_first_that_fits) {
     static const struct {
         int64_t args[6]; /* m, n, k, a, b, c */
@@ -281,8 +283,8 @@ Test(variants, a_launch_takes_the_first_that_fits) {
     text_close(&x);
 }
 
-/* Views that are copied in the background have tensor maps in a variant of their own, before the
- * one that is the same without; a pipelined loop may become such copies. */
+/* Views that are copied asynchronously have tensor maps in a separate variant, which precedes the
+ * same one without them. A pipelined loop may generate such copies. */
 Test(variants, of_tensor_maps) {
     static const char async[] =
         "kernel @k(%n: i32 {divisible = 8}, %a: view<f16[%n, %n]> {divisible = 16},\n"
@@ -313,8 +315,8 @@ Test(variants, of_tensor_maps) {
     check_list_for("sm_90a", async, "n8 a16 b16 a map, n8 a16 b16, n4 a8 b8, n2 a4 b4, a2 b2");
 }
 
-/* Both halves of the list tell by the grid that the kernel sees which half a launch takes, also
- * when they have been read back. */
+/* Both halves of the list (grid and flat grid) describe which launches take them, also after they
+ * have been read back. */
 static void check_flat_interface(unsigned variant) {
     static const char text[] =
         "kernel @k(%n: i32, %p: ptr<f32> {divisible = 16}) grid [2, %n, 3] warps 1 {\n}\n";

@@ -1,5 +1,5 @@
-/* Views as arguments: built by calls, launched with strides of every sign at both levels, and what
- * a launch refuses. */
+/* Views as arguments: built by calls, launched with strides of every sign at both levels, and
+ * refused launches. */
 #include <stdlib.h>
 
 #include "test/unit/text_fixture.h"
@@ -62,7 +62,8 @@ static tile_status launch(const fixture *f, int64_t m, int64_t n, int64_t s, int
     return tile_kernel_launch(f->kernel, arguments, 6, NULL);
 }
 
-/* Strides, and where the first element must lie at least; 0 repeats, negative ones go backwards. */
+/* Strides, and the minimum position of the first element; 0 repeats elements, negative strides go
+ * backwards. */
 static const struct {
     int64_t s, t, first, reach;
 } shapes[] = {
@@ -92,7 +93,7 @@ static void check_moved(fixture *f, unsigned i, size_t offset) {
                          "shape %u, offset %zu: %d, %d", i, offset, r, c);
 }
 
-/* At an aligned address, and at three that rule wide accesses out. */
+/* At an aligned address, and at three addresses that rule out wide accesses. */
 static void move_all(fixture *f) {
     for (unsigned i = 0; i < SHAPES; i++)
         for (size_t shift = 0; shift < 4; shift++)
@@ -112,7 +113,7 @@ Test(view_args, strides_at_level_3) {
     move_all(&f);
 }
 
-/* The same kernel, built by calls. */
+/* Builds the same kernel by calls. */
 static tile_module *build(tile_context *context) {
     tile_module *module = tile_module_create(context);
     tile_function *f = tile_function_create(module, TILE_KERNEL, "k", (tile_loc){0, 0, 0});
@@ -188,7 +189,7 @@ Test(view_args, calls_that_make_none) {
                      "the extent of dim 1 of the view %x may depend on parameters and "
                      "integer arguments before it only"),
               "%s", text.messages);
-    extents[1] = tile_expr_arg(text.context, 1); /* itself */
+    extents[1] = tile_expr_arg(text.context, 1); /* refers to itself */
     tile_function_add_view_arg(f, "y", f32, 2, extents, NULL);
     cr_expect_eq(tile_function_verify(f), TILE_INVALID);
     cr_expect(strstr(text.messages, "the extent of dim 1 of the view %y may depend"), "%s",
@@ -204,14 +205,14 @@ Test(view_args, calls_that_make_none) {
     text_close(&text);
 }
 
-/* What a launch refuses ------------------------------------------------------------------------ */
+/* Refused launches ----------------------------------------------------------------------------- */
 
 static void expect(fixture *f, const char *message) {
     cr_expect(strstr(f->text.messages, message), "wanted '%s', have:\n%s", message,
               f->text.messages);
 }
 
-/* With room for exactly what is reached, and with a byte less at either end. */
+/* With exactly enough memory, and with one byte less at either end. */
 Test(view_args, sizes_to_the_byte) {
     for (unsigned i = 0; i < SHAPES; i++) {
         fixture f;
@@ -264,7 +265,7 @@ Test(view_args, what_no_memory_holds) {
     close(&f);
 }
 
-/* Strides of a view without any are products of its extents. */
+/* The default strides of a view are products of its extents. */
 Test(view_args, extents_that_multiply_beyond_64_bits) {
     fixture f;
     text_open(&f.text);
@@ -308,8 +309,7 @@ Test(view_args, buffers_are_checked_as_those_of_pointers) {
     close(&f);
 }
 
-/* Threads have the pointer, in a kernel that is lowered and in one that is at level 3 as written.
- */
+/* Threads use the pointer, in a lowered kernel and in one that is written at level 3. */
 static const char head[] =
     "kernel @k(%n: i32, %x: view<f32[%n], strides [-1]>, %y: view<f32[%n]>) grid [1] warps 1 ";
 static const char threads[] = "{\n"
@@ -341,7 +341,7 @@ Test(view_args, threads) {
     check_threads("level 3 ");
 }
 
-/* A view of an argument's pointer, and one from a parameter. */
+/* A view of an argument's pointer, and one of a parameter. */
 Test(view_args, views_of_views) {
     enum { N = 64 };
     for (unsigned level = 2; level <= 3; level++) {
@@ -366,7 +366,7 @@ Test(view_args, views_of_views) {
     }
 }
 
-/* y = x, which is a view of `opcode of %n, 3, %n, and then & 15` elements. */
+/* y = x, a view of `opcode of %n, 3, %n, and then & 15` elements. */
 static tile_module *build_expression(tile_context *context, tile_opcode opcode) {
     const tile_expr *number = tile_expr_arg(context, 0), *three = tile_expr_int(context, 3);
     unsigned arity = tile_op_get_info(opcode)->operand_count;
@@ -391,7 +391,7 @@ static tile_module *build_expression(tile_context *context, tile_opcode opcode) 
     return module;
 }
 
-/* Whatever an extent is computed with, the launch, level 2 and the threads agree on it. */
+/* The launch, level 2 and the threads compute the same extent. */
 static void check_expression(tile_opcode opcode, int64_t n, unsigned level) {
     fixture f;
     float y[16];
@@ -438,7 +438,7 @@ Test(view_args, every_operation_of_an_expression) {
     cr_expect_gt(operations, 15u);
 }
 
-/* Arguments of every width count as the numbers they are, a truth value as 0 or 1. */
+/* Arguments of every width are converted by value, a boolean to 0 or 1. */
 Test(view_args, narrow_arguments) {
     for (unsigned level = 2; level <= 3; level++) {
         fixture f;

@@ -1,5 +1,5 @@
-/* Layouts of wgmma: accumulators against the PTX ISA's figures, and what descriptors and boxes of
- * tensor maps name against the layout of the buffer, element by element. */
+/* Layouts of wgmma: accumulators compared with the PTX ISA's figures; descriptors and tensor map
+ * boxes compared with the layout of the buffer, element by element. */
 #include "lib/layout/wgmma.h"
 
 #include <stdlib.h>
@@ -18,15 +18,15 @@ static void isa_accumulator(uint32_t t, uint32_t i, uint32_t *row, uint32_t *col
     *column = 8 * (i / 4) + 2 * (t % 4) + i % 2;
 }
 
-/* The register of a thread that holds an element; -1: none. */
+/* Returns the register of a thread that holds an element; -1: none. */
 static int find_register(const tile_layout *layout, uint32_t thread, uint32_t index) {
     for (uint32_t r = 0; r < tile_layout_registers(layout); r++)
         if (tile_layout_apply(layout, r, thread % 32, thread / 32) == index) return (int)r;
     return -1;
 }
 
-/* Every warpgroup has whole instructions: thread t of it holds d[i] wherever thread 0 holds d[0].
- */
+/* Every warpgroup has whole instructions: thread t holds d[i] of each instruction of which thread 0
+ * holds d[0]. */
 static void expect_instructions(const tile_layout *layout, unsigned row_dim, uint32_t columns) {
     uint32_t blocks = 0, groups = (1u << layout->warp_bits) / 4;
     for (uint32_t first = 0; first < tile_layout_registers(layout); first++)
@@ -86,7 +86,7 @@ Test(wgmma_layout, odd_extents_are_one_instruction) {
     cr_expect_eq(columns, 32);
     tile_layout bytes = tile_wgmma_accumulator((uint32_t[]){64, 56}, 0, 4);
     cr_assert(tile_wgmma_holds(&bytes, 0, TILE_i32, &columns));
-    cr_expect_eq(columns, 8); /* i8 has no n of 56 */
+    cr_expect_eq(columns, 8); /* i8 does not support n = 56 */
     cr_assert(tile_wgmma_holds(&bytes, 0, TILE_f32, &columns));
     cr_expect_eq(columns, 56);
 }
@@ -100,7 +100,7 @@ Test(wgmma_layout, what_has_no_whole_fragment_is_not_admitted) {
     cr_expect(tile_wgmma_admits((uint32_t[]){8, 64}, 1, 4));
 }
 
-/* An instruction reads its 64 rows and its columns: fewer, wider ones read less. */
+/* An instruction reads its 64 rows and its columns; fewer and wider instructions read less. */
 Test(wgmma_layout, instructions_read_their_operands) {
     static const struct {
         uint32_t dims[2], warps, most, plain, exchanged;
@@ -119,7 +119,7 @@ Test(wgmma_layout, instructions_read_their_operands) {
     }
 }
 
-/* "WGMMA .m64nNk16 register fragment layout for matrix A", k8 of tf32 and k32 of bytes: in 32-bit
+/* "WGMMA .m64nNk16 register fragment layout for matrix A", k8 of tf32 and k32 of bytes, in 32-bit
  * registers of p elements */
 Test(wgmma_layout, first_operands_are_those_of_the_isa) {
     static const struct {
@@ -138,7 +138,7 @@ Test(wgmma_layout, first_operands_are_those_of_the_isa) {
             cr_assert_eq(tile_layout_registers(&layout), 8 * p);
             for (uint32_t t = 0; t < 256; t++)
                 for (uint32_t i = 0; i < 8 * p; i++) {
-                    uint32_t in = i % (4 * p); /* of the instruction */
+                    uint32_t in = i % (4 * p); /* within the instruction */
                     at[row_dim] = 16 * (t / 32) + t % 32 / 4 + 8 * (in / p % 2);
                     at[1 - row_dim] =
                         i / (4 * p) * 8 * p + in / (2 * p) * 4 * p + t % 4 * p + in % p;
@@ -150,13 +150,14 @@ Test(wgmma_layout, first_operands_are_those_of_the_isa) {
 
 /* Descriptors ---------------------------------------------------------------------------------- */
 
-/* The byte that the instruction takes element (row, k) of its block from. start: in bytes. */
+/* Returns the byte from which the instruction reads element (row, k) of its block. start: in
+ * bytes. */
 static uint32_t address_of(const tile_wgmma_matrix *matrix, unsigned element_bytes, uint32_t start,
                            uint32_t row, uint32_t k) {
     uint32_t along = (matrix->mn_major ? row : k) * element_bytes;
     uint32_t across = matrix->mn_major ? k : row, width = matrix->swizzle;
     bool plain = matrix->swizzle == 16;
-    bool turned = plain && matrix->mn_major; /* the strides have changed places */
+    bool turned = plain && matrix->mn_major; /* the strides are swapped */
     uint32_t next = turned ? matrix->stride : matrix->leading;
     uint32_t eight = turned ? matrix->leading : matrix->stride;
     uint32_t sum =
@@ -164,7 +165,8 @@ static uint32_t address_of(const tile_wgmma_matrix *matrix, unsigned element_byt
     return sum ^ tile_wgmma_cross(matrix->swizzle, sum);
 }
 
-/* What the instruction reads for each block is what the buffer holds there. */
+/* The elements that the instruction reads for each block must be the ones that the buffer holds
+ * there. */
 static void expect_decoded(const tile_layout *shared, unsigned k_dim, unsigned bytes,
                            uint32_t extent, const tile_wgmma_matrix *matrix) {
     uint32_t depth = 32 / bytes, at[2], offsets = tile_layout_registers(shared);
@@ -209,7 +211,8 @@ Test(wgmma_layout, descriptors_decode_to_the_layout) {
                 bool inside = part % extent == 0;
                 if (!inside && extent != *mn) continue;
                 bool match = tile_wgmma_match(&shared, k_dim, bytes, extent, &matrix);
-                /* Between parts along mn lie parts along k, or more columns of atoms. */
+                /* Other parts along k, or more columns of atoms, are in between the parts along
+                 * mn. */
                 bool apart = !inside && ((k_dim == 1 && shared.count[1] > 1) ||
                                          (fastest == k_dim && *k * bytes > 128));
                 if ((fastest == k_dim || bytes == 2) && !apart)
@@ -231,7 +234,7 @@ static tile_wgmma_matrix match(const uint32_t dims[2], unsigned fastest, unsigne
     return matrix;
 }
 
-/* Strides that ran on an H200. */
+/* Strides that were tested on an H200. */
 Test(wgmma_layout, strides_are_those_measured) {
     tile_wgmma_matrix k = match((uint32_t[]){128, 64}, 1, 1, 2, 64);
     cr_expect(k.swizzle == 128 && !k.mn_major && k.stride == 1024 && k.leading == 16);
@@ -259,7 +262,7 @@ Test(wgmma_layout, other_layouts_do_not_match) {
 
 /* Boxes ---------------------------------------------------------------------------------------- */
 
-/* A dense array at the offset of its first element, crossed as addresses are. */
+/* A dense array at the offset of its first element, swizzled like addresses are. */
 static void expect_boxes(const tile_layout *shared, unsigned bytes, const tile_tma_box *box) {
     uint32_t size = 1;
     for (unsigned d = 0; d < 2; d++) size *= box->extent[d];

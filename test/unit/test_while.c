@@ -1,4 +1,4 @@
-/* `while`: what is refused, what the analyses say, what the CPU device does with it. */
+/* `while`: refusals, analyses, and execution on the CPU device. */
 #include "lib/analysis/range.h"
 #include "lib/analysis/uniform.h"
 #include "lib/ir/regions.h"
@@ -43,7 +43,7 @@ Test(while_loop, text_that_is_refused) {
                   "3:1: error: a loop cannot carry shared<f32[8]> as shared<f32[8]>\n");
 }
 
-/* Mistakes in both regions are found at once, also where the loop itself cannot be built. */
+/* Errors in both regions are reported together, even if the loop itself cannot be built. */
 Test(while_loop, regions_are_read_after_a_mistake) {
     check_refused(TEXT_KERNEL("while iter (%a = %who) {\n  yield %what, %a\n} do (%b) {\n"
                               "  yield %when\n}"),
@@ -52,7 +52,7 @@ Test(while_loop, regions_are_read_after_a_mistake) {
                   "5:9: error: %when is not defined\n");
 }
 
-/* What the text cannot be given, the builder refuses. */
+/* The builder refuses deeper nesting than the text allows. */
 Test(while_loop, regions_nest_as_deep_as_the_text_can) {
     text_fixture x;
     text_open(&x);
@@ -97,7 +97,7 @@ static tile_value find_value(const tile_function *f, const char *name) {
     return TILE_NO_VALUE;
 }
 
-/* What comes from both ends is joined; what only the first iteration has is not forgotten. */
+/* Ranges from both ends are joined; values of only the first iteration are included. */
 Test(while_loop, ranges_hold_what_every_iteration_has) {
     text_fixture x;
     text_open(&x);
@@ -171,7 +171,7 @@ Test(while_loop, divergence_of_conditions_and_values) {
 
 /* The CPU device ------------------------------------------------------------------------------- */
 
-/* Each lane leaves when its own number has come to 1; inside, another loop of its own. */
+/* Each lane leaves when its number has reached 1; inside is another such loop. */
 Test(while_loop, lanes_leave_one_by_one) {
     cpu_fixture x;
     int32_t out[128];
@@ -205,7 +205,7 @@ Test(while_loop, lanes_leave_one_by_one) {
     cpu_close(&x);
 }
 
-/* The condition is one of the values that are exchanged: it is the one from before that counts. */
+/* The condition is one of the values that are swapped: the previous one counts. */
 Test(while_loop, a_carried_condition) {
     for (unsigned level = 2; level <= 3; level++) {
         cpu_fixture x;
@@ -232,7 +232,7 @@ Test(while_loop, a_carried_condition) {
     }
 }
 
-/* Values swap places in the first region and turn round in the second. */
+/* Values are swapped in the first region and rotated in the second. */
 Test(while_loop, exchanged_values) {
     cpu_fixture x;
     int32_t out[4];

@@ -64,7 +64,7 @@ Test(words, are_tuned_and_decide) {
     text_close(&x);
 }
 
-/* One kernel with a parameter p of that kind, and a clause; it must be refused with the words. */
+/* A kernel with a parameter p of that kind and a clause must be refused with these words. */
 static void expect_refusal(tile_param_kind kind, const tile_expr *(*where)(text_fixture *),
                            const tile_expr *(*tuned)(text_fixture *), const char *words) {
     text_fixture x;
@@ -110,7 +110,7 @@ Test(words, stand_only_where_they_mean_something) {
     expect_refusal(TILE_PARAM_type, NULL, word, "`tune` needs");
 }
 
-/* Passes are as safe from what no verifier has seen. */
+/* Passes refuse unverified IR, too. */
 Test(words, of_the_wrong_kind_reach_no_pass) {
     const struct {
         tile_param_kind kind;

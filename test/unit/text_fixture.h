@@ -1,5 +1,5 @@
-/* For tests of the text form: a context that keeps its diagnostics as text, printing to a string,
- * and functions that between them use all of the syntax. */
+/* For tests of the text form: a context that collects its diagnostics as text, printing to a
+ * string, and functions that together use all of the syntax. */
 #ifndef TILE_TEST_UNIT_TEXT_FIXTURE_H
 #define TILE_TEST_UNIT_TEXT_FIXTURE_H
 
@@ -13,7 +13,7 @@
 typedef struct text_fixture {
     tile_context *context;
     tile_arena arena;
-    char messages[32768]; /* one line each: line:column: error|note: message */
+    char messages[32768]; /* one per line: line:column: error|note: message */
     size_t length;
     unsigned errors;
 } text_fixture;
@@ -57,7 +57,7 @@ static inline void text_append(const char *text, size_t length, void *user) {
     b->data[b->length] = 0;
 }
 
-/* The module as text, which lives as long as the fixture. */
+/* Returns the module as text, which is valid as long as the fixture. */
 static inline const char *text_print(text_fixture *x, const tile_module *module) {
     text_buffer b = {.arena = &x->arena};
     text_append("", 0, &b);

@@ -1,5 +1,5 @@
-/* For tests of the tuner: a CPU device with a cache in a folder that goes away, a module, and ranks
- * that the test decides, so that no test depends on time. */
+/* For tests of the tuner: a CPU device with a cache in a temporary folder, a module, and ranks that
+ * the test sets, so that no test depends on time. */
 #ifndef TILE_TEST_UNIT_TUNE_FIXTURE_H
 #define TILE_TEST_UNIT_TUNE_FIXTURE_H
 
@@ -7,8 +7,9 @@
 #include "test/unit/text_fixture.h"
 #include "tile/tune.h"
 
-/* c[i] = x[i] + 1. `fault` is what a worker with planted faults looks at, or what the kernel does:
- * 10 is wrong in one element, 11 writes out of bounds, 12 never ends, 13 only at more than 64. */
+/* c[i] = x[i] + 1. `fault` selects the fault of a faulty worker or of the kernel: 10 computes one
+ * wrong element, 11 writes out of bounds, 12 never ends, 13 does so only with more than 64
+ * elements. */
 static const char tune_text[] =
     "kernel @add<block: int, fault: int, speed: int = 0>(%n: i32, %x: view<f32[%n]>, %c: "
     "view<f32[%n]>)\n"
@@ -95,8 +96,8 @@ static inline const tile_candidate *tune_find(const tune_fixture *x, const char 
     return NULL;
 }
 
-/* The program beside this one; a buffer of its own for each call's result would be freed by nobody.
- */
+/* Returns the path of a program in this program's folder, in a static buffer, because the caller
+ * would not free it. */
 static inline const char *tune_program(const char *name) {
     static char path[4096];
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 64);

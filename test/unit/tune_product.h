@@ -1,9 +1,9 @@
-/* The kernel of a product, for tests of what the model reads and chooses. */
+/* A matrix product kernel, for tests of what the model reads and chooses. */
 #ifndef TILE_TEST_UNIT_TUNE_PRODUCT_H
 #define TILE_TEST_UNIT_TUNE_PRODUCT_H
 
-/* @k with these parameters, which are bm, bn, bk, stages, split, strategy, consumers and others,
- * operands of this type, and clauses behind its arguments. */
+/* @k with these parameters, which include bm, bn, bk, stages, split, strategy and consumers, with
+ * operands of this type, and clauses after its arguments. */
 #define TUNE_PRODUCT(parameters, type, clauses) \
     "kernel @k<" parameters ">\n" \
     "    (%m: i32, %n: i32 {divisible = 8}, %k: i32 {divisible = 8}, %a: view<" type \

@@ -1,6 +1,6 @@
-/* A worker that does what candidates might do to it: a binding of the parameter `fault` says what.
- * One of the parameter `speed` says how many milliseconds each launch takes, by a clock that
- * advances by as much whenever it is read: so tests know which candidate is the fastest. */
+/* A worker that imitates faulty candidates: a binding of the parameter `fault` selects the fault. A
+ * binding of `speed` sets the milliseconds of each launch, measured by a fake clock that advances
+ * by this much at every read. So tests know which candidate is the fastest. */
 #define _POSIX_C_SOURCE 200809L
 #include <signal.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void misbehave(const char *bindings, void *user) {
         tile_clock_replace(read_clock);
     }
     if (strstr(bindings, "fault=1")) {
-        signal(SIGSEGV, SIG_DFL); /* a sanitizer would end the process in its own way */
+        signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would end the process differently */
         raise(SIGSEGV);
     }
     if (strstr(bindings, "fault=2"))

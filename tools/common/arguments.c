@@ -35,7 +35,7 @@ static const struct {
              {"poison", FILL_POISON},
              {"values", FILL_VALUES}};
 
-/* What follows TYPE[DIMS]: the list of `values`, or which elements are finite. */
+/* Parses what follows TYPE[DIMS]: the list of `values`, or which elements are finite. */
 static bool parse_contents(const char *text, const char *at, run_argument *argument) {
     static const char marker[] = ":finite@";
     if (argument->fill == FILL_VALUES) {
@@ -50,7 +50,7 @@ static bool parse_contents(const char *text, const char *at, run_argument *argum
            fail(text, "all integers are finite: use :finite@DIM=RUNS with a float type");
 }
 
-/* TYPE[DIMS] and what follows. */
+/* Parses TYPE[DIMS] and what follows. */
 static bool parse_array(const char *text, const char *at, run_argument *argument) {
     host_array *array = &argument->array;
     size_t length = strcspn(at, "[");
@@ -144,7 +144,7 @@ static void fill_array(run_argument *argument, uint64_t *state, double density) 
     }
 }
 
-/* The list of `values`: as many as the array has elements. */
+/* Fills the array from the list of `values`, whose counts must add up to the array's elements. */
 static bool fill_values(run_argument *argument) {
     host_array *array = &argument->array;
     size_t index = 0;
@@ -165,15 +165,16 @@ static bool fill_values(run_argument *argument) {
                                 "COUNT*NUMBER for several, separated by commas");
 }
 
-/* An infinity or a NaN: those that the type has. */
+/* Stores a random infinity or NaN; NaN if the type cannot represent the infinity. */
 static void set_nonfinite(host_array *array, size_t index, uint64_t *state) {
     const double numbers[] = {INFINITY, -INFINITY, NAN};
     array_set(array, index, numbers[next_random(state) % 3]);
     if (isfinite(array_get(array, index))) array_set(array, index, NAN);
 }
 
-/* RUNS of DIM=RUNS, for the indices along the dim: lengths of runs, finite and not finite in turn;
- * what follows the last run is of the other kind. NULL: it is no list of lengths; else its end. */
+/* Parses RUNS of DIM=RUNS: lengths of alternating finite and non-finite runs of indices along the
+ * dim, the first one finite. Indices after the last run are of the opposite kind. Returns the end
+ * of the list, or NULL if it is not a list of lengths. */
 static const char *read_runs(const char *at, bool *finite, size_t extent) {
     size_t index = 0;
     bool is_finite = true;
@@ -189,9 +190,10 @@ static const char *read_runs(const char *at, bool *finite, size_t extent) {
     return at;
 }
 
-/* Puts infinities and NaN where the index along the dim is in a run that is not finite. Every other
- * element there stays as it is, so that sums meet single infinities, too. The runs are those of all
- * indices of the outermost dim, or there are as many lists, separated by slashes. */
+/* Stores infinities and NaNs where the index along the dim is in a non-finite run. About half of
+ * the elements there are left unchanged, so that sums also meet single infinities. One list of runs
+ * applies to all indices of the outermost dim; otherwise each of these indices has its own list,
+ * separated by slashes. */
 static bool put_nonfinite(run_argument *argument, uint64_t *state) {
     host_array *array = &argument->array;
     char *end;
@@ -215,8 +217,8 @@ static bool put_nonfinite(run_argument *argument, uint64_t *state) {
                                                 "separated by slashes");
 }
 
-/* A sum of n products of -1, 0, 1 with density q each has the standard deviation q sqrt(n); eight
- * of them stay below the limit. */
+/* The sum of n products of -1, 0 and 1 with density q has standard deviation q sqrt(n). The density
+ * is chosen so that eight standard deviations stay below the limit. */
 static double choose_density(const run_argument *arguments, unsigned count, double limit) {
     int64_t depth = 1;
     for (unsigned i = 0; i < count; i++)

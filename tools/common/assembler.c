@@ -1,4 +1,4 @@
-/* Looks for ptxas and its like. */
+/* Finds ptxas and other programs of a CUDA toolkit. */
 #define _POSIX_C_SOURCE 200809L
 #include "tools/common/assembler.h"
 
@@ -52,4 +52,12 @@ char *tool_find_cuda_program(const char *name) {
 
 char *tool_find_ptxas(void) {
     return tool_find_cuda_program("ptxas");
+}
+
+bool tool_need_program(const char *what, const char *names, const char *option) {
+    fprintf(stderr,
+            "error: %s: there is no %s on PATH, in $CUDA_HOME/bin or in /usr/local/cuda/bin; "
+            "install the CUDA toolkit, or name it with %s=PATH\n",
+            what, names, option);
+    return false;
 }

@@ -12,7 +12,7 @@ bool tool_cache_option(tool_arguments *arguments, tool_cache *cache) {
     return true;
 }
 
-/* base + rest, which the caller frees. */
+/* Concatenates base and rest; the caller frees the result. */
 static char *join(const char *base, const char *rest) {
     tool_text path = {NULL, 0, 0};
     tool_append(base, strlen(base), &path);
@@ -25,7 +25,7 @@ char *tool_cache_folder(const tool_cache *cache) {
     const char *caches = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     if (cache->none) return NULL;
     if (folder) return *folder ? join(folder, "") : NULL;
-    /* The XDG Base Directory Specification: a path that is not absolute is no path. */
+    /* The XDG Base Directory Specification says to ignore paths that are not absolute. */
     if (caches && *caches == '/') return join(caches, "/tile");
     return home && *home == '/' ? join(home, "/.cache/tile") : NULL;
 }

@@ -5,24 +5,24 @@
 #include "tile/cache.h"
 #include "tools/common/tool.h"
 
-/* What the command line says; start with zeros. */
+/* Cache options of the command line; zero-initialize. */
 typedef struct tool_cache {
-    const char *folder; /* NULL: not said */
+    const char *folder; /* NULL: not given */
     bool none;
 } tool_cache;
 
-/* Takes --cache-dir=DIR or --no-cache, if one of them is next. */
+/* Consumes --cache-dir=DIR or --no-cache, if the next word is one of them. */
 bool tool_cache_option(tool_arguments *arguments, tool_cache *cache);
 
-/* The folder: the given one, else $TILE_CACHE_DIR, else tile in $XDG_CACHE_HOME or in ~/.cache.
- * NULL: no cache, because of --no-cache, an empty TILE_CACHE_DIR, or no home. The caller frees it.
- */
+/* Returns the cache's folder: the given one, else $TILE_CACHE_DIR, else tile in $XDG_CACHE_HOME or
+ * in ~/.cache. NULL: no cache, because of --no-cache, an empty TILE_CACHE_DIR, or no home. The
+ * caller frees it. */
 char *tool_cache_folder(const tool_cache *cache);
 
-/* Whether there is a cache in the folder, which may be NULL. */
+/* Returns whether the folder, which may be NULL, contains a cache. */
 bool tool_cache_exists(const char *folder);
 
-/* The cache in that folder, NULL for none. */
+/* Opens the cache in that folder; NULL if there is none. */
 tile_cache *tool_cache_open(const tool_cache *cache, tile_context *context);
 
 #define TOOL_CACHE_HELP \

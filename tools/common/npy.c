@@ -8,9 +8,9 @@
 
 #include "tools/common/arguments.h"
 
-/* The first row of a type is written. NumPy has no names for bf16, e4m3 and e5m2: ml_dtypes saves
- * them as bytes, which NumPy loads, and e5m2 as f1, which it does not load. What is only bytes may
- * be another type of their size. */
+/* A type is written as its first row says. NumPy has no names for bf16, e4m3 and e5m2. ml_dtypes
+ * saves them as opaque bytes, which NumPy loads, and e5m2 also as f1, which NumPy does not load.
+ * Opaque bytes may hold any type of their size. */
 static const struct {
     const char *code;
     tile_scalar scalar;
@@ -45,7 +45,7 @@ double array_root_mean_square(const host_array *array) {
         if (isfinite(value) && value > largest) largest = value;
     }
     for (size_t i = 0; largest > 0 && i < array->count; i++) {
-        double value = array_get(array, i) / largest; /* squares of f64 are infinite, too */
+        double value = array_get(array, i) / largest; /* squares overflow f64 */
         sum += isfinite(value) ? value * value : 0;
     }
     return largest > 0 ? largest * sqrt(sum / (double)array->count) : 0;

@@ -14,8 +14,8 @@ static void put_time(char to[16], double seconds) {
         snprintf(to, 16, "%02u:%02u", whole / 60, whole % 60);
 }
 
-/* "[Building] matmul_splitk 4096-4096-d16  26% 49/192 [00:01<00:03, 45.5/s]": what is done, the
- * time so far and the time left, and how many a second. */
+/* Formats "[Building] matmul_splitk 4096-4096-d16  26% 49/192 [00:01<00:03, 45.5/s]": the current
+ * task, the share done, the elapsed and the remaining time, and the rate per second. */
 static void progress_text(const tile_tune_progress *p, char *to, size_t size) {
     char spent[16], left[16] = "?";
     double speed = p->seconds > 0 ? p->done / p->seconds : 0;
@@ -27,7 +27,8 @@ static void progress_text(const tile_tune_progress *p, char *to, size_t size) {
 
 static bool is_drawn;
 
-/* Of the terminal. What is longer would wrap, and the next line be drawn over its end only. */
+/* The terminal's width. A longer line would wrap, and the next one would overwrite only its last
+ * row. */
 static int columns(void) {
     enum { UNKNOWN = 256 };
     struct winsize size;

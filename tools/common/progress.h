@@ -1,4 +1,4 @@
-/* A line of progress on a terminal. */
+/* A progress line on a terminal. */
 #ifndef TILE_TOOLS_COMMON_PROGRESS_H
 #define TILE_TOOLS_COMMON_PROGRESS_H
 
@@ -7,9 +7,9 @@
 
 #include "tile/tune.h"
 
-/* Draws the line on stderr, over the one before; nothing if that is no terminal. */
+/* Draws the line on stderr, over the previous one. Does nothing if stderr is not a terminal. */
 void tool_progress_draw(const tile_tune_progress *progress);
-/* Takes the line away. */
+/* Erases the line. */
 void tool_progress_end(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* The shape that an array has where the command line leaves it to the kernel's view. */
+/* Shapes of arrays whose shape the command line leaves to the kernel's view. */
 #include <stdio.h>
 
 #include "tools/common/arguments.h"
@@ -18,13 +18,14 @@ static bool integer_of(unsigned index, int64_t *value, void *user) {
     return !arguments[index].is_array;
 }
 
-/* With equal strides at most one extent is more than 1. */
+/* Orders dims by descending stride. Of dims with equal strides at most one has an extent above
+ * 1. */
 static bool comes_before(dim a, dim b) {
     return a.stride != b.stride ? a.stride > b.stride : a.extent > b.extent;
 }
 
-/* The rows of the array, largest stride first, are as long as the strides say: columns-first views
- * get their rows, padded ones their padding. */
+/* Computes the array's dims from the view's dims, sorted by descending stride. The length of a row
+ * follows from the strides, so column-major views get their rows and padded views their padding. */
 static bool shape_array(run_argument *argument, dim *dims, unsigned rank) {
     for (unsigned i = 1; i < rank; i++)
         for (unsigned k = i; k && comes_before(dims[k], dims[k - 1]); k--) {
@@ -47,7 +48,7 @@ static bool shape_argument(const tile_function *f, unsigned index, run_argument 
     const tile_bindings bindings = {.arg = integer_of, .user = arguments};
     const tile_type *type = tile_function_arg_type(f, index);
     dim dims[TILE_MAX_RANK];
-    bool empty = false; /* strides, which may be products with an extent of 0, say nothing then */
+    bool empty = false; /* then strides, maybe products with a 0, mean nothing */
     for (unsigned d = 0; d < type->rank; d++) {
         if (!tile_expr_eval(tile_function_arg_extent(f, index, d), &bindings, &dims[d].extent) ||
             !tile_expr_eval(tile_function_arg_stride(f, index, d), &bindings, &dims[d].stride) ||

@@ -1,4 +1,4 @@
-/* Everything is in the file: colours by classes, the fonts that the system has. */
+/* The SVG is self-contained: colors are CSS classes, and only system fonts are used. */
 #include "tools/common/svg.h"
 
 #include <stdio.h>
@@ -27,7 +27,7 @@ void svg_escape(const char *text, tile_writer writer, void *user) {
     }
 }
 
-/* Light first: what knows no media queries shows that. */
+/* The light colors come first: a viewer without media queries shows those. */
 static const char style[] =
     "<style>\n"
     "text { font-family: ui-sans-serif, system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, "

@@ -111,7 +111,7 @@ void tool_start(void) {
 }
 
 int tool_finish(bool ok) {
-    bool failed = ferror(stdout) != 0; /* why is forgotten by now */
+    bool failed = ferror(stdout) != 0; /* errno may have been overwritten since */
     if (failed)
         fputs("error: standard output: not all of it could be written\n", stderr);
     else if (fflush(stdout) != 0)
@@ -126,7 +126,7 @@ int tool_print_version(const char *tool) {
     return tool_finish(true);
 }
 
-/* Far above any program, far below a machine's memory: /dev/zero has an end here. */
+/* Far above any program and far below a machine's memory, so that reading /dev/zero ends. */
 enum { LARGEST_FILE = 1 << 26 };
 
 char *tool_read_file(const char *path, size_t *size) {
@@ -164,7 +164,7 @@ bool tool_write_file(const char *path, const char *data, size_t size) {
     bool ok = fwrite(data, 1, size, file) == size;
     ok &= (standard ? fflush(file) : fclose(file)) == 0;
     if (!ok) complain(standard ? "standard output" : path);
-    if (standard) clearerr(file); /* it has been told */
+    if (standard) clearerr(file); /* the error has been reported */
     return ok;
 }
 
@@ -222,7 +222,7 @@ tile_module *tool_parse_file(tile_context *context, const char *path) {
     return module;
 }
 
-/* The next word of the help that begins with -, NULL: there is none. */
+/* Returns the next word of the help that begins with -, or NULL. */
 static const char *next_option(const char *at) {
     while ((at = strchr(at, '-')) && at[-1] != ' ') at++;
     return at;
@@ -234,7 +234,8 @@ static size_t common_length(const char *a, const char *b) {
     return length;
 }
 
-/* The option of the help that the word names, whose value is wrong or missing; NULL: none. */
+/* Returns the option in the help that the word names, and whose value is wrong or missing; else
+ * NULL. */
 static const char *find_option(const char *help, const char *word) {
     size_t length = strcspn(word, "=");
     for (const char *at = next_option(help); at; at = next_option(at + 1))
@@ -242,9 +243,9 @@ static const char *find_option(const char *help, const char *word) {
     return NULL;
 }
 
-/* The option of the help that was perhaps meant: the first of those with most equal characters. */
+/* Guesses the intended option: the first one in the help that shares the most characters. */
 static const char *guess_option(const char *help, const char *word) {
-    size_t most = 4; /* fewer are no likeness */
+    size_t most = 4; /* fewer equal characters are not similar enough */
     const char *best = NULL;
     for (const char *at = next_option(help); at; at = next_option(at + 1)) {
         size_t common = common_length(word, at);

@@ -1,9 +1,9 @@
-/* Where the worker program is. */
+/* Finds the worker program. */
 #ifndef TILE_TOOLS_COMMON_WORKER_H
 #define TILE_TOOLS_COMMON_WORKER_H
 
-/* The path of tile-worker beside the program that runs; NULL if there is none. The caller frees it.
- */
+/* Returns the path of tile-worker in the folder of the running program; NULL if it is not there.
+ * The caller frees it. */
 char *tool_find_worker(void);
 
 #endif

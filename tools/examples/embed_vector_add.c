@@ -1,5 +1,5 @@
-/* Embedding Tile: builds z = x + y with the C builder alone, prints its PTX, runs it on the CPU
- * device and, where there is one, on a GPU. Includes nothing but Tile's public headers and C. */
+/* Embedding Tile: builds z = x + y with the C builder alone, prints its PTX, and runs it on the CPU
+ * device and, if there is one, on a GPU. Includes only Tile's public headers and the C library. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +94,7 @@ int main(void) {
     if (status == TILE_OK) status = run(device, module);
     tile_device_destroy(device);
     device = NULL;
-    tile_context_set_sink(context, NULL, NULL); /* that there is no GPU is not an error here */
+    tile_context_set_sink(context, NULL, NULL); /* a missing GPU is not an error here */
     if (status == TILE_OK && tile_device_create_cuda(context, NULL, &device) == TILE_OK) {
         tile_context_set_sink(context, print_diagnostic, stderr);
         status = run(device, module);

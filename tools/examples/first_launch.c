@@ -1,12 +1,13 @@
-/* How long a new process takes from a kernel's text to its second launch, with a cache on disk: on
- * the first run everything is compiled and kept, on the next nothing is.
+/* Measures how long a new process takes from a kernel's text to its second launch, with a cache on
+ * disk. The first run compiles everything and caches it; later runs compile nothing.
  *
  *     first_launch cuda|cpu KERNEL.tile CACHE_FOLDER [M N K [PARAMETER=VALUE ..]]
  *
- * The kernel is the first of its file and multiplies: c[m, n] = a[m, k] x b[k, n] in f16, as those
- * of tools/kernels do. Without parameters it picks its point. All elements of a and b are 1, so
- * those of c are k, exactly. The time begins when the device is there and its memory is filled, and
- * ends when the second launch is done; what starting the driver takes is printed beside it. */
+ * The kernel is the first one in its file and computes c[m, n] = a[m, k] x b[k, n] in f16, as the
+ * kernels in tools/kernels do. Without parameters it picks its point. All elements of a and b are
+ * 1, so all elements of c are exactly k. Timing begins when the device is open and its memory is
+ * filled, and ends when the second launch is done. The time to start the driver is printed
+ * separately. */
 #define _XOPEN_SOURCE 700
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +52,7 @@ static char *read_file(const char *path, size_t *length) {
     return text;
 }
 
-/* An f16 buffer of so many ones (0x3c00), or of so many NaN. */
+/* Returns a buffer with this many f16 elements, all of them `bits`: ones (0x3c00) or NaN. */
 static tile_buffer *filled(tile_device *device, size_t elements, uint16_t bits) {
     tile_buffer *buffer = NULL;
     uint16_t *data = malloc(elements * sizeof *data);
@@ -63,7 +64,7 @@ static tile_buffer *filled(tile_device *device, size_t elements, uint16_t bits) 
     return buffer;
 }
 
-/* k as f16 bits: an integer from 1 to 2048. */
+/* Returns k, an integer from 1 to 2048, as f16 bits. */
 static uint16_t half_of(int k) {
     int exponent = 0;
     while (k >> (exponent + 1)) exponent++;
@@ -83,7 +84,7 @@ static void check(const tile_buffer *c, size_t elements, uint16_t expected) {
     free(data);
 }
 
-/* Artifacts in the cache's file now. */
+/* Returns how many artifacts the cache's file holds now. */
 static unsigned long long kept(tile_context *context, const char *folder) {
     tile_cache *cache = NULL;
     must(tile_cache_create(context, folder, NULL, &cache), "cache");

@@ -1,10 +1,11 @@
-/* What a launch costs on the host beside a bare cuLaunchKernel, from one thread and from eight with
- * two streams each, and that a captured launch replays. Every result is checked.
+/* Measures what a launch costs on the host compared with a bare cuLaunchKernel, from one thread and
+ * from eight threads with two streams each. Also checks that a captured launch replays. Every
+ * result is checked.
  *
  *     launch_cost [ROUNDS]
  *
- * A round is BATCH launches of a kernel that does next to nothing, so few that the GPU's queue does
- * not fill up; what is printed are medians over the rounds, which take turns. */
+ * A round is BATCH launches of a kernel that does almost nothing, few enough not to fill the GPU's
+ * queue. The rounds of the measured variants alternate; medians over the rounds are printed. */
 #define _XOPEN_SOURCE 700
 #include <dlfcn.h>
 #include <pthread.h>
@@ -17,8 +18,9 @@
 
 enum { BATCH = 200, THREADS = 8, STREAMS = 2, N = 256, REPLAYS = 3 };
 
-/* @count adds to %c at each launch, under a semaphore in clean scratch as split-K has it; @twice
- * does the same in two kernels, with scratch between them, the second of which begins early. */
+/* @count adds to %c at each launch, under a semaphore in clean scratch memory, as split-K does.
+ * @twice does the same in two kernels with scratch memory between them; the second one starts
+ * early. */
 static const char text[] =
     "kernel @count<block: int>(%n: i32 {divisible = 4}, %step: f32, %x: view<f32[%n]>,\n"
     "    %c: view<f32[%n]>)\n"
@@ -51,7 +53,7 @@ static const char text[] =
     "  launch @add(%n, %w, %c) {pdl}\n"
     "}\n";
 
-/* The driver, as far as it is called here. */
+/* The subset of the driver API that is used here. */
 typedef struct CUstream_st *CUstream;
 typedef struct CUfunc_st *CUfunction;
 typedef void *handle;
@@ -124,7 +126,7 @@ static tile_device *device;
 static tile_kernel *bound, *picking, *plan;
 static CUfunction bare;
 
-/* A stream, and the vectors that are counted on it. */
+/* A stream and the vectors that its launches count in. */
 typedef struct lane {
     CUstream stream;
     tile_buffer *x, *c;
@@ -136,7 +138,7 @@ static void open_lane(lane *l, bool has_stream) {
     float ones[N];
     for (int i = 0; i < N; i++) ones[i] = 1;
     *l = (lane){0};
-    if (has_stream) must(cu.stream_create(&l->stream, 1 /* does not wait for others */), "stream");
+    if (has_stream) must(cu.stream_create(&l->stream, 1 /* non-blocking */), "stream");
     must(cu.allocate(&l->x_address, sizeof ones) || cu.allocate(&l->c_address, sizeof ones) ||
              cu.allocate(&l->clean, 256) || cu.clear(l->clean, 0, 256) ||
              cu.clear(l->c_address, 0, sizeof ones),
@@ -174,7 +176,7 @@ static void check(lane *l) {
         }
 }
 
-/* Nanoseconds of one launch in a batch; kernel NULL: bare. */
+/* Returns nanoseconds per launch in a batch; kernel NULL: bare cuLaunchKernel. */
 static double time_batch(lane *l, tile_kernel *kernel) {
     double start = now();
     for (int i = 0; i < BATCH; i++)
@@ -234,7 +236,7 @@ static void *work(void *user) {
     return NULL;
 }
 
-/* Mean nanoseconds of a launch while all threads launch. */
+/* Returns mean nanoseconds per launch while all threads launch. */
 static double all_threads(worker *workers, tile_kernel *kernel, int rounds) {
     double spent = 0;
     for (int t = 0; t < THREADS; t++) {

@@ -1,4 +1,4 @@
-/* From text to a launch. */
+/* The shortest complete program: from kernel text to a launch. */
 #include <stdio.h>
 #include <tile/tile.h>
 

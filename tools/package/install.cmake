@@ -1,5 +1,5 @@
-# What `cmake --install` puts into a prefix: the library, headers, tools, kernels, examples, documents, and
-# what pkg-config and CMake find it by. Every path in it is relative: the tree may be moved.
+# Defines what `cmake --install` copies to a prefix: the library, headers, tools, kernels, examples, documents, and
+# files for pkg-config and CMake. All paths in it are relative, so the installed tree may be moved.
 set(tile_package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tile)
 set(tile_data_folder ${CMAKE_INSTALL_DATADIR}/tile)
 
@@ -12,13 +12,13 @@ install(DIRECTORY include/tile DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY tools/kernels DESTINATION ${tile_data_folder})
 install(FILES tools/tile-bench/attention/attention_peers.py DESTINATION ${tile_data_folder})
 install(FILES ${examples} tools/examples/CMakeLists.txt DESTINATION ${tile_data_folder}/examples)
-# The manual is printed from the tables that the compiler is made of.
+# The manual is generated from the compiler's tables.
 set(manual ${CMAKE_BINARY_DIR}/manual.txt)
 add_custom_command(OUTPUT ${manual} COMMAND tile-opt --manual=all -o ${manual} DEPENDS tile-opt tile VERBATIM
                    COMMENT "Printing the manual")
 add_custom_target(tile_manual ALL DEPENDS ${manual})
 install(FILES README.md tools/tile-opt/tutorial.md ${manual} DESTINATION ${CMAKE_INSTALL_DOCDIR})
-# With the folders that they are about, so that links from one to another lead there.
+# The documents keep their folders, so that links between them work.
 foreach(about include/tile lib passes runtime test tools tools/kernels tools/tile-bench)
   install(FILES ${about}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/${about})
 endforeach()

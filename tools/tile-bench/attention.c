@@ -1,4 +1,5 @@
-/* tile-bench attention: kernels beside PyTorch's flash and cuDNN, and the floors. */
+/* tile-bench attention: kernels compared with PyTorch's flash attention and cuDNN, and with lower
+ * bounds (floors). */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,18 +71,19 @@ static const char help_end[] =
     "and all\n"
     "right kernels kept these limits, 1 otherwise.\n";
 
-enum { MAX_PART_SHAPES = 64 }; /* of --all */
+enum { MAX_PART_SHAPES = 64 }; /* for --all */
 
 typedef struct options {
     bench_options common;
     const char *python;
     bool no_peers, all, plans;
-    unsigned part_of[MAX_PART_SHAPES]; /* of --all: the first of attention/parts.def with it */
+    unsigned part_of[MAX_PART_SHAPES]; /* for --all: the first of attention/parts.def that has
+                                          this shape */
 } options;
 
 /* Options ------------------------------------------------------------------------------------- */
 
-/* Each kind of inputs once, however often it is named. */
+/* Adds each kind of inputs once, however often it is named. */
 static void add_check(bench_plan *plan, bench_inputs inputs) {
     for (unsigned i = 0; i < plan->check_count; i++)
         if (plan->checks[i] == inputs) return;
@@ -105,7 +107,7 @@ static bool add_checks(options *o, const char *value) {
     return true;
 }
 
-/* What comes after it may say otherwise. */
+/* Sets defaults that later options may override. */
 static bool begin_all(options *o) {
     bench_plan *plan = &o->common.plan;
     plan->interleaved = plan->sustained = o->common.as_they_come = true;
@@ -152,7 +154,7 @@ static void add_peer(options *o, const char *script, const char *name, const cha
     bench_contender_add_word(c, bench_word("--folder=", plan->folder, strlen(plan->folder)));
 }
 
-/* On the CPU device nobody is compared with who is not asked for. */
+/* On the CPU device peers are compared only if the command line names them. */
 static void add_peers(options *o) {
     static char script[700];
     if ((!o->common.plan.cuda && !o->python) || o->no_peers) return;
@@ -165,7 +167,7 @@ static void add_peers(options *o) {
     add_peer(o, script, "cuDNN", "cudnn");
 }
 
-/* Where inputs and results lie. False after a message. */
+/* Creates the folder for inputs and results. False after a message. */
 static bool make_folder(options *o) {
     static char folder[240];
     const char *temporary = getenv("TMPDIR");
@@ -176,7 +178,7 @@ static bool make_folder(options *o) {
     return o->common.plan.folder != NULL;
 }
 
-/* A worker that was stopped may have left its result. */
+/* Also removes results that a stopped worker may have left. */
 static void remove_folder(const char *folder) {
     char path[300];
     for (unsigned i = 0; i < BENCH_MAX_CANDIDATES + 2; i++) {
@@ -200,7 +202,7 @@ typedef struct part {
 
 enum { PROTOCOLS_all, PROTOCOLS_latency };
 
-/* What --all measures. */
+/* The parts that --all measures. */
 static const part parts[] = {
 #define PART(shapes, file, kernel, protocols, meaning) \
     {#shapes, file, kernel, PROTOCOLS_##protocols == PROTOCOLS_latency, meaning},
@@ -210,7 +212,7 @@ static const part parts[] = {
 
 enum { PARTS = sizeof parts / sizeof *parts };
 
-/* Neighbours of the same shapes have one number, from 1 on. */
+/* Returns the number of a part, from 1 on. Adjacent parts with the same shapes share one. */
 static unsigned number_of(unsigned index) {
     unsigned number = 1;
     for (unsigned i = 1; i <= index; i++)
@@ -230,7 +232,7 @@ static bool add_all_kernels(options *o) {
     return true;
 }
 
-/* Each part's own shapes, or those that were given. */
+/* Adds each part's own shapes, or the ones that were given. */
 static bool add_all_shapes(options *o) {
     bench_shapes *shapes = &o->common.shapes;
     const size_t given = shapes->count;
@@ -281,7 +283,7 @@ static bool add_problem(options *o, size_t s, unsigned type) {
     return false;
 }
 
-/* The shapes, and each of them with all types. False after a message. */
+/* Adds each shape with each type. False after a message. */
 static bool add_problems(options *o) {
     bench_plan *plan = &o->common.plan;
     plan->problems = calloc(o->common.shapes.count * o->common.type_count, sizeof *plan->problems);
@@ -292,7 +294,7 @@ static bool add_problems(options *o) {
     return true;
 }
 
-/* What is going to be measured, and how long that takes. */
+/* Prints what will be measured and how long that takes. */
 static void write_plan(const options *o) {
     const bench_plan *plan = &o->common.plan;
     double all = bench_start_estimate(plan);
@@ -321,7 +323,7 @@ static void write_title(const options *o, bench_report *report) {
     free(text.data);
 }
 
-/* 8-bit floats have a kernel of their own. */
+/* 8-bit floats use a separate kernel. */
 static bool add_shipped_kernels(options *o) {
     static const char *const files[] = {"attention.tile", NULL};
     static const char *const bytes[] = {"attention_fp8.tile", NULL};

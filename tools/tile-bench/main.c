@@ -1,4 +1,4 @@
-/* tile-bench: measures what the compiler makes. */
+/* tile-bench: measures compiled kernels and the compiler. */
 #include <stdio.h>
 #include <string.h>
 

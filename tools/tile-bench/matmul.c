@@ -1,4 +1,4 @@
-/* tile-bench matmul: kernels beside cuBLASLt and the floors. */
+/* tile-bench matmul: kernels compared with cuBLASLt and with lower bounds (floors). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ typedef struct options {
 
 /* Candidates ---------------------------------------------------------------------------------- */
 
-/* What kernels of f16 alone, all by rows, are made for. */
+/* True if kernels that support only row-major f16 apply. */
 static bool is_plain(const options *o) {
     return o->common.type_count == 1 && strcmp(o->common.types[0]->name, "f16") == 0 &&
            o->trans_count == 1 && strcmp(o->trans[0], "NN") == 0;
@@ -76,7 +76,7 @@ static void add_cublas(options *o, const char *name, const char *kind) {
         bench_contender_add_word(c, bench_word("--cublas=", o->cublas, strlen(o->cublas)));
 }
 
-/* On the CPU device there is nothing to compare with. */
+/* The CPU device has no peers to compare with. */
 static void add_peers(options *o) {
     if (!o->common.plan.cuda) return;
     bool bytes = false;
@@ -124,7 +124,7 @@ static void print_help(void) {
 
 /* The run ------------------------------------------------------------------------------------- */
 
-/* The shapes, and each of them with all types and transposes. */
+/* Adds each shape with all types and transposes. */
 static void add_problems(options *o) {
     bench_plan *plan = &o->common.plan;
     size_t count = o->common.shapes.count * o->common.type_count * o->trans_count;

@@ -1,23 +1,23 @@
-/* tile-bench worker: one candidate in a process of its own, so that a kernel which hangs or faults
- * takes nobody along. It is told what to do by lines on standard input and answers each with one
- * line on standard output; `tile-bench matmul` and `attention` are who asks (pool.c).
+/* tile-bench worker: runs one candidate in a separate process, so that a kernel that hangs or
+ * faults does not affect others. It reads requests as lines from standard input and answers each
+ * with one line on standard output. `tile-bench matmul` and `attention` send the requests (pool.c).
  * attention_peers.py answers the same requests.
  *
  *   product M N K TYPE TRANS FLUSH   ready REGISTERS LOCAL SHARED POINT
- *   attention BATCH HEADS GROUPS M N D CAUSAL TYPE FLUSH   likewise
- *   flush FLUSH                      flushing, from now on so before each launch
- *   check                            right elements|part | wrong WHY, of a product
- *   inputs INPUTS                    loaded: the operands of attention are these
- *   compute FILE                     computed: its result lies in the file | wrong WHY
- *   prepare product|attention ..     prepared: compiled into the cache, no more
+ *   attention BATCH HEADS GROUPS M N D CAUSAL TYPE FLUSH   same
+ *   flush FLUSH                      flushing: from now on, flushes like this before each launch
+ *   check                            right elements|part | wrong WHY, for a product
+ *   inputs INPUTS                    loaded: attention's operands now contain these inputs
+ *   compute FILE                     computed: the result is in the file | wrong WHY
+ *   prepare product|attention ..     prepared: only compiled into the cache
  *   turn WARMUP COUNT                times SECONDS ..
  *   sustain SECONDS                  sustained LAUNCHES SECONDS CLOCK POWER ENERGY CAPPED
- *   profile                          profiled, after a launch that a profiler may look at
+ *   profile                          profiled, after a launch that a profiler can capture
  *   version                          version OF-CUBLASLT
  *   facts                            facts SMS CAPABILITY CLOCK WATTS L2 DRIVER NAME
  *
- * What fails is answered by "failed WHY", and the next line is waited for; after a fault of a GPU
- * kernel that will fail too, and the worker is ended by whoever started it. */
+ * A failed request is answered with "failed WHY", and the worker reads the next line. After a fault
+ * of a GPU kernel every request fails, and the parent stops the worker. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,10 +43,10 @@ typedef struct worker {
     bench_lab *lab;
     bench_candidate *candidate;
     tile_flush flush;
-    char error[400]; /* the first one since the last answer */
+    char error[400]; /* the first error since the last answer */
 } worker;
 
-/* Its own words are an answer, one line long. */
+/* Keeps the message as a single line, because it becomes an answer. */
 static void keep_error(const tile_diagnostic *diagnostic, void *user) {
     worker *w = user;
     if (diagnostic->severity != TILE_ERROR || *w->error) return;
@@ -140,7 +140,7 @@ static void take_turn(worker *w, const char *line) {
                                           .repeats = count,
                                           .flush = w->flush,
                                           .samples = samples};
-    /* The operands are the random ones from the first turn on. */
+    /* The operands are random from the first turn on. */
     tile_status status = bench_candidate_work(w->candidate, &work);
     if (status == TILE_OK)
         status = tile_measure_works(bench_lab_device(w->lab), &work, 1, NULL, &options, &taken);

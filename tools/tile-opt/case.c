@@ -1,4 +1,4 @@
-/* Kernels on the CPU device, as they stand between two passes. */
+/* Runs kernels on the CPU device, in the form they have between two passes. */
 #include "tools/tile-opt/case.h"
 
 #include <inttypes.h>
@@ -10,11 +10,12 @@
 /* Arguments ----------------------------------------------------------------------------------- */
 
 enum {
-    DEFAULT_ELEMENTS = 1 << 16, /* behind a pointer, which has no shape */
-    SMALL_SUMS = 2048           /* what numbers may sum up to: exact in f16 */
+    DEFAULT_ELEMENTS = 1 << 16, /* for a pointer, which has no shape */
+    SMALL_SUMS = 2048           /* limit for sums of the numbers, which f16 holds exactly */
 };
 
-/* Of views, in turn: no two of the first are alike, and the more there are, the smaller. */
+/* Extents of views, in order of use. The first ones differ from each other, and later ones are
+ * small. */
 static const int64_t default_extents[] = {72, 40, 104, 3, 5, 2};
 
 static bool complain(const char *what, const char *why) {
@@ -31,7 +32,7 @@ static bool mentions(const tile_expr *e, unsigned argument) {
     return found;
 }
 
-/* Whether some view's extents or strides depend on the argument. */
+/* True if some view's extents or strides depend on the argument. */
 static bool is_extent(const tile_function *f, unsigned argument) {
     bool found = false;
     for (unsigned i = 0; i < tile_function_arg_count(f); i++) {
@@ -43,7 +44,8 @@ static bool is_extent(const tile_function *f, unsigned argument) {
     return found;
 }
 
-/* Numbers that are exact in whatever is computed with them: sizes that differ, ones, -1 to 1. */
+/* Makes up a value that is exact in any computation: distinct sizes for extents, 1 for other
+ * scalars, arrays of -1 to 1. */
 static void make_up(const tile_function *f, unsigned index, unsigned extents, run_argument *to) {
     const tile_type *type = tile_function_arg_type(f, index);
     const char *name = tile_function_arg_name(f, index);
@@ -75,7 +77,7 @@ static bool check_argument(const tile_function *f, unsigned index, const run_arg
     return true;
 }
 
-/* The given arguments in the kernel's order, and those that are not given. */
+/* Puts the given arguments into the kernel's order and makes up the missing ones. */
 static bool take_arguments(test_case *c, const tile_function *f) {
     run_argument given[CASE_MAX_ARGUMENTS];
     const case_options *o = c->options;
@@ -179,7 +181,8 @@ void case_drop_line(const char *line, void *user) {
     (void)line, (void)user;
 }
 
-/* The results do not depend on the order of tiles, which only later passes make true. */
+/* Removes raster order and persistent loops. The results do not depend on the order of tiles, and a
+ * later pass would implement it. */
 static void drop_order(tile_module *module) {
     tile_function *f;
     for (unsigned i = 0; (f = tile_module_function(module, i)); i++) {
@@ -189,7 +192,8 @@ static void drop_order(tile_module *module) {
     }
 }
 
-/* Of the kernel; where a pass has made a plan of it, of the kernels that it has added. */
+/* Returns the level of the kernel, or of the kernels that a pass has added if it turned the kernel
+ * into a plan. */
 static unsigned level_of(const test_case *c, const tile_module *module) {
     const tile_function *f = tile_module_find(module, c->kernel), *part;
     if (!f) return 0;
@@ -273,7 +277,7 @@ void case_run(test_case *c, const tile_module *module, case_result *result) {
                                          .seed = c->options->seed,
                                          .max_operations = c->options->max_operations,
                                          .print = case_drop_line,
-                                         .host_math = true, /* passes change no bit */
+                                         .host_math = true, /* passes preserve every bit */
                                          .pipeline = ""};
     tile_device *device;
     tile_module *copy = tile_module_clone(module);
@@ -296,7 +300,7 @@ void case_free(const test_case *c, case_result *result) {
 
 /* Variants ------------------------------------------------------------------------------------ */
 
-/* Whether a launch with these numbers may take the variant; *is_one: there is such a variant. */
+/* True if a launch with these numbers may select the variant; *is_one: the variant exists. */
 static bool fits_variant(const test_case *c, const tile_module *module, const tile_target *target,
                          unsigned variant, const int64_t *numbers, bool *is_one) {
     char pass[64];
@@ -315,7 +319,7 @@ static bool fits_variant(const test_case *c, const tile_module *module, const ti
 
 bool case_variant(const test_case *c, const tile_module *module, const tile_target *target,
                   unsigned *variant) {
-    enum { ADDRESS = 1 << 20 }; /* as aligned as the device's buffers */
+    enum { ADDRESS = 1 << 20 }; /* aligned like the device's buffers */
     int64_t numbers[CASE_MAX_ARGUMENTS];
     bool is_one = true;
     tile_context_set_sink(c->context, NULL, NULL);

@@ -1,4 +1,4 @@
-/* A kernel with its arguments, run on the CPU device as it stands at some point of a pipeline. */
+/* A kernel with its arguments, to run on the CPU device at any stage of a pipeline. */
 #ifndef TILE_TOOLS_TILE_OPT_CASE_H
 #define TILE_TOOLS_TILE_OPT_CASE_H
 
@@ -7,19 +7,19 @@
 
 enum { CASE_MAX_ARGUMENTS = TILE_MAX_ARGUMENTS };
 
-/* What the command line says of it. */
+/* The options of the command line. */
 typedef struct case_options {
     const char *kernel; /* NULL: the only one */
     tile_binding bindings[CASE_MAX_ARGUMENTS];
     unsigned binding_count;
-    const char *arguments[CASE_MAX_ARGUMENTS]; /* as tile-run has them; the rest is made up */
+    const char *arguments[CASE_MAX_ARGUMENTS]; /* in tile-run syntax; missing ones are made up */
     unsigned argument_count;
-    uint64_t seed;           /* of the numbers and of the order of warps and blocks; 0: natural */
-    uint64_t max_operations; /* of one run */
-    double tolerance;        /* relative to |expected| + the root mean square; 0: equal bits */
+    uint64_t seed; /* for the numbers and for the order of warps and blocks; 0: natural order */
+    uint64_t max_operations; /* limit for one run */
+    double tolerance;        /* relative to |expected| + the root mean square; 0: bitwise equal */
 } case_options;
 
-/* The kernel is instantiated in *module; its arguments are in its order. */
+/* The kernel is instantiated in *module. The arguments are in the kernel's order. */
 typedef struct test_case {
     const case_options *options;
     tile_context *context;
@@ -30,39 +30,38 @@ typedef struct test_case {
 
 typedef enum case_outcome {
     CASE_RAN,
-    CASE_FAULT,  /* the device found something wrong with it */
-    CASE_REFUSED /* it cannot run like this */
+    CASE_FAULT,  /* the device detected a fault */
+    CASE_REFUSED /* it cannot run in this form */
 } case_outcome;
 
-/* What a run left in the arrays, and what was reported; free with case_free. */
+/* The arrays' contents after a run, and what was reported. Free it with case_free. */
 typedef struct case_result {
     case_outcome outcome;
     unsigned char *arrays[CASE_MAX_ARGUMENTS]; /* NULL: a scalar */
     tool_text reports;
 } case_result;
 
-/* Finds and instantiates the kernel, makes the arguments. False after a message. close it in any
- * case. */
+/* Finds and instantiates the kernel, and makes the arguments. False after a message. Close the case
+ * either way. */
 bool case_open(test_case *c, const case_options *options, tile_context *context,
                tile_module *module);
 void case_close(test_case *c);
-/* An argument as the command line gives it, also one that was made up; the caller's. */
+/* Returns an argument in command line syntax, also one that was made up. The caller frees it. */
 char *case_argument_text(const test_case *c, unsigned index);
-/* The variant of the kernel (pass choose-variant) that these arguments take on this target; false
- * if it is not known. */
+/* Finds the variant of the kernel (pass choose-variant) that a launch with these arguments selects
+ * on this target; false if it is unknown. */
 bool case_variant(const test_case *c, const tile_module *module, const tile_target *target,
                   unsigned *variant);
-/* Runs the module's kernel; what goes wrong stands in the result. The context's sink is another one
- * afterwards. */
+/* Runs the module's kernel. Errors are in the result. Replaces the context's sink. */
 void case_run(test_case *c, const tile_module *module, case_result *result);
-/* The same on a device of the case's context, whatever it makes of the kernel. */
+/* Same, on a device of the case's context, which compiles the kernel as it always does. */
 void case_run_on(test_case *c, const tile_module *module, tile_device *device, case_result *result);
 void case_free(const test_case *c, case_result *result);
-/* Sinks: errors are appended to a tool_text; what a kernel prints goes nowhere. */
+/* Sinks: the first appends errors to a tool_text; the second discards what a kernel prints. */
 void case_keep_error(const tile_diagnostic *d, void *tool_text_);
 void case_drop_line(const char *line, void *user);
-/* The first element that differs, as text: "%c[3, 4] is 2, and was 1". False: none does. NaNs are
- * equal, and so are zeros. */
+/* Describes the first element that differs: "%c[3, 4] is 2, and was 1". False: none differs. NaNs
+ * compare equal, and so do zeros of both signs. */
 bool case_differs(const test_case *c, const case_result *was, const case_result *is,
                   tool_text *where);
 

@@ -37,8 +37,8 @@ static bool fail(expectations *e, uint32_t line, const char *message) {
     return false;
 }
 
-/* @+N, @-N, @above, @below, @unknown; above and below skip lines that hold expectations themselves.
- */
+/* Parses @+N, @-N, @above, @below, @unknown. Above and below skip lines that contain
+ * expectations. */
 static bool read_place(expectations *e, const char *text, const char **at, uint32_t line,
                        expectation *item) {
     item->line = line;
@@ -69,7 +69,7 @@ static bool read_place(expectations *e, const char *text, const char **at, uint3
     return true;
 }
 
-/* at: behind "expected-". Moves it behind the expectation. */
+/* `at` points after "expected-" and is moved past the expectation. */
 static bool read_one(expectations *e, const char *text, const char **at, uint32_t line) {
     expectation item = {.written = line};
     unsigned s = 0;

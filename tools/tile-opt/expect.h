@@ -1,4 +1,4 @@
-/* --verify-diagnostics: diagnostics against comments in the input. */
+/* --verify-diagnostics: compares diagnostics with comments in the input. */
 #ifndef TILE_TOOLS_TILE_OPT_EXPECT_H
 #define TILE_TOOLS_TILE_OPT_EXPECT_H
 
@@ -6,8 +6,8 @@
 
 typedef struct expectation {
     tile_severity severity;
-    uint32_t line;    /* 0: a diagnostic without a place in the input */
-    uint32_t written; /* the comment's line */
+    uint32_t line;    /* 0: a diagnostic without a location in the input */
+    uint32_t written; /* line of the comment */
     const char *text;
     size_t length;
     bool met;
@@ -20,12 +20,14 @@ typedef struct expectations {
     unsigned failures;
 } expectations;
 
-/* Finds `expected-error@+1 {{text}}` and the like; file and text must stay. Bad ones count as
- * failures. */
+/* Finds `expected-error@+1 {{text}}` and the like. `file` and `text` must stay valid. Malformed
+ * ones count as failures. */
 expectations expect_read(const char *file, const char *text);
-/* A sink (user: expectations): ticks off what was expected, reports the rest. */
+/* A diagnostic sink (user: expectations): marks expected diagnostics as met and reports the
+ * others. */
 void expect_diagnostic(const tile_diagnostic *diagnostic, void *user);
-/* Reports what did not come; true if all was as expected. Frees what expect_read made. */
+/* Reports expectations that were not met; true if there are none and no other failures. Frees what
+ * expect_read allocated. */
 bool expect_finish(expectations *e);
 
 #endif

@@ -13,7 +13,7 @@ static void *grow(void *array, size_t size) {
     return more;
 }
 
-/* One type is one object, with its layout. */
+/* Types are unique objects, so values of one type share one layout. */
 static layouts_group *group_of(layouts_report *report, const tile_laid_out *value) {
     for (unsigned i = 0; i < report->count; i++)
         if (report->groups[i].type == value->type &&

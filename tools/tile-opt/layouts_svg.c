@@ -1,8 +1,7 @@
-/* Layouts as a picture: a grid of each tile, whose colours are warps and lanes, or banks.
+/* Draws layouts: one grid per tile, whose colors are warps and lanes, or banks.
  *
- * Neighbours that one thread holds are one rectangle, and so are those in one 16-byte chunk of a
- * buffer. What a mark stands for is told by its <title>, which browsers show when one points at it.
- */
+ * Adjacent elements that one thread holds are one rectangle, and so are elements in one 16-byte
+ * chunk of a buffer. Each mark has a <title> with its meaning, which browsers show on hover. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,13 +33,13 @@ static void text(drawing *d, double x, double y, const char *class, const char *
 
 /* Colours -------------------------------------------------------------------------------------- */
 
-/* Of a mark: its hue, one of the eight series', and how full it is. */
+/* The color of a mark: its hue, one of eight series, and its opacity. */
 typedef struct shade {
     unsigned hue;
     double full;
 } shade;
 
-/* Warps have hues and lanes are lighter or fuller; of one warp alone quads of lanes have hues. */
+/* The hue shows the warp and the opacity the lane. With a single warp, hues show quads of lanes. */
 static shade thread_shade(const tile_layout *l, uint32_t thread) {
     unsigned lane = thread % LANES;
     if (!l->warp_bits) return (shade){lane / 4 % SVG_COLOURS, 0.42 + 0.16 * (lane % 4)};
@@ -70,7 +69,7 @@ static void mark(drawing *d, double x, double y, double width, double height, sh
 typedef struct plane {
     layouts_grid grid;
     bool shared;
-    double cell; /* side */
+    double cell; /* side length */
 } plane;
 
 static bool belong_together(const plane *p, uint32_t a, uint32_t b) {
@@ -102,7 +101,7 @@ static void title_of(const plane *p, uint32_t row, uint32_t column, uint32_t end
                        layouts_register(last));
 }
 
-/* As much of it as fits: letters are 5 pixels wide. */
+/* Draws as much of the label as fits; characters are 5 pixels wide. */
 static void label_run(drawing *d, const plane *p, double x, double y, double width,
                       uint32_t holder) {
     enum { LETTER = 5 };
@@ -135,7 +134,7 @@ static void draw_row(drawing *d, const plane *p, uint32_t row) {
     }
 }
 
-/* Every so many that numbers have room. */
+/* Returns how many rows or columns one axis label must cover to have enough room. */
 static uint32_t label_step(double cell, double room) {
     uint32_t step = 1;
     while (step * cell < room) step *= 2;

@@ -1,4 +1,4 @@
-/* tile-opt: parse, run passes, print. The pass debugger. */
+/* tile-opt: the pass debugger. Parses, runs passes, prints. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +11,13 @@
 #include "tools/tile-opt/run_each.h"
 #include "tools/tile-opt/steps.h"
 
-/* One part of the input with everything that is shown while passes run over it. */
+/* One part of the input, and the state that is shown while passes run over it. */
 typedef struct session {
     const opt_options *o;
     tile_module *module;
     const char *pipeline;
     tool_text out;
-    /* For the reproducer: the IR before the step that runs. */
+    /* For the reproducer: the IR before the current step. */
     opt_position position;
     tool_text before;
 } session;
@@ -69,13 +69,13 @@ static void write_reproducer(const session *s) {
     free(text.data);
 }
 
-/* What comes after a marker in the text; the caller frees it. NULL if it is not there. */
+/* Returns the text after a marker; the caller frees it. NULL if the marker is missing. */
 static char *read_marker(const char *text, const char *marker) {
     const char *at = strstr(text, marker);
     return at ? tool_copy(at + strlen(marker), strcspn(at + strlen(marker), "\n")) : NULL;
 }
 
-/* The pipeline and the options that a reproducer names; *pipeline and *words are the caller's. */
+/* Reads the pipeline and the options of a reproducer. The caller frees *pipeline and *words. */
 static bool read_reproducer(opt_options *o, const char *text, char **pipeline, char **words) {
     char *line = read_marker(text, opt_options_marker);
     bool ok = !line || opt_read_line(line, o, words);
@@ -107,7 +107,7 @@ static bool run_passes(session *s) {
     return false;
 }
 
-/* Layouts instead of the IR: as text, or their summary beside a picture. */
+/* Shows layouts instead of the IR: as text, or as a summary next to a picture. */
 static bool show_layouts(const session *s, tool_text *out) {
     const opt_options *o = s->o;
     layouts_report report = layouts_collect(s->module, o->test.kernel, o->layout_name, o->target);
@@ -129,7 +129,7 @@ static bool show_layouts(const session *s, tool_text *out) {
     return ok;
 }
 
-/* What the part becomes, in *out. False if something in it is wrong. */
+/* Processes a part and writes the output to *out. False if there was an error. */
 static bool process(const opt_options *o, const char *name, const char *text, const char *pipeline,
                     tool_text *out) {
     session s = {.o = o, .pipeline = pipeline};
@@ -169,7 +169,7 @@ static const char *find_split(const char *text) {
     return NULL;
 }
 
-/* Parts keep their line numbers: what comes before is blank lines. */
+/* Parts keep their line numbers, because the text before them is replaced by blank lines. */
 static bool process_parts(const opt_options *o, const char *name, char *text, const char *pipeline,
                           tool_text *out) {
     bool ok = true;
@@ -187,7 +187,7 @@ static bool process_parts(const opt_options *o, const char *name, char *text, co
     }
 }
 
-/* The words that the language has now, whatever else may be wrong with the text. */
+/* Replaces outdated keywords of the language, even in text with other errors. */
 static bool migrate(const char *name, const char *text, size_t size, tool_text *out) {
     tile_context *context = tile_context_create();
     tool_print_diagnostics(context);

@@ -1,4 +1,4 @@
-/* Reading the command line; the texts about it. */
+/* Parses the command line; contains the help texts. */
 #include "tools/tile-opt/options.h"
 
 #include <stdio.h>
@@ -103,7 +103,7 @@ static const char *levels_text(unsigned levels, char text[8]) {
     return text;
 }
 
-/* " (needs a, b)" or "": the table has " | " between. */
+/* Writes " (needs a, b)" or "". The table separates the names with " | ". */
 static void print_needs(const char *needs, tool_text *out) {
     if (!*needs) return;
     tool_append(" (needs ", 8, out);
@@ -147,7 +147,7 @@ static void add_to_pipeline(opt_options *o, const char *text, size_t length) {
     tool_append(text, length, &o->pipeline);
 }
 
-/* --cse or --instantiate=OPTIONS */
+/* Parses --cse or --instantiate=OPTIONS. */
 static bool take_pass(tool_arguments *words, opt_options *o) {
     const char *word = tool_current(words);
     size_t length = strcspn(word, "=");
@@ -193,7 +193,7 @@ static bool set_verify(opt_options *o, const char *value) {
            complain("--verify-each takes 0 or 1, not", value);
 }
 
-/* --print-layout, of NAME, as FILE.svg: they add up. */
+/* Parses --print-layout, --print-layout=NAME or --print-layout=FILE.svg, which may be combined. */
 static bool take_layout(tool_arguments *words, opt_options *o) {
     static const char word[] = "--print-layout";
     const char *at = tool_current(words), *value = at + sizeof word - 1;
@@ -208,7 +208,7 @@ static bool take_layout(tool_arguments *words, opt_options *o) {
     return true;
 }
 
-/* --manual, --manual=NAME or --manual NAME: what prints pages. */
+/* Parses --manual, --manual=NAME or --manual NAME, and other options that print pages. */
 static bool take_page(tool_arguments *words, const char *option, opt_page *page) {
     size_t length = strlen(option);
     const char *word = tool_current(words);
@@ -246,7 +246,7 @@ static bool take_flag(tool_arguments *words, opt_options *o) {
     };
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (tool_flag(words, flags[i].name)) return *flags[i].flag = true;
-    /* --verify-each alone is the default, and no value follows it */
+    /* --verify-each is the default, and takes no value */
     return tool_flag(words, "--verify-each");
 }
 
@@ -264,7 +264,7 @@ static bool add_argument(opt_options *o, const char *text) {
     return true;
 }
 
-/* Of the kernel that --run-each runs. */
+/* Parses options for the kernel that --run-each runs. */
 static bool take_run_word(tool_arguments *words, opt_options *o, bool *ok) {
     const char *value;
     double number = 0;
@@ -296,7 +296,7 @@ static bool take_run_word(tool_arguments *words, opt_options *o, bool *ok) {
     return true;
 }
 
-/* Neither an option nor a pass. False. */
+/* Reports a word that is neither an option nor a pass. Returns false. */
 static bool refuse_word(const tool_arguments *words) {
     const char *word = tool_current(words);
     char pass[64] = "";

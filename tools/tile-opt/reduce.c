@@ -1,7 +1,8 @@
-/* The symptom of a case, and the search for a smaller one with the same symptom.
+/* Determines the symptom of a case, and searches for a smaller case with the same symptom.
  *
- * Without --reduce-with the symptom is the pass that fails, how, and what is reported, up to the
- * first number; with it, the exit status of a command on a file with the case. */
+ * Without --reduce-with, the symptom is the failing pass, the kind of failure, and the reported
+ * message up to the first number. With it, the symptom is the exit status of a command that is run
+ * on a file with the case. */
 #define _POSIX_C_SOURCE 200809L
 #include "tools/tile-opt/reduce.h"
 
@@ -21,12 +22,12 @@
 typedef struct reduction {
     const opt_options *options;
     const char *name;
-    char file[64]; /* what the command gets */
+    char file[64]; /* input of the command */
     int status;
-    bool parses; /* the original does, so must the rest */
+    bool parses; /* the original parses, so candidates must as well */
     trial symptom;
     double end, said; /* seconds */
-    double most;      /* of one trial */
+    double most;      /* per trial */
     unsigned trials;
     shrinker shrinker;
 } reduction;
@@ -58,7 +59,7 @@ static bool is_over(void *user) {
 
 /* Candidates ---------------------------------------------------------------------------------- */
 
-/* The options with a candidate's arguments, which it keeps. */
+/* Returns the options with the arguments of a candidate, which keeps owning them. */
 static opt_options options_of(const reduction *r, const shrink_case *c) {
     opt_options o = *r->options;
     o.test.argument_count = c->argument_count;
@@ -66,7 +67,7 @@ static opt_options options_of(const reduction *r, const shrink_case *c) {
     return o;
 }
 
-/* The text as it prints; NULL if it does not parse. */
+/* Parses and prints the text; NULL if it does not parse. */
 static char *print_again(const char *name, const char *text) {
     tool_text out = {NULL, 0, 0};
     tile_context *context = tile_context_create();
@@ -89,7 +90,7 @@ static trial try_passes(const reduction *r, const shrink_case *c) {
     return trial_run(&input);
 }
 
-/* What is reported begins alike: up to a number, behind the place. */
+/* True if the messages after "error: " are equal up to the first number or name. */
 static bool is_alike(const char *a, const char *b) {
     const char *x = strstr(a, "error: "), *y = strstr(b, "error: ");
     x = x ? x + 7 : a;
@@ -104,7 +105,7 @@ static bool has_symptom(const reduction *r, const trial *t) {
            (t->kind == TRIAL_CHANGED || t->kind == TRIAL_ENDLESS || is_alike(s->detail, t->detail));
 }
 
-/* The exit status of the command on the case; below 0 if it did not exit. */
+/* Returns the exit status of the command on the case; below 0 if it did not exit normally. */
 static int run_command(const reduction *r, const shrink_case *c) {
     opt_options o = options_of(r, c);
     tool_text out = {NULL, 0, 0}, command = {NULL, 0, 0};
@@ -140,7 +141,7 @@ static bool test(const shrink_case *c, void *user) {
 
 /* The original -------------------------------------------------------------------------------- */
 
-/* All arguments, also those that are made up, so that they can become smaller. */
+/* Includes the arguments that were made up, so that they can be reduced, too. */
 static void take_arguments(const opt_options *o, const char *name, shrink_case *c) {
     test_case made;
     tile_context *context = tile_context_create();
@@ -209,7 +210,7 @@ bool reduce(const opt_options *o, const char *name, const char *text, const char
     if (ok) {
         size_t lines = count_lines(s->best.text);
         shrink(s);
-        if (r.parses) { /* names and layouts that are not used any more go */
+        if (r.parses) { /* this removes unused names and layouts */
             shrink_case printed = shrink_copy(&s->best);
             free(printed.text);
             printed.text = print_again(name, s->best.text);

@@ -1,11 +1,11 @@
-/* tile-opt --reduce: a small case that fails as a large one does. */
+/* tile-opt --reduce: finds a small case that fails in the same way as a large one. */
 #ifndef TILE_TOOLS_TILE_OPT_REDUCE_H
 #define TILE_TOOLS_TILE_OPT_REDUCE_H
 
 #include "tools/tile-opt/options.h"
 
-/* The smallest case that was found, as a file for --run-reproducer, in *out. False after a message:
- * nothing is wrong with the text. pipeline: NULL for the default one. */
+/* Writes the smallest case that was found to *out, as a file for --run-reproducer. False after a
+ * message, if nothing fails. pipeline: NULL for the default one. */
 bool reduce(const opt_options *o, const char *name, const char *text, const char *pipeline,
             tool_text *out);
 

@@ -1,4 +1,4 @@
-/* Reports of trials, and their reproducers. */
+/* Reports trials, and writes their reproducers. */
 #include "tools/tile-opt/run_each.h"
 
 #include <inttypes.h>
@@ -28,7 +28,7 @@ static const char *line_of(const char *text, const char *marker) {
     return found && (found == text || found[-1] == '\n') ? found : NULL;
 }
 
-/* The text without the lines that it had of an earlier reproducer. */
+/* Appends the text without the lines of an earlier reproducer. */
 static void add_text(tool_text *to, const char *text) {
     while (*text) {
         const char *end = text + strcspn(text, "\n");
@@ -62,7 +62,7 @@ static void show(const char *when, const char *pass, const char *ir) {
     if (ir) fprintf(stderr, "// -----// IR Dump %s %s //----- //\n%s\n", when, pass, ir);
 }
 
-/* The pass alone, on what it got, with the same arguments. */
+/* Writes a reproducer that runs only the failing pass, on its input IR, with the same arguments. */
 static void write_files(const opt_options *o, const trial *t, const char *before,
                         const char *after) {
     opt_options alone = *o;
@@ -71,7 +71,7 @@ static void write_files(const opt_options *o, const trial *t, const char *before
     char *step;
     size_t length = opt_step_length(&at);
     step = tool_copy(at, length);
-    alone.test.binding_count = 0; /* they are bound */
+    alone.test.binding_count = 0; /* they are bound already */
     write_case(&alone, step, before, &out);
     if (tool_write_file(o->reproducer, out.data, out.size))
         fprintf(stderr, "note: tile-opt %s --run-reproducer shows it again\n", o->reproducer);

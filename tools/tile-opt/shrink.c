@@ -1,4 +1,4 @@
-/* What the steps of shrinking share, and their order. */
+/* Helpers of the shrinking steps, and the order of the steps. */
 #include "tools/tile-opt/shrink.h"
 
 #include <stdlib.h>
@@ -89,7 +89,7 @@ size_t shrink_find_name(const shrink_names *names, const char *name, size_t leng
     return i;
 }
 
-/* Whether some of the names occurs before `end`. */
+/* True if one of the names occurs before `end`. */
 static bool mentions(const char *at, const char *end, const shrink_names *names) {
     for (; at < end; at++) {
         size_t length = shrink_name_length(at);
@@ -134,7 +134,7 @@ const char *shrink_unit_end(const char *line) {
     return end;
 }
 
-/* The names to the left of ` = `, at the start of a line. */
+/* Adds the names to the left of ` = ` at the start of a line. */
 static void add_defined(const char *line, shrink_names *to) {
     const char *at = line + strspn(line, " ");
     size_t length;

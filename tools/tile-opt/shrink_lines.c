@@ -1,12 +1,11 @@
-/* Statements are dropped, regions take the place of their loops and branches, values that of other
- * values. */
+/* Drops statements, replaces loops and branches by their regions, and values by other values. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/tile-opt/shrink.h"
 
-/* Candidates that differ from the best in their text alone. */
+/* Tries a candidate that differs from the best case only in its text. */
 static bool try_text(shrinker *s, char *text) {
     shrink_case candidate = shrink_copy(&s->best);
     free(candidate.text);
@@ -22,7 +21,8 @@ static bool is_statement(const char *line) {
            strncmp(line, "    grid", 8) != 0 && strncmp(line, "    warps", 9) != 0;
 }
 
-/* The starts of all statements of the text, outer ones before those in them; the caller's. */
+/* Returns the starts of all statements of the text, outer ones before the ones inside. The caller
+ * frees the list. */
 static const char **find_statements(const char *text, size_t *count) {
     size_t capacity = 16;
     const char **found = malloc(capacity * sizeof *found);
@@ -36,7 +36,7 @@ static const char **find_statements(const char *text, size_t *count) {
     return found;
 }
 
-/* From the last ones on, whose values nobody needs. */
+/* Starts with the last statements, whose values are unused. */
 static bool drop_statements(shrinker *s) {
     bool smaller = false;
     size_t count;
@@ -62,7 +62,7 @@ static bool drop_statements(shrinker *s) {
 
 /* Regions ------------------------------------------------------------------------------------- */
 
-/* The comma-separated names or numbers from `at` on, as values of the names in `of`. */
+/* Binds the comma-separated names or numbers starting at `at` to the names in `of`. */
 static void match(const char *of, const char *of_end, const char *at, const char *end,
                   shrink_names *to) {
     while (of < of_end && at < end) {
@@ -76,7 +76,7 @@ static void match(const char *of, const char *of_end, const char *at, const char
     }
 }
 
-/* %i = begin and iter (%x = init, ..) of a loop's first line. */
+/* Matches %i = begin and iter (%x = init, ..) in a loop's first line. */
 static void match_loop(const char *line, const char *end, shrink_names *to) {
     const char *at = strstr(line, "for %"), *iter = strstr(line, "iter (");
     if (at && at < end) {
@@ -97,7 +97,7 @@ static void match_loop(const char *line, const char *end, shrink_names *to) {
     }
 }
 
-/* Values that are themselves names of the list are looked up there. */
+/* Resolves values that are themselves names in the list. */
 static void resolve(shrink_names *names) {
     for (size_t i = 0; i < names->count; i++)
         for (unsigned round = 0; round < 8; round++) {
@@ -109,14 +109,13 @@ static void resolve(shrink_names *names) {
         }
 }
 
-/* The text with the region of the unit at `line` that begins behind `begin` in place of the unit.
- */
+/* Returns the text with the unit at `line` replaced by its region that starts at `begin`. */
 static char *unwrap(const char *text, const char *line, const char *begin) {
     shrink_names names = {0};
     tool_text out = {NULL, 0, 0};
     const char *unit_end = shrink_unit_end(line), *at = begin, *yield = NULL;
     match_loop(line, shrink_line_end(line), &names);
-    while (at < unit_end) { /* to the closing brace of this region */
+    while (at < unit_end) { /* up to the closing brace of this region */
         const char *word = at + strspn(at, " ");
         if (*word == '}') break;
         yield = strncmp(word, "yield", 5) == 0 ? word : NULL;
@@ -143,7 +142,7 @@ static bool unwrap_regions(shrinker *s) {
         bool unwrapped = false;
         if (is_statement(at) && end > next) {
             unwrapped = try_text(s, unwrap(text, at, next));
-            /* The other regions begin behind `} else {` and the like. */
+            /* The other regions begin after `} else {` and the like. */
             for (const char *in = next; !unwrapped && in < end;) {
                 const char *word = in + strspn(in, " ");
                 const char *behind = *word == '}' ? shrink_line_end(in) : shrink_unit_end(in);
@@ -159,7 +158,7 @@ static bool unwrap_regions(shrinker *s) {
 
 /* Values -------------------------------------------------------------------------------------- */
 
-/* The type behind the last " : " of a line, up to its end; NULL: none is written. */
+/* Returns the type after the last " : " of a line, up to its end; NULL: there is none. */
 static const char *type_of(const char *line, size_t *length) {
     const char *end = shrink_line_end(line), *found = NULL;
     if (end > line && end[-1] == '\n') end--;
@@ -183,7 +182,7 @@ static char *replace_value(const char *text, const char *line, const char *name,
     return out.data;
 }
 
-/* An operand of the same type, where the line that defines it says so. */
+/* Replaces a value by an operand whose type is the same, according to the line that defines it. */
 static bool replace_by_operand(shrinker *s, const char *line, const char *name, size_t length) {
     const char *text = s->best.text, *end = shrink_line_end(line);
     size_t type_length, own_length;
@@ -202,7 +201,7 @@ static bool replace_by_operand(shrinker *s, const char *line, const char *name, 
     return false;
 }
 
-/* 0 or 1 instead of a scalar, zeros instead of a tile. */
+/* Replaces a scalar by 0 or 1, a tile by zeros. */
 static bool replace_by_constant(shrinker *s, const char *line, const char *name, size_t length) {
     size_t type_length;
     const char *text = s->best.text, *type = type_of(line, &type_length);
@@ -236,7 +235,7 @@ static bool replace_values(shrinker *s) {
             if (!length) break;
             replaced =
                 replace_by_operand(s, at, name, length) || replace_by_constant(s, at, name, length);
-            if (replaced) break; /* of this text nothing is left to look at */
+            if (replaced) break; /* the text has changed; nothing left to look at */
             name += length;
             if (strncmp(name, ", ", 2) != 0) break;
             name += 2;
@@ -247,9 +246,9 @@ static bool replace_values(shrinker *s) {
     return smaller;
 }
 
-/* What a line can do without ------------------------------------------------------------------- */
+/* Optional parts of a line --------------------------------------------------------------------- */
 
-/* {..} within a line. */
+/* Drops {..} within a line. */
 static bool drop_attributes(shrinker *s) {
     bool smaller = false;
     for (size_t at = 0; s->best.text[at]; at++) {
@@ -265,7 +264,7 @@ static bool drop_attributes(shrinker *s) {
     return smaller;
 }
 
-/* Lines of the head but for the grid and the warps, which a kernel needs. */
+/* Drops lines of the head, except for the grid and the warps, which a kernel needs. */
 static bool drop_clauses(shrinker *s) {
     bool smaller = false;
     for (size_t line = 0; s->best.text[line];) {

@@ -1,4 +1,4 @@
-/* Passes, arguments and numbers. */
+/* Shrinks passes, functions, arguments and numbers. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ bool shrink_functions(shrinker *s) {
 
 /* Arguments ----------------------------------------------------------------------------------- */
 
-/* The argument list of the first function: from behind its parenthesis to the closing one. */
+/* Finds the argument list of the first function, excluding the parentheses. */
 static bool find_list(const char *text, const char **begin, const char **end) {
     *begin = strstr(text, "kernel @");
     if (!*begin || !(*begin = strchr(*begin, '('))) return false;
@@ -63,7 +63,7 @@ static bool find_list(const char *text, const char **begin, const char **end) {
     return depth == 0;
 }
 
-/* Behind the argument at `at` and its comma. */
+/* Returns the position after the argument at `at` and its comma. */
 static const char *next_argument(const char *at, const char *end) {
     int depth = 0;
     for (; at < end && (*at != ',' || depth); at++)
@@ -81,7 +81,8 @@ static char *given_value(const shrink_case *c, const char *name, size_t length, 
     return NULL;
 }
 
-/* Without the argument: its value in its place (a number), or without all that uses it. */
+/* Drops the argument: replaces its uses by its value (a number), or drops everything that uses
+ * it. */
 static bool drop_argument(shrinker *s, const char *at, const char *next, bool by_value) {
     const char *text = s->best.text, *begin, *end;
     size_t length = shrink_name_length(at);
@@ -131,7 +132,7 @@ bool shrink_arguments(shrinker *s) {
 
 /* Numbers ------------------------------------------------------------------------------------- */
 
-/* A whole number that is no part of a name, a type or a fraction; its length. */
+/* Returns the length of an integer that is not part of a name, a type or a fraction. */
 static size_t number_length(const char *text, const char *at) {
     size_t length = strspn(at, "0123456789");
     char before = at > text ? at[-1] : ' ', behind = at[length];
@@ -158,7 +159,7 @@ static void replace_numbers(const char *text, int64_t old, int64_t new, size_t o
     }
 }
 
-/* Everywhere, also in the arguments; or at one place of the text. */
+/* Replaces a number everywhere, including the arguments, or only at one position of the text. */
 static bool try_number(shrinker *s, int64_t old, int64_t new, size_t only) {
     shrink_case candidate = shrink_copy(&s->best);
     tool_text out = {NULL, 0, 0};
@@ -180,7 +181,7 @@ static bool lower(shrinker *s, int64_t number, size_t only) {
             (number < 8 && try_number(s, number, number - 1, only)));
 }
 
-/* The largest number below `limit` that occurs; 0 if there is none. */
+/* Returns the largest number below `limit` that occurs; 0 if there is none. */
 static int64_t largest_below(const shrink_case *c, int64_t limit) {
     int64_t largest = 0;
     for (unsigned i = 0; i <= c->argument_count; i++) {

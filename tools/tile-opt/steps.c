@@ -1,4 +1,4 @@
-/* The steps of a pipeline's text. */
+/* Splits the text of a pipeline into steps. */
 #include "tools/tile-opt/steps.h"
 
 #include <string.h>
@@ -25,7 +25,8 @@ static bool is_step(const char *at, const char *pass) {
     return strncmp(at, pass, strlen(pass)) == 0 && strchr(" \t\n{,", at[strlen(pass)]);
 }
 
-/* True if `now` is `last` or stands before it: then the pass is not the one that ran on `last`. */
+/* True if `now` is `last` or precedes it in the module. Then the pass is not the one that ran on
+ * `last`. */
 static bool is_new_round(const opt_position *p, const tile_function *now) {
     const tile_function *f;
     for (unsigned i = 0; p->last && (f = tile_module_function(p->module, i)) && f != p->last; i++)

@@ -1,7 +1,8 @@
-/* Trials: a child runs the passes and the kernel, and tells its parent over a pipe how far it is.
+/* Trials: a child process runs the passes and the kernel, and reports its progress to the parent
+ * over a pipe.
  *
- * A line is `at STEP PASS` before a pass, `ran` or `refused` after a run of the kernel, `pipeline
- * TEXT`, and at last `end KIND`, behind which the rest is the detail. */
+ * Each line is `at STEP PASS` before a pass, `ran` or `refused` after a run of the kernel, or
+ * `pipeline TEXT`. The last line is `end KIND`; the detail follows it. */
 #define _POSIX_C_SOURCE 200809L
 #include "tools/tile-opt/trial.h"
 
@@ -39,15 +40,15 @@ typedef struct child {
     FILE *to;
     tile_module *module;
     test_case test;
-    case_result first; /* what all others must be like */
+    case_result first; /* reference for all later results */
     bool has_first;
     opt_position position;
-    tool_text reports; /* of passes */
-    tool_text refusal; /* what kept the kernel from running the last time */
-    trial suspect;     /* of kind TRIAL_RIGHT: there is none */
+    tool_text reports; /* reported by passes */
+    tool_text refusal; /* why the kernel could not run the last time */
+    trial suspect;     /* kind TRIAL_RIGHT: none */
 } child;
 
-/* Ends the process: nothing of it is needed any more, and whoever called may be broken. */
+/* Exits without cleanup: nothing is needed any more, and the callers' state may be corrupt. */
 static _Noreturn void send_outcome(child *c, trial_kind kind, const char *detail) {
     fprintf(c->to, "end %d\n%s", (int)kind, detail ? detail : "");
     fflush(c->to);
@@ -62,7 +63,7 @@ static bool lowers(const tile_pass_info *info) {
     return info->level_in == TILE_LEVEL_2 && info->level_out == TILE_LEVEL_3;
 }
 
-/* Whether such a pass comes behind this one. */
+/* True if a later step of the pipeline satisfies the predicate. */
 static bool is_ahead(const child *c, bool (*is_such)(const tile_pass_info *info)) {
     const char *at = c->position.at ? opt_next_step(c->position.at) : c->position.pipeline;
     for (; *at; at = opt_next_step(at)) {
@@ -78,9 +79,9 @@ static bool is_ahead(const child *c, bool (*is_such)(const tile_pass_info *info)
     return false;
 }
 
-/* Something is wrong behind this pass; or behind an earlier one, and is so still. It is nobody's
- * fault while barriers and fences are still to come, or the level at which alone threads in roles
- * run. */
+/* Records a failure after the current pass, unless one was recorded already, and ends the trial. It
+ * waits while a later pass may still fix the failure: passes that insert barriers and fences, or
+ * for a kernel that cannot run, the one that lowers to level 3. */
 static void record_suspect(child *c, trial_kind kind, const char *detail) {
     trial *s = &c->suspect;
     if (s->kind == TRIAL_RIGHT) {
@@ -140,7 +141,7 @@ static void before_pass(const char *pass, const tile_function *f, bool changed, 
     }
 }
 
-/* Of the kernels that a pass has made of one, some have been lowered and others not. */
+/* True if a pass has split the kernel and only some of the new kernels are lowered to level 3. */
 static bool is_between_levels(const child *c) {
     const tile_function *part;
     size_t length = strlen(c->test.kernel);
@@ -159,7 +160,7 @@ static void after_pass(const char *pass, const tile_function *f, bool changed, v
     if ((changed || !c->has_first) && !is_between_levels(c)) run_once(c);
 }
 
-/* The default: what a launch with these arguments runs. */
+/* Returns the given pipeline, else the passes that a launch with these arguments would run. */
 static char *choose_pipeline(const child *c, const trial_input *input) {
     tool_text text = {NULL, 0, 0};
     char head[64];
@@ -171,7 +172,7 @@ static char *choose_pipeline(const child *c, const trial_input *input) {
         snprintf(head, sizeof head, "choose-variant{variant=%u},", variant);
         tool_append(head, strlen(head), &text);
     }
-    /* A kernel at level 3 has only its last passes before it. */
+    /* For a kernel at level 3 only the last passes are left. */
     const char *rest = tile_default_pipeline(3);
     const char *last = strstr(rest, "lower-tiles,");
     if (tile_function_level(f) == 3 && last) rest = opt_next_step(last);
@@ -224,7 +225,7 @@ static void run_process(int to, void *input_) {
 
 /* The parent ---------------------------------------------------------------------------------- */
 
-/* What the child says, up to its end; false if its time is over. */
+/* Reads the child's output up to its end; false if the time limit is exceeded. */
 static bool read_reply(tile_child *from, double seconds, tool_text *said) {
     const tile_child_wait_limit patience = {.deadline = tile_seconds_now() + seconds};
     tile_child_result trouble;

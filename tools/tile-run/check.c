@@ -1,4 +1,4 @@
-/* The check: every element against level 1 in f64, or Freivalds' test where that would take
+/* The check: compares every element with level 1 in f64, or uses Freivalds' test if that would take
  * minutes. */
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "tools/tile-run/expression.h"
 
-/* Products beyond this many go to Freivalds' test: about ten seconds of f64 on one core. */
+/* More products than this use Freivalds' test: about ten seconds of f64 on one core. */
 static const double most_products = 1e10;
 
 bool check_is_long(const host_array *product, int64_t depth) {
@@ -48,12 +48,12 @@ static void complain(size_t index, const host_array *array, double expected, dou
     fputc('\n', stderr);
 }
 
-/* Everything against the reference ------------------------------------------------------------ */
+/* Comparison of all elements ------------------------------------------------------------------ */
 
-/* The error as a part of what the range allows on its side; infinity where it allows none. */
+/* Returns the error relative to what the range allows on that side; infinity if it allows none. */
 static double part_of(tile_interval range, double want, double have) {
     double allowed = have < want ? want - range.low : range.high - want;
-    if (range.low != range.low && range.high > 0) return 0; /* anything is right */
+    if (range.low != range.low && range.high > 0) return 0; /* anything is correct */
     return allowed > 0 && !isinf(allowed) ? fabs(have - want) / allowed : INFINITY;
 }
 
@@ -73,7 +73,7 @@ void check_compare(const host_array *expected, const tile_interval *ranges, cons
             right = tile_interval_holds(ranges[i], have);
             if (!same) error = part_of(ranges[i], want, have);
         }
-        if (isnan(error)) error = INFINITY; /* one is NaN */
+        if (isnan(error)) error = INFINITY; /* one of them is NaN */
         if (!same && error > result->largest) result->largest = error;
         if (!right && result->mismatches++ == 0)
             complain(i, got, want, have, relative || !ranges ? NULL : &ranges[i]);
@@ -117,8 +117,8 @@ bool check_product(const check_matrix *a, const check_matrix *b, const host_arra
 
 /* The check ----------------------------------------------------------------------------------- */
 
-/* An expression has no types: each of its operations may be rounded as the result is, but not to
- * types that are only stored. */
+/* An expression has no types. Each of its operations may round like the result, except to types
+ * that are only stored. */
 static tile_scalar precision_for(tile_scalar out) {
     return tile_scalar_is_floating(out) && out != TILE_e4m3 && out != TILE_e5m2 ? out : TILE_f32;
 }
@@ -143,8 +143,8 @@ static bool compare_with_reference(tile_context *context, const char *text, cons
     return ok;
 }
 
-/* Nobody knows how the numbers of a file have come about: the result may be two units in its last
- * place off, and as far as some roundings of an f32 of the array's size. */
+/* It is unknown how the numbers of a file were computed. The result may differ by two units in the
+ * last place, plus a few f32 roundings relative to the array's magnitude. */
 static void range_file(const host_array *file, tile_scalar scalar, tile_interval *ranges) {
     static const double roundings = 16;
     double rms = array_root_mean_square(file);
@@ -158,7 +158,7 @@ static void range_file(const host_array *file, tile_scalar scalar, tile_interval
     }
 }
 
-/* Integers are no floats of a type that has no arithmetic: they are presumably its bits. */
+/* Rejects integers for a type that has no arithmetic: they are probably its bits. */
 static bool is_comparable(const host_array *file, const run_argument *output) {
     tile_scalar scalar = output->array.scalar;
     if (tile_scalar_is_floating(file->scalar) || tile_scalar_bytes(scalar) > 1 ||
@@ -170,7 +170,8 @@ static bool is_comparable(const host_array *file, const run_argument *output) {
     return false;
 }
 
-/* With ranges, or where equality or a tolerance is asked for, rounded as a reference is. */
+/* Compares with ranges. If equality or a tolerance is requested, rounds the file's numbers to the
+ * result's type first. */
 static bool compare_with_numbers(host_array *file, const host_array *got, check_result *result) {
     bool rounded = result->exact || result->tolerance >= 0 || !tile_scalar_is_floating(got->scalar);
     host_array expected = *got;

@@ -1,4 +1,4 @@
-/* Level 1: a compute on the arguments, in f64 on the CPU. */
+/* Level 1: runs a compute on the arguments, in f64 on the CPU. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,8 @@ tile_interval *ranges_allocate(size_t count) {
     return ranges;
 }
 
-/* What --param says of a compute's parameter: an element type by its name, or an integer. */
+/* Converts the value that --param gives a compute's parameter: the name of an element type, or an
+ * integer. */
 static tile_compute_value value_of(const tile_binding *binding) {
     char *end;
     tile_compute_value value = {.name = binding->name,

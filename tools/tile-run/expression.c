@@ -1,5 +1,5 @@
-/* The check's expression as a level-1 compute: names, numbers, + - * /, and operations in call
- * form. */
+/* Parses the check's expression as a level-1 compute: names, numbers, + - * /, and operations in
+ * call syntax. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "tools/tile-run/expression.h"
 
 typedef struct reader {
-    const char *text; /* all of it, for messages */
+    const char *text; /* the whole option, for messages */
     const char *at;
     tile_context *context;
     tile_builder builder;
@@ -23,7 +23,7 @@ enum { DEEPEST = 100 };
 static tile_value read_sum(reader *r);
 
 static tile_value fail(reader *r, const char *why) {
-    if (r->at) /* only the first fault is told */
+    if (r->at) /* only the first error is reported */
         fprintf(stderr, "error: --check %s: %s, %s%.20s%s\n", r->text, why,
                 *r->at ? "at '" : "at the end", r->at, *r->at ? "'" : "");
     r->at = NULL;
@@ -45,7 +45,7 @@ static bool in_name(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* Both sides of an operation must have values; the builder reports what does not fit. */
+/* Both operands must have values; the builder reports mismatches. */
 static tile_value apply(reader *r, tile_opcode opcode, const tile_value *operands, unsigned count) {
     tile_segment segments[3];
     const tile_type *type = NULL;
@@ -71,8 +71,8 @@ static tile_value read_call(reader *r, const char *name, size_t length) {
     unsigned count = 0;
     tile_opcode opcode = tile_opcode_from_name(name, length);
     const tile_op_info *info = tile_op_get_info(opcode);
-    bool typed = info->type_given && opcode != TILE_OP_matmul && /* whose type apply knows */
-                 opcode != TILE_OP_transpose;                    /* whose type its operand tells */
+    bool typed = info->type_given && opcode != TILE_OP_matmul && /* apply computes its type */
+                 opcode != TILE_OP_transpose; /* its operand determines the type */
     if (!info->name || !(info->levels & TILE_LEVEL_1) || typed) {
         r->at = name;
         return fail(r, "there is no such level-1 operation");
@@ -154,7 +154,7 @@ static tile_value read_sum(reader *r) {
     return value;
 }
 
-/* A scalar fills any output; a tensor must have its dims. */
+/* A scalar matches any output; a tensor must have its dims. */
 static tile_value check_shape(reader *r, tile_value value, const char *name,
                               const host_array *out) {
     const tile_type *type = tile_value_type(r->builder.function, value);

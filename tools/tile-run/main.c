@@ -1,5 +1,5 @@
-/* tile-run: runs one kernel on the CPU device or on a GPU, on arguments from the command line, and
- * checks every element of its result. */
+/* tile-run: runs one kernel on the CPU device or on a GPU, with arguments from the command line,
+ * and checks every element of its result. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -62,13 +62,14 @@ static tile_status open_device(run *r) {
         return TILE_INVALID;
     }
     if (automatic && !o->target && !tool_is_hidden("cuda")) {
-        tile_context_set_sink(r->context, NULL, NULL); /* no GPU is no error then */
+        tile_context_set_sink(r->context, NULL, NULL); /* a missing GPU is not an error */
         tile_status status = tile_device_create_cuda(r->context, &device, &r->device);
         tool_print_remarks(r->context, o->remarks);
         if (status == TILE_OK) return TILE_OK;
     }
     if (automatic || strcmp(o->device, "cpu") == 0) {
-        /* There only points could be found: none, if nobody has tuned. */
+        /* On the CPU device the cache could only contain tuned points: without a cache there are
+         * none. */
         if (!o->tuning.tune && !tool_cache_exists(r->cache_dir)) device.cache_dir = NULL;
         return tile_device_create_cpu(r->context, &device, &r->device);
     }
@@ -76,7 +77,7 @@ static tile_status open_device(run *r) {
     return tile_device_create_cuda(r->context, &device, &r->device);
 }
 
-/* What there is instead. */
+/* Reports an unknown name, and lists the existing ones. */
 static void refuse_name(const run *r) {
     const options *o = r->options;
     const char *between = "; it has ", *what = o->level == 1 ? "compute" : "kernel";
@@ -93,10 +94,10 @@ static const tile_function *find_function(run *r) {
     const options *o = r->options;
     tile_function_kind kind = o->level == 1 ? TILE_COMPUTE : TILE_KERNEL;
     const tile_function *found = NULL;
-    bool computes = true; /* and nothing else */
+    bool computes = true; /* only computes */
     for (unsigned i = 0; kind == TILE_KERNEL && tile_module_function(r->module, i); i++)
         if (tile_function_get_kind(tile_module_function(r->module, i)) == TILE_PLAN)
-            kind = TILE_PLAN; /* what launches the kernels */
+            kind = TILE_PLAN; /* it launches the kernels */
     for (unsigned i = 0; tile_module_function(r->module, i); i++)
         computes &= tile_function_get_kind(tile_module_function(r->module, i)) == TILE_COMPUTE;
     if (computes) kind = TILE_COMPUTE;
@@ -121,7 +122,7 @@ static const tile_function *find_function(run *r) {
                                                  : found;
 }
 
-/* Before arrays are made of that size. */
+/* Checks a value before arrays of that size are allocated. */
 static bool fits_type(const tile_type *type, int64_t value) {
     unsigned bits = tile_scalar_bits(type->scalar);
     if (type->scalar == TILE_i1) return value == 0 || value == 1;
@@ -153,7 +154,7 @@ static bool fail_elements(const char *name, tile_scalar given, tile_scalar wante
     return true;
 }
 
-/* Puts the arguments into the order of the kernel's. */
+/* Sorts the arguments into the kernel's order. */
 static bool order_arguments(run *r) {
     options *o = r->options;
     unsigned wanted = tile_function_arg_count(r->function);
@@ -187,7 +188,8 @@ static bool order_arguments(run *r) {
     return true;
 }
 
-/* The element type of an argument, as --param gives it where it is a parameter; NONE: another. */
+/* Returns the element type of an argument. If the type is a parameter, --param gives it; NONE if
+ * its value is not the name of a type. */
 static tile_scalar element_type(const run *r, unsigned index) {
     const options *o = r->options;
     const tile_type *type = tile_function_arg_type(r->function, index);
@@ -197,7 +199,7 @@ static tile_scalar element_type(const run *r, unsigned index) {
     return type->scalar;
 }
 
-/* Files are read late, so their types are compared after that. Bytes have the argument's type. */
+/* Files are read late, so their types are checked here. Opaque bytes take the argument's type. */
 static bool check_file_types(const run *r) {
     for (unsigned i = 0; i < tile_function_arg_count(r->function); i++) {
         run_argument *a = &r->options->arguments[i];
@@ -266,7 +268,7 @@ static bool save_ptx(const run *r) {
 
 /* 2. The run. --------------------------------------------------------------------------------- */
 
-/* What is given, and what a kernel that picks its point has taken. */
+/* Prints what was given, and which point the kernel picked. */
 static void print_head(const run *r) {
     const options *o = r->options;
     const tile_binding *point;
@@ -386,7 +388,7 @@ static void print_counts(tile_cpu_counts counts) {
            counts.barriers, counts.bank_conflicts, counts.sectors, counts.operations);
 }
 
-/* What runs then is the best point. */
+/* After tuning, the best point runs. */
 static bool tune(run *r) {
     options *o = r->options;
     const tile_measure_options how = {
@@ -419,10 +421,10 @@ static bool launch(run *r) {
     since = seconds();
     bool ran = tile_kernel_launch(r->kernel, r->launch, o->argument_count, NULL) == TILE_OK &&
                tile_device_synchronize(r->device) == TILE_OK;
-    if (!trace_close(&r->trace) || !ran) return false; /* of a fault, too: what led to it */
+    if (!trace_close(&r->trace) || !ran) return false; /* also after a fault, to show its cause */
     if (tool_remarks_failed()) return false;
     double took = seconds() - since;
-    if (!download(r)) /* before the measurement runs the kernel again */
+    if (!download(r)) /* before the measurement runs it again */
         return false;
     print_head(r);
     if (!tile_device_is_cuda(r->device))
@@ -431,7 +433,8 @@ static bool launch(run *r) {
     return print_variant(r);
 }
 
-/* A compute's results become arguments of their names, to be saved and checked. */
+/* A compute's results become arguments with the same names, so that they can be saved and
+ * checked. */
 static bool run_level_1(run *r) {
     options *o = r->options;
     double since = seconds();
@@ -443,7 +446,8 @@ static bool run_level_1(run *r) {
     return check(r) && save_arrays(r);
 }
 
-/* What sums of generated numbers may reach: exact in all results. False after a message. */
+/* Returns the limit for sums of generated numbers, so that all results are exact. False after a
+ * message. */
 static bool find_limit(const run *r, double *limit) {
     const options *o = r->options;
     *limit = o->with_reference ? reference_limit(&r->reference) : 2048;
@@ -510,7 +514,7 @@ int main(int argc, char **argv) {
     run r = {.options = &o};
     tool_arguments args = {.argc = argc, .argv = argv, .next = 1};
     tool_start();
-    setvbuf(stdout, NULL, _IOLBF, 0); /* in a pipe, too, results and errors stand in order */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* keeps results and errors in order, also in a pipe */
     while (args.next < argc) {
         if (tool_flag(&args, "--help")) {
             options_print_help();

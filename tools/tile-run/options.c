@@ -124,7 +124,7 @@ static bool add_offset(options *o, const char *text) {
 
 enum { MAX_SMS = 65535 };
 
-/* A number from 0 to limit. */
+/* Parses a number from 0 to limit. */
 static bool read_number(const char *name, const char *text, double limit, double *number) {
     char *end;
     *number = strtod(text, &end);
@@ -156,7 +156,7 @@ static bool add_check(options *o, const char *text) {
     return true;
 }
 
-/* Alone, and not before OUT=EXPR. */
+/* True for --check alone, not followed by OUT=EXPR. */
 static bool is_bare_check(const tool_arguments *args) {
     if (strcmp(tool_current(args), "--check") != 0) return false;
     const char *next = args->next + 1 < args->argc ? args->argv[args->next + 1] : "";

@@ -24,7 +24,7 @@ typedef struct options {
     uint64_t seed, max_operations;
     unsigned sms; /* 0: the device's default */
     bool seed_given;
-    const tile_target *target; /* NULL: none was named */
+    const tile_target *target; /* NULL: not given */
     unsigned level;
     unsigned repeats;    /* 0: no measurement */
     bool with_reference; /* --check without OUT=EXPR */
@@ -39,20 +39,20 @@ typedef struct options {
     double tolerance; /* below 0: by type */
 } options;
 
-/* What it is before any word is read. */
+/* The default values. */
 #define RUN_DEFAULTS \
     { .tolerance = -1, .flush = TILE_FLUSH_DIRTY, .trace_blocks = 4 }
 
 void options_print_help(void);
-/* Takes the next word, and its value; false after a message. */
+/* Parses the next word and its value; false after a message. */
 bool options_parse(options *o, tool_arguments *args);
-/* Whether they give the parameter a value. */
+/* Returns whether they bind the parameter. */
 bool options_bind(const options *o, const char *name);
-/* A whole number from 0 to limit; name is for the message. */
+/* Parses an integer from 0 to limit; name is for the message. */
 bool options_read_count(const char *name, const char *text, double limit, double *number);
 
-/* schedule.c: the kernel or plan that a compute becomes, added to the module; dims, element types
- * and results that the command line leaves out are added to it. NULL after a message. */
+/* schedule.c: returns the kernel or plan that a compute is scheduled to, and adds it to the module.
+ * Also adds dims, element types and results that the command line omits. NULL after a message. */
 const tile_function *run_schedule(options *o, tile_module *module, const tile_function *compute);
 
 #endif

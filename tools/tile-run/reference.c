@@ -1,5 +1,5 @@
-/* The check against the compute that the kernel names with `of`: it runs on the arguments as they
- * were before the launch. */
+/* The check against the compute that the kernel names with `of`. The compute runs on the arguments
+ * as they were before the launch. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static bool is_row_major(const reference *r, unsigned index) {
     return true;
 }
 
-/* Where element `element` of the array lies in the argument; -1 where no number says it. */
+/* Returns the position of the array's element in the argument; -1 if it overflows. */
 static int64_t place_of(const reference *r, unsigned index, size_t element) {
     int64_t place = 0, offset;
     for (unsigned d = r->arrays[index].rank; d-- > 0;) {
@@ -71,7 +71,8 @@ static int64_t place_of(const reference *r, unsigned index, size_t element) {
     return place;
 }
 
-/* Whether the argument has the array's elements: as many, or those that strides lead to. */
+/* True if the argument has all elements of the array: the same number, or those that the strides
+ * address. */
 static bool fits(const run_argument *argument, const reference *r, unsigned index) {
     const tile_compute_array *array = &r->arrays[index];
     size_t count = count_elements(array);
@@ -101,7 +102,7 @@ static host_array as_host(const tile_compute_array *array) {
     return host;
 }
 
-/* The array's elements, row-major. */
+/* Gathers the array's elements in row-major order. */
 static void gather(const reference *r, unsigned index, const run_argument *argument,
                    unsigned char *to) {
     size_t count = count_elements(&r->arrays[index]);
@@ -118,7 +119,7 @@ bool reference_keep(reference *to, const run_argument *arguments) {
         tile_compute_array *array = &to->arrays[i];
         if (argument->is_array && !fits(argument, to, i)) return false;
         if (i >= to->input_count) continue;
-        if (!argument->is_array) array->scalar = TILE_f64; /* it is converted */
+        if (!argument->is_array) array->scalar = TILE_f64; /* a scalar is converted */
         host_array kept = as_host(array);
         if (!array_allocate(&kept)) return fail(argument->name, "cannot be kept: no memory");
         array->data = kept.data;
@@ -138,7 +139,7 @@ static bool inputs_are_whole(const reference *from, const run_argument *argument
     return true;
 }
 
-/* Whether the results of rounding operations are judged by their ranges. */
+/* True if the results of rounding operations are compared with their ranges. */
 static bool is_ranged(const reference *from, const check_result *result) {
     bool integers = false;
     for (unsigned i = from->input_count; i < from->count; i++)

@@ -1,5 +1,5 @@
-/* A compute where a kernel is to run: it is scheduled, and what the arrays say of its arguments is
- * added to the command line's. */
+/* Runs a compute as a kernel: schedules it, and adds what the arrays imply about its arguments to
+ * the command line's arguments. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,9 +27,9 @@ static bool add(options *o, run_argument argument, const char *name) {
     return true;
 }
 
-/* An open element type is that of the first array that has it. */
+/* Binds an element type parameter to the type of the first array that uses it. */
 static bool bind_type(options *o, const char *name, const run_argument *argument) {
-    bool untyped = argument->array.scalar == TILE_SCALAR_NONE; /* a file that is not read yet */
+    bool untyped = argument->array.scalar == TILE_SCALAR_NONE; /* a file that was not read yet */
     if (argument->shapeless || untyped || options_bind(o, name)) return true;
     if (o->binding_count == sizeof o->bindings / sizeof *o->bindings)
         return fail(name, "there are too many parameters");
@@ -38,7 +38,7 @@ static bool bind_type(options *o, const char *name, const run_argument *argument
     return true;
 }
 
-/* A number that the kernel is made for is the extent, whatever it is by default. */
+/* Binds a parameter to the array's extent, overriding its default. */
 static bool bind_extent(options *o, const char *name, int64_t extent) {
     char both[512];
     int at = snprintf(both, sizeof both - 32, "%s", name) + 1;
@@ -46,12 +46,12 @@ static bool bind_extent(options *o, const char *name, int64_t extent) {
         return fail(name, "there are too many parameters");
     if (at > (int)sizeof both - 32) return fail(name, "the name is too long");
     int end = at + snprintf(both + at, 32, "%lld", (long long)extent);
-    const char *kept = tool_copy(both, (size_t)end); /* the value behind the name, freed with it */
+    const char *kept = tool_copy(both, (size_t)end); /* the value follows the name, freed with it */
     o->bindings[o->binding_count++] = (tile_binding){kept, kept + at};
     return true;
 }
 
-/* Of a dim, as tile_schedule has it. Good until the next call. */
+/* Returns the argument's name for a dim, as tile_schedule chooses it. Valid until the next call. */
 static const char *argument_name(const tile_function *compute, const char *dim) {
     static char name[256];
     bool taken = false;
@@ -63,7 +63,7 @@ static const char *argument_name(const tile_function *compute, const char *dim) 
     return name;
 }
 
-/* Dims that stand alone in the type of an array are its extents. */
+/* Dims that occur alone in the type of an array are bound to its extents. */
 static bool take_array(options *o, const tile_function *compute, const tile_type *type,
                        const run_argument *argument) {
     if (type->param && !bind_type(o, type->param, argument)) return false;
@@ -99,7 +99,7 @@ static bool take_arrays(options *o, const tile_function *compute) {
     return true;
 }
 
-/* Results that nobody gave are poison, so that what is not written shows. */
+/* Results that are not given are filled with poison, so that unwritten elements are noticed. */
 static bool add_results(options *o, const tile_function *compute) {
     for (unsigned i = 0; i < tile_function_result_count(compute); i++) {
         const char *name = tile_function_result_name(compute, i);
@@ -109,7 +109,7 @@ static bool add_results(options *o, const tile_function *compute) {
     return true;
 }
 
-/* Names of bindings that were the compute's are not needed any more. */
+/* Drops the bindings that only the compute needed. */
 static void keep_bindings(options *o, const tile_binding *left, unsigned count) {
     for (unsigned i = 0; i < o->binding_count; i++) {
         bool kept = false;

@@ -7,7 +7,7 @@
 
 #include "tools/common/tool.h"
 
-/* Viewers get slow beyond this. */
+/* Viewers become slow with more events. */
 static const uint64_t most_events = 1000000;
 enum { MAX_LANES = 63 };
 
@@ -27,7 +27,7 @@ static void begin_object(trace *t) {
     fputs(t->events++ ? ",\n{" : "\n{", t->file);
 }
 
-/* A name for a process or a thread. */
+/* Names a process or a thread. */
 static void put_name(trace *t, const char *what, unsigned process, unsigned thread,
                      const char *name) {
     begin_object(t);
@@ -38,7 +38,7 @@ static void put_name(trace *t, const char *what, unsigned process, unsigned thre
     fputs("}}", t->file);
 }
 
-/* Viewers order rows by it. */
+/* Thread ids by which viewers order the rows. */
 static unsigned thread_of(const trace_row *row) {
     return (1 + MAX_LANES) * row->warp + (row->background ? 2 + row->lane : 1);
 }
@@ -59,8 +59,8 @@ static void name_row(trace *t, const trace_row *row, const tile_trace_event *e) 
             row->number, thread_of(row), thread_of(row));
 }
 
-/* What goes on in the background side by side has rows side by side: on one of them, viewers take
- * what begins later for a part of what began before. *lane: of a new row. */
+/* Overlapping asynchronous events need separate rows: on one row, viewers treat a later event as
+ * nested in the earlier one. *lane: of a new row. */
 static trace_row *find_row(trace *t, const tile_trace_event *e, unsigned *number, unsigned *lane) {
     bool background = e->kind == TILE_TRACE_BACKGROUND;
     *number = *lane = 0;

@@ -1,6 +1,6 @@
-/* --trace: events of the CPU device as a trace in the Trace Event Format, which Perfetto and Chrome
- * read. A process is a block, a thread one of its warps; what goes on in the background of a warp
- * has a thread of its own below it, or several where that overlaps. */
+/* --trace: writes events of the CPU device in the Trace Event Format, which Perfetto and Chrome
+ * read. A process is a block, a thread one of its warps. Asynchronous events of a warp are shown as
+ * another thread below it, or several where they overlap. */
 #ifndef TILE_TOOLS_TILE_RUN_TRACE_H
 #define TILE_TOOLS_TILE_RUN_TRACE_H
 
@@ -10,19 +10,19 @@
 
 typedef struct trace_row {
     int64_t block[3];
-    unsigned warp, number; /* of the block in the trace, from 1 */
-    unsigned lane;         /* of the rows of a warp's background, from 0 */
+    unsigned warp, number; /* number: of the block in the trace, from 1 */
+    unsigned lane;         /* index of the row for a warp's asynchronous events, from 0 */
     bool background;
     uint64_t end; /* of the last event */
 } trace_row;
 
-/* Start with zeros: then nothing is written. */
+/* Zero-initialize; then nothing is written. */
 typedef struct trace {
     FILE *file;
     const char *path;
-    unsigned blocks; /* of how many at most */
+    unsigned blocks; /* at most this many blocks are traced */
     unsigned block_count;
-    trace_row *rows; /* that have their names */
+    trace_row *rows; /* the rows whose names were written */
     size_t row_count, row_capacity;
     uint64_t events, left_out;
     bool failed;
@@ -32,7 +32,7 @@ typedef struct trace {
 bool trace_open(trace *t, const char *path, unsigned blocks);
 /* For tile_device_options.trace; user is the trace. */
 void trace_event(const tile_trace_event *event, void *user);
-/* Says what has been left out. False after a message if the file could not be written. */
+/* Reports what was omitted. False after a message if the file could not be written. */
 bool trace_close(trace *t);
 
 #endif

@@ -6,11 +6,11 @@
 #include "tools/common/tool.h"
 #include "tools/tile-run/run.h"
 
-/* What the command line says; start with zeros. */
+/* The options of the command line; zero-initialize. */
 typedef struct tune_options {
     bool tune;
-    const char *worker; /* NULL: the one beside the tools; "none": in this process */
-    const char *report; /* a file, JSON if its name ends so; NULL: none */
+    const char *worker; /* NULL: the one in the tools' folder; "none": this process */
+    const char *report; /* a file, JSON if its name ends in .json; NULL: none */
     double budget, timeout;
     unsigned jobs;
     tile_retune retune;
@@ -35,14 +35,14 @@ typedef struct tune_options {
     "  --split              tries to split the reduction loop, too, where the text does not\n" \
     "  --unchecked          tunes a kernel that names no reference, without looking at results\n"
 
-/* Takes the option if one of these is next. *ok is false after a message. */
+/* Consumes the next word if it is one of these options. *ok is false after a message. */
 bool tune_option(tool_arguments *args, tune_options *options, bool *ok);
 
-/* What goes with --tune stands beside it; false after a message. */
+/* Rejects options that need --tune without it; false after a message. */
 bool tune_check(const tune_options *options);
 
-/* Tunes for the arguments, which are in the kernel's order, and prints the report. *tuning, the
- * caller's, is there also after a failure. */
+/* Tunes for the arguments, which are in the kernel's order, and prints the report. The caller
+ * destroys *tuning, which is set also after a failure. */
 bool tune_run(const tune_options *options, tile_device *device, const tile_module *module,
               const tile_function *f, const tile_binding *bindings, unsigned binding_count,
               const run_argument *arguments, const tile_measure_options *measure,

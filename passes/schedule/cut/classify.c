@@ -1,24 +1,24 @@
-/* Which reductions and products along one axis can be computed in one walk along it.
+/* Determines which reductions and products along one axis can be computed in one online loop.
  *
- * A reduction that needs the result of another one along the same axis would have to wait for it,
- * and what is reduced would be computed twice, or written. But what is added up may be corrected:
+ * A reduction that depends on another one along the same axis would have to wait for it, and its
+ * source would be computed twice or stored. Some sums can instead be corrected:
  *
  *   exp(x - r), r the maximum of the x so far, becomes that of the next maximum t by the factor
- *   exp(r - t), which is the same for a row, so that sums, and sums of products, take it;
- *   p * r and p / r, r the same for a row, may be summed without r, which comes after the sum.
+ *   exp(r - t), which is constant per row, so it can be applied to sums and sums of products;
+ *   p * r and p / r, r constant per row, may be summed without r, which is applied after the sum.
  *
- * So each value on the way to a fold is one of sched_form: SCALED ones are computed of what the
- * block has and of the maxima so far, with the factors of whole rows (posts) left out. A choice of
- * 0 hides elements only, not NaN of what comes after the sum; and an exponential is one factor of
- * a product, once.
+ * Each operand of a carried reduction therefore has a sched_form. Rescaled values are computed from
+ * the block's elements and the maxima so far, without the deferred factors of whole rows. A select
+ * with 0 may hide elements only, not NaN from factors applied after the sum. An exponential may be
+ * only one factor of a product, once.
  *
- * A cast stays where it is: what it rounds lacks the factors of the row that the compute has
- * multiplied with before. Without them the largest exponential of a row is 1 (`near`), so that
- * nothing overflows, and nothing that counts underflows, if the walk subtracts the maximum alone. A
- * reference that may be far above it, as a sink, becomes one more factor of the row. Products of
- * two exponentials, and those of which a choice hides the largest, may all be small: they are
- * rounded only if the compute has not made them larger (`enlarged`), as a division by the
- * exponential's own sum does not. */
+ * A cast stays in place, but rounds its operand without the factors of the row that the compute
+ * applies before it. Without these, the largest exponential of a row is 1 (`near`). If the loop
+ * subtracts only the maximum, nothing overflows and nothing significant underflows. A reference
+ * that may be far above the maximum, such as an attention sink, becomes one more factor of the row.
+ * Products of two exponentials, and values whose largest element a select may hide, may all be
+ * small. They are rounded only if the compute has not scaled them up (`enlarged`), which a division
+ * by the exponential's own sum does not do. */
 #include <math.h>
 
 #include "passes/schedule/cut/classify.h"
@@ -44,7 +44,8 @@ static bool depends_on(const sched_map *map, unsigned rank, unsigned dim) {
     return found;
 }
 
-/* Whether the walk reads it: what others have put into memory since, it computes. */
+/* Returns whether the loop reads the value. Arrays of later groups do not count; the loop computes
+ * these values. */
 static bool is_read(const online_classifier *f, tile_value value) {
     if (!f->groups[0]) return sched_array_of(f->s, value) >= 0;
     return sched_input_of(f->s, f->groups[0], value) >= 0 ||
@@ -53,8 +54,8 @@ static bool is_read(const online_classifier *f, tile_value value) {
 
 /* Operands ------------------------------------------------------------------------------------- */
 
-/* Each of the tile's dims is one of the array's, and nothing else of it changes along them or along
- * those of other tiles. A reshape may have lost the dim of the only row. */
+/* Each dim of the tile must be one dim of the array, and no other coordinate of the array may vary
+ * along these dims or those of other tiles. A reshape may have removed the dim of a single row. */
 static bool is_tile_of(const online_classifier *f, const sched_product_operand *side,
                        unsigned rank) {
     const sched_online *o = f->o;
@@ -119,7 +120,7 @@ static bool has_flag(const schedule *s, tile_op op, tile_attr_id id) {
     return tile_op_has_attr(s->compute, op, id);
 }
 
-/* Products of the walked elements -------------------------------------------------------------- */
+/* Inner products ------------------------------------------------------------------------------- */
 
 const sched_inner_product *sched_find_inner(const sched_online *o, tile_op op) {
     for (unsigned i = 0; i < o->inner_count; i++)
@@ -158,7 +159,7 @@ static bool add_inner(online_classifier *f, tile_op op, const sched_map *map) {
     return true;
 }
 
-/* Folds ---------------------------------------------------------------------------------------- */
+/* Carried reductions --------------------------------------------------------------------------- */
 
 const sched_carried_reduction *sched_find_carried_reduction(const sched_online *o, tile_op op) {
     for (unsigned i = 0; i < o->fold_count; i++)
@@ -167,15 +168,15 @@ const sched_carried_reduction *sched_find_carried_reduction(const sched_online *
 }
 
 static bool can_carry(const schedule *s, tile_op op, bool rescaled) {
-    static const tile_attr_id user_attr[] = {TILE_ATTR_nan, TILE_ATTR_tile, TILE_ATTR_warps,
-                                             TILE_ATTR_split, TILE_ATTR_strategy};
+    static const tile_attr_id attr_ids[] = {TILE_ATTR_nan, TILE_ATTR_tile, TILE_ATTR_warps,
+                                            TILE_ATTR_split, TILE_ATTR_strategy};
     tile_word kind = tile_op_word(s->compute, op, TILE_ATTR_kind);
-    for (unsigned i = 0; i < sizeof user_attr / sizeof *user_attr; i++)
-        if (has_flag(s, op, user_attr[i])) return false;
+    for (unsigned i = 0; i < sizeof attr_ids / sizeof *attr_ids; i++)
+        if (has_flag(s, op, attr_ids[i])) return false;
     return kind == TILE_WORD_kind_add || (!rescaled && kind == TILE_WORD_kind_max);
 }
 
-/* Forgets what has been found since then. */
+/* Discards everything found since `before`. */
 static void rollback(online_classifier *f, const sched_online *before) {
     sched_online *o = f->o;
     for (size_t i = o->form_count; i-- > before->form_count;)
@@ -224,7 +225,7 @@ static tile_op def_of(const online_classifier *f, tile_value value, tile_opcode 
     return op.id && tile_op_opcode(f->s->compute, op) == opcode ? op : none;
 }
 
-/* Whether the row's value is a maximum of x, or larger; `top` is the maximum. */
+/* Returns whether the row's value is a maximum of x, or larger; *top: the maximum. */
 static bool is_upper_bound(online_classifier *f, sched_mapped_value row, tile_value x,
                            sched_mapped_value *top) {
     tile_op op;
@@ -243,7 +244,7 @@ static bool is_upper_bound(online_classifier *f, sched_mapped_value row, tile_va
            tile_operand_src(f->s->compute, op).id == x.id;
 }
 
-/* x and rho of x - rho, or of that times what is above 0. */
+/* Matches x - rho, or a positive multiple of it. */
 static bool find_exponent(online_classifier *f, sched_mapped_value at, sched_exponential *out) {
     tile_op op;
     if ((op = def_of(f, at.value, TILE_OP_mul)).id && !out->by.value.id) {
@@ -299,8 +300,8 @@ static bool is_exp(const online_classifier *f, tile_value value) {
     return def_of(f, value, TILE_OP_exp).id || def_of(f, value, TILE_OP_exp2).id;
 }
 
-/* The exponentials of which the row's value is a sum that has the largest one, or larger; 0: of
- * none. */
+/* Returns the set of exponentials whose largest element is a term of the row's value, a sum or a
+ * larger value; 0: none. */
 static unsigned sum_of_exps(online_classifier *f, sched_mapped_value row) {
     schedule *s = f->s;
     tile_op op;
@@ -325,8 +326,8 @@ static unsigned sum_of_exps(online_classifier *f, sched_mapped_value row) {
     return terms.near && !terms.negative && !terms.enlarged && !terms.divided_by ? terms.exps : 0;
 }
 
-/* By what an element is divided that is multiplied with the row's value: %r of 1.0 / %r, with any
- * number from 0 to 1. *divides: there is such a divisor. */
+/* If the row's value, a factor of an element, is c / %r with 0 < c <= 1, returns %r. *divides:
+ * there is such a divisor. */
 static sched_mapped_value divisor_of(online_classifier *f, sched_mapped_value row, bool *divides) {
     double number;
     sched_mapped_value inner = sched_skip_broadcasts(f->s, row);
@@ -338,8 +339,8 @@ static sched_mapped_value divisor_of(online_classifier *f, sched_mapped_value ro
     return sched_mapped_operand(f->s, op, 1, &inner.map);
 }
 
-/* Times a value of the row, or divided by it. The sum that has an exponential's largest element
- * makes none larger than it was, once. */
+/* A product with a value of the row, or a quotient. Dividing by a sum that contains an
+ * exponential's largest element makes no element larger; this holds once per exponential. */
 static sched_classified_value classify_row_product(online_classifier *f,
                                                    const sched_classified_value *of,
                                                    sched_mapped_value row, bool divides) {
@@ -353,7 +354,7 @@ static sched_classified_value classify_row_product(online_classifier *f,
     return out;
 }
 
-/* A number that is not far from 1. */
+/* A number close to 1. */
 static bool is_moderate(online_classifier *f, tile_value value) {
     const double far = 256;
     double number;
@@ -366,7 +367,7 @@ static sched_classified_value classify_negation(const sched_classified_value *of
     return out;
 }
 
-/* Times or divided by a row's value, or by another one of each element. */
+/* A product or quotient with a row's value, or with another value per element. */
 static sched_classified_value classify_product(online_classifier *f, tile_op op,
                                                const sched_map *map,
                                                const sched_classified_value *of) {
@@ -385,7 +386,7 @@ static tile_value condition_of(online_classifier *f, tile_op choice) {
     return sched_strip_broadcasts(f->s, tile_operand_condition(f->s->compute, choice));
 }
 
-/* Of it or 0: what hides the largest elements must have hidden them from the maximum, too. */
+/* A select with 0: elements hidden by it must also be hidden from the maximum. */
 static sched_classified_value classify_select(online_classifier *f, tile_op op,
                                               const sched_classified_value *of) {
     sched_classified_value out = *of;
@@ -456,7 +457,7 @@ static sched_classified_value classify_elements(online_classifier *f, tile_op op
     return classify_rescaled(f, op, map, of);
 }
 
-/* What is in memory, or will be. */
+/* A value that is, or will be, in memory. */
 static sched_form classify_array(online_classifier *f, tile_value value, const sched_map *map) {
     return depends_on(map, sched_type(f->s, value)->rank, f->o->n) ? SCHED_PER_ELEMENT
                                                                    : SCHED_INVARIANT;
@@ -476,7 +477,7 @@ static sched_classified_value find_form(online_classifier *f, tile_value value,
     return classify_elements(f, op, value.id - tile_op_result(s->compute, op, 0).id, map);
 }
 
-/* places: how many others are known; NULL: who asks does not mind. */
+/* places: number of other maps with a known form; NULL: not needed. */
 static const sched_classified_value *find_known(schedule *s, const sched_online *o,
                                                 tile_value value, const sched_map *map,
                                                 unsigned *places) {
@@ -497,13 +498,13 @@ static void record_form(schedule *s, sched_online *o, sched_classified_value for
     *latest = (uint32_t)o->form_count;
 }
 
-/* A value whose form is wanted. */
+/* A value whose form is needed. */
 typedef struct pending_value {
     sched_mapped_value at;
-    bool opened; /* so are those of what it is made of */
+    bool opened; /* its operands have been pushed */
 } pending_value;
 
-/* What find_form gives to classify_elements. */
+/* Returns whether find_form passes the value to classify_elements. */
 static bool is_of_elements(const online_classifier *f, tile_value value) {
     tile_op op = tile_value_def(f->s->compute, value);
     return op.id && !is_read(f, value) && sched_is_inline(f->s, op) &&
@@ -511,8 +512,8 @@ static bool is_of_elements(const online_classifier *f, tile_value value) {
            tile_op_opcode(f->s->compute, op) != TILE_OP_matmul;
 }
 
-/* In the order in which online_classify would come to them, but for the stack that a long chain
- * takes. */
+/* Classifies operands first, in the order of online_classify, but with an explicit stack for long
+ * chains. */
 static void classify_before(online_classifier *f, tile_value value, const sched_map *map) {
     schedule *s = f->s;
     pending_value *pending_values = NULL;

@@ -1,4 +1,4 @@
-/* How a compute is cut into groups: see the head of schedule.c. */
+/* Cuts a compute into groups: see the head of schedule.c. */
 #include "passes/schedule/cut/online.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ int sched_writer_of(const schedule *s, unsigned array) {
     return -1;
 }
 
-/* Whether some group writes it, or the caller has. */
+/* Returns whether a group writes it, or the caller provides it. */
 static bool is_planned(const schedule *s, tile_value value) {
     int array = sched_array_of(s, value);
     return array >= 0 &&
@@ -37,7 +37,7 @@ static bool is_planned(const schedule *s, tile_value value) {
 
 /* Choosing a kind ----------------------------------------------------------------------------- */
 
-/* The stops of which no other one is computed: what is computed last. */
+/* Returns whether no other stop depends on this one, so that it is computed last. */
 static bool is_latest(sched_traversal *w, size_t index) {
     for (size_t i = 0; i < w->stop_count; i++)
         if (w->stops[i].value.id != w->stops[index].value.id &&
@@ -46,14 +46,14 @@ static bool is_latest(sched_traversal *w, size_t index) {
     return true;
 }
 
-/* Whether what stops has the domain, and its elements are wanted where they are in it. */
+/* Returns whether the stopped value has the domain and is needed at its identity map. */
 static bool is_all(schedule *s, const sched_mapped_stop *stop, const sched_domain *domain) {
     sched_domain own = sched_domain_of(s, stop->value);
     sched_map identity = sched_identity(domain);
     return sched_same_domain(&own, domain) && sched_same_map(&identity, &stop->map, domain->rank);
 }
 
-/* A product whose elements are wanted where those of the domain are. */
+/* A product whose elements are needed at the domain's coordinates. */
 static bool take_matmul(schedule *s, sched_group *g, const sched_mapped_stop *stop,
                         const sched_domain *domain) {
     tile_op op = tile_value_def(s->compute, stop->value);
@@ -65,7 +65,7 @@ static bool take_matmul(schedule *s, sched_group *g, const sched_mapped_stop *st
     return true;
 }
 
-/* Coordinates that are put together of such as no tile goes along. */
+/* Returns whether no computed coordinate depends on the dims of tiles. */
 static bool has_plain_tiles(const sched_domain *domain, const sched_map *map, unsigned rank) {
     bool plain = true;
     for (unsigned d = 0; d < rank; d++)
@@ -74,15 +74,15 @@ static bool has_plain_tiles(const sched_domain *domain, const sched_map *map, un
     return plain;
 }
 
-/* A dim of extent 1, where a walk has its only row. */
+/* Returns whether a dim has extent 1: an online loop with a single row. */
 static bool has_one(const sched_domain *own) {
     bool one = false;
     for (unsigned d = 0; d + 1 < own->rank; d++) one |= tile_expr_is(own->extents[d], 1);
     return one;
 }
 
-/* A product of which a reshape is wanted, whose dims it takes apart: the domain is the product's,
- * and the value's elements are where the reshape brings them. */
+/* A reshape of a product that splits its dims: the domain is that of the product, and *map is the
+ * position of the value's elements in it. */
 static bool take_reshaped(schedule *s, sched_group *g, const sched_mapped_stop *stop,
                           tile_value value, bool online, sched_map *map) {
     tile_op op = tile_value_def(s->compute, stop->value);
@@ -110,8 +110,8 @@ static bool take_reshaped(schedule *s, sched_group *g, const sched_mapped_stop *
     return false;
 }
 
-/* Where the value's dims are in the domain of the rows that are reduced: the reduction is wanted at
- * coordinates of the value. */
+/* *map: the value's dims in the domain of the reduced rows. The reduction must be needed at the
+ * value's coordinates. */
 static bool place_in_rows(schedule *s, const sched_group *g, const sched_mapped_stop *stop,
                           tile_value value, sched_map *map) {
     sched_domain own = sched_domain_of(s, value);
@@ -130,8 +130,8 @@ static bool place_in_rows(schedule *s, const sched_group *g, const sched_mapped_
     return true;
 }
 
-/* Rows that blocks of their own would leave most multiprocessors without work for long: all blocks
- * share each reduction, and what is as long as the rows. */
+/* Rows for which one block each would leave most SMs idle for long: all blocks share each
+ * reduction, and values as long as the rows are computed separately. */
 static bool is_few_and_long(const sched_domain *domain, unsigned axis) {
     enum { FEW = 64, LONG = 1 << 16 };
     int64_t rows = 1;
@@ -160,7 +160,7 @@ static bool take_rows(schedule *s, sched_group *g, const sched_mapped_stop *stop
     g->axis = (unsigned)axis;
     g->domain = sched_domain_of(s, tile_operand_src(s->compute, op));
     if (axis < 0 || axis >= g->domain.rank || !place_in_rows(s, g, stop, value, map)) return false;
-    /* Every row that is reduced must be one of the value's, and no more than once. */
+    /* Each reduced row must correspond to exactly one element of the value. */
     for (unsigned d = 0; d < g->domain.rank; d++) {
         bool covered = d == g->axis || tile_expr_is(g->domain.extents[d], 1);
         for (unsigned i = 0; i < sched_type(s, value)->rank; i++)
@@ -173,7 +173,7 @@ static bool take_rows(schedule *s, sched_group *g, const sched_mapped_stop *stop
     return !g->own_domain || !has_dim(s, value, map, g->axis);
 }
 
-/* Rows of which a value alone is wanted, not their elements. */
+/* Rows of which only a reduced value is needed, not their elements. */
 static bool take_online_rows(schedule *s, sched_group *g, const sched_mapped_stop *stop,
                              tile_value value, sched_map *map) {
     sched_map at = {{{0, NULL, NULL}}};
@@ -185,7 +185,7 @@ static bool take_online_rows(schedule *s, sched_group *g, const sched_mapped_sto
     return sched_fuse_online(s, g, tile_value_def(s->compute, stop->value), &domain, value, map);
 }
 
-/* A product or a reduction with all that it needs along its axis. */
+/* A product or reduction together with all reductions along its axis that it depends on. */
 static bool take_online(schedule *s, sched_group *g, sched_traversal *w, tile_value value,
                         sched_map *map) {
     sched_domain own = sched_domain_of(s, value);
@@ -203,7 +203,7 @@ static bool take_online(schedule *s, sched_group *g, sched_traversal *w, tile_va
     return false;
 }
 
-/* Whether nothing else has to be computed. */
+/* Returns whether all other stops are in memory. */
 static bool is_only(const sched_traversal *w, size_t index) {
     for (size_t i = 0; i < w->stop_count; i++)
         if (w->stops[i].value.id != w->stops[index].value.id &&
@@ -212,7 +212,7 @@ static bool is_only(const sched_traversal *w, size_t index) {
     return true;
 }
 
-/* What the group of this value is: a kind, a domain and the value's place in it. */
+/* Chooses the group of this value: its kind, its domain and the value's map. */
 static void choose(schedule *s, sched_group *g, tile_value value, sched_map *map) {
     sched_traversal w = {.s = s};
     sched_domain own = sched_domain_of(s, value);
@@ -255,7 +255,7 @@ static void add_output(schedule *s, sched_group *g, unsigned array, const sched_
     g->outputs[g->output_count++] = (sched_output){array, *map};
 }
 
-/* The operation is one that no group computes. */
+/* Reports an operation that no kind of group computes. */
 static void refuse(schedule *s, tile_op op) {
     const char *name = tile_op_get_info(tile_op_opcode(s->compute, op))->name;
     SCHED_FAIL(s, op,
@@ -269,7 +269,7 @@ static bool can_compute(const schedule *s, tile_op op) {
            tile_op_opcode(s->compute, op) == TILE_OP_reshape;
 }
 
-/* What the other group writes is there in registers, at the same coordinates. */
+/* Returns whether the other group has the array's value in registers, at the same coordinates. */
 static bool is_available(const schedule *s, const sched_group *other, const sched_input *input) {
     unsigned rank = sched_type(s, s->arrays[input->array].value)->rank;
     for (size_t o = 0; o < other->output_count; o++)
@@ -278,12 +278,12 @@ static bool is_available(const schedule *s, const sched_group *other, const sche
     return false;
 }
 
-/* A row that no block holds is read again for each reduction of what others have given, and all
- * before it is computed again. Behind so many of them what is reduced next is put into memory, so
- * that the text, and what it takes, grow no faster than their number. */
+/* A row that is longer than a tile is read again for each dependent reduction, and everything
+ * before it is recomputed. After this many reductions in a chain, the next source is stored, so
+ * that code size grows only linearly. */
 enum { MAX_IN_A_CHAIN = 16 };
 
-/* Whether a group that is there can compute what the new one does: all that it reads is there by
+/* Returns whether an existing group can compute the new one: all inputs must be available by
  * then. */
 static bool can_join(schedule *s, size_t index, const sched_group *g) {
     sched_group *other = s->groups[index];
@@ -331,8 +331,8 @@ static void add_group(schedule *s, sched_group *g) {
     s->groups[s->group_count++] = kept;
 }
 
-/* What the group reads is put into memory first. Looking through the group again follows, since
- * what has an array by then is read, not computed. */
+/* Stores the group's inputs first. The group is then traversed again, because values that have an
+ * array by then are read, not computed. */
 static void plan_inputs(schedule *s, sched_group *g, tile_value value, const sched_map *map) {
     sched_traversal w = {.s = s, .g = g};
     sched_traverse_value(&w, value, map, true);
@@ -355,7 +355,7 @@ static void plan_inputs(schedule *s, sched_group *g, tile_value value, const sch
     }
 }
 
-/* Gives the value arrays, and a group that computes it. */
+/* Gives the value an array and a group that computes it. */
 static void plan_value(schedule *s, tile_value value) {
     sched_group g = {.kind = SCHED_ELEMENTWISE};
     sched_map map;
@@ -372,7 +372,7 @@ static void plan_value(schedule *s, tile_value value) {
     if (!s->failed) add_group(s, &g);
 }
 
-/* A result that is an argument as it is: it is copied. */
+/* A result that is an unmodified argument is copied. */
 static void plan_copies(schedule *s) {
     for (unsigned i = 0; i < s->array_count && !s->failed; i++) {
         const sched_array *array = &s->arrays[i];
@@ -393,7 +393,7 @@ static bool is_read(const schedule *s, unsigned array) {
     return false;
 }
 
-/* Scratch that only the group which writes it would have read needs not be. */
+/* Removes scratch that only its own writer would have read. */
 static void drop_unread(schedule *s) {
     for (size_t i = 0; i < s->group_count; i++) {
         sched_group *g = s->groups[i];
@@ -406,7 +406,7 @@ static void drop_unread(schedule *s) {
     }
 }
 
-/* By operation: what the results are made of. */
+/* By operation: the results depend on it. */
 static bool *find_wanted(const schedule *s) {
     const tile_function *f = s->compute;
     bool *values = TILE_NEW_ARRAY(s->arena, bool, f->value_count);
@@ -421,8 +421,8 @@ static bool *find_wanted(const schedule *s) {
     return ops;
 }
 
-/* What windows are made of is computed again for each window that it is in. Where that takes too
- * much it is put into memory, from the first one on, so that those behind it begin there. */
+/* The source of a window is recomputed for each window that contains an element. If that is too
+ * expensive, it is stored, starting with the first such value, so that later ones begin there. */
 static void plan_windowed(schedule *s, tile_op op) {
     if (tile_op_opcode(s->compute, op) != TILE_OP_window) return;
     tile_value src = tile_operand_src(s->compute, op);
@@ -430,7 +430,7 @@ static void plan_windowed(schedule *s, tile_op op) {
         plan_value(s, sched_skip_reshapes(s, src, TILE_NO_VALUE));
 }
 
-/* What comes after MAX_IN_A_CHAIN, one behind the other, and is reduced again. */
+/* Stores sources of reductions after each MAX_IN_A_CHAIN dependent reductions. */
 static void plan_long_chains(schedule *s) {
     const tile_function *f = s->compute;
     const bool *wanted = find_wanted(s);

@@ -1,4 +1,4 @@
-/* What the parts of cutting a compute into groups share: see cut.c. */
+/* The interface for cutting a compute into groups: see cut.c. */
 #ifndef TILE_PASSES_SCHEDULE_CUT_CUT_H
 #define TILE_PASSES_SCHEDULE_CUT_CUT_H
 
@@ -7,63 +7,67 @@
 typedef struct sched_mapped_stop {
     tile_value value;
     sched_map map;
-    bool own_domain; /* map is not of the group's domain */
+    bool own_domain; /* map is not over the group's domain */
 } sched_mapped_stop;
 
-/* In which way a value is computed from what is in memory and what cannot be computed inline. */
+/* A traversal of a value's computation up to values in memory and values that cannot be computed
+ * inline. */
 typedef struct sched_traversal {
     schedule *s;
-    sched_group *g; /* whose operations are looked through, too; NULL: none */
+    sched_group *g; /* its operations are traversed as well; NULL: no group */
     sched_visited_values done;
-    sched_mapped_stop *pending; /* what is still to be walked, the next one last */
+    sched_mapped_stop *pending; /* a stack of values to visit, the next one last */
     size_t pending_count, pending_capacity;
-    sched_mapped_stop *stops; /* tensors that are not computed inline */
+    sched_mapped_stop *stops; /* tensors at which the traversal stopped */
     size_t stop_count, stop_capacity;
-    bool own_domain; /* an operand of a product is walked, over a domain of its own */
-    bool inside;     /* what a reduction of rows reduces is walked */
+    bool own_domain; /* inside an operand of a product, whose domain differs */
+    bool inside;     /* inside the source of a reduction of rows */
 } sched_traversal;
 
 /* masked_operand.c */
 
-/* Operands of products get zeros at keys that masks hide from all rows. */
+/* Zeros operands of products at keys that masks hide from all rows. */
 void sched_mask_operands(schedule *s);
-/* The operand whose place the value has taken; none: it is no such value. */
+/* The operand that the value replaced; none if it replaced no operand. */
 tile_value sched_original_operand(const schedule *s, tile_value value);
-/* Where masks do not hide elements of it, an i1; none: they hide none, or no product needs it. */
+/* An i1: elements that masks do not hide. None if no elements are hidden, or if no product needs
+ * the mask. */
 tile_value sched_visibility_mask(const schedule *s, tile_value value);
 
 /* traverse.c */
 
-/* The array that holds the value, -1: none. */
+/* The array that holds the value; -1: none. */
 int sched_array_of(const schedule *s, tile_value value);
 bool sched_is_tensor(const schedule *s, tile_value value);
-/* The value's own extents. */
+/* The domain with the value's extents. */
 sched_domain sched_domain_of(schedule *s, tile_value value);
 bool sched_same_domain(const sched_domain *a, const sched_domain *b);
-/* Whether `value` is computed from `from`, or is it. */
+/* Returns whether `value` is `from` or depends on it. */
 bool sched_is_computed_from(const schedule *s, tile_value value, tile_value from);
-/* Whether it is a scan along rows that no tile holds, or may be (rows/scan.c). */
+/* Returns whether op is a scan along rows that are, or may be, longer than a tile (rows/scan.c). */
 bool sched_is_chunked_scan(schedule *s, tile_op op);
-/* A reduction, a scan or a sort. */
+/* Returns whether op is a reduction, a scan or a sort. */
 bool sched_is_reduction(const schedule *s, tile_op op);
 void sched_add_reduction(schedule *s, sched_group *g, tile_op op);
-/* What the value is computed of where it is wanted; outer: also where it has an array itself. */
+/* Traverses the computation of the value at map. outer: also if the value itself is in an array. */
 void sched_traverse_value(sched_traversal *w, tile_value value, const sched_map *map, bool outer);
 
-/* Whether it may not only because it is computed of too many values, each of which may. */
+/* Returns whether only the number of recomputed operations, each of which is cheap, prevents
+ * recomputing the value. */
 bool sched_is_expensive_to_repeat(schedule *s, tile_value value);
 
 /* cut.c */
 
-/* Fills arrays and groups. False after a diagnostic. */
+/* Sets arrays and groups. False after a diagnostic. */
 bool sched_cut(schedule *s);
-/* The group that writes an array; -1: the caller does, or nobody. */
+/* The group that writes an array; -1 if the caller provides it, or if none does. */
 int sched_writer_of(const schedule *s, unsigned array);
 
-/* What must be in memory so that a reshape of it can be read there; `made` is not there yet. */
+/* The value that must be in memory so that reshapes of it can be read there. made: a value that is
+ * not in memory yet. */
 tile_value sched_skip_reshapes(schedule *s, tile_value value, tile_value made);
 
-/* remarks.c: why kernels write something for each other. */
+/* remarks.c: explains the arrays between kernels. */
 void sched_remark_cuts(schedule *s);
 
 #endif

@@ -1,10 +1,10 @@
-/* Walks that fold what the finder finds (classify.c): the reduction or product that a walk
- * ends in, others of the same rows, and two walks as one. */
+/* Builds online loops from the results of classify.c: the final reduction or product of a loop,
+ * other reductions of the same rows, and merged loops. */
 #include "passes/schedule/cut/classify.h"
 
 #include "lib/ir/remark.h"
 
-/* Where nothing would be corrected several kernels may be as fast. */
+/* Remarks only if there are exponentials to correct; otherwise several kernels may be as fast. */
 static bool reject_online(online_classifier *f, tile_op op, const char *why, const char *remedy) {
     if (f->o->exp_count) tile_missed_at(f->s->compute, op, "not online", remedy, "%s", why);
     return false;
@@ -14,14 +14,14 @@ static bool is_product(const schedule *s, tile_op op) {
     return tile_op_opcode(s->compute, op) == TILE_OP_matmul;
 }
 
-/* What the walk multiplies: where its own mask hides keys, all values. */
+/* The values that the loop multiplies: the unmasked ones if its own mask hides the keys. */
 static tile_value values_of(online_classifier *f, const sched_carried_reduction *fold,
                             tile_value rhs) {
     tile_value all = sched_original_operand(f->s, rhs);
     return all.id && sched_mask_covers_source(f->s, f->o, fold->source) ? all : rhs;
 }
 
-/* The last product: what is folded of it is wide. */
+/* Adds the final product, whose result has several columns. */
 static bool fuse_product(online_classifier *f, tile_op op) {
     schedule *s = f->s;
     sched_online *o = f->o;
@@ -66,7 +66,7 @@ static bool fuse_reduction(online_classifier *f, tile_op op) {
     return online_add_reduction(f, op, &identity);
 }
 
-/* Extents along which a block has all: those of the heads. */
+/* Checks the extents of which a block needs all elements: those of a head. */
 static bool check_extents(online_classifier *f, tile_op op) {
     schedule *s = f->s;
     sched_online *o = f->o;
@@ -98,36 +98,36 @@ static bool check_extents(online_classifier *f, tile_op op) {
     return true;
 }
 
-/* What asks for kernels of their own. */
+/* Returns whether attributes request a separate kernel. */
 static bool needs_own_kernel(schedule *s, const sched_online *o, tile_op op) {
-    static const tile_attr_id user_attr[] = {TILE_ATTR_split, TILE_ATTR_strategy, TILE_ATTR_raster};
+    static const tile_attr_id attr_ids[] = {TILE_ATTR_split, TILE_ATTR_strategy, TILE_ATTR_raster};
     bool given = false;
-    for (unsigned i = 0; i < sizeof user_attr / sizeof *user_attr; i++) {
-        given |= tile_op_has_attr(s->compute, op, user_attr[i]);
+    for (unsigned i = 0; i < sizeof attr_ids / sizeof *attr_ids; i++) {
+        given |= tile_op_has_attr(s->compute, op, attr_ids[i]);
         for (unsigned n = 0; n < o->inner_count; n++)
-            given |= tile_op_has_attr(s->compute, o->inner[n].op, user_attr[i]);
+            given |= tile_op_has_attr(s->compute, o->inner[n].op, attr_ids[i]);
     }
     return given;
 }
 
-/* What its attributes say of the rows and columns that are walked, of stages and warps; NULL:
- * nothing. Of the first products the tile is [m, n], of the last one [m, its columns, n]. */
+/* Reads the attributes for rows and columns of the loop's tile, stages and warps; NULL: absent. The
+ * tile of inner products is [m, n], that of the last product [m, its columns, n]. */
 enum { USER_VALUES = 4 };
 static void read_user_tile(schedule *s, tile_op op, bool last,
-                           const tile_expr *user_attr[USER_VALUES]) {
+                           const tile_expr *user_values[USER_VALUES]) {
     const tile_attr *tile = tile_op_attr(s->compute, op, TILE_ATTR_tile);
     const tile_attr *stages = tile_op_attr(s->compute, op, TILE_ATTR_stages);
     const tile_attr *warps = tile_op_attr(s->compute, op, TILE_ATTR_warps);
     for (unsigned i = 0; i < 2; i++) {
         unsigned at = last ? 2 * i : i;
         bool given = tile && at < tile->count;
-        user_attr[i] = given ? tile_expr_int(s->context, tile->list[at]) : NULL;
+        user_values[i] = given ? tile_expr_int(s->context, tile->list[at]) : NULL;
     }
-    user_attr[2] = stages ? sched_resolved(s, stages->expr) : NULL;
-    user_attr[3] = warps ? sched_resolved(s, warps->expr) : NULL;
+    user_values[2] = stages ? sched_resolved(s, stages->expr) : NULL;
+    user_values[3] = warps ? sched_resolved(s, warps->expr) : NULL;
 }
 
-/* Whether one kernel can have what the products' attributes say. */
+/* Returns whether the products' attributes can hold in one kernel. */
 static bool user_tiles_agree(schedule *s, const sched_online *o, tile_op root) {
     const tile_expr *all[USER_VALUES] = {NULL}, *own[USER_VALUES];
     bool agree = true;
@@ -143,7 +143,7 @@ static bool user_tiles_agree(schedule *s, const sched_online *o, tile_op root) {
     return agree;
 }
 
-/* Other reductions of the same rows that the value needs. */
+/* Adds other reductions of the same rows that the value depends on. */
 static void fuse_siblings(online_classifier *f, tile_value value, const sched_map *map) {
     sched_traversal w = {.s = f->s};
     sched_traverse_value(&w, value, map, true);
@@ -162,7 +162,7 @@ static bool fuse_root(online_classifier *f, tile_op op) {
     return is_product(f->s, op) ? fuse_product(f, op) : fuse_reduction(f, op);
 }
 
-/* Why the root is none although exponentials were found. */
+/* Explains why there is no loop although exponentials were found. */
 static bool explain_root(online_classifier *f) {
     if (f->guard.id)
         return reject_online(
@@ -200,7 +200,7 @@ bool sched_fuse_online(schedule *s, sched_group *g, tile_op op, const sched_doma
     return true;
 }
 
-/* Walks of the same rows ----------------------------------------------------------------------- */
+/* Loops over the same rows --------------------------------------------------------------------- */
 
 static bool has_folds(const sched_online *o, const sched_group *g) {
     for (unsigned i = 0; i < g->online->fold_count; i++)

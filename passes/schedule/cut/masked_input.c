@@ -1,4 +1,5 @@
-/* Which elements of walked rows a mask hides, of each fold: see online/mask.c. */
+/* Determines the elements of an online loop's rows that a mask hides, per carried reduction: see
+ * online/mask.c. */
 #include <math.h>
 
 #include "passes/schedule/cut/online.h"
@@ -23,15 +24,15 @@ static bool is_known_early(schedule *s, const sched_online *o, const sched_mappe
     return sched_form_of(s, o, at->value, &at->map) <= SCHED_PER_ELEMENT;
 }
 
-/* Whether all that is subtracted of it may be divided by a factor: what is not its maximum is so
- * low that it stays below where the quotient overflows. */
+/* Returns whether the value may be divided by a factor in all differences: elements other than its
+ * maximum are so low that the quotient cannot overflow. */
 static bool may_lack_scale(const sched_online *o, const sched_masked_input *masked_input) {
     for (unsigned i = 0; i < o->exp_count; i++)
         if (o->exps[i].x.value.id == masked_input->whole.value.id && o->exps[i].far) return false;
     return true;
 }
 
-/* x of x * by, which is above 0, and the same along the walk. */
+/* Matches x * by, where by is positive and constant along the axis, and takes x. */
 static void take_scale(schedule *s, const sched_online *o, sched_masked_input *masked_input) {
     tile_op op = tile_value_def(s->compute, masked_input->shown.value);
     if (masked_input->zero || !op.id || opcode_of(s, op) != TILE_OP_mul ||
@@ -57,7 +58,7 @@ static int add_masked_input(schedule *s, sched_online *o, sched_masked_input mas
     return (int)o->masked_input_count++;
 }
 
-/* Whether it is a choice between elements and what changes nothing. */
+/* Returns whether the value is a select between elements and the identity. */
 static bool is_choice(schedule *s, sched_mapped_value at, bool zero,
                       sched_masked_input *masked_input) {
     tile_op op = tile_value_def(s->compute, at.value);
@@ -72,14 +73,14 @@ static bool is_choice(schedule *s, sched_mapped_value at, bool zero,
     return true;
 }
 
-/* And a block has both before its maxima. */
+/* The same, if condition and elements are known before the block's maxima. */
 static bool is_early_choice(schedule *s, const sched_online *o, sched_mapped_value at, bool zero,
                             sched_masked_input *masked_input) {
     return is_choice(s, at, zero, masked_input) && is_known_early(s, o, &masked_input->seen) &&
            is_known_early(s, o, &masked_input->shown);
 }
 
-/* Of a maximum: all of its source, if nothing else. */
+/* The masked input of a maximum, or its whole source if there is no mask. */
 static int find_infinite(schedule *s, sched_online *o, sched_mapped_value at) {
     sched_masked_input masked_input;
     if (!is_early_choice(s, o, at, false, &masked_input))
@@ -87,7 +88,7 @@ static int find_infinite(schedule *s, sched_online *o, sched_mapped_value at) {
     return add_masked_input(s, o, masked_input);
 }
 
-/* Of a product or a quotient what a factor of the whole row, or a number, leaves: 0 stays 0. */
+/* Matches a product or quotient with a factor of the whole row or a number, which preserves 0. */
 static bool find_factored(schedule *s, const sched_online *o, tile_op op,
                           const sched_mapped_value *at, sched_mapped_value *rest) {
     bool quotient = opcode_of(s, op) == TILE_OP_div;
@@ -103,7 +104,8 @@ static bool find_factored(schedule *s, const sched_online *o, tile_op op,
     return false;
 }
 
-/* Of what is added up: elements that are 0 where those of the leaf are hidden. */
+/* The masked input of a sum's terms: elements that are 0 where those of the masked input are
+ * hidden. */
 static int find_zero(schedule *s, sched_online *o, sched_mapped_value at) {
     tile_op op = tile_value_def(s->compute, at.value);
     sched_masked_input masked_input;
@@ -124,7 +126,8 @@ static int find_zero(schedule *s, sched_online *o, sched_mapped_value at) {
     }
 }
 
-/* Whether the choice hides all that masks hide of it: they hide nothing before it, or the same. */
+/* Returns whether the select hides everything that masks hide: its operand has no hidden elements,
+ * or the same ones. */
 static bool hides_all(schedule *s, const sched_masked_input *masked_input) {
     tile_value before = sched_visibility_mask(s, masked_input->shown.value);
     return !before.id ||

@@ -1,14 +1,14 @@
-/* Operands of products at keys that masks hide.
+/* Zeros operands of products at keys that masks hide.
  *
  *     %s = select(%seen, %x, -inf)                 %any = reduce_max(select(%seen, 1, 0), rows) > 0
  *     %w = exp(%s - %top)             becomes      ..
  *     %o = matmul(%w, %v)                          %o = matmul(%w, select(%any, %v, 0))
  *
- * The weights of a hidden element are 0, but 0 times an infinity or a NaN is NaN. A key that is
- * hidden from all rows of a matrix must not be looked at, so that %v gets zeros there. What of the
- * mask does not depend on the row is no reduction. A walk along the keys whose own mask hides them
- * does not come to them, or walks again (online/mask.c, online/recompute.c): it takes %v as
- * it is. Which values carry hidden elements is level 1's rule (runtime/reference/planes.c). */
+ * The weight of a hidden element is 0, but 0 times an infinity or NaN is NaN. A key that is hidden
+ * from all rows of a matrix must have no effect, so %v gets zeros there. Parts of the mask that do
+ * not depend on the row need no reduction. An online loop whose own mask hides the keys skips them,
+ * or runs a second time (online/mask.c, online/recompute.c), and therefore uses %v directly. The
+ * rule for values with hidden elements is that of level 1 (runtime/reference/planes.c). */
 #include <math.h>
 
 #include "passes/schedule/cut/online.h"
@@ -18,11 +18,11 @@
 #include "lib/ops/kinds.h"
 
 typedef struct sched_masked_operands {
-    size_t count;         /* of the values that the compute had at first */
+    size_t count;         /* number of values of the original compute */
     bool *done;           /* by value: `shown` is known */
-    tile_value *shown;    /* an i1 of its dims; none: all elements are shown */
-    tile_value *map;      /* none, but while an operation is cloned */
-    tile_value *replaced; /* by the value that was put in its place, of `capacity` values */
+    tile_value *shown;    /* an i1 with its dims; none: all elements are shown */
+    tile_value *map;      /* no entries, except while an operation is cloned */
+    tile_value *replaced; /* by the value that replaced it; `capacity` entries */
     size_t capacity;
 } sched_masked_operands;
 
@@ -47,14 +47,14 @@ static bool is_mask_number(schedule *s, tile_value value) {
     return is_number(s, value, -INFINITY);
 }
 
-/* Either may be none, which is true everywhere. */
+/* A conjunction; none means true everywhere. */
 static tile_value both(tile_builder *b, tile_value x, tile_value y) {
     return !x.id ? y : !y.id ? x : tile_build_and(b, x, y);
 }
 
 static tile_value shown_of(schedule *s, tile_builder *b, tile_value value);
 
-/* The elements that are chosen where the condition holds: of a mask's number none. */
+/* The shown elements of a select's operand where the condition holds; none for a mask's number. */
 static tile_value shown_choice(schedule *s, tile_builder *b, tile_value condition,
                                tile_value chosen) {
     if (is_mask_number(s, chosen))
@@ -68,7 +68,7 @@ static tile_value shown_of_select(schedule *s, tile_builder *b, tile_op op) {
     bool hides_x = is_mask_number(s, x), hides_y = is_mask_number(s, y);
     if (hides_y && !hides_x) return shown_choice(s, b, condition, x);
     if (!hides_x && !shown_of(s, b, x).id && !shown_of(s, b, y).id) return TILE_NO_VALUE;
-    /* A zero in place of a hidden weight is hidden. */
+    /* A zero that replaces a hidden weight counts as hidden. */
     if (!hides_x && is_number(s, y, 0)) return shown_of(s, b, x);
     if (!hides_y && is_number(s, x, 0)) return shown_of(s, b, y);
     tile_value other = tile_build_not(b, condition);
@@ -83,7 +83,8 @@ static const tile_type *condition_type(schedule *s, tile_value value) {
     return tile_type_get(s->context, &draft);
 }
 
-/* An i1 that has the value's dims: where all are shown, and where the condition lacks some. */
+/* Broadcasts to an i1 with the value's dims: if all elements are shown, and if the condition lacks
+ * dims. */
 static tile_value spread(schedule *s, tile_builder *b, tile_value shown, tile_value value) {
     const tile_type *type = condition_type(s, value);
     if (!shown.id) {
@@ -95,7 +96,7 @@ static tile_value spread(schedule *s, tile_builder *b, tile_value shown, tile_va
     return sched_type(s, shown) == type ? shown : tile_build_broadcast(b, shown, type);
 }
 
-/* What moves elements moves those that are shown. */
+/* Operations that move elements also move the mask. */
 static tile_value shown_of_moved(schedule *s, tile_builder *b, tile_op op, tile_value value) {
     sched_masked_operands *h = s->hidden;
     unsigned count = sched_moved_operands(s, op);
@@ -147,8 +148,8 @@ static tile_value shown_of(schedule *s, tile_builder *b, tile_value value) {
 
 /* Any row -------------------------------------------------------------------------------------- */
 
-/* The conditions that must all hold, those that vary along a dim apart; dims are counted from the
- * last one, which is 1. */
+/* The conjuncts of a condition, divided into those that vary along a dim and the others. Dims are
+ * counted from the last one, which is 1. */
 typedef struct conditions {
     schedule *s;
     tile_builder *b;
@@ -183,14 +184,15 @@ static tile_value reduce_any(conditions *c) {
     return tile_build_gt(b, most, tile_build_int(b, 0));
 }
 
-/* Whether some row sees the key. */
+/* Returns whether any row sees the key. */
 static tile_value any_row(schedule *s, tile_builder *b, tile_value shown, unsigned row) {
     conditions c = {.s = s, .b = b, .dim = row};
     take_condition(&c, shown);
     return both(b, c.others, c.varying.id ? reduce_any(&c) : TILE_NO_VALUE);
 }
 
-/* Of the last two dims, of which one is 1, the other one comes to `to`, counted from the last. */
+/* Moves the key dim among the last two dims, one of which is 1, to position `to`, counted from the
+ * last. */
 static tile_value place_keys(schedule *s, tile_builder *b, tile_value any, unsigned from,
                              unsigned to) {
     tile_type draft = *sched_type(s, any);
@@ -224,7 +226,8 @@ static bool may_hide(schedule *s) {
     return masks && multiplies;
 }
 
-/* Which of an operand's last two dims, counted from the last, are keys: those that are added up. */
+/* Which of an operand's last two dims, counted from the last, contains the keys, the dim that is
+ * summed. */
 static unsigned key_dim(const schedule *s, tile_op op, unsigned operand) {
     bool transposed =
         tile_op_has_attr(s->compute, op, operand ? TILE_ATTR_trans_rhs : TILE_ATTR_trans_lhs);
@@ -243,7 +246,7 @@ static void note_replaced(schedule *s, tile_value made, tile_value from) {
     h->replaced[made.id] = from;
 }
 
-/* Zeros at keys whose weights, which are the other operand, no row sees. */
+/* Zeros an operand at keys where all rows of the other operand, the weights, are hidden. */
 static void mask_operand(schedule *s, tile_op op, unsigned operand, tile_value weights) {
     tile_function *f = s->compute;
     tile_builder b = tile_builder_before(f, op);

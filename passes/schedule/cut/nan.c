@@ -1,22 +1,22 @@
-/* Which maxima have to tell a row of NaN from one whose elements masks hide.
+/* Determines the maxima that must distinguish a row of NaN from one whose elements are masked.
  *
- * max leaves NaN out, so that a walk that begins with -inf has -inf of a row of NaN, where the
- * compute has NaN. Both are the same to exponentials: exp(x - t) is NaN for each x of NaN, and so
- * are the sums of it. A maximum that has no other effects begins with -inf, which costs nothing;
- * any other one begins with NaN, and elements behind the end are NaN to it, not -inf. */
+ * max ignores NaN, so a loop that begins with -inf gives -inf for a row of NaN, where the compute
+ * has NaN. Exponentials do not distinguish the two: exp(x - t) is NaN for each x of NaN, and so are
+ * sums of it. A maximum without other effects begins with -inf, which is free. Any other one begins
+ * with NaN, and elements after the end are NaN for it, not -inf. */
 #include "passes/schedule/cut/online.h"
 
 #include "lib/ops/kinds.h"
 
 enum { STEPS = 12 };
 
-/* The maximum of x; depth: how many operations are looked at behind each other. */
+/* A search for the uses of the maximum of x. */
 typedef struct use_search {
     const tile_function *f;
     tile_value x;
 } use_search;
 
-/* Whether the value is always NaN where all x of the row are. */
+/* Returns whether the value is NaN if all x of the row are NaN. */
 static bool is_nan(const use_search *l, tile_value value, unsigned steps) {
     tile_op op = tile_value_def(l->f, value);
     if (value.id == l->x.id) return true;
@@ -49,7 +49,7 @@ static bool is_result(const tile_function *f, tile_value value) {
 
 static bool has_effect(const use_search *l, tile_value value, unsigned steps);
 
-/* The operation takes NaN or -inf of a row of NaN. */
+/* Returns whether the choice of NaN or -inf for a row of NaN affects the operation. */
 static bool has_effect_in(const use_search *l, tile_op op, tile_value value, unsigned steps) {
     tile_value result = tile_op_result(l->f, op, 0);
     switch (tile_op_opcode(l->f, op)) {

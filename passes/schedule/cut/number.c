@@ -1,4 +1,4 @@
-/* What is known of a compute's numbers, and of values that are scaled. */
+/* Range and sign analysis of a compute's values, and classification of rescaled values. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,7 @@ bool sched_is_number(schedule *s, tile_value value, double *number) {
     return true;
 }
 
-/* Of a tensor that has elements. */
+/* Returns whether it is a dim of a tensor; the tensor is not empty. */
 static bool is_extent(const schedule *s, const tile_expr *expr) {
     for (unsigned i = 0; i < s->dim_count && expr->kind == TILE_EXPR_PARAM; i++)
         if (strcmp(s->dims[i]->name, expr->name) == 0) return s->dims[i]->kind == TILE_PARAM_dim;
@@ -37,14 +37,14 @@ bool sched_is_small(schedule *s, const tile_expr *expr) {
            is_extent(s, sched_resolved(s, expr->args[1]));
 }
 
-/* What the value is at least and at most: above 0, without what rounds to 0. */
+/* Positive bounds of a value; values that may round to 0 have none. */
 typedef struct range {
     double least, most;
 } range;
 
 static bool find_range(schedule *s, tile_value value, unsigned steps, range *out);
 
-/* What it is of operands that all have ranges. */
+/* The range of a result whose operands have ranges. */
 static bool range_of(tile_opcode opcode, const range *of, range *out) {
     switch (opcode) {
     case TILE_OP_splat:
@@ -78,7 +78,7 @@ static bool range_of_op(schedule *s, tile_op op, unsigned steps, range *out) {
     return known > 0;
 }
 
-/* The least one that is certainly no 0 when it is rounded. */
+/* The smallest number that cannot round to 0. */
 static double least_of(tile_scalar scalar) {
     const double least_half = 0x1p-14;
     return scalar == TILE_f64                          ? DBL_MIN
@@ -155,10 +155,11 @@ bool sched_is_row_maximum(schedule *s, tile_value row) {
     return false;
 }
 
-/* Forms ---------------------------------------------------------------------------------------- */
+/* Forms of values ------------------------------------------------------------------------------ */
 
-/* Whether it is a factor of a product: if it is all small, the compute has not made it larger; and
- * where it has divided by the sum, which makes it 1 somewhere, its exponential is lowered. */
+/* Returns whether the value may be a factor of a product. A product of small factors must not have
+ * been scaled up by the compute. If a factor was divided by the sum of its exponential, the
+ * exponential is computed relative to the row's maximum and scaled after the loop. */
 static bool may_multiply(sched_online *o, const sched_classified_value *of) {
     if (of->enlarged && !of->near) return false;
     for (unsigned i = 0; i < o->exp_count; i++) {
@@ -172,7 +173,7 @@ static bool may_multiply(sched_online *o, const sched_classified_value *of) {
 sched_classified_value sched_multiplied_form(sched_online *o, const sched_classified_value *a,
                                              const sched_classified_value *b) {
     bool both = a->form == SCHED_RESCALED && b->form == SCHED_RESCALED;
-    bool twice = a->exps & b->exps; /* each is corrected once */
+    bool twice = a->exps & b->exps; /* each exponential is corrected only once */
     if (twice || (both && (!may_multiply(o, a) || !may_multiply(o, b))))
         return (sched_classified_value){.form = SCHED_UNSUPPORTED};
     return (sched_classified_value){.form = SCHED_RESCALED,
@@ -184,8 +185,9 @@ sched_classified_value sched_multiplied_form(sched_online *o, const sched_classi
                                     .divided_by = a->divided_by | b->divided_by};
 }
 
-/* Exponentials whose references may be far above all elements are rounded as the compute has them
- * if they have not been divided by their sums, else without that reference: not both. */
+/* Exponentials whose references may be far above all elements are rounded like in the compute,
+ * unless they were divided by their sums; then they are rounded without the reference. Both cases
+ * cannot be combined. */
 static bool may_round(sched_online *o, const sched_classified_value *from) {
     for (unsigned i = 0; i < o->exp_count; i++) {
         sched_exponential *e = &o->exps[i];

@@ -1,7 +1,8 @@
-/* Why a compute is several kernels: a remark at each value that one of them writes for another.
+/* Explains why a compute becomes several kernels: a remark at each value that one kernel stores for
+ * another.
  *
- * It says what is written, how many bytes, which kernel reads it, why that one does not compute it,
- * and what to write so that it does, or that less is written. */
+ * The remark reports the value, its bytes, the kernel that reads it, why that kernel does not
+ * compute it, and how to avoid or reduce the transfer. */
 #include "passes/schedule/cut/cut.h"
 
 #include "lib/ir/describe.h"
@@ -34,7 +35,7 @@ static bool is_reduced_value(const array_transfer *h) {
     return op.id && sched_is_reduction(h->s, op);
 }
 
-/* Whether rows of a product are reduced on the way to it. */
+/* Returns whether the value is a reduction of a product's rows. */
 static bool is_of_product(const array_transfer *h) {
     bool found = false;
     for (size_t i = 0; i < h->writer->input_count; i++) {
@@ -48,7 +49,7 @@ static const char walk[] =
     "one kernel can compute exp(%x - reduce_max(%x)), its sums, quotients by values of the row, "
     "and products with it: give the computation that form, or write a kernel (`of @c`)";
 
-/* What the product's kernel multiplies. */
+/* Why a product's kernel does not compute its operand. */
 static cause of_operand(const array_transfer *h) {
     if (is_product(h->writer))
         return (cause){
@@ -72,7 +73,7 @@ static cause of_operand(const array_transfer *h) {
                    "dims, or several kernels remain"};
 }
 
-/* Reductions of a reduction. */
+/* Why reductions of a reduction are separate. */
 static cause of_rows(const array_transfer *h) {
     if (h->writer->kind == SCHED_ROWS && is_reduced_value(h))
         return (cause){"a kernel reduces along one axis of one shape, and the other one reduces "
@@ -135,7 +136,7 @@ static void remark(const array_transfer *h) {
                    found.remedy, "%s", why);
 }
 
-/* The first group that reads the array, after the one that writes it. */
+/* The first group after the writer that reads the array. */
 static const sched_group *find_reader(const schedule *s, unsigned array, size_t writer) {
     for (size_t g = writer + 1; g < s->group_count; g++)
         for (size_t i = 0; i < s->groups[g]->input_count; i++)

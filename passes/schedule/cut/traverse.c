@@ -1,4 +1,4 @@
-/* Looking through what values are computed of, up to what is in memory or must be. */
+/* Traverses the computation of a value up to values that are, or must be, in memory. */
 #include "passes/schedule/cut/online.h"
 
 #include "lib/ir/cost.h"
@@ -20,7 +20,7 @@ sched_domain sched_domain_of(schedule *s, tile_value value) {
     return domain;
 }
 
-/* Walking -------------------------------------------------------------------------------------- */
+/* Traversal ------------------------------------------------------------------------------------ */
 
 static void add_stop(sched_traversal *w, tile_value value, const sched_map *map) {
     w->stops =
@@ -28,7 +28,7 @@ static void add_stop(sched_traversal *w, tile_value value, const sched_map *map)
     w->stops[w->stop_count++] = (sched_mapped_stop){value, *map, w->own_domain};
 }
 
-/* What is read as an array, at places of its own. */
+/* Adds an array that is read at positions outside the group's domain. */
 static void add_stop_with_own_domain(sched_traversal *w, tile_value value, const sched_map *map) {
     bool own_domain = w->own_domain;
     w->own_domain = true;
@@ -36,14 +36,14 @@ static void add_stop_with_own_domain(sched_traversal *w, tile_value value, const
     w->own_domain = own_domain;
 }
 
-/* At all of its elements. */
+/* Adds a value of which all elements are needed. */
 static void add_whole(sched_traversal *w, tile_value value) {
     sched_domain own = sched_domain_of(w->s, value);
     sched_map at = sched_identity(&own);
     add_stop_with_own_domain(w, value, &at);
 }
 
-/* A reshape of what the group has, wanted in the shape in which it has it. */
+/* A reshape of a value that the group has, which needs no computed coordinates. */
 static bool is_identity_reshape(schedule *s, tile_op op, const sched_map *map) {
     const tile_type *to = sched_type(s, tile_op_result(s->compute, op, 0));
     sched_map at;
@@ -61,7 +61,7 @@ static void push(sched_traversal *w, tile_value value, const sched_map *map) {
     w->pending[w->pending_count++] = (sched_mapped_stop){value, *map, w->own_domain};
 }
 
-/* One value; what it is computed of becomes pending, the first operand last. */
+/* Visits one value. Its operands become pending, the first one last. */
 static void traverse_one(sched_traversal *w, tile_value value, const sched_map *map, bool outer) {
     schedule *s = w->s;
     tile_op op = tile_value_def(s->compute, value);
@@ -104,7 +104,7 @@ sched_mapped_value sched_skip_broadcasts(schedule *s, sched_mapped_value at) {
     return at;
 }
 
-/* Whether `value` is computed from `from`, or is it. */
+/* Returns whether `value` is `from` or depends on it. */
 static bool depends(const schedule *s, tile_value value, tile_value from, bool *visited) {
     tile_op op = tile_value_def(s->compute, value);
     if (value.id == from.id) return true;
@@ -142,8 +142,8 @@ bool sched_is_chunked_scan(schedule *s, tile_op op) {
     return known < 0 || known > TILE_MAX_SORTED_ROW;
 }
 
-/* A reduction of the group's rows: of an array with the domain's extents along its axis, wanted for
- * the rows at which the tile is. */
+/* Returns whether op is a reduction of the group's rows: of an array with the domain's extents,
+ * along its axis, and needed at the tile's rows. */
 static bool reduces_rows(const schedule *s, const sched_group *g, tile_op op,
                          const sched_map *map) {
     if (!sched_is_reduction(s, op) || sched_axis(s, op) != g->axis) return false;
@@ -166,20 +166,20 @@ void sched_add_reduction(schedule *s, sched_group *g, tile_op op) {
     g->reductions[g->reduction_count++] = op;
 }
 
-/* Where a block has the sums of a product, what is computed for each element of an operand is
- * computed again for each tile: casts, scales and the like of one array. What only moves elements
- * (sched_is_inline) costs nothing, but gather, which loads each of them from anywhere. */
+/* In a product's kernel, element-wise functions of an operand are recomputed for each tile: casts,
+ * scales and similar functions of one array. Operations that only move elements (sched_is_inline)
+ * are free, except gather, which loads single elements from arbitrary addresses. */
 static bool is_cheap(tile_opcode opcode) {
     return opcode != TILE_OP_gather && !tile_op_is_costly(opcode);
 }
 
-/* How many results an element may be computed of, again wherever it is wanted: windows of windows
- * of n levels are made of some n * n / 2. */
+/* The maximum number of operations that may be recomputed for an element wherever it is used.
+ * Windows of windows with n levels need about n * n / 2. */
 enum { MAX_REPEATED = 64 };
 
 typedef enum repetition { ALWAYS_REPEATED, REPEATED_IF_CHEAP, NEVER_REPEATED } repetition;
 
-/* What was found for a value while there were so many arrays; 0: nothing yet. */
+/* Cached result, and the number of arrays when it was found; 0: none. */
 typedef struct sched_repeat {
     size_t arrays;
     repetition found;
@@ -191,7 +191,7 @@ static bool stops_at(const sched_traversal *w, tile_value value) {
     return false;
 }
 
-/* No more than one of the arrays is more than a row. */
+/* Returns whether at most one of the arrays is larger than a row. */
 static bool reads_little(const sched_traversal *w) {
     schedule *s = w->s;
     unsigned large = 0;
@@ -233,7 +233,7 @@ static repetition find_repetition(schedule *s, tile_value value) {
     return s->repeats[value.id].found;
 }
 
-/* Whether what the value is computed of is in memory, and the rest may be computed again. */
+/* Returns whether the inputs of the value are in memory, so that the rest may be recomputed. */
 static bool may_repeat(schedule *s, tile_value value) {
     return find_repetition(s, value) == ALWAYS_REPEATED;
 }
@@ -242,7 +242,7 @@ bool sched_is_expensive_to_repeat(schedule *s, tile_value value) {
     return find_repetition(s, value) == REPEATED_IF_CHEAP;
 }
 
-/* Each element of src is in several windows: what is not cheap is put into memory. */
+/* Each element of src is in several windows, so expensive values are stored. */
 static void traverse_windowed(sched_traversal *w, tile_op op, const sched_map *map) {
     tile_value src = tile_operand_src(w->s->compute, op);
     sched_map at = sched_operand_map(w->s, op, 0, 0, map);
@@ -252,16 +252,15 @@ static void traverse_windowed(sched_traversal *w, tile_op op, const sched_map *m
         add_stop_with_own_domain(w, src, &at);
 }
 
-/* Its coordinates are [.., m, k] or [.., k, n], not the product's. What is not cheap is put into
- * memory. */
+/* An operand's coordinates are [.., m, k] or [.., k, n], not those of the product. Expensive
+ * operands are stored. */
 static void traverse_operand(sched_traversal *w, tile_op matmul, unsigned index) {
     schedule *s = w->s;
     tile_value operand = tile_op_operand(s->compute, matmul, index);
     sched_domain own = sched_domain_of(s, operand);
     sched_map at = sched_identity(&own);
     w->own_domain = true;
-    bool masked =
-        sched_original_operand(s, operand).id != 0; /* a copy of it is multiplied as it is */
+    bool masked = sched_original_operand(s, operand).id != 0; /* stored, not recomputed */
     if (s->expands[operand.id] || (!masked && may_repeat(s, operand)))
         sched_traverse_value(w, operand, &at, false);
     else
@@ -279,7 +278,7 @@ static bool is_folded(sched_traversal *w, tile_op op) {
     return inner || fold;
 }
 
-/* Operations that the group itself computes; what they are computed from is walked, too. */
+/* Returns whether the group itself computes op, and traverses its operands. */
 static bool is_absorbed(sched_traversal *w, tile_op op, const sched_map *map) {
     schedule *s = w->s;
     sched_group *g = w->g;

@@ -1,5 +1,5 @@
-/* What is known of the compute: its parameters, types and operations, and what groups read of it.
- */
+/* Queries about the compute: its parameters, types and operations, and the arrays that groups
+ * read. */
 #include "passes/schedule/kernel/schedule.h"
 
 #include <inttypes.h>
@@ -21,7 +21,7 @@ const char *sched_given(const schedule *s, const char *param) {
     return NULL;
 }
 
-/* Parameters as they are known here, arguments where they are not. */
+/* Replaces parameters by their given values, or else by arguments. */
 static const tile_expr *replace(schedule *s, const tile_expr *expr, bool to_arguments) {
     if (expr->kind == TILE_EXPR_PARAM) {
         const char *given = sched_given(s, expr->name);
@@ -71,7 +71,7 @@ int64_t sched_axis(const schedule *s, tile_op op) {
     return tile_op_attr_int(s->compute, op, TILE_ATTR_axis, -1);
 }
 
-/* Operations along rows whose results have as many elements. */
+/* Operations along rows whose results have as many elements as their operands. */
 bool sched_is_along(const schedule *s, tile_op op) {
     return tile_op_dims(tile_op_opcode(s->compute, op)) == TILE_DIMS_along;
 }

@@ -1,9 +1,9 @@
-/* Element-wise groups: each block computes one tile of all outputs, which have the same extents. */
+/* Element-wise groups: each block computes one tile of all outputs, which have equal extents. */
 #include "passes/schedule/kernel/schedule.h"
 
 #include "lib/ir/syntax.h"
 
-/* The domain's dims that are not known to be 1, the last one first. */
+/* The domain's dims that are not known to be 1, last one first. */
 static unsigned long_dims(const sched_group *g, unsigned dims[TILE_MAX_RANK]) {
     unsigned count = 0;
     for (unsigned d = g->domain.rank; d-- > 0;)
@@ -11,8 +11,8 @@ static unsigned long_dims(const sched_group *g, unsigned dims[TILE_MAX_RANK]) {
     return count;
 }
 
-/* Where an array that is read lies the other way round, the dim along which its elements follow
- * each other: tiles go along it, too, so that both sides are accessed by whole sectors. */
+/* If an input is transposed, returns the dim along which its elements are contiguous. Tiles extend
+ * along this dim as well, so that loads and stores both access whole sectors. */
 static int crossed_dim(const schedule *s, const sched_group *g, unsigned last) {
     for (size_t i = 0; i < g->input_count; i++) {
         const sched_input *input = &g->inputs[i];
@@ -25,7 +25,7 @@ static int crossed_dim(const schedule *s, const sched_group *g, unsigned last) {
     return -1;
 }
 
-/* A power of two from the extent, if it is known, up to most. */
+/* A power of two of at least the extent if it is known, and at most `most`. */
 static int block_for(const tile_expr *extent, int most) {
     int64_t known = sched_constant(extent);
     int block = 1;
@@ -43,7 +43,7 @@ static void set_flat_tiles(sched_kernel *k, unsigned dim) {
     sched_set_warps(k, params[1]);
 }
 
-/* Tiles of about 2048 elements; as wide as rows are, if that is known to be less. */
+/* Chooses tiles of about 2048 elements, narrower if rows are known to be shorter. */
 static void set_tiles(sched_kernel *k, unsigned row, unsigned column, bool crossed) {
     enum { POINTS = 4 };
     static const int shapes[2][POINTS][2] = {{{4, 512}, {16, 128}, {1, 2048}, {64, 32}},

@@ -1,8 +1,8 @@
-/* What attributes of operations fix of their kernels: `tile`, `stages`, `warps`, `split` and
- * `strategy`; all else is left to the tuner, or to the cost model.
+/* Kernel parameters that attributes of operations fix: `tile`, `stages`, `warps`, `split` and
+ * `strategy`. All others are left to the tuner or the cost model.
  *
- * Of a kernel's tune clauses stay the points that agree with what is fixed. Where none does, nobody
- * has tried that: then the clause's points take what is fixed, and keep the rest. */
+ * The kernel's tune clauses keep the points that agree with the fixed values. If there are none, no
+ * such point has been tuned; the fixed values then replace those of all points. */
 #include "passes/schedule/kernel/given.h"
 
 #include <inttypes.h>
@@ -13,9 +13,8 @@
 
 /* Attributes ----------------------------------------------------------------------------------- */
 
-void sched_fix(sched_fixed *fixed, tile_attr_id user_attr, const char *name,
-               const tile_expr *value) {
-    fixed->at[fixed->count].user_attr = user_attr;
+void sched_fix(sched_fixed *fixed, tile_attr_id attr, const char *name, const tile_expr *value) {
+    fixed->at[fixed->count].attr = attr;
     fixed->at[fixed->count].name = name;
     fixed->at[fixed->count++].value = value;
 }
@@ -31,14 +30,14 @@ void sched_merge_fixed(schedule *s, tile_op op, const char *kind, const sched_fi
     for (unsigned i = 0; i < own->count; i++) {
         const tile_expr *other = sched_find_fixed(all, own->at[i].name);
         if (!other)
-            sched_fix(all, own->at[i].user_attr, own->at[i].name, own->at[i].value);
+            sched_fix(all, own->at[i].attr, own->at[i].name, own->at[i].value);
         else if (other != own->at[i].value)
             SCHED_FAIL(s, op, "%s: another %s of the same kernel has another `%s`",
-                       tile_op_name(s->compute, op), kind, tile_attr_keyword(own->at[i].user_attr));
+                       tile_op_name(s->compute, op), kind, tile_attr_keyword(own->at[i].attr));
     }
 }
 
-/* NULL: it is not said, or is no number, after a report. */
+/* Returns the attribute's number; NULL if it is absent, or not a number (after a diagnostic). */
 static const tile_expr *number_of(schedule *s, tile_op op, tile_attr_id id) {
     const tile_attr *attr = tile_op_attr(s->compute, op, id);
     if (!attr) return NULL;
@@ -68,7 +67,7 @@ void sched_fix_attrs(schedule *s, tile_op op, sched_fixed *fixed) {
         sched_fix(fixed, TILE_ATTR_strategy, SCHED_STRATEGY, tile_expr_word(s->context, strategy));
 }
 
-/* Clusters of tiles are visited together. */
+/* Clusters of tiles are visited together in raster order. */
 static const tile_expr *clusters_of(const tile_function *kernel, const tile_expr *tiles,
                                     unsigned dim) {
     tile_context *context = tile_function_context(kernel);
@@ -91,7 +90,7 @@ void sched_set_raster(schedule *s, tile_op op, tile_function *kernel) {
 
 /* Points --------------------------------------------------------------------------------------- */
 
-/* A clause of the kernel, whose points change. */
+/* A tune clause of the kernel whose points change. */
 typedef struct clause {
     const tile_tune_clause *from;
     const sched_fixed *fixed;
@@ -105,14 +104,14 @@ static const tile_expr *value_of(const clause *c, const tile_expr *const *point,
     return NULL;
 }
 
-/* Nothing is in parts, whatever the strategy for parts. */
+/* Returns whether the point has no parts, so that its strategy is irrelevant. */
 static bool is_whole(const clause *c, const tile_expr *const *point) {
     const tile_expr *split = value_of(c, point, SCHED_SPLIT),
                     *strategy = value_of(c, point, SCHED_STRATEGY);
     return split && strategy && tile_expr_is(split, 1) && strcmp(strategy->name, "serial") == 0;
 }
 
-/* The point with what is fixed. */
+/* The point with the fixed values. */
 static void fix_point(const clause *c, const tile_expr *const *point, const tile_expr **out) {
     bool whole = is_whole(c, point) && !sched_find_fixed(c->fixed, SCHED_SPLIT);
     for (unsigned n = 0; n < c->from->name_count; n++) {
@@ -135,7 +134,8 @@ static void add_point(clause *c, const tile_expr *const *point) {
     memcpy(c->values + c->count++ * width, point, width * sizeof *point);
 }
 
-/* Those that agree, or all of them changed; of a sum in parts not the whole one. */
+/* Lists the points that agree, or all points with the fixed values. If a split is fixed, points
+ * without parts are excluded. */
 static void list_points(clause *c, const tile_expr **room, bool changed) {
     const tile_expr *split = sched_find_fixed(c->fixed, SCHED_SPLIT);
     bool in_parts = split && !tile_expr_is(split, 1);
@@ -154,7 +154,7 @@ static bool is_about(const clause *c) {
     return about;
 }
 
-/* Whether no point has what is fixed: whole sums agree with any strategy. */
+/* Returns whether no point agrees. A point without parts agrees with any strategy. */
 static bool has_none(const clause *c) {
     bool none = !sched_find_fixed(c->fixed, SCHED_SPLIT);
     for (unsigned i = 0; i < c->count; i++)
@@ -177,7 +177,7 @@ static void fix_clause(schedule *s, tile_tune_clause *from, const sched_fixed *f
     from->point_count = c.count;
 }
 
-/* A kernel whose points have no parts gets them. */
+/* Adds points with parts to a kernel that has none. */
 static void add_parts(tile_function *kernel, const sched_fixed *fixed) {
     static const char *const strategies[] = {"exchange", "serial", "workspace"};
     enum { COUNT = sizeof strategies / sizeof *strategies };
@@ -201,7 +201,7 @@ void sched_fix_points(schedule *s, tile_function *kernel, const sched_fixed *fix
         add_parts(kernel, fixed);
 }
 
-/* Whether a point of the space has what is fixed ----------------------------------------------- */
+/* Checking the space for the fixed values ------------------------------------------------------ */
 
 static bool end_at_first(const tile_bound_params *point, void *user) {
     (void)point;

@@ -1,5 +1,5 @@
-/* Coordinates that are computed of others: of windows, and of reshapes of them, which would be
- * several times as large as what they are made of. */
+/* Coordinates computed from others: of windows, and of reshapes of windows, which would be several
+ * times larger than their sources if they were stored. */
 #include "passes/schedule/kernel/schedule.h"
 
 #include <math.h>
@@ -12,11 +12,11 @@ static bool same_scalar(const sched_scalar *a, const sched_scalar *b) {
 /* Sums ----------------------------------------------------------------------------------------- */
 
 enum { MAX_TERMS = 4 };
-static const double largest_sum = 0x1p40; /* so that nothing wraps */
+static const double largest_sum = 0x1p40; /* prevents overflow */
 
-/* scale * a coordinate that is no sum. */
+/* scale * a coordinate that is not a sum */
 typedef struct term {
-    const sched_coordinate *at; /* its offset is in that of the form */
+    const sched_coordinate *at; /* its offset is included in the form's offset */
     int64_t scale;
 } term;
 
@@ -54,7 +54,7 @@ static bool add_term(linear_form *to, int64_t scale, const sched_coordinate *at)
     return true;
 }
 
-/* Adds scale * at; false where it is no sum with known numbers. */
+/* Adds scale * at. False if it is not a sum with known numbers. */
 static bool add_coordinate(linear_form *to, int64_t scale, const sched_coordinate *at) {
     int64_t number = 0;
     if (fabs((double)scale) >= largest_sum) return false;
@@ -70,7 +70,7 @@ static bool add_coordinate(linear_form *to, int64_t scale, const sched_coordinat
     return add_term(to, scale, at);
 }
 
-/* Windows of windows come to one element in many ways. */
+/* Windows of windows can reach one element in several ways. */
 static bool same_sums(const sched_coordinate *a, const sched_coordinate *b) {
     linear_form x = {.count = 0}, y = {.count = 0};
     if (!add_coordinate(&x, 1, a) || !add_coordinate(&y, 1, b)) return false;
@@ -107,7 +107,7 @@ sched_coordinate sched_shifted(schedule *s, const sched_coordinate *at, tile_opc
     return out;
 }
 
-/* A quotient or remainder of a number. */
+/* Returns whether it is a quotient or remainder by this number. */
 static bool is_part(const sched_coordinate *at, sched_index_kind kind, const tile_expr *by) {
     return at->index && !at->offset && at->index->kind == kind && at->index->by.expr == by;
 }
@@ -146,7 +146,7 @@ bool sched_depends(const sched_coordinate *at, unsigned dim) {
 
 enum { MAX_FACTORS = 16 };
 
-/* A number times extents that are not known. */
+/* A number times unknown extents. */
 typedef struct factors {
     int64_t number;
     const tile_expr *others[MAX_FACTORS];
@@ -169,7 +169,7 @@ static void multiply(factors *f, const tile_expr *expr) {
     }
 }
 
-/* Takes the factors of one out of the other; false: it lacks one. */
+/* Removes the factors of `part` from `whole`. False if it lacks one. */
 static bool divide(factors *whole, const factors *part) {
     if (whole->too_many || part->too_many || !part->number || whole->number % part->number)
         return false;
@@ -196,7 +196,7 @@ const tile_expr *sched_without(schedule *s, const tile_expr *whole, const tile_e
 
 /* Reshapes ------------------------------------------------------------------------------------- */
 
-/* The dims that are not 1, in order, of which the last ones are still to be matched. */
+/* The dims that are not 1, in order; the last ones are still unmatched. */
 typedef struct dims {
     unsigned at[TILE_MAX_RANK], count;
     const tile_expr *extents[TILE_MAX_RANK];
@@ -213,8 +213,8 @@ static dims long_dims(schedule *s, const tile_type *type) {
     return out;
 }
 
-/* How many of the last dims have the one extent together; 0: it is not seen. What is all that is
- * left on both sides has as many elements. */
+/* The number of last dims whose extents multiply to the one extent; 0 if that is not provable. All
+ * remaining dims of both sides always have equally many elements. */
 static unsigned count_together(const dims *many, const dims *one) {
     factors whole = {.number = 1};
     multiply(&whole, one->extents[one->count - 1]);
@@ -227,7 +227,7 @@ static unsigned count_together(const dims *many, const dims *one) {
     return one->count == 1 ? many->count : 0;
 }
 
-/* One coordinate taken apart into those of the last n dims. */
+/* Splits one coordinate into those of the last n dims. */
 static void take_apart(schedule *s, const dims *to, unsigned n, sched_coordinate at,
                        sched_map *out) {
     for (unsigned i = 0; i < n; i++) {
@@ -238,7 +238,7 @@ static void take_apart(schedule *s, const dims *to, unsigned n, sched_coordinate
     }
 }
 
-/* The coordinates of the last n dims put together. */
+/* Merges the coordinates of the last n dims. */
 static sched_coordinate put_together(schedule *s, const dims *from, unsigned n,
                                      const sched_map *map) {
     sched_coordinate at = map->at[from->at[from->count - n]];
@@ -247,7 +247,7 @@ static sched_coordinate put_together(schedule *s, const dims *from, unsigned n,
     return at;
 }
 
-/* The first dims, if they are the same on both sides: what is behind them is reshaped then. */
+/* Matches the first dims if they are equal on both sides; the later ones are then reshaped. */
 static bool match_first(dims *a, dims *b, const sched_map *map, sched_map *out) {
     if (a->extents[0] != b->extents[0]) return false;
     out->at[a->at[0]] = map->at[b->at[0]];
@@ -279,7 +279,7 @@ bool sched_reshaped(schedule *s, const tile_type *from, const tile_type *to, con
     return true;
 }
 
-/* The dim goes on before what is taken apart: a * by + b, b up to by. */
+/* Returns whether the coordinate is a pair a * by + b whose remainder is b. */
 static bool is_pair_of(const sched_coordinate *at, const sched_coordinate *b) {
     return at->index && !at->offset && at->index->kind == SCHED_PAIR && at->index->by.expr &&
            sched_same_coordinate(&at->index->b, b);

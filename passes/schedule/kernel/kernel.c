@@ -1,4 +1,4 @@
-/* The head of a kernel: arguments, parameters, grid, and where its tile begins. */
+/* The kernel's header: arguments, parameters, grid, and the start of its tile. */
 #include "passes/schedule/kernel/schedule.h"
 
 #include <string.h>
@@ -9,15 +9,16 @@
 
 static bool takes_array(const sched_kernel *k, unsigned array) {
     const sched_group *g = k->g;
-    bool only = k->s->group_count == 1; /* its interface is the compute's */
+    bool only = k->s->group_count == 1; /* then it has the compute's interface */
     bool taken = only && k->s->arrays[array].place != SCHED_SCRATCH;
     for (size_t i = 0; i < g->input_count; i++) taken |= g->inputs[i].array == array;
     for (size_t i = 0; i < g->output_count; i++) taken |= g->outputs[i].array == array;
     return taken;
 }
 
-/* So that rows of 16 bytes' multiples are loaded by wide accesses: what an extent is divided by in
- * the first variant of the kernel. Others follow where arguments are not. */
+/* The divisor of an extent in the first variant of the kernel, chosen so that rows that are
+ * multiples of 16 bytes are loaded by wide accesses. Other variants cover arguments without that
+ * divisor. */
 static unsigned divisor_of(const sched_kernel *k, const char *dim) {
     unsigned divisor = 0;
     for (unsigned a = 0; a < k->s->array_count; a++) {
@@ -50,7 +51,7 @@ static void add_array(sched_kernel *k, unsigned array) {
                                                   type->rank, extents, NULL);
 }
 
-/* In the compute's order; scratch last but for results. */
+/* Adds arguments in the compute's order; scratch follows, before the results. */
 static void add_arguments(sched_kernel *k) {
     schedule *s = k->s;
     for (size_t i = 0; i < s->compute->arg_count; i++) {
@@ -121,7 +122,7 @@ tile_value sched_number(sched_kernel *k, const tile_expr *expr) {
     return tile_build_op_value(&k->b, expr->opcode, segments, count, NULL);
 }
 
-/* How many tiles there are along a dim of the domain. */
+/* The number of tiles along a dim of the domain. */
 static const tile_expr *count_of(const sched_kernel *k, unsigned d) {
     const tile_expr *extent = sched_expr(k->s, k->g->domain.extents[d]);
     if (k->tile_of[d] < 0 || tile_expr_is(k->block[k->tile_of[d]], 1)) return extent;

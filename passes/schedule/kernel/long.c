@@ -1,17 +1,17 @@
-/* Long sums in f32: chunk by chunk.
+/* Long sums in f32, computed in chunks.
  *
- * A sum of n terms, one after the other, is off by up to n rounding units. Chunks of c terms, each
- * summed from 0 and then added to those before, are off by c + n / c. With c near the root of n
- * that grows as the root does; powers of four are near enough:
+ * A sequential sum of n terms has an error of up to n rounding units. Chunks of c terms, each
+ * summed from 0 and then added to the previous ones, have an error of c + n / c. With c near the
+ * square root of n, the error grows as the square root. Powers of four are close enough:
  *
  *     terms up to      2^18   2^22   2^26   2^31
- *     a chunk           256   1024   4096   16384
- *     units at most    1280   5120  20480  147456
+ *     chunk             256   1024   4096   16384
+ *     max. error       1280   5120  20480  147456   (rounding units)
  *
- * An addition in 256 costs nothing that shows. Other ways cost more: several accumulators in each
- * thread take registers from the loop for the same bound, and a compensated sum four instructions
- * for each term. What the chunks before have summed up is not needed in the loop: of products,
- * whose sums fill the registers, it lies in shared memory. */
+ * One extra addition per 256 terms has no measurable cost. The alternatives cost more: several
+ * accumulators per thread need registers in the loop for the same bound, and a compensated sum
+ * needs four instructions per term. The sum of previous chunks is not used in the loop. For
+ * products, whose accumulators fill the registers, it is kept in shared memory. */
 #include "passes/schedule/kernel/long.h"
 
 #include "lib/ir/syntax.h"
@@ -41,7 +41,7 @@ tile_value sched_alloc_chunked(sched_kernel *k, const tile_type *type) {
     return tile_build_alloc_shared(&k->b, tile_type_get(k->s->context, &draft));
 }
 
-/* Whole chunks are multiples of a power of two, so that a mask finds their last steps. */
+/* The length of a chunk is a power of two, so a mask identifies its last step. */
 sched_chunked_sum sched_begin_chunked(sched_kernel *k, tile_value buffer, const tile_type *type,
                                       const tile_expr *terms, const tile_expr *each,
                                       const tile_expr *unit) {

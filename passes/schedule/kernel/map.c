@@ -1,4 +1,4 @@
-/* Operations that move elements, as changes of coordinates. */
+/* Operations that move elements, represented as changes of coordinates. */
 #include "passes/schedule/kernel/schedule.h"
 
 tile_value sched_strip_broadcasts(const schedule *s, tile_value value) {
@@ -23,7 +23,7 @@ bool sched_same_map(const sched_map *a, const sched_map *b, unsigned rank) {
     return true;
 }
 
-/* The dims that are not 1, in order; returns how many. */
+/* The dims that are not 1, in order; returns their number. */
 static unsigned long_dims(schedule *s, const tile_type *type, unsigned dims[TILE_MAX_RANK]) {
     unsigned count = 0;
     for (unsigned d = 0; d < type->rank; d++)
@@ -31,7 +31,7 @@ static unsigned long_dims(schedule *s, const tile_type *type, unsigned dims[TILE
     return count;
 }
 
-/* A reshape whose elements keep their coordinates, but for dims of extent 1. */
+/* Returns whether a reshape only adds or removes dims of extent 1. */
 static bool is_squeeze(schedule *s, tile_op op) {
     const tile_type *from = sched_type(s, tile_operand_src(s->compute, op));
     const tile_type *to = sched_type(s, tile_op_result(s->compute, op, 0));
@@ -43,7 +43,7 @@ static bool is_squeeze(schedule *s, tile_op op) {
     return true;
 }
 
-/* A reshape of windows is computed where it is used, so that these are not written. */
+/* A reshape of windows is computed where it is used, so that the windows are not stored. */
 static bool is_inline_reshape(schedule *s, tile_op op) {
     tile_value from = tile_operand_src(s->compute, op), to = tile_op_result(s->compute, op, 0);
     sched_map map = {{{0, NULL, NULL}}}, out;
@@ -71,7 +71,7 @@ sched_coordinate sched_part_coordinate(schedule *s, tile_op op, unsigned operand
     return at;
 }
 
-/* What the operation adds to the coordinate along dim d. */
+/* Adds the operation's shift to the coordinate along dim d. */
 static sched_coordinate shifted(schedule *s, tile_op op, unsigned operand, unsigned d,
                                 const sched_map *map) {
     tile_dims dims = tile_op_dims(tile_op_opcode(s->compute, op));
@@ -82,7 +82,7 @@ static sched_coordinate shifted(schedule *s, tile_op op, unsigned operand, unsig
     return sched_shifted(s, &map->at[d], TILE_OP_add, tile_value_at(s->compute, first)->expr);
 }
 
-/* An extent of 1 has its element wherever it is looked at. */
+/* In a dim of extent 1 the coordinate is always 0. */
 sched_map sched_operand_map(schedule *s, tile_op op, unsigned result, unsigned operand,
                             const sched_map *map) {
     const tile_type *from = sched_type(s, tile_op_operand(s->compute, op, operand));

@@ -1,19 +1,20 @@
-/* Loads and stores of a kernel's tiles: which view of an array, where, and in which order. */
+/* Loads and stores of a kernel's tiles: chooses the view of an array, the indices and the dim
+ * order. */
 #include "passes/schedule/kernel/schedule.h"
 
 #include <string.h>
 
 #include "lib/ir/syntax.h"
 
-/* The array's dims as they stand in the access: first those with one coordinate, then the tile's.
- * -1: a dim of extent 1, which the array does not have. */
+/* The array's dims in the order of the access: first those with a single coordinate, then the
+ * tile's. -1: a dim of extent 1 that the array does not have. */
 typedef struct listing {
     int dims[2 * TILE_MAX_RANK];
     unsigned rank;
 } listing;
 
-/* Dims of the tile stay in the order in which the array has them, so that what is contiguous is
- * loaded side by side; those that the array lacks stay where they are. */
+/* The tile's dims are in the array's order, so that contiguous elements are loaded together. Dims
+ * that the array lacks keep their position. */
 static listing list_dims(const sched_kernel *k, unsigned rank, const sched_map *map,
                          sched_access *out) {
     listing l = {.rank = 0};
@@ -39,8 +40,8 @@ static listing list_dims(const sched_kernel *k, unsigned rank, const sched_map *
     return l;
 }
 
-/* Leaves out dims of extent 1, whose coordinate is 0, until a view has room for the others. False:
- * it has none. */
+/* Removes dims of extent 1, whose coordinate is 0, until the view's rank suffices. False if it does
+ * not. */
 static bool fit_view(const sched_kernel *k, const tile_type *type, listing *l) {
     for (unsigned i = l->rank - k->tile_rank; i-- > 0 && l->rank > TILE_MAX_RANK;) {
         if (!tile_expr_is(sched_expr(k->s, type->dims[l->dims[i]]), 1)) continue;
@@ -50,7 +51,7 @@ static bool fit_view(const sched_kernel *k, const tile_type *type, listing *l) {
     return l->rank <= TILE_MAX_RANK;
 }
 
-/* Whether these are the array's dims as it has them, but for some of extent 1. */
+/* Returns whether these are the array's dims in order, possibly without some of extent 1. */
 static bool is_in_order(const sched_kernel *k, const tile_type *type, const listing *l) {
     int next = 0;
     for (unsigned i = 0; i <= l->rank; i++) {
@@ -62,7 +63,7 @@ static bool is_in_order(const sched_kernel *k, const tile_type *type, const list
     return true;
 }
 
-/* Whether each dim of the array is that dim of the view. */
+/* Returns whether each dim of the array is the same dim of the view. */
 static bool is_whole(const tile_type *type, const listing *l) {
     bool whole = l->rank == type->rank;
     for (unsigned i = 0; i < l->rank && whole; i++) whole = l->dims[i] == (int)i;
@@ -73,7 +74,7 @@ static const tile_expr *extent_of(sched_kernel *k, const tile_type *type, int d)
     return d < 0 ? tile_expr_int(k->s->context, 1) : sched_expr(k->s, type->dims[d]);
 }
 
-/* Elements from one coordinate of dim d of a row-major array to the next, as an i64. */
+/* The stride of dim d of a row-major array in elements, as an i64. */
 static tile_value stride_of(sched_kernel *k, const tile_type *type, int d) {
     const tile_type *wide = tile_type_scalar(k->s->context, TILE_i64);
     tile_value stride = TILE_NO_VALUE;
@@ -89,7 +90,7 @@ static tile_value stride_of(sched_kernel *k, const tile_type *type, int d) {
     return stride;
 }
 
-/* The view argument itself where it has these dims. */
+/* Returns the view argument itself if it has these dims. */
 static tile_value find_view(sched_kernel *k, unsigned array, const tile_type *type,
                             const listing *l) {
     tile_value extents[TILE_MAX_RANK], strides[TILE_MAX_RANK];
@@ -110,7 +111,7 @@ tile_value sched_array_view(sched_kernel *k, unsigned array, tile_value value) {
     return find_view(k, array, sched_type(k->s, value), &l);
 }
 
-/* Dims whose coordinates are one that is taken apart are one dim of the view. */
+/* Merges dims whose coordinates are the split of one coordinate into one dim of the view. */
 static const tile_type *put_together(sched_kernel *k, const tile_type *type, sched_map *map) {
     tile_type draft = *type;
     sched_map out = *map;
@@ -130,8 +131,8 @@ static const tile_type *put_together(sched_kernel *k, const tile_type *type, sch
     return tile_type_get(k->s->context, &draft);
 }
 
-/* A dim whose coordinate is a pair is two dims of the view, so that a tile that goes along the last
- * one ends with it. */
+/* Splits a dim whose coordinate is a pair into two dims of the view, so that a tile along the last
+ * one is bounded by it. */
 static const tile_type *take_pairs_apart(sched_kernel *k, const tile_type *type,
                                          const sched_map *map, sched_map *out) {
     tile_type draft = *type;
@@ -152,8 +153,8 @@ static const tile_type *take_pairs_apart(sched_kernel *k, const tile_type *type,
     return draft.rank == type->rank ? type : tile_type_get(k->s->context, &draft);
 }
 
-/* Which dims of the tile index tiles have: those along which a coordinate changes, all in front of
- * the last one that the access itself goes along. */
+/* Returns the tile's dims that index tiles have: those along which a coordinate changes, except the
+ * last dim if the access covers it directly (*covers). */
 static unsigned points_of(const sched_kernel *k, unsigned rank, const sched_map *map,
                           bool *covers) {
     unsigned changing[TILE_MAX_RANK] = {0}, all = 0, last = k->tile_rank - 1;
@@ -166,7 +167,7 @@ static unsigned points_of(const sched_kernel *k, unsigned rank, const sched_map 
     return *covers ? all : all | changing[rank - 1];
 }
 
-/* A coordinate as a tile of the points' shape. */
+/* A coordinate as a tile with the shape of the index tiles. */
 static tile_value point(sched_kernel *k, const sched_coordinate *at, const tile_type *shape) {
     tile_value tile = sched_coordinate_tile(k, at);
     const tile_type *type = tile_value_type(k->f, tile);
@@ -174,8 +175,7 @@ static tile_value point(sched_kernel *k, const sched_coordinate *at, const tile_
     return fits ? tile : tile_build_broadcast(&k->b, tile, shape);
 }
 
-/* Index tiles tell where the elements are; along the last dim of the tile they may be
- * contiguous. */
+/* Builds index tiles for the elements; along the last dim of the tile they may be contiguous. */
 static void find_points(sched_kernel *k, unsigned array, const tile_type *type,
                         const sched_map *map, const tile_type *element, sched_access *out) {
     bool covers;
@@ -225,7 +225,7 @@ bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const 
     return true;
 }
 
-/* Row by row, of a view that is not the argument itself and has no strides. */
+/* A row-major stride, for a view that is not the argument itself and has no strides. */
 static tile_value row_major_stride(sched_kernel *k, const tile_value *extents, unsigned rank,
                                    unsigned d) {
     const tile_type *wide = tile_type_scalar(k->s->context, TILE_i64);
@@ -247,7 +247,7 @@ tile_value sched_part_view(sched_kernel *k, unsigned array, tile_value view, uns
         extents[i] = made.id ? tile_operands_extents(k->f, made).at[i]
                              : sched_number(k, extent_of(k, type, (int)i));
     unsigned given = made.id ? tile_operands_strides(k->f, made).count : 0;
-    bool strided = given || d; /* those of a row-major view are not made of the first extent */
+    bool strided = given || d; /* row-major strides do not depend on the first extent */
     for (unsigned i = 0; i < rank && strided; i++)
         strides[i] = given     ? tile_operands_strides(k->f, made).at[i]
                      : made.id ? row_major_stride(k, extents, rank, i)
@@ -281,7 +281,7 @@ static bool is_read_by_others(const sched_kernel *k, unsigned array) {
     return false;
 }
 
-/* Whether each element is read once in all: it stands at one place of the domain. */
+/* Returns whether each element is read only once: it is at one position of the domain. */
 static bool is_streamed(const sched_kernel *k, unsigned array, unsigned rank,
                         const sched_map *map) {
     unsigned dims = 0;
@@ -308,9 +308,9 @@ tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const s
         return tile_build_load(&k->b, access.view, access.index, access.rank, TILE_NO_VALUE, NULL);
     tile_value tile =
         tile_build_load(&k->b, access.view, access.index, access.rank, TILE_NO_VALUE, access.tile);
-    /* Where coordinates are computed a window may read outside of the array: there is 0. */
+    /* With computed coordinates, a window may read outside of the array, where it must be 0. */
     if (!sched_is_computed(rank, map)) set_pad(k, tile, sched_element(k->s, value));
-    /* What the L2 holds of the kernel before need not be written to memory first. */
+    /* Streaming hint: avoids evicting dirty lines of the previous kernel from L2 to memory. */
     if (is_streamed(k, array, rank, map))
         tile_op_set_text(k->f, tile_value_def(k->f, tile), TILE_ATTR_cache, "evict_first");
     if (!access.permuted) return tile;

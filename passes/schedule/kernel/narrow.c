@@ -1,10 +1,11 @@
-/* Casts to a wider type in front of products. Instructions multiply narrow elements exactly and add
- * in the wide type, so that the cast of both operands can be left out; where elements are moved
- * behind it, they are moved before it:
+/* Casts to a wider type before products. Matrix instructions multiply narrow elements exactly and
+ * accumulate in the wide type, so casts of both operands can be removed. If other operations move
+ * the elements after the cast, they are moved before it:
  *
  *     matmul(reshape(f32(%q)), f32(%k))    becomes    matmul(f32(reshape(%q)), f32(%k))
  *
- * A copy of the compute is changed, for the compute is the reference of what is made of it. */
+ * The pass changes a copy of the compute, because the compute is the reference for what is
+ * generated from it. */
 #include "passes/schedule/kernel/schedule.h"
 
 #include <math.h>
@@ -41,7 +42,7 @@ tile_value sched_multiplied(schedule *s, tile_op op, unsigned operand) {
 
 /* Moves --------------------------------------------------------------------------------------- */
 
-/* Whether what stands outside of windows is a number of this type. */
+/* Returns whether a window's padding is representable in this type. */
 static bool holds_pad(schedule *s, tile_op window, tile_scalar scalar) {
     char bytes[8];
     int64_t whole;
@@ -67,20 +68,20 @@ bool sched_only_moves(const schedule *s, tile_op op) {
            dims != TILE_DIMS_windowed;
 }
 
-/* What is known of the values that the compute has at first: each is looked at, and moved, once,
- * however many ways lead to it. */
+/* Results by value of the original compute, so that each value is analyzed and moved once, however
+ * many paths lead to it. */
 typedef struct narrowing {
     schedule *s;
     bool *seen;
-    const tile_type **narrow; /* what find_narrow says of what was seen */
-    tile_value *moved;        /* none: not yet */
-    tile_value *map;          /* none, but while an operation is cloned */
-    size_t count;             /* of those values */
+    const tile_type **narrow; /* by value: result of find_narrow, if seen */
+    tile_value *moved;        /* by value: the moved value; none: not moved yet */
+    tile_value *map;          /* no entries, except while an operation is cloned */
+    size_t count;             /* number of original values */
 } narrowing;
 
 static const tile_type *find_narrow(narrowing *n, tile_value value);
 
-/* find_narrow, of what no cast makes. */
+/* find_narrow for a value that is not a cast. */
 static const tile_type *find_in_operands(narrowing *n, tile_value value) {
     schedule *s = n->s;
     tile_op op = tile_value_def(s->compute, value);
@@ -96,8 +97,8 @@ static const tile_type *find_in_operands(narrowing *n, tile_value value) {
     return holds ? narrow : NULL;
 }
 
-/* An element of what is moved, where all of it comes from casts that can be left out; NULL: not
- * all. */
+/* Returns the element type of the casts' sources, if all moved elements come from removable casts
+ * with one source type; else NULL. */
 static const tile_type *find_narrow(narrowing *n, tile_value value) {
     tile_value from = sched_strip_cast(n->s, value);
     if (from.id != value.id) return sched_element(n->s, from);
@@ -106,7 +107,7 @@ static const tile_type *find_narrow(narrowing *n, tile_value value) {
     return n->narrow[value.id];
 }
 
-/* The same value without the casts that find_narrow has found. */
+/* Builds the value without the casts that find_narrow found. */
 static tile_value move_narrow(narrowing *n, tile_value value) {
     schedule *s = n->s;
     tile_function *f = s->compute;
@@ -137,7 +138,8 @@ static bool is_moved(schedule *s, tile_value value) {
     return sched_strip_cast(s, value).id == value.id;
 }
 
-/* Whether both operands can be multiplied as they were before casts, and moves come after one. */
+/* Returns the narrow type if both operands of the product can be multiplied without their casts and
+ * an operation moves elements after at least one cast; else NULL. */
 static const tile_type *find_product(narrowing *n, tile_op op) {
     schedule *s = n->s;
     if (tile_op_opcode(s->compute, op) != TILE_OP_matmul) return NULL;

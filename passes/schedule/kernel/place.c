@@ -1,9 +1,9 @@
-/* Coordinates in a kernel: where the elements of its tile are. */
+/* Coordinates in a kernel: the positions of its tile's elements. */
 #include "passes/schedule/kernel/schedule.h"
 
 #include "lib/ir/syntax.h"
 
-/* Of the tile's dim t, from 0 on. */
+/* The iota of the tile's dim t, beginning at 0. */
 static tile_value count_along(sched_kernel *k, int t) {
     const tile_type *type = tile_type_scalar(k->s->context, TILE_i32);
     const tile_expr *dims[SCHED_MAX_TILE];
@@ -33,7 +33,8 @@ static tile_value scalar_of(sched_kernel *k, const sched_scalar *scalar) {
     return sched_value(k, scalar->value, &none, tile_type_scalar(k->s->context, TILE_i32));
 }
 
-/* An extent that is a quotient is not seen not to be below 0, as box coordinates must be. */
+/* Range analysis cannot prove that such an extent, a quotient, is nonnegative, which TMA box
+ * coordinates require. */
 static bool is_quotient(const sched_index *index) {
     const tile_expr *by = index->by.expr;
     return index->kind == SCHED_PAIR && by && by->kind == TILE_EXPR_OP && by->opcode == TILE_OP_div;
@@ -58,7 +59,7 @@ static tile_value find_computed(sched_kernel *k, const sched_index *index, bool 
     return a;
 }
 
-/* begin: of the tile's first element alone. */
+/* begin: only for the tile's first element. */
 static tile_value find(sched_kernel *k, const sched_coordinate *at, bool begin) {
     tile_value place;
     int t = at->dim < 0 ? -1 : k->tile_of[at->dim];
@@ -99,7 +100,7 @@ int sched_along(const sched_kernel *k, const sched_coordinate *at) {
     return SCHED_SCATTERED;
 }
 
-/* Scattered along a dim, or two dims go along the same one of the tile. */
+/* Returns whether a coordinate is scattered, or two dims advance along the same dim of the tile. */
 bool sched_is_scattered(const sched_kernel *k, unsigned rank, const sched_map *map) {
     unsigned taken = 0;
     for (unsigned d = 0; d < rank; d++) {

@@ -1,42 +1,42 @@
-/* What the parts of the pass `schedule` share.
+/* The interface between the files of the schedule pass.
  *
- * A compute is cut into groups, each of which becomes one kernel (cut/cut.c). Between groups
- * stand arrays in memory: the compute's arguments and results, and scratch of the plan. Inside a
- * group every value is computed where it is used, for one tile of the group's domain at a time: a
- * map says where in the domain an element of the value is wanted, and operations that only move
- * elements change the map instead of the elements (map.c; for windows and reshapes of them
- * coordinates are computed of others, window.c and index.c). value.c
- * gives the tile of a value for a map, place.c says where its elements are,
- * memory.c loads and stores; a kind of group is a file that says which tiles there are and
- * in which order: elementwise.c, rows/rows.c (with rows/sums.c, rows/assign_loops.c,
- * rows/parts.c, rows/scan.c and rows/tail.c), products/matmul.c, online/online.c (with
- * cut/classify.c, cut/fuse.c, online/mask.c, online/rescaled.c, online/points.c,
- * online/grid.c, online/split.c and online/pack.c). */
+ * A compute is cut into groups, each of which becomes one kernel (cut/cut.c). Groups exchange
+ * arrays in memory: the compute's arguments and results, and scratch of the plan. Within a group,
+ * every value is computed where it is used, for one tile of the group's domain at a time. A map
+ * gives the position in the domain of each element of a value. Operations that only move elements
+ * change the map, not the elements (map.c). Windows and reshapes of windows need computed
+ * coordinates (window.c, index.c).
+ *
+ * value.c builds the tile of a value for a map, place.c computes positions, and memory.c builds
+ * loads and stores. Each kind of group has files that define its tiles and their order:
+ * elementwise.c; rows/rows.c (with rows/sums.c, rows/assign_loops.c, rows/parts.c, rows/scan.c,
+ * rows/tail.c); products/matmul.c; online/online.c (with cut/classify.c, cut/fuse.c, online/mask.c,
+ * online/rescaled.c, online/points.c, online/grid.c, online/split.c, online/pack.c). */
 #ifndef TILE_PASSES_SCHEDULE_KERNEL_SCHEDULE_H
 #define TILE_PASSES_SCHEDULE_KERNEL_SCHEDULE_H
 
 #include "lib/ops/dims.h"
 #include "passes/pass.h"
 
-/* One dim's coordinate of an element: a dim of the domain, or what is computed of coordinates, plus
+/* An element's coordinate along one dim: a dim of the domain, or an expression of coordinates, plus
  * an offset. */
 typedef struct sched_coordinate {
-    int dim;                         /* -1: none, the offset alone, or with an index */
+    int dim;                         /* -1: only the offset, or the index plus the offset */
     const tile_expr *offset;         /* over the compute's parameters; NULL: 0 */
     const struct sched_index *index; /* NULL: none */
 } sched_coordinate;
 
 typedef enum sched_index_kind {
     SCHED_SUM,    /* a * by + b */
-    SCHED_PAIR,   /* the same where b is from 0 to by - 1, so that it is the remainder */
+    SCHED_PAIR,   /* the same with 0 <= b < by, so that b is the remainder */
     SCHED_DIV,    /* a / by */
-    SCHED_REM,    /* its remainder */
-    SCHED_NUMBER, /* by alone */
+    SCHED_REM,    /* a % by */
+    SCHED_NUMBER, /* by */
 } sched_index_kind;
 
-/* A number that the compute has as a scalar, which may be known as an expression. */
+/* A scalar number of the compute, possibly known as an expression. */
 typedef struct sched_scalar {
-    const tile_expr *expr; /* over the compute's parameters; NULL: the value's */
+    const tile_expr *expr; /* over the compute's parameters; NULL: only the value is known */
     tile_value value;
 } sched_scalar;
 
@@ -46,17 +46,17 @@ typedef struct sched_index {
     sched_scalar by;
 } sched_index;
 
-/* Where in the domain an element of a value stands: as many coordinates as the value has dims. */
+/* The position of a value's element in the domain: one coordinate per dim of the value. */
 typedef struct sched_map {
     sched_coordinate at[TILE_MAX_RANK];
 } sched_map;
 
 enum { SCHED_MAX_DIMS = TILE_MAX_RANK + 2 };
 
-/* What a group's kernel walks over. Extents are over the compute's parameters. */
+/* The iteration space of a group's kernel. Extents are over the compute's parameters. */
 typedef struct sched_domain {
     unsigned rank;
-    const tile_expr *extents[SCHED_MAX_DIMS]; /* behind rank: what a kind adds to it */
+    const tile_expr *extents[SCHED_MAX_DIMS]; /* entries after rank: added by the group's kind */
 } sched_domain;
 
 typedef struct sched_online sched_online;
@@ -64,7 +64,7 @@ typedef struct sched_online sched_online;
 typedef enum sched_kind {
     SCHED_ELEMENTWISE,
     SCHED_ROWS,   /* reductions along one axis, and what is computed from them */
-    SCHED_MATMUL, /* a product, and what is computed from its elements one by one */
+    SCHED_MATMUL, /* a product, and element-wise functions of its result */
     SCHED_ONLINE, /* reductions and products along one axis of values that are not stored */
 } sched_kind;
 
@@ -79,33 +79,33 @@ typedef struct sched_array {
 
 typedef struct sched_output {
     unsigned array;
-    sched_map map; /* of the array's dims */
+    sched_map map; /* by the array's dims */
 } sched_output;
 
 /* An array that is read. */
 typedef struct sched_input {
     unsigned array;
-    bool same;     /* everywhere at the coordinates of map, of the domain */
-    sched_map map; /* of the array's dims */
+    bool same;     /* every use reads it at the coordinates of map, over the domain */
+    sched_map map; /* by the array's dims */
 } sched_input;
 
 typedef struct sched_group {
     sched_kind kind;
     sched_domain domain;
-    tile_op root; /* matmul; online: what is folded last; rows: a long scan */
+    tile_op root; /* matmul; online: the last carried reduction; rows: a long scan */
     sched_online *online;
-    unsigned axis;   /* rows: the domain's dim along which is reduced */
-    bool own_domain; /* rows: few and long, so that each reduction is cut into parts by itself */
-    bool chains;     /* rows: of a long scan, the root, and no other reduction */
+    unsigned axis;   /* rows: the domain's dim that is reduced */
+    bool own_domain; /* rows: few and long; each reduction is split separately */
+    bool chains;     /* rows: of a long scan, the root, without other reductions */
     sched_output *outputs;
     size_t output_count, output_capacity;
-    sched_input *inputs; /* what is read, not computed, where it is needed */
+    sched_input *inputs; /* arrays that are read where they are needed */
     size_t input_count, input_capacity;
-    tile_op *reductions; /* rows: those inside, in the order in which they are needed */
+    tile_op *reductions; /* rows: the group's reductions, in order of their dependencies */
     size_t reduction_count, reduction_capacity;
     tile_function *kernel;
-    /* matmul: how many parts its sums need, over arguments that all functions made have; 0 for
-     * sizes at which they may be whole. NULL: for all sizes. */
+    /* matmul: the number of parts that its sums need, over arguments that all created functions
+     * have; 0 at sizes that need no parts. NULL: no size needs parts. */
     const tile_expr *parts;
 } sched_group;
 
@@ -115,21 +115,21 @@ typedef struct schedule {
     tile_context *context;
     tile_function *compute;
     bool failed;
-    /* The compute's dims and integers, which are arguments of all functions made, in this order,
-     * before all others; a parameter with a value given is none of them. */
+    /* The compute's dims and integers, which are the first arguments of all created functions, in
+     * this order. Parameters with a given value are not included. */
     const tile_param_decl **dims;
-    const char **dim_names; /* of the arguments */
+    const char **dim_names; /* names of the arguments */
     unsigned dim_count;
-    bool *expands; /* by value: windows are in it, so that it is larger than what it is made of */
-    struct sched_repeat *repeats;         /* by value: cut/traverse.c */
-    struct sched_masked_operands *hidden; /* cut/masked_operand.c; NULL: nothing is */
+    bool *expands;                /* by value: contains windows, so it is larger than its sources */
+    struct sched_repeat *repeats; /* by value: cut/traverse.c */
+    struct sched_masked_operands *hidden; /* cut/masked_operand.c; NULL: none */
     sched_array *arrays;
     size_t array_count, array_capacity;
-    sched_group **groups; /* each behind those whose arrays it reads */
+    sched_group **groups; /* each follows the groups whose arrays it reads */
     size_t group_count, group_capacity;
 } schedule;
 
-/* Reports at the operation (0: at the compute) and stops the pass. */
+/* Reports an error at the operation (0: at the compute) and stops the pass. */
 #define SCHED_FAIL(s, op, ...) \
     ((s)->failed = true, \
      tile_report((s)->context, TILE_ERROR, \
@@ -137,14 +137,14 @@ typedef struct schedule {
 
 /* compute.c ------------------------------------------------------------------------------------ */
 
-/* A value that the pass was given for a parameter, or the type or number that it has by default, as
- * text; NULL: none. */
+/* A parameter's given value, or its default type or number, as text; NULL if there is none. */
 const char *sched_given(const schedule *s, const char *param);
-/* An expression of the compute over the arguments of a function made: dims are arguments there. */
+/* An expression of the compute over the arguments of a created function, in which dims are
+ * arguments. */
 const tile_expr *sched_expr(schedule *s, const tile_expr *expr);
-/* The type of one element, a scalar's. */
+/* The type of one element, a scalar type. */
 const tile_type *sched_element(schedule *s, tile_value value);
-/* What its arithmetic is done in: f32 for 16-bit floats, so that nothing is rounded between casts,
+/* The type of its arithmetic: f32 for 16-bit floats, so that values are not rounded between casts,
  * as at level 1. */
 const tile_type *sched_compute_type(schedule *s, const tile_type *element);
 static inline bool sched_is_half(const tile_type *element) {
@@ -153,45 +153,46 @@ static inline bool sched_is_half(const tile_type *element) {
 static inline const tile_type *sched_type(const schedule *s, tile_value value) {
     return tile_value_type(s->compute, value);
 }
-/* An expression of the compute in which parameters with a value given are replaced by it. */
+/* An expression of the compute with given parameters replaced by their values. */
 const tile_expr *sched_resolved(schedule *s, const tile_expr *expr);
-/* The dims of a tensor as such expressions. */
+/* A dim of a tensor, resolved like that. */
 const tile_expr *sched_dim(schedule *s, const tile_type *type, unsigned d);
-/* Of a constant, -1 else. */
+/* The value of a constant expression, else -1. */
 static inline int64_t sched_constant(const tile_expr *expr) {
     int64_t value;
     return tile_expr_is_int(expr, &value) ? value : -1;
 }
-/* A name that no function of the module has, beginning with `stem`. */
+/* A name beginning with `stem` that no function of the module has. */
 const char *sched_unique_name(schedule *s, const char *stem);
 int64_t sched_axis(const schedule *s, tile_op op);
-/* Whether it is a scan or sort: along rows, with as many elements. */
+/* Returns whether op is a scan or sort: it works along rows and preserves the number of
+ * elements. */
 bool sched_is_along(const schedule *s, tile_op op);
-/* The array in which the group reads the value, -1: none. */
+/* The array that the group reads for exactly this value; -1 if there is none. */
 int sched_input_of(const schedule *s, const sched_group *g, tile_value value);
-/* The array that the group reads for a value: one that holds it, or whose elements in order are its
- * elements (a reshape); -1: none, it is computed. */
+/* The array that the group reads for a value: one that holds the value, or its elements in the same
+ * order (a reshape). -1 if the value is computed. */
 int sched_find_input(const schedule *s, const sched_group *g, tile_value value);
 
-/* By value the place of its latest entry in a list, counted from 1; each entry has the place of the
- * one before it. All zero: no value has one. */
+/* Maps a value to the position, counted from 1, of its latest entry in a list; each entry holds the
+ * position of the previous one. Zero-initialized: empty. */
 typedef struct sched_last_entry {
     uint32_t value, place;
 } sched_last_entry;
 
 typedef struct sched_last_entries {
-    sched_last_entry *heads; /* hashed by value; 0: free */
+    sched_last_entry *heads; /* hash table by value; 0: free */
     size_t count, capacity;
 } sched_last_entries;
 
-/* The value's, 0 at first, to be read or set until the next call. */
+/* The value's position, initially 0. The pointer is valid until the next call. */
 uint32_t *sched_last_entry_of(tile_arena *arena, sched_last_entries *latest, tile_value value);
 
-/* Values, and where they have been wanted: what goes through those that a value is made of comes to
- * each of them once. All zero: none yet. */
+/* Values together with the maps at which they are used, so that a traversal visits each pair once.
+ * Zero-initialized: empty. */
 typedef struct sched_visited_value {
     tile_value value;
-    uint32_t before; /* the value's one before it */
+    uint32_t before; /* the previous entry of the value */
     sched_map map;
 } sched_visited_value;
 
@@ -201,22 +202,24 @@ typedef struct sched_visited_values {
     sched_last_entries latest;
 } sched_visited_values;
 
-/* At how many places a value may be wanted for one element of a result. Each becomes a load or a
- * computation of its own, and where concatenations nest they double with every one. */
+/* The maximum number of maps at which one value may be used for an element of a result. Each one
+ * becomes a separate load or computation, and nested concats double the number. */
 enum { SCHED_MAX_PLACES = 1000 };
 
-/* Whether it is the first time; then there is one more. Fails where there are too many. */
+/* Returns whether this is the first visit, and records it. Fails at the maximum. */
 bool sched_visit_first(schedule *s, sched_visited_values *visits, tile_value value,
                        const sched_map *map);
 /* map.c ---------------------------------------------------------------------------------------- */
 
 sched_map sched_identity(const sched_domain *domain);
-/* An operation that computes its elements one by one, or moves them: it needs no array. */
+/* Returns whether the operation is element-wise or only moves elements, so that it needs no
+ * array. */
 bool sched_is_inline(schedule *s, tile_op op);
-/* Where an operand's elements are wanted, if those of result `result` are at map. */
+/* The map of an operand's elements, if the elements of result `result` are at map. */
 sched_map sched_operand_map(schedule *s, tile_op op, unsigned result, unsigned operand,
                             const sched_map *map);
-/* The coordinate along the axis of a concat in one of its parts: below 0 before it. */
+/* The coordinate along the axis of a concat, relative to one of its parts; negative before the
+ * part. */
 sched_coordinate sched_part_coordinate(schedule *s, tile_op op, unsigned operand,
                                        const sched_map *map);
 bool sched_same_map(const sched_map *a, const sched_map *b, unsigned rank);
@@ -230,28 +233,29 @@ static inline sched_coordinate sched_zero_coordinate(void) {
     return (sched_coordinate){-1, NULL, NULL};
 }
 bool sched_same_coordinate(const sched_coordinate *a, const sched_coordinate *b);
-/* The offset becomes offset `opcode` by. */
+/* Replaces the offset by `offset opcode by`. */
 sched_coordinate sched_shifted(schedule *s, const sched_coordinate *at, tile_opcode opcode,
                                const tile_expr *by);
-/* What is computed of coordinates; b of sums and pairs alone. Of a pair the quotient and the
- * remainder are its parts. */
+/* A coordinate computed from others; b only for sums and pairs. The quotient and the remainder of a
+ * pair simplify to its parts. */
 sched_coordinate sched_computed(schedule *s, sched_index_kind kind, const sched_coordinate *a,
                                 const sched_coordinate *b, const tile_expr *by);
-/* a * by + b; a - by. Never simplified. */
+/* sched_sum: a * by + b. sched_minus: a - by. Neither is simplified. */
 sched_coordinate sched_sum(schedule *s, const sched_coordinate *a, sched_scalar by,
                            const sched_coordinate *b);
 sched_coordinate sched_minus(schedule *s, const sched_coordinate *a, sched_scalar by);
-/* Whether it changes along this dim of the domain. */
+/* Returns whether it changes along this dim of the domain. */
 bool sched_depends(const sched_coordinate *at, unsigned dim);
-/* Where elements of a reshape are in its operand, whose dims are taken together or apart; false: it
- * is neither. */
+/* The map of a reshape's operand, if the reshape merges or splits dims. False if it does
+ * neither. */
 bool sched_reshaped(schedule *s, const tile_type *from, const tile_type *to, const sched_map *map,
                     sched_map *out);
-/* The first dim of those, up to `last`, whose coordinates are one taken apart by their extents, so
- * that they may be one dim at the coordinate *out; `last` itself: there is none before it. */
+/* Returns the first dim, up to `last`, of a range of dims whose coordinates are the split of one
+ * coordinate by their extents. These dims can be merged into one dim with the coordinate *out.
+ * Returns `last` if there are no others. */
 unsigned sched_merge_dims(schedule *s, const tile_type *type, const sched_map *map, unsigned last,
                           sched_coordinate *out);
-/* Whether a coordinate is computed of others. */
+/* Returns whether a coordinate is computed from others. */
 static inline bool sched_is_computed(unsigned rank, const sched_map *map) {
     bool computed = false;
     for (unsigned d = 0; d < rank; d++) computed |= map->at[d].index != NULL;
@@ -263,48 +267,49 @@ static inline bool sched_has_pairs(unsigned rank, const sched_map *map) {
         pairs |= map->at[d].index && map->at[d].index->kind == SCHED_PAIR;
     return pairs;
 }
-/* The product of `whole` without the factors of `part`; NULL: they are none of its factors. */
+/* The product `whole` without the factors of `part`; NULL if it does not contain them. */
 const tile_expr *sched_without(schedule *s, const tile_expr *whole, const tile_expr *part);
 
 /* narrow.c ------------------------------------------------------------------------------------- */
 
-/* Behind a cast without attributes to a wider type, of what a product may multiply as it is: what
- * is cast; else the value. */
+/* For a cast without attributes to a wider type, whose operand matrix instructions can multiply:
+ * the operand. Else the value itself. */
 tile_value sched_strip_cast(schedule *s, tile_value value);
-/* What is broadcast, also several times in a row. */
+/* The source of a broadcast, or of several broadcasts in a row. */
 tile_value sched_strip_broadcasts(const schedule *s, tile_value value);
-/* What a product multiplies of its operand: of casts to a wider type of both operands what is cast,
- * if instructions multiply that. */
+/* The value that a product multiplies for this operand: if both operands are casts to a wider type
+ * and instructions can multiply their sources, the source of the cast. */
 tile_value sched_multiplied(schedule *s, tile_op matmul, unsigned operand);
-/* How many operands, from the first one on, have the elements that op moves to its only result; 0:
- * it does not. */
+/* The number of operands, beginning with the first, whose elements op moves to its only result; 0
+ * if it does not move elements. */
 unsigned sched_moved_operands(const schedule *s, tile_op op);
-/* Whether these are one operand's, from places that follow from the result's alone. */
+/* Returns whether op moves the elements of one operand, and their positions depend only on the
+ * result's positions. */
 bool sched_only_moves(const schedule *s, tile_op op);
-/* From now on the schedule has a copy of the compute, which the module has not. */
+/* Replaces the schedule's compute by a copy that is not part of the module. */
 void sched_clone_compute(schedule *s);
-/* A reduction in the compute; the axis keeps its dim, with an extent of 1. kind: "add", "max", ..
- */
+/* Builds a reduction in the compute. The axis remains as a dim of extent 1. kind: "add", "max",
+ * .. */
 tile_value sched_reduce(schedule *s, tile_builder *b, tile_value value, unsigned axis,
                         const char *kind);
-/* Casts of both operands of a product that come before what moves elements come behind it.
- * The schedule then has a copy of the compute, which the module has not. */
+/* Moves casts of both operands of a product to after the operations that move elements. The
+ * schedule then has a copy of the compute, which is not part of the module. */
 void sched_move_casts(schedule *s);
 
 /* window.c ------------------------------------------------------------------------------------- */
 
 /* Fills `expands`. */
 void sched_mark_expanded(schedule *s);
-/* Where the operand's elements are, of this rank. */
+/* The map of the operand, which has this rank. */
 sched_map sched_windowed(schedule *s, tile_op op, unsigned rank, const sched_map *map);
-/* Whether an access to the array gives what a window has outside of its operand. */
+/* Returns whether out-of-bounds accesses to the array give the window's padding. */
 bool sched_is_padded(const schedule *s, const sched_group *g, tile_op window);
 
 /* A kernel being made -------------------------------------------------------------------------- */
 
 enum { SCHED_MAX_TILE = 3 };
 
-/* Parameters of kernels whose sums may be cut into parts. */
+/* The parameters of kernels whose sums may be split into parts. */
 #define SCHED_SPLIT "split"
 #define SCHED_STRATEGY "strategy"
 
@@ -320,59 +325,62 @@ typedef struct sched_kernel {
     sched_group *g;
     tile_function *f;
     tile_builder b;
-    tile_value *arrays;  /* by array: the view argument, 0: none */
-    tile_value *scalars; /* by the compute's argument */
+    tile_value *arrays;  /* by array: the view argument; 0: none */
+    tile_value *scalars; /* by the compute's arguments */
     unsigned tile_rank;
-    int tile_of[SCHED_MAX_DIMS]; /* by the domain's dim: which dim of a tile, -1: one coordinate */
+    int tile_of[SCHED_MAX_DIMS]; /* by the domain's dim: the tile's dim; -1: one coordinate */
     const tile_expr *block[SCHED_MAX_TILE];
-    tile_value start[SCHED_MAX_DIMS]; /* by the domain's dim: where the tile begins, i32 */
-    sched_known *known;               /* tiles that are there already, the current region's last */
+    tile_value start[SCHED_MAX_DIMS]; /* by the domain's dim: the start of the tile, i32 */
+    sched_known *known;               /* tiles that are already built; those of the current region
+                                         are last */
     size_t known_count, known_capacity;
-    sched_last_entries latest; /* of them */
-    unsigned depth;            /* of sched_value in itself */
-    double pad;                /* of loads, where they may choose it */
+    sched_last_entries latest; /* index of `known` */
+    unsigned depth;            /* recursion depth of sched_value */
+    double pad;                /* default pad of loads that may choose one */
     bool straight;             /* accesses have the tile's dims in the tile's order, by strides */
     bool single;               /* loads of one element are scalars */
-    bool streams;              /* each element of the domain is read once, and little is written */
+    bool streams;              /* each element of the domain is read once, and few are written */
 } sched_kernel;
 
 /* kernel.c */
 
-/* A kernel with the arguments that the group needs, all of the compute's for the only one. */
+/* Creates a kernel with the arguments that the group needs, or all of the compute's if it is the
+ * only group. */
 void sched_kernel_open(sched_kernel *k, schedule *s, sched_group *g, const char *name);
 /* A parameter of kind int; returns it as an expression. */
 const tile_expr *sched_add_param(sched_kernel *k, const char *name);
 /* tune (names) in [points]: point_count x name_count numbers. */
 void sched_add_tune(sched_kernel *k, const tile_expr *const *params, unsigned param_count,
                     const int *points, unsigned point_count);
-/* The domain's dim gets dim t of the tiles, block elements long. */
+/* Assigns dim t of the tiles to the domain's dim, with `block` elements. */
 void sched_set_tile(sched_kernel *k, unsigned dim, unsigned t, const tile_expr *block);
-/* The grid: one block for each tile of the domain, the last dim's tiles side by side; dim `whole`
- * (-1: none) is walked by the block itself, and begins at 0. Fills start. */
+/* Sets the grid: one block per tile of the domain, with the last dim's tiles adjacent. The block
+ * itself iterates over dim `whole` (-1: none), beginning at 0. Sets start. */
 void sched_set_grid(sched_kernel *k, int whole);
-/* An expression over arguments and parameters of the kernel as an i32. */
+/* An expression over arguments and parameters of the kernel, as an i32. */
 tile_value sched_number(sched_kernel *k, const tile_expr *expr);
 const tile_type *sched_tile_type(const sched_kernel *k, const tile_type *element,
                                  const tile_expr *const *dims);
-/* Of the extents of a whole tile. */
+/* The type of a whole tile. */
 const tile_type *sched_full_type(const sched_kernel *k, const tile_type *element);
-/* What `tune` offers beside the blocks. */
+/* Sets the number of warps, as `tune` offers it together with the blocks. */
 void sched_set_warps(sched_kernel *k, const tile_expr *warps);
 
 /* value.c */
 
-/* The value's elements at map for the tile at k->start: a tile whose extents are those of the
- * tile's dims or 1, or a scalar where all are the same; of element type `element`. */
+/* Builds the value's elements at map for the tile at k->start, with element type `element`. The
+ * result is a tile whose extents are those of the tile's dims or 1, or a scalar if all elements are
+ * equal. */
 tile_value sched_value(sched_kernel *k, tile_value value, const sched_map *map,
                        const tile_type *element);
-/* Repeated to the type, if it is not of it. */
+/* Broadcasts the value to the type if needed. */
 tile_value sched_broadcast_to(sched_kernel *k, tile_value value, const tile_type *to);
-/* A tile of the whole extents. */
+/* Broadcasts the value to the extents of the whole tile. */
 tile_value sched_broadcast_to_tile(sched_kernel *k, tile_value value);
 tile_value sched_convert(sched_kernel *k, tile_value value, const tile_type *element);
-/* A quotient by one number for a row. */
+/* A quotient whose divisor is one number per row. */
 tile_value sched_divide(sched_kernel *k, tile_value a, tile_value b, const tile_type *type);
-/* Keeps what is computed in a region inside of it. */
+/* Scopes the cache of built values: values built in a region are not reused outside of it. */
 static inline size_t sched_enter(const sched_kernel *k) {
     return k->known_count;
 }
@@ -382,11 +390,12 @@ void sched_remember(sched_kernel *k, tile_value value, const sched_map *map,
 
 /* place.c */
 
-/* The coordinate as i32: a tile or a scalar. */
+/* The coordinates as an i32 tile or scalar. */
 tile_value sched_coordinate_tile(sched_kernel *k, const sched_coordinate *at);
-/* Where the tile begins at the coordinate, an i32. */
+/* The coordinate of the tile's start, an i32. */
 tile_value sched_begin(sched_kernel *k, const sched_coordinate *at);
-/* The tile's dim along which the coordinate counts its elements, -1: it is the same everywhere. */
+/* The tile's dim along which the coordinate advances by one per element; -1 if it is constant;
+ * SCHED_SCATTERED if there is no such dim. */
 enum { SCHED_SCATTERED = -2 };
 int sched_along(const sched_kernel *k, const sched_coordinate *at);
 bool sched_is_scattered(const sched_kernel *k, unsigned rank, const sched_map *map);
@@ -395,21 +404,21 @@ bool sched_is_scattered(const sched_kernel *k, unsigned rank, const sched_map *m
 
 tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const sched_map *map);
 void sched_store(sched_kernel *k, unsigned array, const sched_map *map, tile_value tile);
-/* The array with the value's dims. */
+/* A view of the array with the value's dims. */
 tile_value sched_array_view(sched_kernel *k, unsigned array, tile_value value);
-/* A view of the array with these dims of it, in this order, as the last ones, and its other dims
- * before them; order[i] < 0: a dim of extent 1. */
+/* An access to an array: a view whose last dims are these dims, in this order, preceded by the
+ * array's other dims. order[i] < 0: a dim of extent 1. */
 typedef struct sched_access {
     tile_value view;
     tile_value index[TILE_MAX_RANK];
     unsigned rank;
     const tile_type *tile;
     bool permuted;
-    int64_t order[SCHED_MAX_TILE]; /* dim i of what is loaded is dim order[i] of the tile */
-} sched_access; /* where the map is scattered, index tiles tell where elements are */
+    int64_t order[SCHED_MAX_TILE]; /* dim i of the loaded tile is dim order[i] of the tile */
+} sched_access;                    /* if the map is scattered, `index` contains index tiles */
 bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *map,
                        sched_access *out);
-/* The view of an access to the array, without what lies along dim d of it from `end` on. */
+/* The view of an access to the array, truncated at `end` along dim d. */
 tile_value sched_part_view(sched_kernel *k, unsigned array, tile_value view, unsigned d,
                            tile_value end);
 

@@ -1,9 +1,9 @@
-/* Tiles of a compute's values, operation by operation. */
+/* Builds tiles of a compute's values, operation by operation. */
 #include "passes/schedule/kernel/schedule.h"
 
 #include "lib/ir/syntax.h"
 
-/* What is there already ------------------------------------------------------------------------ */
+/* Values that are already built ---------------------------------------------------------------- */
 
 static void insert(sched_last_entries *latest, sched_last_entry entry) {
     size_t at = entry.value * UINT32_C(2654435761) % latest->capacity;
@@ -12,7 +12,7 @@ static void insert(sched_last_entries *latest, sched_last_entry entry) {
 }
 
 uint32_t *sched_last_entry_of(tile_arena *arena, sched_last_entries *latest, tile_value value) {
-    enum { FIRST = 64 }; /* a power of two, as all of them are */
+    enum { FIRST = 64 }; /* all capacities are powers of two */
     if (latest->count * 2 >= latest->capacity) {
         sched_last_entries larger = {NULL, latest->count,
                                      latest->capacity ? latest->capacity * 2 : FIRST};
@@ -105,9 +105,9 @@ static tile_value argument(sched_kernel *k, tile_value value, const tile_type *e
 
 /* Operations ----------------------------------------------------------------------------------- */
 
-/* In which type an operand is wanted for a result that is computed in `working`. */
-static const tile_type *mapped_value_of(sched_kernel *k, tile_op op, unsigned operand,
-                                        const tile_type *working) {
+/* The type in which an operand is needed for a result computed in `working`. */
+static const tile_type *operand_type_for(sched_kernel *k, tile_op op, unsigned operand,
+                                         const tile_type *working) {
     schedule *s = k->s;
     tile_opcode opcode = tile_op_opcode(s->compute, op);
     const tile_type *own = sched_element(s, tile_op_operand(s->compute, op, operand));
@@ -118,9 +118,9 @@ static const tile_type *mapped_value_of(sched_kernel *k, tile_op op, unsigned op
     return working;
 }
 
-/* Quotients by one number for a row: products with its reciprocal. The number is scaled by a power
- * of two where it is so large or small that its reciprocal, or what is lost of it, would not be a
- * normal number; the dividend is, too. The error is 1.5 units in the last place. */
+/* A quotient by one number per row: a product with its reciprocal. If the divisor's reciprocal, or
+ * its rounding error, would not be a normal number, the divisor and the dividend are scaled by a
+ * power of two. The error is 1.5 units in the last place. */
 tile_value sched_divide(sched_kernel *k, tile_value a, tile_value b, const tile_type *type) {
     tile_builder *to = &k->b;
     tile_context *context = k->s->context;
@@ -141,7 +141,7 @@ tile_value sched_divide(sched_kernel *k, tile_value a, tile_value b, const tile_
     return tile_build_mul(to, tile_build_mul(to, a, scale), reciprocal);
 }
 
-/* A tile by one that is repeated along a dim of it. */
+/* Returns whether a tile is divided by one that is repeated along one of its dims. */
 static bool divides_rows(const sched_kernel *k, tile_op op, const tile_segment *segments) {
     const tile_type *a = tile_value_type(k->f, segments[0].head);
     const tile_type *b = tile_value_type(k->f, segments[1].head);
@@ -163,7 +163,7 @@ static tile_value compute_elementwise(sched_kernel *k, tile_op op, const sched_m
     for (uint32_t i = 0; i < data->operand_count; i++) {
         sched_map at = sched_operand_map(s, op, 0, i, map);
         segments[i].head = sched_value(k, tile_op_operand(s->compute, op, i), &at,
-                                       mapped_value_of(k, op, i, working));
+                                       operand_type_for(k, op, i, working));
         if (!segments[i].head.id) return TILE_NO_VALUE;
     }
     if (opcode == TILE_OP_splat ||
@@ -179,7 +179,8 @@ static tile_value compute_elementwise(sched_kernel *k, tile_op op, const sched_m
     return sched_convert(k, tile_op_result(k->f, made, 0), element);
 }
 
-/* start + step * coordinate, in integers that hold it and are then what the type makes of them. */
+/* start + step * coordinate, computed in integers that can hold it and then converted to the
+ * type. */
 static tile_value compute_iota(sched_kernel *k, tile_op op, const sched_map *map,
                                const tile_type *element) {
     schedule *s = k->s;
@@ -204,7 +205,7 @@ static tile_value operand(sched_kernel *k, tile_op op, unsigned result, unsigned
     return sched_value(k, tile_op_operand(k->s->compute, op, index), &at, element);
 }
 
-/* Each part where its coordinates are not negative, and the one before it where they are. */
+/* Selects each part where its coordinates are not negative, and the previous part elsewhere. */
 static tile_value compute_concat(sched_kernel *k, tile_op op, const sched_map *map,
                                  const tile_type *element) {
     tile_value sum = operand(k, op, 0, 0, map, element);
@@ -227,7 +228,7 @@ static tile_value compute_join(sched_kernel *k, tile_op op, const sched_map *map
                              operand(k, op, 0, 1, map, element));
 }
 
-/* Whether the coordinate is inside of the extent; a negative one is not. */
+/* i1: 0 <= coordinate < extent. */
 static tile_value is_inside(sched_kernel *k, const sched_coordinate *at, const tile_expr *extent) {
     tile_value end = sched_number(k, sched_expr(k->s, extent));
     return tile_build_ult(&k->b, sched_coordinate_tile(k, at), end);
@@ -243,7 +244,7 @@ static tile_value pad_of(sched_kernel *k, tile_op op, const tile_type *element) 
     return tile_build_constant(&k->b, element, pad);
 }
 
-/* What is read outside of an array is 0 by itself. */
+/* Out-of-bounds elements of an array already load as 0. */
 static tile_value compute_window(sched_kernel *k, tile_op op, const sched_map *map,
                                  const tile_type *element) {
     schedule *s = k->s;
@@ -261,7 +262,7 @@ static tile_value compute_window(sched_kernel *k, tile_op op, const sched_map *m
     return tile_build_select(&k->b, inside, value, pad_of(k, op, element));
 }
 
-/* Whole rows, each from where one index says: the indices are a tile of their own. */
+/* Returns whether whole rows are gathered, each by one index of an index tile. */
 static bool takes_rows(const sched_kernel *k, tile_value at, const sched_map *map, int64_t axis,
                        unsigned rank) {
     const tile_type *type = tile_value_type(k->f, at);
@@ -282,7 +283,8 @@ static tile_value gather_rows(sched_kernel *k, tile_value view, tile_value at, c
     return tile_build_load(&k->b, view, index, 2, TILE_NO_VALUE, sched_tile_type(k, element, dims));
 }
 
-/* Index tiles have the extents of the tile's dims along which the map goes, and 1 along others. */
+/* Broadcasts index tiles to the tile's extents along the dims that the map uses, and to 1 along
+ * others. */
 static tile_value span(sched_kernel *k, tile_value index, const sched_map *map, unsigned rank) {
     const tile_expr *dims[SCHED_MAX_TILE];
     if (!index.id) return index;
@@ -337,12 +339,12 @@ static tile_value compute(sched_kernel *k, tile_value value, tile_op op, const s
 
 /* Long chains ---------------------------------------------------------------------------------- */
 
-/* A value that one behind it wants. */
+/* A value that a later one needs. */
 typedef struct pending_value {
     tile_value value;
     sched_map map;
     const tile_type *element;
-    bool opened; /* its own wishes have been made */
+    bool opened; /* its operands have been pushed */
 } pending_value;
 
 typedef struct pending_values {
@@ -350,7 +352,7 @@ typedef struct pending_values {
     size_t count, capacity;
 } pending_values;
 
-/* Of nothing but its operands, at places that follow from its own. */
+/* Returns whether the value depends only on its operands, at positions that follow from its own. */
 static bool is_of_operands(const sched_kernel *k, tile_value value) {
     tile_op op = tile_value_def(k->s->compute, value);
     if (!op.id || sched_find_input(k->s, k->g, value) >= 0) return false;
@@ -373,11 +375,12 @@ static void push_operands(sched_kernel *k, pending_values *w, const pending_valu
     for (unsigned i = tile_op_operand_count(s->compute, op); i-- > 0;) {
         sched_map at = sched_operand_map(s, op, 0, i, &of->map);
         add_pending_value(k, w, tile_op_operand(s->compute, op, i), &at,
-                          elements ? mapped_value_of(k, op, i, working) : of->element);
+                          elements ? operand_type_for(k, op, i, working) : of->element);
     }
 }
 
-/* What it is computed of, the first one first: so a chain of any length takes no stack. */
+/* Builds the operands first, using an explicit stack, so that chains of any length do not overflow
+ * the call stack. */
 static void compute_before(sched_kernel *k, tile_value value, const sched_map *map,
                            const tile_type *element) {
     pending_values w = {NULL, 0, 0};

@@ -1,10 +1,10 @@
-/* Windows: where their elements are, what is made of them, and what stands outside. */
+/* Windows: the positions of their elements, operations on them, and out-of-bounds elements. */
 #include "passes/schedule/kernel/schedule.h"
 
 #include "lib/ir/syntax.h"
 #include "lib/ops/gather.h"
 
-/* The number of a windowed dim in a list of the operation; 1 where that is empty. */
+/* A number of a windowed dim from a list of the operation; 1 if the list is empty. */
 static sched_scalar number_of(schedule *s, tile_values values, unsigned index) {
     if (!values.count) return (sched_scalar){tile_expr_int(s->context, 1), TILE_NO_VALUE};
     const tile_value_data *value = tile_value_at(s->compute, values.at[index]);
@@ -13,7 +13,7 @@ static sched_scalar number_of(schedule *s, tile_values values, unsigned index) {
                  : (sched_scalar){NULL, values.at[index]};
 }
 
-/* Coordinates that may be outside of src are computed ones, whatever the numbers are. */
+/* Coordinates that may be out of bounds of src are always computed, whatever the numbers are. */
 sched_map sched_windowed(schedule *s, tile_op op, unsigned rank, const sched_map *map) {
     sched_map out = *map;
     unsigned axis = (unsigned)sched_axis(s, op);
@@ -31,7 +31,7 @@ sched_map sched_windowed(schedule *s, tile_op op, unsigned rank, const sched_map
     return out;
 }
 
-/* What moves the elements of windows, or computes something of each of them. */
+/* Returns whether op moves the elements of windows or is element-wise. */
 static bool keeps_elements(schedule *s, tile_op op) {
     return tile_op_opcode(s->compute, op) == TILE_OP_reshape || sched_is_inline(s, op);
 }
@@ -58,7 +58,7 @@ static bool has_long_dims(const schedule *s, tile_op window) {
     return true;
 }
 
-/* Of a cast too: it keeps 0, and all coordinates but those of dims of 1. */
+/* Also true for a cast of a window: it preserves 0, and the map except for dims of extent 1. */
 bool sched_is_padded(const schedule *s, const sched_group *g, tile_op window) {
     const tile_function *f = s->compute;
     tile_value src = tile_operand_src(f, window);

@@ -1,29 +1,30 @@
-/* Grids of walks: which block has which rows, and which tiles a multiprocessor visits.
+/* Grids of online loops: assigns rows to blocks, and orders the tiles of an SM.
  *
- * The rows of a batch that read the same columns should run at once, so that these come from the
- * L2. Where a walk's length depends on its rows, as under a causal mask, two more things matter:
- * the longest ones come first, so that nobody waits for one at the end, and a block whose tile
- * fills a multiprocessor has others before and behind it while it loads and stores. So the grid is
+ * Rows of batches that read the same columns should run at the same time, so that the columns are
+ * read from L2. If the length of the loop depends on the rows, as under a causal mask, two more
+ * things matter. The longest loops run first, so that none of them runs alone at the end. A block
+ * that fills an SM overlaps its loads and stores with the preceding and following tiles. The grid
+ * is therefore
  *
  *     [batches of a set, tiles of rows, sets]
  *
- * where sets of batches have columns that fit CACHE bytes, in each the longest tiles come first,
- * and the launch deals them out by the number of elements walked, which is the loop's own bounds as
- * the launch computes them. What stands in memory it does not know: then the device deals, in the
- * same order. Where all walks are the same there is nothing to deal: batches come one after the
- * other. So do those of few rows whose columns are cut into parts (split.c): there
- * blocks are about as many as multiprocessors. */
+ * The columns of a set of batches fit CACHE bytes, and the longest tiles of a set come first. The
+ * launch distributes the tiles by the number of visited elements, which it computes from the loop's
+ * own bounds. It cannot read memory; bounds that depend on memory make the device distribute the
+ * tiles, in the same order. If all loops have equal length, no distribution is needed and batches
+ * run in sequence. The same holds for few rows whose columns are split into parts (split.c), where
+ * there are about as many blocks as SMs. */
 #include "passes/schedule/online/online_kernel.h"
 
 #include "lib/ir/syntax.h"
 
 enum {
-    CACHE = 1 << 24,      /* of a set's columns: a third of an L2 or less */
-    MOST = 65535,         /* blocks along z */
-    LARGE_TILE = 1 << 20, /* products of a step from which on a multiprocessor has one block */
+    CACHE = 1 << 24,      /* bytes of a set's columns: at most a third of an L2 */
+    MAX_GRID_Z = 65535,   /* blocks along z */
+    LARGE_TILE = 1 << 20, /* multiplications per step, from which on an SM has one block */
 };
 
-/* Dims before the rows ------------------------------------------------------------------------- */
+/* Batch dims ----------------------------------------------------------------------------------- */
 
 static bool side_depends(const online_kernel *w, const sched_product_operand *side, unsigned dim) {
     unsigned rank = sched_type(w->k.s, side->from.value)->rank;
@@ -32,7 +33,7 @@ static bool side_depends(const online_kernel *w, const sched_product_operand *si
     return false;
 }
 
-/* What the walks bring of the columns; returns how many there are. */
+/* The distinct column operands of the loop; returns their number. */
 static unsigned column_sides(const online_kernel *w, const sched_product_operand **sides,
                              int64_t *extents) {
     unsigned count = 0;
@@ -59,7 +60,7 @@ static bool shares_columns(const online_kernel *w, unsigned dim) {
     return true;
 }
 
-/* Of one coordinate along n; an array that is read twice counts once. */
+/* Bytes per coordinate along n; an array that is read twice counts once. */
 static int64_t bytes_of_column(const online_kernel *w) {
     const sched_product_operand *sides[MAX_SIDES];
     int64_t extents[MAX_SIDES], bytes = 0;
@@ -77,8 +78,8 @@ static const tile_expr *extent_of(const online_kernel *w, unsigned dim) {
     return sched_expr(w->k.s, w->k.g->domain.extents[dim]);
 }
 
-/* The dims before the rows, the fastest first: those along which columns are the same, so that
- * neighbours read the same ones. Returns how many there are. */
+/* The batch dims, fastest first: those along which columns are constant, so that adjacent blocks
+ * read the same ones. Returns their number. */
 static unsigned batch_dims(const online_kernel *w, unsigned *dims) {
     unsigned count = 0;
     for (unsigned shared = 2; shared-- > 0;)
@@ -125,7 +126,8 @@ static const tile_expr *both(const online_kernel *w, const tile_expr *a, const t
     return make(w, TILE_OP_and, a, b);
 }
 
-/* When the expression is the same for all tiles, whichever way it chooses: not 0. */
+/* The condition under which the expression is equal for all tiles, whichever branch its selects
+ * take: not 0. */
 static const tile_expr *when_same(const online_kernel *w, const tile_expr *expr) {
     const tile_expr *same = number(w, 1);
     int64_t a, b;
@@ -148,7 +150,7 @@ static const tile_expr *when_same(const online_kernel *w, const tile_expr *expr)
 
 /* The grid ------------------------------------------------------------------------------------- */
 
-/* Rows and columns of a step's tiles, and their depth: see LARGE_TILE. */
+/* cost: of a tile. Compares the product of a step's rows, columns and depth with LARGE_TILE. */
 static void set_persistent(online_kernel *w, const tile_expr *cost) {
     int64_t deep = w->deep->integer, wide = w->wide->integer;
     int64_t most = deep > wide ? deep : wide;
@@ -167,7 +169,7 @@ static void start_rows(online_kernel *w, tile_value tile) {
     w->k.start[w->o->m] = tile_build_mul(&w->k.b, tile, sched_number(&w->k, w->rows));
 }
 
-/* Takes the number of a batch apart; the last dim has what is left. */
+/* Splits a linear batch index into the coordinates of the dims; the last dim gets the rest. */
 static void start_batches(online_kernel *w, const unsigned *dims, unsigned count, tile_value left) {
     sched_kernel *k = &w->k;
     for (unsigned i = 0; i < count; i++) {
@@ -180,7 +182,7 @@ static void start_batches(online_kernel *w, const unsigned *dims, unsigned count
     }
 }
 
-/* x: the rows' tile, and the part of the columns; y: the fastest batch dim; z: the others. */
+/* x: the row tile, and the part of the columns; y: the fastest batch dim; z: the others. */
 static void set_plain(online_kernel *w, const unsigned *dims, unsigned count) {
     sched_kernel *k = &w->k;
     const tile_expr *rest = number(w, 1);
@@ -196,7 +198,7 @@ static void set_plain(online_kernel *w, const unsigned *dims, unsigned count) {
     start_rows(w, online_locate_part(w, x, y, z, grid));
 }
 
-/* The number of the tile of rows: later rows have longer walks if they end with them. */
+/* The index of the row tile, reversed if loops of later rows are longer. */
 static tile_value order_rows(online_kernel *w, tile_value tile) {
     tile_builder *to = &w->k.b;
     if (!sched_bound_grows_with_row(&w->k, w->o)) return tile;
@@ -205,8 +207,8 @@ static tile_value order_rows(online_kernel *w, tile_value tile) {
     return tile_build_max(to, tile_build_sub(to, last, tile), tile_build_int(to, 0));
 }
 
-/* x: batches of a set; y: the rows' tile; z: sets. A set may have more than there are: behind the
- * last batch are no rows. */
+/* x: batches of a set; y: the row tile; z: sets. The last set may have indices after the last
+ * batch; these have no rows. */
 static void set_ordered(online_kernel *w, const unsigned *dims, unsigned count) {
     sched_kernel *k = &w->k;
     tile_builder *to = &k->b;
@@ -237,14 +239,15 @@ void online_set_grid(online_kernel *w) {
         set_plain(w, dims, count);
 }
 
-/* Batches of a set: see the head. */
+/* Computes the number of batches per set: see the head comment. */
 static void set_sets(online_kernel *w, const tile_expr *same) {
     const tile_expr *batches = count_batches(w, false);
     const tile_expr *columns = at_least_one(w, sched_expr(w->k.s, w->o->extent));
     const tile_expr *fit = number(w, CACHE / bytes_of_column(w));
     fit = at_least_one(w, make(w, TILE_OP_div, fit, columns));
     fit = tile_expr_multiply(w->k.s->context, fit, at_least_one(w, count_batches(w, true)));
-    const tile_expr *one = at_least_one(w, make(w, TILE_OP_ceildiv, batches, number(w, MOST)));
+    const tile_expr *one =
+        at_least_one(w, make(w, TILE_OP_ceildiv, batches, number(w, MAX_GRID_Z)));
     const tile_expr *most = tile_expr_op(w->k.s->context, TILE_OP_select, same, one, fit);
     const tile_expr *sets = make(w, TILE_OP_ceildiv, batches, most);
     const tile_expr *grid[] = {make(w, TILE_OP_ceildiv, batches, at_least_one(w, sets)),
@@ -252,7 +255,7 @@ static void set_sets(online_kernel *w, const tile_expr *same) {
     tile_function_set_grid(w->k.f, 3, grid);
 }
 
-/* The expression where a condition holds. */
+/* Simplifies the expression under the assumption that the condition holds. */
 static const tile_expr *given(const online_kernel *w, const tile_expr *expr,
                               const tile_expr *holds) {
     if (!expr || expr->kind != TILE_EXPR_OP) return expr;
@@ -262,7 +265,7 @@ static const tile_expr *given(const online_kernel *w, const tile_expr *expr,
                         given(w, expr->args[1], holds), given(w, expr->args[2], holds));
 }
 
-/* How long the walk is. */
+/* The length of the loop, as an expression of the launch. */
 static const tile_expr *length_of(const online_kernel *w, tile_value begin, tile_value end) {
     const tile_expr *first = tile_value_as_cost(w->k.f, begin);
     const tile_expr *last = tile_value_as_cost(w->k.f, end);
@@ -275,7 +278,7 @@ static const tile_expr *length_of(const online_kernel *w, tile_value begin, tile
     return tile_expr_op(w->k.s->context, TILE_OP_select, inside, length, number(w, 0));
 }
 
-/* Where the launch cannot know the bounds the device deals the tiles. */
+/* If the launch cannot compute the bounds, the device distributes the tiles. */
 tile_value online_set_order(online_kernel *w, tile_value begin, tile_value end) {
     if (w->split) return end;
     if (w->inside.id) {

@@ -1,14 +1,14 @@
-/* What hides elements of walked rows: masks of the compute, and the end of the axis.
+/* Hidden elements of an online loop's rows: masks of the compute, and the end of the axis.
  *
- * An element that is hidden changes nothing: -inf is no maximum, and exp makes 0 of it. So the
- * coordinates behind the end are hidden by the compute's own mask where there is one, and blocks at
- * the begin and at the end, in which all elements of all rows of a tile are hidden, are not walked.
- * A mask that shows all up to a last coordinate of the row is one comparison, whatever it was
- * written as, which split-loops leaves out of most blocks.
+ * A hidden element must have no effect: -inf does not change a maximum, and exp maps it to 0.
+ * Coordinates after the end are hidden by the compute's own mask if it has one. Blocks at the start
+ * and end in which all elements of all rows of a tile are hidden are skipped. A mask that shows
+ * every coordinate up to a last one of the row becomes one comparison, whatever its original form,
+ * and split-loops removes it from most blocks.
  *
- * What no row of a batch and head sees may be NaN, and 0 times that is NaN. So values end where the
- * walk does, and the walk begins at the first key that any row sees where that is above 0; what
- * other masks than such bounds hide is left to recompute.c. */
+ * Values at keys that no row of a batch and head sees may be NaN, and 0 times NaN is NaN. The
+ * values are therefore truncated at the end of the loop, and the loop begins at the first key that
+ * any row sees if that is above 0. Masks other than such bounds are handled by recompute.c. */
 #include <math.h>
 
 #include "passes/schedule/online/online_kernel.h"
@@ -20,7 +20,7 @@ static tile_opcode opcode_of(const schedule *s, tile_op op) {
     return tile_op_opcode(s->compute, op);
 }
 
-/* Whether it differs from row to row. */
+/* Returns whether the value varies between rows. */
 static bool find_rows(schedule *s, const sched_online *o, sched_mapped_value at,
                       sched_visited_values *visits) {
     tile_op op = tile_value_def(s->compute, at.value);
@@ -48,11 +48,11 @@ static bool depends_on_rows(schedule *s, const sched_online *o, sched_mapped_val
 typedef struct bounds {
     sched_kernel *k;
     const sched_online *o;
-    bool checks;     /* what is true of one row stands for others */
-    tile_value safe; /* if this is: nothing wraps around from row to row; 0: always */
+    bool checks;     /* the result for one row must also hold for the others */
+    tile_value safe; /* i1: no bound overflows between rows; 0: always */
 } bounds;
 
-/* last.id 0: there is none; exact: all up to it is seen. */
+/* last.id 0: none; exact: every coordinate up to last is visible. */
 typedef struct bound {
     tile_value last;
     bool exact;
@@ -67,7 +67,7 @@ static bool varies(bounds *b, const sched_mapped_value *at) {
     return sched_form_of(b->k->s, b->o, at->value, &at->map) != SCHED_INVARIANT;
 }
 
-/* The coordinate along n itself. */
+/* Returns whether the value is the coordinate along n. */
 static bool is_key(bounds *b, sched_mapped_value at) {
     schedule *s = b->k->s;
     at = sched_skip_broadcasts(b->k->s, at);
@@ -92,7 +92,7 @@ static sched_mapped_value strip_splat(bounds *b, sched_mapped_value at) {
                                                       : at;
 }
 
-/* Of what is added to rows. */
+/* Checks that a value added to rows is small. */
 static void check_small(bounds *b, const sched_mapped_value *at) {
     tile_builder *to = &b->k->b;
     const tile_value_data *data = tile_value_at(b->k->s->compute, at->value);
@@ -104,7 +104,7 @@ static void check_small(bounds *b, const sched_mapped_value *at) {
     b->safe = b->safe.id ? tile_build_and(to, b->safe, small) : small;
 }
 
-/* Of a bound that grows, but where it wraps around. */
+/* Checks a bound that grows with the row: it must not overflow. */
 static void check_bound(bounds *b, sched_mapped_value at) {
     schedule *s = b->k->s;
     at = sched_skip_broadcasts(b->k->s, at);
@@ -121,7 +121,7 @@ static void check_bound(bounds *b, sched_mapped_value at) {
     }
 }
 
-/* a <= b, or a < b. */
+/* For a <= b, or a < b (less). */
 static bound find_compared(bounds *b, sched_mapped_value small, sched_mapped_value large,
                            bool less) {
     tile_builder *to = &b->k->b;
@@ -140,7 +140,7 @@ static bound find_compared(bounds *b, sched_mapped_value small, sched_mapped_val
 static bound find_bound(bounds *b, sched_mapped_value at);
 static bool is_growing(schedule *s, const sched_online *o, sched_mapped_value at);
 
-/* True or false for whole rows. */
+/* For a condition that is true or false for whole rows. */
 static bound of_row(bounds *b, const sched_mapped_value *at, tile_value otherwise) {
     tile_builder *to = &b->k->b;
     const tile_type *boolean = tile_type_scalar(b->k->s->context, TILE_i1);
@@ -149,7 +149,7 @@ static bound of_row(bounds *b, const sched_mapped_value *at, tile_value otherwis
     return (bound){tile_build_select(to, seen, tile_build_int(to, INT32_MAX), otherwise), true};
 }
 
-/* Of a condition of an `and`. The last row stands for others if the bound grows. */
+/* For an operand of an `and`. The last row may stand for the others only if the bound grows. */
 static bound find_one_of_both(bounds *b, sched_mapped_value at) {
     if (b->checks && !is_growing(b->k->s, b->o, at)) return (bound){TILE_NO_VALUE, false};
     return find_bound(b, at);
@@ -174,7 +174,7 @@ static bound find_either(bounds *b, tile_op op, const sched_map *map) {
     return (bound){TILE_NO_VALUE, false};
 }
 
-/* Up to which coordinate a row may see elements. */
+/* The last coordinate at which a row may see elements. */
 static bound find_bound(bounds *b, sched_mapped_value at) {
     schedule *s = b->k->s;
     at = sched_skip_broadcasts(b->k->s, at);
@@ -198,20 +198,23 @@ static bound find_bound(bounds *b, sched_mapped_value at) {
     }
 }
 
-/* The end of the walk -------------------------------------------------------------------------- */
+/* The end of the loop -------------------------------------------------------------------------- */
 
-/* A row's number among those of its head, of rows that are several heads'. */
+/* Returns whether it is a row index within its head, if several heads are packed into the rows. */
 static bool is_row_of_head(const sched_online *o, const sched_coordinate *at) {
     return o->packed && at->index && at->index->kind == SCHED_REM && !at->offset &&
            at->index->a.dim == (int)o->m && !at->index->a.index && !at->index->a.offset;
 }
 
-/* Whether it does not fall from row to row, of each head, so that the last one has the most. */
+/* Returns whether it does not decrease from row to row within each head, so that the last row has
+ * the maximum. */
 static bool grows_once(schedule *s, const sched_online *o, sched_mapped_value at,
                        sched_visited_values *visits) {
     tile_op op = tile_value_def(s->compute, at.value);
     if (!depends_on_rows(s, o, at)) return true;
-    if (!sched_visit_first(s, visits, at.value, &at.map)) return true; /* as far as it is known */
+    if (!sched_visit_first(s, visits, at.value, &at.map))
+        return true; /* already checked, or being
+                        checked */
     if (!op.id || sched_array_of(s, at.value) >= 0 || !sched_is_inline(s, op)) return false;
     sched_mapped_value a = {{0}, {{{0, NULL, NULL}}}}, b = a;
     unsigned count = tile_op_operand_count(s->compute, op);
@@ -241,7 +244,8 @@ static bool grows(schedule *s, const sched_online *o, sched_mapped_value at) {
     return grows_once(s, o, at, &visits);
 }
 
-/* Whether a mask shows nothing behind a coordinate that does not fall from row to row. */
+/* Returns whether a mask hides everything after a coordinate that does not decrease from row to
+ * row. */
 static bool is_growing(schedule *s, const sched_online *o, sched_mapped_value at) {
     tile_op op = tile_value_def(s->compute, at.value);
     if (sched_form_of(s, o, at.value, &at.map) == SCHED_INVARIANT)
@@ -262,7 +266,7 @@ static bool is_growing(schedule *s, const sched_online *o, sched_mapped_value at
     }
 }
 
-/* Whether of no fold anything else counts than what masks show. */
+/* Returns whether all carried reductions depend only on elements that masks show. */
 static bool is_all_masked(const sched_online *o) {
     for (unsigned i = 0; i < o->fold_count; i++)
         if (o->folds[i].masked_input < 0 ||
@@ -271,7 +275,7 @@ static bool is_all_masked(const sched_online *o) {
     return o->masked_input_count > 0;
 }
 
-/* Whether blocks at the end may be left out for some rows. */
+/* Returns whether blocks at the end may be skipped for some rows. */
 static bool ends_early(schedule *s, const sched_online *o) {
     bool early = is_all_masked(o);
     for (unsigned i = 0; i < o->masked_input_count && early; i++)
@@ -279,7 +283,7 @@ static bool ends_early(schedule *s, const sched_online *o) {
     return early;
 }
 
-/* Whether a mask compares with what is not the same for all rows. */
+/* Returns whether a mask compares with a value that varies between rows. */
 static bool find_comparison(schedule *s, const sched_online *o, sched_mapped_value at,
                             sched_visited_values *visits) {
     tile_op op = tile_value_def(s->compute, at.value);
@@ -304,7 +308,7 @@ bool sched_bounds_vary(schedule *s, const sched_online *o) {
     return vary;
 }
 
-/* Whether a mask shows more to later rows. */
+/* Returns whether a mask shows more to later rows. */
 static bool shows_more(bounds *b, sched_mapped_value at) {
     schedule *s = b->k->s;
     at = sched_skip_broadcasts(b->k->s, at);
@@ -335,19 +339,20 @@ static bool is_scalar(const sched_kernel *k, tile_value value) {
     return value.id && tile_value_type(k->f, value)->kind == TILE_TYPE_SCALAR;
 }
 
-/* The last row that there is of the tile: what those behind it see, no row sees. Of several heads
- * the last one of all: a tile of some may end anywhere in one. */
+/* The last existing row of the tile: keys after its bound are seen by no row. With packed heads,
+ * the last row of all, because a tile may end at any row of a head. */
 static tile_value last_row(sched_kernel *k, const sched_online *o, const tile_expr *block) {
     tile_builder *to = &k->b;
     tile_value rows = sched_number(k, sched_expr(k->s, k->g->domain.extents[o->m]));
     if (o->packed) return tile_build_sub(to, rows, tile_build_int(to, 1));
-    /* A tile is as long as a power of two, and begins at a multiple: its last row is an i32. */
+    /* A tile's extent is a power of two and its start a multiple of it, so its last row fits an
+     * i32. */
     tile_value last = tile_build_sub(to, tile_build_add(to, k->start[o->m], sched_number(k, block)),
                                      tile_build_int(to, 1));
     return tile_build_min(to, last, tile_build_sub(to, rows, tile_build_int(to, 1)));
 }
 
-/* What the last row of the tile sees; 0: it is not known as a number. */
+/* The last coordinate that the last row of the tile sees; 0: it is not a known number. */
 static tile_value build_last(sched_kernel *k, sched_online *o, const tile_expr *block) {
     tile_builder *to = &k->b;
     size_t mark = sched_enter(k);
@@ -399,9 +404,9 @@ tile_value sched_build_bounds(sched_kernel *k, sched_online *o, const tile_expr 
     return end;
 }
 
-/* The begin of the walk ------------------------------------------------------------------------ */
+/* The start of the loop ------------------------------------------------------------------------ */
 
-/* The coordinate along n plus what is the same for all elements. */
+/* Matches the coordinate along n plus a value that is constant for all elements. */
 static bool find_key(bounds *b, sched_mapped_value at, sched_mapped_value *more) {
     schedule *s = b->k->s;
     at = sched_skip_broadcasts(b->k->s, at);
@@ -419,7 +424,7 @@ static bool find_key(bounds *b, sched_mapped_value at, sched_mapped_value *more)
     return false;
 }
 
-/* small <= key + more: the first one; neither wraps around. */
+/* small <= key + more: returns the first such key. Neither sum overflows. */
 static tile_value first_of(bounds *b, sched_mapped_value small, sched_mapped_value large,
                            bool less) {
     enum { FAR = 1 << 30 };
@@ -440,7 +445,7 @@ static tile_value first_of(bounds *b, sched_mapped_value small, sched_mapped_val
     return tile_build_sub(to, tile_build_min(to, first, tile_build_int(to, FAR)), by);
 }
 
-/* The first coordinate that a row may see; 0: there is none. */
+/* The first coordinate that a row may see; 0: unknown. */
 static tile_value find_first(bounds *b, sched_mapped_value at) {
     schedule *s = b->k->s;
     at = sched_skip_broadcasts(b->k->s, at);
@@ -462,7 +467,7 @@ static tile_value find_first(bounds *b, sched_mapped_value at) {
     }
 }
 
-/* What a row sees first is the least of them; rows after it see no key before that one. */
+/* The minimum over the masks; later rows see no key before it. */
 static tile_value build_first(sched_kernel *k, const sched_online *o, tile_value row) {
     size_t mark = sched_enter(k);
     tile_value first = TILE_NO_VALUE, start = k->start[o->m];
@@ -486,13 +491,14 @@ static tile_value build_first(sched_kernel *k, const sched_online *o, tile_value
     return all ? first : TILE_NO_VALUE;
 }
 
-/* Whether its rows are along n, so that a block of them may begin at any. */
+/* Returns whether n is not the contiguous dim of the array, so that a block of keys may begin
+ * anywhere. */
 static bool has_key_rows(schedule *s, const sched_online *o, const sched_mapped_value *at) {
     unsigned rank = sched_type(s, at->value)->rank;
     return rank && !sched_depends(&at->map.at[rank - 1], o->n);
 }
 
-/* Whether accesses stay as wide wherever a block of keys begins. */
+/* Returns whether accesses have the same width wherever a block of keys begins. */
 static bool may_begin_anywhere(sched_kernel *k, const sched_online *o) {
     bool may = true;
     for (unsigned i = 0; i < o->inner_count; i++)
@@ -507,8 +513,8 @@ static bool may_begin_anywhere(sched_kernel *k, const sched_online *o) {
     return may;
 }
 
-/* At a multiple of the block, or at the very first key that is seen where no row sees those before
- * it. */
+/* The start is a multiple of the block, or exactly the first visible key if no row sees earlier
+ * keys. */
 tile_value sched_build_begin(sched_kernel *k, sched_online *o, const tile_expr *block) {
     tile_builder *to = &k->b;
     tile_value none = tile_build_int(to, 0), step = sched_number(k, block);
@@ -524,7 +530,7 @@ tile_value sched_build_begin(sched_kernel *k, sched_online *o, const tile_expr *
 
 /* Other masks ---------------------------------------------------------------------------------- */
 
-/* Which kinds of bounds a mask has; false: it is more than bounds. */
+/* Determines which kinds of bounds a mask consists of. False if it is not only bounds. */
 static bool find_kinds(bounds *b, sched_mapped_value at, bool *upper, bool *lower) {
     schedule *s = b->k->s;
     at = sched_skip_broadcasts(b->k->s, at);
@@ -556,7 +562,7 @@ bool sched_mask_hides_keys(sched_kernel *k, const sched_online *o,
            (lower && !o->begins);
 }
 
-/* In the walk ---------------------------------------------------------------------------------- */
+/* In the loop ---------------------------------------------------------------------------------- */
 
 tile_value sched_build_in_bounds(sched_kernel *k, const sched_online *o) {
     const sched_coordinate key = sched_dim_coordinate(o->n);

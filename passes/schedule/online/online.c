@@ -1,25 +1,26 @@
-/* Reductions and products along one axis of values that are not stored, in one walk along it:
- * attention, a log-sum-exp of a product's rows, a product of what is computed of another product's
- * elements.
+/* Reductions and products along one axis of values that are not stored, computed in one online loop
+ * along the axis. Examples are attention, a log-sum-exp of a product's rows, and a product whose
+ * operand is a function of another product's elements.
  *
- * A block has a tile of rows. Their side of the inner products stays in shared memory; in a
- * pipelined loop along the axis come the other sides, and
+ * A block has a tile of rows. The row operands of the inner products stay in shared memory. A
+ * pipelined loop along the axis loads the column operands and computes:
  *
- *     score = rows x columns                    the walked elements
- *     t'    = max(t, max of score)              folds that need no other one
- *     p     = exp(score - t')                   what they scale (cut/classify.c)
- *     f     = exp(t - t')                       what corrects what was folded before
+ *     score = rows x columns                    elements of the inner product
+ *     t'    = max(t, max of score)              reductions that depend on no other one
+ *     p     = exp(score - t')                   rescaled values (cut/classify.c)
+ *     f     = exp(t - t')                       correction of the previous sums
  *     s'    = s * f + sum of p
  *     a'    = a * f + p x values
  *
- * Behind it stand the factors of whole rows, and what is computed of the sums.
+ * After the loop, the factors that are constant per row are applied, and functions of the sums are
+ * computed.
  *
- * exp(x - t) is 2 to the power of (x - t) * c, c = log2(e). `fast` makes an fma of it, x * c - w,
- * where w is t * c as it is rounded: all of p, s and a then have the factor 2^(t * c - w), if f is
- * made of the rounded products, too. Quotients do not have it, and what is not divided is
- * multiplied by 2^(w - t * c), which an fma gives exactly. Where x is y times a factor above 0, the
- * maximum is that of y, and the factor part of c. A row of which nothing was seen yet has the
- * maximum -inf, of which nothing can be subtracted: exponents take the lowest finite number
+ * exp(x - t) is 2^((x - t) * c), c = log2(e). With `fast` this is an fma, x * c - w, where w is the
+ * rounded t * c. All of p, s and a then have the factor 2^(t * c - w), if f is also computed from
+ * the rounded products. The factor cancels in quotients. Sums that are not divided are multiplied
+ * by 2^(w - t * c), whose exponent an fma computes exactly. If x is y times a positive factor, the
+ * maximum is taken over y, and the factor becomes part of c. The maximum of a row without visible
+ * elements so far is -inf, which cannot be subtracted; exponents use the lowest finite number
  * instead. */
 #include <math.h>
 #include <string.h>
@@ -82,7 +83,7 @@ static tile_value reduce(online_kernel *w, tile_op like, tile_value src) {
 
 /* Products ------------------------------------------------------------------------------------- */
 
-/* Whether no other block reads it: few rows are all in one tile. */
+/* Returns whether no other block reads the operand: few rows fit one tile. */
 static bool is_read_once(const online_kernel *w, const sched_product_operand *side) {
     unsigned rank = sched_type(w->k.s, side->from.value)->rank;
     bool all = w->few_rows;
@@ -117,7 +118,7 @@ static tile_value load_side(online_kernel *w, const sched_product_operand *side,
     return tile;
 }
 
-/* Comes to shared memory, where both products' instructions read it. */
+/* Copies the operand to shared memory, where the instructions of both products read it. */
 static tile_value copy_side(online_kernel *w, const sched_product_operand *side) {
     sched_kernel *k = &w->k;
     sched_access access;
@@ -135,8 +136,8 @@ const tile_type *online_multiplied(const online_kernel *w, const tile_type *a, c
     return a == b && sched_is_half(a) ? a : online_f32(w);
 }
 
-/* Whether the array has the columns before the rows: it is read so, by whole boxes of its own
- * dims, and the product turns it. */
+/* Returns whether the array has the columns before the rows. Whole boxes of its own dims are then
+ * loaded, and the product transposes them. */
 bool online_is_transposed(const online_kernel *w, const sched_product_operand *side) {
     const tile_type *type = sched_type(w->k.s, side->from.value);
     unsigned row = 0, column = 0;
@@ -185,7 +186,7 @@ static void load_left(online_kernel *w) {
     }
 }
 
-/* The walked elements. */
+/* Computes the elements of the inner products. */
 static void build_inner(online_kernel *w, const tile_value *right) {
     sched_kernel *k = &w->k;
     online_set_elements(w);
@@ -199,7 +200,7 @@ static void build_inner(online_kernel *w, const tile_value *right) {
     }
 }
 
-/* Folds ---------------------------------------------------------------------------------------- */
+/* Carried reductions --------------------------------------------------------------------------- */
 
 bool online_is_largest(const online_kernel *w, const sched_carried_reduction *fold) {
     return !fold->product &&
@@ -215,7 +216,7 @@ static tile_value result_of(const online_kernel *w, const sched_carried_reductio
     return tile_op_result(w->k.s->compute, fold->op, 0);
 }
 
-/* What is carried of a maximum may lack a factor. */
+/* Caches the carried value as the row's result; a carried maximum may lack a factor. */
 static void remember_row(online_kernel *w, const sched_carried_reduction *fold,
                          tile_value carried) {
     const sched_masked_input *masked_input =
@@ -228,12 +229,12 @@ static void remember_row(online_kernel *w, const sched_carried_reduction *fold,
     sched_remember(&w->k, result_of(w, fold), &fold->map, online_f32(w), carried);
 }
 
-/* What changes no maximum. NaN does not even where all is NaN. */
+/* The identity of a maximum: NaN if a row of NaN must give NaN, because max ignores it. */
 static double least_of(const sched_carried_reduction *fold) {
     return fold->propagates_nan ? NAN : -INFINITY;
 }
 
-/* Elements behind the end do not count. Where there is a leaf, they are -inf. */
+/* Elements after the end must have no effect. If there is a masked input, they are already -inf. */
 static tile_value mask_tail(online_kernel *w, const sched_carried_reduction *fold,
                             tile_value tile) {
     if (!tile.id || (masked_input_of(w, fold) && !fold->propagates_nan)) return tile;
@@ -278,7 +279,7 @@ static tile_value fold_sum(online_kernel *w, const sched_carried_reduction *fold
     return tile_build_add(&w->k.b, carried, online_set_fast(w, reduce(w, fold->op, tile)));
 }
 
-/* The sums of a product of what is left and of the values' block. */
+/* Accumulates a product of rescaled elements and a block of values. */
 static tile_value fold_product(online_kernel *w, unsigned index, tile_value carried,
                                tile_value right, rescaled_value *out) {
     sched_kernel *k = &w->k;
@@ -294,9 +295,9 @@ static tile_value fold_product(online_kernel *w, unsigned index, tile_value carr
                online_rescale(w, carried, out->exps));
 }
 
-/* The walk ------------------------------------------------------------------------------------- */
+/* The loop ------------------------------------------------------------------------------------- */
 
-/* The part of a side that lies before the walk's end; the builder stands before the walk. */
+/* The part of an operand before the end of the loop. The builder must be before the loop. */
 static tile_value operand_part(online_kernel *w, const sched_product_operand *side,
                                tile_value end) {
     sched_kernel *k = &w->k;
@@ -316,8 +317,8 @@ static bool is_zero(const online_kernel *w, tile_value value) {
     return tile_value_is_int(w->k.f, value, &number) && !number;
 }
 
-/* No row of the tile sees keys from `end` on: 0 times their values might be NaN. Of the other sides
- * these are masked, and one bound is checked for both. */
+/* No row of the tile sees keys from `end` on, so loads stop there: 0 times such a value might be
+ * NaN. Elements of the other operands are masked anyway, and share the bound. */
 static void mask_keys(online_kernel *w, tile_value begin, tile_value end) {
     sched_kernel *k = &w->k;
     sched_online *o = w->o;
@@ -336,7 +337,7 @@ static void mask_keys(online_kernel *w, tile_value begin, tile_value end) {
     online_set_elements(w);
 }
 
-/* Whether values are read of the same array, perhaps by the same load. */
+/* Returns whether the array is also read as values, possibly by the same load. */
 static bool is_value(const sched_online *o, const sched_product_operand *side) {
     bool found = false;
     for (unsigned i = 0; i < o->fold_count; i++)
@@ -344,7 +345,7 @@ static bool is_value(const sched_online *o, const sched_product_operand *side) {
     return found;
 }
 
-/* What the loop has of the columns, and of the values. */
+/* Loads the loop's blocks of columns and values. */
 static void load_right(online_kernel *w, tile_value *columns, tile_value *values) {
     sched_online *o = w->o;
     for (unsigned i = 0; i < o->inner_count; i++) {
@@ -379,7 +380,7 @@ void online_build_rows(online_kernel *w, const tile_value *carried, tile_value *
     sched_leave(&w->k, mark);
 }
 
-/* What is the same along the walk is read before it. */
+/* Loads inputs that are constant along the axis before the loop. */
 static void load_invariant(online_kernel *w) {
     sched_kernel *k = &w->k;
     online_set_elements(w);
@@ -452,10 +453,10 @@ tile_op online_build_loop(online_kernel *w, tile_value begin, tile_value end,
     return loop;
 }
 
-/* Behind it ------------------------------------------------------------------------------------ */
+/* After the loop ------------------------------------------------------------------------------- */
 
-/* The value, a scalar or a tile, if the axis has elements. */
-static tile_value if_any(online_kernel *w, tile_value value, double otherwise) {
+/* The value, a scalar or a tile, if the axis has elements; else `otherwise`. */
+static tile_value if_not_empty(online_kernel *w, tile_value value, double otherwise) {
     tile_builder *to = &w->k.b;
     int64_t extent;
     if (tile_expr_is_int(w->o->extent, &extent) && extent > 0) return value;
@@ -464,8 +465,8 @@ static tile_value if_any(online_kernel *w, tile_value value, double otherwise) {
     return tile_build_select(to, any, value, online_number(w, otherwise));
 }
 
-/* Times the factors of the row, which are multiplied with each other first if they begin with one
- * of exponentials: sums are multiplied once. */
+/* Applies the deferred factors of the row. If there is a factor of exponentials, all factors are
+ * multiplied with each other first, so that sums are multiplied once. */
 static tile_value apply_deferred(online_kernel *w, tile_value sums, const rescaled_value *left) {
     sched_kernel *k = &w->k;
     tile_value restored = online_build_final_scale(w, left->exps);
@@ -474,16 +475,16 @@ static tile_value apply_deferred(online_kernel *w, tile_value sums, const rescal
         const sched_deferred_factor *deferred_factor = &left->deferred[i];
         tile_value row = online_row_value(w, &deferred_factor->row);
         if (!row.id) return row;
-        /* Sums of nothing are 0, whatever such a factor is. */
+        /* Sums without terms are 0, whatever the factor is. */
         if (!deferred_factor->divides || !sched_is_positive(k->s, deferred_factor->row.value, 8))
-            row = if_any(w, row, 1);
+            row = if_not_empty(w, row, 1);
         *product = deferred_factor->divides ? sched_divide(k, *product, row, online_f32(w))
                                             : tile_build_mul(&k->b, *product, row);
     }
     return restored.id ? tile_build_mul(&k->b, sums, restored) : sums;
 }
 
-/* Of a row in which all is -inf the compute has exp(-inf - -inf), which is NaN. */
+/* If all elements of a row are -inf, the compute has exp(-inf - -inf), which is NaN. */
 static tile_value restore_nan(online_kernel *w, tile_value sums, const rescaled_value *left) {
     tile_builder *to = &w->k.b;
     for (unsigned i = 0; i < w->o->exp_count && sums.id; i++) {
@@ -492,14 +493,14 @@ static tile_value restore_nan(online_kernel *w, tile_value sums, const rescaled_
         tile_value rho = online_row_value(w, &e->rho);
         if (!rho.id) return rho;
         tile_value none = tile_build_eq(to, rho, online_number(w, -INFINITY));
-        none =
-            tile_build_select(to, none, if_any(w, online_number(w, NAN), 0), online_number(w, 0));
+        none = tile_build_select(to, none, if_not_empty(w, online_number(w, NAN), 0),
+                                 online_number(w, 0));
         sums = tile_build_add(to, sums, none);
     }
     return sums;
 }
 
-/* The maximum of a row of NaN is NaN, unless masks hide blocks of it, or it has no elements. */
+/* The maximum of a row of NaN is NaN, unless masks hide blocks of it or it has no elements. */
 static tile_value restore_masked(online_kernel *w, const sched_carried_reduction *fold,
                                  tile_value carried) {
     tile_builder *to = &w->k.b;
@@ -534,7 +535,7 @@ void online_finish(online_kernel *w, const tile_value *folds, const rescaled_val
 
 /* The kernel ----------------------------------------------------------------------------------- */
 
-/* Whether the rows have elements, and the walk comes to all of them. */
+/* i1: the rows have elements, and the loop visits all of them. */
 static tile_value build_all(online_kernel *w, tile_value begin, tile_value end) {
     tile_builder *to = &w->k.b;
     bool tells = false;

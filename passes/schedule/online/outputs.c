@@ -1,4 +1,4 @@
-/* Where the outputs of a walk are, and their stores. */
+/* Positions of the outputs of an online loop, and their stores. */
 #include "passes/schedule/online/online_kernel.h"
 
 sched_map online_whole_map(const online_kernel *w, const sched_map *map) {
@@ -9,7 +9,7 @@ sched_map online_whole_map(const online_kernel *w, const sched_map *map) {
     return out;
 }
 
-/* Where the output's tiles are: the only row of a walk is in a dim of extent 1. */
+/* The map of an output's tiles. A single row of the loop corresponds to a dim of extent 1. */
 static sched_map output_map(const online_kernel *w, const sched_output *output) {
     sched_kernel *k = (sched_kernel *)(uintptr_t)&w->k;
     tile_value value = k->s->arrays[output->array].value;

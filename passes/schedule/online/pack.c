@@ -1,19 +1,19 @@
-/* Rows that share columns, in one tile: of grouped heads, whose queries are few, all that see the
- * same keys are the rows of a tile, so that keys are read once for the group.
+/* Rows that share columns, packed into one tile: for grouped heads with few queries, all rows that
+ * see the same keys become the rows of a tile, so that keys are read once per group.
  *
  *     domain [batch, groups, heads of a group, m, d]  ->  [batch, groups, heads of a group * m, d]
  *
- * The last dim before the rows and these become one, M; what was at (h, i) is at (M / m, M % m).
- * Arrays that have both side by side, as queries and results do, have one dim for them
- * (sched_merge_dims); others are read by index tiles. */
+ * The last dim before the rows and the row dim become one, M. Element (h, i) is at (M / m, M % m).
+ * Arrays in which both dims are adjacent, such as queries and results, get one dim for them
+ * (sched_merge_dims). Others are read with index tiles. */
 #include "passes/schedule/online/online_kernel.h"
 
 #include "lib/ir/syntax.h"
 
 typedef struct packing {
     schedule *s;
-    unsigned at;           /* the dim that takes both */
-    const tile_expr *rows; /* the second one's extent */
+    unsigned at;           /* the packed dim */
+    const tile_expr *rows; /* the extent of the second dim */
 } packing;
 
 /* Coordinates ---------------------------------------------------------------------------------- */
@@ -68,7 +68,7 @@ static void pack_result(const packing *p, tile_op op, sched_map *map) {
     pack_map(p, tile_op_result(p->s->compute, op, 0), map);
 }
 
-/* What a walk has ------------------------------------------------------------------------------ */
+/* The loop's values ---------------------------------------------------------------------------- */
 
 static void pack_folds(const packing *p, sched_online *o) {
     for (unsigned i = 0; i < o->fold_count; i++) {
@@ -127,7 +127,7 @@ static void pack_group(const packing *p, sched_group *g) {
         pack_map(p, p->s->arrays[g->outputs[i].array].value, &g->outputs[i].map);
 }
 
-/* Whether it can be ---------------------------------------------------------------------------- */
+/* Conditions ----------------------------------------------------------------------------------- */
 
 static bool depends(const schedule *s, const sched_mapped_value *at, unsigned dim) {
     bool found = false;
@@ -136,7 +136,7 @@ static bool depends(const schedule *s, const sched_mapped_value *at, unsigned di
     return found;
 }
 
-/* Whether the array has the packed rows as one dim, or a part of one. */
+/* Returns whether the packed rows are one dim of the array, or a part of one. */
 static bool has_rows(schedule *s, tile_value value, const sched_map *map, unsigned dim) {
     const tile_type *type = sched_type(s, value);
     unsigned found = 0;

@@ -1,4 +1,4 @@
-/* Points of walks, and what attributes say of them. */
+/* Tuning points of online loops, and the attributes that fix them. */
 #include <string.h>
 
 #include "passes/schedule/online/online_kernel.h"
@@ -19,7 +19,7 @@ typedef struct point {
     int rows, columns, stages, warps;
 } point;
 
-/* Bytes of each element that other arrays have of as many: these come to shared memory, too. */
+/* Bytes per element of other inputs with as many elements, which also go through shared memory. */
 static int64_t bytes_of_elements(const online_kernel *w) {
     int64_t bytes = 0;
     for (size_t i = 0; i < w->k.g->input_count; i++) {
@@ -42,7 +42,7 @@ static int64_t shared_bytes(const online_kernel *w, const point *p, int bytes) {
     return (p->rows * inner * deep + p->stages * stage) * bytes;
 }
 
-/* Whether it fits shared memory, and the registers that the sums take. */
+/* Returns whether the point fits shared memory, and the accumulators fit the registers. */
 static bool fits(const online_kernel *w, const point *p, int bytes) {
     int64_t deep = w->deep->integer, wide = w->wide->integer;
     int64_t most = deep > wide ? deep : wide;
@@ -50,7 +50,7 @@ static bool fits(const online_kernel *w, const point *p, int bytes) {
     return shared_bytes(w, p, bytes) <= (bytes == 2 ? 166000 : 90000);
 }
 
-/* Whether it fits each target's: without tuning there is the first point. */
+/* Returns whether it fits all targets: without tuning, the first point is used. */
 static bool fits_all(const online_kernel *w, const point *p, int bytes) {
     enum { SMALLEST = 100000 };
     int64_t more = p->stages * p->rows * p->columns * bytes_of_elements(w);
@@ -70,14 +70,15 @@ bool online_uses_tensor_cores(const online_kernel *w) {
 }
 
 static void set_extents(online_kernel *w) {
-    enum { LEAST = 16 }; /* of what mma multiplies */
+    enum { MIN_EXTENT = 16 }; /* the minimum extent for mma */
     tile_context *context = w->k.s->context;
     bool product = tile_op_opcode(w->k.s->compute, w->k.g->root) == TILE_OP_matmul;
-    w->deep = tile_expr_int(context, power_above(w->o->deep, LEAST));
-    w->wide = tile_expr_int(context, product ? power_above(w->o->wide, LEAST) : 1);
+    w->deep = tile_expr_int(context, power_above(w->o->deep, MIN_EXTENT));
+    w->wide = tile_expr_int(context, product ? power_above(w->o->wide, MIN_EXTENT) : 1);
 }
 
-/* Of the list those that fit, up to 5, first one from `likely` on; returns how many. */
+/* Chooses up to 5 points of the list that fit, the first one at or after `likely`; returns their
+ * number. */
 static unsigned choose_points(const online_kernel *w, const point *list, unsigned length,
                               unsigned likely, int bytes, int *points) {
     unsigned count = 0;
@@ -96,20 +97,22 @@ static unsigned choose_points(const online_kernel *w, const point *list, unsigne
 
 enum { MANY_BLOCKS = 128, MAX_PARTS = 32 };
 
-/* Whether a tile or two have all rows: the columns are then read for these alone. */
+/* Returns whether one or two tiles contain all rows, so that the columns are read for these
+ * alone. */
 static bool is_few(const online_kernel *w) {
     int64_t rows = sched_constant(w->k.g->domain.extents[w->o->m]);
     return w->packed || (rows >= 0 && rows <= SCHED_FEW_ROWS);
 }
 
-/* Rows of a tile: all of them, if they are known to be so few. */
+/* The rows of a tile: all of them, if they are known to be this few. */
 static int rows_of_few(const online_kernel *w) {
-    enum { LEAST = 16 }; /* of what mma multiplies */
+    enum { MIN_EXTENT = 16 }; /* the minimum extent for mma */
     int64_t rows = sched_constant(w->k.g->domain.extents[w->o->m]);
-    return rows < 0 ? LEAST : power_above(rows > SCHED_FEW_ROWS ? SCHED_FEW_ROWS : rows, LEAST);
+    return rows < 0 ? MIN_EXTENT
+                    : power_above(rows > SCHED_FEW_ROWS ? SCHED_FEW_ROWS : rows, MIN_EXTENT);
 }
 
-/* How many blocks there are without parts; -1: not known. */
+/* The number of blocks without parts; -1: not known. */
 static int64_t count_blocks(const online_kernel *w) {
     int64_t blocks = 1;
     for (unsigned d = 0; d < w->o->m; d++) {
@@ -120,14 +123,14 @@ static int64_t count_blocks(const online_kernel *w) {
     return blocks;
 }
 
-/* Whether so many parts have columns enough. */
+/* Returns whether there are enough columns for this many parts. */
 static bool has_columns(const online_kernel *w, int parts) {
-    enum { LEAST = 128 };
+    enum { MIN_EXTENT = 128 };
     int64_t columns = sched_constant(w->o->extent);
-    return columns < 0 || columns >= (int64_t)parts * LEAST;
+    return columns < 0 || columns >= (int64_t)parts * MIN_EXTENT;
 }
 
-/* About one block for each multiprocessor of the largest targets; else the tuner finds it. */
+/* Splits into about one block per SM of the largest targets; otherwise the tuner chooses. */
 static void add_split(online_kernel *w) {
     int64_t blocks = count_blocks(w);
     int first = blocks < 0 ? 4 : 1, splits[8];
@@ -179,7 +182,7 @@ void online_add_points(online_kernel *w) {
     }
     const point halves[] = {first,           {128, 128, 2, 8}, {128, 64, 3, 8}, {64, 64, 2, 4},
                             {128, 32, 2, 8}, {64, 32, 2, 4},   {16, 32, 1, 4}};
-    /* The sums of several products leave few of mma's registers to large tiles. */
+    /* The accumulators of several products leave few registers of mma to large tiles. */
     const point several[] = {first,          {128, 128, 2, 8}, {128, 64, 2, 8}, {128, 64, 3, 8},
                              {64, 64, 2, 4}, {128, 32, 2, 8},  {64, 32, 2, 4},  {16, 32, 1, 4}};
     const point wholes[] = {{32, 32, 2, 4}, {64, 32, 2, 8}, {16, 32, 2, 4}, {32, 16, 1, 4},
@@ -187,7 +190,7 @@ void online_add_points(online_kernel *w) {
     enum {
         POINTS = sizeof halves / sizeof *halves,
         SEVERAL = sizeof several / sizeof *several,
-        SMALL = 2 /* from which on tiles are small */
+        SMALL = 2 /* first index of the small tiles */
     };
     const tile_expr *params[] = {
         sched_add_param(&w->k, "block_m"), sched_add_param(&w->k, "block_n"),
@@ -209,7 +212,7 @@ void online_add_points(online_kernel *w) {
     w->columns = params[1];
 }
 
-/* Of the first product [m, n], of the last one [m, its columns, n]. */
+/* The first product's tile is [m, n]; the last product's is [m, its columns, n]. */
 static void fix_tile(online_kernel *w, tile_op op, bool last, sched_fixed *fixed) {
     schedule *s = w->k.s;
     const tile_attr *tile = tile_op_attr(s->compute, op, TILE_ATTR_tile);

@@ -1,17 +1,18 @@
-/* A second walk, where values at hidden keys have spoilt the first one.
+/* A second loop, used if values at hidden keys made the results of the first one NaN.
  *
- * Where masks are comparisons a walk ends before, and begins behind, all keys that no row sees.
- * What another mask hides, as an array of padding does, is walked: its weights are 0, but 0 times a
- * value that is infinite or NaN is NaN. To choose the values of each block would cost as much as
- * the softmax. So they are multiplied as they are, and if sums of products turn out to be NaN the
- * block walks once more, without haste: values at keys that no row of the tile sees are 0 then.
- * Sums of rows do not see values, so that a walk without such sums has nothing to repeat. */
+ * If masks are comparisons, the loop skips all keys before the first and after the last one that
+ * any row sees. Keys hidden by other masks, such as a padding array, are visited. Their weights are
+ * 0, but 0 times an infinite or NaN value is NaN. Selecting the values of each block would cost as
+ * much as the softmax. The loop therefore multiplies them unmasked. If sums of products turn out to
+ * be NaN, the block runs a slower second loop, in which values at keys that no row of the tile sees
+ * are 0. Row sums do not depend on values, so a loop without sums of products needs no
+ * repetition. */
 #include "passes/schedule/online/online_kernel.h"
 
 #include "lib/ir/syntax.h"
 #include "lib/ops/kinds.h"
 
-/* Whether the walk is to be repeated ----------------------------------------------------------- */
+/* Is the loop repeated? ------------------------------------------------------------------------ */
 
 static tile_value reduce_max(online_kernel *w, tile_value src, unsigned axis) {
     tile_builder *to = &w->k.b;
@@ -30,7 +31,7 @@ static tile_value as_number(online_kernel *w, tile_value condition) {
     return tile_build_select(to, condition, tile_build_int(to, 1), tile_build_int(to, 0));
 }
 
-/* i32 [1, 1]: above 0 if a sum of products is NaN. */
+/* i32 [1, 1]: positive if a sum of products is NaN. */
 static tile_value count_nan(online_kernel *w, const tile_value *folds) {
     tile_value most = TILE_NO_VALUE;
     for (unsigned i = 0; i < w->o->fold_count; i++) {
@@ -43,7 +44,7 @@ static tile_value count_nan(online_kernel *w, const tile_value *folds) {
     return most;
 }
 
-/* An element of a tile, for all threads. */
+/* An element of a tile, uniform across all threads. */
 static tile_value take_element(online_kernel *w, tile_value tile) {
     tile_builder *to = &w->k.b;
     tile_type draft = *tile_value_type(w->k.f, tile);
@@ -57,7 +58,7 @@ static tile_value take_element(online_kernel *w, tile_value tile) {
     return element;
 }
 
-/* What a block loads then ---------------------------------------------------------------------- */
+/* Loads of the second loop --------------------------------------------------------------------- */
 
 static tile_value make_buffer(online_kernel *w, const sched_product_operand *side) {
     sched_kernel *k = &w->k;
@@ -101,7 +102,7 @@ tile_value online_copy_visible(online_kernel *w, const sched_product_operand *si
     return sched_convert(k, tile, type);
 }
 
-/* i1, of the values' block: whether a row of the tile sees the key. */
+/* i1, by the values' block: a row of the tile sees the key. */
 static tile_value find_shown(online_kernel *w, const sched_carried_reduction *fold) {
     sched_kernel *k = &w->k;
     tile_builder *to = &k->b;
@@ -130,7 +131,7 @@ tile_value online_load_visible(online_kernel *w, unsigned fold, const tile_type 
     return values;
 }
 
-/* The choice ----------------------------------------------------------------------------------- */
+/* Selection ------------------------------------------------------------------------------------ */
 
 static bool has_hidden(online_kernel *w) {
     bool found = false;

@@ -1,4 +1,4 @@
-/* Tiles of what is scaled by exponentials of the row's maxima so far: see online.c. */
+/* Tiles of values scaled by exponentials of the row's maxima so far: see online.c. */
 #include <float.h>
 
 #include "passes/schedule/online/online_kernel.h"
@@ -6,7 +6,7 @@
 #include "lib/ir/syntax.h"
 
 #define LOG2_E 1.4426950408889634
-#define LARGEST 0x1p31 /* what is rounded of it is 64 at most */
+#define LARGEST 0x1p31 /* below it, the rounding error is at most 64 */
 
 static sched_form form_of(online_kernel *w, const sched_mapped_value *at) {
     return sched_form_of(w->k.s, w->o, at->value, &at->map);
@@ -14,14 +14,15 @@ static sched_form form_of(online_kernel *w, const sched_mapped_value *at) {
 
 /* Exponents ------------------------------------------------------------------------------------ */
 
-/* The leaf of whose elements a factor was taken out, so that maxima lack it, too; NULL: none. */
+/* The masked input from whose elements a factor was taken out, so that maxima lack it as well;
+ * NULL: none. */
 static const sched_masked_input *rescaled_masked_input(const online_kernel *w,
                                                        const sched_exponential *e) {
     const sched_masked_input *masked_input = sched_find_masked_input(w->k.s, w->o, &e->x);
     return masked_input && masked_input->by.value.id ? masked_input : NULL;
 }
 
-/* What the difference of x and rho is multiplied by. */
+/* The factor of the difference x - rho. */
 static tile_value build_factor(online_kernel *w, const sched_exponential *e) {
     sched_kernel *k = &w->k;
     const sched_masked_input *masked_input = rescaled_masked_input(w, e);
@@ -32,7 +33,7 @@ static tile_value build_factor(online_kernel *w, const sched_exponential *e) {
         if (!more[i] || !more[i]->value.id) continue;
         tile_value by = sched_value(k, more[i]->value, &more[i]->map, online_f32(w));
         if (by.id) factor = factor.id ? tile_build_mul(&k->b, by, factor) : by;
-        /* Times -inf it may be no 0. */
+        /* It may round to 0, and 0 * -inf is NaN. */
         if (by.id) factor = tile_build_max(&k->b, factor, online_number(w, FLT_MIN));
     }
     return factor;
@@ -44,7 +45,8 @@ static tile_value multiply_exponent(online_kernel *w, const sched_exponential *e
     return factor.id ? tile_build_mul(&w->k.b, difference, factor) : difference;
 }
 
-/* top without the factor that its maximum lacks: maxima of such, and of what is known before. */
+/* top without the factor that its maximum lacks, for maxima of such values and of invariant
+ * ones. */
 static tile_value build_reference(online_kernel *w, sched_mapped_value at,
                                   const sched_masked_input *masked_input) {
     sched_kernel *k = &w->k;
@@ -95,7 +97,7 @@ static tile_value build_exp(online_kernel *w, unsigned index) {
                online_set_fast(w, tile_build_exp2(&k->b, build_exponent(w, e, x, w->now[index])));
 }
 
-/* The reference may be infinite though no element is that is added up. */
+/* The reference may be infinite although no term's element is. */
 static tile_value finite_row(online_kernel *w, unsigned index, tile_value row) {
     const sched_exponential *e = &w->o->exps[index];
     return e->far || e->chosen ? tile_build_min(&w->k.b, row, online_number(w, FLT_MAX)) : row;
@@ -110,15 +112,15 @@ tile_value online_rescale_factor(online_kernel *w, unsigned index) {
     return w->correction[index] = online_set_fast(w, tile_build_exp2(to, fall));
 }
 
-/* After the walk ------------------------------------------------------------------------------- */
+/* After the loop ------------------------------------------------------------------------------- */
 
-/* exp((top - rho) * by), which the compute has for the largest element of the row. */
+/* exp((top - rho) * by): the compute's exponential of the largest element of the row. */
 static tile_value build_lowered(online_kernel *w, const sched_exponential *e) {
     tile_builder *to = &w->k.b;
     tile_op like = e->op;
     tile_value top = online_row_value(w, &e->top), rho = online_row_value(w, &e->rho);
     if (!top.id || !rho.id) return TILE_NO_VALUE;
-    top = tile_build_max(to, top, online_number(w, -FLT_MAX)); /* also of a row of NaN */
+    top = tile_build_max(to, top, online_number(w, -FLT_MAX)); /* also for a row of NaN */
     tile_value by =
         e->by.value.id ? sched_value(&w->k, e->by.value, &e->by.map, online_f32(w)) : TILE_NO_VALUE;
     tile_value fall = tile_build_sub(to, top, rho);
@@ -131,9 +133,9 @@ static tile_value build_lowered(online_kernel *w, const sched_exponential *e) {
                              scaled_after_loop);
 }
 
-/* An fma subtracts top * c as it is rounded, of all elements and in all corrections: each has the
- * factor 2^(top * c - rounded), which is 2^rest. From LARGEST on, as of rows that have no elements
- * but a low reference, it may be infinite, and sums are 0. */
+/* An fma subtracts the rounded top * c from all elements and in all corrections, so that each term
+ * has the factor 2^(top * c - rounded), which is 2^rest. Above LARGEST, as for rows without
+ * elements but with a low reference, the factor may be infinite; the sums are 0 there. */
 static tile_value build_unrounded(online_kernel *w, const sched_exponential *e) {
     tile_builder *to = &w->k.b;
     tile_value factor = build_factor(w, e);
@@ -161,7 +163,7 @@ tile_value online_build_final_scale(online_kernel *w, unsigned exps) {
     return product;
 }
 
-/* What is scaled ------------------------------------------------------------------------------- */
+/* Rescaled values ------------------------------------------------------------------------------ */
 
 static void add_deferred(online_kernel *w, rescaled_value *out, const sched_mapped_value *row,
                          bool divides) {

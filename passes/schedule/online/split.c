@@ -1,15 +1,15 @@
-/* Walks of few rows, which few blocks would go along: each of `split` blocks has a part of the
- * columns, and the last one of a tile to end puts together what all have found, in the order of the
- * parts, so that results are the same bit by bit in every launch.
+/* Online loops of few rows, which would occupy few blocks. Each of `split` blocks processes a part
+ * of the columns. The last block of a tile to finish combines the results of all parts, in the
+ * order of the parts, so that results are bitwise reproducible.
  *
- *     own    = the walk along part z                  maxima, sums, sums of products
+ *     own    = the loop over part z                  maxima, sums, sums of products
  *     parts[z] = own; count = tickets + 1
  *     if count == split:
- *       for part = 0 to split:                        as one more block of the walk
+ *       for part = 0 to split:                        like one more block of the loop
  *         t' = max(t, parts[part].t)
  *         a' = a * exp(t - t') + parts[part].a * exp(parts[part].t - t')
  *
- * A part without columns has the maximum -inf, with which its sums, 0, are corrected to 0. */
+ * A part without columns has the maximum -inf, which rescales its sums, 0, to 0. */
 #include <string.h>
 
 #include "passes/schedule/online/online_kernel.h"
@@ -44,8 +44,8 @@ void online_locate_columns(online_kernel *w, tile_value *begin, tile_value *end)
     tile_value blocks = tile_build_ceildiv(to, length, block);
     tile_value own = tile_build_ceildiv(to, blocks, number_of(w, w->split));
     tile_value first = tile_build_min(to, tile_build_mul(to, w->part, own), blocks);
-    /* What comes after the last block may be more than an i32 holds: there the walk ends at the
-     * end, and a part that begins there has none. */
+    /* The coordinate after the last block may overflow i32, so the last part uses the loop's own
+     * end. A part that begins after the last block is empty. */
     tile_value stop = tile_build_min(to, tile_build_add(to, first, own), blocks);
     *begin = tile_build_add(to, *begin, tile_build_mul(to, first, block));
     tile_value own_end = tile_build_mul(to, tile_build_sub(to, stop, first), block);
@@ -55,9 +55,9 @@ void online_locate_columns(online_kernel *w, tile_value *begin, tile_value *end)
                              tile_build_int(to, INT32_MIN));
 }
 
-/* Memory between the blocks -------------------------------------------------------------------- */
+/* Scratch shared by the blocks ----------------------------------------------------------------- */
 
-/* Of each fold, for each part of each tile. */
+/* Allocates scratch for a carried reduction: one entry per part and tile. */
 static tile_value make_scratch(online_kernel *w, unsigned fold, tile_value tile) {
     const tile_type *type = tile_value_type(w->k.f, tile);
     tile_value extents[] = {number_of(w, w->split), number_of(w, w->tiles),
@@ -119,9 +119,9 @@ static tile_value make_tickets(online_kernel *w) {
     return words;
 }
 
-/* Putting together ----------------------------------------------------------------------------- */
+/* Combining ------------------------------------------------------------------------------------ */
 
-/* What corrects sums that were made with these maxima. */
+/* Computes corrections for sums that were computed with these maxima. */
 static void set_before(online_kernel *w, const tile_value *carried) {
     memset(w->correction, 0, sizeof w->correction);
     online_build_rows(w, carried, w->before);
@@ -149,7 +149,7 @@ static void add_part(online_kernel *w, const tile_value *carried, const tile_val
             next[i] = tile_build_add(to, next[i], online_rescale(w, part[i], left[i].exps));
 }
 
-/* A loop along the parts; own: the types of what is carried. */
+/* Builds a loop over the parts. own: the carried values, for their types. */
 static tile_op join(online_kernel *w, const tile_value *parts, const tile_value *own,
                     const rescaled_value *left) {
     sched_kernel *k = &w->k;
@@ -176,7 +176,7 @@ static tile_op join(online_kernel *w, const tile_value *parts, const tile_value 
     return loop;
 }
 
-/* Into a region of a choice, which ends with nothing. */
+/* Enters a region of a branch without results. */
 static tile_builder enter(online_kernel *w, tile_op choice, unsigned region) {
     tile_builder outside = w->k.b;
     w->k.b = tile_builder_at_end(w->k.f, tile_op_region(w->k.f, choice, region));
@@ -188,7 +188,7 @@ static void leave(online_kernel *w, tile_builder outside) {
     w->k.b = outside;
 }
 
-/* The last block of a tile goes on with all parts. */
+/* The last block of a tile continues with all parts. */
 static void build_parts(online_kernel *w, const tile_value *own, const rescaled_value *left) {
     tile_builder *to = &w->k.b;
     tile_value parts[SCHED_MAX_CARRIED], results[SCHED_MAX_CARRIED];

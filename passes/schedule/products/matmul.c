@@ -1,11 +1,11 @@
-/* Products: one block for each tile of c, a pipelined loop over k, then what is computed of the
- * sums.
+/* Products: each block computes a tile of the result in a pipelined loop over k, then the epilogue.
  *
- * An operand that is an array, however its dims lie, is copied to shared memory and multiplied from
- * there. An operand that is computed (a cast, a scale) is read from shared memory, computed in
- * registers and multiplied from these. One whose rows are windows is found by index tiles: a
- * convolution without a matrix in memory. Casts of both operands to a wider type are left out: the
- * instructions multiply the narrow ones exactly and add in the wide type. */
+ * An operand that is an array, with its dims in any order, is copied to shared memory and
+ * multiplied from there. An operand that is computed (a cast, a scale) is loaded from shared
+ * memory, computed in registers and multiplied from these. An operand whose rows are windows is
+ * loaded with index tiles, which computes a convolution without storing the matrix of windows.
+ * Casts of both operands to a wider type are removed, because the instructions multiply narrow
+ * elements exactly and accumulate in the wide type. */
 #include "passes/schedule/kernel/schedule.h"
 
 #include <string.h>
@@ -16,15 +16,17 @@
 #include "tile/split.h"
 
 typedef struct operand {
-    tile_value value;         /* that is multiplied, casts left out */
-    const tile_type *element; /* as it is multiplied */
-    sched_map map;            /* of its dims, in the domain with k */
-    int array;         /* what is copied to shared memory; -1: it is loaded as it is needed */
-    unsigned sources;  /* places of arrays that it is computed from, each as large as the tile */
-    tile_value source; /* the value of that array */
+    tile_value value;         /* the multiplied value, without removed casts */
+    const tile_type *element; /* the multiplied type */
+    sched_map map;            /* by its dims, in the domain including k */
+    int array;                /* the array that is copied to shared memory; -1: loaded where it is
+                                 needed */
+    unsigned sources;  /* number of array accesses that it is computed from, each as large as the
+                          tile */
+    tile_value source; /* the value of the array */
     sched_map source_map;
-    bool plain;    /* nothing is computed */
-    bool gathered; /* index tiles tell where its elements are */
+    bool plain;    /* it is the array itself */
+    bool gathered; /* loaded with index tiles */
     tile_value shared;
     unsigned row, column; /* dims of the domain */
 } operand;
@@ -32,11 +34,11 @@ typedef struct operand {
 typedef struct product {
     sched_kernel k;
     tile_op op;
-    unsigned m, n, depth;      /* dims of the domain, which gets k as its last one */
-    int taps;                  /* -1: none; or a dim behind it: k is taps x depth */
-    const tile_expr *extent_k; /* of depth */
+    unsigned m, n, depth;      /* dims of the domain, to which k is added last */
+    int taps;                  /* -1: none; else the dim after depth: k is taps x depth */
+    const tile_expr *extent_k; /* the extent of depth */
     operand sides[2];
-    const tile_type *sum; /* an element's */
+    const tile_type *sum; /* type of an accumulator element */
 } product;
 
 static const tile_expr *param(const product *p, const char *name) {
@@ -56,7 +58,7 @@ static bool only_moves(schedule *s, const sched_group *g, tile_op op) {
            !tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
 }
 
-/* A shape's only elements, wherever they are repeated or moved. */
+/* Returns the source of operations that repeat or move elements. */
 static tile_value without_moves(schedule *s, const sched_group *g, tile_value value) {
     tile_op op;
     while (sched_find_input(s, g, value) < 0 && (op = tile_value_def(s->compute, value)).id &&
@@ -65,8 +67,8 @@ static tile_value without_moves(schedule *s, const sched_group *g, tile_value va
     return value;
 }
 
-/* Casts come after what moves elements (sched_move_casts); of one that is in memory already
- * nothing is left out. */
+/* Casts follow operations that move elements (sched_move_casts). A cast whose result is already in
+ * memory is not removed. */
 static void choose_elements(product *p) {
     schedule *s = p->k.s;
     bool in_memory = false;
@@ -79,7 +81,7 @@ static void choose_elements(product *p) {
     }
 }
 
-/* Along k, or m or n. */
+/* The coordinate along k, m or n. */
 static sched_coordinate along(const product *p, unsigned dim) {
     sched_coordinate at = sched_dim_coordinate(dim);
     if (dim != p->depth || p->taps < 0) return at;
@@ -87,7 +89,7 @@ static sched_coordinate along(const product *p, unsigned dim) {
     return sched_computed(p->k.s, SCHED_PAIR, &tap, &at, p->extent_k);
 }
 
-/* The dims of an operand: batches, then two of m, n and k. */
+/* Sets the dims of an operand: batches, then two of m, n and k. */
 static void place_operand(product *p, operand *side, bool transposed) {
     schedule *s = p->k.s;
     const tile_type *type = sched_type(s, side->value);
@@ -101,7 +103,7 @@ static void place_operand(product *p, operand *side, bool transposed) {
     side->map.at[rank - 1] = along(p, transposed ? side->row : side->column);
 }
 
-/* Finds the array of many elements that the operand is computed from, and where. */
+/* Finds the large array that the operand is computed from, and its map. */
 typedef struct search {
     product *p;
     operand *side;
@@ -157,9 +159,9 @@ static void take_operand(product *p, unsigned index) {
 
 /* Windows -------------------------------------------------------------------------------------- */
 
-/* Of a matrix that is read out of windows the extent of what is contiguous along k, [taps,
- * channels] in one dim; NULL: it is no such matrix, or too little lies there for a tile of its own.
- */
+/* If the operand is a matrix of windows, returns the extent that is contiguous along k, which is
+ * [taps, channels] in one dim. NULL if it is no such matrix, or if the extent is too small for a
+ * separate tile. */
 static const tile_expr *channels_of(const product *p, const operand *side) {
     schedule *s = p->k.s;
     if (side->array < 0) return NULL;
@@ -172,8 +174,8 @@ static const tile_expr *channels_of(const product *p, const operand *side) {
     return divided && (known < 0 || known >= 8) ? last->index->by.expr : NULL;
 }
 
-/* A tile along k then stays in one tap, so that its elements are contiguous in both matrices;
- * else each of them is looked up. */
+/* Splits k so that a tile along k stays within one tap and its elements are contiguous in both
+ * matrices. Otherwise index tiles select each element. */
 static void choose_taps(product *p) {
     schedule *s = p->k.s;
     sched_domain *domain = &p->k.g->domain;
@@ -190,7 +192,7 @@ static void choose_taps(product *p) {
     for (unsigned i = 0; i < 2; i++) take_operand(p, i);
 }
 
-/* Kinds ---------------------------------------------------------------------------------------- */
+/* Kinds of products ---------------------------------------------------------------------------- */
 
 static void choose_sum(product *p) {
     schedule *s = p->k.s;
@@ -228,7 +230,7 @@ static sched_space choose_space(const product *p) {
     return SCHED_SPACE_FMA;
 }
 
-/* What its attributes say. */
+/* The values that its attributes fix. */
 static sched_fixed fix_product(const product *p) {
     static const char *const blocks[] = {"block_m", "block_n", "block_k"};
     schedule *s = p->k.s;
@@ -240,7 +242,7 @@ static sched_fixed fix_product(const product *p) {
     return fixed;
 }
 
-/* How many terms each sum has; -1: nobody knows. */
+/* The number of terms of each sum; -1: not known. */
 static int64_t count_terms(const product *p) {
     int64_t taps = p->taps < 0 ? 1 : sched_constant(p->k.g->domain.extents[p->taps]);
     int64_t depth = sched_constant(p->extent_k);
@@ -248,8 +250,9 @@ static int64_t count_terms(const product *p) {
     return known ? taps * depth : -1;
 }
 
-/* Products of f32 are summed by fma, one after the other, and in chunks where they are long. Others
- * are tensor cores', which have no registers for a second sum: long ones are cut into parts. */
+/* f32 products are summed sequentially by fma, and in chunks if the sums are long. Other products
+ * use tensor cores, which have no registers for a second accumulator, so long sums are split into
+ * parts. */
 static bool is_by_fma(const product *p) {
     return p->sum->scalar == TILE_f32 && p->sides[0].element->scalar == TILE_f32;
 }
@@ -266,13 +269,13 @@ static sched_space_needs find_needs(const product *p, const sched_fixed *fixed) 
     int64_t parts = (terms + SCHED_MAX_IN_PART - 1) / SCHED_MAX_IN_PART;
     bool in_chain = p->sum->scalar == TILE_f32 && !is_by_fma(p);
     bool cuts = in_chain && terms > SCHED_LONG_SUM;
-    bool user_attr =
+    bool is_fixed_by_user =
         sched_find_fixed(fixed, SCHED_SPLIT) || sched_find_fixed(fixed, SCHED_STRATEGY);
     return (sched_space_needs){.lean = p->sides[0].sources + p->sides[1].sources > 2,
                                .parts = !cuts                    ? 1
                                         : parts < TILE_MAX_SPLIT ? parts
                                                                  : TILE_MAX_SPLIT,
-                               .sized = in_chain && terms < 0 && !user_attr
+                               .sized = in_chain && terms < 0 && !is_fixed_by_user
                                             ? sched_count_parts(p->k.s, express_terms(p))
                                             : NULL};
 }
@@ -292,7 +295,7 @@ static const tile_expr *tiles_along(const product *p, unsigned d, const char *bl
                         param(p, block), NULL);
 }
 
-/* x and y: the tile; z: which product, the last batch dim side by side. */
+/* x and y: the tile; z: the batch, with the last batch dim fastest. */
 static void set_grid(product *p) {
     sched_kernel *k = &p->k;
     const tile_expr *batches = tile_expr_int(k->s->context, 1);
@@ -344,7 +347,7 @@ static void alloc_side(product *p, operand *side) {
     side->shared = tile_build_alloc_shared(&p->k.b, tile_type_get(p->k.s->context, &draft));
 }
 
-/* The array's tile comes to shared memory with its dims in the tile's order. */
+/* Copies the array's tile to shared memory with its dims in the tile's order. */
 static void copy_side(product *p, operand *side) {
     sched_access access;
     if (side->array < 0) return;
@@ -355,8 +358,8 @@ static void copy_side(product *p, operand *side) {
     p->k.straight = false;
 }
 
-/* Behind the end of k arrays have 0, and what is computed of that may be anything: where both
- * operands are computed, one of them is made 0 there. */
+/* Arrays give 0 after the end of k, but values computed from these may be anything. If both
+ * operands are computed, one of them is set to 0 there. */
 static tile_value end_with_k(product *p, const operand *side, tile_value tile) {
     sched_kernel *k = &p->k;
     const sched_coordinate depth = sched_dim_coordinate(p->depth);
@@ -366,7 +369,7 @@ static tile_value end_with_k(product *p, const operand *side, tile_value tile) {
     return tile_build_select(&k->b, inside, tile, tile_build_zero(&k->b, side->element));
 }
 
-/* A shared buffer, or a tile. */
+/* Returns the operand as a shared buffer or a tile. */
 static tile_value take_side(product *p, operand *side) {
     sched_kernel *k = &p->k;
     if (side->plain) return side->shared;
@@ -389,7 +392,7 @@ static void set_stages(product *p, tile_op loop) {
         tile_op_set_expr(p->k.f, loop, TILE_ATTR_consumers, param(p, "consumers"));
 }
 
-/* How many tiles there are along k; *along: those of a tap. */
+/* The number of tiles along k; *along: those of one tap. */
 static tile_value count_steps(product *p, tile_value *along) {
     sched_kernel *k = &p->k;
     const tile_expr *extent = sched_expr(k->s, p->extent_k), *block = param(p, "block_k");
@@ -399,7 +402,7 @@ static tile_value count_steps(product *p, tile_value *along) {
     return tile_build_mul(&k->b, sched_number(k, taps), *along);
 }
 
-/* Tile by tile along k, or along the channels of each tap. *parts: tiles of a tap. */
+/* Builds a loop over tiles along k, or over the channels of each tap. *parts: tiles per tap. */
 static tile_op build_steps(product *p, const tile_value *sum, tile_value *parts) {
     *parts = TILE_NO_VALUE;
     sched_kernel *k = &p->k;
@@ -412,7 +415,7 @@ static tile_op build_steps(product *p, const tile_value *sum, tile_value *parts)
     return tile_build_for_loop(&k->b, zero, steps, tile_build_int(&k->b, 1), sum, 1);
 }
 
-/* Where the tile begins along k. */
+/* Sets the start of the tile along k. */
 static void enter_step(product *p, tile_value step, tile_value parts) {
     sched_kernel *k = &p->k;
     k->start[p->depth] = step;
@@ -422,7 +425,7 @@ static void enter_step(product *p, tile_value step, tile_value parts) {
                                         sched_number(k, param(p, "block_k")));
 }
 
-/* Copies and multiplies the tiles of a step. */
+/* Copies and multiplies the tiles of one step. */
 static tile_value build_step(product *p, tile_value sum) {
     tile_value taken[2];
     size_t mark = sched_enter(&p->k);
@@ -433,12 +436,12 @@ static tile_value build_step(product *p, tile_value sum) {
     for (unsigned i = 0; i < 2; i++) {
         set_side(p, i);
         taken[i] = take_side(p, &p->sides[i]);
-        sched_leave(&p->k, mark); /* the other side's tiles have other dims */
+        sched_leave(&p->k, mark); /* the other operand's tiles have other dims */
     }
     return tile_build_dot(&p->k.b, taken[0], NULL, 0, taken[1], NULL, 0, sum);
 }
 
-/* The step that the builder's loop is at, at its end; all: NULL, or what sums are made of. */
+/* Builds the current step at the end of the builder's loop. all: the chunked sum, or NULL. */
 static void fill_loop(product *p, tile_op loop, tile_value step, tile_value parts,
                       const sched_chunked_sum *all) {
     sched_kernel *k = &p->k;
@@ -455,8 +458,8 @@ static tile_builder enter_loop(product *p, tile_op loop) {
     return outside;
 }
 
-/* Parts of sums in chunks: each is an iteration of an outer loop, which split-k gives a block of
- * its own, as in rows/sums.c. What a loop that is split carries must be the sum. */
+/* Parts of chunked sums: each part is an iteration of an outer loop, which split-k assigns to a
+ * separate block, as in rows/sums.c. A split loop must carry the sum itself. */
 static tile_value build_chunks_in_parts(product *p, tile_value zero) {
     sched_kernel *k = &p->k;
     tile_builder *b = &k->b;
@@ -489,7 +492,7 @@ static tile_value build_chunks_in_parts(product *p, tile_value zero) {
     return tile_op_result(k->f, outer, 0);
 }
 
-/* The sums. */
+/* Computes the accumulator. */
 static tile_value build_loop(product *p) {
     sched_kernel *k = &p->k;
     for (unsigned i = 0; i < 2; i++) {
@@ -518,7 +521,7 @@ static tile_value build_loop(product *p) {
     return chunks ? sched_end_chunked(k, &all, sum) : sum;
 }
 
-/* A product with one row has one, too, but its tiles have more. */
+/* A product with one row also has a row dim, but its tiles have more rows. */
 static sched_map whole_map(const product *p, const sched_map *map) {
     sched_map out = *map;
     out.at[p->m].dim = (int)p->m;

@@ -1,6 +1,6 @@
-/* Tuning spaces of products. They are heads of kernels in Tile IR, which is the language for them:
- * that of tools/kernels/matmul.tile, whose text the library holds, and what such kernels of other
- * types have. */
+/* Tuning spaces of products. They are written as kernel headers in Tile IR: that of
+ * tools/kernels/matmul.tile, whose text is embedded in the library, and similar ones for other
+ * types. */
 #include "passes/schedule/products/space.h"
 
 #include <string.h>
@@ -93,7 +93,7 @@ void sched_copy_points(tile_function *to, const tile_function *from) {
     for (size_t i = 0; i < from->where_count; i++) tile_function_add_where(to, from->wheres[i]);
 }
 
-/* The same products without conditions that a point must hold. */
+/* A space for the same products without conditions that a point must satisfy. */
 static sched_space without_conditions(sched_space space) {
     if (space == SCHED_SPACE_HALF) return SCHED_SPACE_HALF_PART;
     return space == SCHED_SPACE_BYTES ? SCHED_SPACE_BYTES_BATCHED : space;
@@ -110,7 +110,7 @@ static void copy_head(tile_function *to, const tile_function *from) {
     tile_function_set_warps(to, from->warps);
 }
 
-/* To the clause of the tiles: smaller ones with fewer stages, the smallest last. */
+/* Adds smaller tiles with fewer stages to the tile clause, the smallest last. */
 static void add_lean_points(schedule *s, tile_function *to) {
     static const int points[][5] = {
         {64, 64, 32, 2, 4}, {64, 64, 32, 1, 4}, {32, 32, 32, 1, 4}, {16, 16, 32, 1, 1}};
@@ -133,7 +133,7 @@ static tile_tune_clause *find_splits(const tile_function *f) {
     return NULL;
 }
 
-/* So many parts come first; where nothing was split, whole sums after them. */
+/* Makes `parts` the first split. A space without splits gets the unsplit point after it. */
 static void add_first_split(schedule *s, tile_function *to, const tile_expr *parts) {
     static const char *const names[] = {SCHED_SPLIT, SCHED_STRATEGY};
     enum { NAMES = sizeof names / sizeof *names };
@@ -171,7 +171,7 @@ unsigned sched_count_sized(const tile_tune_clause *clause) {
            tile_expr_holds(clause->values[0], TILE_EXPR_ARG);
 }
 
-/* Makes f's points those that it has at all sizes. */
+/* Removes the points and conditions that depend on the launch size. */
 static void drop_sized(tile_function *f) {
     tile_tune_clause *clause = find_splits(f);
     size_t kept = 0;

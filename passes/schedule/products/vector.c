@@ -1,12 +1,13 @@
-/* Products of a matrix and a vector as reductions.
+/* Rewrites products of a matrix and a vector as reductions.
  *
  *     matmul %a[m, k], %x[k, 1]   becomes   reduce_add(%a * transpose(%x), axis = 1)
  *
- * A product's tile has 16 columns at least, of which a vector fills one: the other ones are
- * computed for nothing, and one thread sums along k. A reduction has all of a block's threads along
- * k, each with sums of its own, and its parts are many blocks'. That is done where no instruction
- * of the tensor cores multiplies the elements: of f32 and f64. Products that another product
- * depends on stay as they are: a walk may compute them together (cut/classify.c). */
+ * A product's tile has at least 16 columns, of which a vector fills one. The other columns are
+ * wasted, and one thread sums along k. A reduction instead distributes k over all threads of a
+ * block, each with separate partial sums, and over several blocks. Products without a tensor core
+ * instruction for their elements are rewritten: those of f32 and f64. Products that depend on other
+ * products, or that others depend on, are unchanged, because an online loop may compute them
+ * together (cut/classify.c). */
 #include "passes/schedule/products/vector.h"
 
 #include "lib/ir/syntax.h"
@@ -15,11 +16,11 @@ static bool is_product(const schedule *s, tile_op op) {
     return tile_op_opcode(s->compute, op) == TILE_OP_matmul;
 }
 
-/* Whether another product is computed from this one, or this one from another. */
+/* Returns whether another product depends on this one, or this one on another. */
 static bool shares_dims(const schedule *s, tile_op op) {
     const tile_function *f = s->compute;
-    bool *before = TILE_NEW_ARRAY(s->arena, bool, f->value_count); /* computed from a product */
-    bool *depends_on_product = TILE_NEW_ARRAY(s->arena, bool, f->value_count); /* from this one */
+    bool *before = TILE_NEW_ARRAY(s->arena, bool, f->value_count); /* depends on a product */
+    bool *depends_on_product = TILE_NEW_ARRAY(s->arena, bool, f->value_count); /* on this one */
     bool together = false;
     TILE_FOR_EACH_OP (f, at, f->body) {
         bool any = false, own = false;
@@ -44,7 +45,7 @@ static bool has_user_tile(const tile_function *f, tile_op op) {
     return false;
 }
 
-/* The vector: 1 of the right side, 0 of the left one; -1: there is none. */
+/* The operand that is a vector: 1 for rhs, 0 for lhs; -1: none. */
 static int find_vector(schedule *s, tile_op op) {
     const tile_type *result = sched_type(s, tile_op_result(s->compute, op, 0));
     tile_scalar element = sched_element(s, tile_operand_lhs(s->compute, op))->scalar;
@@ -55,15 +56,16 @@ static int find_vector(schedule *s, tile_op op) {
     computed &= declared == element ||
                 (element == TILE_f32 && (declared == TILE_f16 || declared == TILE_bf16));
     if (!computed || has_user_tile(s->compute, op) || shares_dims(s, op)) return -1;
-    /* Types are made of the extents as they are written: an `m` that is given as 1 does not do. */
+    /* Types contain the extents as written, so a parameter `m` whose given value is 1 does not
+     * count. */
     if (tile_expr_is(result->dims[result->rank - 1u], 1)) return 1;
     return tile_expr_is(result->dims[result->rank - 2u], 1) ? 0 : -1;
 }
 
 /* Building ------------------------------------------------------------------------------------- */
 
-/* The last two dims exchanged, of which one is 1. An array lies there as it is, which a reshape
- * says; that of what is computed would be written first. */
+/* Exchanges the last two dims, one of which is 1. For an array, a reshape does not move elements; a
+ * reshape of a computed value would store it first, so that case uses a transpose. */
 static tile_value transpose(schedule *s, tile_builder *b, tile_value value) {
     tile_type draft = *sched_type(s, value);
     const tile_expr *last = draft.dims[draft.rank - 1];
@@ -82,7 +84,7 @@ static tile_value transpose(schedule *s, tile_builder *b, tile_value value) {
     return tile_op_result(s->compute, op, 0);
 }
 
-/* To the result's batches and the matrix' two dims. */
+/* Broadcasts to the result's batches and the matrix's two dims. */
 static tile_value repeat(schedule *s, tile_builder *b, tile_value value, const tile_type *result,
                          const tile_type *matrix) {
     tile_type draft = *sched_type(s, value);
@@ -94,7 +96,7 @@ static tile_value repeat(schedule *s, tile_builder *b, tile_value value, const t
     return type == sched_type(s, value) ? value : tile_build_broadcast(b, value, type);
 }
 
-/* The sums along k of the matrix times the vector, which lies along k as the matrix does. */
+/* Sums the product of the matrix and the vector along k, which is the same dim in both. */
 static tile_value build(schedule *s, tile_op op, unsigned vector) {
     tile_function *f = s->compute;
     tile_builder b = tile_builder_before(f, op);
@@ -103,8 +105,8 @@ static tile_value build(schedule *s, tile_op op, unsigned vector) {
     bool transposed[] = {tile_op_has_attr(f, op, TILE_ATTR_trans_lhs),
                          tile_op_has_attr(f, op, TILE_ATTR_trans_rhs)};
     tile_value matrix = tile_op_operand(f, op, 1 - vector), x = tile_op_operand(f, op, vector);
-    bool last = vector ? !transposed[0] : transposed[1]; /* k is the matrix' last dim */
-    bool lies = vector ? transposed[1] : !transposed[0]; /* and the vector's */
+    bool last = vector ? !transposed[0] : transposed[1]; /* k is the matrix's last dim */
+    bool lies = vector ? transposed[1] : !transposed[0]; /* k is the vector's last dim */
     const tile_type *dims = sched_type(s, matrix);
     if (last != lies) x = transpose(s, &b, x);
     tile_value products =

@@ -1,56 +1,57 @@
-/* Which reductions of rows that no tile holds need no walk of their own.
+/* Assigns reductions of rows longer than a tile to loops over the row.
  *
- * A reduction that needs another one of the same rows would have to wait for it, and read the rows
- * again. But what is added up may be put right behind the walk that computes both:
+ * A reduction that depends on another one of the same rows would have to wait for it and read the
+ * rows again. Some sums can instead be corrected after the loop that computes both:
  *
- *   exp(x - t), t the largest x, is taken with the largest one so far, and what was summed before
- *   is multiplied by exp(old - new). Each place of the tile has its own largest one, so that no
- *   thread waits for another; places are corrected when they are put together.
- *   x - m, m the mean of x, is taken as x - c, c the element of the row's first tile that is next
- *   to that tile's mean:
+ *   exp(x - t), t the maximum of x, is computed with the maximum so far, and the previous sum is
+ *   multiplied by exp(old - new). Each position of the tile has a separate maximum, so that no
+ *   thread waits for another one; positions are corrected when they are combined.
+ *   x - m, m the mean of x, is computed as x - c, where c is the element of the row's first tile
+ *   that is closest to that tile's mean:
  *     sum of g (x - m)         = sum of g (x - c) + (c - m) sum of g
  *     sum of g (x - m) (y - l) = sum of g (x - c) (y - d) + (d - l) sum of g (x - c)
  *                                + (c - m) (sum of g (y - d) + (d - l) sum of g)
- *   A factor that is the same for the whole row comes after the sum.
+ *   A factor that is constant along the row is applied after the sum.
  *
- * Squares about c are more than those about m by n (c - m)^2, of which the result loses as many
- * digits. The nearest element is no farther from the tile's mean than the tile's own deviation, and
- * a tile that is f of the row, however far it is from the rest, is a part of it: the variance is at
- * least f / (1 - f) of its distance, squared. So the error grows by about 1 / f at most, and by
- * nothing to speak of where rows have no such beginning. With c = 0 there would be no such bound.
+ * The sum of squares about c exceeds the one about m by n (c - m)^2, and the result loses as many
+ * digits. c is no farther from the tile's mean than the tile's own standard deviation. If the tile
+ * is a fraction f of the row, the variance is at least f / (1 - f) times the squared distance of
+ * the two means. The error therefore grows by about 1 / f at most, and hardly at all unless the row
+ * has an unusual beginning. With c = 0 there would be no such bound.
  *
- * So a late sum is a product of what is known of the elements, one exponential, up to two
- * differences from means and factors of the row. What is none goes along the row once more. */
+ * An online sum is therefore a product of: factors known from the elements, one exponential, up to
+ * two differences from means, and factors of the row. All other dependent reductions use another
+ * loop over the row. */
 #include "passes/schedule/rows/rows.h"
 
 #include "lib/ir/remark.h"
 #include "lib/ir/syntax.h"
 
-typedef struct finder {
+typedef struct online_sum_planner {
     rows *r;
     unsigned loop_index;
-    const tile_type *type; /* that is computed in */
+    const tile_type *type; /* of the computation */
     rows_online_sum *online_sum;
-} finder;
+} online_sum_planner;
 
-static tile_op def_of(const finder *f, tile_value value, tile_opcode opcode) {
+static tile_op def_of(const online_sum_planner *f, tile_value value, tile_opcode opcode) {
     const tile_function *compute = f->r->k.s->compute;
     tile_op op = tile_value_def(compute, value), none = {0};
     return op.id && tile_op_opcode(compute, op) == opcode ? op : none;
 }
 
-static sched_mapped_value operand_of(const finder *f, tile_op op, unsigned i,
+static sched_mapped_value operand_of(const online_sum_planner *f, tile_op op, unsigned i,
                                      const sched_map *map) {
     return sched_mapped_operand(f->r->k.s, op, i, map);
 }
 
-/* What values need ----------------------------------------------------------------------------- */
+/* Dependencies of values ----------------------------------------------------------------------- */
 
-/* The last walk of a reduction that the value is computed from; 0: of none. */
+/* The last loop with a reduction that the value depends on; 0: none. */
 static unsigned depth_of(rows *r, tile_value value) {
     schedule *s = r->k.s;
     tile_op op = tile_value_def(s->compute, value);
-    int reduction = rows_find(r, value);
+    int reduction = rows_reduction_index(r, value);
     unsigned depth = 0;
     if (reduction >= 0) return r->loops[reduction];
     if (!op.id || sched_find_input(s, r->k.g, value) >= 0) return 0;
@@ -63,8 +64,8 @@ static unsigned depth_of(rows *r, tile_value value) {
     return depth;
 }
 
-/* Whether it differs from element to element of a row, looking so many operations back. */
-static bool varies(const finder *f, const sched_mapped_value *at, unsigned steps) {
+/* Returns whether the value varies along a row, looking back at most `steps` operations. */
+static bool varies(const online_sum_planner *f, const sched_mapped_value *at, unsigned steps) {
     rows *r = f->r;
     schedule *s = r->k.s;
     tile_op op = tile_value_def(s->compute, at->value);
@@ -73,7 +74,7 @@ static bool varies(const finder *f, const sched_mapped_value *at, unsigned steps
     bool along = false;
     for (unsigned d = 0; d < rank; d++) along |= sched_depends(&at->map.at[d], r->axis);
     if (!along) return false;
-    if (!op.id || !steps || rows_find(r, at->value) >= 0 ||
+    if (!op.id || !steps || rows_reduction_index(r, at->value) >= 0 ||
         sched_find_input(s, r->k.g, at->value) >= 0)
         return true;
     switch (tile_op_opcode(s->compute, op)) {
@@ -89,39 +90,41 @@ static bool varies(const finder *f, const sched_mapped_value *at, unsigned steps
     return false;
 }
 
-static bool is_known_early(const finder *f, const sched_mapped_value *at) {
+static bool is_known_early(const online_sum_planner *f, const sched_mapped_value *at) {
     return depth_of(f->r, at->value) < f->loop_index;
 }
 
 enum { STEPS = 12 };
 
-/* Of the row, and not known before the walk's end. */
-static bool is_per_row(const finder *f, const sched_mapped_value *at) {
+/* Constant along the row, and not known before the end of the loop. */
+static bool is_per_row(const online_sum_planner *f, const sched_mapped_value *at) {
     return !is_known_early(f, at) && !varies(f, at, STEPS);
 }
 
-static bool is_invariant(const finder *f, const sched_mapped_value *at) {
+static bool is_invariant(const online_sum_planner *f, const sched_mapped_value *at) {
     return is_known_early(f, at) && !varies(f, at, STEPS);
 }
 
-static tile_op reduction_of(const finder *f, const sched_mapped_value *at, tile_word kind) {
+static tile_op reduction_of(const online_sum_planner *f, const sched_mapped_value *at,
+                            tile_word kind) {
     tile_op op = def_of(f, at->value, TILE_OP_reduce), none = {0};
     const tile_function *compute = f->r->k.s->compute;
-    bool fits = op.id && rows_find(f->r, at->value) >= 0 &&
+    bool fits = op.id && rows_reduction_index(f->r, at->value) >= 0 &&
                 tile_op_word(compute, op, TILE_ATTR_kind) == kind &&
                 !tile_op_has_attr(compute, op, TILE_ATTR_nan);
     return fits ? op : none;
 }
 
-static bool reduces(const finder *f, tile_op op, tile_value x) {
+static bool reduces(const online_sum_planner *f, tile_op op, tile_value x) {
     const tile_function *compute = f->r->k.s->compute;
     return op.id && rows_is_equal(compute, tile_operand_src(compute, op), x, 4);
 }
 
 /* Differences from means ----------------------------------------------------------------------- */
 
-/* A sum of x, times what is the same for the row: where an x is infinite it is no number less. */
-static bool is_mean(const finder *f, sched_mapped_value row, tile_value x) {
+/* Returns whether row is a sum of x times a constant of the row. It is then not finite if an x is
+ * infinite. */
+static bool is_mean(const online_sum_planner *f, sched_mapped_value row, tile_value x) {
     row = sched_skip_broadcasts(f->r->k.s, row);
     tile_op op = tile_value_def(f->r->k.s->compute, row.value);
     if (reduces(f, reduction_of(f, &row, TILE_WORD_kind_add), x)) return true;
@@ -142,13 +145,14 @@ static bool is_mean(const finder *f, sched_mapped_value row, tile_value x) {
     }
 }
 
-static bool same_mapped_value(const finder *f, const sched_mapped_value *a,
+static bool same_mapped_value(const online_sum_planner *f, const sched_mapped_value *a,
                               const sched_mapped_value *b) {
     return a->value.id == b->value.id &&
            sched_same_map(&a->map, &b->map, sched_type(f->r->k.s, a->value)->rank);
 }
 
-static bool add_centre(finder *f, const sched_mapped_value *x, const sched_mapped_value *mean) {
+static bool add_centre(online_sum_planner *f, const sched_mapped_value *x,
+                       const sched_mapped_value *mean) {
     rows *r = f->r;
     unsigned i = 0;
     while (i < r->centre_count && !(same_mapped_value(f, &r->centres[i].x, x) &&
@@ -160,7 +164,7 @@ static bool add_centre(finder *f, const sched_mapped_value *x, const sched_mappe
     return true;
 }
 
-static bool plan_difference(finder *f, tile_op op, const sched_map *map) {
+static bool plan_difference(online_sum_planner *f, tile_op op, const sched_map *map) {
     sched_mapped_value side[2] = {operand_of(f, op, 0, map), operand_of(f, op, 1, map)};
     for (unsigned i = 0; i < 2; i++) {
         if (!is_known_early(f, &side[i]) || !is_per_row(f, &side[1 - i])) continue;
@@ -174,8 +178,8 @@ static bool plan_difference(finder *f, tile_op op, const sched_map *map) {
 
 /* Exponentials --------------------------------------------------------------------------------- */
 
-/* Whether the row's value is the largest x, or larger. */
-static bool is_upper_bound(const finder *f, sched_mapped_value row, tile_value x) {
+/* Returns whether the row's value is the maximum of x, or larger. */
+static bool is_upper_bound(const online_sum_planner *f, sched_mapped_value row, tile_value x) {
     row = sched_skip_broadcasts(f->r->k.s, row);
     tile_op op = def_of(f, row.value, TILE_OP_max);
     for (unsigned i = 0; op.id && i < 2; i++) {
@@ -187,7 +191,8 @@ static bool is_upper_bound(const finder *f, sched_mapped_value row, tile_value x
     return reduces(f, reduction_of(f, &row, TILE_WORD_kind_max), x);
 }
 
-static bool find_exponent(const finder *f, sched_mapped_value at, rows_exponential *out) {
+static bool find_exponent(const online_sum_planner *f, sched_mapped_value at,
+                          rows_exponential *out) {
     at = sched_skip_broadcasts(f->r->k.s, at);
     tile_op op = def_of(f, at.value, TILE_OP_mul);
     for (unsigned i = 0; op.id && !out->by.value.id && i < 2; i++) {
@@ -203,7 +208,7 @@ static bool find_exponent(const finder *f, sched_mapped_value at, rows_exponenti
            is_upper_bound(f, out->top, out->x.value);
 }
 
-static bool take_exp(finder *f, tile_op op, const sched_map *map) {
+static bool take_exp(online_sum_planner *f, tile_op op, const sched_map *map) {
     rows *r = f->r;
     rows_exponential out = {.op = op};
     unsigned i = 0;
@@ -217,7 +222,7 @@ static bool take_exp(finder *f, tile_op op, const sched_map *map) {
 
 /* Products ------------------------------------------------------------------------------------- */
 
-static bool add_factor(finder *f, const sched_mapped_value *at, bool divides) {
+static bool add_factor(online_sum_planner *f, const sched_mapped_value *at, bool divides) {
     rows_online_sum *online_sum = f->online_sum;
     if (is_known_early(f, at)) {
         if (online_sum->factor_count == ROWS_MAX_FACTORS) return false;
@@ -229,24 +234,24 @@ static bool add_factor(finder *f, const sched_mapped_value *at, bool divides) {
     return true;
 }
 
-static bool plan_term(finder *f, sched_mapped_value at);
+static bool plan_term(online_sum_planner *f, sched_mapped_value at);
 
-static bool is_computed_so(const finder *f, tile_value value) {
+static bool is_computed_so(const online_sum_planner *f, tile_value value) {
     schedule *s = f->r->k.s;
     return sched_compute_type(s, sched_element(s, value)) == f->type;
 }
 
-/* A cast that rounds nothing. */
-static bool keeps_all_elements(const finder *f, tile_op op) {
+/* Returns whether the cast is exact. */
+static bool keeps_all_elements(const online_sum_planner *f, tile_op op) {
     schedule *s = f->r->k.s;
     return !tile_op_at(s->compute, op)->attr_count &&
            sched_element(s, tile_op_result(s->compute, op, 0)) == f->type &&
            is_computed_so(f, tile_first_operand(s->compute, op));
 }
 
-/* Of it or 0: NaN of what is chosen must not be put right behind the walk, where it would not be
- * hidden any more. */
-static bool plan_select(finder *f, tile_op op, const sched_map *map) {
+/* A select between a value and 0. NaN of the selected value must not be introduced by a correction
+ * after the loop, where the select no longer hides it. */
+static bool plan_select(online_sum_planner *f, tile_op op, const sched_map *map) {
     schedule *s = f->r->k.s;
     sched_mapped_value seen = operand_of(f, op, 0, map), shown = operand_of(f, op, 1, map);
     double otherwise;
@@ -259,12 +264,12 @@ static bool plan_select(finder *f, tile_op op, const sched_map *map) {
            (f->online_sum->exp < 0 || sched_has_floor(s, f->r->exps[f->online_sum->exp].top.value));
 }
 
-static bool plan_term(finder *f, sched_mapped_value at) {
+static bool plan_term(online_sum_planner *f, sched_mapped_value at) {
     schedule *s = f->r->k.s;
     tile_op op = tile_value_def(s->compute, at.value);
     if (!is_computed_so(f, at.value)) return false;
     if (is_known_early(f, &at) || is_per_row(f, &at)) return add_factor(f, &at, false);
-    if (!op.id || rows_find(f->r, at.value) >= 0) return false;
+    if (!op.id || rows_reduction_index(f->r, at.value) >= 0) return false;
     sched_mapped_value first = operand_of(f, op, 0, &at.map);
     switch (tile_op_opcode(s->compute, op)) {
     case TILE_OP_cast: return keeps_all_elements(f, op) && plan_term(f, first);
@@ -284,14 +289,14 @@ static bool plan_term(finder *f, sched_mapped_value at) {
     }
 }
 
-/* Walks ---------------------------------------------------------------------------------------- */
+/* Loops ---------------------------------------------------------------------------------------- */
 
 static bool plan_online_sum(rows *r, size_t index, unsigned loop_index) {
     schedule *s = r->k.s;
     tile_op op = rows_op(r, index);
     const rows before = *r;
     rows_online_sum online_sum = {.is_online = true, .exp = -1};
-    finder f = {r, loop_index, rows_type(r, index), &online_sum};
+    online_sum_planner f = {r, loop_index, rows_type(r, index), &online_sum};
     sched_mapped_value source = {rows_source(r, index), sched_identity(&r->k.g->domain)};
     bool floats = f.type->scalar == TILE_f32 || f.type->scalar == TILE_f64;
     if (tile_op_opcode(s->compute, op) != TILE_OP_reduce || !floats ||

@@ -1,11 +1,11 @@
-/* Places in parts: what a block hands on of a reduction with places is one number of 64 bits, of
- * which split-k takes the largest.
+/* Indices in parts: for a reduction that returns an index, each block passes on one 64-bit key per
+ * row, and split-k takes the maximum.
  *
- *     [ value, so that more is better : 32 ][ ~place : 32 ]
+ *     [ value, ordered so that larger is better : 32 ][ ~index : 32 ]
  *
- * The bits of a float, with those of the magnitude turned where it is below 0, are in the order of
- * the numbers; all of them turned are in the other order. NaN is less than what counts. -0 is 0, as
- * for comparisons. Of equal values the lowest place has the larger number. */
+ * The bits of a float, with the magnitude bits inverted if it is negative, order like the numbers.
+ * All bits inverted, they order the other way. NaN is smaller than all values that count. -0
+ * becomes 0, as in comparisons. Among equal values, the lowest index has the largest key. */
 #include <math.h>
 
 #include "lib/ir/syntax.h"
@@ -33,7 +33,7 @@ static tile_value transposed(rows *r, tile_value bits) {
     return tile_build_xor(&r->k.b, bits, number(r, TILE_i32, -1));
 }
 
-/* i32 in the order of the floats; its own reverse. */
+/* Maps a float's bits to an i32 in the order of the floats; the map is its own inverse. */
 static tile_value reorder(rows *r, tile_value bits) {
     tile_builder *b = &r->k.b;
     tile_value sign = tile_build_shr(b, bits, number(r, TILE_i32, HALF - 1));

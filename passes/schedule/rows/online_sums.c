@@ -1,4 +1,4 @@
-/* Late sums: what a walk adds up that needs what the same walk reduces; see assign_loops.c. */
+/* Online sums: sums whose terms depend on other reductions of the same loop; see assign_loops.c. */
 #include <float.h>
 #include <math.h>
 
@@ -18,11 +18,9 @@ static tile_value value_at(rows *r, const sched_mapped_value *at, const tile_typ
     return sched_value(&r->k, at->value, &at->map, type);
 }
 
-/* Carried values: the sum, its sums without one difference or the other, that without both. -----
- */
-
+/* Carried values: the sum; the sums without one difference or the other; the sum without both. */
 typedef struct sums {
-    unsigned without[2], weights, count; /* 0: there is none */
+    unsigned without[2], weights, count; /* 0: absent */
 } sums;
 
 static bool has_weights(const rows_online_sum *online_sum) {
@@ -43,9 +41,9 @@ unsigned rows_count_carried(const rows *r, size_t index) {
     return rows_returns_index(r, index) ? 2 : 1;
 }
 
-/* Before the walk ------------------------------------------------------------------------------ */
+/* Before the loop ------------------------------------------------------------------------------ */
 
-/* Elements behind the end of the row are 0. */
+/* Makes elements after the end of the row 0. */
 static tile_value mask_tail(rows *r, size_t index, tile_value tile) {
     sched_kernel *k = &r->k;
     tile = sched_broadcast_to_tile(k, tile);
@@ -60,7 +58,7 @@ static tile_value combine_final(rows *r, size_t index, tile_value tile) {
     return tile_op_result(r->k.f, rows_build_along(r, TILE_OP_reduce, tile, rows_op(r, index)), 0);
 }
 
-/* The element next to the tile's mean: sums of whole numbers stay whole. */
+/* Returns the element closest to the tile's mean, so that sums of integers remain integers. */
 static tile_value find_nearest(rows *r, const tile_type *type, tile_value x, tile_value mean) {
     tile_builder *to = &r->k.b;
     tile_value end = sched_number(&r->k, sched_expr(r->k.s, r->extent));
@@ -83,8 +81,8 @@ static tile_value build_mean(rows *r, size_t index, tile_value x) {
     return tile_build_div(&k->b, sum, sched_convert(k, count, rows_type(r, index)));
 }
 
-/* Of the first tile what is next to its mean, if it is a number; else 0, with which the sums are
- * right, too. */
+/* The element of the first tile that is closest to the tile's mean, or 0 if it is not finite. Sums
+ * are correct for any reference value. */
 static tile_value build_near(rows *r, size_t index, const rows_centered *centre) {
     sched_kernel *k = &r->k;
     const tile_type *type = rows_type(r, index);
@@ -113,14 +111,15 @@ void rows_begin_online_sum(rows *r, size_t index, rows_loop *loop_index, rows_ca
 
 /* Corrections ---------------------------------------------------------------------------------- */
 
-/* The top as it is subtracted: of a row of which nothing but -inf was seen nothing could be. */
+/* The top that is subtracted, made finite: a row that so far contains only -inf has no finite
+ * maximum. */
 static tile_value build_top(rows *r, const rows_exponential *e) {
     tile_builder *to = &r->k.b;
     const tile_type *type = type_of(r, e->x.value);
     double most = type->scalar == TILE_f64 ? DBL_MAX : FLT_MAX;
     tile_value top = value_at(r, &e->top, type);
     if (!top.id) return top;
-    /* What is no element's may be infinite, and the elements finite. */
+    /* A bound that is not an element's value may be infinite although the elements are finite. */
     if (!sched_is_row_maximum(r->k.s, e->top.value))
         top = tile_build_min(to, top, number(r, type, most));
     return tile_build_max(to, top, number(r, type, -most));
@@ -139,7 +138,7 @@ static tile_value build_exp(rows *r, const rows_exponential *e, tile_value diffe
     return tile_op_result(k->f, op, 0);
 }
 
-/* The walk's reductions are what is carried of them. */
+/* During the loop, the carried values stand for the results of its reductions. */
 static void remember_carried(rows *r, const rows_carried *c, const tile_value *carried) {
     sched_kernel *k = &r->k;
     sched_map map = sched_identity(&k->g->domain);
@@ -153,7 +152,7 @@ static void remember_carried(rows *r, const rows_carried *c, const tile_value *c
     }
 }
 
-/* The exponentials' tops of that walk, of carried values. */
+/* Computes the tops of the loop's exponentials from the carried values. */
 static void build_tops(rows *r, unsigned loop_index, const rows_carried *c,
                        const tile_value *carried, tile_value *tops) {
     size_t mark = sched_enter(&r->k);
@@ -175,7 +174,7 @@ void rows_rescale(rows *r, unsigned loop_index, const rows_carried *c, const til
                 build_exp(r, &r->exps[i], tile_build_sub(&r->k.b, old[i], w->now[i]));
 }
 
-/* In the walk ---------------------------------------------------------------------------------- */
+/* In the loop ---------------------------------------------------------------------------------- */
 
 static tile_value exp_of(rows *r, unsigned index, rows_loop *w) {
     const rows_exponential *e = &r->exps[index];
@@ -189,7 +188,7 @@ static tile_value times(rows *r, tile_value a, tile_value b) {
     return a.id ? tile_build_mul(&r->k.b, a, b) : b;
 }
 
-/* What stands before the differences; 0: nothing. */
+/* The factors of the differences; 0: none. */
 static tile_value weight_of(rows *r, size_t index, rows_loop *w) {
     const rows_online_sum *online_sum = &r->online_sum[index];
     tile_value weight =
@@ -208,7 +207,7 @@ static tile_value weight_of(rows *r, size_t index, rows_loop *w) {
                    : seen;
 }
 
-/* sum * correction + a * b, without what is 0. */
+/* sum * correction + a * b, without factors and terms that are absent. */
 static void add(rows *r, tile_value *sum, tile_value correction, tile_value a, tile_value b) {
     tile_builder *to = &r->k.b;
     if (correction.id && !b.id)
@@ -249,10 +248,10 @@ void rows_add_online_sum(rows *r, size_t index, rows_loop *w, bool first, tile_v
     if (at.weights) add(r, &sum[at.weights], correction, weight, none);
 }
 
-/* Behind the walk ------------------------------------------------------------------------------ */
+/* After the loop ------------------------------------------------------------------------------- */
 
-/* An infinite element makes the mean infinite, or NaN, and one less the other is NaN. Squares alone
- * need no select: they are NaN by themselves. */
+/* With an infinite element the mean is infinite or NaN, and its difference is NaN. Plain squares
+ * need no select, because they already give NaN. */
 static tile_value if_finite(rows *r, tile_value by, tile_value sum) {
     tile_builder *to = &r->k.b;
     const tile_type *type = tile_value_type(r->k.f, by);
@@ -262,8 +261,8 @@ static tile_value if_finite(rows *r, tile_value by, tile_value sum) {
     return tile_build_select(to, finite, sum, number(r, type, NAN));
 }
 
-/* The differences are from the mean: the first one is left out of without[0], the second one of
- * without[1]. */
+/* Shifts the differences from the reference values to the means. without[0] lacks the first
+ * difference, without[1] the second. */
 static tile_value move_centres(rows *r, size_t index, const rows_loop *w, const tile_value *sum) {
     sched_kernel *k = &r->k;
     tile_builder *to = &k->b;
@@ -292,17 +291,17 @@ static tile_value move_centres(rows *r, size_t index, const rows_loop *w, const 
     return if_finite(r, by[0], if_finite(r, by[1], sum_of_all));
 }
 
-/* Of a row in which all is -inf the compute has exp(-inf - -inf), which is NaN; with a top that is
- * inf, and no element, all are 0 but for elements of inf, which are NaN. */
+/* If all elements of a row are -inf, the compute has exp(-inf - -inf), which is NaN. If the top is
+ * inf but no element is, all terms are 0, except those of infinite elements, which are NaN. */
 static tile_value restore_nan(rows *r, const rows_exponential *e, tile_value sum) {
     tile_builder *to = &r->k.b;
     const tile_type *type = type_of(r, e->x.value);
     bool floor = sched_has_floor(r->k.s, e->top.value),
-         shifted_mean = sched_is_row_maximum(r->k.s, e->top.value);
-    if (floor && shifted_mean) return sum;
+         is_row_maximum = sched_is_row_maximum(r->k.s, e->top.value);
+    if (floor && is_row_maximum) return sum;
     tile_value top = value_at(r, &e->top, type);
     if (!top.id) return top;
-    if (!shifted_mean) {
+    if (!is_row_maximum) {
         tile_value none = tile_build_mul(to, sum, number(r, type, 0));
         sum = tile_build_select(to, tile_build_eq(to, top, number(r, type, INFINITY)), none, sum);
     }
@@ -323,8 +322,8 @@ static tile_value apply_deferred(rows *r, size_t index, tile_value sum) {
     return online_sum->negative ? tile_build_neg(&k->b, sum) : sum;
 }
 
-/* A row without elements adds up nothing, whatever its mean is. */
-static tile_value if_any(rows *r, size_t index, tile_value sum) {
+/* For a row without elements the sum is 0, whatever its mean is. */
+static tile_value if_not_empty(rows *r, size_t index, tile_value sum) {
     sched_kernel *k = &r->k;
     if (r->known > 0) return sum;
     tile_value any = tile_build_gt(&k->b, sched_number(k, sched_expr(k->s, r->extent)),
@@ -350,7 +349,7 @@ void rows_finish_online_sum(rows *r, size_t index, const rows_loop *w, const til
     if (value.id && e) value = restore_nan(r, e, value);
     if (value.id) value = apply_deferred(r, index, value);
     if (!value.id) return;
-    value = if_any(r, index, value);
+    value = if_not_empty(r, index, value);
     value = r->one_element_along
                 ? sched_broadcast_to_tile(k, value)
                 : sched_broadcast_to(k, value, rows_row_type(r, rows_type(r, index)));

@@ -1,22 +1,22 @@
-/* Into how many parts reductions are cut, and which are not.
+/* Decides whether reductions are split into parts, and into how many.
  *
- * A block has some columns, or a row; where there are few of them, most multiprocessors would idle
- * while the others wait for memory. So the tiles along the axis are distributed to `split` blocks,
- * and a second kernel puts the parts together in their order (passes/split/workspace.c): its time
- * does not grow with their number as that of a chain of blocks does, and the result is the same bit
- * by bit in every launch. How many parts pay depends on extents and device: both words are
- * parameters, of which a launch takes what the cost model finds, or a tuner did. */
+ * A block has some columns, or a row. If there are few of them, most SMs idle while the others wait
+ * for memory. The tiles along the axis are therefore distributed over `split` blocks, and a second
+ * kernel combines the parts in their order (passes/split/workspace.c). Its time does not grow with
+ * the number of parts as a chain of blocks would, and results are bitwise reproducible. The best
+ * number of parts depends on extents and device. Both `split` and `strategy` are therefore
+ * parameters, which the cost model or the tuner chooses for a launch. */
 #include "lib/ir/remark.h"
 #include "lib/ir/syntax.h"
 #include "passes/schedule/rows/rows.h"
 
-/* Whether parts are worth a thought ------------------------------------------------------------ */
+/* Is a split worthwhile? ----------------------------------------------------------------------- */
 
 enum {
     MAX_PARTS = 1024,
-    MANY_BLOCKS = 256,   /* about two for each multiprocessor of the largest targets */
-    TILES_OF_FEW = 4,    /* along the axis: one block is done with these at once */
-    MAX_REDUCTIONS = 64, /* that a loop carries */
+    MANY_BLOCKS = 256,   /* about two per SM of the largest targets */
+    TILES_OF_FEW = 4,    /* along the axis: one block processes these fast enough */
+    MAX_REDUCTIONS = 64, /* loop-carried */
 };
 
 int64_t rows_count_others(const rows *r, int beside, int64_t columns) {
@@ -49,10 +49,11 @@ static const char *name_of(const rows *r, tile_value value) {
     return name ? tile_arena_format(r->k.s->arena, "%%%s", name) : "a result";
 }
 
-/* What stands in the way of putting parts of this reduction together. */
+/* Checks that the parts of this reduction can be combined. */
 static bool may_be_parts(rows *r, size_t index) {
     tile_op op = rows_op(r, index);
-    if (sched_is_along(r->k.s, op)) /* it has a row in one tile, and has said so */
+    if (sched_is_along(r->k.s, op)) /* it has a whole row in one tile, and a diagnostic has said
+                                       so */
         return rows_must_split(r) && miss(r, op, "a block has a whole row of it",
                                           "compute the sums in a compute of their own");
     if (rows_returns_index(r, index) && !rows_has_key(r, index))
@@ -76,7 +77,7 @@ static bool is_alone(rows *r) {
     return true;
 }
 
-/* Whether nobody says it, and it would not pay. */
+/* Returns whether no split is requested and it would not pay off. */
 static bool needs_no_parts(const rows *r, int64_t along, int64_t blocks) {
     if (rows_must_split(r)) return false;
     if (sched_find_fixed(&r->fixed, SCHED_SPLIT)) return true;
@@ -91,14 +92,14 @@ bool rows_may_split(rows *r, int64_t along, int64_t blocks) {
     return is_alone(r);
 }
 
-/* Points --------------------------------------------------------------------------------------- */
+/* Tuning points -------------------------------------------------------------------------------- */
 
-/* Whether there are more tiles along the axis than parts. */
+/* Returns whether there are more tiles along the axis than parts. */
 static bool has_tiles(const rows *r, int64_t along, int parts) {
     return r->known < 0 || r->known > parts * along;
 }
 
-/* What is taken where nobody knows the extents, or the device. */
+/* The split that is used if extents or the device are not known. */
 static int first_split(const rows *r, int64_t along, int64_t blocks, int likely) {
     int split = 1;
     while (split < MAX_PARTS && has_tiles(r, along, split) &&

@@ -1,15 +1,17 @@
-/* Rows: reductions along one axis and what is computed from them. A block has a few rows and either
- * all of their elements in one tile, read once, or goes along them a tile at a time: once for all
- * reductions that need no other ones, or are put right behind the walk (assign_loops.c), once
- * more for those that wait for them, and for what has as many elements as the rows. Then each place
- * of the tile has a sum of its own, and these are combined at the end. A short axis, such as a
- * pooling's windows, would leave most of a tile empty, or the tile small: there the tile has two
- * other dims, and goes along the axis by one element.
+/* Rows: reductions along one axis and the values computed from them. A block has a few rows. If a
+ * tile can hold all of their elements, they are read once. Otherwise the block loops along the rows
+ * one tile at a time. One loop computes all reductions that depend on no other ones, or that can be
+ * corrected after the loop (assign_loops.c). Further loops compute the reductions that must wait
+ * for these, and outputs with as many elements as the rows. Each position of the tile has a
+ * separate partial sum; these are combined at the end. A short axis, such as that of a pooling
+ * window, would leave most of a tile empty or make the tile small. In that case the tile has two
+ * other dims and the loop advances along the axis by one element.
  *
- * Elements of a tile behind the end of a row must not count: they are what changes nothing, because
- * the loads give that, or by a select. Of the largest float that is NaN, which min and max leave
- * out: a row of nothing but NaN gives NaN. Where the maximum is only subtracted from its own row,
- * as a softmax does, it is -inf instead, which needs no select behind it: exp makes 0 of that. */
+ * Elements of a tile after the end of a row must not affect the result: the load's pad, or a
+ * select, makes them the identity of the reduction. For the maximum or minimum of floats the
+ * identity is NaN, which these operations ignore, so a row that contains only NaN gives NaN. If the
+ * maximum is only subtracted from its own row, as in softmax, the pad is -inf instead: exp maps it
+ * to 0, so no select is needed after it. */
 #include "passes/schedule/rows/rows.h"
 
 #include <inttypes.h>
@@ -26,18 +28,18 @@ static sched_map row_map(const rows *r) {
 
 /* Levels --------------------------------------------------------------------------------------- */
 
-int rows_find(const rows *r, tile_value value) {
+int rows_reduction_index(const rows *r, tile_value value) {
     tile_op op = tile_value_def(r->k.s->compute, value);
     for (size_t i = 0; op.id && i < r->k.g->reduction_count; i++)
         if (r->k.g->reductions[i].id == op.id) return (int)i;
     return -1;
 }
 
-/* The highest level of a reduction that the value is computed from. */
+/* The highest level of the reductions that the value is computed from. */
 static unsigned level_of(rows *r, tile_value value, unsigned *seen) {
     schedule *s = r->k.s;
     tile_op op = tile_value_def(s->compute, value);
-    int reduction = rows_find(r, value);
+    int reduction = rows_reduction_index(r, value);
     unsigned level = 0;
     if (!op.id || (reduction < 0 && sched_find_input(s, r->k.g, value) >= 0)) return 0;
     if (seen[value.id]) return seen[value.id] - 1;
@@ -75,12 +77,13 @@ static tile_value number(rows *r, const tile_type *type, double value) {
     return tile_build_constant(&r->k.b, type, tile_expr_float(r->k.s->context, value));
 }
 
-/* What stands last when it has been sorted. */
+/* The value that sorts after all others. */
 static tile_value last_of(rows *r, size_t index) {
     const tile_type *type = rows_type(r, index);
-    bool falls = has_flag(r, index, TILE_ATTR_descending);
-    if (tile_scalar_is_floating(type->scalar)) return number(r, type, falls ? -INFINITY : NAN);
-    tile_word kind = falls ? TILE_WORD_kind_max : TILE_WORD_kind_min;
+    bool is_descending = has_flag(r, index, TILE_ATTR_descending);
+    if (tile_scalar_is_floating(type->scalar))
+        return number(r, type, is_descending ? -INFINITY : NAN);
+    tile_word kind = is_descending ? TILE_WORD_kind_max : TILE_WORD_kind_min;
     return tile_build_constant(
         &r->k.b, type,
         tile_expr_int(r->k.s->context, tile_kind_integer_identity(kind, type->scalar)));
@@ -148,7 +151,7 @@ tile_value rows_reduce(rows *r, tile_value tile, const char *kind) {
     return tile_op_result(k->f, op, 0);
 }
 
-/* Rows without elements. */
+/* Replaces the result for rows without elements. */
 static tile_value of_none(rows *r, size_t index, tile_value value) {
     sched_kernel *k = &r->k;
     if (!rows_ignores_nan(r, index) || rows_may_be_infinite(r, index) || r->known > 0) return value;
@@ -205,7 +208,7 @@ bool rows_has_long_output(const rows *r) {
     return false;
 }
 
-/* One tile ------------------------------------------------------------------------------------- */
+/* A whole row in one tile ---------------------------------------------------------------------- */
 
 static void build_at_once(rows *r) {
     size_t mark = sched_enter(&r->k);
@@ -218,9 +221,9 @@ static void build_at_once(rows *r) {
     sched_leave(&r->k, mark);
 }
 
-/* Tiles ---------------------------------------------------------------------------------------- */
+/* Row by row in several tiles ------------------------------------------------------------------ */
 
-/* The dim beside the axis: the last one, if that is not the axis, else the one before; -1: none. */
+/* The dim other than the axis: the last one, or the one before it if the axis is last; -1: none. */
 static int dim_beside(const rows *r) {
     const sched_domain *domain = &r->k.g->domain;
     int found = -1;
@@ -246,7 +249,7 @@ void rows_set_tiles(rows *r, int beside, const tile_expr *other, const tile_expr
     sched_set_tile(&r->k, r->axis, r->t, along);
 }
 
-/* Behind `count` others; false: a tile of these extents is there. */
+/* Adds a tuning point after `count` others. False if one with these extents exists. */
 static bool add_point(int *points, unsigned count, int height, int width, int warps) {
     const int point[] = {height, width, warps};
     for (unsigned p = 0; p < count; p++)
@@ -257,12 +260,12 @@ static bool add_point(int *points, unsigned count, int height, int width, int wa
 
 enum { COLUMN_POINTS = 5 };
 
-/* No wider than the array is, if that is known, and taller then, up to what the axis has. Returns
- * how many there are. */
+/* Lists tiles that are at most as wide as the array, if that is known, and correspondingly taller,
+ * up to the extent of the axis. Returns their number. */
 static unsigned list_columns(const rows *r, int beside, bool in_parts,
                              int points[COLUMN_POINTS * 3]) {
-    /* A few wide loads for each thread. Of parts there are blocks enough, which need few registers
-     * if few warps' tiles are combined. */
+    /* A few wide loads per thread. With parts there are enough blocks, and these need few registers
+     * if the tiles of few warps are combined. */
     static const int shapes[2][COLUMN_POINTS][3] = {
         {{64, 32, 8}, {128, 32, 8}, {32, 64, 8}, {32, 128, 8}, {16, 256, 8}},
         {{16, 128, 4}, {32, 64, 4}, {64, 32, 4}, {8, 256, 4}, {32, 128, 4}}};
@@ -278,13 +281,13 @@ static unsigned list_columns(const rows *r, int beside, bool in_parts,
     return count;
 }
 
-/* Of a tile that is walked: each of its elements has a sum. */
+/* For a tile in a loop, in which each element has a partial sum: a quarter of the block. */
 static const tile_expr *quarter(const rows *r, const tile_expr *block) {
     return tile_expr_op(r->k.s->context, TILE_OP_div, block, constant(r, 4), NULL);
 }
 
-/* What several tiles need of one another is corrected once for all of them: as many as registers
- * hold beside the sums. */
+/* Processes several tiles per step, so that sums are corrected once for all of them, as many as the
+ * registers can hold besides the sums. */
 static void build_in_steps(rows *r) {
     enum { MANY = 4 };
     unsigned carried = 0;
@@ -295,8 +298,8 @@ static void build_in_steps(rows *r) {
     r->copies = 1;
 }
 
-/* Rows are contiguous in memory, or their elements are: then tiles are as wide as sectors ask for,
- * and go down the axis. */
+/* The axis is not contiguous: tiles have the width of whole sectors, and the loop goes down the
+ * axis. */
 static void build_columns(rows *r, int beside) {
     enum { LIKELY = 16 };
     int points[COLUMN_POINTS * 3];
@@ -321,7 +324,7 @@ static void build_columns(rows *r, int beside) {
         build_in_steps(r);
 }
 
-/* Rows of known extent: several in a tile where they are short. */
+/* Rows of known extent: several per tile if they are short. */
 static void build_known(rows *r, int beside) {
     int block = power_above(r->known, 16384), height = block < 2048 ? 2048 / block : 1;
     int64_t others = beside < 0 ? 1 : sched_constant(r->k.g->domain.extents[beside]);
@@ -338,8 +341,8 @@ static void build_known(rows *r, int beside) {
     build_at_once(r);
 }
 
-/* At once where a row fits the block's tile, else tile by tile, with `looped` elements of it in a
- * tile. */
+/* Uses one tile if a row fits the block's tile, otherwise a loop over tiles with `looped` elements
+ * of the row. */
 static void build_either(rows *r, int beside, const tile_expr *others, const tile_expr *block,
                          const tile_expr *looped) {
     sched_kernel *k = &r->k;
@@ -359,7 +362,7 @@ static void build_either(rows *r, int beside, const tile_expr *others, const til
     k->b = outside;
 }
 
-/* One row for each block, or for the blocks of its parts. */
+/* One row per block, or per block of a part. */
 static void build_unknown(rows *r, int beside) {
     static const int points[] = {8192, 8, 8192, 16, 4096, 8, 4096, 4, 2048, 4, 1024, 4, 16384, 16};
     static const int summed[] = {8192, 8, 8192, 4, 4096, 4, 2048, 4, 1024, 4};
@@ -368,7 +371,7 @@ static void build_unknown(rows *r, int beside) {
     const tile_expr *parts[2];
     bool once = r->last == 1 && !rows_has_long_output(r);
     int64_t blocks = rows_count_others(r, -1, 1);
-    /* Rows whose number nobody knows are many, as a rule. */
+    /* An unknown number of rows is assumed to be large. */
     bool few = once || blocks >= 0 || rows_must_split(r);
     bool splits = few && rows_may_split(r, summed[0], blocks);
     rows_set_tiles(r, beside, constant(r, 1), params[0]);
@@ -387,8 +390,8 @@ static void build_unknown(rows *r, int beside) {
         build_either(r, beside, constant(r, 1), params[0], quarter(r, params[0]));
 }
 
-/* A sort has all of a row in one tile, and so has a scan among other reductions; false after a
- * report. */
+/* A sort needs the whole row in one tile, and so does a scan combined with other reductions. False
+ * after a diagnostic. */
 static bool fits_along(rows *r) {
     if (rows_can_scan_chunks(r)) return true;
     for (size_t i = 0; i < r->k.g->reduction_count; i++) {
@@ -412,15 +415,15 @@ static bool has_along(const rows *r) {
 
 /* Short axes ----------------------------------------------------------------------------------- */
 
-/* The last dim before `beside` that is neither it nor the axis; -1: none. */
+/* The last dim before `beside` that is not the axis; -1: none. */
 static int dim_before(const rows *r, int beside) {
     for (int d = beside - 1; d >= 0; d--)
         if (d != (int)r->axis && !tile_expr_is(r->k.g->domain.extents[d], 1)) return d;
     return -1;
 }
 
-/* Windows that are pooled, and few arrays one behind the other: a tile of both would be little but
- * the axis. What is contiguous along it is read at once. */
+/* For pooling windows, and for reductions of few arrays along a leading axis, a tile of both dims
+ * would consist mostly of the axis. Contiguous elements along the other dim are read together. */
 static bool has_one_element_along(const rows *r, int beside) {
     enum { SHORT = 32 };
     bool apart = beside > (int)r->axis;
@@ -437,7 +440,7 @@ static void set_one_element_along(rows *r, int before, int beside,
     sched_set_tile(&r->k, (unsigned)beside, 1, extents[1]);
 }
 
-/* Element by element along the axis, by tiles of two other dims. */
+/* Loops along the axis element by element, with tiles of two other dims. */
 static void build_one_element(rows *r, int beside) {
     enum { POINTS = 5 };
     static const int shapes[POINTS][3] = {
@@ -462,9 +465,9 @@ static void build_one_element(rows *r, int beside) {
     rows_build_tile_by_tile(r);
 }
 
-/* Tiles that are given ------------------------------------------------------------------------- */
+/* Tiles chosen by attributes ------------------------------------------------------------------- */
 
-/* Reductions of the same rows are one kernel, of which each may say something. */
+/* Reductions of the same rows become one kernel; each of them may have attributes. */
 static void take_given(rows *r) {
     const tile_function *f = r->k.s->compute;
     for (size_t i = 0; i < r->k.g->reduction_count; i++) {
@@ -484,7 +487,7 @@ static int64_t given_extent(const rows *r, unsigned d) {
     return tile_expr_is(r->k.g->domain.extents[d], 1) ? 1 : r->tile[d];
 }
 
-/* The dims beside the axis along which the tile has several elements; returns how many. */
+/* The dims other than the axis along which the tile has several elements; returns their number. */
 static unsigned find_given(const rows *r, int dims[TILE_MAX_RANK]) {
     unsigned count = 0;
     for (unsigned d = 0; d < r->k.g->domain.rank; d++)
@@ -500,7 +503,7 @@ static void add_warps(rows *r, int64_t elements) {
     sched_set_warps(&r->k, warps);
 }
 
-/* One element along the axis, several along two other dims. */
+/* Tiles of one element along the axis and several along two other dims. */
 static void build_given_one_element(rows *r, const int *dims) {
     const tile_expr *extents[] = {tile_expr_int(r->k.s->context, r->tile[dims[0]]),
                                   tile_expr_int(r->k.s->context, r->tile[dims[1]])};

@@ -1,4 +1,4 @@
-/* What the parts of rows share: see rows.c. */
+/* The interface between the files of rows: see rows.c. */
 #ifndef TILE_PASSES_SCHEDULE_ROWS_ROWS_H
 #define TILE_PASSES_SCHEDULE_ROWS_ROWS_H
 
@@ -6,32 +6,34 @@
 #include "passes/schedule/cut/online.h"
 #include "passes/schedule/kernel/given.h"
 
-/* exp((x - top) * by), or of 2: top is the largest x, or more. */
+/* exp((x - top) * by), or exp2. top is the maximum of x, or larger. */
 typedef struct rows_exponential {
     tile_op op;
     sched_mapped_value x, top, by; /* by.value 0: none */
 } rows_exponential;
 
-/* x - mean, of its own row. */
+/* x - mean, the mean of the same row. */
 typedef struct rows_centered {
     sched_mapped_value x, mean;
 } rows_centered;
 
 enum { ROWS_MAX_FACTORS = 8, ROWS_MAX_CENTRES = 2, ROWS_MAX_ONLINE_SUMS = 16, ROWS_MAX_COPIES = 4 };
 
-/* Elements of a tile along the axis with which a place has few terms of any row. */
+/* With this many elements of a tile along the axis, each position has few terms even for long
+ * rows. */
 enum { ROWS_MANY = 1024 };
 
-/* What a sum adds up that needs other reductions of the same walk: the product of all these. */
+/* A sum whose terms depend on other reductions of the same loop: the product of all these
+ * factors. */
 typedef struct rows_online_sum {
     bool is_online, negative;
     sched_deferred_factor factors[ROWS_MAX_FACTORS]; /* known as soon as the elements are */
     unsigned factor_count;
     sched_deferred_factor
-        deferred[SCHED_MAX_DEFERRED]; /* of the whole row, known behind the walk */
+        deferred[SCHED_MAX_DEFERRED]; /* constant along the row, known after the loop */
     unsigned deferred_count;
-    sched_mapped_value seen; /* where it is not, there is 0; value.id 0: everywhere */
-    int exp;                 /* the number of an exponential; -1: none */
+    sched_mapped_value seen; /* if false, the term is 0; value.id 0: always true */
+    int exp;                 /* index of an exponential; -1: none */
     int centres[ROWS_MAX_CENTRES];
     unsigned centre_count;
 } rows_online_sum;
@@ -40,11 +42,11 @@ typedef struct rows {
     sched_kernel k;
     unsigned axis, t; /* of the domain, of the tile */
     const tile_expr *extent;
-    int64_t known;    /* the extent, -1: not known */
-    unsigned *levels; /* of the group's reductions: 1 needs none of the others */
-    unsigned last;    /* level */
+    int64_t known;    /* the extent; -1: not known */
+    unsigned *levels; /* by reduction: level 1 depends on no other one */
+    unsigned last;    /* highest level */
     unsigned
-        *loops; /* where no tile holds a row: in which walk along it each is computed, from 1 */
+        *loops; /* for rows longer than a tile: the loop that computes each reduction, from 1 */
     unsigned last_loop;
     rows_online_sum *online_sum; /* by reduction */
     unsigned online_sum_count;
@@ -52,19 +54,20 @@ typedef struct rows {
     unsigned exp_count;
     rows_centered centres[ROWS_MAX_ONLINE_SUMS];
     unsigned centre_count;
-    unsigned *depths; /* by value: 1 + the last walk that it needs, 0: not looked at */
-    struct rows_tail_values *tail_values; /* what is known behind the end (tail.c), or NULL */
-    uint8_t *infinite; /* by reduction what rows_may_be_infinite has found: 1 + that; or NULL */
-    unsigned copies;   /* tiles that one step of a walk takes: their maxima correct sums once */
-    int64_t least;     /* elements of a tile along the axis, at the point with the fewest */
-    bool one_element_along; /* tiles have two other dims, and one element along the axis: t is none
-                             */
-    /* What attributes of the reductions say. */
-    const int64_t *tile; /* one number for each of the domain's dims; NULL: nothing */
+    unsigned *depths; /* by value: 1 + the last loop that it depends on; 0: not computed yet */
+    struct rows_tail_values *tail_values; /* analysis of elements after the end (tail.c), or NULL */
+    uint8_t *infinite; /* by reduction: 1 + the result of rows_may_be_infinite, 0: not computed yet;
+                          or NULL */
+    unsigned copies;   /* tiles per step of a loop: sums are rescaled once for all of them */
+    int64_t least;     /* minimum over the tuning points of a tile's elements along the axis */
+    bool one_element_along; /* tiles have two other dims and one element along the axis, which has
+                               no tile dim t */
+    /* Values of the reductions' attributes. */
+    const int64_t *tile; /* one number per dim of the domain; NULL: absent */
     sched_fixed fixed;
 } rows;
 
-/* Of reduction `index` of the group. */
+/* The operation of reduction `index` of the group. */
 static inline tile_op rows_op(const rows *r, size_t index) {
     return r->k.g->reductions[index];
 }
@@ -80,54 +83,55 @@ static inline const tile_type *rows_type(const rows *r, size_t index) {
 static inline bool rows_returns_index(const rows *r, size_t index) {
     return tile_op_opcode(r->k.s->compute, rows_op(r, index)) == TILE_OP_reduce_arg;
 }
-/* NaN wins over numbers. */
+/* Returns whether the result is NaN if any element is. */
 static inline bool rows_propagates_nan(const rows *r, size_t index) {
     return tile_op_has_attr(r->k.s->compute, rows_op(r, index), TILE_ATTR_nan);
 }
-/* The number of the reduction whose result the value is, -1: none's. */
-int rows_find(const rows *r, tile_value value);
+/* The index of the reduction with this result; -1 if there is none. */
+int rows_reduction_index(const rows *r, tile_value value);
 
 /* rows.c */
 
-/* What changes nothing when it is combined with others. */
+/* The identity element of the reduction. */
 tile_value rows_identity_of(rows *r, size_t index);
 /* The coordinates of the tile's elements along the axis. */
 tile_value rows_index_along(rows *r);
-/* The elements of the tile that count; the others change nothing. */
+/* The elements of the tile, with the identity after the end of the row. */
 tile_value rows_elements_of(rows *r, size_t index);
-/* An operation along the tile's axis that is, but for that, like one of the compute's. */
+/* Builds an operation along the tile's axis with the attributes of `like`, an operation of the
+ * compute. */
 tile_op rows_build_along(rows *r, tile_opcode opcode, tile_value src, tile_op like);
-/* A reduction along the axis that has nothing of another operation but its kind: "add", "max", ..
- */
+/* Builds a plain reduction along the axis. kind: "add", "max", .. */
 tile_value rows_reduce(rows *r, tile_value tile, const char *kind);
-/* The reduction's results, each of the type that it is computed in. */
+/* Records the reduction's results, each in the type of its computation. */
 void rows_remember_results(rows *r, size_t index, tile_value value, tile_value place);
-/* Those that have one element for each row, or the others. */
+/* Stores the outputs with one element per row, or (of_rows false) the others. */
 void rows_store_outputs(rows *r, bool of_rows);
-/* Whether the output has elements along the axis. */
+/* Returns whether the output has elements along the axis. */
 bool rows_is_long(const rows *r, const sched_output *output);
 bool rows_has_long_output(const rows *r);
 
-/* Both dims of the tile, or the only one; the axis' has `along` elements. */
+/* Sets both dims of the tile, or the only one; the axis has `along` elements. */
 void rows_set_tiles(rows *r, int beside, const tile_expr *other, const tile_expr *along);
 
-/* scan.c: scans of rows that no tile holds. */
+/* scan.c: scans of rows longer than a tile. */
 
-/* Whether its only reduction is a scan, which may go along the rows chunk by chunk. */
+/* Returns whether its only reduction is a scan, which can be computed chunk by chunk. */
 bool rows_can_scan_chunks(const rows *r);
-/* Chunk by chunk, of tiles that are given (rows_set_tiles, and warps) or chosen here. */
+/* Builds the scan chunk by chunk, with tiles set by attributes (rows_set_tiles, warps) or chosen
+ * here. */
 void rows_build_chunks(rows *r, int beside);
 
-/* sums.c: rows that no tile holds. */
+/* sums.c: rows longer than a tile. */
 
-/* The reduction of two of its values. */
+/* Combines two values of the reduction. */
 tile_value rows_combine(rows *r, size_t index, tile_value a, tile_value b);
 void rows_build_tile_by_tile(rows *r);
-/* By blocks that have a part of the rows each; rows_may_split says whether that can be. */
+/* Builds reductions split over blocks, if rows_may_split allows it. */
 void rows_build_split(rows *r, const tile_expr *split, const tile_expr *strategy);
 
-/* Carried values of a walk: one of each reduction, two of those that find a place, up to four of
- * late ones. */
+/* Carried values of a loop: one per reduction, two for those that return an index, up to four for
+ * online sums. */
 enum { ROWS_MAX_REDUCTIONS = TILE_MAX_ROW_REDUCTIONS, ROWS_MAX_CARRIED = 192 };
 typedef struct rows_carried {
     size_t reductions[ROWS_MAX_REDUCTIONS];
@@ -135,82 +139,84 @@ typedef struct rows_carried {
     tile_value at[ROWS_MAX_CARRIED];
 } rows_carried;
 
-/* What is left of a tile along the axis. */
+/* The type of a tile reduced along the axis. */
 const tile_type *rows_row_type(const rows *r, const tile_type *element);
 
-/* assign_loops.c: which reductions need no walk of their own. */
+/* assign_loops.c: assigns reductions to loops. */
 
-/* Fills walks and late. */
+/* Sets `loops` and `online_sum`. */
 void rows_assign_loops(rows *r);
-/* Whether the exponential is of that walk. */
+/* Returns whether the exponential belongs to that loop. */
 bool rows_is_of_loop(rows *r, unsigned exp, unsigned loop_index);
-/* Says of which reductions rows are read again. */
+/* Emits a remark for reductions that read the rows again. */
 void rows_remark_loops(rows *r);
 
-/* online_sums.c: sums of walks that need what the same walk reduces. */
+/* online_sums.c: sums that depend on reductions of the same loop. */
 
-/* Of the walk's late sums and of what they are corrected by. */
+/* State of a loop's online sums and of their corrections. */
 typedef struct rows_loop {
-    tile_value
-        shifted_mean[ROWS_MAX_ONLINE_SUMS]; /* by centre: what is subtracted instead of the mean */
-    tile_value now[ROWS_MAX_ONLINE_SUMS];   /* by exponential: its top, as it is at each place */
-    tile_value correction[ROWS_MAX_ONLINE_SUMS]; /* of what was summed before */
-    tile_value exps[ROWS_MAX_ONLINE_SUMS];       /* of the tile at hand; 0: not made */
+    tile_value shifted_mean[ROWS_MAX_ONLINE_SUMS]; /* by centre: the reference value that is
+                                                      subtracted instead of the mean */
+    tile_value now[ROWS_MAX_ONLINE_SUMS]; /* by exponential: its current top at each position */
+    tile_value correction[ROWS_MAX_ONLINE_SUMS]; /* by exponential: factor of the previous sums */
+    tile_value exps[ROWS_MAX_ONLINE_SUMS];       /* of the current tile; 0: not built */
 } rows_loop;
 
-/* How many values are carried of a reduction. */
+/* The number of carried values of a reduction. */
 unsigned rows_count_carried(const rows *r, size_t index);
-/* Before the walk: each carried value's beginning. */
+/* Before the loop: builds each carried value's initial value. */
 void rows_begin_online_sum(rows *r, size_t index, rows_loop *loop_index, rows_carried *c);
-/* In the walk, behind the maxima of all its tiles: what corrects the sums. */
+/* In the loop, after the maxima of all its tiles: computes the correction of the sums. */
 void rows_rescale(rows *r, unsigned loop_index, const rows_carried *c, const tile_value *before,
                   const tile_value *now, rows_loop *w);
-/* Of one of its tiles: sums are those of the reduction among the carried ones. */
+/* For one of its tiles; sums: the carried values of the reduction. */
 void rows_add_online_sum(rows *r, size_t index, rows_loop *w, bool first, tile_value *sums);
-/* Behind the walk, when what it needs is there: takes the sums' places together. */
+/* After the loop, once its dependencies are known: combines the positions of the sums. */
 void rows_finish_online_sum(rows *r, size_t index, const rows_loop *w, const tile_value *sums);
 
-/* key.c: a value and its place as one number. */
+/* key.c: a value and its index as one integer. */
 
-/* Whether there is one: of values of up to 32 bits. */
+/* Returns whether a key exists: for values of up to 32 bits. */
 bool rows_has_key(const rows *r, size_t index);
-/* i64, the largest of which has the value that counts, at the lowest of its places. */
+/* Builds i64 keys; the maximum has the best value at the lowest of its indices. */
 tile_value rows_build_key(rows *r, size_t index, tile_value value, tile_value place);
 tile_value rows_least_key(rows *r);
 tile_value rows_value_of_key(rows *r, size_t index, tile_value key);
 tile_value rows_index_of_key(rows *r, tile_value key);
 
-/* parts.c: how many parts there are. */
+/* parts.c: the number of parts. */
 
-/* Blocks whose tiles have so many elements along `beside`, one along the other dims but the axis;
- * -1: not known. */
+/* The number of blocks whose tiles have `columns` elements along `beside` and one along the other
+ * dims except the axis; -1: not known. */
 int64_t rows_count_others(const rows *r, int beside, int64_t columns);
-/* Whether an attribute asks for parts. */
+/* Returns whether an attribute requests parts. */
 bool rows_must_split(const rows *r);
-/* Whether the reductions should be cut into parts, and can be; a remark says why not, or an error
- * where they must be. Tiles have
- * `along` elements along the axis, and without parts there are so many blocks, -1: not known. */
+/* Returns whether the reductions should and can be split into parts. If not, a remark gives the
+ * reason, or an error if an attribute requests parts. Tiles have `along` elements along the axis.
+ * blocks: the number of blocks without parts; -1: not known. */
 bool rows_may_split(rows *r, int64_t along, int64_t blocks);
-/* Gives the kernel the parameters `split` and `strategy`, and points for them; `likely` is the
- * first split where blocks are not known. */
+/* Adds the parameters `split` and `strategy` to the kernel, and points for them. likely: the first
+ * split if the number of blocks is not known. */
 void rows_add_splits(rows *r, int64_t along, int64_t blocks, int likely,
                      const tile_expr *params[2]);
 
-/* tail.c: elements of a tile behind the end of its rows. */
+/* tail.c: elements of a tile after the end of its rows. */
 
-/* Whether NaN is what changes nothing: a largest or smallest float. */
+/* Returns whether NaN is the identity: for the maximum or minimum of floats. */
 bool rows_ignores_nan(const rows *r, size_t index);
-/* Whether it may be -inf (inf) instead: it is only subtracted from its own row. */
+/* Returns whether the identity may be -inf (inf) instead, because the result is only subtracted
+ * from its own row. */
 bool rows_may_be_infinite(rows *r, size_t index);
 bool rows_is_sort(const rows *r, size_t index);
-/* Whether it is computed in the same way from the same values, looking so many operations back. */
+/* Returns whether both values are the same computation of the same values, looking back at most
+ * `depth` operations. */
 bool rows_is_equal(const tile_function *f, tile_value a, tile_value b, unsigned depth);
-/* Whether what stands there does not count, with the loads' pad that is chosen. */
+/* Returns whether elements after the end do not affect the result with the chosen pad. */
 bool rows_tail_is_neutral(rows *r, size_t index);
-/* Chooses the pad of loads with which most reductions need no select. */
+/* Chooses the pad of loads with which the most reductions need no select. */
 void rows_choose_pad(rows *r);
 
-/* rows.c: gives the group a kernel. */
+/* rows.c: creates the group's kernel. */
 void sched_make_rows(schedule *s, sched_group *g, const char *name);
 
 #endif

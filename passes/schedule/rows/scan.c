@@ -1,7 +1,7 @@
-/* Scans of rows that no tile holds, or whose length only the launch tells: chunk by chunk.
+/* Scans of rows that are longer than a tile, or of unknown length: chunk by chunk.
  *
- * A block has a row, or several columns, and goes along it from where the scan begins. Each chunk
- * is a tile, which is scanned by itself; the result of the chunks before it is carried:
+ * A block has a row, or several columns, and loops along it from the start of the scan. Each chunk
+ * is a tile, which is scanned separately; the result of the previous chunks is carried:
  *
  *     %all = for %i = 0 to %n step block iter (%before = 0.0 : tile<f32[1, 1]>) {
  *       %t = load %x[%row, %i] : [1, block]
@@ -9,12 +9,13 @@
  *       yield %before + reduce_add(%t, axis = 1)
  *     }
  *
- * The carried sum of a float is two: of the last chunks, and of all before these, as in other long
- * sums (kernel/long.c), so that it is off by about the root of the number of chunks.
+ * The carried sum of a float consists of two: of the most recent chunks, and of all earlier ones,
+ * as in other long sums (kernel/long.c). Its error grows with the square root of the number of
+ * chunks.
  *
- * All that is computed of a long scan's elements one by one is computed in the same loop. Every
- * other scan or reduction is a kernel of its own (sched_is_chunked_scan): one that goes the other
- * way could not be in the same loop, and one that is needed first not either. */
+ * Element-wise functions of a long scan are computed in the same loop. Every other scan or
+ * reduction becomes a separate kernel (sched_is_chunked_scan): a scan in the other direction cannot
+ * share the loop, and neither can one that is needed first. */
 #include "passes/schedule/rows/rows.h"
 
 #include "lib/ir/syntax.h"
@@ -25,16 +26,16 @@ bool rows_can_scan_chunks(const rows *r) {
            tile_op_opcode(r->k.s->compute, rows_op(r, 0)) == TILE_OP_scan;
 }
 
-/* What is carried from chunk to chunk ---------------------------------------------------------- */
+/* Values carried from chunk to chunk ----------------------------------------------------------- */
 
 enum { NEAR, FAR, MAX_CARRIED };
 
 typedef struct chain {
     rows *r;
-    const tile_type *row; /* what is left of a tile along the axis */
+    const tile_type *row; /* the type of a tile reduced along the axis */
     unsigned carried;
     tile_value at[MAX_CARRIED];
-    tile_value mask; /* the number of the last chunk that is near, less what are far */
+    tile_value mask; /* chunks per NEAR sum, minus 1: a mask of the chunk number */
 } chain;
 
 static bool is_sum_of_floats(const rows *r) {
@@ -52,27 +53,27 @@ static chain begin_chain(rows *r, tile_value chunks) {
     return c;
 }
 
-/* The result of all chunks before this one. */
+/* The result of all previous chunks. */
 static tile_value before_chunk(chain *c) {
     return c->carried == 1 ? c->at[NEAR] : rows_combine(c->r, 0, c->at[FAR], c->at[NEAR]);
 }
 
-/* Adds the chunk to those before it. number: which one it is, as they are met. */
-static void carry_on(chain *c, tile_value elements, tile_value number) {
+/* Adds the chunk to the previous ones. number: its position in loop order. */
+static void add_chunk(chain *c, tile_value elements, tile_value number) {
     tile_builder *b = &c->r->k.b;
     const char *kind = tile_op_attr_text(c->r->k.s->compute, rows_op(c->r, 0), TILE_ATTR_kind);
     tile_value own = rows_reduce(c->r, elements, kind);
     if (!own.id) return;
-    tile_value shifted_mean = rows_combine(c->r, 0, c->at[NEAR], own);
+    tile_value near_sum = rows_combine(c->r, 0, c->at[NEAR], own);
     if (c->carried == 1) {
-        c->at[NEAR] = shifted_mean;
+        c->at[NEAR] = near_sum;
         return;
     }
     tile_value full = tile_build_eq(b, tile_build_and(b, number, c->mask), c->mask);
     tile_value zero = tile_build_splat(b, rows_identity_of(c->r, 0), c->row);
-    tile_value far = rows_combine(c->r, 0, c->at[FAR], shifted_mean);
+    tile_value far = rows_combine(c->r, 0, c->at[FAR], near_sum);
     c->at[FAR] = tile_build_select(b, full, far, c->at[FAR]);
-    c->at[NEAR] = tile_build_select(b, full, zero, shifted_mean);
+    c->at[NEAR] = tile_build_select(b, full, zero, near_sum);
 }
 
 /* The kernel ----------------------------------------------------------------------------------- */
@@ -81,8 +82,8 @@ static bool is_reverse(const rows *r) {
     return tile_op_has_attr(r->k.s->compute, rows_op(r, 0), TILE_ATTR_reverse);
 }
 
-/* The chunk's elements behind the end of the row change nothing: a scan that goes forward meets
- * them last, and nothing follows; of one that goes back they are masked. */
+/* Elements of the chunk after the end of the row have no effect: a forward scan reaches them last;
+ * for a reverse scan they are masked. */
 static void build_chunk(chain *c, tile_value number) {
     rows *r = c->r;
     sched_kernel *k = &r->k;
@@ -94,7 +95,7 @@ static void build_chunk(chain *c, tile_value number) {
     tile_value all = rows_combine(r, 0, before, tile_op_result(k->f, scan, 0));
     rows_remember_results(r, 0, all, TILE_NO_VALUE);
     rows_store_outputs(r, false);
-    carry_on(c, elements, number);
+    add_chunk(c, elements, number);
 }
 
 static void build_chunks(rows *r) {
@@ -120,7 +121,7 @@ static void build_chunks(rows *r) {
     sched_leave(k, mark);
 }
 
-/* The tiles: along contiguous rows, or down columns. */
+/* Chooses tiles along contiguous rows, or down columns. */
 static void choose_tiles(rows *r, int beside) {
     static const int along[2][10] = {{4096, 8, 2048, 4, 8192, 16, 4096, 4, 1024, 4},
                                      {2048, 8, 1024, 4, 4096, 16, 2048, 4, 512, 4}};

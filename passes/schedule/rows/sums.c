@@ -1,18 +1,20 @@
-/* Rows tile by tile: each place of a tile has a sum of its own, and these are combined at the end,
- * if there are several along the axis.
+/* Rows tile by tile: each position of a tile has a separate partial sum. If a tile has several
+ * positions along the axis, these are combined at the end.
  *
- * In parts, the tiles of a row are distributed to blocks:
+ * With parts, the tiles of a row are distributed over blocks:
  *
- *     %sums = for %part = 0 to split iter (%s = 0.0 : tile<f32[1, columns]>) split (split,
- * strategy) { %own = for %i = %part * rows to %m step split * rows iter (.. : tile<f32[rows,
- * columns]>) { .. } yield %s + reduce_add(%own, axis = 0)
+ *     %sums = for %part = 0 to split iter (%s = 0.0 : tile<f32[1, columns]>)
+ *         split (split, strategy) {
+ *       %own = for %i = %part * rows to %m step split * rows
+ *           iter (.. : tile<f32[rows, columns]>) { .. }
+ *       yield %s + reduce_add(%own, axis = 0)
  *     }
  *
- * Where a place of the tile has many terms, they are summed in chunks (kernel/long.c): the loop
- * along the rows stands in one over chunks.
+ * If a position of the tile has many terms, they are summed in chunks (kernel/long.c): the loop
+ * along the rows is nested in a loop over chunks.
  *
- * Each part is an iteration of the outer loop, which split-k gives a block of its own; what blocks
- * hand on is what is left of their tiles, a row. With a split of 1 the outer loop is none. */
+ * Each part is an iteration of the outer loop, which split-k assigns to a separate block. Blocks
+ * pass on the remainder of their tiles, one row. With a split of 1 there is no outer loop. */
 #include "passes/schedule/rows/rows.h"
 
 #include <string.h>
@@ -42,7 +44,7 @@ tile_value rows_combine(rows *r, size_t index, tile_value a, tile_value b) {
     return TILE_NO_VALUE;
 }
 
-/* Whether b goes before a, which has a lower coordinate: not where they are equal. */
+/* Returns whether b, at a higher coordinate, replaces a. Equal values do not. */
 static tile_value is_better(rows *r, size_t index, tile_value a, tile_value b) {
     tile_builder *to = &r->k.b;
     bool largest = rows_kind(r, index) == TILE_WORD_kind_max;
@@ -75,7 +77,8 @@ static void begin_sums(rows *r, unsigned loop_index, rows_loop *w, rows_carried 
     }
 }
 
-/* Those of the tile that need no other reduction; sums: what is carried. */
+/* Adds the elements of the tile to the sums that depend on no other reduction; sums: the carried
+ * values. */
 static void add_elements(rows *r, const rows_carried *c, tile_value *sums) {
     sched_kernel *k = &r->k;
     for (unsigned i = 0, at = 0; i < c->count; at += rows_count_carried(r, c->reductions[i++])) {
@@ -103,7 +106,7 @@ static void add_late(rows *r, const rows_carried *c, rows_loop *w, bool first, t
     }
 }
 
-/* A loop along the rows; the builder stands in it, before its yield, until leave_loop. */
+/* A loop along the rows. Until leave_loop, the builder inserts before its yield. */
 typedef struct loop {
     tile_op op;
     tile_builder outside;
@@ -122,7 +125,7 @@ static loop enter_steps(rows *r, tile_value begin, tile_value end, tile_value st
     return l;
 }
 
-/* From one of a step's tiles to the next. */
+/* The distance between the tiles of one step. */
 static const tile_expr *tile_step(const rows *r) {
     return r->one_element_along ? tile_expr_int(r->k.s->context, 1) : r->k.block[r->t];
 }
@@ -147,7 +150,8 @@ static void leave_loop(rows *r, const loop *l, const tile_value *next, unsigned 
 
 /* Chunks --------------------------------------------------------------------------------------- */
 
-/* Whether a place of the tile has so many terms of a sum in f32 that it is summed in chunks. */
+/* Returns whether a position of the tile has so many terms of an f32 sum that they are summed in
+ * chunks. */
 static bool has_chunks(const rows *r, const rows_carried *c) {
     int64_t terms = r->known < 0 ? -1 : r->known / r->least;
     bool adds = false;
@@ -160,7 +164,7 @@ static bool has_chunks(const rows *r, const rows_carried *c) {
     return adds && !r->one_element_along && r->least < ROWS_MANY && sched_needs_chunks(terms);
 }
 
-/* A loop over chunks of the steps from *begin to *end, which become those of one chunk. */
+/* Builds a loop over chunks of the steps from *begin to *end, which become those of one chunk. */
 static loop enter_chunks(rows *r, const rows_carried *c, tile_value *begin, tile_value *end,
                          tile_value step) {
     sched_kernel *k = &r->k;
@@ -176,7 +180,8 @@ static loop enter_chunks(rows *r, const rows_carried *c, tile_value *begin, tile
     return l;
 }
 
-/* Puts the chunk's own sums, of the loop in it, behind those before. Returns the outer loop. */
+/* Adds the chunk's sums, from the inner loop, to those of previous chunks. Returns the outer
+ * loop. */
 static tile_op leave_chunks(rows *r, const rows_carried *c, const loop *l, tile_op inner) {
     tile_builder *b = &r->k.b;
     tile_region body = tile_op_region(r->k.f, l->op, 0);
@@ -198,7 +203,7 @@ static tile_op leave_chunks(rows *r, const rows_carried *c, const loop *l, tile_
     return l->op;
 }
 
-/* One of a step's tiles: where it begins, and what is there of it already. */
+/* One of a step's tiles: its start and the values that are already built for it. */
 typedef struct copy {
     tile_value start;
     sched_known *known;
@@ -231,7 +236,8 @@ static void leave_copy(rows *r, copy *own, size_t mark) {
     sched_leave(k, mark);
 }
 
-/* One step of the walk: all its tiles' maxima come before what is corrected by them. */
+/* One step of the loop: the maxima of all its tiles are computed before the sums that depend on
+ * them. */
 static void build_step(rows *r, unsigned loop_index, const rows_carried *c, tile_region body,
                        rows_loop *w, tile_value *next) {
     sched_kernel *k = &r->k;
@@ -254,7 +260,7 @@ static void build_step(rows *r, unsigned loop_index, const rows_carried *c, tile
     }
 }
 
-/* Of equal ones the lowest coordinate; where all are NaN, the first. */
+/* The lowest coordinate with the best value; the first coordinate if all elements are NaN. */
 static tile_value find_place(rows *r, tile_value values, tile_value places, tile_value best) {
     tile_builder *b = &r->k.b;
     sched_kernel *k = &r->k;
@@ -271,7 +277,7 @@ static tile_value find_place(rows *r, tile_value values, tile_value places, tile
     return tile_op_result(k->f, op, 0);
 }
 
-/* What is left of a tile's places of reduction i, whose carried values begin at *at. */
+/* Combines a tile's positions of reduction i, whose carried values begin at *at. */
 static tile_value finish_sum(rows *r, const rows_carried *c, unsigned i, unsigned *at, tile_op op,
                              tile_value *place) {
     size_t index = c->reductions[i];
@@ -373,7 +379,8 @@ static tile_op sum_part(rows *r, const rows_carried *c, tile_value begin, tile_v
     return chunks ? leave_chunks(r, c, &outer, l.op) : l.op;
 }
 
-/* The part's own rows, combined with what stands before; next: what the outer loop goes on with. */
+/* Combines the part's own rows with the previous parts; next: the carried values of the outer
+ * loop. */
 static void add_part(rows *r, const tile_expr *split, tile_region parts, tile_value *next) {
     sched_kernel *k = &r->k;
     const tile_expr *rows_of_all = tile_expr_multiply(k->s->context, split, k->block[r->t]);
@@ -394,7 +401,7 @@ static void add_part(rows *r, const tile_expr *split, tile_region parts, tile_va
     }
 }
 
-/* What the outer loop carries of a reduction begins so. */
+/* The initial carried value of a reduction in the outer loop. */
 static tile_value first_part(rows *r, size_t index) {
     bool key = rows_returns_index(r, index);
     const tile_type *type = key ? tile_type_scalar(r->k.s->context, TILE_i64) : rows_type(r, index);

@@ -1,4 +1,4 @@
-/* Elements after the end of rows, and whether they count: see rows.c. */
+/* Elements after the end of rows, and whether they affect the result: see rows.c. */
 #include "passes/schedule/rows/rows.h"
 
 #include <math.h>
@@ -14,14 +14,14 @@ bool rows_ignores_nan(const rows *r, size_t index) {
            (kind == TILE_WORD_kind_min || kind == TILE_WORD_kind_max);
 }
 
-/* What an element there is. */
+/* The value of an element after the end. */
 typedef struct tail_value {
     bool known;
-    bool same; /* not known, but the same along the row */
+    bool same; /* unknown, but constant along the row */
     double value;
 } tail_value;
 
-/* Values that have been looked at, with the pad that loads have now. */
+/* Analysis results by value, for the current pad of loads. */
 typedef struct known_tail {
     uint32_t before; /* (sched_last_entries) */
     sched_map map;
@@ -36,7 +36,8 @@ struct rows_tail_values {
 
 static tail_value tail_of(rows *r, tile_value value, const sched_map *map);
 
-/* What a load gives there: its pad, 0 of types that have no arithmetic (kernel/memory.c). */
+/* The value that a load gives after the end: its pad, or 0 for types without arithmetic
+ * (kernel/memory.c). */
 static tail_value tail_of_array(rows *r, tile_value value, const sched_map *map) {
     schedule *s = r->k.s;
     const tile_type *type = sched_type(s, value);
@@ -50,9 +51,10 @@ static tail_value tail_of_array(rows *r, tile_value value, const sched_map *map)
     return (tail_value){.same = true};
 }
 
-/* The number of the reduction of this row, not of one for each of its elements; -1: none. */
-static int find_of_row(rows *r, tile_value value, const sched_map *map) {
-    int reduction = rows_find(r, value);
+/* The index of the reduction of this row; -1 if there is none, or if it has a result for each
+ * element. */
+static int reduction_of_row(rows *r, tile_value value, const sched_map *map) {
+    int reduction = rows_reduction_index(r, value);
     bool along = reduction >= 0 && sched_is_along(r->k.s, r->k.g->reductions[reduction]);
     unsigned rank = reduction >= 0 ? sched_type(r->k.s, value)->rank : 0;
     for (unsigned d = 0; d < rank && !along; d++)
@@ -60,16 +62,16 @@ static int find_of_row(rows *r, tile_value value, const sched_map *map) {
     return reduction;
 }
 
-/* A largest or smallest element that is only subtracted from its own row: where it is infinite, so
- * that the difference behind the end were NaN, there is NaN in the row as well. */
+/* The maximum or minimum is only subtracted from its own row. If it is infinite, so that the
+ * difference after the end is NaN, the row itself also has a NaN difference. */
 static bool is_own_extreme(rows *r, tile_op op, const sched_map *map) {
     schedule *s = r->k.s;
     sched_mapped_value row = sched_skip_broadcasts(s, sched_mapped_operand(s, op, 1, map));
-    int reduction = find_of_row(r, row.value, &row.map);
+    int reduction = reduction_of_row(r, row.value, &row.map);
     return reduction >= 0 && rows_may_be_infinite(r, (size_t)reduction);
 }
 
-/* Of infinities nothing is known but for exp and for what is subtracted. */
+/* Nothing is known about infinities except for exp and for values that are subtracted. */
 static tail_value tail_of_elementwise(rows *r, tile_op op, const sched_map *map) {
     schedule *s = r->k.s;
     tile_opcode opcode = tile_op_opcode(s->compute, op);
@@ -85,7 +87,8 @@ static tail_value tail_of_elementwise(rows *r, tile_op op, const sched_map *map)
     const tile_type *from = sched_element(s, tile_first_operand(s->compute, op));
     const tile_type *to = sched_element(s, tile_op_result(s->compute, op, 0));
     bool floats = tile_scalar_is_floating(from->scalar) && tile_scalar_is_floating(to->scalar);
-    floats &= tile_scalar_has_arithmetic(to->scalar); /* or infinities become numbers */
+    floats &= tile_scalar_has_arithmetic(to->scalar); /* otherwise infinities would become
+                                                         numbers */
     if (!all && floats && opcode == TILE_OP_sub && operands[0].known && isinf(operands[0].value) &&
         is_own_extreme(r, op, map))
         return (tail_value){.known = true, .value = operands[0].value};
@@ -110,7 +113,7 @@ static tail_value find_tail(rows *r, tile_value value, const sched_map *map) {
     schedule *s = r->k.s;
     tile_op op = tile_value_def(s->compute, value);
     int array = sched_find_input(s, r->k.g, value);
-    int reduction = find_of_row(r, value, map);
+    int reduction = reduction_of_row(r, value, map);
     if (reduction >= 0)
         return (tail_value){.same = !sched_is_along(s, r->k.g->reductions[reduction])};
     if (array >= 0) return tail_of_array(r, value, map);
@@ -131,7 +134,7 @@ static tail_value find_tail(rows *r, tile_value value, const sched_map *map) {
     return (tail_value){.known = false};
 }
 
-/* Each value once, as many may be made of it. */
+/* Caches the result, because many values may depend on one. */
 static tail_value tail_of(rows *r, tile_value value, const sched_map *map) {
     schedule *s = r->k.s;
     unsigned rank = sched_is_tensor(s, value) ? sched_type(s, value)->rank : 0;
@@ -161,7 +164,7 @@ bool rows_is_equal(const tile_function *f, tile_value a, tile_value b, unsigned 
     return true;
 }
 
-/* Whether every use subtracts the value from the array whose maximum it is. */
+/* Returns whether every use subtracts the value from the array whose maximum it is. */
 static bool is_only_subtracted(const schedule *s, tile_value value, tile_value source) {
     const tile_function *f = s->compute;
     for (size_t i = 0; i < f->result_count; i++)
@@ -189,7 +192,7 @@ bool rows_may_be_infinite(rows *r, size_t index) {
     return *known - 1;
 }
 
-/* Whether the tile never reaches behind the end. */
+/* Returns whether no tile extends after the end of a row. */
 static bool never_reaches_tail(const rows *r) {
     int64_t block;
     return r->one_element_along || (r->known > 0 && tile_expr_is_int(r->k.block[r->t], &block) &&
@@ -200,7 +203,7 @@ static bool has_flag(const rows *r, size_t index, tile_attr_id id) {
     return tile_op_has_attr(r->k.s->compute, r->k.g->reductions[index], id);
 }
 
-/* Of a scan from the first element on nothing behind the end is seen. */
+/* A forward scan is not affected by elements after the end. */
 static bool is_scan_forward(const rows *r, size_t index) {
     return tile_op_opcode(r->k.s->compute, r->k.g->reductions[index]) == TILE_OP_scan &&
            !has_flag(r, index, TILE_ATTR_reverse);
@@ -210,7 +213,7 @@ bool rows_is_sort(const rows *r, size_t index) {
     return tile_op_opcode(r->k.s->compute, r->k.g->reductions[index]) == TILE_OP_sort;
 }
 
-/* Whether what comes after the end does not count. */
+/* Returns whether elements after the end do not affect the result. */
 bool rows_tail_is_neutral(rows *r, size_t index) {
     if (is_scan_forward(r, index)) return true;
     if (rows_is_sort(r, index)) return never_reaches_tail(r);
@@ -224,7 +227,7 @@ bool rows_tail_is_neutral(rows *r, size_t index) {
     return exact && b.value == identity;
 }
 
-/* The pad of loads with which most reductions need no select. */
+/* Chooses the pad of loads with which the most reductions need no select. */
 void rows_choose_pad(rows *r) {
     const double pads[] = {0, -INFINITY, INFINITY, NAN};
     double best = 0;

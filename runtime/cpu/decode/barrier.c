@@ -1,4 +1,4 @@
-/* Decoding what is done at barriers in shared memory. */
+/* Decoding of operations on barriers in shared memory. */
 #include "runtime/cpu/execute/exec.h"
 #include "runtime/cpu/execute/decoding.h"
 
@@ -8,7 +8,7 @@ static cpu_insn *decode_at(cpu_decoder *d, tile_op op, cpu_handler handler) {
     return insn;
 }
 
-/* The blocks of a cluster meet behind it. */
+/* A barrier of the cluster's blocks follows it. */
 void cpu_decode_alloc_barrier(cpu_decoder *d, tile_op op) {
     int64_t stride;
     tile_alloc_bytes(d->f, op, &stride);

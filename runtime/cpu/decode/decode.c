@@ -1,4 +1,4 @@
-/* From a kernel to a program: operands become places, regions become jumps. */
+/* Decoding a kernel to a program: operands become places, regions become jumps. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,8 @@
 
 /* Arithmetic ----------------------------------------------------------------------------------- */
 
-/* cast, bitcast, select and splat work on the result's elements, all others on the operands'. */
+/* cast, bitcast, select and splat process the result's elements, all others those of the
+ * operands. */
 static void decode_elementwise(cpu_decoder *d, tile_op op) {
     const tile_type *from = tile_value_type(d->f, tile_first_operand(d->f, op)),
                     *to = cpu_result_type(d, op);
@@ -41,7 +42,7 @@ static void enter_masks(cpu_decoder *d, unsigned count) {
     if (d->depth > d->program->mask_depth) d->program->mask_depth = d->depth;
 }
 
-/* What the operation begins with goes where its regions and results have it. */
+/* Moves the initial values to the places of region arguments and results. */
 static void move_inits(cpu_decoder *d, tile_op op) {
     for (unsigned i = 0; i < tile_carried_count(d->f, op); i++)
         cpu_add_move(d, op, tile_carried_sent(d->f, op, TILE_PARENT_OP, i),
@@ -83,7 +84,7 @@ void cpu_decode_if(cpu_decoder *d, tile_op op) {
     d->depth -= 2;
 }
 
-/* Runs as if it were not there; but nobody else orders what the region accesses. */
+/* Decodes the region in place. Only its own barriers order its accesses. */
 void cpu_decode_sync_explicit(cpu_decoder *d, tile_op op) {
     bool outside = d->own_order;
     d->own_order = false;
@@ -119,7 +120,7 @@ void cpu_decode_parallel(cpu_decoder *d, tile_op op) {
     d->parallel_rank = 0;
 }
 
-/* Every region has its warps, or agents, jump to it. */
+/* The warps, or agents, of each region jump to it. */
 void cpu_decode_roles(cpu_decoder *d, tile_op op) {
     unsigned count = tile_op_at(d->f, op)->region_count;
     uint32_t *ends = TILE_NEW_ARRAY(&d->scratch, uint32_t, count + 1u);
@@ -141,15 +142,17 @@ void cpu_decode_roles(cpu_decoder *d, tile_op op) {
     for (unsigned r = 0; r < count; r++) d->program->insns[ends[r]].target = d->program->insn_count;
 }
 
-/* Whether a place is one that the parent's moves write, at another place than carried value i. */
+/* Returns whether the place is written by one of the parent's moves other than that of carried
+ * value i. */
 static bool is_overwritten(cpu_decoder *d, tile_op parent, uint32_t place, uint32_t i) {
     for (uint32_t k = 0; k < tile_op_at(d->f, parent)->result_count; k++)
         if (k != i && cpu_place_of(d, tile_op_result(d->f, parent, k)) == place) return true;
     return false;
 }
 
-/* A yield moves all its values at once: those that another move would overwrite go aside first. A
- * condition, which comes before what is carried, stays where it is or goes aside. */
+/* A yield moves all values simultaneously: values that another move would overwrite are first
+ * copied aside. A condition, which precedes the carried values, keeps its place or is copied
+ * aside. */
 void cpu_decode_yield(cpu_decoder *d, tile_op op) {
     const tile_op_data *data = tile_op_at(d->f, op);
     tile_op parent = tile_op_parent(d->f, op);
@@ -190,7 +193,7 @@ void cpu_decode_pdl_wait(cpu_decoder *d, tile_op op) {
     cpu_add_op(d, op, cpu_run_pdl_wait);
 }
 
-/* When the next launch begins is not simulated: it is taken to begin at once. */
+/* The start of the next launch is not simulated: it counts as immediate. */
 void cpu_decode_pdl_trigger(cpu_decoder *d, tile_op op) {
     (void)d;
     (void)op;
@@ -217,7 +220,7 @@ void cpu_decode_uniform(cpu_decoder *d, tile_op op) {
     const tile_type *type = cpu_result_type(d, op);
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_uniform);
     cpu_set_elements(d, insn, type);
-    insn->integer = d->program->uniform_count; /* its groups' follow each other */
+    insn->integer = d->program->uniform_count; /* the numbers of its groups are consecutive */
     d->program->uniform_count += tile_executors_of(d->f, op).groups;
 }
 
@@ -250,13 +253,14 @@ void cpu_decode_cluster_wait(cpu_decoder *d, tile_op op) {
     cpu_add_op(d, op, cpu_run_cluster_wait);
 }
 
-/* Nothing runs: the buffer's bytes are whose they are by their places. */
+/* Nothing to execute: the placement of buffers decides which one has the bytes. */
 void cpu_decode_free_shared(cpu_decoder *d, tile_op op) {
     (void)d;
     (void)op;
 }
 
-/* Dispatch: a row's name names the function that decodes it, where its levels have code. ------- */
+/* Dispatch: the name of a row is that of the function that decodes it, if its levels have code.
+ * - */
 
 typedef void (*decode_function)(cpu_decoder *d, tile_op op);
 
@@ -302,7 +306,7 @@ static void decode_region(cpu_decoder *d, tile_region region) {
     }
 }
 
-/* Of all the function's roles, the most groups that run side by side. */
+/* The maximum number of groups that run concurrently in any role of the function. */
 static unsigned most_groups(const tile_function *f) {
     unsigned most = 0;
     for (uint32_t id = 1; id < f->op_count; id++) {
@@ -322,7 +326,7 @@ static void end_stream(cpu_decoder *d) {
     p->insns[p->insn_count++] = (cpu_insn){.handler = cpu_run_end, .name = "", .loc = d->f->loc};
 }
 
-/* The block's instructions, then those of the warps. */
+/* Decodes the block's instructions, then those of the warps. */
 static void decode_mixed(cpu_decoder *d, tile_function *f) {
     cpu_program *p = d->program;
     uint32_t *arg_places = p->arg_places, temporary = d->temporary, clean_place = d->clean_place;

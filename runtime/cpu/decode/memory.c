@@ -1,4 +1,4 @@
-/* Decoding ids, references and accesses, at both levels: one function for each operation. */
+/* Decoding of ids, references and accesses, at both levels: one function for each operation. */
 #include "lib/ops/gather.h"
 #include "lib/ops/reduce.h"
 #include "lib/ops/shape.h"
@@ -20,7 +20,7 @@ void cpu_decode_warp_id(cpu_decoder *d, tile_op op) {
     cpu_add_op(d, op, cpu_run_warp_id);
 }
 
-/* Three results, x y z. */
+/* An operation with three results, x y z. */
 static void decode_three(cpu_decoder *d, tile_op op, cpu_handler handler) {
     for (unsigned dim = 0; dim < 3; dim++) {
         cpu_insn *insn = cpu_add_insn(d, op, handler);
@@ -97,7 +97,7 @@ void cpu_decode_tile_schedule(cpu_decoder *d, tile_op op) {
 
 /* Level 2 -------------------------------------------------------------------------------------- */
 
-/* What the last instruction says beside where its tile begins. */
+/* Sets how the last instruction finds its elements, besides the start of its tile. */
 static void set_gather(cpu_decoder *d, tile_op op) {
     tile_gather from;
     cpu_insn *insn = &d->program->insns[d->program->insn_count - 1];
@@ -118,7 +118,7 @@ static void set_gather(cpu_decoder *d, tile_op op) {
         gather->one_predicate = tile_value_type(d->f, from.predicate)->kind == TILE_TYPE_SCALAR;
     }
     tile_pad_write(d->f, op, from.type->scalar, gather->pad);
-    if (masked) memset(gather->pad, UINT8_MAX, sizeof gather->pad); /* NaN, of floats */
+    if (masked) memset(gather->pad, UINT8_MAX, sizeof gather->pad); /* NaN for floats */
     insn->gather = gather;
 }
 
@@ -130,12 +130,13 @@ static void decode_access(cpu_decoder *d, tile_op op, cpu_handler handler, const
     insn->memory = memory;
 }
 
-/* insn->integer: where the predicate is, among the operands. */
+/* insn->integer: the position of the predicate among the operands. */
 static void set_predicate_place(const cpu_decoder *d, tile_op op, cpu_insn *insn) {
     insn->integer = tile_place_of(tile_op_opcode(d->f, op), TILE_OPERAND_predicate);
 }
 
-/* A load or store of memory operand `memory`; in a shared buffer it goes element by element. */
+/* A load or store of memory operand `memory`. Accesses to a shared buffer are element by
+ * element. */
 static void decode_transfer(cpu_decoder *d, tile_op op, cpu_handler handler, const tile_type *moved,
                             tile_operand_name memory) {
     const tile_type *type = cpu_operand_type(d, op, memory);
@@ -198,7 +199,7 @@ void cpu_decode_copy(cpu_decoder *d, tile_op op) {
     decode_copy(d, op, cpu_run_copy);
 }
 
-/* In a pipelined loop, whose groups the pipeline pass will make, it means a copy. */
+/* In a pipelined loop, where the pipeline pass will make the groups, it is a synchronous copy. */
 void cpu_decode_copy_async(cpu_decoder *d, tile_op op) {
     switch (tile_op_mechanism(d->f, op)) {
     case TILE_MECHANISM_BARRIER:
@@ -349,7 +350,7 @@ void cpu_decode_permute(cpu_decoder *d, tile_op op) {
     insn->order = tile_arena_copy(&d->program->arena, order->list, sizeof(int64_t) * order->count);
 }
 
-/* An access of a fragment; from is the type of a pointer's index. */
+/* An access of a fragment. from: the type of a pointer's index. */
 static cpu_insn *add_access(cpu_decoder *d, tile_op op, cpu_handler handler,
                             const tile_type *fragment, tile_operand_name memory) {
     const tile_values values = tile_named_operands(d->f, op, memory);
@@ -371,7 +372,7 @@ void cpu_decode_ld_global(cpu_decoder *d, tile_op op) {
     insn->gather = gather;
 }
 
-/* For a block as a whole there are no caches. */
+/* At level 2 a block has no caches. */
 void cpu_decode_prefetch_l2(cpu_decoder *d, tile_op op) {
     (void)d;
     (void)op;
@@ -441,7 +442,7 @@ void cpu_decode_st_release(cpu_decoder *d, tile_op op) {
 
 /* Atomic accesses ------------------------------------------------------------------------------ */
 
-/* flag: it is compare and swap. */
+/* flag: compare and swap. */
 static void finish_atomic(cpu_decoder *d, tile_op op, cpu_insn *insn) {
     insn->kind = tile_op_word(d->f, op, TILE_ATTR_kind);
     insn->flag = tile_op_takes(tile_op_opcode(d->f, op), TILE_OPERAND_expected);

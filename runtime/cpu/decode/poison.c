@@ -1,4 +1,4 @@
-/* Which values may be poisoned, and the instructions on poison beside the others. */
+/* Finds the values that may be poisoned, and adds instructions on poison. */
 #include <string.h>
 
 #include "lib/analysis/range.h"
@@ -7,17 +7,18 @@
 
 #include "runtime/cpu/decode/decode.h"
 
-/* What carries elements ------------------------------------------------------------------------ */
+/* Operands with elements
+ * ------------------------------------------------------------------------ */
 
-/* Element-wise or not, an operation that passes elements on gets its poison from one of these. */
+/* Each operation that passes elements on, elementwise or not, has one of these functions. */
 typedef void (*propagate_function)(cpu_decoder *d, tile_op op, uint32_t first);
 static propagate_function find_propagator(tile_opcode opcode);
 
-/* An operand whose elements the operation handles, rather than being told something by it. */
+/* Returns whether the operation processes the operand's elements; other operands are parameters. */
 static bool carries_elements(tile_opcode opcode, unsigned operand) {
     const tile_op_info *info = tile_op_get_info(opcode);
     if (info->traits & TILE_TRAIT_ELEMENTWISE) return true;
-    if (tile_op_dims(opcode) == TILE_DIMS_taken) return operand == 0; /* behind it stand indices */
+    if (tile_op_dims(opcode) == TILE_DIMS_taken) return operand == 0; /* indices follow */
     switch (info->operands[operand].class_) {
     case TILE_CLASS_any:
     case TILE_CLASS_number:
@@ -48,13 +49,13 @@ static bool carries_elements(tile_opcode opcode, unsigned operand) {
     return false;
 }
 
-/* Value `index` of what stands for an operand: coordinates follow the head. */
+/* Value `index` of an operand. The head comes first; coordinates follow. */
 static bool is_element_value(tile_opcode opcode, unsigned operand, unsigned index) {
     tile_operand_form form = tile_op_get_info(opcode)->operands[operand].form;
     return carries_elements(opcode, operand) && (index == 0 || form == TILE_FORM_variadic);
 }
 
-/* Calls visit for all operands, with whether each carries elements. */
+/* Calls visit for all operands. element: the operand carries elements. */
 typedef void (*visit_operand)(void *user, tile_value value, bool element);
 static void visit_operands(const tile_function *f, tile_op op, visit_operand visit, void *user) {
     tile_opcode opcode = tile_op_opcode(f, op);
@@ -72,8 +73,8 @@ static bool never_zero(const tile_function *f, tile_value value) {
     return tile_value_is_int(f, tile_repeated_value(f, value), &integer) && integer != 0;
 }
 
-/* Whether the operation divides integers by what may be zero. One of scalars is a fault at once: no
- * view pads it; but the divisor itself may come from padding. */
+/* Returns whether the operation may divide integers by zero. A division of scalars is a fault
+ * immediately, since scalars are never padding; but the divisor itself may come from padding. */
 static bool may_divide_by_zero(const cpu_decoder *d, tile_op op) {
     int64_t ignored;
     tile_opcode opcode = tile_op_opcode(d->f, op);
@@ -86,7 +87,7 @@ static bool may_divide_by_zero(const cpu_decoder *d, tile_op op) {
     return type->kind != TILE_TYPE_SCALAR || d->may_poison[divisor.id];
 }
 
-/* Whether the operation shifts by what may be less than 0, or the type's width and more. */
+/* Returns whether the operation may shift by a negative amount, or by at least the type's width. */
 static bool may_shift_too_far(const cpu_decoder *d, tile_op op) {
     if (!cpu_shifts(tile_op_opcode(d->f, op))) return false;
     tile_value count = tile_operand_rhs(d->f, op);
@@ -101,7 +102,7 @@ static bool may_make_poison(const cpu_decoder *d, tile_op op) {
 
 typedef struct search {
     cpu_decoder *d;
-    bool any, shared; /* of this operation: an operand may be poisoned; it has shared ones */
+    bool any, shared; /* an operand of the operation may be poisoned; is shared */
     bool changed;
 } search;
 
@@ -173,7 +174,7 @@ static void check_use(cpu_decoder *d, tile_op op, tile_value value) {
     insn->operand[0] = cpu_place_of(d, value);
 }
 
-/* How many of the last operands are handed over, to regions or by a region's end. */
+/* The number of trailing operands that are passed to regions, or by a region's terminator. */
 static unsigned count_sent(const tile_function *f, tile_op op) {
     const tile_op_data *data = tile_op_at(f, op);
     if (tile_op_get_info(tile_op_opcode(f, op))->effects & TILE_EFFECT_TERMINATOR)
@@ -186,7 +187,7 @@ static unsigned count_sent(const tile_function *f, tile_op op) {
 typedef struct use_check {
     cpu_decoder *d;
     tile_op op;
-    unsigned left; /* operands that are not handed over */
+    unsigned left; /* remaining operands that are not passed on */
     bool propagates;
 } use_check;
 
@@ -206,7 +207,7 @@ void cpu_check_poison_uses(cpu_decoder *d, tile_op op) {
     visit_operands(d->f, op, check_operand, &check);
 }
 
-/* Following ------------------------------------------------------------------------------------ */
+/* Propagation ---------------------------------------------------------------------------------- */
 
 static cpu_poison *new_poison(cpu_decoder *d, tile_op op) {
     cpu_poison *p = TILE_NEW(&d->program->arena, cpu_poison);
@@ -226,7 +227,7 @@ static cpu_poison *new_poison(cpu_decoder *d, tile_op op) {
     return p;
 }
 
-/* Behind the one instruction of the operation, one like it with this handler. */
+/* Adds an instruction after the operation's only one, like it but with this handler. */
 static cpu_insn *add_propagator(cpu_decoder *d, tile_op op, uint32_t first, cpu_handler handler,
                                 cpu_poison *p) {
     cpu_insn *insn = cpu_add_insn(d, op, handler);
@@ -241,7 +242,7 @@ static bool result_may(const cpu_decoder *d, tile_op op) {
     return tile_op_at(d->f, op)->result_count && d->may_poison[tile_op_result(d->f, op, 0).id];
 }
 
-/* A number for what this instruction makes; those of one place share one. */
+/* The origin number for this instruction; instructions with the same source location share one. */
 static uint8_t find_origin(cpu_decoder *d, uint32_t first) {
     cpu_program *p = d->program;
     const cpu_insn *insn = &p->insns[first];
@@ -265,7 +266,7 @@ typedef struct plain_list {
     struct cpu_plain_operand *operands;
 } plain_list;
 
-/* Constants are where they always are. */
+/* Constants are read from their usual place. */
 static void add_plain_operand(void *user, tile_value value, bool element) {
     plain_list *list = user;
     uint32_t place = cpu_place_of(list->d, value);
@@ -283,7 +284,7 @@ static uint32_t *poison_places(cpu_decoder *d, const tile_value *values, const u
     return of_poison;
 }
 
-/* The instruction again, on poison. */
+/* Runs the instruction again, on poison. */
 static void propagate_move(cpu_decoder *d, tile_op op, uint32_t first) {
     tile_opcode opcode = tile_op_opcode(d->f, op);
     const tile_op_data *data = tile_op_at(d->f, op);
@@ -312,7 +313,7 @@ static void propagate_elementwise(cpu_decoder *d, tile_op op, uint32_t first) {
     cpu_poison *p = new_poison(d, op);
     if (makes) {
         p->origin = find_origin(d, first);
-        d->program->insns[first].poison = p; /* no fault there */
+        d->program->insns[first].poison = p; /* prevents the fault of a division or shift */
     }
     add_propagator(d, op, first,
                    makes                      ? cpu_run_poison_make
@@ -341,13 +342,14 @@ static void propagate_dot(cpu_decoder *d, tile_op op, uint32_t first) {
     if (result_may(d, op)) add_propagator(d, op, first, cpu_run_poison_dot, new_poison(d, op));
 }
 
-/* Shared memory has poison of its own, global memory none. */
+/* Shared memory has its own poison, global memory has none. */
 static void propagate_load(cpu_decoder *d, tile_op op, uint32_t first) {
     if (cpu_operand_type(d, op, TILE_OPERAND_src)->kind == TILE_TYPE_SHARED)
         propagate_move(d, op, first);
 }
 
-/* It looks at the poison of what it stores itself, as it knows what is inside of the extents. */
+/* A store checks the poison of its elements itself, because only its handler determines which are
+ * in bounds. */
 static void propagate_store(cpu_decoder *d, tile_op op, uint32_t first) {
     bool shared = cpu_operand_type(d, op, TILE_OPERAND_dst)->kind == TILE_TYPE_SHARED;
     if (shared && tile_op_opcode(d->f, op) == TILE_OP_store)
@@ -386,7 +388,7 @@ static void propagate_from_fragment(cpu_decoder *d, tile_op op, uint32_t first) 
         add_propagator(d, op, first, cpu_run_poison_from_fragment, new_poison(d, op));
 }
 
-/* Its moves are followed already. */
+/* Its moves already propagate poison. */
 static void propagate_nothing(cpu_decoder *d, tile_op op, uint32_t first) {
     (void)d;
     (void)op;

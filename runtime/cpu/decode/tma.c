@@ -1,4 +1,4 @@
-/* Copies by the tensor memory accelerator, decoded.
+/* Decoding of TMA copies.
  *
  *     operand[]  0 the map or pointer, 1 the shared buffer, 2 its barriers, 3 the cluster's blocks
  *     index      coordinates; of a pointer its index, and the bytes
@@ -45,7 +45,7 @@ static void set_coordinates(cpu_decoder *d, cpu_insn *insn, tile_op op) {
     insn->index_count = at.count;
 }
 
-/* A pointer's index, whose type is insn->from, and the bytes. */
+/* Sets a pointer's index, of type insn->from, and the number of bytes. */
 static void set_bytes(cpu_decoder *d, cpu_insn *insn, tile_op op, tile_operand_name pointer) {
     tile_value values[2] = {tile_named_operands(d->f, op, pointer).at[1],
                             tile_operand_bytes(d->f, op)};
@@ -54,7 +54,7 @@ static void set_bytes(cpu_decoder *d, cpu_insn *insn, tile_op op, tile_operand_n
     insn->index_count = 2;
 }
 
-/* What is said of the barrier has its name. */
+/* Messages about the barrier use its name. */
 static void set_barrier(cpu_decoder *d, cpu_insn *insn, tile_op op) {
     const tile_values bar = tile_operands_bar(d->f, op);
     const tile_values mask = tile_operands_blocks(d->f, op);

@@ -1,11 +1,10 @@
-/* Arithmetic on the elements of all lanes, one loop an operation.
+/* Arithmetic on the elements of all lanes, one loop for each operation.
  *
- * What an operation means stands in lib/ir/arith.def, which the constant folder and level 1 follow
- * too. Integers wrap to their width. Floats are computed in double and rounded once to their type:
- * for
- * +, -, x, / and the square root of types up to f32 that is the correctly rounded result, since a
- * double has more than twice their digits and two. The operations that address arithmetic and sums
- * consist of have loops of their own. */
+ * lib/ir/arith.def defines the operations; the constant folder and level 1 use it as well. Integers
+ * wrap to their width. Floats are computed in double and rounded once to their type. For +, -, x, /
+ * and the square root of types up to f32 the result is correctly rounded, since a double has more
+ * than twice as many digits plus two. The operations that are common in address arithmetic and sums
+ * have their own loops. */
 #include <math.h>
 
 #include "lib/support/float16.h"
@@ -56,7 +55,7 @@ static cpu_outcome run_float(cpu_run *run, cpu_agent *agent, const cpu_insn *ins
     char *result = cpu_at(run, agent, insn->result);
     for (uint32_t i = 0; i < insn->count; i++) {
         uint32_t at = i * size;
-        double value = NAN; /* decoding has seen that there is a meaning */
+        double value = NAN; /* decoding has checked that the operation is defined */
         tile_fold_real(insn->opcode, scalar, insn->arith_flags, tile_scalar_read(scalar, a + at),
                        tile_scalar_read(scalar, b + at), tile_scalar_read(scalar, c + at), &value);
         tile_scalar_write(to, result + i * to_size, value);
@@ -64,7 +63,7 @@ static cpu_outcome run_float(cpu_run *run, cpu_agent *agent, const cpu_insn *ins
     return CPU_NEXT;
 }
 
-/* Rounding the sum to double first could be seen in f32. */
+/* Rounding the sum to double first could change the f32 result. */
 static cpu_outcome run_fma_f32(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     const float *a = cpu_at(run, agent, insn->operand[0]);
     const float *b = cpu_at(run, agent, insn->operand[1]);
@@ -74,7 +73,7 @@ static cpu_outcome run_fma_f32(cpu_run *run, cpu_agent *agent, const cpu_insn *i
     return CPU_NEXT;
 }
 
-/* Frequent ones -------------------------------------------------------------------------------- */
+/* Frequent operations -------------------------------------------------------------------------- */
 
 #define LOOP(name, type, to, expression) \
     static cpu_outcome name(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) { \
@@ -85,7 +84,7 @@ static cpu_outcome run_fma_f32(cpu_run *run, cpu_agent *agent, const cpu_insn *i
         return CPU_NEXT; \
     }
 
-/* Unsigned where they wrap, signed where the order counts. */
+/* Unsigned where the result wraps, signed where the order matters. */
 LOOP(add_i32, uint32_t, uint32_t, a[i] + b[i])
 LOOP(sub_i32, uint32_t, uint32_t, a[i] - b[i])
 LOOP(mul_i32, uint32_t, uint32_t, a[i] * b[i])
@@ -114,7 +113,7 @@ static const struct {
     {TILE_OP_mul, TILE_f32, mul_f32}, {TILE_OP_fma, TILE_f32, run_fma_f32},
 };
 
-/* Moving and converting ------------------------------------------------------------------------ */
+/* Moves and conversions ------------------------------------------------------------------------ */
 
 static cpu_outcome run_select(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     const uint8_t *condition = cpu_at(run, agent, insn->operand[0]);

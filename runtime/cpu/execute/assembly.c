@@ -1,5 +1,5 @@
-/* Inline PTX runs here only as what the author says that it computes: a compute, on the elements
- * of a warp's active lanes or of a tile at once. */
+/* Inline PTX is executed as the compute that its author declares for it, on the elements of a
+ * warp's active lanes, or of a whole tile. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,14 +9,14 @@
 
 struct cpu_assembly {
     const tile_function *compute;
-    unsigned count; /* of operands */
+    unsigned count; /* number of operands */
     tile_scalar *scalars;
-    uint32_t *elements, *sizes; /* of one lane; of an element in bytes */
-    tile_scalar result_scalar;  /* the compute's: its bits are the result's */
-    uint32_t calls;             /* elements of one lane that it computes */
+    uint32_t *elements, *sizes; /* elements of one lane; bytes of an element */
+    tile_scalar result_scalar;  /* of the compute: its bits become the result's */
+    uint32_t calls;             /* number of elements of one lane that it computes */
 };
 
-/* Elements of the operands that are no scalars, of which each has as many; 0 after a report. */
+/* The number of elements of the operands that are not scalars; 0 after a report if it differs. */
 static uint32_t common_elements(cpu_decoder *d, tile_op op) {
     uint32_t common = 1;
     for (unsigned i = 0; i < tile_op_operand_count(d->f, op); i++) {

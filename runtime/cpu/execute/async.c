@@ -1,9 +1,10 @@
-/* Asynchronous copies: they land when a wait covers them and not before, the latest moment that the
- * program allows, so that a missing wait shows. What they read is read then, too; for races it
- * counts as read at both ends, since nobody knows when it is. The agent's own writes, which race
- * with nothing of its, show in that the source has changed.
+/* Asynchronous copies. A copy completes only when a wait covers it, as late as the program permits,
+ * so a missing wait is detected. It also reads its source then. For race detection it counts as a
+ * read both at issue and at completion, since it can happen at any time in between. The agent's own
+ * writes do not race with its copies, so they are detected by comparing the source with its
+ * contents at issue.
  *
- * Each lane counts its groups; a copy belongs to the group that its lane commits next. */
+ * Each lane has its own groups. A copy belongs to the next group that its lane commits. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,7 +99,7 @@ static void drop_memory(cpu_copy *copy) {
     copy->seen = NULL;
 }
 
-/* Lands these lanes' part of a copy; false after a report. */
+/* Completes these lanes' part of a copy; false after a report. */
 static bool land(cpu_run *run, cpu_agent *agent, cpu_copy *copy, uint32_t lanes) {
     copy->lanes &= ~lanes;
     if (run->program->lanes > 1) {
@@ -142,7 +143,7 @@ CPU_HANDLER(cpu_run_commit_group) {
     return CPU_NEXT;
 }
 
-/* A lane that waits with `pending` groups left lands all but the latest ones. */
+/* The lanes of the copy that a wait with `pending` groups covers. */
 static uint32_t covered_lanes(const cpu_agent *agent, const cpu_copy *copy, int64_t pending) {
     uint32_t covered = 0;
     for (unsigned lane = 0; lane < CPU_LANES; lane++)
@@ -170,12 +171,12 @@ CPU_HANDLER(cpu_run_wait_group) {
     return CPU_NEXT;
 }
 
-/* Arrivals that copies make -------------------------------------------------------------------- */
+/* Arrivals of copies --------------------------------------------------------------------------- */
 
-/* Of each lane whose copies are complete. */
+/* Arrives for each lane whose copies are complete. */
 typedef struct arrival {
     const cpu_insn *insn;
-    uint64_t issued; /* copies before it */
+    uint64_t issued; /* copies that were issued before it */
     uint32_t lanes;
     cpu_mbarrier_at at[CPU_LANES];
 } arrival;
@@ -196,7 +197,7 @@ static bool land_arrival(cpu_run *run, cpu_agent *agent, void *data, cpu_known *
     return ok;
 }
 
-/* flag: the barrier's count has the arrival; else the phase takes one more. */
+/* flag: the barrier's count includes the arrival; otherwise the phase expects one more. */
 CPU_HANDLER(cpu_run_mbarrier_cp_async) {
     const uint32_t *buffers = cpu_at(run, agent, insn->operand[0]);
     const int32_t *index = cpu_at(run, agent, insn->index[0]);

@@ -1,7 +1,7 @@
-/* Atomic accesses at both levels, fences, and waits for a word.
+/* Atomic accesses at both levels, fences, and waits for a word in memory.
  *
- * Elements are updated one after the other; with a seed the lanes of a warp take turns in another
- * order, and blocks run in another order anyway, so that sums of floats differ as they may. */
+ * Elements are updated one after the other. With a seed the lanes of a warp are processed in
+ * another order, and blocks may run in any order, so sums of floats differ as they may on a GPU. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 
 enum { MAX_BYTES = 8 };
 
-/* A sum in global memory takes subnormals for zeros, and gives none (PTX ISA, "atom"). */
+/* A sum in global memory flushes subnormal inputs and results to zero (PTX ISA, "atom"). */
 static double flush(double value) {
     return value > -0x1p-126 && value < 0x1p-126 ? value < 0 ? -0.0 : 0.0 : value;
 }
@@ -37,7 +37,8 @@ static void update_integer(const cpu_insn *insn, void *at, const void *operand) 
     tile_integer_write(insn->scalar, at, result);
 }
 
-/* desired: of compare and swap; old: where the old element goes, or NULL. True if it changes. */
+/* desired: for compare and swap; old: receives the old element, or NULL. Returns true if the
+ * element changes. */
 static bool update(const cpu_insn *insn, void *at, const void *operand, const void *desired,
                    void *old) {
     char before[MAX_BYTES];
@@ -59,17 +60,17 @@ void cpu_update_element(const cpu_insn *insn, void *at, const void *operand) {
     update(insn, at, operand, NULL, NULL);
 }
 
-/* What the instruction's operands are: of all lanes, or of a tile. */
+/* The operands of the instruction, for all lanes or for a tile. */
 typedef struct operands {
-    const char *src, *desired; /* NULL: no compare and swap */
-    const uint8_t *predicate;  /* NULL: there is none */
-    bool one_predicate;        /* for all elements */
-    char *old;                 /* NULL: nobody takes it */
-    cpu_known *released;       /* what the updates hand on, or NULL */
-    bool changed;              /* memory */
+    const char *src, *desired; /* desired is NULL if it is not a compare and swap */
+    const uint8_t *predicate;  /* NULL: no predicate */
+    bool one_predicate;        /* one predicate for all elements */
+    char *old;                 /* receives old elements; NULL: unused */
+    cpu_known *released;       /* the knowledge that the updates release, or NULL */
+    bool changed;              /* an update changed memory */
 } operands;
 
-/* The predicate comes after it. */
+/* The index of the memory operand; the predicate follows it. */
 static unsigned memory_of(const cpu_insn *insn) {
     return (unsigned)insn->integer - 1;
 }
@@ -82,13 +83,13 @@ static operands operands_of(cpu_run *run, cpu_agent *agent, const cpu_insn *insn
     o.one_predicate = insn->gather && insn->gather->one_predicate;
     if (insn->result != CPU_NO_PLACE) {
         o.old = cpu_at(run, agent, insn->result);
-        if (agent->poison) /* what has been stored is clean */
+        if (agent->poison) /* old elements are never poison */
             memset(agent->poison + insn->result, 0, (size_t)insn->count * insn->size);
     }
     return o;
 }
 
-/* Whether the words that it updates hand on what agents know. */
+/* Returns whether the updates acquire or release what agents know. */
 static bool orders(const cpu_run *run, const cpu_insn *insn, const operands *o) {
     return insn->acquires || o->released || run->program->fences;
 }
@@ -105,7 +106,8 @@ static bool is_active(const operands *o, int64_t element) {
     return !o->predicate || o->predicate[o->one_predicate ? 0 : element];
 }
 
-/* The next elements of a row, from *first on and before end, that are updated; false: none. */
+/* Finds the next range of elements of a row to update, from *first on and before end; false:
+ * none. */
 static bool next_run(const operands *o, int64_t row_start, int64_t *first, int64_t end,
                      int64_t *stop) {
     while (*first < end && !is_active(o, row_start + *first)) ++*first;
@@ -169,7 +171,7 @@ CPU_HANDLER(cpu_run_atomic) {
     return cpu_yield_after_updates(run, agent, insn, o.changed);
 }
 
-/* Where one element of a buffer is, given by all of its coordinates. False after a report. */
+/* The offset of one element of a buffer, from all of its coordinates. False after a report. */
 static bool find_element(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint32_t *offset) {
     const tile_type *buffer = insn->memory;
     unsigned stages = buffer->stages != NULL;
@@ -204,7 +206,7 @@ static bool load_shared(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, co
 static bool update_shared(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, operands *o,
                           uint32_t offset, uint32_t element) {
     if (!memory_of(insn)) return load_shared(run, agent, insn, o, offset, element);
-    bool stores = insn->opcode == TILE_OP_store; /* poison, too */
+    bool stores = insn->opcode == TILE_OP_store; /* the poison is stored as well */
     const uint8_t *poison =
         insn->poison && !stores ? agent->poison + insn->operand[0] + element * insn->size : NULL;
     uint16_t thread = cpu_set_thread(agent, insn);
@@ -219,8 +221,8 @@ static bool update_shared(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
     return true;
 }
 
-/* None of a row's elements that are outside of the buffer, before `first` and from `end` on, is to
- * be touched; false after a report. */
+/* Checks that no element of a row outside of the buffer (before `first` or from `end` on) is
+ * accessed; false after a report. */
 static bool covers_all_elements(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
                                 const operands *o, const cpu_rows *rows, int64_t row, int64_t first,
                                 int64_t end) {
@@ -234,7 +236,7 @@ static bool covers_all_elements(cpu_run *run, cpu_agent *agent, const cpu_insn *
     return true;
 }
 
-/* Elements at index tiles; nothing outside of the buffer. */
+/* Updates elements at index tiles. Elements outside of the buffer are not accessed. */
 static bool update_points(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, operands *o) {
     const tile_type *buffer = insn->memory;
     unsigned stages = buffer->stages != NULL;
@@ -300,7 +302,7 @@ CPU_HANDLER(cpu_run_by_element) {
 
 /* Level 3 -------------------------------------------------------------------------------------- */
 
-/* Lane number `turn` to be served. */
+/* The lane that is processed at this turn. */
 static unsigned lane_of(const cpu_run *run, const cpu_agent *agent, unsigned turn) {
     if (!run->random) return turn;
     uint64_t mixed = (run->random + agent->pc) * UINT64_C(0x9e3779b97f4a7c15);
@@ -313,7 +315,7 @@ static void clear_old(const cpu_agent *agent, const cpu_insn *insn, const operan
         if (agent->mask >> i % CPU_LANES & 1) memset(o->old + i * insn->size, 0, insn->size);
 }
 
-/* A lane's elements from `first` on, which follow each other in memory. */
+/* Updates a lane's contiguous elements from `first` on. */
 static bool update_lane(const cpu_insn *insn, const operands *o, char *at, unsigned lane,
                         uint32_t first, uint32_t count) {
     bool changed = false;
@@ -322,7 +324,7 @@ static bool update_lane(const cpu_insn *insn, const operands *o, char *at, unsig
     return changed;
 }
 
-/* The lanes' elements from `first` on, which begin at these addresses. */
+/* Updates the lanes' elements from `first` on, which start at these addresses. */
 static void update_global(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, operands *o,
                           uint32_t active, const uint64_t addresses[CPU_LANES], uint32_t first,
                           uint32_t count) {
@@ -359,7 +361,7 @@ CPU_HANDLER(cpu_run_atomic_global) {
     return cpu_yield_after_updates(run, agent, insn, o.changed);
 }
 
-/* At level 2, element by element: each is inside of the view or not. */
+/* Level 2: updates elements one by one; each may be outside of the view. */
 CPU_HANDLER(cpu_run_atomic_lanes_view) {
     if (cpu_maybe_preempt(run, agent)) return CPU_PAUSE;
     uint64_t addresses[CPU_LANES] = {0};
@@ -413,7 +415,7 @@ CPU_HANDLER(cpu_run_atomic_lanes_shared) {
     return cpu_yield_after_updates(run, agent, insn, o.changed);
 }
 
-/* Order ---------------------------------------------------------------------------------------- */
+/* Fences --------------------------------------------------------------------------------------- */
 
 CPU_HANDLER(cpu_run_fence) {
     cpu_fence(run, agent, insn);

@@ -1,6 +1,5 @@
-/* The block's barriers: so many warps meet at each, and some only say that they have been there.
- *
- * What an agent did before it came happens before what those do that waited. */
+/* The block's barriers. Each expects a number of warps, some of which only arrive without waiting.
+ * What an agent did before it arrived happens before what the waiting agents do next. */
 #include <string.h>
 
 #include "runtime/cpu/execute/exec.h"
@@ -27,9 +26,9 @@ static const cpu_barrier *barrier_of(const cpu_agent *agent) {
     return barrier;
 }
 
-/* Coming --------------------------------------------------------------------------------------- */
+/* Arrivals ------------------------------------------------------------------------------------- */
 
-/* why: what is wrong about coming, in words that go on after the barrier's name. */
+/* why: the error, in words that complete a sentence after the barrier's name. */
 static cpu_outcome reject(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
                           const cpu_barrier *barrier, const char *why) {
     tile_arena scratch = {0};
@@ -42,12 +41,12 @@ static cpu_outcome reject(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
     return CPU_STOP;
 }
 
-/* The agents whose threads wait: where the block is one of them, those of its roles as well. */
+/* The agents whose threads wait. If the block is among them, its roles are included. */
 static uint64_t add_role_agents(const cpu_run *run, uint64_t waiting) {
     return run->program->lanes == 1 && waiting & 1 ? UINT64_MAX : waiting;
 }
 
-/* These know of each other, and of those that `arrived` and went on. */
+/* Orders these agents after each other, and after those that `arrived` without waiting. */
 static void synchronize(cpu_run *run, cpu_block *block, uint64_t agents, cpu_known *arrived) {
     cpu_clock *clocks[CPU_MAX_AGENTS];
     unsigned count = 0;
@@ -58,8 +57,8 @@ static void synchronize(cpu_run *run, cpu_block *block, uint64_t agents, cpu_kno
         cpu_agent *agent = &block->agents[a];
         if (!(agents >> a & 1)) continue;
         cpu_clock_acquire(&agent->clock, arrived);
-        agent->since = agent->clock.time;
-        agent->touched = 0;
+        agent->last_sync_time = agent->clock.time;
+        agent->accessed_lanes = 0;
     }
     if (count == run->program->agents) block->settled = clocks[0]->time - 1;
 }
@@ -106,11 +105,11 @@ cpu_outcome cpu_arrive_at_barrier(cpu_run *run, cpu_agent *agent, const cpu_insn
     bool alone = barrier->waiting == self;
     if (barrier->arrived_warps == expected_warps) complete(run, agent->block, barrier);
     if (!waits) return CPU_NEXT;
-    /* The last one to come is not the first one to go on. */
+    /* The agent that completes the barrier is not the first to continue. */
     return agent->state == CPU_READY && alone ? CPU_JUMP : CPU_PAUSE;
 }
 
-/* Nobody comes any more ------------------------------------------------------------------------ */
+/* Deadlocks ------------------------------------------------------------------------------------ */
 
 static unsigned warps_that_ended(const cpu_run *run, const cpu_block *block) {
     unsigned ended = 0;
@@ -120,7 +119,7 @@ static unsigned warps_that_ended(const cpu_run *run, const cpu_block *block) {
     return ended;
 }
 
-/* Whether an agent before this one waits at the same instruction. */
+/* Returns whether an agent with a lower number waits at the same instruction. */
 static bool waits_like_earlier(const cpu_block *block, unsigned agent) {
     for (unsigned a = 0; a < agent; a++)
         if (block->agents[a].state == CPU_AT_BARRIER &&

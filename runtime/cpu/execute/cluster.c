@@ -1,17 +1,18 @@
-/* Clusters: blocks that run at the same time, their barrier, and each other's shared memory.
+/* Clusters: blocks that run at the same time, their barrier, and access to each other's shared
+ * memory.
  *
- * A buffer that map_shared gives is the rank of its block and the buffer's place there, in one
- * word. Who accesses it must come after that block's start and before its end, in whatever order
- * blocks run here: after a cluster barrier, or something else that the other block has released;
- * and what the other block knows when it ends must include the access. Of an arrival at a barrier
- * there it knows when the phase is complete, whatever the arrival orders beside. */
+ * A buffer from map_shared is the rank of its block and the buffer's offset there, packed into one
+ * word. An access must happen after that block's start and before its end, in any order of blocks:
+ * a cluster barrier or another release by the other block must order it. What the other block knows
+ * when it ends must include the access. An arrival at a barrier there is known when the phase is
+ * complete, whatever else the arrival orders. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/cpu/execute/exec.h"
 #include "runtime/cpu/execute/mbarrier.h"
 
-/* What map_shared gives. */
+/* The packed result of map_shared. */
 enum { OFFSET_BITS = 27, OFFSET_MASK = (1 << OFFSET_BITS) - 1 };
 #define NO_BLOCK UINT32_C(0x80000000)
 
@@ -34,7 +35,7 @@ void cpu_leave_cluster(cpu_block *block) {
     free(cluster);
 }
 
-/* Places --------------------------------------------------------------------------------------- */
+/* Ranks ---------------------------------------------------------------------------------------- */
 
 CPU_HANDLER(cpu_run_cluster_rank) {
     return cpu_set_all(run, agent, insn, agent->block->rank);
@@ -98,14 +99,14 @@ CPU_HANDLER(cpu_run_cluster_wait) {
         return CPU_PAUSE;
     }
     cpu_clock_acquire(&agent->clock, cluster->arrived.known);
-    if (!agent->arrived_without_order) agent->since = agent->arrived_at;
-    if (!agent->arrived_without_order) agent->touched = UINT32_MAX; /* or since it arrived */
+    if (!agent->arrived_without_order) agent->last_sync_time = agent->arrived_at;
+    if (!agent->arrived_without_order) agent->accessed_lanes = UINT32_MAX; /* or since it arrived */
     agent->has_arrived = false;
-    agent->meetings++;
+    agent->cluster_wait_count++;
     return CPU_NEXT;
 }
 
-/* Nobody comes any more ------------------------------------------------------------------------ */
+/* Deadlocks ------------------------------------------------------------------------------------ */
 
 static unsigned count_state(const cpu_run *run, const cpu_cluster *cluster, cpu_state state) {
     unsigned count = 0;
@@ -115,7 +116,7 @@ static unsigned count_state(const cpu_run *run, const cpu_cluster *cluster, cpu_
     return count;
 }
 
-/* Says of the first block that has not come where it is. */
+/* Notes where the first block is that has not arrived. */
 static void note_missing(cpu_run *run, const cpu_cluster *cluster) {
     tile_arena scratch = {0};
     bool said = false;
@@ -138,7 +139,7 @@ static void note_missing(cpu_run *run, const cpu_cluster *cluster) {
     tile_arena_reset(&scratch);
 }
 
-/* Nobody waits for the cluster: for phases of barriers, then. */
+/* No agent waits for the cluster. Reports agents that wait for phases that are never completed. */
 static bool phases_are_stuck(cpu_run *run, const cpu_cluster *cluster) {
     bool first = true;
     for (unsigned b = 0; b < cluster->count; b++)
@@ -164,7 +165,7 @@ bool cpu_cluster_is_stuck(cpu_run *run, const cpu_cluster *cluster) {
     return true;
 }
 
-/* Shared memory of others ---------------------------------------------------------------------- */
+/* Shared memory of other blocks ---------------------------------------------------------------- */
 
 CPU_HANDLER(cpu_run_map_shared) {
     const uint32_t *from = cpu_at(run, agent, insn->operand[0]);
@@ -182,7 +183,7 @@ uint32_t cpu_buffer_offset(const cpu_insn *insn, uint32_t buffer) {
 }
 
 static bool has_started(const cpu_run *run, const cpu_agent *agent, const cpu_block *block) {
-    bool found = agent->meetings > 0;
+    bool found = agent->cluster_wait_count > 0;
     for (unsigned a = 0; a < run->program->agents && !found; a++)
         found = cpu_clock_knows(&agent->clock, block->agents[a].clock.agent, 1);
     return found;
@@ -192,18 +193,18 @@ static bool is_arrival(const cpu_insn *insn) {
     return insn->opcode == TILE_OP_mbarrier_arrive || insn->opcode == TILE_OP_barrier_arrive;
 }
 
-/* The latest of each agent: accesses, then arrivals, which come behind the end of the piece of time
- * that they release. */
-static void note_visit(const cpu_run *run, cpu_block *block, const cpu_agent *agent,
-                       const cpu_insn *insn, int lane) {
+/* Records the latest visit of each agent: first all accesses, then all arrivals. An arrival follows
+ * the end of the time interval that it releases, hence the - 1. */
+static void note_remote_access(const cpu_run *run, cpu_block *block, const cpu_agent *agent,
+                               const cpu_insn *insn, int lane) {
     unsigned count = block->cluster->count * run->program->agents;
-    if (!block->visits) {
-        block->visits = tile_malloc(sizeof *block->visits * count * 2);
-        memset(block->visits, 0, sizeof *block->visits * count * 2);
+    if (!block->remote_accesses) {
+        block->remote_accesses = tile_malloc(sizeof *block->remote_accesses * count * 2);
+        memset(block->remote_accesses, 0, sizeof *block->remote_accesses * count * 2);
     }
     bool arrives = is_arrival(insn);
-    block->visits[agent->number + (arrives ? count : 0)] =
-        (cpu_visit){agent->clock.time - arrives, insn, lane};
+    block->remote_accesses[agent->number + (arrives ? count : 0)] =
+        (cpu_remote_access){agent->clock.time - arrives, insn, lane};
 }
 
 cpu_block *cpu_find_owner(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
@@ -232,12 +233,12 @@ cpu_block *cpu_find_owner(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
     if (why)
         cpu_fault(run, agent, insn, lane, "%s", why);
     else
-        note_visit(run, block, agent, insn, lane);
+        note_remote_access(run, block, agent, insn, lane);
     tile_arena_reset(&scratch);
     return why ? NULL : block;
 }
 
-static bool knows_arrival(const cpu_clock *clock, uint64_t agent, const cpu_visit *visit) {
+static bool knows_arrival(const cpu_clock *clock, uint64_t agent, const cpu_remote_access *visit) {
     bool lane = visit->lane >= 0;
     uint64_t key = lane ? cpu_lane_key(agent, (unsigned)visit->lane) : agent;
     return cpu_clock_knows(clock, agent + CPU_LOADS_DONE, visit->time) ||
@@ -245,9 +246,9 @@ static bool knows_arrival(const cpu_clock *clock, uint64_t agent, const cpu_visi
            cpu_clock_knows(clock, key, visit->time);
 }
 
-/* Whether one of the block's agents, which have all ended, knows of it. */
+/* Returns whether one of the block's agents, which have all ended, knows of the visit. */
 static bool is_known(const cpu_run *run, const cpu_block *block, const cpu_agent *visitor,
-                     const cpu_visit *visit) {
+                     const cpu_remote_access *visit) {
     bool known = false, arrival = is_arrival(visit->insn);
     uint64_t number = visitor->clock.agent;
     for (unsigned a = 0; a < run->program->agents && !known; a++)
@@ -258,8 +259,8 @@ static bool is_known(const cpu_run *run, const cpu_block *block, const cpu_agent
 
 bool cpu_block_may_end(cpu_run *run, cpu_block *block) {
     unsigned agents = run->program->agents, count = block->cluster->count * agents;
-    for (unsigned i = 0; block->visits && i < 2 * count; i++) {
-        const cpu_visit *visit = &block->visits[i];
+    for (unsigned i = 0; block->remote_accesses && i < 2 * count; i++) {
+        const cpu_remote_access *visit = &block->remote_accesses[i];
         const cpu_agent *agent = &block->cluster->blocks[i % count / agents]->agents[i % agents];
         if (!visit->time || is_known(run, block, agent, visit)) continue;
         tile_arena scratch = {0};

@@ -1,4 +1,4 @@
-/* Control flow under lane masks, ids, references and moves of values. */
+/* Control flow with lane masks, ids, references to buffers, and moves of values. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,13 +18,13 @@ static cpu_outcome jump(cpu_agent *agent, uint32_t target) {
     return CPU_JUMP;
 }
 
-/* Nothing that could be taken for a value: NaN, -1. */
+/* Values that are easy to recognize: NaN, -1. */
 CPU_HANDLER(cpu_run_undefined) {
     memset(cpu_at(run, agent, insn->result), 0xff, (size_t)insn->count * insn->size);
     return CPU_NEXT;
 }
 
-/* Loops: enter, then { test; body; next }, then region_end, which gives the mask back. --------- */
+/* Loops: enter, then { test; body; next }, then region_end, which restores the mask. ----------- */
 
 CPU_HANDLER(cpu_run_loop_enter) {
     const int32_t *step = cpu_at(run, agent, insn->operand[2]);
@@ -48,7 +48,7 @@ CPU_HANDLER(cpu_run_loop_test) {
     return agent->mask ? CPU_NEXT : jump(agent, insn->target);
 }
 
-/* A lane whose counter would leave i32 is past the end. */
+/* A lane whose counter would overflow an i32 leaves the loop. */
 CPU_HANDLER(cpu_run_loop_next) {
     int32_t *at = cpu_at(run, agent, insn->result);
     const int32_t *step = cpu_at(run, agent, insn->operand[2]);
@@ -153,8 +153,7 @@ bool cpu_all_lanes_active(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) 
     return false;
 }
 
-/* order: the barrier's number by group, count: the warps that meet; flag: without waiting for them.
- */
+/* order: the barrier's number by group; count: expected warps; flag: arrives without waiting. */
 CPU_HANDLER(cpu_run_sync) {
     if (!cpu_all_lanes_active(run, agent, insn)) return CPU_STOP;
     unsigned number = (unsigned)insn->order[agent->group];
@@ -252,10 +251,10 @@ void cpu_decode_alloc_shared(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_alloc_shared);
     insn->type = cpu_result_type(d, op);
     insn->integer = d->shared_at[op.id];
-    insn->size = (uint32_t)stride; /* from one group's to the next one's */
+    insn->size = (uint32_t)stride; /* from one group's buffer to the next */
 }
 
-/* The value is where the buffer starts. At level 2 its old contents are forgotten; at level 3
+/* The value is the buffer's offset. At level 2 the old contents become uninitialized. At level 3
  * another warp may be using the buffer already. */
 CPU_HANDLER(cpu_run_alloc_shared) {
     int64_t offset = insn->integer + agent->group * (int64_t)insn->size;
@@ -276,12 +275,12 @@ CPU_HANDLER(cpu_run_extract) {
     return CPU_NEXT;
 }
 
-/* Whether a part that begins there lies in a lane's vector. */
+/* Returns whether a part that begins at `first` is inside of a lane's vector. */
 static bool has_part(const cpu_run *run, const cpu_insn *insn, int32_t first) {
     return first >= 0 && (int64_t)first + insn->count / run->program->lanes <= insn->integer;
 }
 
-/* The same of all lanes that are active; false after a report. */
+/* Checks the same for all active lanes; false after a report. */
 static bool have_parts(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                        const int32_t *first) {
     for (unsigned lane = 0; lane < run->program->lanes; lane++) {

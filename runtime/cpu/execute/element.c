@@ -1,5 +1,5 @@
-/* Level 2: what threads do by themselves with views, at coordinates of their own. Each element is
- * looked at for itself: whether it is inside of the extents, and where it is. */
+/* Level 2: accesses of threads to views, at their own coordinates. For each element it is checked
+ * whether it is inside of the extents, and its address is computed. */
 #include <string.h>
 
 #include "runtime/cpu/execute/exec.h"
@@ -12,7 +12,7 @@ uint32_t cpu_view_lanes(const cpu_run *run, const cpu_agent *agent, const cpu_in
     const cpu_view *view = cpu_at(run, agent, insn->operand[operand]);
     uint32_t inside = mask;
     for (unsigned lane = 0; lane < CPU_LANES; lane++) {
-        uint64_t offset = 0; /* wraps, as on a GPU, where the view's strides are absurd */
+        uint64_t offset = 0; /* wraps, as on a GPU, for extreme strides */
         if (!(mask >> lane & 1)) continue;
         for (unsigned d = 0; d < insn->index_count; d++) {
             int64_t at = ((const int32_t *)cpu_at(run, agent, insn->index[d]))[lane];
@@ -25,7 +25,7 @@ uint32_t cpu_view_lanes(const cpu_run *run, const cpu_agent *agent, const cpu_in
     return inside;
 }
 
-/* Where element `element` of a lane is in what a thread has. */
+/* The position of element `element` of a lane in the registers. */
 static size_t place_of(const cpu_insn *insn, unsigned element, unsigned lane) {
     return ((size_t)element * CPU_LANES + lane) * insn->size;
 }

@@ -1,6 +1,6 @@
-/* exp, log and their like as a GPU computes them, for level 3: the same bodies as the code has that
- * PTX is made of (lib/codegen/math_bodies.h), so that a run on the CPU device checks them too.
- * Levels 1 and 2 take the host's functions, which are the judge. */
+/* exp, log and similar functions at level 3, computed as on a GPU. It uses the function bodies from
+ * which the PTX is generated (lib/codegen/math_bodies.h), so a run on the CPU device also checks
+ * them. Levels 1 and 2 use the host's functions as the reference. */
 #include "lib/support/scalar.h"
 #include "runtime/cpu/execute/math_words.h"
 #include "runtime/cpu/execute/exec.h"
@@ -15,7 +15,7 @@ static const function functions[TILE_OPCODE_LIMIT] = {
 #include "lib/codegen/math.def"
 };
 
-/* 16-bit floats go through f32. */
+/* 16-bit floats are computed in f32. */
 static cpu_outcome run_math(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     const function *f = &functions[insn->opcode];
     const char *from = cpu_at(run, agent, insn->operand[0]);

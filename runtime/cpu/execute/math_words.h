@@ -1,6 +1,6 @@
-/* The words of math_bodies.h in the host's arithmetic: what a GPU computes, with the machine's
- * approximations as far off as `nudge` says. For the CPU device, and for test_math.c, which holds
- * the functions to the bounds that ops.def states. */
+/* The primitives of math_bodies.h in the host's arithmetic: the results of a GPU, where `nudge`
+ * sets the error of the hardware's approximations. Used by the CPU device, and by test_math.c,
+ * which checks the functions against the bounds in ops.def. */
 #ifndef TILE_RUNTIME_CPU_EXECUTE_MATH_WORDS_H
 #define TILE_RUNTIME_CPU_EXECUTE_MATH_WORDS_H
 
@@ -11,7 +11,7 @@
 
 typedef struct math {
     bool wide;
-    double nudge; /* of the approximations, in units of their error */
+    double nudge; /* error of the approximations, in units of their bound */
 } math;
 
 typedef double num;
@@ -21,7 +21,7 @@ static num rounded(const math *m, double x) {
     return m->wide ? x : (double)(float)x;
 }
 
-/* Of f32s sums, products and quotients are those of f64 rounded again. */
+/* f32 sums, products and quotients are computed in f64 and rounded again. */
 static num num_number(math *m, double x) {
     return rounded(m, x);
 }
@@ -66,7 +66,7 @@ static num num_nearest(math *m, num a) {
     return rint(a);
 }
 
-/* PTX's errors have the rounding in them. */
+/* The errors that PTX documents include rounding. */
 static num num_exp2_approx(math *m, num a) {
     return rounded(m, exp2(a) * (1 + m->nudge * (0x1p-22 - 0x1p-24)));
 }
@@ -155,7 +155,7 @@ static num num_narrow(math *m, num x) {
 }
 
 static void num_turn(math *m, num x, num *quarters, truth *odd, truth *upper) {
-    volatile double sum = x + 0x1.8p52; /* each sum is rounded */
+    volatile double sum = x + 0x1.8p52; /* forces rounding of each sum */
     double kept = sum;
     uint64_t bits;
     (void)m;

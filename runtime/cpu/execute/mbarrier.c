@@ -1,4 +1,4 @@
-/* Barriers in shared memory: what they count, and when a phase is complete. */
+/* Barriers in shared memory: their counters, and the completion of phases. */
 #include "runtime/cpu/execute/mbarrier.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 enum { BYTES = 8, MAX_BYTES = (1 << 20) - 1 };
 
-/* Life ----------------------------------------------------------------------------------------- */
+/* Lifetime ------------------------------------------------------------------------------------- */
 
 static uint64_t key_of(const cpu_run *run, const cpu_block *block, unsigned number) {
     uint64_t first = block->agents[0].clock.agent / run->program->agents;
@@ -77,7 +77,8 @@ static bool fault_use(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int 
     return false;
 }
 
-/* At level 3 buffers lie where the text says: another one's data may be here. */
+/* At level 3 the text decides where buffers are, so another buffer may have overwritten the
+ * barrier. */
 static bool is_intact(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                       cpu_mbarrier_at at) {
     const cpu_shadow *shadow = &at.owner->shadow[at.offset >> run->program->granule_bits];
@@ -89,14 +90,14 @@ static bool is_intact(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int 
     return false;
 }
 
-/* Whether this thread comes after who initialised the barrier. */
+/* Returns whether this thread is ordered after the initialization of the barrier. */
 static bool is_published(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                          cpu_mbarrier_at at) {
     const cpu_mbarrier *b = at.barrier;
     if (!b->count) return fault_use(run, agent, insn, lane, at, "has not been initialised");
     if (!is_intact(run, agent, insn, lane, at)) return false;
     bool own = b->init_agent == agent->clock.agent;
-    bool same = lane < 0 || (unsigned)lane == b->init_lane || b->init_time < agent->since;
+    bool same = lane < 0 || (unsigned)lane == b->init_lane || b->init_time < agent->last_sync_time;
     if (own ? !same : !cpu_lane_knows(agent, lane, b->init_agent, b->init_time))
         return fault_use(run, agent, insn, lane, at,
                          "may not be initialised yet: a barrier between its mbarrier_init and this "
@@ -130,7 +131,7 @@ bool cpu_find_mbarrier(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int
            is_published(run, agent, insn, lane, *at);
 }
 
-/* Making --------------------------------------------------------------------------------------- */
+/* Initialization ------------------------------------------------------------------------------- */
 
 static bool init(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane, cpu_mbarrier_at at,
                  int64_t count) {
@@ -152,8 +153,8 @@ static bool init(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
     return true;
 }
 
-/* integer: where the buffer is. Level 2: all of its barriers; then the block meets. In a mixed
- * kernel it meets before what may use them. */
+/* integer: the buffer's offset. Level 2 initializes all of its barriers, followed by a block
+ * barrier. In a mixed kernel that barrier comes before the first possible use. */
 CPU_HANDLER(cpu_run_alloc_barrier) {
     cpu_run_alloc_shared(run, agent, insn);
     uint32_t buffer = *(const uint32_t *)cpu_at(run, agent, insn->result);
@@ -193,24 +194,24 @@ CPU_HANDLER(cpu_run_mbarrier_fence) {
     return CPU_NEXT;
 }
 
-/* Arriving ------------------------------------------------------------------------------------- */
+/* Arrivals ------------------------------------------------------------------------------------- */
 
 cpu_known *cpu_barrier_release(const cpu_run *run, cpu_agent *agent, uint32_t lanes) {
     uint64_t parts[CPU_LANES + 1];
     unsigned count = 0;
     bool partial = agent->clock.partial && lanes & agent->partial_lanes;
-    bool all = !(agent->touched & ~lanes) && (partial || !agent->clock.partial);
+    bool all = !(agent->accessed_lanes & ~lanes) && (partial || !agent->clock.partial);
     if (run->program->lanes == 1 || all) return cpu_clock_release(&agent->clock);
     for (unsigned lane = 0; lane < CPU_LANES; lane++)
         if (lanes >> lane & 1) parts[count++] = cpu_lane_key(agent->clock.agent, lane);
     parts[count++] = cpu_warp_key(agent->clock.agent);
-    return cpu_clock_release_part(&agent->clock, agent->since, parts, count, partial);
+    return cpu_clock_release_part(&agent->clock, agent->last_sync_time, parts, count, partial);
 }
 
 static bool is_past(const cpu_mbarrier *b, uint64_t number, uint32_t time) {
     return cpu_clock_knows(&b->arriving, number, time) ||
            cpu_clock_knows(&b->arriving, number + CPU_LOADS_DONE, time) ||
-           cpu_clock_knows(&b->arriving, number + CPU_CAUSED, time);
+           cpu_clock_knows(&b->arriving, number + CPU_ISSUED_BEFORE, time);
 }
 
 static bool knows_wait(const cpu_mbarrier *b, uint64_t agent, const cpu_phase_wait *wait) {
@@ -221,8 +222,8 @@ static bool knows_wait(const cpu_mbarrier *b, uint64_t agent, const cpu_phase_wa
     return all && wait->lanes;
 }
 
-/* A wait for the phase before this one that nothing orders before its end: run otherwise, it would
- * have found this phase, whose parity is the other one. */
+/* Finds a wait for the preceding phase that is not ordered before this phase's end. In another
+ * order of execution it would have seen this phase, which has the other parity. */
 static bool check_waits(cpu_run *run, cpu_mbarrier_at at) {
     const cpu_mbarrier *b = at.barrier;
     for (unsigned a = 0; a < run->program->agents; a++) {
@@ -254,7 +255,7 @@ static bool check_waits(cpu_run *run, cpu_mbarrier_at at) {
     return true;
 }
 
-/* Copies that were begun in a phase belong to it. */
+/* A copy that started in a phase must complete in it. */
 static bool check_copies(cpu_run *run, cpu_mbarrier_at at) {
     const cpu_mbarrier *b = at.barrier;
     const cpu_insn *insn = b->expected ? b->expected : b->last;
@@ -266,7 +267,8 @@ static bool check_copies(cpu_run *run, cpu_mbarrier_at at) {
     return false;
 }
 
-/* Run otherwise, the phase would have been complete before: then the next one counts the bytes. */
+/* In another order of execution the phase could be complete already, and the next one would count
+ * the bytes. */
 static bool check_expectations(cpu_run *run, cpu_mbarrier_at at) {
     const cpu_mbarrier *b = at.barrier;
     const cpu_expectation *e = b->open;
@@ -282,7 +284,7 @@ static bool check_expectations(cpu_run *run, cpu_mbarrier_at at) {
     return false;
 }
 
-/* The next phase begins where nothing is missing. */
+/* Completes the phase if no arrivals or bytes are missing. The next phase begins. */
 static bool try_complete_phase(cpu_run *run, cpu_mbarrier_at at) {
     cpu_mbarrier *b = at.barrier;
     if (b->pending || b->bytes) return true;
@@ -303,7 +305,8 @@ static bool try_complete_phase(cpu_run *run, cpu_mbarrier_at at) {
     return true;
 }
 
-/* The block's scope does not reach another block: that loads are done is all that goes there. */
+/* The block's scope does not include another block: only the completion of loads is released
+ * there. */
 static void release_to(cpu_mbarrier *b, const cpu_insn *insn, bool afar, cpu_known *known) {
     if (!afar) {
         cpu_clock_acquire(&b->arriving, known);
@@ -315,7 +318,7 @@ static void release_to(cpu_mbarrier *b, const cpu_insn *insn, bool afar, cpu_kno
     if (insn->scope == TILE_WORD_scope_cluster) cpu_clock_acquire(&b->from_remote, known);
 }
 
-/* An arrival closes what it comes behind: of its own warp, or known to it. */
+/* An arrival closes the expectations that precede it: those of its own warp, or those it knows. */
 static void close_expectations(const cpu_agent *agent, cpu_mbarrier *b, const cpu_known *known) {
     size_t left = 0;
     for (size_t i = 0; i < b->open_count; i++) {
@@ -385,7 +388,7 @@ bool cpu_barrier_complete(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
     return try_complete_phase(run, at);
 }
 
-/* Ending --------------------------------------------------------------------------------------- */
+/* End of a block ------------------------------------------------------------------------------- */
 
 bool cpu_mbarriers_may_end(cpu_run *run, cpu_block *block) {
     for (unsigned i = 0; i < run->program->mbarrier_count; i++) {

@@ -1,4 +1,4 @@
-/* What agents do at barriers in shared memory; and what they have started in the background. */
+/* Operations of agents on barriers in shared memory, and asynchronous operations in flight. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
     for (unsigned lane = 0; lane < CPU_LANES; (lane)++) \
         if ((mask) >> (lane)&1)
 
-/* The barrier that a lane names, in the agent's only lane at level 2. */
+/* The barrier that a lane names; at level 2 the agent has a single lane. */
 static bool find(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned lane,
                  cpu_mbarrier_at *at) {
     const uint32_t *buffers = cpu_at(run, agent, insn->operand[0]);
@@ -21,7 +21,7 @@ static bool find(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned 
 
 /* Arriving ------------------------------------------------------------------------------------- */
 
-/* All lanes at once, so that one release serves; level 2: each warp of the set. */
+/* Handles all lanes with a single release. Level 2: one arrival for each warp of the set. */
 static cpu_outcome arrive(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint32_t lanes) {
     bool whole = run->program->lanes == 1, ok = true;
     if (!lanes) return CPU_NEXT;
@@ -44,7 +44,7 @@ CPU_HANDLER(cpu_run_mbarrier_arrive) {
     return arrive(run, agent, insn, cpu_active_lanes(run, agent, insn, 1));
 }
 
-/* flag: without an arrival */
+/* flag: no arrival */
 CPU_HANDLER(cpu_run_mbarrier_expect) {
     const int32_t *bytes = cpu_at(run, agent, insn->operand[1]);
     uint32_t lanes = cpu_active_lanes(run, agent, insn, 2);
@@ -80,7 +80,7 @@ static test_outcome fault_late(cpu_run *run, cpu_agent *agent, const cpu_insn *i
     return PHASE_FAULT;
 }
 
-/* How many of the latest phases the thread does not come after; 3: or more. */
+/* The number of latest phases whose completion the thread does not know; 3 means 3 or more. */
 static int64_t unknown_phases(const cpu_agent *agent, int lane, const cpu_mbarrier *b) {
     enum { MOST = 3 };
     int64_t unknown = 0;
@@ -100,11 +100,11 @@ static void note_wait(const cpu_run *run, cpu_agent *agent, const cpu_insn *insn
                              .insn = (uint32_t)(insn - run->program->insns),
                              .again = again};
     agent->clock.used = true;
-    agent->touched |= lanes;
+    agent->accessed_lanes |= lanes;
 }
 
-/* What was complete is known to the lane, or to all where all wait: then they also come after what
- * they did before they told those who arrived. */
+/* The lane acquires what was known at the phase's completion. If all lanes wait, all acquire it;
+ * then they are also ordered after their own accesses that arriving threads knew of. */
 static void acquire_phase(const cpu_run *run, cpu_agent *agent, unsigned lane, cpu_known *known) {
     uint32_t time = cpu_known_time(known, agent->clock.agent);
     if (run->program->lanes > 1 && agent->mask != UINT32_MAX) {
@@ -112,7 +112,7 @@ static void acquire_phase(const cpu_run *run, cpu_agent *agent, unsigned lane, c
         return;
     }
     cpu_clock_acquire(&agent->clock, known);
-    if (time >= agent->since) agent->since = time + 1;
+    if (time >= agent->last_sync_time) agent->last_sync_time = time + 1;
 }
 
 static test_outcome test_phase(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
@@ -151,7 +151,7 @@ CPU_HANDLER(cpu_run_barrier_wait) {
     return CPU_NEXT;
 }
 
-/* Nobody else can go on either: they all have had their turns. */
+/* A deadlock: all other agents have had their turns and cannot continue either. */
 static cpu_outcome stop_waiting(cpu_run *run, cpu_agent *agent) {
     bool first = true;
     agent->state = CPU_AT_MBARRIER;
@@ -160,7 +160,7 @@ static cpu_outcome stop_waiting(cpu_run *run, cpu_agent *agent) {
     return CPU_STOP;
 }
 
-/* A loop of tests that fail lets the others go on. */
+/* After several failed tests in a loop, other agents run. */
 CPU_HANDLER(cpu_run_mbarrier_test) {
     enum { SPIN_LIMIT = 16, MOST = 1 << 14 };
     uint8_t *to = cpu_at(run, agent, insn->result);
@@ -181,7 +181,7 @@ CPU_HANDLER(cpu_run_mbarrier_test) {
     return CPU_PAUSE;
 }
 
-/* "and 64 bytes", of what a phase misses; or what is too much. */
+/* "and 64 bytes": the bytes that a phase lacks, or those in excess. */
 static const char *bytes_text(tile_arena *arena, int64_t bytes) {
     if (!bytes) return " are missing";
     return bytes > 0 ? tile_arena_format(arena, " and %" PRId64 " bytes are missing", bytes)
@@ -214,7 +214,7 @@ static void report_phase(cpu_run *run, cpu_agent *agent, cpu_mbarrier_at at, boo
     tile_arena_reset(&scratch);
 }
 
-/* Whose bytes are wrong first: the others mostly wait for what comes of that. */
+/* Reports agents whose byte counts are wrong first: the others usually wait as a consequence. */
 void cpu_report_phases(cpu_run *run, cpu_block *block, bool *first) {
     for (unsigned pass = 0; pass < 2; pass++)
         for (unsigned a = 0; a < run->program->agents; a++) {
@@ -243,12 +243,12 @@ CPU_HANDLER(cpu_run_sync_warp) {
     cpu_clock *clock = &agent->clock;
     if (!cpu_full_warp_active(run, agent, insn)) return CPU_STOP;
     cpu_clock_join(&clock, 1);
-    agent->since = clock->time;
-    agent->touched = 0;
+    agent->last_sync_time = clock->time;
+    agent->accessed_lanes = 0;
     return CPU_NEXT;
 }
 
-/* In the background ---------------------------------------------------------------------------- */
+/* In flight ------------------------------------------------------------------------------------ */
 
 typedef struct cpu_flight {
     cpu_agent *agent;
@@ -268,7 +268,7 @@ void cpu_start_flight(cpu_agent *agent, cpu_completion_function land, void *data
     }
     if (known) known->ticks += CPU_TICKS_OF_FLIGHT;
     block->flights[block->flight_count++] =
-        (cpu_flight){agent, land, data, known, cpu_clock_background(&agent->clock)};
+        (cpu_flight){agent, land, data, known, cpu_clock_fork_async(&agent->clock)};
 }
 
 bool cpu_complete_next_flight(cpu_run *run, cpu_block *block, bool *landed) {

@@ -1,17 +1,17 @@
-/* Level 2, kernels in which threads do something on their own: beside the block's agent, which is
- * the last one, each warp has one. All of them follow the program, each in instructions of its own:
+/* Level 2 kernels that contain operations of threads. Besides the block's agent, which is the last
+ * one, each warp has an agent. All agents follow the program, each with its own instructions:
  *
- *     block's agent   operations on tiles, and what is the same for all threads
- *     warps' agents   operations of threads, and what is the same for all threads
+ *     block's agent   operations on tiles, and uniform operations
+ *     warps' agents   operations of threads, and uniform operations
  *
- * so that a scalar that all have alike is computed by everybody, control flow too. Where threads go
- * different ways, only the warps go. Before each operation with an effect all agents meet, which is
- * the order that the compiler makes by its barriers (it is no barrier that is counted). What only
- * one side can compute, and the other one needs, is copied when it is there: a scalar that a tile
- * operation gives, a `uniform`, a tile's elements that become a fragment, and the other way round.
+ * So all agents compute uniform scalars and execute uniform control flow. Only the warps execute
+ * divergent control flow. Before each operation with an effect all agents are synchronized, as by
+ * the barriers that the compiler inserts (this barrier is not counted). A result that only one side
+ * can compute is copied to the other side: a scalar from a tile operation, a `uniform`, elements
+ * of a tile that become a fragment, and vice versa.
  *
- * A tile lies row-major in the frame of the block's agent: which elements a thread takes from there
- * is what the layout says that its type names. Level 3 does the same with registers. */
+ * A tile is row-major in the frame of the block's agent. The layout in its type determines which
+ * elements a thread reads from there. Level 3 does the same with registers. */
 #include <string.h>
 
 #include "lib/analysis/uniform.h"
@@ -20,18 +20,18 @@
 #include "runtime/cpu/execute/poison.h"
 #include "runtime/cpu/execute/decoding.h"
 
-/* Who executes an operation. */
+/* The agents that execute an operation. */
 enum { BLOCK = 1, WARPS = 2 };
 
 struct cpu_mixed {
     bool *divergent;             /* by value */
-    unsigned stream;             /* what is decoded now: BLOCK or WARPS */
-    unsigned streams_apart;      /* how many branches are open that threads take separately */
-    bool elements;               /* in `parallel`, which the block's agent runs alone */
+    unsigned stream;             /* that is decoded now: BLOCK or WARPS */
+    unsigned streams_apart;      /* number of open branches that are divergent */
+    bool elements;               /* in `parallel`, which only the block's agent runs */
     uint32_t *places[WARPS + 1]; /* by stream, by value */
 };
 
-/* Whether a kernel has them ------------------------------------------------------------------- */
+/* Detection ----------------------------------------------------------------------------------- */
 
 static bool is_between(tile_opcode opcode) {
     return opcode == TILE_OP_to_fragment || opcode == TILE_OP_from_fragment ||
@@ -104,7 +104,7 @@ static void add_join(cpu_decoder *d, tile_op op) {
     if (!d->mixed->streams_apart) cpu_add_insn(d, op, cpu_run_join_agents);
 }
 
-/* Elements of a value that the other stream has computed, when all have met. */
+/* Copies elements of a value that the other stream has computed, after a synchronization. */
 static void add_transfer(cpu_decoder *d, tile_op op, tile_value value, cpu_handler handler,
                          unsigned from) {
     const tile_type *type = tile_value_type(d->f, value);
@@ -124,9 +124,11 @@ static void exchange_results(cpu_decoder *d, tile_op op, unsigned streams) {
     for (unsigned i = 0; i < tile_op_result_count(d->f, op); i++) {
         tile_value value = tile_op_result(d->f, op, i);
         if (streams_of(d, value) != (BLOCK | WARPS) || streams == d->mixed->stream) continue;
-        add_transfer(d, op, value, streams == BLOCK ? cpu_run_spread : cpu_run_fetch, streams);
+        add_transfer(d, op, value,
+                     streams == BLOCK ? cpu_run_broadcast_to_warps : cpu_run_copy_from_first_warp,
+                     streams);
     }
-    add_join(d, op); /* who gave them may use their place again for the next value */
+    add_join(d, op); /* then the source may reuse the place for the next value */
 }
 
 static bool check_streams(cpu_decoder *d, tile_op op, unsigned streams) {
@@ -150,7 +152,7 @@ static bool check_streams(cpu_decoder *d, tile_op op, unsigned streams) {
     return true;
 }
 
-/* Where the elements lie in a tile, by warp, register and lane. */
+/* The positions of elements in a tile, by warp, register and lane. */
 static const uint32_t *fragment_places(cpu_decoder *d, const tile_type *tile) {
     const tile_layout *layout = tile->layout;
     uint32_t registers = tile_layout_registers(layout), warps = UINT32_C(1) << layout->warp_bits;
@@ -248,13 +250,13 @@ void cpu_decode_mixed(cpu_decoder *d, tile_op op, void (*decode)(cpu_decoder *, 
     if (meets) add_join(d, op);
     if (opcode == TILE_OP_sync && !tile_op_operand_count(d->f, op)) return;
     if (opcode == TILE_OP_alloc_barrier && d->mixed->stream == WARPS)
-        cpu_decode_alloc_shared(d, op); /* the block's agent initialises them */
+        cpu_decode_alloc_shared(d, op); /* the block's agent initializes them */
     else if (streams & d->mixed->stream)
         decode(d, op);
     if (opcode == TILE_OP_from_fragment || opcode == TILE_OP_to_fragment) add_join(d, op);
     if (opcode == TILE_OP_from_fragment) {
         if (d->mixed->stream == WARPS && !d->failed) decode_to_tile(d, op, cpu_run_check_fragment);
-        add_join(d, op); /* the tile's place may be another's when all have looked */
+        add_join(d, op); /* then another tile may use the place */
     } else {
         exchange_results(d, op, streams);
     }
@@ -298,14 +300,14 @@ CPU_HANDLER(cpu_run_join_agents) {
     return outcome;
 }
 
-CPU_HANDLER(cpu_run_spread) {
+CPU_HANDLER(cpu_run_broadcast_to_warps) {
     const uint8_t *from = block_agent(run, agent)->frame + insn->operand[0];
     uint8_t *to = cpu_at(run, agent, insn->result);
     for (uint32_t i = 0; i < insn->count; i++) memcpy(to + i * insn->size, from, insn->size);
     return CPU_NEXT;
 }
 
-CPU_HANDLER(cpu_run_fetch) {
+CPU_HANDLER(cpu_run_copy_from_first_warp) {
     memcpy(cpu_at(run, agent, insn->result), agent->block->agents[0].frame + insn->operand[0],
            insn->size);
     return CPU_NEXT;
@@ -315,7 +317,7 @@ static const uint32_t *places_of_warp(const cpu_agent *agent, const cpu_insn *in
     return insn->elements + (size_t)agent->index * insn->count;
 }
 
-/* Elements of the tile to the warp's registers. */
+/* Copies elements of the tile to the warp's registers. */
 static void use_arrival(const cpu_agent *agent, const cpu_insn *insn, const uint8_t *tile,
                         uint8_t *to) {
     const uint32_t *place = places_of_warp(agent, insn);
@@ -335,7 +337,8 @@ CPU_HANDLER(cpu_run_poison_to_fragment) {
     return CPU_NEXT;
 }
 
-/* Of those that hold the same elements the first one gives them, and the others are compared. */
+/* Returns whether the lane writes its elements. Of lanes with the same elements only the first one
+ * does; the others are compared with it. */
 static bool has_results(const cpu_agent *agent, const cpu_insn *insn, uint32_t lane) {
     uint32_t redundant = tile_layout_redundant_threads(insn->type->layout);
     return !((agent->index << TILE_LANE_BITS | lane) & redundant);

@@ -1,13 +1,13 @@
-/* Level 2: turns of warpgroups. A set runs as one agent, and its warpgroups in step; whether each
- * of them would ever have its turn is found by following them through what their set has executed,
- * each as far as the turns go that have been passed on:
+/* Level 2: ordered issue of warpgroups. A set of warpgroups runs as one agent. To find deadlocks,
+ * each warpgroup separately follows the instructions that its set has executed, as far as the turns
+ * that were passed to it permit:
  *
  *     executed      pass {edge}  await  pass  await  pass
- *     group 0                      x      x     x..           has been passed on to
+ *     group 0                      x      x     x..           was passed a turn
  *     group 1                      x      x     ..            waits for group 0
  *
- * Several sets that run one region take turns together. When all of them wait, or the block ends
- * while one does, nobody passes that turn on. */
+ * Several sets that execute the same region share the turns. If all of them wait, or the block ends
+ * while one waits, that turn is never passed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,19 +15,19 @@
 #include "runtime/cpu/execute/exec.h"
 #include "runtime/cpu/execute/decoding.h"
 
-/* What a set has executed, and not all of its warpgroups have passed. */
+/* Instructions that a set has executed but not all of its warpgroups have passed. */
 typedef struct executed {
-    const cpu_agent *agent; /* that runs the set; NULL: it has come to no turn yet */
+    const cpu_agent *agent; /* of the set; NULL: it has executed no such instruction yet */
     const cpu_insn **insns;
     size_t count, capacity;
-    uint64_t forgotten; /* before these */
+    uint64_t forgotten; /* number of instructions dropped before these */
 } executed;
 
 struct cpu_ordered_issue {
-    unsigned warpgroups, of_set; /* 0: there are none of this number */
+    unsigned warpgroups, of_set; /* 0: no ordered issue with this number yet */
     executed sets[CPU_BARRIERS];
-    size_t at[CPU_BARRIERS];              /* by warpgroup: the next of its set's */
-    const cpu_insn *passed[CPU_BARRIERS]; /* to this one, which has not taken it; or NULL */
+    size_t at[CPU_BARRIERS]; /* by warpgroup: its next instruction in the list of its set */
+    const cpu_insn *passed[CPU_BARRIERS]; /* to this one, which has not taken it yet; or NULL */
 };
 
 static executed *set_of(cpu_ordered_issue *t, unsigned warpgroup) {
@@ -35,17 +35,19 @@ static executed *set_of(cpu_ordered_issue *t, unsigned warpgroup) {
 }
 
 void cpu_clear_ordered_issue(cpu_block *block) {
-    for (unsigned first = 0; block->turns && first < CPU_BARRIERS; first++)
-        for (unsigned set = 0; set < CPU_BARRIERS; set++) free(block->turns[first].sets[set].insns);
-    free(block->turns);
-    block->turns = NULL;
+    for (unsigned first = 0; block->ordered_issue && first < CPU_BARRIERS; first++)
+        for (unsigned set = 0; set < CPU_BARRIERS; set++)
+            free(block->ordered_issue[first].sets[set].insns);
+    free(block->ordered_issue);
+    block->ordered_issue = NULL;
 }
 
 static bool passes(const cpu_insn *insn) {
     return insn->opcode == TILE_OP_ordered_arrive;
 }
 
-/* With `edge` the first one waits, or the last one passes; else all do. */
+/* Returns whether the instruction applies to this warpgroup. With `edge` only the first one waits,
+ * or the last one passes. */
 static bool is_for_set(const cpu_ordered_issue *t, const cpu_insn *insn, unsigned warpgroup) {
     return !insn->flag || warpgroup == (passes(insn) ? t->warpgroups - 1 : 0);
 }
@@ -54,8 +56,8 @@ static bool waits(cpu_ordered_issue *t, unsigned warpgroup) {
     return t->at[warpgroup] < set_of(t, warpgroup)->count;
 }
 
-/* A warpgroup goes on by one of what its set has executed; false: it waits, or has done all, or,
- * after a report, *twice. */
+/* Advances a warpgroup by one instruction of its set. False: it waits or is done, or, with *twice
+ * set after a report, a turn was passed twice. */
 static bool try_continue(cpu_run *run, cpu_ordered_issue *t, unsigned warpgroup, bool *twice) {
     if (!waits(t, warpgroup) || *twice) return false;
     const executed *set = set_of(t, warpgroup);
@@ -79,7 +81,7 @@ static bool try_continue(cpu_run *run, cpu_ordered_issue *t, unsigned warpgroup,
     return true;
 }
 
-/* Of those that wait the one that came least far: others may wait for what it would do. */
+/* Reports the waiting warpgroup that got least far: others may wait for its next step. */
 static bool report_waiting(cpu_run *run, cpu_ordered_issue *t) {
     unsigned found = t->warpgroups;
     uint64_t least = 0;
@@ -97,7 +99,7 @@ static bool report_waiting(cpu_run *run, cpu_ordered_issue *t) {
     return false;
 }
 
-/* What all warpgroups of a set have passed needs not be kept. */
+/* Drops instructions that all warpgroups of the set have passed. */
 static void drop_executed(cpu_ordered_issue *t, unsigned number) {
     executed *set = &t->sets[number];
     size_t first = set->count;
@@ -125,11 +127,11 @@ static void add(executed *set, const cpu_insn *insn) {
 static CPU_HANDLER(run_turn) {
     cpu_block *block = agent->block;
     bool moved = true, twice = false, all_wait = true;
-    if (!block->turns) {
-        block->turns = tile_malloc(CPU_BARRIERS * sizeof *block->turns);
-        memset(block->turns, 0, CPU_BARRIERS * sizeof *block->turns);
+    if (!block->ordered_issue) {
+        block->ordered_issue = tile_malloc(CPU_BARRIERS * sizeof *block->ordered_issue);
+        memset(block->ordered_issue, 0, CPU_BARRIERS * sizeof *block->ordered_issue);
     }
-    cpu_ordered_issue *t = &block->turns[insn->integer];
+    cpu_ordered_issue *t = &block->ordered_issue[insn->integer];
     t->warpgroups = insn->second_count;
     t->of_set = agent->weight / TILE_WARPS_PER_ORDERED_GROUP;
     t->sets[agent->group].agent = agent;
@@ -146,8 +148,8 @@ static CPU_HANDLER(run_turn) {
 }
 
 bool cpu_ordered_issue_may_end(cpu_run *run, const cpu_block *block) {
-    for (unsigned first = 0; block->turns && first < CPU_BARRIERS; first++) {
-        cpu_ordered_issue *t = &block->turns[first];
+    for (unsigned first = 0; block->ordered_issue && first < CPU_BARRIERS; first++) {
+        cpu_ordered_issue *t = &block->ordered_issue[first];
         if (!report_waiting(run, t)) return false;
         for (unsigned w = 0; w < t->warpgroups; w++) {
             if (!t->passed[w]) continue;

@@ -1,5 +1,5 @@
-/* Level 2: `parallel`, whose region runs element by element in row-major order. That the order does
- * not count is looked at: what one element stores no other one stores or loads. */
+/* Level 2: `parallel`, whose region runs element by element in row-major order. It is checked that
+ * the order does not matter: no element loads or stores what another one stores. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,19 +10,19 @@
 #include "runtime/cpu/execute/poison.h"
 #include "runtime/cpu/execute/decoding.h"
 
-/* Who has accessed what ----------------------------------------------------------------------- */
+/* Accesses by element -------------------------------------------------------------------------- */
 
 typedef struct cpu_claim {
-    uint64_t address; /* + 1; 0: the place is free */
+    uint64_t address; /* address + 1; 0: the entry is free */
     uint32_t element;
     bool stored;
-    bool shared; /* loaded by other elements, too */
+    bool shared; /* other elements also load it */
 } cpu_claim;
 
 /* A hash table of the addresses that elements have accessed. */
 struct cpu_claims {
     cpu_claim *places;
-    size_t count, capacity; /* a power of two */
+    size_t count, capacity; /* capacity is a power of two */
 };
 
 void cpu_claims_destroy(cpu_claims *claims) {
@@ -79,11 +79,11 @@ static cpu_outcome report_conflict(cpu_run *run, cpu_agent *agent, const cpu_ins
     return CPU_STOP;
 }
 
-/* Shared memory has no addresses: what stands for them is beyond all that are. */
+/* Shared memory has no addresses. Offsets from this value cannot be addresses of global memory. */
 #define SHARED_ADDRESS (UINT64_C(1) << 62)
 
-/* The element of a shared buffer at insn->index, by [stage,] coordinates; false if it is outside.
- */
+/* The element of a shared buffer at insn->index, that is, at [stage,] coordinates; false if it is
+ * outside. */
 static bool find_offset(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                         uint64_t *address) {
     const tile_type *buffer = insn->memory;

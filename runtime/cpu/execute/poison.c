@@ -92,7 +92,7 @@ typedef struct memory_of_block {
     cpu_shadow *shadow;
 } memory_of_block;
 
-/* The blocks' poison in place of their shared memory; and back. */
+/* Exchanges the blocks' shared memory with its poison, and back. */
 static void show_poison(const cpu_cluster *cluster, memory_of_block *memory) {
     for (unsigned b = 0; b < cluster->count; b++) {
         cpu_block *block = cluster->blocks[b];
@@ -109,7 +109,7 @@ static void show_memory(const cpu_cluster *cluster, const memory_of_block *memor
     }
 }
 
-/* The access has been checked and counted already: there is no shadow now. */
+/* The access has already been checked and counted, so there is no shadow memory. */
 CPU_HANDLER(cpu_run_poison_again) {
     const cpu_cluster *cluster = agent->block->cluster;
     memory_of_block *memory = tile_malloc(sizeof *memory * cluster->count);
@@ -149,7 +149,7 @@ CPU_HANDLER(cpu_run_poison_copied) {
 
 /* Arithmetic ----------------------------------------------------------------------------------- */
 
-/* The first poison among element i of the operands from `first` on. */
+/* The first origin among element i of the operands from `first` on. */
 static uint8_t poison_at(const cpu_agent *agent, const cpu_insn *insn, unsigned first, uint32_t i) {
     const cpu_poison *p = insn->poison;
     for (unsigned k = first; k < 3; k++)
@@ -166,7 +166,7 @@ CPU_HANDLER(cpu_run_poison_spread) {
     return CPU_NEXT;
 }
 
-/* What is not taken does no harm. */
+/* The operand that is not selected is harmless. */
 CPU_HANDLER(cpu_run_poison_select) {
     const cpu_poison *p = insn->poison;
     const uint8_t *condition = cpu_at(run, agent, insn->operand[0]);
@@ -182,7 +182,7 @@ CPU_HANDLER(cpu_run_poison_select) {
     return CPU_NEXT;
 }
 
-/* Whether the operation gives a value for these. */
+/* Returns whether the result is defined for these operands. */
 static bool is_defined(const cpu_insn *insn, int64_t x, int64_t y) {
     int64_t ignored;
     if (cpu_shifts(insn->opcode)) return y >= 0 && y < (int64_t)tile_scalar_bits(insn->scalar);
@@ -209,7 +209,7 @@ static tile_rows rows_of(const cpu_insn *insn) {
     return tile_rows_along(dims, insn->type->rank, (unsigned)insn->integer);
 }
 
-/* What any element of a row has. */
+/* The first origin among the elements of a row. */
 static uint8_t poison_of_row(const cpu_agent *agent, const cpu_insn *insn, const tile_rows *rows,
                              size_t row) {
     const uint8_t *from = poison_of(agent, insn->operand[0]);
@@ -227,7 +227,7 @@ CPU_HANDLER(cpu_run_poison_reduce) {
     return CPU_NEXT;
 }
 
-/* Each element of a scan has what those before it have. */
+/* Each element of a scan depends on the preceding ones. */
 static void scan_row(const cpu_agent *agent, const cpu_insn *insn, const tile_rows *rows,
                      size_t row) {
     const uint8_t *from = poison_of(agent, insn->operand[0]);
@@ -241,7 +241,7 @@ static void scan_row(const cpu_agent *agent, const cpu_insn *insn, const tile_ro
     }
 }
 
-/* What a row gives: of a sort all elements, of reduce_arg the element and its coordinate. */
+/* Poison of a row reaches all elements of a sort, and both results of reduce_arg. */
 CPU_HANDLER(cpu_run_poison_rows) {
     tile_rows rows = rows_of(insn);
     uint8_t *to = poison_of(agent, insn->result);
@@ -287,7 +287,7 @@ void cpu_write_ones(tile_scalar scalar, const uint8_t *poison, uint32_t count, u
         tile_scalar_write(scalar, to + i * size, !poison || poison[i * size]);
 }
 
-/* Fills an operand with ones: all of it, or what is poisoned. */
+/* Fills an operand with ones: everywhere, or for poisoned elements. */
 static void write_ones(const cpu_agent *agent, const cpu_insn *insn, unsigned operand, bool all,
                        uint8_t *to) {
     const cpu_poison *p = insn->poison;
@@ -295,8 +295,8 @@ static void write_ones(const cpu_agent *agent, const cpu_insn *insn, unsigned op
                    p->count[operand], to);
 }
 
-/* Multiplies ones for what is poisoned by ones everywhere: where the result is not zero it has met
- * poison, whichever layout the fragments have. */
+/* Multiplies ones for poisoned elements by ones everywhere. A result that is not zero depends on
+ * poison, for any layout of the fragments. */
 static cpu_outcome multiply_ones(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
                                  unsigned poisoned, uint8_t found) {
     const cpu_poison *p = insn->poison;
@@ -349,7 +349,7 @@ static const uint8_t *dot_poison(cpu_run *run, const cpu_agent *agent, const cpu
                : NULL;
 }
 
-/* A row of the result meets all of its row of lhs, a column all of its column of rhs. */
+/* A result depends on its whole row of lhs and column of rhs. */
 CPU_HANDLER(cpu_run_poison_dot) {
     const cpu_poison *p = insn->poison;
     size_t m = (size_t)tile_type_dim(insn->type, 0), k = (size_t)tile_type_dim(insn->type, 1);

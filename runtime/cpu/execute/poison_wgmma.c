@@ -1,6 +1,6 @@
-/* Poison through the products of a warpgroup: what a thread has in registers, and what descriptors
- * name in shared memory. A row of the result meets all of its row of lhs, a column all of its
- * column of rhs; which element of whose registers that is, multiplying ones tells. */
+/* Poison through the products of a warpgroup: from registers of threads, and from shared memory
+ * that descriptors describe. An element of the result depends on its whole row of lhs and column of
+ * rhs. Multiplying matrices of ones finds these elements in the registers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,11 +11,11 @@
 
 enum { WARPS = 4, WARP_ROWS = 16 };
 
-/* An operand of one warp, as cpu_multiply takes it. */
+/* An operand of one warp, in the form of cpu_multiply. */
 typedef struct side {
     tile_scalar scalar;
-    uint32_t count;  /* elements */
-    uint8_t *poison; /* NULL: there is none */
+    uint32_t count;  /* number of elements */
+    uint8_t *poison; /* NULL: no poison */
 } side;
 
 static uint64_t descriptor_of(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned k) {
@@ -47,7 +47,7 @@ static side find_rhs(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     return s;
 }
 
-/* Ones for what is poisoned of this side, by ones everywhere on the other one. */
+/* Multiplies ones for this side's poisoned elements by all ones for the other side. */
 static void multiply_ones(const cpu_insn *insn, const side *poisoned, const side *other,
                           const uint32_t *picks, bool is_lhs, uint8_t *result) {
     uint32_t bytes = insn->count * insn->size;
@@ -69,7 +69,7 @@ static void multiply_ones(const cpu_insn *insn, const side *poisoned, const side
     free(own);
 }
 
-/* Without what was there, if the product does not keep it. */
+/* Starts without the accumulator's poison if the product does not keep it. */
 static void start_sums(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     uint8_t *result = agent->poison + insn->result;
     uint32_t bytes = insn->count * insn->size;
@@ -93,7 +93,7 @@ CPU_HANDLER(cpu_run_poison_wgmma) {
     return CPU_NEXT;
 }
 
-/* The results may stand where the operands did. */
+/* Results and operands may share places. */
 CPU_HANDLER(cpu_run_poison_wgmma_wait) {
     uint8_t **copies = tile_malloc(sizeof *copies * (insn->index_count + 1));
     (void)run;

@@ -1,4 +1,4 @@
-/* assert, assume, `finite` and print: what a kernel says of itself. */
+/* assert, assume, `finite` and print. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -61,10 +61,10 @@ void cpu_decode_finite(cpu_decoder *d, tile_op yield, tile_value value) {
 
 /* Printing ------------------------------------------------------------------------------------- */
 
-/* What a print has beside its places. */
+/* Additional data of a print. */
 struct cpu_print {
     const char *text;              /* or NULL */
-    const tile_type *const *types; /* of the values */
+    const tile_type *const *types; /* types of the values */
 };
 
 static const char *number_text(tile_arena *arena, tile_scalar scalar, const void *at) {
@@ -98,7 +98,7 @@ static void print_line(cpu_run *run, const cpu_agent *agent, const cpu_insn *ins
                                  place_text(arena, at, rank), *values ? ": " : "", values));
 }
 
-/* Row-major order is that of level 2's registers. */
+/* Level 2 keeps registers in row-major order. */
 static void print_tile(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                        tile_arena *arena) {
     const tile_type *type = insn->print->types[0];

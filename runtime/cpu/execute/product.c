@@ -1,8 +1,8 @@
 /* Products of matrices: `dot` on tiles, `mma` on the fragments of a warp.
  *
- * Both add the products one after the other in the order of k, each rounded as one fma in the
+ * Both add the products one after the other in the order of k. Each is rounded as one fma in the
  * accumulator's type, to which both operands are converted first. So the result does not depend on
- * how a product is cut into instructions, and both levels give the same bits. Integers wrap. */
+ * the split into instructions, and both levels produce the same bits. Integers wrap. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +16,10 @@
 
 typedef struct operand {
     tile_scalar scalar;
-    bool is_unsigned;   /* integers: zeros come in above */
+    bool is_unsigned;   /* integers: zero-extended */
     bool negated;       /* floats */
-    uint32_t count;     /* of elements */
-    uint32_t *position; /* which element of the matrix comes i-th; NULL: the i-th */
+    uint32_t count;     /* number of elements */
+    uint32_t *position; /* the index in the matrix of the i-th element; NULL: i */
 } operand;
 
 struct cpu_product {
@@ -43,14 +43,14 @@ static cpu_product *add_product(cpu_decoder *d, tile_op op, uint32_t m, uint32_t
     return product;
 }
 
-/* NULL: it is a tile. */
+/* NULL if the operand is a tile. */
 static const char *buffer_name(const cpu_decoder *d, tile_op op, unsigned side) {
     tile_value value = tile_op_segment(d->f, op, side).at[0];
     bool shared = tile_value_type(d->f, value)->kind == TILE_TYPE_SHARED;
     return shared ? tile_value_at(d->f, value)->name : NULL;
 }
 
-/* Where the elements of so many rows are in the matrix whose columns these are. */
+/* The positions of the elements of `rows` rows in a matrix stored by columns. */
 static uint32_t *transposed_positions(cpu_decoder *d, uint32_t rows, uint32_t columns) {
     uint32_t *positions = TILE_NEW_ARRAY(&d->program->arena, uint32_t, (size_t)rows * columns);
     for (uint32_t row = 0; row < rows; row++)
@@ -83,7 +83,7 @@ void cpu_decode_dot_wait(cpu_decoder *d, tile_op op) {
     cpu_add_move(d, op, tile_operand_src(d->f, op), cpu_place_of(d, tile_op_result(d->f, op, 0)));
 }
 
-/* Register i of lane l stands at i * CPU_LANES + l. */
+/* Register i of lane l is at i * CPU_LANES + l. */
 static uint32_t *positions_of(cpu_decoder *d, const tile_layout *fragment, unsigned elements) {
     uint32_t *positions = TILE_NEW_ARRAY(&d->program->arena, uint32_t, elements * CPU_LANES);
     for (uint32_t i = 0; i < elements; i++)
@@ -106,7 +106,8 @@ void cpu_decode_mma(cpu_decoder *d, tile_op op) {
     cpu_set_elements(d, insn, cpu_result_type(d, op));
 }
 
-/* Registers of an accumulator and of an lhs: mma's fragments, one after the other along n. */
+/* The positions of the registers of an accumulator or an lhs: mma's fragments, consecutive along
+ * n. */
 static uint32_t *fragment_positions(cpu_decoder *d, uint32_t elements, uint32_t pack,
                                     uint32_t columns) {
     uint32_t *positions = TILE_NEW_ARRAY(&d->program->arena, uint32_t, elements * CPU_LANES);
@@ -147,7 +148,7 @@ static uint32_t position_of(const operand *o, uint32_t i) {
     return o->position ? o->position[i] : i;
 }
 
-/* An element converted to the accumulator's type, as `cast` does it; unsigned ones below 2^63. */
+/* An element converted to the accumulator's type, as by `cast`. Unsigned ones are below 2^63. */
 static double real_element(const operand *o, tile_scalar acc, const char *at) {
     double value;
     if (o->is_unsigned)
@@ -179,7 +180,7 @@ static void read_doubles(const operand *o, tile_scalar acc, const char *from, do
 static void read_floats(const operand *o, const char *from, float *to) {
     unsigned size = tile_scalar_bytes(o->scalar);
     float factor = o->negated ? -1 : 1;
-    if (o->scalar == TILE_f16) { /* the most frequent one */
+    if (o->scalar == TILE_f16) { /* the most frequent type */
         for (uint32_t i = 0; i < o->count; i++) {
             uint16_t bits;
             memcpy(&bits, from + i * size, sizeof bits);
@@ -231,7 +232,8 @@ MULTIPLY(multiply_narrow, double, tile_scalar_round(acc, fma(x, y, *sum)))
 MULTIPLY(multiply_integer, uint64_t, *sum + x * y)
 MULTIPLY(multiply_bits, uint64_t, *sum + count_ones((uint32_t)(x & y)))
 
-/* Products of these have at most 22 bits and exponents far inside of f32's: they are exact. */
+/* Products of such elements have at most 22 bits and exponents well inside f32's range, so they are
+ * exact. */
 static bool is_half(tile_scalar scalar) {
     return scalar == TILE_f16 || tile_scalar_contains(TILE_f16, scalar);
 }
@@ -289,7 +291,7 @@ void cpu_multiply(const cpu_product *p, const char *a, const char *b, const uint
         float floats[1024];
         double doubles[1024];
         uint64_t integers[1024];
-    } small; /* enough for any instruction */
+    } small; /* large enough for any instruction */
     size_t count = (size_t)p->lhs.count + p->rhs.count + p->acc.count;
     bool fits = count <= sizeof small.doubles / sizeof *small.doubles;
     void *work = fits ? (void *)&small : tile_malloc(count * sizeof(double));
@@ -304,7 +306,7 @@ void cpu_multiply(const cpu_product *p, const char *a, const char *b, const uint
 
 /* Running -------------------------------------------------------------------------------------- */
 
-/* The operand's stage in shared memory: offset, which is CPU_NO_PLACE for a tile. */
+/* Finds the operand's stage in shared memory: an offset, CPU_NO_PLACE for a tile. */
 static bool find_operand(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned index,
                          uint32_t *offset) {
     const tile_type *type = index ? insn->memory : insn->type;
@@ -314,7 +316,7 @@ static bool find_operand(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, u
                             index ? insn->second_count : insn->index_count, type, offset);
 }
 
-/* A product with `async` reads until a wait covers it. */
+/* A product with `async` reads its operand until a wait covers it. */
 static bool read_operand(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned index,
                          uint32_t offset) {
     uint32_t bytes = cpu_stage_bytes(index ? insn->memory : insn->type);
@@ -331,7 +333,7 @@ static void add_pending(cpu_agent *agent, const cpu_pending_dot *dot) {
     agent->dots[agent->dot_count++] = *dot;
 }
 
-/* The sums are there at once: level 3 is where they come late. */
+/* The sums are complete immediately. Only level 3 completes them late. */
 CPU_HANDLER(cpu_run_dot) {
     cpu_pending_dot dot = {.insn = insn};
     const char *elements[2];

@@ -1,4 +1,4 @@
-/* Elements along an axis of a tile, which is row-major here; and of a warp's threads. */
+/* Reductions along an axis of a tile, which is row-major here, and over the threads of a warp. */
 #include "lib/ops/reduce.h"
 
 #include <stdlib.h>
@@ -24,7 +24,8 @@ CPU_HANDLER(cpu_run_reduce) {
     return CPU_NEXT;
 }
 
-/* Rows one by one: insn->flag says `descending` of a sort, insn->second where coordinates go. */
+/* Processes row by row. insn->flag: `descending`, for a sort; insn->second: the place for
+ * coordinates. */
 CPU_HANDLER(cpu_run_rows) {
     int64_t dims[TILE_MAX_RANK];
     const char *from = cpu_at(run, agent, insn->operand[0]);
@@ -70,7 +71,7 @@ CPU_HANDLER(cpu_run_histogram) {
 
 /* Threads of a warp ---------------------------------------------------------------------------- */
 
-/* The lane whose value this one gets. */
+/* The lane from which this lane gets its value. */
 static unsigned source_of(tile_word kind, unsigned lane, int32_t by) {
     uint32_t distance = (uint32_t)by % CPU_LANES;
     if (kind == TILE_WORD_kind_idx) return distance;

@@ -1,8 +1,8 @@
-/* Roles: at level 3 each warp goes to its region; at level 2 the block's agent becomes one for each
- * group, and comes back when all of them have ended.
+/* Roles. At level 3 each warp jumps to its region. At level 2 the block's agent is replaced by one
+ * agent for each group, and continues when all of them have ended.
  *
- * Between agents only barriers order anything. What the block did before, and what the groups did
- * for what comes after them, is ordered where the compiler puts barriers (cpu_insn.own_order). */
+ * Only barriers order agents. What the block did before the roles, and what the groups did for the
+ * code after them, is ordered where the compiler inserts barriers (cpu_insn.own_order). */
 #include <string.h>
 
 #include "runtime/cpu/execute/exec.h"
@@ -26,14 +26,14 @@ static cpu_outcome go_to_role(cpu_run *run, cpu_agent *agent, const cpu_insn *in
 
 /* Level 2 -------------------------------------------------------------------------------------- */
 
-/* What happened for `from` happens before what `to` does. */
+/* Orders what `to` does after what `from` did. */
 static void order_after(cpu_agent *to, cpu_agent *from, bool own_order) {
     cpu_known *known = own_order ? cpu_clock_release(&from->clock) : from->clock.known;
     cpu_clock_acquire(&to->clock, known);
     if (own_order) cpu_known_drop(known);
 }
 
-/* A group sees all that the block has in registers. */
+/* A group starts with a copy of the block's registers. */
 static void start_group(cpu_run *run, cpu_agent *block, cpu_agent *agent, const cpu_role *role,
                         unsigned group) {
     uint32_t bytes = run->program->frame_bytes;
@@ -52,8 +52,8 @@ static void start_group(cpu_run *run, cpu_agent *block, cpu_agent *agent, const 
     agent->has_arrived = block->has_arrived;
     agent->arrived_without_order = block->arrived_without_order;
     agent->round = block->round;
-    agent->arrived_at = agent->since; /* what its threads did before is the block's */
-    agent->meetings = block->meetings;
+    agent->arrived_at = agent->last_sync_time; /* its threads' earlier accesses are the block's */
+    agent->cluster_wait_count = block->cluster_wait_count;
 }
 
 static cpu_outcome split(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
@@ -67,21 +67,23 @@ static cpu_outcome split(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     return CPU_PAUSE;
 }
 
-/* At the cluster's barrier all groups have done the same: else its next round never ends. */
+/* All groups have arrived equally often at the cluster's barrier; otherwise its next round never
+ * completes. */
 static void join_arrivals(const cpu_run *run, cpu_agent *block) {
     block->has_arrived = false;
     for (unsigned a = 1; a < run->program->agents; a++) {
         const cpu_agent *group = &block[a];
-        if (group->meetings > block->meetings) block->meetings = group->meetings;
+        if (group->cluster_wait_count > block->cluster_wait_count)
+            block->cluster_wait_count = group->cluster_wait_count;
         if (!group->has_arrived) continue;
         block->has_arrived = true;
         block->arrived_without_order = group->arrived_without_order;
         block->round = group->round;
-        block->arrived_at = block->since;
+        block->arrived_at = block->last_sync_time;
     }
 }
 
-/* The last one to end wakes the block. */
+/* The last agent to end wakes the block. */
 static cpu_outcome join(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     cpu_agent *block = agent->block->agents;
     cpu_transfer_copies(block, agent);

@@ -1,13 +1,13 @@
-/* The order of things: agents of a block between barriers, blocks of a grid around semaphores.
+/* The order of execution: agents of a block between barriers, blocks of a grid around semaphores.
  *
  * A block runs until it ends, all of its agents wait for a semaphore or the cluster's barrier, or
- * it is preempted. The blocks of a cluster start together; another cluster only when no live block
- * can go on, so that few are alive at a time. If then none is left to start, or the device holds no
- * more of them, nobody will ever release what the live ones wait for: a deadlock.
+ * it is preempted. The blocks of a cluster start together. Another cluster starts only if no live
+ * block can continue, so few are alive at a time. If no cluster is left to start, or the device is
+ * full, the live blocks wait for something that is never released: a deadlock.
  *
- * Preempted agents rest before a write to global memory or after a release, while other blocks get
- * on. In natural order that is one agent of every second block, before its first write, and whoever
- * releases while a block waits; with a seed it is by chance. */
+ * Agents are preempted before a write to global memory or after a release, while other blocks
+ * continue. In natural order this happens to one agent of every second block before its first
+ * write, and to each agent that releases while a block waits. With a seed it is random. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "runtime/cpu/execute/products.h"
 #include "runtime/cpu/execute/trace.h"
 
-/* Splitmix64: any state but 0 stands for "shuffle". */
+/* Splitmix64. A nonzero state means "shuffle". */
 static uint64_t next_random(cpu_run *run) {
     uint64_t z = run->random += UINT64_C(0x9e3779b97f4a7c15);
     run->random += run->random == 0;
@@ -28,7 +28,7 @@ static uint64_t next_random(cpu_run *run) {
 }
 
 enum {
-    MAX_PREEMPTIONS = 4, /* of a block, with a seed */
+    MAX_PREEMPTIONS = 4, /* per block, with a seed */
     MAX_PREEMPTED = 4,   /* blocks at a time: each has a frame and shared memory */
     MAX_SLEEP = 4,       /* ticks */
 };
@@ -41,8 +41,9 @@ static cpu_block *create_block(const cpu_program *program) {
     block->shared = tile_malloc(program->shared_bytes);
     block->shadow =
         tile_malloc(sizeof(cpu_shadow) * ((program->shared_bytes >> program->granule_bits) + 1));
-    block->agreements = tile_malloc(sizeof *block->agreements * (program->uniform_count + 1u));
-    memset(block->agreements, 0, sizeof *block->agreements * (program->uniform_count + 1u));
+    block->uniform_values =
+        tile_malloc(sizeof *block->uniform_values * (program->uniform_count + 1u));
+    memset(block->uniform_values, 0, sizeof *block->uniform_values * (program->uniform_count + 1u));
     if (program->shared_poison)
         block->poison = memset(tile_malloc(program->shared_bytes), 0, program->shared_bytes);
     for (unsigned w = 0; w < program->agents; w++) {
@@ -81,12 +82,12 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
             cpu_order_clear(&list->agents[w].order);
         }
         if (list->cluster) cpu_leave_cluster(list);
-        free(list->visits);
+        free(list->remote_accesses);
         free(list->agents);
         free(list->shared);
         free(list->shadow);
-        for (unsigned u = 0; u < program->uniform_count; u++) free(list->agreements[u].values);
-        free(list->agreements);
+        for (unsigned u = 0; u < program->uniform_count; u++) free(list->uniform_values[u].values);
+        free(list->uniform_values);
         free(list->poison);
         free(list->readers);
         cpu_drop_flights(list);
@@ -115,7 +116,7 @@ static void start_agent(const cpu_run *run, cpu_block *block, unsigned index, ui
     agent->set = agent->group = 0;
     agent->was_preempted = false;
     agent->has_arrived = false;
-    agent->meetings = 0;
+    agent->cluster_wait_count = 0;
     agent->pc = program->of_warps && warp ? program->warps_begin : 0;
     agent->depth = 0;
     agent->mask = warp ? UINT32_MAX : 1;
@@ -129,8 +130,8 @@ static void start_agent(const cpu_run *run, cpu_block *block, unsigned index, ui
     agent->waited = 0;
     memset(agent->visits, 0, sizeof *agent->visits * program->uniform_count);
     memset(agent->recent, 0, sizeof agent->recent);
-    agent->since = 1;
-    agent->touched = 0;
+    agent->last_sync_time = 1;
+    agent->accessed_lanes = 0;
     agent->failed_tests = 0;
     agent->tracing = (cpu_tracing){.arithmetic = NULL};
     cpu_clock_start(&agent->clock, number * program->agents + index);
@@ -163,13 +164,13 @@ static cpu_block *start_block(cpu_run *run, cpu_cluster *cluster, int64_t cluste
     cpu_find_block(run, number, block->id);
     memset(block->shadow, 0,
            sizeof(cpu_shadow) * ((program->shared_bytes >> program->granule_bits) + 1));
-    for (unsigned u = 0; u < program->uniform_count; u++) block->agreements[u].count = 0;
+    for (unsigned u = 0; u < program->uniform_count; u++) block->uniform_values[u].count = 0;
     for (unsigned w = 0; w < program->agents; w++) start_agent(run, block, w, number);
     cpu_clear_mbarriers(run, block);
     return block;
 }
 
-/* All of its blocks, in order or shuffled. */
+/* Starts all blocks of the cluster, in order or shuffled. */
 static void start_cluster(cpu_run *run, int64_t number) {
     cpu_cluster *cluster = cpu_cluster_create(run->program->cluster_blocks);
     run->held += cluster->count;
@@ -184,7 +185,7 @@ static void start_cluster(cpu_run *run, int64_t number) {
     }
 }
 
-/* A block's shared memory is there until all of its cluster have ended. */
+/* A block's shared memory stays allocated until all blocks of its cluster have ended. */
 static bool end_block(cpu_run *run, cpu_block *block) {
     cpu_cluster *cluster = block->cluster;
     if (!cpu_barriers_may_end(run, block) || !cpu_ordered_issue_may_end(run, block) ||
@@ -195,16 +196,16 @@ static bool end_block(cpu_run *run, cpu_block *block) {
     run->held -= cluster->count;
     for (unsigned rank = 0, count = cluster->count; rank < count; rank++) {
         cpu_block *idle = cluster->blocks[rank];
-        free(idle->visits);
-        idle->visits = NULL;
+        free(idle->remote_accesses);
+        idle->remote_accesses = NULL;
         idle->next = run->idle;
         run->idle = idle;
-        cpu_leave_cluster(idle); /* the last one takes it along */
+        cpu_leave_cluster(idle); /* the last block frees the cluster */
     }
     return true;
 }
 
-/* After a fault: those that have ended in clusters that have not. */
+/* After a fault: collects blocks that have ended in clusters that have not. */
 static void collect_ended(cpu_run *run) {
     for (cpu_block *block = run->live; block; block = block->next)
         for (unsigned rank = 0; rank < block->cluster->count; rank++) {
@@ -255,8 +256,8 @@ void cpu_yield_spin(cpu_run *run, cpu_agent *agent) {
     preempt(run, agent);
 }
 
-/* However many rest: a loop of updates that waits for others would never end. That it has come so
- * far is nothing that others wait for. */
+/* Preempts regardless of the limits: a loop of updates that waits for another block would otherwise
+ * never end. No other block can wait for this agent's next step. */
 cpu_outcome cpu_yield_after_updates(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
                                     bool changed) {
     enum { SPIN_LIMIT = 64 };
@@ -278,7 +279,7 @@ static void wake(cpu_run *run, cpu_block *block) {
 
 /* Agents --------------------------------------------------------------------------------------- */
 
-/* Runs an agent until it cannot go on. False after a fault. */
+/* Runs an agent until it cannot continue. False after a fault. */
 static bool run_stream(cpu_run *run, cpu_agent *agent) {
     const cpu_insn *insns = run->program->insns;
     uint32_t start = agent->pc;
@@ -315,7 +316,7 @@ static bool run_agent(cpu_run *run, cpu_agent *agent) {
     return ok;
 }
 
-/* Every agent that can go on does, in order or shuffled. */
+/* Runs all agents that can continue, in order or shuffled. */
 static bool run_agents(cpu_run *run, cpu_block *block) {
     unsigned order[CPU_MAX_AGENTS], count = run->program->agents;
     for (unsigned i = 0; i < count; i++) {
@@ -339,14 +340,14 @@ static unsigned count_state(const cpu_run *run, const cpu_block *block, cpu_stat
 
 typedef enum block_state { BLOCK_DONE, BLOCK_WAITS, BLOCK_PREEMPTED, BLOCK_FAULT } block_state;
 
-/* With several blocks in the cluster, another one may complete the phase. */
+/* With several blocks in the cluster, another block may complete the phase. */
 static bool waits_for_others(const cpu_run *run, const cpu_block *block) {
     bool phases = count_state(run, block, CPU_AT_MBARRIER) && block->cluster->count > 1;
     return phases || count_state(run, block, CPU_WAITING) ||
            count_state(run, block, CPU_AT_CLUSTER);
 }
 
-/* With a seed, what is under way may land while others go on. */
+/* With a seed, operations in flight may complete while agents can still run. */
 static bool lands_early(cpu_run *run, const cpu_block *block) {
     return run->random && block->flight_count && next_random(run) % 4 == 0;
 }
@@ -375,8 +376,8 @@ static block_state run_block(cpu_run *run, cpu_block *block) {
 
 /* The grid ------------------------------------------------------------------------------------- */
 
-/* Numbers of clusters, 0 to total - 1, each once: in order, or in strides that share no divisor
- * with total. */
+/* Visits the numbers of clusters, 0 to total - 1, once each: in order, or with a stride that is
+ * coprime with total. */
 typedef struct block_order {
     int64_t total, started, at, stride;
 } block_order;
@@ -398,7 +399,7 @@ static int64_t next_cluster(block_order *order) {
     return number;
 }
 
-/* Runs a live block, unless it rests and is to go on resting. */
+/* Runs a live block, unless it is preempted and its time has not come. */
 static block_state visit_block(cpu_run *run, cpu_block *block, bool wake_all, bool *progress) {
     if (block->preempted && !wake_all && run->ticks < block->wake_tick) return BLOCK_PREEMPTED;
     if (block->preempted) wake(run, block);
@@ -415,7 +416,7 @@ static block_state visit_block(cpu_run *run, cpu_block *block, bool wake_all, bo
     return state;
 }
 
-/* Gives each live block a chance. False after a fault; *progress: some block did something. */
+/* Runs each live block once. False after a fault; *progress: some block made progress. */
 static bool run_live(cpu_run *run, bool wake_all, bool *progress) {
     *progress = false;
     for (cpu_block **at = &run->live; *at;) {
@@ -443,7 +444,7 @@ static bool is_stuck(cpu_run *run) {
     return false;
 }
 
-/* The argument whose buffer holds the word, and where in it. */
+/* Reports the argument whose buffer contains the word, and its offset. */
 static void report_word(cpu_run *run, const cpu_insn *insn, uint64_t address) {
     if (!cpu_find_global(run, address, sizeof(int32_t))) return;
     const cpu_range *range = &run->ranges[run->last_range];

@@ -1,4 +1,4 @@
-/* Level 2: coordinates and shapes of tiles, which are row-major here. */
+/* Level 2: coordinates and shapes of tiles; tiles are row-major. */
 #include "lib/ops/shape.h"
 
 #include <inttypes.h>
@@ -51,12 +51,12 @@ CPU_HANDLER(cpu_run_gather) {
     return CPU_NEXT;
 }
 
-/* What one operand gives to one result. */
+/* Moves elements from one operand to one result. */
 typedef struct element_move {
     tile_placement placement;
     const tile_type *from, *to;
     unsigned operand;
-    bool listed; /* its place stands in index, not in operand */
+    bool listed; /* its place is in `index`, not in `operand` */
     uint32_t result;
 } element_move;
 

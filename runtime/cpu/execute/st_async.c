@@ -1,5 +1,5 @@
-/* Stores in the background to shared memory of the cluster: their bytes are counted by a barrier of
- * the block that they are stored in, as late as it allows. */
+/* Asynchronous stores to shared memory of the cluster. A barrier of the destination block counts
+ * their bytes. They complete as late as that barrier permits. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,10 +8,10 @@
 
 enum { MAX_BYTES = 16 };
 
-/* What the lanes of one instruction store. */
+/* The stores of one instruction's lanes. */
 typedef struct store {
     const cpu_insn *insn;
-    uint32_t lanes, bytes; /* of each */
+    uint32_t lanes, bytes; /* bytes of each lane */
     uint32_t offsets[CPU_LANES];
     cpu_mbarrier_at at[CPU_LANES];
     char data[CPU_LANES][MAX_BYTES];
@@ -33,7 +33,7 @@ static bool land(cpu_run *run, cpu_agent *agent, void *data, cpu_known *known) {
     return ok;
 }
 
-/* Where a lane stores, and the barrier there. */
+/* Finds the address to which a lane stores, and the barrier there. */
 static bool find(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned lane, store *s) {
     const uint32_t *buffers = cpu_at(run, agent, insn->operand[1]);
     const uint32_t *barriers = cpu_at(run, agent, insn->operand[2]);

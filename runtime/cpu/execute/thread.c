@@ -1,4 +1,4 @@
-/* Level 3: what the lanes of a warp do with memory and tensor cores. */
+/* Level 3: memory accesses of a warp's lanes, and tensor core operations. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -72,7 +72,7 @@ bool cpu_shared_offsets(cpu_run *run, const cpu_agent *agent, const cpu_insn *in
 
 /* Counts --------------------------------------------------------------------------------------- */
 
-/* An aligned access of at most 16 bytes lies in one sector. */
+/* An aligned access of at most 16 bytes is in one sector. */
 void cpu_count_sectors(cpu_run *run, uint32_t mask, const uint64_t addresses[CPU_LANES]) {
     uint64_t seen[CPU_LANES];
     unsigned count = 0;
@@ -85,7 +85,7 @@ void cpu_count_sectors(cpu_run *run, uint32_t mask, const uint64_t addresses[CPU
     run->counts->sectors += count;
 }
 
-/* Idle lanes repeat an active one of their group: the same word costs nothing more. */
+/* Idle lanes repeat the address of an active lane of their group: the same word costs nothing. */
 void cpu_count_conflicts(cpu_run *run, uint32_t mask, const uint32_t offsets[CPU_LANES],
                          uint32_t bytes) {
     unsigned group = bytes == 16 ? 8 : bytes == 8 ? 16 : CPU_LANES;
@@ -100,7 +100,7 @@ void cpu_count_conflicts(cpu_run *run, uint32_t mask, const uint32_t offsets[CPU
 
 /* Loads and stores ----------------------------------------------------------------------------- */
 
-/* One lane's elements are `lanes` apart in a register and side by side in memory. */
+/* A lane's elements are `lanes` apart in a register and contiguous in memory. */
 static void scatter(char *registers, const char *memory, unsigned lane, uint32_t elements,
                     uint32_t size) {
     for (uint32_t e = 0; e < elements; e++)
@@ -130,7 +130,7 @@ CPU_HANDLER(cpu_run_ld_global) {
     return CPU_NEXT;
 }
 
-/* Nothing is read; but there must be something. */
+/* Checks the address of a prefetch, which reads nothing. */
 CPU_HANDLER(cpu_run_prefetch) {
     uint64_t addresses[CPU_LANES] = {0};
     uint32_t active = cpu_active_lanes(run, agent, insn, 1);
@@ -204,9 +204,9 @@ bool cpu_full_warp_active(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) 
     return false;
 }
 
-/* Matrix j's rows, 16 bytes each, are at the offsets of lanes 8j to 8j + 7. Lane l has bytes
- * 4 * (l % 4) to the third next one of row l / 4. Transposed, 16-bit elements: 2 * (l % 4) and the
- * next one of column l / 4. `operand` is the address. */
+/* The rows of matrix j, 16 bytes each, are at the offsets of lanes 8j to 8j + 7. Lane l has bytes 4
+ * * (l % 4) to 4 * (l % 4) + 3 of row l / 4. Transposed, with 16-bit elements: elements 2 * (l % 4)
+ * and 2 * (l % 4) + 1 of column l / 4. `operand` is the address. */
 static cpu_outcome run_matrices(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
                                 unsigned operand, bool stores) {
     enum { ROWS = 8, ROW_BYTES = 16, LANE_BYTES = 4 };

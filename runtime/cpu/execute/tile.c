@@ -1,5 +1,5 @@
-/* Level 2: what a block does with whole tiles. A tile is row-major, in registers as in shared
- * memory; layouts say who holds what and change no values. */
+/* Level 2: operations of a block on whole tiles. A tile is row-major, both in registers and in
+ * shared memory. Layouts only determine which thread holds an element, and do not change values. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,8 @@ cpu_rows cpu_walk_rows(const cpu_run *run, const cpu_agent *agent, const cpu_ins
     return walk;
 }
 
-/* Where a row is along dim d of the view; *row, which counts the tile's rows, loses that dim. */
+/* The coordinate of a row in dim d of the view. *row counts the tile's rows; the dim is divided
+ * out. */
 static int64_t position_of(const cpu_rows *walk, unsigned d, int64_t *row) {
     unsigned first = walk->view_rank - walk->covered;
     if (walk->index[d])
@@ -58,7 +59,7 @@ static int64_t position_of(const cpu_rows *walk, unsigned d, int64_t *row) {
 uint64_t cpu_find_row(const cpu_rows *walk, int64_t row, int64_t *first, int64_t *end) {
     const cpu_view *view = walk->view;
     unsigned last = walk->view_rank - 1;
-    uint64_t element = 0; /* wraps, as on a GPU, where the view's strides are absurd */
+    uint64_t element = 0; /* wraps, as on a GPU, for extreme strides */
     *first = 0;
     *end = walk->length;
     if (walk->covered) {
@@ -103,7 +104,7 @@ bool cpu_access_row(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint64
     return true;
 }
 
-/* What stands for elements that are not read. */
+/* Fills in the padding for elements that are not read. */
 static void pad_row(const cpu_rows *walk, char *to) {
     size_t size = tile_scalar_bytes(walk->tile->scalar);
     if (!walk->gather) memset(to, 0, size * (size_t)walk->length);
@@ -111,7 +112,7 @@ static void pad_row(const cpu_rows *walk, char *to) {
         memcpy(to + (size_t)i * size, walk->gather->pad, size);
 }
 
-/* The row's elements [first, end). */
+/* Reads the row's elements [first, end). */
 static void read_row(const cpu_rows *walk, uint64_t address, int64_t stride, int64_t first,
                      int64_t end, char *to) {
     unsigned size = tile_scalar_bytes(walk->tile->scalar);
@@ -125,7 +126,7 @@ static void read_row(const cpu_rows *walk, uint64_t address, int64_t stride, int
                (const void *)(uintptr_t)(address + (uint64_t)i * (uint64_t)stride * size), size);
 }
 
-/* Copies of f32 to a tf32 buffer. */
+/* Rounds copies of f32 to a tf32 buffer. */
 static void round_row(const cpu_insn *insn, char *row, int64_t count) {
     if (insn->from != TILE_f32 || insn->type->scalar != TILE_tf32) return;
     for (int64_t i = 0; i < count; i++) {
@@ -134,7 +135,7 @@ static void round_row(const cpu_insn *insn, char *row, int64_t count) {
     }
 }
 
-/* Bytes of an index tile, or of the predicate. */
+/* The bytes of an index tile, or of the predicate. */
 static size_t gathered_bytes(const cpu_insn *insn, int d) {
     const cpu_gather *gather = insn->gather;
     size_t points = 1;
@@ -144,7 +145,7 @@ static size_t gathered_bytes(const cpu_insn *insn, int d) {
     return gather->one_predicate ? 1 : (size_t)tile_type_elements(insn->type);
 }
 
-/* What is kept of it, so that what follows is aligned. */
+/* The size of its copy, rounded up so that the next one is aligned. */
 static size_t kept_bytes(const cpu_insn *insn, int d) {
     return (gathered_bytes(insn, d) + 7) / 8 * 8;
 }
@@ -194,8 +195,8 @@ bool cpu_load_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const c
     return true;
 }
 
-/* Elements [first, end) of a row. poison: of what is stored, or NULL. from NULL: only that is
- * looked at. */
+/* Stores elements [first, end) of a row. poison: that of the stored elements, or NULL. from NULL:
+ * only checks the poison. */
 static bool store_run(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint64_t address,
                       int64_t stride, int64_t first, int64_t end, const char *from,
                       const uint8_t *poison) {
@@ -289,7 +290,7 @@ bool cpu_stage_offset(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn
     return true;
 }
 
-/* The block whose memory operand `operand` is in; NULL after a report. */
+/* The block in whose memory operand `operand` is; NULL after a report. */
 static cpu_block *find_owner(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
                              unsigned operand) {
     const uint32_t *buffer = cpu_at(run, agent, insn->operand[operand]);
@@ -372,8 +373,8 @@ CPU_HANDLER(cpu_run_store_shared) {
     return CPU_NEXT;
 }
 
-/* The first operand is the view if flag is set, else the second one is; index belongs to the view,
- * second to the shared buffer. */
+/* flag: the first operand is the view; otherwise the second one is. index: coordinates in the view;
+ * second: in the shared buffer. */
 CPU_HANDLER(cpu_run_copy) {
     uint32_t offset, bytes = cpu_stage_bytes(insn->memory);
     unsigned view_operand = insn->flag ? 0 : 1;

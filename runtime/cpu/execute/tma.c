@@ -1,8 +1,8 @@
-/* Copies by the tensor memory accelerator: what they copy, and loads.
+/* TMA copies: their operands, and loads.
  *
- * Loads land in the background (mbarrier.h), as late as their barrier allows, and read their source
- * then: what a barrier's wait does not cover is found in flight, or published by a phase that the
- * reader does not know. */
+ * Loads complete asynchronously (mbarrier.h), as late as their barrier permits, and read their
+ * source at that time. A read that the barrier's wait does not cover is therefore reported: the
+ * data is in flight, or was published by a phase that the reader does not know. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ CPU_HANDLER(cpu_run_tensor_map) {
     return CPU_NEXT;
 }
 
-/* What is copied ------------------------------------------------------------------------------- */
+/* Operands ------------------------------------------------------------------------------------- */
 
 uint32_t cpu_transfer_bytes(const cpu_transfer *t) {
     return t->row_bytes * t->rows;
@@ -70,7 +70,7 @@ static bool cpu_transfer_check_all(cpu_run *run, cpu_agent *agent, const cpu_tra
     return true;
 }
 
-/* Starting ------------------------------------------------------------------------------------- */
+/* Issue ---------------------------------------------------------------------------------------- */
 
 static bool misaligned(cpu_run *run, const cpu_agent *agent, const cpu_transfer *t,
                        const char *what, uint64_t value, unsigned unit) {
@@ -80,7 +80,8 @@ static bool misaligned(cpu_run *run, const cpu_agent *agent, const cpu_transfer 
     return true;
 }
 
-/* Where the hardware takes no box, found by trying (H200): an illegal instruction. */
+/* Coordinates for which the hardware raises an illegal instruction, determined by experiment
+ * (H200). */
 static bool refuse_place(cpu_run *run, const cpu_agent *agent, const cpu_transfer *t) {
     unsigned last = t->array->rank - 1;
     bool store = t->insn->at_barrier == NULL;
@@ -156,7 +157,7 @@ static void write_row(cpu_block *block, const cpu_transfer *t, uint32_t row, con
     }
 }
 
-/* In one of the cluster's blocks. */
+/* Writes to one of the cluster's blocks. */
 static bool land_in(cpu_run *run, cpu_agent *agent, const cpu_transfer *t, cpu_block *block) {
     cpu_mbarrier *barrier = cpu_mbarrier_of(run, block, t->bar_offset);
     cpu_mbarrier_at at = {.owner = block, .barrier = barrier, .index = t->bar.index};
@@ -254,16 +255,17 @@ CPU_HANDLER(cpu_run_bulk_load) {
     return load(run, agent, insn);
 }
 
-/* A tile, level 2. Blocks of a cluster that share the copy each take a piece of it to all. */
+/* Level 2: a copy of a tile. Blocks of a cluster that share the copy each multicast one piece of
+ * it. */
 typedef struct counted {
     const cpu_insn *insn;
     cpu_view view;
     int64_t at[TILE_MAX_RANK];
-    uint8_t *kept; /* cpu_snapshot_gather's */
+    uint8_t *kept; /* from cpu_snapshot_gather */
     uint32_t target;
     cpu_mbarrier_at bar;
-    unsigned first, step, sharers; /* ranks of the blocks that get it: first, first + step, .. */
-    uint32_t begin, end;           /* of the tile's bytes: those that this block copies */
+    unsigned first, step, sharers; /* ranks of the destination blocks: first, first + step, .. */
+    uint32_t begin, end;           /* range of the tile's bytes that this block copies */
 } counted;
 
 static void find_share(const cpu_agent *agent, counted *c, uint32_t bytes) {
@@ -286,7 +288,7 @@ static cpu_mbarrier_at barrier_in(const cpu_run *run, const counted *c, cpu_bloc
     return at;
 }
 
-/* bytes: the tile's. */
+/* bytes: of the whole tile. */
 static bool land_share(cpu_run *run, cpu_agent *agent, const counted *c, const char *bytes,
                        cpu_block *block) {
     cpu_mbarrier_at bar = barrier_in(run, c, block);

@@ -1,13 +1,13 @@
-/* Copies by the tensor memory accelerator: what loads (tma.c) and stores (tma_store.c) share. */
+/* TMA copies: what loads (tma.c) and stores (tma_store.c) share. */
 #ifndef TILE_RUNTIME_CPU_EXECUTE_TMA_H
 #define TILE_RUNTIME_CPU_EXECUTE_TMA_H
 
 #include "runtime/cpu/execute/mbarrier.h"
 #include "runtime/cpu/sanitize/global_shadow.h"
 
-enum { CPU_TMA_PIECE = 16 }; /* bytes that stay together */
+enum { CPU_TMA_PIECE = 16 }; /* bytes that stay contiguous */
 
-/* One lane's copy. A bulk copy is one row of bytes without an array. */
+/* One lane's copy. A bulk copy is a single row of bytes without an array. */
 typedef struct cpu_transfer {
     const cpu_insn *insn;
     unsigned lane;
@@ -16,20 +16,23 @@ typedef struct cpu_transfer {
     uint64_t address;
     uint32_t row_bytes, rows;
     uint32_t shared; /* its offset */
-    uint32_t blocks; /* of the cluster: a bit for each rank */
+    uint32_t blocks; /* the cluster's destination blocks: a bit for each rank */
     cpu_mbarrier_at bar;
     uint32_t bar_offset;
 } cpu_transfer;
 
-/* The operands that a lane has. False after a report. */
+/* Reads the operands of a lane. False after a report. */
 bool cpu_transfer_start(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned lane,
                         cpu_transfer *t);
 uint32_t cpu_transfer_bytes(const cpu_transfer *t);
-/* Where a row begins in global memory, and which of its bytes are inside of the array. */
+/* The address at which a row begins in global memory, and the range of its bytes that are inside of
+ * the array. */
 uint64_t cpu_transfer_row(const cpu_transfer *t, uint32_t row, int64_t *first, int64_t *end);
-/* Where a piece lies in shared memory: the bits above 7 exchange those from 4 on. */
+/* The swizzled offset of a piece in shared memory: bits from 7 on are xored into those from 4 on.
+ */
 uint32_t cpu_transfer_place(const cpu_transfer *t, uint32_t byte);
-/* A row's bytes [first, end) are accessed, in elements of the array. False after a report. */
+/* Checks an access to a row's bytes [first, end) in units of the array's elements. False after a
+ * report. */
 bool cpu_transfer_check(cpu_run *run, cpu_agent *agent, const cpu_transfer *t, uint64_t address,
                         int64_t first, int64_t end, cpu_access access);
 

@@ -1,6 +1,6 @@
-/* Stores by the tensor memory accelerator. They read their shared memory when the first wait covers
- * them, and write when one without `read` does, or the block has ended; until then whatever else
- * accesses what they write races with them. */
+/* TMA stores. They read shared memory when the first wait covers them. They write when a wait
+ * without `read` covers them, or after the block has ended. Until then, any other access to their
+ * destination is a race. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
     for (unsigned lane = 0; lane < CPU_LANES; (lane)++) \
         if ((mask) >> (lane)&1)
 
-/* Global memory that a store writes. */
+/* A range of global memory that a store writes. */
 typedef struct target {
     uint64_t begin, end;
 } target;
@@ -21,18 +21,18 @@ typedef struct target {
 typedef struct targets {
     target *runs;
     size_t count, capacity;
-    target all; /* from the first to the last one */
+    target all; /* from the first to the last target */
 } targets;
 
 struct cpu_bulk {
     cpu_transfer t;
-    uint32_t group; /* of its lane */
-    bool tile;      /* level 2: to this view */
-    bool held;      /* level 2, from registers: bytes are there, and the ring may still be read */
+    uint32_t group; /* commit group in its lane */
+    bool tile;      /* level 2: writes a tile to `view` */
+    bool held;      /* level 2, from registers: `bytes` is filled, and the ring may still be read */
     cpu_view view;
     int64_t at[TILE_MAX_RANK];
-    uint8_t *kept; /* level 2: cpu_snapshot_gather's */
-    char *bytes;   /* what it has read; NULL: nothing yet */
+    uint8_t *kept; /* level 2: from cpu_snapshot_gather */
+    char *bytes;   /* the bytes that it has read; NULL: not read yet */
     targets targets;
 };
 
@@ -98,7 +98,7 @@ static targets find_targets(const cpu_run *run, const cpu_agent *agent, const cp
     return found;
 }
 
-/* It may write from now on, until it has landed. */
+/* From now on, until it lands, it may write. */
 static void start_bulk(cpu_run *run, cpu_agent *agent, cpu_bulk bulk) {
     bulk.targets = find_targets(run, agent, &bulk);
     add_bulk(agent, bulk);
@@ -147,7 +147,7 @@ bool cpu_bulks_allow(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int l
     return true;
 }
 
-/* Starting ------------------------------------------------------------------------------------- */
+/* Issue ---------------------------------------------------------------------------------------- */
 
 CPU_HANDLER(cpu_run_copy_out) {
     cpu_bulk bulk = {.t = {.insn = insn, .rows = 1, .row_bytes = cpu_stage_bytes(insn->memory)},
@@ -167,8 +167,8 @@ CPU_HANDLER(cpu_run_copy_out) {
     return CPU_NEXT;
 }
 
-/* Whether no poison reaches the array. What is in shared memory now may not change until it has
- * been read. */
+/* Checks that no poison reaches the array. The source in shared memory may not change until it has
+ * been read, so this is checked at issue. */
 static bool may_escape(cpu_run *run, const cpu_agent *agent, const cpu_transfer *t) {
     const uint8_t *poison = agent->block->poison;
     unsigned size = tile_scalar_bytes(t->insn->memory->scalar);
@@ -207,7 +207,8 @@ CPU_HANDLER(cpu_run_bulk_store) {
 
 static bool land(cpu_run *run, cpu_agent *agent, cpu_bulk *bulk);
 
-/* The ring is used again when it has been read, and what it held then lands. */
+/* Before a stage of the ring is reused, its previous contents have been read; that store lands
+ * now. */
 static bool finish_ring(cpu_run *run, cpu_agent *agent, uint32_t ring) {
     size_t kept = 0;
     bool ok = true;
@@ -223,7 +224,7 @@ static bool finish_ring(cpu_run *run, cpu_agent *agent, uint32_t ring) {
     return ok;
 }
 
-/* Whole tiles, late. Their pieces in shared memory are level 3's. */
+/* Stores whole tiles asynchronously. Only level 3 splits them into pieces in shared memory. */
 CPU_HANDLER(cpu_run_store_async) {
     if (cpu_maybe_preempt(run, agent)) return CPU_PAUSE;
     uint32_t ring = *(const uint32_t *)cpu_at(run, agent, insn->operand[2]);
@@ -251,7 +252,7 @@ CPU_HANDLER(cpu_run_bulk_commit) {
     return CPU_NEXT;
 }
 
-/* Takes what the store copies out of shared memory. */
+/* Reads the bytes that the store copies from shared memory. */
 static void read_source(cpu_run *run, cpu_agent *agent, cpu_bulk *bulk) {
     const cpu_transfer *t = &bulk->t;
     uint16_t thread = bulk->tile ? cpu_set_thread(agent, t->insn) : cpu_thread(agent, t->lane);
@@ -283,18 +284,18 @@ static bool write_target(cpu_run *run, cpu_agent *agent, const cpu_bulk *bulk) {
     return true;
 }
 
-/* Writes it, and is done with it. False after a report. */
+/* Writes the bytes, and frees the store. False after a report. */
 static bool land(cpu_run *run, cpu_agent *agent, cpu_bulk *bulk) {
     run->landing = bulk;
     bool ok = write_target(run, agent, bulk);
     run->landing = NULL;
     run->bulks--;
     free_bulk(bulk);
-    *bulk = (cpu_bulk){.group = 0}; /* nothing is in flight here any more */
+    *bulk = (cpu_bulk){.group = 0}; /* the store is no longer in flight */
     return ok;
 }
 
-/* Whether `pending` of the lane's latest groups leave this one out. */
+/* Returns whether a wait that leaves the lane's `pending` latest groups covers this store. */
 static bool is_covered(const cpu_agent *agent, const cpu_bulk *bulk, int64_t pending) {
     return agent->mask >> bulk->t.lane & 1 &&
            bulk->group + pending < agent->bulk_commits[bulk->t.lane];
@@ -318,7 +319,8 @@ CPU_HANDLER(cpu_run_bulk_wait) {
     return ok ? CPU_NEXT : CPU_STOP;
 }
 
-/* What has been read is written some time; what has not would read the memory of another block. */
+/* Completes stores that have read their source. Others would read the memory of another block: a
+ * fault. */
 bool cpu_end_bulks(cpu_run *run, cpu_agent *agent) {
     bool ok = true;
     for (size_t i = 0; i < agent->bulk_count && ok; i++) {

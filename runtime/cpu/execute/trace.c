@@ -5,17 +5,17 @@
 /* Costs ---------------------------------------------------------------------------------------- */
 
 enum {
-    OF_GLOBAL = 400, /* ticks until a load from global memory is there */
+    OF_GLOBAL = 400, /* ticks until a load from global memory completes */
     OF_SHARED = 30,
-    OF_BYTES = 32,     /* moved in a tick, by a warp */
-    OF_PRODUCTS = 1024 /* multiply-adds in a tick, by a warp */
+    OF_BYTES = 32,     /* per tick and warp */
+    OF_PRODUCTS = 1024 /* multiply-adds per tick and warp */
 };
 
 static uint64_t most(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
-/* What it does to memory, all operands together. */
+/* The union of the accesses of all operands. */
 static unsigned accesses_of(const cpu_insn *insn) {
     const tile_op_info *info = tile_op_get_info(insn->opcode);
     unsigned access = TILE_ACCESS_none;
@@ -23,7 +23,7 @@ static unsigned accesses_of(const cpu_insn *insn) {
     return access;
 }
 
-/* Of a copy either side is global. */
+/* One side of a copy is always global. */
 static bool is_global(const cpu_insn *insn) {
     return insn->opcode == TILE_OP_copy || !insn->memory || insn->memory->kind != TILE_TYPE_SHARED;
 }
@@ -41,14 +41,15 @@ static uint64_t cost_of(const cpu_run *run, const cpu_agent *agent, const cpu_in
     unsigned access = accesses_of(insn);
     uint64_t moved = most(1, bytes_of(agent, insn) / OF_BYTES);
     if (access & TILE_ACCESS_read) return moved + (is_global(insn) ? OF_GLOBAL : OF_SHARED);
-    if (access) return moved; /* nobody waits for a store */
+    if (access) return moved; /* stores do not block */
     return run->program->lanes > 1 ? most(1, insn->count / CPU_LANES)
                                    : most(1, insn->count / CPU_LANES / agent->weight);
 }
 
 /* Events --------------------------------------------------------------------------------------- */
 
-/* Told one by one: what touches memory, multiplies, or others wait for. */
+/* Returns whether the operation has its own event: it accesses memory, multiplies, or others wait
+ * for it. */
 static bool is_traced(const cpu_insn *insn) {
     const tile_op_info *info = tile_op_get_info(insn->opcode);
     if (!insn->opcode || info->effects & (TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR))
@@ -95,7 +96,7 @@ static void end_wait(cpu_run *run, cpu_agent *agent) {
     t->waiting = NULL;
 }
 
-/* What goes on without the warp. */
+/* Starts an operation that continues asynchronously. */
 static void start(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, tile_mechanism mechanism) {
     uint64_t *busy = &agent->tracing.busy[mechanism], now = agent->clock.ticks, end;
     uint64_t begin = most(now, *busy);
@@ -108,8 +109,7 @@ static void start(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, tile_mec
     *busy = end;
 }
 
-/* The groups but the `pending` latest; waits without a number are for memory's bytes, whose tick
- * comes by the clocks. */
+/* Waits for all groups except the latest `pending`. The clocks propagate the tick of mbarriers. */
 static void wait_for_groups(cpu_agent *agent, const cpu_insn *insn, tile_mechanism mechanism) {
     const cpu_tracing *t = &agent->tracing;
     uint64_t count = t->committed[mechanism], pending = (uint64_t)insn->integer;
@@ -133,7 +133,7 @@ static void follow_mechanism(cpu_run *run, cpu_agent *agent, const cpu_insn *ins
     }
 }
 
-/* A wait that has ended shows before what comes behind it. */
+/* The event of a wait that has ended precedes those that follow it. */
 void cpu_trace_before(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     cpu_tracing *t = &agent->tracing;
     if (t->waiting && t->waiting != insn) end_wait(run, agent);
@@ -150,7 +150,7 @@ void cpu_trace_after(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, bool 
         t->waiting = insn;
     }
     if (paused) return;
-    end_wait(run, agent); /* what it waited for is behind it, and its tick has come by the clocks */
+    end_wait(run, agent); /* the wait is over, and the clocks have propagated its tick */
     uint64_t began = agent->clock.ticks;
     if (!is_traced(insn)) {
         if (!t->arithmetic && insn->opcode) t->arithmetic_since = began, t->arithmetic = insn;

@@ -1,6 +1,6 @@
-/* `uniform`: the lanes of a warp are compared when they reach it, warps with whichever of them
- * came first the same number of times. Under control flow that warps leave separately that number
- * tells nothing; assign-layouts refuses it there. */
+/* `uniform`: the values of a warp's lanes are compared when they reach it. Warps are compared with
+ * the first warp that reached it the same number of times. Under divergent control flow this count
+ * is meaningless, so assign-layouts rejects it there. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ static uint64_t bits_of(const char *values, uint32_t size, unsigned lane) {
     return bits;
 }
 
-static uint64_t *agreed_value(cpu_agreement *agreement, uint32_t visit) {
+static uint64_t *agreed_value(cpu_uniform_values *agreement, uint32_t visit) {
     if (visit >= agreement->capacity) {
         agreement->capacity = agreement->capacity ? agreement->capacity * 2 : 16;
         agreement->values =
@@ -44,7 +44,7 @@ CPU_HANDLER(cpu_run_uniform) {
             return fail(run, agent, insn, lane, bits_of(values, insn->size, lane), "another lane",
                         value);
     uint32_t number = (uint32_t)insn->integer + agent->group;
-    cpu_agreement *agreement = &agent->block->agreements[number];
+    cpu_uniform_values *agreement = &agent->block->uniform_values[number];
     uint32_t visit = agent->visits[number]++;
     uint64_t *agreed = agreed_value(agreement, visit);
     if (visit >= agreement->count) {

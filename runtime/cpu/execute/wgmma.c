@@ -1,15 +1,15 @@
-/* Products by a warpgroup: wgmma and what orders it, as late as the program allows.
+/* Products of a warpgroup: wgmma and its ordering, completed as late as the program permits.
  *
- * Each warp computes its own 16 rows. At issue a descriptor's bits are decoded by the PTX ISA's
- * formula to the bytes that it names; the async proxy reads them from then until a wait covers the
- * group, and whoever writes them meanwhile races. The sums are made at the wait, from what is in
- * shared memory then. Until then the accumulator's place holds garbage with a mark in it, which
- * copies of the place carry along: a wgmma or a wait finds by it what the sums are.
+ * Each warp computes its own 16 rows. At issue a descriptor is decoded by the PTX ISA's formula to
+ * the bytes that it describes. The async proxy reads them from then until a wait covers the group,
+ * so writing them meanwhile is a race. The sums are computed at the wait, from the contents of
+ * shared memory at that time. Until then the accumulator's place holds garbage with a mark in it.
+ * Copies of the place copy the mark, by which a wgmma or a wait finds the pending sums.
  *
- * The warps of a warpgroup run on their own, but must execute the same instructions with the same
- * descriptors, one after the other: the first one that comes to a step writes it down, the others
- * are compared with it. source: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"; the
- * layouts as CUTLASS 4 writes them, cute/arch/mma_sm90_desc.hpp. */
+ * The warps of a warpgroup run separately, but must execute the same instructions with the same
+ * descriptors in the same order. The first warp that reaches a step records it, and the others are
+ * compared with it. source: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"; the
+ * layouts are those of CUTLASS 4, cute/arch/mma_sm90_desc.hpp. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ enum { WARPS = 4, PIECE = CPU_WGMMA_PIECE, WARP_ROWS = 16 };
 
 /* Reading ------------------------------------------------------------------------------------- */
 
-/* The async proxy's: it begins, or it is over. */
+/* A read by the async proxy: it begins or ends. */
 typedef struct reading {
     cpu_run *run;
     cpu_agent *agent;
@@ -65,7 +65,7 @@ static bool touch_matrix(const reading *r, const cpu_matrix *m) {
     return true;
 }
 
-/* integer: the descriptor without its address */
+/* integer: the descriptor without the address */
 static CPU_HANDLER(run_wgmma_descriptor) {
     uint32_t offsets[CPU_LANES] = {0};
     uint64_t *to = cpu_at(run, agent, insn->result);
@@ -87,7 +87,7 @@ void cpu_decode_wgmma_descriptor(cpu_decoder *d, tile_op op) {
 
 /* Warpgroups ----------------------------------------------------------------------------------- */
 
-/* What all four warps do next. */
+/* A step that all four warps must execute. */
 typedef struct step {
     const cpu_insn *insn;
     uint64_t lhs, rhs;
@@ -97,21 +97,21 @@ typedef struct step {
 struct cpu_warpgroup {
     step *steps;
     size_t count, capacity;
-    uint32_t first; /* the number of steps[0] */
+    uint32_t first; /* number of the step in steps[0] */
 };
 
-/* A product that no wait has covered. */
+/* A product that no wait has covered yet. */
 typedef struct product {
     step step;
-    char *fragment;  /* lhs in registers, else NULL */
-    uint32_t *picks; /* of a sparse lhs: k of each of its elements, row by row; else NULL */
+    char *fragment;  /* lhs, if it is in registers; otherwise NULL */
+    uint32_t *picks; /* of a sparse lhs: k of each of its elements, row by row; otherwise NULL */
     uint32_t sums;
     uint32_t group;
 } product;
 
 typedef struct sums {
-    char *data;    /* as in the frame; NULL: free */
-    uint32_t left; /* products that are not in it yet */
+    char *data;    /* laid out as in the frame; NULL: free */
+    uint32_t left; /* products that have not been added yet */
 } sums;
 
 struct cpu_products {
@@ -142,7 +142,7 @@ static uint32_t steps_of(const cpu_agent *agent) {
     return agent->products ? agent->products->steps : 0;
 }
 
-/* Those that all have taken are forgotten. */
+/* Drops steps that all warps have executed. */
 static void forget_steps(cpu_warpgroup *group, const cpu_agent *agent) {
     const cpu_agent *warps = &agent->block->agents[agent->index / WARPS * WARPS];
     uint32_t least = UINT32_MAX;
@@ -175,7 +175,7 @@ static bool add_step(cpu_run *run, const cpu_agent *agent, cpu_warpgroup *group,
     return true;
 }
 
-/* The warp does what the others do. */
+/* Checks that the warp executes the same step as the others. */
 static bool agree(cpu_run *run, cpu_agent *agent, const step *now) {
     cpu_warpgroup *group = warpgroup_of(run, agent);
     cpu_products *own = products_of(agent);
@@ -213,7 +213,7 @@ bool cpu_end_products(cpu_run *run, cpu_agent *agent) {
 
 /* Sums ----------------------------------------------------------------------------------------- */
 
-/* What stands at the beginning of a place whose value is pending. */
+/* The mark at the beginning of a place whose value is pending. */
 typedef struct mark {
     uint64_t magic;
     uint32_t number, check;
@@ -225,7 +225,7 @@ static mark make_mark(uint32_t number) {
     return (mark){magic, number, ~number};
 }
 
-/* The sums that the place stands for; NULL if it holds its value. */
+/* The pending sums of the place; NULL if it holds its value. */
 static sums *find_sums(const cpu_products *own, const void *place, uint32_t *number) {
     mark found;
     memcpy(&found, place, sizeof found);
@@ -280,7 +280,7 @@ static bool touch_operands(const reading *r, const step *s) {
     return touch_matrix(r, &rhs);
 }
 
-/* Where the elements of group g of a row lie: four bits of a thread's. */
+/* The metadata of group g of a row: four bits in a thread's register. */
 static unsigned place_bits(const cpu_insn *insn, const uint32_t *places, uint32_t row, uint32_t g) {
     bool bytes = tile_scalar_bytes(insn->type->scalar) == 1;
     uint32_t lane =
@@ -333,7 +333,7 @@ static void add_product(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, co
     put_mark(cpu_at(run, agent, insn->result), bytes, number);
 }
 
-/* type: lhs'; memory: rhs' */
+/* type: of lhs; memory: of rhs */
 static CPU_HANDLER(run_wgmma) {
     step now = {.insn = insn};
     uint64_t keep;
@@ -371,7 +371,7 @@ static void finish_product(cpu_run *run, cpu_agent *agent, product *p) {
     touch_operands(&(reading){run, agent, insn, false}, &p->step);
 }
 
-/* All but the latest `left` groups. */
+/* Completes all groups except the latest `left`. */
 static void finish_products(cpu_run *run, cpu_agent *agent, int64_t left) {
     cpu_products *own = agent->products;
     size_t kept = 0;
@@ -395,7 +395,7 @@ static CPU_HANDLER(run_wgmma_commit) {
     return CPU_NEXT;
 }
 
-/* What a result is: its sums if they are complete, else the mark again. */
+/* The value of a result: its sums if they are complete, otherwise the mark. */
 static char *result_of(cpu_run *run, cpu_agent *agent, uint32_t place, uint32_t bytes) {
     uint32_t number;
     const char *from = cpu_at(run, agent, place);
@@ -408,7 +408,7 @@ static char *result_of(cpu_run *run, cpu_agent *agent, uint32_t place, uint32_t 
     return copy;
 }
 
-/* The results may stand where the operands did. */
+/* Results and operands may share places. */
 static CPU_HANDLER(run_wgmma_wait) {
     if (!agree(run, agent, &(step){.insn = insn})) return CPU_STOP;
     finish_products(run, agent, insn->integer);

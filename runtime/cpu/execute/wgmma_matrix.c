@@ -23,7 +23,7 @@ cpu_matrix cpu_wgmma_lhs(const cpu_insn *insn, uint64_t bits) {
     return decode_matrix(bits, insn->type, TILE_WGMMA_ROWS);
 }
 
-/* Twice as deep beside a sparse lhs. */
+/* With a sparse lhs, rhs has twice the depth. */
 cpu_matrix cpu_wgmma_rhs(const cpu_insn *insn, uint64_t bits) {
     cpu_matrix rhs = decode_matrix(bits, insn->memory, insn->count / CPU_LANES * 2);
     if (insn->flag) rhs.depth *= 2;

@@ -50,8 +50,9 @@ static uint32_t push(cpu_log *log, uint32_t rest, uint32_t event) {
     return log->readers_count++;
 }
 
-/* Without the first few members that the agent's access comes after: a write that races with one of
- * those races with it too, unless it is atomic and they are not. */
+/* Drops some of the first members of the set, namely those ordered before the agent's access: a
+ * write that races with one of those also races with this access, unless it is atomic and they are
+ * not. */
 static uint32_t drop_known(cpu_log *log, const cpu_clock *clock, uint32_t since, uint32_t readers,
                            uint32_t latest) {
     enum { LOOKED_AT = 8 };
@@ -101,8 +102,8 @@ void cpu_log_mark(cpu_log *log, uint32_t event, uint32_t readers) {
     log->kept_events[event] = log->kept_readers[readers] = 1;
 }
 
-/* A set's tail is older than the set: one walk back marks all that is reached, one walk on moves
- * what is kept to the front. */
+/* The tail of a set is older than the set. So one backward pass marks everything reachable, and one
+ * forward pass compacts it. */
 void cpu_log_squeeze(cpu_log *log) {
     uint32_t events = 1, sets = 1;
     for (uint32_t i = log->readers_count; i-- > 1;)

@@ -1,8 +1,8 @@
-/* Who has accessed global memory in this launch: what the cells of the shadow refer to by number.
+/* The accesses to global memory in this launch. Cells of the shadow refer to them by number.
  *
- * An event is one instruction of one agent at one piece of its time. Readers are sets of events,
- * kept as lists that share their tails: cells that have been read alike have the same number, so
- * that a whole row is looked at once. Number 0 is no event, or the empty set. */
+ * An event is one instruction of one agent during one of its time intervals. Readers are sets of
+ * events, stored as lists that share tails. Cells with the same readers have the same number, so a
+ * whole row is checked once. Number 0 is no event, or the empty set. */
 #ifndef TILE_RUNTIME_CPU_PROGRAM_ACCESS_LOG_H
 #define TILE_RUNTIME_CPU_PROGRAM_ACCESS_LOG_H
 
@@ -10,16 +10,16 @@
 
 #include "runtime/cpu/program/clocks.h"
 
-/* Which lane of the agent accessed a byte: from its address, so that a loop over memory makes one
- * event. Each has 2^bits bytes, lane n those of a multiple of 32 from which n - turn is left. */
+/* Derives the lane that accessed a byte from its address, so that a loop over memory needs a single
+ * event. Each lane has 2^bits bytes: the lane is (address / 2^bits + turn) mod 32. */
 typedef struct cpu_lanes {
-    uint8_t bits; /* or one of these */
-    uint8_t turn; /* CPU_ONE_LANE: that one */
+    uint8_t bits; /* log2 of the bytes of a lane; or one of the constants below */
+    uint8_t turn; /* CPU_ONE_LANE: number of the lane */
 } cpu_lanes;
 
 enum {
-    CPU_ANY_LANES = 0xff, /* the agent has none, or it does not matter */
-    CPU_ALL_LANES = 0xfe, /* several of them each byte */
+    CPU_ANY_LANES = 0xff, /* no particular lane, or irrelevant */
+    CPU_ALL_LANES = 0xfe, /* several lanes for each byte */
     CPU_ONE_LANE = 0xfd,
 };
 
@@ -33,7 +33,7 @@ typedef struct cpu_event {
 
 typedef struct cpu_readers {
     uint32_t rest, event;
-    uint32_t next_event, next; /* the set that this one became last, and by which event */
+    uint32_t next_event, next; /* the last set made from this one, and the event that was added */
 } cpu_readers;
 
 typedef struct cpu_log {
@@ -41,12 +41,12 @@ typedef struct cpu_log {
     uint32_t event_count, event_capacity;
     cpu_readers *readers;
     uint32_t readers_count, readers_capacity;
-    uint32_t limit;      /* of both together, before entries without references are dropped */
-    uint32_t generation; /* numbers change when it does */
-    uint32_t *kept_events, *kept_readers; /* by old number: the new one; 1: is to be kept */
+    uint32_t limit;      /* of events and sets together, before unreferenced ones are dropped */
+    uint32_t generation; /* incremented when numbers change */
+    uint32_t *kept_events, *kept_readers; /* by old number: the new one; during marking, 1: kept */
 } cpu_log;
 
-/* An agent's latest event of a few instructions, so that a loop does not make one each time. */
+/* An agent's latest events, so that a loop does not make a new one in each iteration. */
 enum { CPU_RECENT = 16 };
 typedef struct cpu_recent {
     uint32_t insn, time, generation, event;
@@ -56,16 +56,16 @@ typedef struct cpu_recent {
 void cpu_log_open(cpu_log *log);
 void cpu_log_close(cpu_log *log);
 
-/* The agent's event for this instruction now; recent is the agent's array of CPU_RECENT. */
+/* The agent's event for this instruction at this time. recent: the agent's array of CPU_RECENT. */
 uint32_t cpu_log_event(cpu_log *log, cpu_clock *clock, cpu_recent *recent, uint32_t insn,
                        bool atomic, cpu_lanes lanes);
-/* The set with one event more, of this clock's agent; members that it comes after are left out,
- * where they are found at once. since: the agent's lanes have met then, and of what they did later
- * one comes after another only if they are the same lanes. */
+/* The set plus one event of this clock's agent, without members that precede it, if they are found
+ * quickly. since: when the agent's lanes last synchronized. Their later events are only ordered if
+ * they are of the same lanes. */
 uint32_t cpu_log_add_reader(cpu_log *log, const cpu_clock *clock, uint32_t since, uint32_t readers,
                             uint32_t event);
 
-/* When the log is full: start, mark all numbers in use, squeeze, renew all numbers, end. */
+/* If the log is full, call start, mark all numbers in use, squeeze, renew all numbers, end. */
 bool cpu_log_is_full(const cpu_log *log);
 void cpu_log_start_sweep(cpu_log *log);
 void cpu_log_mark(cpu_log *log, uint32_t event, uint32_t readers);

@@ -4,7 +4,7 @@
 
 #include "lib/support/arena.h"
 
-/* What is known -------------------------------------------------------------------------------- */
+/* Knowledge ------------------------------------------------------------------------------------ */
 
 static uint64_t end_of(const cpu_known_span *span) {
     return span->first + span->count;
@@ -28,7 +28,7 @@ static void append(cpu_known *known, uint64_t first, uint64_t count, uint32_t ti
         known->spans[known->count++] = (cpu_known_span){first, (uint32_t)count, time};
 }
 
-/* The later time of both for each agent: a sweep over the ends of the spans. */
+/* The later time of both for each agent, by a sweep over the ends of the spans. */
 static cpu_known *merge(const cpu_known_span *a, uint32_t a_count, const cpu_known_span *b,
                         uint32_t b_count) {
     cpu_known *known = make_known(2 * (a_count + b_count));
@@ -95,7 +95,7 @@ bool cpu_clock_all_know(const cpu_clock *clock, uint64_t agent, uint32_t time) {
     return agent == clock->agent || (time && time <= cpu_known_time(clock->known, agent));
 }
 
-/* Time that has come to the end of its numbers stands still: races may be missed then. */
+/* At its maximum the time no longer advances: races may then be missed. */
 static void begin_time(cpu_clock *clock, uint32_t after) {
     clock->time = after < UINT32_MAX ? after + 1 : after;
     clock->used = false;
@@ -131,7 +131,7 @@ static void add_span(cpu_known **known, cpu_known_span span) {
     *known = all;
 }
 
-/* What is released has been added up: the time before is not known to all that meet next. */
+/* Ends a release: a new time begins, which later acquirers do not know. */
 static cpu_known *finish_release(cpu_clock *clock, cpu_known *all) {
     all->ticks = clock->ticks;
     begin_time(clock, clock->time);
@@ -157,7 +157,7 @@ cpu_known *cpu_clock_release_part(cpu_clock *clock, uint32_t since, const uint64
     return finish_release(clock, all);
 }
 
-/* Takes over the spans whose numbers begin in [low, high), `more` added to them. */
+/* Merges the spans whose numbers begin in [low, high), with `more` added to the numbers. */
 static void take_range(cpu_known **into, const cpu_known *known, uint64_t low, uint64_t high,
                        uint64_t more) {
     cpu_known *some = make_known(known->count);
@@ -174,9 +174,10 @@ cpu_known *cpu_known_weaken(const cpu_known *known, uint64_t to) {
     static const uint64_t bases[] = {0, CPU_LANE};
     cpu_known *weak = NULL;
     for (unsigned i = 0; i < 2; i++) {
-        uint64_t done = bases[i] + CPU_LOADS_DONE, caused = bases[i] + CPU_CAUSED;
+        uint64_t done = bases[i] + CPU_LOADS_DONE, caused = bases[i] + CPU_ISSUED_BEFORE;
         take_range(&weak, known, bases[i], done, to);
-        take_range(&weak, known, done, caused, to == CPU_CAUSED ? CPU_CAUSED - CPU_LOADS_DONE : 0);
+        take_range(&weak, known, done, caused,
+                   to == CPU_ISSUED_BEFORE ? CPU_ISSUED_BEFORE - CPU_LOADS_DONE : 0);
         take_range(&weak, known, caused, caused + CPU_LOADS_DONE, 0);
     }
     take_range(&weak, known, CPU_PHASE, UINT64_MAX, 0);
@@ -184,14 +185,15 @@ cpu_known *cpu_known_weaken(const cpu_known *known, uint64_t to) {
     return weak;
 }
 
-cpu_known *cpu_clock_background(cpu_clock *clock) {
+cpu_known *cpu_clock_fork_async(cpu_clock *clock) {
     cpu_known *all = cpu_clock_release(clock);
-    cpu_known *cause = cpu_known_weaken(all, CPU_CAUSED);
+    cpu_known *cause = cpu_known_weaken(all, CPU_ISSUED_BEFORE);
     cpu_known_drop(all);
     return cause;
 }
 
-/* Whether the agents know the same already, and have done nothing that the others do not know. */
+/* Returns whether all clocks have the same knowledge, and no agent has done anything that is
+ * unknown to the others. */
 static bool are_joined(cpu_clock *const *clocks, unsigned count) {
     for (unsigned i = 0; i < count; i++)
         if (clocks[i]->used || clocks[i]->partial || clocks[i]->known != clocks[0]->known)
@@ -205,7 +207,7 @@ static void join_ticks(cpu_clock *const *clocks, unsigned count) {
     for (unsigned i = 0; i < count; i++) clocks[i]->ticks = ticks;
 }
 
-/* All go on at the same time, so that they are one span. */
+/* All clocks continue at the same time, so that they form a single span. */
 void cpu_clock_join(cpu_clock *const *clocks, unsigned count) {
     join_ticks(clocks, count);
     if (are_joined(clocks, count)) return;

@@ -1,4 +1,4 @@
-/* Adding instructions to a program, and the places of their operands. */
+/* Adds instructions to a program, with the places of their operands. */
 #include "runtime/cpu/program/decoder.h"
 
 #include <string.h>
@@ -104,7 +104,7 @@ cpu_insn *cpu_add_op(cpu_decoder *d, tile_op op, cpu_handler handler) {
         if (heads && !tile_form_has_brackets(info->operands[i].form)) continue;
         uint32_t tail = values.count > heads ? values.count - heads : 0;
         insn->placed |= tail > 1 && info->operands[i].form == TILE_FORM_address;
-        if (++lists > 2) continue; /* a third one is for who knows of it */
+        if (++lists > 2) continue; /* the decoder of the operation handles a third one */
         *(lists == 1 ? &insn->index : &insn->second) = cpu_places_of(d, values.at + heads, tail);
         *(lists == 1 ? &insn->index_count : &insn->second_count) = tail;
     }

@@ -1,4 +1,4 @@
-/* A program while it is decoded: its state, and how instructions are added (decoder.c). */
+/* The state of a program during decoding, and functions to add instructions (decoder.c). */
 #ifndef TILE_RUNTIME_CPU_PROGRAM_DECODER_H
 #define TILE_RUNTIME_CPU_PROGRAM_DECODER_H
 
@@ -11,22 +11,22 @@ typedef struct cpu_decoder {
     uint32_t *places; /* by value id */
     size_t insn_capacity;
     size_t constant_capacity;
-    uint32_t *shared_at; /* by op id: where an alloc_shared's buffer is */
-    uint32_t temporary;  /* where values wait that a loop's yield exchanges; behind all places */
-    uint32_t decision;   /* where the last yield left its operation's condition, if it has one */
+    uint32_t *shared_at; /* by op id: the offset of an alloc_shared's buffer */
+    uint32_t temporary;  /* place, after all others, for values that a yield exchanges */
+    uint32_t decision;   /* place of the condition of the last yield, if it has one */
     unsigned depth;      /* of the mask stack */
-    unsigned pipelined;  /* how many pipelined loops are open */
+    unsigned pipelined;  /* number of open pipelined loops */
     bool own_order;
-    const int64_t *parallel_extents; /* of the `parallel` that is open; or NULL */
-    unsigned parallel_rank;          /* 0: none is */
-    struct cpu_mixed *mixed;         /* NULL: threads do nothing on their own */
+    const int64_t *parallel_extents; /* of the open `parallel`; or NULL */
+    unsigned parallel_rank;          /* 0: none is open */
+    struct cpu_mixed *mixed;         /* NULL: no operations of threads */
     bool *may_poison;                /* by value id */
     const struct tile_range *ranges; /* likewise */
-    uint32_t clean_place;            /* if anything is: as large as any value, never written */
+    uint32_t clean_place; /* if any value is poisoned: a place of the largest size, never written */
     bool failed;
 } cpu_decoder;
 
-/* Elements that cannot be poisoned come from where there is none. */
+/* The poison of an element that cannot be poisoned is read from the clean place. */
 static inline uint32_t cpu_poison_place(const cpu_decoder *d, tile_value value, uint32_t place) {
     return d->may_poison[value.id] ? place : d->clean_place;
 }
@@ -34,25 +34,26 @@ static inline uint32_t cpu_poison_place(const cpu_decoder *d, tile_value value, 
 #define CPU_FAIL(d, loc, ...) \
     ((d)->failed = true, tile_report(tile_function_context((d)->f), TILE_ERROR, (loc), __VA_ARGS__))
 
-/* A place for a value of this type in the constants. */
+/* A place in the constants for a value of this type. */
 uint32_t cpu_add_constant(cpu_decoder *d, const tile_type *type);
 uint32_t cpu_place_of(cpu_decoder *d, tile_value value);
 /* The type of an operand's first value, NULL if it is absent. */
 const tile_type *cpu_operand_type(const cpu_decoder *d, tile_op op, tile_operand_name name);
 const tile_type *cpu_result_type(const cpu_decoder *d, tile_op op);
 
-/* An instruction of this operation; valid until the next one is added. */
+/* Adds an instruction of this operation. The pointer is valid until the next one is added. */
 cpu_insn *cpu_add_insn(cpu_decoder *d, tile_op op, cpu_handler handler);
-/* One with the operation's operands as the row says: heads go to operand[], the brackets of the
- * first element or list to index, those of the second one to second. */
+/* Adds an instruction with the operation's operands in the order of the row. Heads go to operand[],
+ * the brackets of the first element or list to index, those of the second one to second. */
 cpu_insn *cpu_add_op(cpu_decoder *d, tile_op op, cpu_handler handler);
-/* The instruction handles the elements of a value of this type. */
+/* Sets the instruction's element count and size to those of a value of this type. */
 void cpu_set_elements(const cpu_decoder *d, cpu_insn *insn, const tile_type *type);
-/* How many a wait leaves pending, an operand that is a number; else the decoding fails. */
+/* The number of groups that a wait leaves pending. Fails if that operand is not a constant. */
 int64_t cpu_pending_count(cpu_decoder *d, tile_op wait);
 uint32_t *cpu_places_of(cpu_decoder *d, const tile_value *values, unsigned count);
 
-/* storage.c: checks the values' sizes and gives each buffer and value its place; only values. */
+/* storage.c: checks the sizes of values and places each buffer and value; the latter only places
+ * values. */
 void cpu_place_all(cpu_decoder *d, tile_function *f);
 void cpu_place_values(cpu_decoder *d);
 

@@ -1,11 +1,12 @@
-/* Places in the register file: values that do not live at the same time share one, which keeps the
+/* Places in the register file. Values that are not live at the same time share one, which keeps the
  * frames of waiting blocks small.
  *
- * Operations are numbered in text order, with one more number at the end of each that has regions.
- * A value lives from the operation that defines it to its last use; if that use is inside of a loop
- * that the definition is outside of, to the end of the loop. What a loop carries and its results
- * are one value; it lives as long as the loop at least. The results of an `if` live from its start,
- * since both regions write them; so does what decides about a loop, to its end. */
+ * Operations are numbered in text order, with an additional number at the end of each operation
+ * with regions. A value is live from its definition to its last use. If that use is inside of a
+ * loop that does not contain the definition, the value is live to the end of the loop. A value
+ * carried by a loop shares its place with the loop's result, and is live at least during the loop.
+ * The results of an `if` are live from its start, since both regions write them. The condition of a
+ * loop is live to the loop's end. */
 #include <string.h>
 
 #include "lib/ir/regions.h"
@@ -19,19 +20,19 @@ typedef struct open_loop {
 typedef struct liveness {
     const tile_function *f;
     tile_arena *arena;
-    uint32_t *rep;   /* what a region receives: the operation's result */
+    uint32_t *rep;   /* for a region argument: the operation's result */
     uint32_t *start; /* by value id; 0: needs no place */
     uint32_t *last;
-    uint32_t *order; /* values by start */
+    uint32_t *order; /* values in the order of their starts */
     uint32_t order_count;
-    uint32_t *end; /* of operations with regions, by op id, known after the first walk */
+    uint32_t *end; /* by op id, of operations with regions; known after the first traversal */
     uint32_t position;
     open_loop *loops;
     size_t loop_count, loop_capacity;
 } liveness;
 
-/* Both walks number the operations alike; the first finds definitions and ends of loops, the second
- * uses. */
+/* Both traversals number the operations in the same way. The first finds definitions and ends of
+ * loops, the second finds uses. */
 typedef void (*visit_op)(liveness *l, tile_op op, uint32_t position);
 
 static void walk(liveness *l, tile_region region, visit_op visit) {
@@ -107,12 +108,12 @@ uint32_t cpu_value_size(const tile_type *type) {
     case TILE_TYPE_SCALAR:
     case TILE_TYPE_TENSOR:
     case TILE_TYPE_TILE:
-    case TILE_TYPE_VECTOR: break; /* of one element */
+    case TILE_TYPE_VECTOR: break; /* one element */
     }
     return tile_scalar_bytes(type->scalar);
 }
 
-/* Free places by size: few sizes occur. */
+/* Free places by size; there are few different sizes. */
 typedef struct free_list {
     uint32_t size;
     uint32_t *places;
@@ -150,7 +151,7 @@ static void give(allocator *a, uint32_t size, uint32_t place) {
     list->places[list->count++] = place;
 }
 
-/* Single lanes have no tiles. */
+/* A single lane has no tiles. */
 uint32_t cpu_value_place_bytes(const tile_type *type, unsigned lanes) {
     if (type->kind == TILE_TYPE_TILE && lanes > 1) return 0;
     uint32_t bytes = cpu_value_elements(type) * cpu_value_size(type) * lanes;
@@ -161,8 +162,8 @@ static uint32_t place_bytes(const liveness *l, uint32_t value, unsigned lanes) {
     return cpu_value_place_bytes(tile_value_type(l->f, (tile_value){value}), lanes);
 }
 
-/* Values that end at a position free their place after those that start there have theirs, so that
- * no operation writes over its operands. */
+/* At each position, values that start there get a place before those that end there free theirs, so
+ * no operation overwrites its operands. */
 static uint64_t scan(liveness *l, unsigned lanes, uint32_t *places) {
     allocator a = {.arena = l->arena};
     uint32_t *expiring =

@@ -1,16 +1,16 @@
 /* A kernel decoded for execution, and the state of a launch.
  *
- * Decoding turns a function into a flat array of instructions whose operands are places
- * in a register file; `for` and `if` become jumps over a stack of lane masks. One program runs at
- * one of two widths:
+ * Decoding turns a function into a flat array of instructions, whose operands are places in a
+ * register file. `for` and `if` become jumps and a stack of lane masks. A program has one of two
+ * widths:
  *
- *     level 3   an agent is a warp of 32 lanes; element e of lane l stands at index e * 32 + l of
- *               its place
+ *     level 3   an agent is a warp of 32 lanes; element e of lane l is at index e * 32 + l of its
+ *               place
  *     level 2   an agent is the block, or in `roles` a group of its warps, with one lane; a tile's
- *               elements stand in a row
+ *               elements are contiguous
  *
- * so that arithmetic is one loop over count elements at both. Lanes that are masked off compute
- * too: what they compute is never read, since values leave a region only through masked moves. */
+ * so at both levels arithmetic is one loop over `count` elements. Masked-off lanes also compute,
+ * but their results are never read, because values leave a region only through masked moves. */
 #ifndef TILE_RUNTIME_CPU_PROGRAM_PROGRAM_H
 #define TILE_RUNTIME_CPU_PROGRAM_PROGRAM_H
 
@@ -23,19 +23,19 @@
 enum {
     CPU_LANES = 32,
     CPU_PLACE_ALIGN = 64,
-    CPU_OPERANDS = 4, /* of an instruction that has a place for each */
+    CPU_OPERANDS = 4, /* of an instruction, each with its own place */
 };
 
-/* A place with this bit is in the launch's constants, else in the agent's frame. */
+/* A place with this bit is in the launch's constants; others are in the agent's frame. */
 #define CPU_CONSTANT_PLACE 0x80000000u
 #define CPU_NO_PLACE 0x7fffffffu
 
-/* What a handler wants done next. */
+/* How execution continues after a handler. */
 typedef enum cpu_outcome {
-    CPU_NEXT,  /* the instruction behind this one */
+    CPU_NEXT,  /* at the next instruction */
     CPU_JUMP,  /* the handler has set agent->pc */
-    CPU_PAUSE, /* the agent cannot go on now; it will start again at agent->pc */
-    CPU_STOP,  /* a fault has been reported: the launch is over */
+    CPU_PAUSE, /* the agent waits; it continues at agent->pc */
+    CPU_STOP,  /* a fault has been reported: the launch ends */
 } cpu_outcome;
 
 typedef struct cpu_run cpu_run;
@@ -43,74 +43,73 @@ typedef struct cpu_agent cpu_agent;
 typedef struct cpu_insn cpu_insn;
 typedef struct cpu_product cpu_product; /* product.c */
 typedef struct cpu_poison cpu_poison;
-typedef struct cpu_claims cpu_claims;               /* parallel.c: what elements have accessed */
+typedef struct cpu_claims cpu_claims;               /* parallel.c: accesses of elements */
 typedef struct cpu_ordered_issue cpu_ordered_issue; /* ordered_issue.c: of warpgroups */
-typedef struct cpu_products cpu_products;   /* wgmma.c: what a warp's wgmma have under way */
-typedef struct cpu_warpgroup cpu_warpgroup; /* likewise: what its warps have executed */
-typedef struct tile_iota tile_iota;         /* lib/ops/shape.h */
-typedef struct cpu_moves cpu_moves;         /* shape.c */
+typedef struct cpu_products cpu_products;           /* wgmma.c: a warp's wgmma in flight */
+typedef struct cpu_warpgroup cpu_warpgroup;         /* wgmma.c: steps of its warps */
+typedef struct tile_iota tile_iota;                 /* lib/ops/shape.h */
+typedef struct cpu_moves cpu_moves;                 /* shape.c */
 typedef cpu_outcome (*cpu_handler)(cpu_run *run, cpu_agent *agent, const cpu_insn *insn);
 
 /* A region of roles. */
 typedef struct cpu_role {
     unsigned first, warps, groups;
-    uint32_t pc;    /* where it begins */
-    uint32_t group; /* place of its groups' numbers */
+    uint32_t pc;    /* its first instruction */
+    uint32_t group; /* place for the numbers of its groups */
 } cpu_role;
 
-/* Level 2: what an access says beside where its tile begins (lib/ops/gather.h). */
+/* Level 2: how an access finds its elements, besides the start of its tile (lib/ops/gather.h). */
 typedef struct cpu_gather {
-    unsigned first;              /* index of dim 0, behind the stage */
-    bool is_tile[TILE_MAX_RANK]; /* by dim of the memory: its index gives points, .. */
-    bool is_long[TILE_MAX_RANK]; /* .. in i64 */
-    unsigned points;             /* the tile's first dims, which these give */
+    unsigned first;              /* index of dim 0, after the stage */
+    bool is_tile[TILE_MAX_RANK]; /* by dim of the memory: it has an index tile, .. */
+    bool is_long[TILE_MAX_RANK]; /* .. of i64 */
+    unsigned points;             /* number of the tile's first dims that index tiles give */
     uint32_t predicate;          /* place, or CPU_NO_PLACE */
-    bool one_predicate;          /* for all elements */
-    bool within;                 /* they are inside of the memory: others are reported */
-    uint8_t pad[8];              /* an element */
+    bool one_predicate;          /* one for all elements */
+    bool within;                 /* all elements are in bounds; others are reported */
+    uint8_t pad[8];              /* one element */
 } cpu_gather;
 
 struct cpu_insn {
     cpu_handler handler;
     tile_opcode opcode;
-    tile_scalar scalar; /* of the elements that the operation works on */
-    tile_scalar from;   /* casts: the operand's; accesses: the index's */
-    bool flag;          /* ldmatrix: trans; scratch: clean; dot: async; wgmma: sparse; select: one
-                           condition for all elements; functions of math.c: fast */
-    bool speculative;   /* reads what may not be written yet */
-    bool any_stays;     /* level 3: of a store of one tile by several threads to one place */
+    tile_scalar scalar; /* of the elements on which the operation works */
+    tile_scalar from;   /* casts: of the operand; accesses: of the index */
+    bool flag;          /* ldmatrix: trans; scratch: clean; dot: async; wgmma: sparse; math.c: fast;
+                           select: one condition for all elements */
+    bool speculative;   /* may read memory that is not written yet */
+    bool any_stays;     /* level 3: several threads store one tile to the same address */
     bool reverse, exclusive; /* scan */
     bool own_order;          /* level 2: the block's accesses are ordered without barriers */
-    bool placed;             /* of threads: the memory is named by [stage,] coordinates */
+    bool placed;             /* of threads: the memory has [stage,] coordinates */
     bool releases, acquires;
-    tile_arith_flags arith_flags;   /* element-wise operations */
-    tile_word kind;                 /* atomic operations; waits: how they compare */
+    tile_arith_flags arith_flags;   /* elementwise operations */
+    tile_word kind;                 /* atomic operations; waits: the comparison */
     tile_word scope;                /* NONE: gpu */
-    uint32_t count;                 /* elements of all lanes together */
+    uint32_t count;                 /* elements of all lanes */
     uint32_t size;                  /* bytes of one element */
     uint32_t result;                /* place */
-    uint32_t operand[CPU_OPERANDS]; /* places, in the order of the row; CPU_NO_PLACE where absent */
+    uint32_t operand[CPU_OPERANDS]; /* places, in the order of the row; CPU_NO_PLACE if absent */
     uint32_t *index;  /* an element's indices, a view's extents, concat's operands: places */
     uint32_t *second; /* the second element's indices, a view's strides, concat's counts */
     uint32_t index_count, second_count;
-    uint32_t target;               /* jumps: an instruction */
-    unsigned sharers, sharer_step; /* copies: blocks of the cluster that share it, 0: none; from
-                                      one's rank to the next one's */
-    int64_t integer; /* wait_group: pending; cp_async: bytes; ids: the dim; scratch: which one */
+    uint32_t target;               /* jumps: number of an instruction */
+    unsigned sharers, sharer_step; /* copies: blocks that share it, 0: none; rank stride */
+    int64_t integer; /* wait_group: pending; cp_async: bytes; ids: the dim; scratch: its number */
     const int64_t *order;  /* permute; sync: the barrier's number, by group */
-    const cpu_role *roles; /* second_count of them, from first warps on upwards */
+    const cpu_role *roles; /* second_count of them, in ascending order of warps */
     const cpu_product *product;
     const tile_iota *iota;
     const cpu_gather *gather; /* NULL: a plain access */
     const cpu_moves *moves;
     const struct cpu_assembly *assembly; /* assembly.c */
-    const uint32_t *elements;            /* mixed.c: of a tile, by warp, register and lane */
-    const tile_type *type;               /* the tile, or the first operand's type */
-    const tile_type *memory;             /* the view or shared buffer */
-    const char *name;                    /* of that memory, for messages */
-    const cpu_insn *at_barrier;          /* the same with its barrier's name, or NULL */
-    const struct cpu_print *print;       /* print.c */
-    const cpu_poison *poison;            /* NULL: nothing here is poisoned (poison.h) */
+    const uint32_t *elements;      /* mixed.c: positions in a tile, by warp, register and lane */
+    const tile_type *type;         /* the tile, or the first operand's type */
+    const tile_type *memory;       /* the view or shared buffer */
+    const char *name;              /* of that memory, for messages */
+    const cpu_insn *at_barrier;    /* the same with the name of its barrier, or NULL */
+    const struct cpu_print *print; /* print.c */
+    const cpu_poison *poison;      /* NULL: no operand or result is poisoned (poison.h) */
     tile_loc loc;
 };
 
@@ -120,7 +119,7 @@ typedef struct cpu_view {
     int64_t extent[TILE_MAX_RANK];
     int64_t stride[TILE_MAX_RANK];
 } cpu_view;
-/* places.c: gives it the strides of a row-major array of its extents. */
+/* places.c: sets the strides of a row-major array of its extents. */
 void cpu_make_contiguous(cpu_view *view, unsigned rank);
 
 typedef struct cpu_scratch {
@@ -131,13 +130,13 @@ typedef struct cpu_scratch {
     tile_loc loc;
 } cpu_scratch;
 
-/* A buffer of barriers, of one group. */
+/* A buffer of barriers, for one group. */
 typedef struct cpu_barrier_buffer {
     uint32_t offset, count;
-    unsigned first; /* its first one's number in the block */
+    unsigned first; /* number of its first barrier in the block */
 } cpu_barrier_buffer;
 
-/* A buffer's bytes in shared memory. */
+/* The bytes of a buffer in shared memory. */
 typedef struct cpu_extent {
     uint32_t begin, end;
 } cpu_extent;
@@ -146,121 +145,120 @@ typedef struct cpu_program {
     tile_arena arena;
     tile_function *function;
     unsigned level;
-    bool host_math; /* as tile_device_options has it */
+    bool host_math; /* as in tile_device_options */
     unsigned lanes, warps;
-    unsigned agents; /* of a block: its warps; at level 2 one, and one for each group of roles; of
-                        a mixed kernel its warps and, as the last one, the block (mixed.c) */
-    const struct cpu_program *of_warps; /* mixed: this one as the warps have it, else NULL */
-    uint32_t warps_begin;               /* mixed: where their instructions begin */
-    uint32_t *warps_arg_places;         /* mixed: for them */
+    /* Number of agents of a block. Level 3: one for each warp. Level 2: one, and one for each group
+     * of roles. Mixed kernel: one for each warp, then one for the block (mixed.c). */
+    unsigned agents;
+    const struct cpu_program *of_warps; /* mixed: this program for the warps, otherwise NULL */
+    uint32_t warps_begin;               /* mixed: the warps' first instruction */
+    uint32_t *warps_arg_places;         /* mixed: for the warps */
     int64_t cluster[3];
     unsigned cluster_blocks;
     cpu_insn *insns;
     uint32_t insn_count;
     uint32_t frame_bytes;
-    uint8_t *constants; /* arguments' places are filled at each launch */
+    uint8_t *constants; /* the places of arguments are filled at each launch */
     uint32_t constant_bytes;
     uint32_t *arg_places;
     unsigned mask_depth;
     uint32_t shared_bytes;
     cpu_barrier_buffer *barrier_buffers;
     unsigned barrier_buffer_count, mbarrier_count;
-    cpu_extent *buffers; /* of all alloc_shared; of groups all of theirs together */
+    cpu_extent *buffers; /* of all alloc_shared, each with the buffers of all groups */
     size_t buffer_count;
-    unsigned granule_bits; /* log2 of the bytes that one cpu_shadow stands for */
+    unsigned granule_bits; /* log2 of the bytes that one cpu_shadow covers */
     cpu_scratch *scratch;
     unsigned scratch_count;
-    unsigned uniform_count; /* `uniform` operations */
+    unsigned uniform_count; /* number of `uniform` operations */
     bool fences;
-    bool poison, shared_poison; /* some value, something in shared memory may be poisoned */
-    uint32_t *origins;          /* instructions that poison; origin_count - 1 of them, from 1 */
+    bool poison, shared_poison; /* some value, or some shared memory, may be poisoned */
+    uint32_t *origins;          /* poisoning instructions, by origin: 1 to origin_count - 1 */
     unsigned origin_count;
 } cpu_program;
 
-/* What is known about a few bytes of shared memory: the last write and the reads since then. Times
- * are those of the threads' agents (clocks.h). */
+/* The last write of a few bytes of shared memory, and the reads since then. Times are those of the
+ * threads' agents (clocks.h). */
 typedef struct cpu_shadow {
-    uint16_t writer; /* a thread from 1 (check.h); 0: never written; not of an atomic access */
-    uint16_t reader; /* the last one; 0: none */
+    uint16_t writer; /* thread from 1 (check.h); 0: never written; no atomic accesses */
+    uint16_t reader; /* the last reader; 0: none */
     uint32_t write_time, read_time;
     uint32_t write_insn, read_insn;
-    uint32_t
-        readers; /* of other agents, before the last one: a place in the block's list; 0: none */
-    uint32_t updates; /* atomic accesses since the write, the last one of each agent: likewise */
-    uint32_t write_fences; /* how many fence_async the writing agent had executed; or this: */
-    uint16_t pending;      /* asynchronous reads that nothing has waited for, and of the last one */
+    uint32_t readers;      /* earlier readers in other agents: index in the block's list; 0: none */
+    uint32_t updates;      /* atomic accesses since the write, one of each agent: also an index */
+    uint32_t write_fences; /* number of fence_async that the agent had executed; or this: */
+    uint16_t pending;      /* number of asynchronous reads in flight; and the last of them */
     uint16_t pending_thread;
     uint32_t pending_insn;
 } cpu_shadow;
 
-/* As write_fences: it was written through the async proxy, which sees it without a fence. */
+/* As write_fences: written through the async proxy, which sees the bytes without a fence. */
 #define CPU_BY_ASYNC_PROXY UINT32_MAX
 
 typedef struct cpu_reader {
     uint16_t thread;
     uint32_t time, insn;
-    uint32_t next;   /* of the cell, or the next free place */
-    uint32_t fences; /* of an update: as write_fences */
+    uint32_t next;   /* in the cell's list, or in the free list */
+    uint32_t fences; /* of an update: like write_fences */
 } cpu_reader;
 
 enum {
-    CPU_IN_FLIGHT = 0xffff, /* as a writer: an asynchronous copy that has not been waited for */
-    CPU_PUBLISHED = 0xfffe, /* one that has landed: write_time is a place in the block's list */
+    CPU_IN_FLIGHT = 0xffff, /* as a writer: an asynchronous copy that no wait has covered */
+    CPU_PUBLISHED = 0xfffe, /* a copy that has landed: write_time is its publication's index */
 };
 
-/* What a phase of a barrier in shared memory publishes: who waits for it knows of this time of its
- * key. */
+/* What a phase of a barrier in shared memory publishes. An agent that has waited for the phase
+ * knows this time of its key. */
 typedef struct cpu_publication {
     uint64_t key;
     uint32_t time;
 } cpu_publication;
 
-/* One of the block's barriers, and who has reached it since it was complete last. */
+/* One of the block's barriers, and its arrivals since it was last complete. */
 typedef struct cpu_barrier {
-    unsigned expected_warps, arrived_warps; /* warps; come 0: nobody */
-    uint64_t arrived_agents, waiting;       /* agents, bit by bit of their index */
-    const cpu_insn *first;                  /* the first one's instruction */
-    cpu_clock arrived;                      /* knows what those know who do not wait */
+    unsigned expected_warps, arrived_warps; /* arrived_warps 0: no arrivals */
+    uint64_t arrived_agents, waiting;       /* sets of agents, by index */
+    const cpu_insn *first;                  /* the instruction of the first arrival */
+    cpu_clock arrived;                      /* what agents know that arrived without waiting */
 } cpu_barrier;
 
 enum {
     CPU_BARRIERS = TILE_MAX_BARRIERS + 1,
-    CPU_MAX_AGENTS = TILE_MAX_WARPS + 1, /* of a block */
+    CPU_MAX_AGENTS = TILE_MAX_WARPS + 1, /* of one block */
 };
 
-/* Blocks that run together, and their barrier. */
+/* Blocks that run concurrently, and their barrier. */
 typedef struct cpu_cluster {
     unsigned count, ended;     /* blocks */
-    unsigned attached;         /* of these, the ones that still point here */
+    unsigned attached;         /* blocks that still point here */
     struct cpu_block **blocks; /* by rank */
-    unsigned arrived_warps;    /* warps that have arrived since the barrier was complete last */
-    uint32_t rounds;           /* how often it was */
-    cpu_clock arriving;        /* knows what those know who have arrived */
-    cpu_clock arrived;         /* the same of the last round */
+    unsigned arrived_warps;    /* warps that have arrived since the barrier was last complete */
+    uint32_t rounds;           /* how often it was complete */
+    cpu_clock arriving;        /* what those that have arrived know */
+    cpu_clock arrived;         /* the same for the last round */
 } cpu_cluster;
 
-/* The last time that an agent of another block accessed a block's shared memory. */
-typedef struct cpu_visit {
+/* The last access of another block's agent to a block's shared memory. */
+typedef struct cpu_remote_access {
     uint32_t time; /* 0: never */
     const cpu_insn *insn;
     int lane;
-} cpu_visit;
+} cpu_remote_access;
 
-/* An asynchronous copy that has not landed: a whole tile at level 2, one piece a lane at level 3.
- */
+/* An asynchronous copy in flight: a whole tile at level 2, one piece per lane at level 3. */
 typedef struct cpu_copy {
     const cpu_insn *insn;
-    uint32_t lanes;            /* that have not landed */
-    uint32_t zeros;            /* of these, the ones that write zeros */
-    uint64_t number;           /* how many the agent had issued before */
-    uint32_t done[CPU_LANES];  /* at which time of the agent it counts as done; 0: when it lands */
-    uint32_t group[CPU_LANES]; /* which of the lane's groups it belongs to */
+    uint32_t lanes;            /* that are in flight */
+    uint32_t zeros;            /* those of them that write zeros */
+    uint64_t number;           /* number of earlier copies of the agent */
+    uint32_t done[CPU_LANES];  /* the agent's time at which it counts as done; 0: when it lands */
+    uint32_t group[CPU_LANES]; /* by lane: its group */
     uint64_t source[CPU_LANES];
     uint32_t target[CPU_LANES]; /* offset in shared memory */
     cpu_view view;              /* level 2 */
     int64_t at[TILE_MAX_RANK];
-    uint8_t *kept; /* level 2: cpu_snapshot_gather's */
-    char *seen;    /* what stood in its source when it was started */
+    uint8_t *kept; /* level 2: from cpu_snapshot_gather */
+    char *seen;    /* contents of its source at issue */
 } cpu_copy;
 
 typedef enum cpu_state {
@@ -269,8 +267,8 @@ typedef enum cpu_state {
     CPU_AT_CLUSTER,  /* waits for the cluster's barrier */
     CPU_AT_MBARRIER, /* waits for a phase of a barrier in shared memory */
     CPU_WAITING,
-    CPU_PREEMPTED, /* preempted: goes on when its block is woken */
-    CPU_IN_ROLES,  /* level 2: its warps are on their own, in roles */
+    CPU_PREEMPTED, /* preempted: continues when its block is woken */
+    CPU_IN_ROLES,  /* level 2: its groups run in roles */
     CPU_DONE
 } cpu_state;
 
@@ -278,79 +276,77 @@ typedef struct cpu_block cpu_block;
 typedef struct cpu_bulk cpu_bulk;
 typedef struct cpu_global cpu_global;
 
-/* An asynchronous `dot`: what it reads in shared memory. */
+/* An asynchronous `dot`, and what it reads in shared memory. */
 typedef struct cpu_pending_dot {
     const cpu_insn *insn;
-    uint32_t offset[2]; /* of lhs and rhs; CPU_NO_PLACE: that one is a tile */
+    uint32_t offset[2]; /* of lhs and rhs; CPU_NO_PLACE: a tile */
 } cpu_pending_dot;
 
 /* One fence_async. */
 typedef struct cpu_proxy_fence {
-    uint32_t time; /* of its agent */
+    uint32_t time; /* of the agent */
     uint32_t lanes;
 } cpu_proxy_fence;
 
-/* How far a scope reaches. */
+/* The set of agents that a scope includes. */
 typedef enum cpu_reach { CPU_REACH_BLOCK, CPU_REACH_CLUSTER, CPU_REACH_ALL, CPU_REACHES } cpu_reach;
 
-/* What an agent's fences and relaxed accesses make of each other. */
+/* The state of an agent's fences and relaxed accesses. */
 typedef struct cpu_order {
-    cpu_known *fenced;           /* what it knew at its last release fence, or NULL */
-    cpu_reach fence;             /* of that one */
-    cpu_clock seen[CPU_REACHES]; /* what releases knew whose words it has read since, by how far
-                                    they are away: for an acquire fence */
-    const cpu_insn
-        *narrow;      /* the last one that reached less far than the release it met, or NULL */
-    uint64_t address; /* CPU_WAITING: of the word */
-    unsigned lane;    /* whose it is */
-    uint32_t unchanged_updates; /* atomic instructions in a row that have changed nothing */
+    cpu_known *fenced;           /* knowledge at its last release fence, or NULL */
+    cpu_reach fence;             /* scope of that fence */
+    cpu_clock seen[CPU_REACHES]; /* released by words that it has read, by distance: for a fence */
+    const cpu_insn *narrow; /* last instruction whose scope excluded a release it read, or NULL */
+    uint64_t address;       /* CPU_WAITING: address of the word */
+    unsigned lane;          /* CPU_WAITING: lane that waits */
+    uint32_t unchanged_updates; /* consecutive atomic updates that have changed nothing */
 } cpu_order;
 
-/* What the first agent that came to a `uniform` had there, each time. */
-typedef struct cpu_agreement {
+/* The values of the first agent that reached a `uniform`, for each execution. */
+typedef struct cpu_uniform_values {
     uint64_t *values;
     uint32_t count, capacity;
-} cpu_agreement;
+} cpu_uniform_values;
 
 enum {
-    CPU_TRACED_GROUPS = 16,   /* the latest ones, of each mechanism: more are never waited for */
-    CPU_TICKS_OF_FLIGHT = 600 /* from an asynchronous copy's start to its bytes */
+    CPU_TRACED_GROUPS = 16,   /* the latest ones, of each mechanism: no wait leaves more pending */
+    CPU_TICKS_OF_FLIGHT = 600 /* from the start of an asynchronous copy to its completion */
 };
 
-/* What an agent has under way, for traces (execute/trace.h). */
+/* The operations of an agent that are in progress, for traces (execute/trace.h). */
 typedef struct cpu_tracing {
-    const cpu_insn *arithmetic; /* the first of what is not told one by one, or NULL */
+    const cpu_insn *arithmetic; /* first operation without its own event, or NULL */
     uint64_t arithmetic_since;
     const cpu_insn *waiting; /* or NULL */
     uint64_t waiting_since;
-    uint64_t began;                                           /* the instruction that runs */
-    uint64_t busy[TILE_MECHANISM_COUNT];                      /* until when the mechanism is */
-    uint64_t groups[TILE_MECHANISM_COUNT][CPU_TRACED_GROUPS]; /* when they are complete */
+    uint64_t began;                                           /* start of this instruction */
+    uint64_t busy[TILE_MECHANISM_COUNT];                      /* until when the mechanism is busy */
+    uint64_t groups[TILE_MECHANISM_COUNT][CPU_TRACED_GROUPS]; /* completion of the groups */
     uint64_t committed[TILE_MECHANISM_COUNT];
 } cpu_tracing;
 
 struct cpu_agent {
     cpu_block *block;
-    uint32_t *visits; /* of each `uniform` */
+    uint32_t *visits; /* number of executions of each `uniform` */
     unsigned index;
-    unsigned number;        /* in the cluster */
-    unsigned first, weight; /* the warps that it stands for */
-    unsigned set, group;    /* in roles: its set's first warp, its group's number */
+    unsigned number;        /* number in the cluster */
+    unsigned first, weight; /* its warps: the first, and their number */
+    unsigned set, group;    /* in roles: first warp of its set; number of its group */
     cpu_clock clock;
-    uint32_t since; /* its time after the last barrier: what its own threads did before is done */
+    uint32_t last_sync_time; /* time after the last barrier: its own earlier accesses are ordered */
     cpu_recent recent[CPU_RECENT];
-    uint32_t touched;           /* lanes that have accessed shared memory since then */
-    uint32_t partial_lanes;     /* those that know what clock.apart holds */
-    uint32_t failed_tests;      /* in a row, of barriers' phases */
-    bool has_arrived;           /* at the cluster's barrier, and not waited */
-    bool arrived_without_order; /* that orders nothing */
-    uint32_t round;             /* at that time */
-    uint32_t arrived_at;        /* its time behind it */
-    uint32_t meetings;          /* how often it has waited there */
-    uint32_t element;           /* level 2: of `parallel`, the number of the one that runs */
-    cpu_claims *claims;         /* or NULL */
+    uint32_t accessed_lanes;     /* lanes that have accessed shared memory since then */
+    uint32_t partial_lanes;      /* lanes that know clock.partial */
+    uint32_t failed_tests;       /* consecutive unsuccessful tests of phases */
+    bool has_arrived;            /* at the cluster's barrier, and has not waited */
+    bool arrived_without_order;  /* arrived relaxed */
+    uint32_t round;              /* of the cluster's barrier, at its arrival */
+    uint32_t arrived_at;         /* its time after the arrival */
+    uint32_t cluster_wait_count; /* number of its waits at the cluster's barrier */
+    uint32_t element;            /* level 2: number of the current element of `parallel` */
+    cpu_claims *claims;          /* or NULL */
     cpu_state state;
-    bool was_preempted; /* at this instruction, which has not run yet */
+    bool was_preempted; /* at the current instruction, which has not run yet */
     uint32_t pc;
     uint32_t mask;
     uint32_t depth; /* of the mask stack */
@@ -363,13 +359,13 @@ struct cpu_agent {
     uint64_t copies_issued;
     cpu_copy *copies;
     size_t copy_count, copy_capacity;
-    cpu_bulk *bulks; /* bulk stores that are not complete (tma_store.c) */
+    cpu_bulk *bulks; /* bulk stores in flight (tma_store.c) */
     size_t bulk_count, bulk_capacity;
     uint32_t bulk_commits[CPU_LANES];
-    cpu_proxy_fence *fences; /* in the order in which it executed them */
+    cpu_proxy_fence *fences; /* in order of execution */
     size_t fence_count, fence_capacity;
     cpu_tracing tracing;
-    cpu_products *products; /* NULL: it has executed no wgmma yet */
+    cpu_products *products; /* NULL: no wgmma executed yet */
     cpu_pending_dot *dots;  /* level 2: asynchronous products that no wait has covered */
     size_t dot_count, dot_capacity;
 };
@@ -380,46 +376,46 @@ struct cpu_block {
     cpu_cluster *cluster; /* NULL: idle */
     unsigned rank;
     bool ended;
-    cpu_visit *visits; /* by agents of the cluster, by their number; then their arrivals */
+    cpu_remote_access *remote_accesses; /* by number of the cluster's agents; then their arrivals */
     cpu_agent *agents;
     uint8_t *shared;
-    cpu_shadow *shadow;        /* NULL: accesses are not looked at */
-    uint8_t *poison;           /* of the shared memory, or NULL */
-    cpu_agreement *agreements; /* one for each `uniform` */
-    cpu_warpgroup *warpgroups; /* NULL: nobody has executed a wgmma yet */
-    cpu_reader *readers;       /* entry 0 is unused */
+    cpu_shadow *shadow;                 /* NULL: accesses are not checked */
+    uint8_t *poison;                    /* of the shared memory, or NULL */
+    cpu_uniform_values *uniform_values; /* one for each `uniform` */
+    cpu_warpgroup *warpgroups;          /* NULL: no wgmma executed yet */
+    cpu_reader *readers;                /* entry 0 is unused */
     uint32_t reader_count, reader_capacity, free_reader;
     cpu_publication *publications;
     uint32_t publication_count, publication_capacity;
-    uint32_t settled; /* all agents know what happened up to this time */
+    uint32_t settled; /* all agents know the accesses up to this time */
     cpu_barrier barriers[CPU_BARRIERS];
-    cpu_ordered_issue *turns;       /* by the number of their first barrier, or NULL */
-    struct cpu_mbarrier *mbarriers; /* mbarrier.h; as many as the program has */
-    struct cpu_flight *flights;     /* those that have not landed, the oldest first */
+    cpu_ordered_issue *ordered_issue; /* by the number of their first barrier, or NULL */
+    struct cpu_mbarrier *mbarriers;   /* mbarrier.h; as many as the program has */
+    struct cpu_flight *flights;       /* operations in flight, the oldest first */
     size_t flight_count, flight_capacity;
-    cpu_known *cause; /* of the flight that is landing, or NULL */
+    cpu_known *cause; /* of the operation that is landing, or NULL */
     bool progressed;
-    bool waits, preempted;     /* when it was left last */
-    bool is_spinning;          /* when it was left last, an agent failed to update memory */
-    unsigned preemptions_left; /* how often it may still be preempted */
-    uint64_t wake_tick;        /* at this tick of the run */
+    bool waits, preempted;     /* when it last stopped */
+    bool is_spinning;          /* an agent was in a spin loop when it last stopped */
+    unsigned preemptions_left; /* remaining preemptions */
+    uint64_t wake_tick;        /* if preempted: the tick at which it is woken */
 };
 
-/* Memory that a kernel may touch; sorted by address. */
+/* Memory that a kernel may access; sorted by address. */
 typedef struct cpu_range {
     uint64_t begin, end;
-    const char *name;            /* of the argument that points here; "" if there is none */
-    const cpu_scratch *plain;    /* scratch that is not clean, else NULL */
-    uint32_t region;             /* of the shadow */
-    bool is_scratch;             /* of the kernel, or of its plan */
-    const tile_buffer *followed; /* whose bytes that are not written yet are undefined, else NULL */
+    const char *name;           /* of the argument that points here; "" if none does */
+    const cpu_scratch *plain;   /* scratch that is not clean, otherwise NULL */
+    uint32_t region;            /* of the shadow */
+    bool is_scratch;            /* of the kernel or its plan */
+    const tile_buffer *tracked; /* buffer with tracked bytes, otherwise NULL */
 } cpu_range;
 
 struct cpu_run {
     const cpu_program *program;
     const tile_launch *launch;
     tile_context *context;
-    void (*trace)(const tile_trace_event *event, void *user); /* NULL: nobody asked */
+    void (*trace)(const tile_trace_event *event, void *user); /* NULL: not requested */
     void *trace_user;
     void (*print)(const char *line, void *user); /* NULL: to stdout */
     void *print_user;
@@ -436,12 +432,12 @@ struct cpu_run {
     uint8_t **scratch; /* one for each scratch operation */
     int64_t *scratch_bytes;
     cpu_block *live, *idle;
-    unsigned preempted_blocks, waiting; /* live blocks */
-    uint64_t ticks;                     /* counts how often a block has got on */
-    int64_t room, held;       /* blocks that the device holds at once, and those it does */
-    bool waits_for_residency; /* blocks could start if there were more of it */
+    unsigned preempted_blocks, waiting; /* numbers of live blocks */
+    uint64_t ticks;                     /* how often a block has made progress */
+    int64_t room, held;       /* number of blocks that fit on the device, and that are live */
+    bool waits_for_residency; /* more blocks could start on a larger device */
     size_t bulks;             /* bulk stores in flight */
-    const cpu_bulk *landing;  /* the one of them that writes now, or NULL */
+    const cpu_bulk *landing;  /* the store that writes now, or NULL */
 };
 
 static inline void *cpu_at(const cpu_run *run, const cpu_agent *agent, uint32_t place) {
@@ -449,15 +445,15 @@ static inline void *cpu_at(const cpu_run *run, const cpu_agent *agent, uint32_t 
                                       : agent->frame + place;
 }
 
-/* places.c: where each value lives in the frame, by value id, for values that need a place there
- * (others keep what is in the array); values that do not live at the same time share one. Returns
- * the bytes of the frame: the places are good if that is less than 2^30. */
+/* places.c: the place of each value in the frame, by value id. Values that need no place there keep
+ * the contents of the array. Values that are not live at the same time share a place. Returns the
+ * size of the frame in bytes; the places are only valid if that is less than 2^30. */
 uint64_t cpu_assign_places(const tile_function *f, unsigned lanes, uint32_t *places,
                            tile_arena *arena);
-/* Elements of one lane's value and bytes of one element. */
+/* The number of elements of one lane's value, and the bytes of one element. */
 uint32_t cpu_value_elements(const tile_type *type);
 uint32_t cpu_value_size(const tile_type *type);
-/* Bytes of the place of all lanes' values. */
+/* The bytes of a place, for the values of all lanes. */
 uint32_t cpu_value_place_bytes(const tile_type *type, unsigned lanes);
 
 #endif

@@ -1,17 +1,17 @@
-/* Where things are: shared buffers in the block's shared memory, values in the register file. */
+/* Placement: shared buffers in the block's shared memory, values in the register file. */
 #include <inttypes.h>
 
 #include "lib/support/integer.h"
 #include "runtime/cpu/program/decoder.h"
 
 enum {
-    MAX_VALUE_BYTES = 1 << 26,  /* of all lanes together */
-    MAX_SHARED_BYTES = 1 << 26, /* far above any GPU's: targets are checked by allocate-shared */
+    MAX_VALUE_BYTES = 1 << 26,  /* of all lanes */
+    MAX_SHARED_BYTES = 1 << 26, /* far above any GPU's: allocate-shared checks targets */
     SHARED_ALIGN = 128,
 };
 static const uint64_t max_frame_bytes = UINT64_C(1) << 30;
 
-/* Everything must be of known and sane size. */
+/* Checks that all values have a known and reasonable size. */
 static void check_values(cpu_decoder *d) {
     for (uint32_t id = 1; id < d->f->value_count && !d->failed; id++) {
         const tile_type *type = d->f->values[id].type;
@@ -30,14 +30,14 @@ static void check_values(cpu_decoder *d) {
 
 typedef struct shared_walk {
     cpu_decoder *d;
-    bool placed; /* look at those that have an offset, then at the others */
+    bool placed; /* visits buffers with an offset; a second pass, the others */
     int64_t end, smallest;
     size_t buffer_capacity;
 } shared_walk;
 
 static void add_barriers(cpu_decoder *d, uint32_t offset, uint32_t count) {
     cpu_program *p = d->program;
-    size_t capacity = p->barrier_buffer_count; /* they are few: the array grows by one */
+    size_t capacity = p->barrier_buffer_count; /* there are few: the array grows by one */
     p->barrier_buffers = tile_arena_grow(&p->arena, p->barrier_buffers, p->barrier_buffer_count,
                                          &capacity, sizeof *p->barrier_buffers);
     p->barrier_buffers[p->barrier_buffer_count++] =
@@ -85,7 +85,7 @@ static void place_all_shared(cpu_decoder *d, tile_function *f) {
     while (1 << d->program->granule_bits < walk.smallest) d->program->granule_bits++;
 }
 
-/* Behind all values: what is never poisoned. */
+/* Adds a place, after those of all values, that is never poisoned. */
 static uint64_t add_clean_place(cpu_decoder *d, uint64_t at) {
     uint32_t largest = 0;
     if (!d->program->poison) return at;

@@ -1,11 +1,11 @@
-/* Faults, and what accesses must keep to: bounds and alignment. */
+/* Faults, and checks of bounds and alignment. */
 #include "runtime/cpu/sanitize/check.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Whether it stands for all warps, in roles or not. */
+/* Returns whether the agent stands for all warps of the block, in roles or not. */
 static bool is_block(const cpu_program *program, const cpu_agent *agent) {
     return program->lanes == 1 && agent->index == (program->of_warps ? program->warps : 0);
 }
@@ -90,8 +90,8 @@ static bool fault_outside(cpu_run *run, const cpu_agent *agent, const cpu_insn *
     return false;
 }
 
-/* Sets last_range to one that holds the bytes: mostly the last one again, else the nearest; buffers
- * that the caller wrapped may overlap, so that in the end all are tried. */
+/* Sets last_range to a range that contains the bytes. Usually that is the last one again, otherwise
+ * the nearest. Buffers that wrap the caller's memory may overlap, so finally all are tried. */
 bool cpu_find_global(cpu_run *run, uint64_t address, uint64_t bytes) {
     if (run->range_count && inside(&run->ranges[run->last_range], address, bytes)) return true;
     size_t nearest = run->last_range = find_range(run, address);

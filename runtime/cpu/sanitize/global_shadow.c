@@ -9,33 +9,34 @@
 #include "runtime/cpu/sanitize/overlap.h"
 #include "runtime/cpu/sanitize/pages.h"
 
-/* Walks ---------------------------------------------------------------------------------------- */
+/* Accesses ------------------------------------------------------------------------------------- */
 
-/* One access on its way through the cells. */
+/* An access that is being checked cell by cell. */
 typedef struct walk {
     cpu_run *run;
     cpu_agent *agent;
     const cpu_insn *insn;
     int lane;
-    const uint64_t *addresses; /* of lanes, where one access stands for some of them, or NULL */
+    const uint64_t *addresses; /* by lane, if the access combines several lanes; otherwise NULL */
     uint32_t mask, lane_bytes;
     cpu_lanes lanes;
     cpu_access access;
     size_t range;
     uint32_t event;
-    /* What the cells before this one held. */
+    /* The contents of preceding cells, with the result of their checks. */
     uint32_t write_is_ordered, ordered_readers, old_readers, new_readers;
     uint32_t ordered_updates, old_updates, new_updates;
     uint64_t cell_bytes;
 } walk;
 
-/* Lanes that run on their own ------------------------------------------------------------------ */
+/* Lanes of one agent --------------------------------------------------------------------------- */
 
-/* Of the agent itself, behind what all of its lanes have met at last. */
+/* Returns whether the event belongs to this agent and follows the last synchronization of its
+ * lanes. */
 static bool is_of_lanes(const walk *w, uint32_t event) {
     const cpu_event *other = &w->run->global->log.events[event];
     return event && other->agent == w->agent->clock.agent && w->run->program->lanes > 1 &&
-           other->time >= w->agent->since && other->time > w->agent->block->settled;
+           other->time >= w->agent->last_sync_time && other->time > w->agent->block->settled;
 }
 
 static unsigned lane_of(cpu_lanes lanes, uint64_t address) {
@@ -43,7 +44,8 @@ static unsigned lane_of(cpu_lanes lanes, uint64_t address) {
                                       : ((address >> lanes.bits) + lanes.turn) % CPU_LANES;
 }
 
-/* The first of the cell's bytes that another lane accesses than did in the event; its end: none. */
+/* The first of the cell's bytes that a lane accesses other than the event's; the cell's end:
+ * none. */
 static uint64_t first_conflicting_byte(const walk *w, uint32_t event, uint64_t address) {
     cpu_lanes mine = w->lanes, its = w->run->global->log.events[event].lanes;
     uint64_t end = address + w->cell_bytes;
@@ -58,7 +60,7 @@ static uint64_t first_conflicting_byte(const walk *w, uint32_t event, uint64_t a
 
 /* Reports -------------------------------------------------------------------------------------- */
 
-/* The first lane that accesses this byte, but for that one. */
+/* The first lane, other than `but`, that accesses this byte. */
 static int other_lane_at(const walk *w, uint64_t address, int but) {
     for (int lane = 0; w->addresses && lane < CPU_LANES; lane++)
         if (lane != but && w->mask >> lane & 1 && address >= w->addresses[lane] &&
@@ -86,7 +88,7 @@ static const char *describe_agent(tile_arena *arena, const walk *w, uint64_t age
                              cpu_agent_name(arena, run, &w->agent->block->agents[index]));
 }
 
-/* Both are atomic, but not for each other. */
+/* Describes why two atomic accesses race: a scope that does not include the other agent. */
 static const char *describe_scope(tile_arena *arena, const walk *w, const cpu_insn *insn) {
     const cpu_insn *narrow =
         cpu_reach_of(insn->scope) < cpu_reach_of(w->insn->scope) ? insn : w->insn;
@@ -159,10 +161,10 @@ static bool fault_unwritten(walk *w, uint64_t address, const cpu_scratch *plain)
                            "it is undefined at the start of a launch; {clean} makes it zero");
 }
 
-/* Whole buffers: what the host or a launch has written, later ones may read. */
+/* For whole buffers: checks that the host or a launch has written what is read. */
 static bool check_written(walk *w, uint64_t address, uint64_t bytes) {
     const cpu_range *range = &w->run->ranges[w->range];
-    const tile_buffer *buffer = range->followed;
+    const tile_buffer *buffer = range->tracked;
     if (!buffer) return true;
     uint8_t *written = buffer->written + (address - range->begin);
     if (w->access & CPU_WRITE && !(w->access & CPU_MODIFY)) {
@@ -181,7 +183,7 @@ static bool check_written(walk *w, uint64_t address, uint64_t bytes) {
 
 /* Cells ---------------------------------------------------------------------------------------- */
 
-/* Two atomic accesses whose scopes reach from one agent to the other. */
+/* Returns whether both accesses are atomic, with scopes that include the other agent. */
 static bool are_atomic_together(const walk *w, const cpu_event *other) {
     if (!other->atomic || !(w->access & CPU_ATOMIC)) return false;
     cpu_reach mine = cpu_reach_of(w->insn->scope);
@@ -191,23 +193,23 @@ static bool are_atomic_together(const walk *w, const cpu_event *other) {
     return needed <= mine && needed <= its;
 }
 
-/* Whether the agent comes after it. */
+/* Returns whether the event is ordered before the agent's next access. */
 static bool knows_event(const cpu_agent *agent, const cpu_event *other) {
     return cpu_clock_knows(&agent->clock, other->agent, other->time) ||
            cpu_clock_knows(&agent->clock, cpu_warp_key(other->agent), other->time);
 }
 
-/* Whether both store to the same place what one tile has for it. */
+/* Returns whether both are stores of the same tile's element to the same address. */
 static bool are_one_store(const walk *w, const cpu_event *other) {
     const cpu_insn *insn = &w->run->program->insns[other->insn];
     uint64_t agent = other->agent;
     if (!insn->any_stays || cpu_distance(w->run, w->agent->clock.agent, agent) != CPU_REACH_BLOCK)
         return false;
-    return cpu_any_stays(w->agent, w->insn,
-                         &w->agent->block->agents[agent % w->run->program->agents], insn);
+    return cpu_is_same_tile_store(w->agent, w->insn,
+                                  &w->agent->block->agents[agent % w->run->program->agents], insn);
 }
 
-/* Whether this access may come where the event has been. */
+/* Returns whether this access does not race with the event. */
 static bool is_ordered(const walk *w, uint32_t event, uint64_t address) {
     const cpu_event *other = &w->run->global->log.events[event];
     if (!event || are_atomic_together(w, other)) return true;
@@ -217,8 +219,8 @@ static bool is_ordered(const walk *w, uint32_t event, uint64_t address) {
     return ordered || are_one_store(w, other);
 }
 
-/* The member of a set that this access races with, or 0. fine: becomes the set if it races with
- * none of it, wherever that has been. */
+/* The member of a set with which this access races, or 0. fine: set to this set if it races with no
+ * member at any address. */
 static uint32_t find_racing(const walk *w, uint32_t set, uint64_t address, uint32_t *fine) {
     const cpu_log *log = &w->run->global->log;
     bool everywhere = true;
@@ -231,7 +233,7 @@ static uint32_t find_racing(const walk *w, uint32_t set, uint64_t address, uint3
     return 0;
 }
 
-/* Against writes of both sorts. */
+/* Checks atomic and non-atomic writes. */
 static bool check_writes(walk *w, const cpu_cell *c, uint64_t address) {
     if (c->write != w->write_is_ordered) {
         if (!is_ordered(w, c->write, address)) return fault_race(w, address, c->write, true);
@@ -244,8 +246,8 @@ static bool check_writes(walk *w, const cpu_cell *c, uint64_t address) {
 
 /* The async proxy --------------------------------------------------------------------------------
  *
- * Bulk copies reach global memory through it. What threads have written there in this launch is not
- * shown to it by any fence that there is; launches are. */
+ * Bulk copies access global memory through it. No fence makes writes of this launch's threads
+ * visible to it; only the end of a launch does. */
 
 static bool is_bulk(const cpu_insn *insn) {
     return insn->opcode == TILE_OP_tma_load || insn->opcode == TILE_OP_bulk_load ||
@@ -285,8 +287,8 @@ static bool read_cell(walk *w, cpu_cell *c, uint64_t address, const cpu_scratch 
     if (!check_writes(w, c, address) || !check_proxy(w, c, address)) return false;
     if (c->readers != w->old_readers || !w->new_readers) {
         w->old_readers = c->readers;
-        w->new_readers = cpu_log_add_reader(&w->run->global->log, &w->agent->clock, w->agent->since,
-                                            c->readers, w->event);
+        w->new_readers = cpu_log_add_reader(&w->run->global->log, &w->agent->clock,
+                                            w->agent->last_sync_time, c->readers, w->event);
     }
     c->readers = w->new_readers;
     return true;
@@ -295,8 +297,8 @@ static bool read_cell(walk *w, cpu_cell *c, uint64_t address, const cpu_scratch 
 static void add_update(walk *w, cpu_cell *c) {
     if (c->updates != w->old_updates || !w->new_updates) {
         w->old_updates = c->updates;
-        w->new_updates = cpu_log_add_reader(&w->run->global->log, &w->agent->clock, w->agent->since,
-                                            c->updates, w->event);
+        w->new_updates = cpu_log_add_reader(&w->run->global->log, &w->agent->clock,
+                                            w->agent->last_sync_time, c->updates, w->event);
     }
     c->updates = w->new_updates;
 }
@@ -316,7 +318,7 @@ static bool write_cell(walk *w, cpu_cell *c, uint64_t address, const cpu_scratch
     return true;
 }
 
-/* The cells of these bytes, which lie in one page. */
+/* Checks the cells of these bytes, which are in one page. */
 static bool walk_page(walk *w, cpu_region *r, uint64_t address, uint64_t bytes) {
     cpu_page *p = cpu_find_page(r, address, cpu_fitting_bits(address, bytes));
     unsigned bits = p->cell_bits;
@@ -343,7 +345,7 @@ static bool walk_bytes(walk *w, uint64_t address, uint64_t bytes) {
                                           bytes, w->access, &w->run->ranges[w->range]))
         return false;
     if (!check_written(w, address, bytes)) return false;
-    /* A source that is written while it is copied is async.c's to find. */
+    /* async.c finds writes to a source that is being copied. */
     cpu_lanes kept = w->insn->opcode == TILE_OP_cp_async ? (cpu_lanes){CPU_ANY_LANES, 0} : w->lanes;
     w->event =
         cpu_log_event(&global->log, &w->agent->clock, w->agent->recent,
@@ -372,8 +374,8 @@ bool cpu_global_access(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int
     return walk_bytes(&w, address, bytes);
 }
 
-/* Lanes whose bytes follow each other are one access of the warp. Where that is not inside of one
- * buffer, some lane is to blame, unless buffers touch. */
+/* Lanes with contiguous bytes form a single access of the warp. If it is not inside of one buffer,
+ * some lane is out of bounds, unless buffers are adjacent. */
 static bool walk_lanes(walk *w, uint64_t begin, uint64_t end) {
     bool fine = cpu_find_global(w->run, begin, end - begin) && begin % w->lane_bytes == 0;
     for (int lane = 0; !fine && lane < CPU_LANES; lane++)
@@ -386,15 +388,15 @@ static bool walk_lanes(walk *w, uint64_t begin, uint64_t end) {
     return walk_bytes(w, begin, end - begin);
 }
 
-/* What lanes of one warp access, of those behind each other. */
+/* An element that some lanes of the warp access. */
 typedef struct lane_element {
     uint64_t at;
-    uint8_t turn;  /* of the first lane that does (cpu_lanes) */
-    uint8_t lanes; /* how many do */
+    uint8_t turn;  /* of the first of these lanes (cpu_lanes) */
+    uint8_t lanes; /* the number of these lanes */
 } lane_element;
 
-/* Whose the element is. What all lanes store at once is one lane's, whichever that is: there it
- * does not matter. */
+/* The lanes of the element. If all lanes store the same element, any one lane's value remains, and
+ * that is no race. */
 static cpu_lanes lanes_of(const walk *w, const lane_element *e) {
     bool plain = w->access & CPU_WRITE && !(w->access & CPU_ATOMIC);
     bool all = e->lanes == __builtin_popcount(w->agent->mask);
@@ -439,8 +441,7 @@ static const cpu_cell *find_cell(cpu_region *r, uint64_t address) {
     return &p->cells[(address % CPU_PAGE_BYTES) >> p->cell_bits];
 }
 
-/* Whether somebody has written the word before this agent reaches it, whatever order they run in
- * here. */
+/* Returns whether some agent's write of the word is ordered before this agent. */
 static bool is_written_before(cpu_run *run, const cpu_agent *agent, cpu_region *r,
                               uint64_t address) {
     const cpu_log *log = &run->global->log;
@@ -452,7 +453,7 @@ static bool is_written_before(cpu_run *run, const cpu_agent *agent, cpu_region *
     return false;
 }
 
-/* If the word was last written by something that is not atomic, nothing comes with its value. */
+/* If the last write of the word was not atomic, its value carries no knowledge. */
 bool cpu_global_acquire(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                         uint64_t address, bool met) {
     cpu_global *global = run->global;

@@ -1,9 +1,9 @@
 /* Order between agents through words in global and shared memory: releases, acquires, fences.
  *
- * A word hands on what its release sequence knew: a release store begins one, atomic updates go on
- * with it, and add what they release themselves. A relaxed update releases what its agent's last
- * release fence had before it; what a relaxed read meets is acquired at the next acquire fence.
- * Both only as far as the scopes reach. */
+ * A word carries the knowledge of its release sequence. A release store begins a sequence; atomic
+ * updates continue it and add what they release. A relaxed update releases what preceded its
+ * agent's last release fence. What a relaxed read finds is acquired at the next acquire fence. Both
+ * are limited by the scopes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ static void grow(cpu_words *words) {
     free(old.words);
 }
 
-/* time: of the agent, whose release of the word this is. */
+/* time: of the agent, when it releases the word. */
 static cpu_word *make_word(cpu_words *words, uint64_t address, const cpu_agent *agent,
                            uint32_t time) {
     if (2 * (words->count + 1) > words->capacity) grow(words);
@@ -72,15 +72,15 @@ cpu_reach cpu_reach_of(tile_word scope) {
     }
 }
 
-/* Agents are numbered block by block, and these cluster by cluster. */
+/* Agents are numbered by block, and blocks by cluster. */
 cpu_reach cpu_distance(const cpu_run *run, uint64_t agent, uint64_t other) {
     uint64_t block = run->program->agents, cluster = block * run->program->cluster_blocks;
     if (agent / block == other / block) return CPU_REACH_BLOCK;
     return agent / cluster == other / cluster ? CPU_REACH_CLUSTER : CPU_REACH_ALL;
 }
 
-bool cpu_any_stays(const cpu_agent *agent, const cpu_insn *insn, const cpu_agent *other,
-                   const cpu_insn *its) {
+bool cpu_is_same_tile_store(const cpu_agent *agent, const cpu_insn *insn, const cpu_agent *other,
+                            const cpu_insn *its) {
     return insn->any_stays && its->any_stays && insn->loc.file == its->loc.file &&
            insn->loc.line == its->loc.line && insn->loc.column == its->loc.column &&
            agent->block == other->block && agent->set == other->set && agent->group == other->group;
@@ -108,7 +108,7 @@ void cpu_acquire_word(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint
         cpu_clock_acquire(&agent->clock, word->known.known);
 }
 
-/* No address is so large; a block's shared memory is smaller than 2^26 bytes. */
+/* Larger than any address; a block's shared memory is smaller than 2^26 bytes. */
 uint64_t cpu_shared_word(const cpu_run *run, const cpu_agent *agent, uint32_t offset) {
     uint64_t block = agent->clock.agent / run->program->agents;
     return UINT64_C(1) << 63 | block << 26 | offset;
@@ -138,8 +138,7 @@ void cpu_update_word(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint6
                      cpu_known *released) {
     if (insn->acquires || run->program->fences) cpu_acquire_word(run, agent, insn, address);
     if (!released) return;
-    uint32_t now =
-        agent->clock.time - (insn->releases ? 1 : 0); /* released is of the time before */
+    uint32_t now = agent->clock.time - (insn->releases ? 1 : 0); /* the release ended that time */
     cpu_word *word = make_word(cpu_global_words(run->global), address, agent, now);
     cpu_reach reach = cpu_reach_of(insn->scope);
     cpu_clock_acquire(&word->known, released);

@@ -40,10 +40,10 @@ static void unite(cpu_spans *all) {
     all->count = kept;
 }
 
-/* The first byte of these that is in a span; end if none is. */
+/* The first of these bytes that is in a span; end if none is. */
 static uint64_t find_common(const cpu_spans *in, uint64_t begin, uint64_t end) {
     size_t low = 0, high = in->count;
-    while (low < high) { /* the first span that ends behind begin */
+    while (low < high) { /* the first span that ends after `begin` */
         size_t middle = low + (high - low) / 2;
         if (in->spans[middle].end > begin)
             high = middle;
@@ -54,7 +54,7 @@ static uint64_t find_common(const cpu_spans *in, uint64_t begin, uint64_t end) {
     return in->spans[low].begin > begin ? in->spans[low].begin : begin;
 }
 
-/* Trails -------------------------------------------------------------------------------------- */
+/* Launch logs --------------------------------------------------------------------------------- */
 
 void cpu_launch_log_add_cell(uint64_t begin, uint64_t end, bool written, bool read, void *user) {
     cpu_launch_log *launch_log = user;

@@ -6,7 +6,7 @@
 
 #include "lib/support/arena.h"
 
-/* Making --------------------------------------------------------------------------------------- */
+/* Creation ------------------------------------------------------------------------------------- */
 
 cpu_global *cpu_global_create(cpu_run *run) {
     cpu_global *global = tile_malloc(sizeof *global);
@@ -59,7 +59,7 @@ static cpu_page *make_page(unsigned cell_bits) {
     return p;
 }
 
-/* The same with smaller cells. */
+/* A copy of the page with smaller cells. */
 static cpu_page *split_page(cpu_page *p, unsigned cell_bits) {
     cpu_page *finer = make_page(cell_bits);
     unsigned less = p->cell_bits - cell_bits;

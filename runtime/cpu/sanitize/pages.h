@@ -1,4 +1,4 @@
-/* The cells of a shadow of global memory, in pages that are made when memory is first touched. */
+/* The cells of a shadow of global memory, in pages that are allocated at the first access. */
 #ifndef TILE_RUNTIME_CPU_SANITIZE_PAGES_H
 #define TILE_RUNTIME_CPU_SANITIZE_PAGES_H
 
@@ -11,8 +11,8 @@ enum {
 };
 
 typedef struct cpu_cell {
-    uint32_t write;   /* an event, not an atomic one */
-    uint32_t readers; /* since that write */
+    uint32_t write;   /* a non-atomic event */
+    uint32_t readers; /* reads since that write */
     uint32_t updates; /* atomic writes since then */
 } cpu_cell;
 
@@ -21,12 +21,12 @@ typedef struct cpu_page {
     cpu_cell cells[];
 } cpu_page;
 
-/* Ranges that overlap or touch, so that an access lies in one. */
+/* The union of ranges that overlap or are adjacent, so that an access is in one region. */
 typedef struct cpu_region {
     uint64_t first_page;
     size_t page_count;
     cpu_page **pages;         /* NULL until the first access */
-    const cpu_scratch *plain; /* scratch whose contents are undefined at the start */
+    const cpu_scratch *plain; /* scratch that is uninitialized at the start */
 } cpu_region;
 
 struct cpu_global {
@@ -36,11 +36,12 @@ struct cpu_global {
     cpu_words words;
 };
 
-/* The largest cells whose ends these bytes begin and end at: log2 of their bytes. */
+/* The largest cell size, as log2 of its bytes, for which these bytes begin and end at cell
+ * boundaries. */
 unsigned cpu_fitting_bits(uint64_t address, uint64_t bytes);
-/* The page of this address, with cells that are no larger than that. */
+/* The page of this address, whose cells are at most that large. */
 cpu_page *cpu_find_page(cpu_region *r, uint64_t address, unsigned fitting);
-/* Drops events that no cell refers to any more. */
+/* Drops events that no cell references. */
 void cpu_sweep(cpu_global *global);
 
 #endif

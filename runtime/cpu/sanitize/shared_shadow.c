@@ -1,15 +1,15 @@
-/* The shadow of shared memory: races, reads of memory that has not been written, copies in flight.
+/* The shadow of shared memory: it finds races, uninitialized reads, and accesses to copies in
+ * flight.
  *
  * Each granule (the smallest element of the kernel's buffers) has a cell with its last write and
- * the reads since then, one of each agent: what comes after an agent's later read comes after its
- * earlier ones, too. Two threads race that touch a granule, one of them writing, if nothing orders
- * them, whatever order they run in here. What orders threads of different agents is their clocks
- * (clocks.h); those of one agent, lanes that run on their own, only a barrier of that agent. Most
- * barriers are the whole block's: the time that they settle is looked at first. Atomic accesses
- * race with the others only; each agent's last one since the write is kept in a list beside the
- * reads.
+ * the reads since then, at most one for each agent: an access ordered after an agent's later read
+ * is also ordered after its earlier ones. Two threads race if they access the same granule, one of
+ * them writes, and nothing orders them, in whatever order they run here. Clocks (clocks.h) order
+ * threads of different agents. Only a barrier of their agent orders lanes of the same agent. Most
+ * barriers are block barriers, so `settled` times are checked first. Atomic accesses do not race
+ * with each other. The last atomic access of each agent since the write is in a separate list.
  *
- * Memory belongs to a block, which its cells and lists stand in; who accesses it may be of another
+ * Memory belongs to a block, which owns its cells and lists. The accessing agent may be in another
  * block of its cluster. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,25 +18,25 @@
 #include "runtime/cpu/sanitize/check.h"
 #include "runtime/cpu/sanitize/global_shadow.h"
 
-/* One access on its way through the cells. */
+/* An access that is being checked cell by cell. */
 typedef struct access {
     cpu_run *run;
     cpu_agent *agent;
-    cpu_block *owner; /* of the memory */
+    cpu_block *owner; /* owner of the memory */
     const cpu_insn *insn;
     int lane;
     uint16_t thread;
-    uint32_t number; /* of the instruction */
+    uint32_t number; /* number of the instruction */
 } access;
 
 static access begin_access(cpu_run *run, cpu_agent *agent, cpu_block *owner, const cpu_insn *insn,
                            int lane, uint16_t thread) {
     agent->clock.used = true;
-    agent->touched |= lane < 0 ? UINT32_MAX : UINT32_C(1) << lane;
+    agent->accessed_lanes |= lane < 0 ? UINT32_MAX : UINT32_C(1) << lane;
     return (access){run, agent, owner, insn, lane, thread, (uint32_t)(insn - run->program->insns)};
 }
 
-/* The granules that hold these bytes. */
+/* The range of granules that contain these bytes. */
 static void granules(const cpu_run *run, uint32_t offset, uint32_t bytes, uint32_t *first,
                      uint32_t *end) {
     unsigned bits = run->program->granule_bits;
@@ -46,7 +46,7 @@ static void granules(const cpu_run *run, uint32_t offset, uint32_t bytes, uint32
 
 /* Order ---------------------------------------------------------------------------------------- */
 
-/* By its number in the cluster. */
+/* The number of the thread's agent in its cluster. */
 static unsigned agent_of(uint16_t thread) {
     return (thread - 1u) / (CPU_LANES + 1);
 }
@@ -60,13 +60,13 @@ static bool is_one_thread(uint16_t thread) {
     return (thread - 1u) % (CPU_LANES + 1) != CPU_LANES;
 }
 
-/* The lane that makes the access; -1: several. */
+/* The lane that makes the access; -1: several lanes. */
 static int lane_of(const access *a) {
     return is_one_thread(a->thread) ? (int)((a->thread - 1u) % (CPU_LANES + 1)) : -1;
 }
 
-/* Whether the access comes after what the thread did at this time, as far as numbers with `more`
- * added know. */
+/* Returns whether the access is ordered after what the thread did at this time. `more` is added to
+ * the numbers that are looked up in the clock. */
 static bool is_known(const access *a, uint16_t thread, uint32_t time, uint64_t more) {
     const cpu_agent *agent = a->agent;
     uint64_t number = agent->clock.agent - agent->number + agent_of(thread);
@@ -86,11 +86,11 @@ static bool is_before(const access *a, uint16_t thread, uint32_t time) {
     bool same_block = other - first < a->run->program->agents;
     if (same_block && time <= agent->block->settled) return true;
     if (other == agent->number)
-        return (thread == a->thread && is_one_thread(thread)) || time < agent->since;
+        return (thread == a->thread && is_one_thread(thread)) || time < agent->last_sync_time;
     return is_known(a, thread, time, 0);
 }
 
-/* The same of what the thread read: it is enough that this is done. */
+/* The same for a read of the thread, where the completion of the load is sufficient. */
 static bool is_read(const access *a, uint16_t thread, uint32_t time) {
     return is_before(a, thread, time) || is_known(a, thread, time, CPU_LOADS_DONE);
 }
@@ -108,7 +108,7 @@ static bool fault_at(const access *a, const char *what, uint32_t granule) {
     return false;
 }
 
-/* What has landed, but not for this thread. */
+/* Reports an access to a copy that has landed, but whose phase this thread does not know. */
 static bool fault_published(const access *a, const char *what, uint32_t granule,
                             const cpu_insn *insn) {
     tile_arena scratch = {0};
@@ -140,7 +140,8 @@ static bool fault_race(const access *a, const char *what, uint32_t granule, uint
     return false;
 }
 
-/* The copy, and what would have covered it: that may be missing, or wait for another phase. */
+/* Reports an access to a copy in flight, and the wait that is missing or waits for another
+ * phase. */
 static bool fault_in_flight(const access *a, const char *what, const cpu_shadow *shadow,
                             uint32_t granule) {
     const cpu_insn *copy = &a->run->program->insns[shadow->write_insn];
@@ -193,7 +194,7 @@ static void drop_readers(cpu_block *block, cpu_shadow *shadow) {
     shadow->updates = 0;
 }
 
-/* The agent's own earlier read, and those that this one comes after, leave the list. */
+/* Removes the agent's own earlier read, and reads ordered before this one. */
 static void prune_readers(const access *a, cpu_shadow *shadow) {
     cpu_block *block = a->owner;
     for (uint32_t *at = &shadow->readers; *at;) {
@@ -249,7 +250,7 @@ static void add_update(const access *a, cpu_shadow *shadow) {
 
 /* Accesses ------------------------------------------------------------------------------------- */
 
-/* Against the entries of a list, which this comes after as is_fine says. */
+/* Checks that this access is ordered after all entries of a list, according to is_fine. */
 static bool check_list(const access *a, uint32_t list,
                        bool (*is_fine)(const access *, uint16_t, uint32_t), const char *what,
                        uint32_t granule) {
@@ -261,7 +262,7 @@ static bool check_list(const access *a, uint32_t list,
     return true;
 }
 
-/* False after a report of what the read collides with. */
+/* False after a report if the read races. */
 static bool check_read(const access *a, const cpu_shadow *shadow, uint32_t granule) {
     if (shadow->writer == CPU_IN_FLIGHT) return fault_in_flight(a, "read", shadow, granule);
     if (!shadow->writer && !a->insn->speculative)
@@ -292,8 +293,8 @@ bool cpu_shared_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int l
     return cpu_cluster_read(run, agent, agent->block, insn, lane, thread, offset, bytes);
 }
 
-/* Whether the thread that wrote when its agent had executed so many fence_async has executed one
- * since, and that comes before the access. */
+/* The thread wrote when its agent had executed `fences` fence_async. Returns whether the thread
+ * executed another one since, ordered before this access. */
 static bool is_fenced(const access *a, uint16_t thread, uint32_t fences) {
     if (fences == CPU_BY_ASYNC_PROXY) return true;
     const cpu_agent *writer = find_agent(a, thread);
@@ -323,8 +324,8 @@ static bool fault_fence(const access *a, uint16_t thread, uint32_t number, uint3
     return false;
 }
 
-/* What was written and updated here. Where the compiler puts barriers, it puts the fences, too.
- * False after a report. */
+/* Checks writes and atomic updates of the granule. Where the compiler inserts barriers, it also
+ * inserts the fences. False after a report. */
 static bool check_fences(const access *a, const cpu_shadow *shadow, uint32_t granule) {
     if (a->run->program->lanes == 1 && a->insn->own_order) return true;
     if (shadow->writer && !is_fenced(a, shadow->writer, shadow->write_fences))
@@ -384,11 +385,11 @@ static bool check_reads(const access *a, const cpu_shadow *shadow, uint32_t gran
     return check_list(a, shadow->readers, is_read, what, granule);
 }
 
-/* Whether both store to the same place what one tile has for it. */
+/* Returns whether both are stores of the same tile's element to the same address. */
 static bool is_one_store(const access *a, const cpu_shadow *shadow) {
     return shadow->writer != CPU_PUBLISHED &&
-           cpu_any_stays(a->agent, a->insn, find_agent(a, shadow->writer),
-                         &a->run->program->insns[shadow->write_insn]);
+           cpu_is_same_tile_store(a->agent, a->insn, find_agent(a, shadow->writer),
+                                  &a->run->program->insns[shadow->write_insn]);
 }
 
 static bool fault_pending(const access *a, const cpu_shadow *shadow, uint32_t granule,
@@ -403,7 +404,7 @@ static bool fault_pending(const access *a, const cpu_shadow *shadow, uint32_t gr
     return false;
 }
 
-/* False after a report of what the write collides with. */
+/* False after a report if the write races. */
 static bool check_write(const access *a, const cpu_shadow *shadow, uint32_t granule) {
     if (shadow->writer == CPU_IN_FLIGHT) return fault_in_flight(a, "write", shadow, granule);
     if (shadow->pending) return fault_pending(a, shadow, granule, "write");
@@ -476,7 +477,7 @@ bool cpu_cluster_start_copy(cpu_run *run, cpu_agent *agent, cpu_block *owner, co
     return mark_write(&a, CPU_IN_FLIGHT, offset, bytes);
 }
 
-/* Copies of one phase follow each other. */
+/* Copies of the same phase share a publication. */
 static uint32_t add_publication(cpu_block *block, uint64_t key, uint32_t time) {
     uint32_t count = block->publication_count;
     const cpu_publication *last = count ? &block->publications[count - 1] : NULL;
@@ -515,7 +516,8 @@ void cpu_shared_end_copy(cpu_run *run, cpu_agent *agent, uint16_t thread, uint32
     }
 }
 
-/* What another block has written since this one came to the cluster's barrier is for what comes. */
+/* Earlier writes become uninitialized memory. What another block has written since this one arrived
+ * at the cluster's barrier belongs to the new buffer and is kept. */
 void cpu_shared_forget(cpu_run *run, cpu_agent *agent, uint32_t offset, uint32_t bytes) {
     unsigned bits = run->program->granule_bits;
     const access a = {.run = run, .agent = agent, .owner = agent->block};

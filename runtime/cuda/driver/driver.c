@@ -1,4 +1,4 @@
-/* Opening libcuda.so.1 and telling what its results mean. */
+/* Opening libcuda.so.1, and the meaning of its results. */
 #define _POSIX_C_SOURCE 200809L
 #include "runtime/cuda/driver/driver.h"
 
@@ -7,12 +7,13 @@
 #include <string.h>
 
 static tile_driver functions;
-static const char *missing; /* what the driver lacks, NULL: nothing */
+static const char *missing; /* the function that the driver lacks, NULL: none */
 static char open_error[256];
 static CUresult init_result;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* ISO C has no conversion from void * to a function pointer; POSIX promises that the bytes do. */
+/* ISO C cannot convert void * to a function pointer; POSIX guarantees that copying the bytes
+ * works. */
 static void resolve(void *library, const char *symbol, void *function) {
     void *address = dlsym(library, symbol);
     if (!address && !missing) missing = symbol;

@@ -1,6 +1,6 @@
-/* The CUDA driver, opened when it is first needed. The declarations are ours: no toolkit is needed
- * to build. Types have the driver's layout and, but for the namespace of their tags, cuda.h's
- * names. */
+/* The CUDA driver, opened on first use. The declarations are our own, so no toolkit is needed to
+ * build. Types have the driver's layout and, except for the prefix of their tags, the names of
+ * cuda.h. */
 #ifndef TILE_RUNTIME_CUDA_DRIVER_DRIVER_H
 #define TILE_RUNTIME_CUDA_DRIVER_DRIVER_H
 
@@ -29,7 +29,7 @@ typedef struct CUtensorMap_st {
     _Alignas(64) uint64_t opaque[16];
 } CUtensorMap;
 
-/* Of what a launch is told beside its configuration, the ids below have a number as their value. */
+/* A launch attribute. The ids below have an integer value. */
 typedef struct CUlaunchAttribute_st {
     int id;
     char pad[8 - sizeof(int)];
@@ -48,7 +48,7 @@ typedef struct CUlaunchConfig_st {
     unsigned numAttrs;
 } CUlaunchConfig;
 
-/* Numbers of cuda.h. */
+/* Constants of cuda.h. */
 #define TILE_DRIVER_NUMBERS(NUMBER) \
     NUMBER(CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 13) \
     NUMBER(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16) \
@@ -91,7 +91,7 @@ typedef struct CUlaunchConfig_st {
     NUMBER(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, 0) \
     TILE_DRIVER_FAULTS(NUMBER)
 
-/* Results that a kernel earns by what it does while it runs. */
+/* Results that a kernel causes by its behavior at run time. */
 #define TILE_DRIVER_FAULTS(NUMBER) \
     NUMBER(CUDA_ERROR_ILLEGAL_ADDRESS, 700) \
     NUMBER(CUDA_ERROR_LAUNCH_TIMEOUT, 702) \
@@ -115,12 +115,12 @@ typedef struct tile_driver {
 #undef DRIVER
 } tile_driver;
 
-/* The driver's functions, the same for the whole process; NULL (and TILE_UNAVAILABLE's diagnostic)
- * if there is no driver or it does not start. Any thread may call it. */
+/* The driver's functions, the same for the whole process. NULL, after a diagnostic
+ * (TILE_UNAVAILABLE), if there is no driver or it does not start. Any thread may call it. */
 const tile_driver *tile_driver_open(tile_context *context);
 
-/* A result as a status: TILE_OK, TILE_FAULT for one of TILE_DRIVER_FAULTS, or TILE_FAILED. Anything
- * but success is reported as "<what>: <name> (<number>): <the driver's text>". */
+/* Converts a result to a status: TILE_OK, TILE_FAULT for TILE_DRIVER_FAULTS, or TILE_FAILED. Errors
+ * are reported as "<what>: <name> (<number>): <the driver's text>". */
 tile_status tile_driver_check(tile_context *context, const tile_driver *driver, CUresult result,
                               const char *what);
 

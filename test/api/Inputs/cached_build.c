@@ -1,5 +1,5 @@
-/* cached_build FOLDER: builds a kernel with the cache of a folder, and prints whether it was there.
- */
+/* cached_build FOLDER: builds a kernel with the cache in a folder, and prints whether it was a
+ * hit. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-"""Reads nm's list from stdin; fails on a symbol that is not tile_*, or if there is none at all."""
+"""Reads nm's list from stdin; fails if a symbol is not tile_*, or if there are no symbols."""
 import sys
 
 names = [line.split()[-1] for line in sys.stdin if line.strip()]

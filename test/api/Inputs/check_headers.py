@@ -1,6 +1,6 @@
-"""Compiles each public header alone: check_headers.py FOLDER OUTPUT_SUFFIX COMPILER FLAG...
+"""Compiles each public header separately: check_headers.py FOLDER OUTPUT_SUFFIX COMPILER FLAG...
 
-Fails if one does not compile without warnings, or includes a header of LLVM or CUDA, or if tile.h does not
+Fails if one does not compile without warnings or includes a header of LLVM or CUDA, or if tile.h does not
 include all others."""
 import os
 import subprocess
@@ -14,7 +14,7 @@ for header in headers:
     source = f'#include "tile/{header}"\n#include "tile/{header}"\nint user;\n'
     result = subprocess.run([compiler, "-I" + folder, "-x", suffix, *flags, "-"], input=source,
                             text=True, capture_output=True)
-    # -H lists every file that is opened, one a line, after dots that count the depth.
+    # -H lists every opened file, one per line, after dots that show the depth.
     opened = [line for line in result.stderr.splitlines() if line.startswith(".")]
     strangers = [line for line in opened if "llvm" in os.path.basename(line).lower()
                  or "/llvm" in line and "/clang/" not in line or "cuda" in line]

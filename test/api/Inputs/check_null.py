@@ -1,6 +1,6 @@
 """check_null.py INCLUDE TEST.c: fails if a TILE_API function of the headers is not called in the test.
 
-tile_context_create takes nothing."""
+tile_context_create has no parameters."""
 import os
 import re
 import sys

@@ -1,6 +1,6 @@
-"""check_version.py HEADER LIBRARY PKG_CONFIG_FILE PROGRAM...: fails unless all are of the header's version.
+"""check_version.py HEADER LIBRARY PKG_CONFIG_FILE PROGRAM...: fails unless all have the header's version.
 
-HEADER is tile/base.h. The library is asked for its SONAME, each program what it prints for --version."""
+HEADER is tile/base.h. Checks the library's SONAME, and what each program prints for --version."""
 import os
 import re
 import subprocess
@@ -19,7 +19,7 @@ def ask(*command):
 
 with open(package, encoding="utf-8") as file:
     packaged = re.search(r"^Version: (.*)$", file.read(), re.MULTILINE).group(1)
-# (what, found, wanted)
+# (what, found, expected)
 checks = [
     ("TILE_VERSION", facts["VERSION"], str(10000 * major + 100 * minor + patch)),
     ("TILE_API_VERSION", facts["API_VERSION"], str(major)),

@@ -1,5 +1,5 @@
-/* What an embedder's first program does, valid as C and as C++: an error through the sink, PTX and
- * the launch interface from text, a run on the CPU device. */
+/* The first program of an embedder, valid as C and as C++: an error through the sink, PTX and the
+ * launch interface from text, and a run on the CPU device. */
 #include <stdio.h>
 #include <string.h>
 

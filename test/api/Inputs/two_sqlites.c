@@ -1,4 +1,4 @@
-/* A process with an SQLite of its own, of which nothing works: Tile's cache must not meet it. */
+/* A process with its own SQLite, whose functions all fail: Tile's cache must not call it. */
 #include <stdio.h>
 #include <stdlib.h>
 

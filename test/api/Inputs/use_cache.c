@@ -1,4 +1,4 @@
-/* Keeps a tuned point in the cache of a folder, and finds it. */
+/* Stores a tuned point in the cache in a folder, and looks it up. */
 #include <stdio.h>
 
 #include "tile/cache.h"

@@ -1,4 +1,4 @@
-/* Compiles only if what tile-bench declares of cuBLASLt agrees with cublasLt.h. */
+/* Compiles only if tile-bench's declarations of cuBLASLt agree with cublasLt.h. */
 #include <cublasLt.h>
 #include <stddef.h>
 
@@ -21,7 +21,7 @@ PLACE(wavesCount)
 PLACE(reserved)
 _Static_assert(sizeof(cublas_heuristic) == sizeof(cublasLtMatmulHeuristicResult_t), "its size");
 
-/* By name, what each type is to cuBLAS: operands, result, computing, alpha and beta. */
+/* By name, cuBLAS's types for each type: operands, result, compute type, alpha and beta. */
 #define WANT_f16 CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F
 #define WANT_bf16 CUDA_R_16BF, CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F
 #define WANT_tf32 CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F
@@ -37,7 +37,7 @@ _Static_assert(sizeof(cublas_heuristic) == sizeof(cublasLtMatmulHeuristicResult_
 #include "tools/tile-bench/matmul/types.def"
 #undef TYPE
 
-/* The functions, but for the pointers that are opaque here. */
+/* The functions, except for pointers to types that are opaque here. */
 #define CUBLAS(name, parameters) _Static_assert(sizeof(&cublasLt##name) == sizeof(void *), #name);
 #include "tools/tile-bench/matmul/cublaslt.def"
 #undef CUBLAS

@@ -1,4 +1,4 @@
-"""What a report of a GPU has to say, whatever the GPU.  usage: read_gpu_report.py JSON"""
+"""Checks what a report must contain on any GPU.  usage: read_gpu_report.py JSON"""
 import json
 import sys
 

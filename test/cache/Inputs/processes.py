@@ -1,4 +1,4 @@
-"""Eight tilec at once on one cache, then some that are killed at any time: their output is what it is
+"""Runs eight tilec at once on one cache, then some that are killed at random times: their output must be the same
 without a cache.  usage: processes.py KERNEL FOLDER"""
 import os
 import subprocess

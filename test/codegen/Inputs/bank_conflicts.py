@@ -1,4 +1,4 @@
-"""Counts, by the layouts, the bank conflicts of all that the shipped kernels with products do in shared memory.
+"""Counts the bank conflicts of all shared memory accesses in the shipped kernels with products, based on the layouts.
 
     bank_conflicts.py KERNELS --target=sm_80
 """
@@ -25,7 +25,7 @@ def kernels(text):
 
 
 def points(head):
-    """The first point, and the last value of each tune clause together where these are numbers."""
+    """The first point, and the combination of the last values of all tune clauses, if these are numbers."""
     last = {}
     for names, values in re.findall(r"tune\s+(\([^)]*\)|\w+)\s+in\s+\[((?:[^\[\]]|\[[^\]]*\])*)\]", head):
         names = [n.strip() for n in names.strip("()").split(",")]
@@ -36,7 +36,7 @@ def points(head):
 
 
 def given(head, text):
-    """What a plan gives to a kernel that leaves it open, by the plan's own defaults."""
+    """What a plan passes for a parameter that the kernel leaves open, with the plan's own defaults."""
     opened = re.findall(r"(\w+): (?:int|type|word)(?=[,>])", re.split(r">\s*\(", head)[0])
     found = {name: re.search(rf"\b{name}: \w+ = (\w+)", text) for name in opened}
     return {name: value.group(1) for name, value in found.items() if value}

@@ -1,9 +1,9 @@
 """usage: hinted_copies.py CUBIN AT_LEAST [plant OUT]
 
-Looks at the machine code of a cubin (sm_80 to sm_90a: 16 bytes an instruction, the opcode in the lowest
-12 bits) for asynchronous copies, and fails if there are fewer than AT_LEAST, or if one has a shared
-address of the form [R + UR]. ptxas chooses that only for copies with an L2 policy and then names registers
-that it has given to nobody. With `plant` it writes the cubin with one such copy to OUT."""
+Searches the machine code of a cubin (sm_80 to sm_90a: 16 bytes per instruction, the opcode in the lowest
+12 bits) for asynchronous copies. Fails if there are fewer than AT_LEAST, or if one has a shared
+address of the form [R + UR]. ptxas uses that form only for copies with an L2 policy, and then names registers
+that it has not allocated. With `plant` it writes the cubin with one such copy to OUT."""
 import struct
 import sys
 

@@ -1,9 +1,9 @@
-"""Every kernel, plan and compute of tools/kernels that needs nothing to be given is assembled by ptxas for each target, at
-the first point that fits, and none of it has an instruction that the target lacks.
+"""Assembles every kernel, plan and compute of tools/kernels that needs no parameters with ptxas for each target, at
+the first point that fits, and checks that it has no instruction that the target lacks.
 
 usage: kernels_assemble.py PTXAS FOLDER TARGET[/N],... FILE ...
 
-/N: each Nth kernel alone, with another target others.
+/N: only each Nth kernel; other targets get other kernels.
 """
 import collections
 import pathlib
@@ -14,7 +14,7 @@ import sys
 import shares
 from kernels_on_targets import GIVEN
 
-# Instructions that say how a kernel multiplies and copies.
+# Instructions that show how a kernel multiplies and copies.
 WAYS = ("wgmma", "tcgen05", "mma.sync", "cp.async.bulk", "cp.async")
 
 
@@ -30,7 +30,7 @@ def emit(file, name, target, ptx):
 
 
 def parts(text):
-    """The kernels of several launches are modules of their own."""
+    """The kernels of several launches are separate modules."""
     return [part for part in re.split(r"(?m)^(?=// kernel \d+ of \d+: )", text) if part]
 
 

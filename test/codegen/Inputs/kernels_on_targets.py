@@ -1,4 +1,4 @@
-"""Every kernel, plan and compute of tools/kernels that needs nothing to be given compiles for every row of targets.def.
+"""Compiles every kernel, plan and compute of tools/kernels that needs no parameters for every row of targets.def.
 
 usage: kernels_on_targets.py TARGETS.DEF FILE ...
 """
@@ -11,13 +11,13 @@ import sys
 
 import shares
 
-# What needs a parameter that has no default and no points is said so, and is nobody's to choose.
+# The error for a parameter without default and points, which only a user can choose.
 GIVEN = ("has no value: write", "has no value; give it a default", "is open: say which one")
 
 
 def compiles(file, name, target):
     """None if it cannot be compiled without parameters; else the first error, "" if there is none. --emit=tile runs the
-    passes, of all kernels of a plan, and makes no code."""
+    passes, for all kernels of a plan, but generates no code."""
     ran = subprocess.run(["tilec", str(file), f"--kernel={name}", f"--target={target}", "--emit=tile", "-o", "-"],
                          capture_output=True, text=True)
     errors = [line for line in ran.stderr.splitlines() if "error:" in line]

@@ -1,4 +1,4 @@
-"""Compiles products of many types for a target, assembles them, and names the instructions.
+"""Compiles products of many types for a target, assembles them, and prints the instructions used.
 
     matmul_types.py KERNELS.tile TARGET PTXAS|none KERNEL:A,B,S[:name=value] ...
 """

@@ -1,10 +1,10 @@
-"""What a target has is asked of features.def: code compares no compute capability and no name of a target, and each
-feature is asked somewhere.
+"""Properties of a target must be queried as features of features.def: code must not compare compute capabilities or
+names of targets, and each feature must be queried somewhere.
 
 usage: target_features.py ROOT
 
-Lists, as FILE:LINE: TEXT, the code outside of the table that looks at what a target is in place of what it has, and the
-features that nothing asks for.
+Lists, as FILE:LINE: TEXT, code outside the table that checks which target it is instead of what it has, and
+features that no code queries.
 """
 import pathlib
 import re
@@ -12,13 +12,13 @@ import sys
 
 FOLDERS = ("include", "lib", "passes", "runtime", "tools", "test/fuzz")
 
-# Where a compute capability is a number: what the table is, which GPU runs a target's code (target.c), the name by which
-# the driver's assembler knows a target, and the peaks of GPUs that tile-bench has measured on.
+# Where a compute capability is a number: the table, the check which GPU runs a target's code (target.c), the name by
+# which the driver's assembler refers to a target, and the peaks of GPUs in tile-bench.
 NUMBERS = {"include/tile/target.h", "lib/support/target.c", "runtime/compile/assemble.c", "tools/tile-bench/matmul/product.c"}
 FACTS = re.compile(r"compute_capability|arch_specific|capability *(<|>|==|!=)|switch \(.*capability"
                    r"|TILE_TARGET_(portable|family|specific)|\btarget(->|\.)form\b")
-# tile_target_find("sm_80") is a default, and random tests choose targets by name; any other use of a name in code is a
-# question about the target.
+# tile_target_find("sm_80") is a default, and random tests choose targets by name. Any other use of a name in code
+# depends on which target it is.
 NAMES = re.compile(r'"sm_\d+[af]?"')
 DEFAULT = re.compile(r'tile_target_find\([^()]*"sm_\d+[af]?"\)')
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
@@ -33,7 +33,7 @@ def is_table(path):
 
 
 def questions(root):
-    """Lines of code that ask what a target is."""
+    """Lines of code that check which target it is."""
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*.[ch]")):
             name = path.relative_to(root).as_posix()
@@ -49,7 +49,7 @@ def features(root):
 
 
 def asked(root):
-    """Features that code asks for, or that a row of the instructions needs."""
+    """Features that code queries, or that a row of the instructions needs."""
     names = set()
     for folder in ("lib", "passes", "runtime"):
         for path in (root / folder).rglob("*.[ch]"):

@@ -1,4 +1,4 @@
-# Every kernel of a file, and every combination of its @combined, to PTX that assembles.
+# Compiles every kernel of a file, and every combination of its @combined, to PTX, and assembles it.
 # usage: tma_all.sh FILE.tile OUT.ptx ASSEMBLE..
 set -e
 file=$1 out=$2

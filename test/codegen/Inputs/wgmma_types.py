@@ -1,4 +1,4 @@
-"""Compiles kernels of exec/Inputs/wgmma_forms.py, assembles them as one module, and names their instructions.
+"""Compiles kernels of exec/Inputs/wgmma_forms.py, assembles them as one module, and prints their instructions.
 
     wgmma_types.py WGMMA.py ASSEMBLE.py PTXAS CASE ...
 """
@@ -12,18 +12,18 @@ import tempfile
 import shares
 
 generator, assemble, ptxas = sys.argv[1:4]
-sys.path.insert(0, os.path.dirname(generator))  # what it imports lies beside it
+sys.path.insert(0, os.path.dirname(generator))  # its imports are in the same folder
 kernels = runpy.run_path(generator, run_name="kernels")
 texts = list(kernels["cases_of"](sys.argv[4:]))
 cases = [kernels["Case"](text) for text in shares.take(texts)]
 HEAD = re.compile(r"^[ \t]*\.(version|target|address_size|extern|file)\b.*$", re.M)
 
 
-MOST = 60  # cases of a plan, which takes 256 arguments
+MOST = 60  # cases per plan, which takes at most 256 arguments
 
 
 def compile_some(folder, first):
-    """The PTX of so many cases from this one on."""
+    """The PTX of a batch of cases, starting at this one."""
     tile, ptx = os.path.join(folder, "k.tile"), os.path.join(folder, "k.ptx")
     with open(tile, "w") as file:
         file.write(kernels["text_of"](cases[first:first + MOST], first))
@@ -33,7 +33,7 @@ def compile_some(folder, first):
 
 
 def compile_all(folder):
-    """The modules' texts behind one head: each has a kernel, and the same shared memory."""
+    """Concatenates the modules with one header: each has a kernel, and the same shared memory."""
     text = "".join(compile_some(folder, first) for first in range(0, len(cases), MOST))
     head = {}
     for line in HEAD.finditer(text):

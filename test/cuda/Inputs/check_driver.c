@@ -1,14 +1,14 @@
-/* Compiles only if runtime/cuda's declarations of the driver agree with those of the toolkit's
- * cuda.h. Rows are compared in cuda.h's types, then the types of driver.h with cuda.h's. */
+/* Compiles only if runtime/cuda's declarations of the driver agree with the toolkit's cuda.h. First
+ * the rows are compared, in cuda.h's types, then the types of driver.h with those of cuda.h. */
 
-/* Makes cuda.h declare all versions of its functions, each under the symbol of libcuda.so.1, in
- * place of macros that turn a name into its newest version. */
+/* Makes cuda.h declare all versions of its functions, each under its symbol in libcuda.so.1,
+ * instead of macros that map a name to its newest version. */
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
 #include <stddef.h>
 
-/* C11 takes a typedef a second time only for the same type, so most types of driver.h are compared
- * by being declared again. cuda.h's enums are ints there: those get names of their own. */
+/* C11 allows redefining a typedef only with the same type, so most types of driver.h are compared
+ * by declaring them again. cuda.h's enums are ints in driver.h, so they get other names here. */
 #define ENUMS(ENUM) \
     ENUM(CUresult) \
     ENUM(CUdevice_attribute) \
@@ -60,7 +60,7 @@
 
 #define SAME(type, other) __builtin_types_compatible_p(type, other)
 
-/* An enum is an int or an unsigned, as its compiler likes: calls pass both alike. */
+/* An enum is an int or an unsigned, depending on the compiler; both are passed in the same way. */
 #define ENUM(type) \
     _Static_assert(sizeof(our_##type) == sizeof(type) && \
                        (SAME(our_##type, int) || SAME(our_##type, unsigned)), \

@@ -1,4 +1,4 @@
-/* A libcuda.so.1 whose every function refuses as on a machine without a GPU. */
+/* A libcuda.so.1 whose functions all fail as on a machine without a GPU. */
 #define DRIVER(name, symbol, parameters) \
     int symbol(void); \
     int symbol(void) { \

@@ -1,6 +1,6 @@
-"""Plants faults in copies of the driver's declarations: plant_faults.py ROOT SCRATCH COMPILER FLAG...
+"""Injects faults into copies of the driver's declarations: plant_faults.py ROOT SCRATCH COMPILER FLAG...
 
-Fails unless the compilation refuses each of them and names what is wrong, and accepts plain copies."""
+Fails unless the compiler rejects each of them with a message that names the error, and accepts unchanged copies."""
 import os
 import subprocess
 import sys
@@ -58,7 +58,7 @@ failures = 0
 for what, file, old, new, word in FAULTS:
     plant(file, old, new)
     result = subprocess.run([*compiler, "-I" + scratch], text=True, capture_output=True)
-    # Of the messages only, not of the source lines that they quote.
+    # Only the messages, not the source lines that they quote.
     errors = [line for line in result.stderr.splitlines() if "error:" in line]
     if word is None:
         right = result.returncode == 0

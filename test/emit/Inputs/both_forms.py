@@ -1,7 +1,7 @@
-"""Whether code with comments assembles to what it assembles to without: both_forms.py PTXAS FOLDER TARGETS KERNEL [OPTION]..
+"""Checks that annotated code assembles to the same as bare code: both_forms.py PTXAS FOLDER TARGETS KERNEL [OPTION]..
 
-Without a line table the cubins are the same bytes. With one, ptxas puts the text of the PTX into the cubin, and for each
-instruction its line there: the contents of all other sections are the same bytes."""
+Without a line table the cubins must be equal. With one, ptxas puts the text of the PTX into the cubin, and the line
+of each instruction in it; then the contents of all other sections must be equal."""
 import os
 import struct
 import subprocess
@@ -12,7 +12,7 @@ OF_THE_TEXT = {f"{prefix}.nv_debug_{what}" for prefix in ("", ".nv.merc") for wh
 
 
 def assemble(target, options):
-    """The names of files would be in the cubin."""
+    """Runs in a folder, so that no file names end up in the cubin."""
     path = os.path.join(folder, "kernel")
     subprocess.run(["tilec", *kernel, f"--target={target}", *options, "-o", f"{path}.ptx"], check=True)
     subprocess.run([ptxas, f"-arch={target}", f"{path}.ptx", "-o", f"{path}.cubin"], check=True)
@@ -21,7 +21,7 @@ def assemble(target, options):
 
 
 def sections(elf):
-    """{name: contents} of ELF64; NOBITS have none."""
+    """{name: contents} of ELF64; NOBITS sections are empty."""
     offset, = struct.unpack_from("<Q", elf, 40)
     size, count, names = struct.unpack_from("<HHH", elf, 58)
     headers = [struct.unpack_from("<IIQQQQ", elf, offset + i * size) for i in range(count)]

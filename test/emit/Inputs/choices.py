@@ -1,5 +1,5 @@
 """Compiles a kernel for each choice of parameters and target and assembles it with ptxas, which must neither spill nor
-say that it orders wgmma itself.
+report that it orders wgmma itself.
 
     choices.py PTXAS TARGET,... KERNEL.tile [--variant=all] [--kernel=NAME] NAME=VALUE,... ...
 """

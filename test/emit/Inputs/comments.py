@@ -1,6 +1,6 @@
-"""What comments add to code: comments.py MARK ANNOTATED BARE says whether it is nothing but comments.
+"""Checks what comments add to code: comments.py MARK ANNOTATED BARE says whether it is only comments.
 
-Lines of their own begin with the mark, or are empty; behind others two blanks come before it."""
+Comment lines begin with the mark, or are empty; after code, two blanks precede the mark."""
 import sys
 
 mark, annotated, bare = sys.argv[1], *(open(path).read().split("\n") for path in sys.argv[2:])

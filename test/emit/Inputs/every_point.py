@@ -35,7 +35,7 @@ def run(command):
 
 
 def assemble(folder, path, target, params):
-    """What tilec says where it makes no PTX; nothing where ptxas has taken it, each kernel of several launches."""
+    """tilec's error if it emits no PTX; nothing if ptxas has accepted it, for each kernel of several launches."""
     ptx, cubin = os.path.join(folder, "k.ptx"), os.path.join(folder, "k.cubin")
     made = run(["tilec", path, "--target=" + target, *params, "--emit=ptx", "-o", ptx])
     if made.returncode:

@@ -1,9 +1,9 @@
 """Runs or assembles kernels of activations.tile.
 
-usage: activations.py FILE cpu|cuda|PTXAS [--level=N] KERNEL:C ...      with ptxas, each is assembled instead
+usage: activations.py FILE cpu|cuda|PTXAS [--level=N] KERNEL:C ...      with ptxas, each is only assembled
 
-Sums of the products are exact, so that what is left are the epilogue's roundings: a few of f32, and one of C's
-type, which may fall on the other side.
+Sums of the products are exact, so only the epilogue's rounding errors remain: a few of f32, and one of C's
+type, which may round in the other direction.
 """
 import subprocess
 import sys
@@ -25,7 +25,7 @@ def main():
                              "c=poison"):
                 command += ["--arg", argument]
         run = subprocess.run([*command, f"--kernel={kernel}", f"--param=C={scalar}"], capture_output=True, text=True)
-        noisy = assembles and run.stderr  # ptxas, too
+        noisy = assembles and run.stderr  # also of ptxas
         if run.returncode or noisy:
             wrong += 1
             print(f"{kernel}, {scalar}:\n{run.stdout}{run.stderr}")

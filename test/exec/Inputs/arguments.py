@@ -1,4 +1,4 @@
-"""The f32 elements of a .npy file are these numbers; or finite where there is an F, and not all finite where there are Ns.
+"""Checks the f32 elements of a .npy file: equal to these numbers; or finite for each F, and not all finite for the Ns.
 
     arguments.py FILE.npy NUMBER...
     arguments.py FILE.npy FFFNNF..

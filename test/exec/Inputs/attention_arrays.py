@@ -1,6 +1,5 @@
-"""Arrays for the kernels of attention: attention_arrays.py FOLDER. Lengths of two batches, slopes of four heads, where the
-pages of two batches lie, where three sequences begin that follow each other, and numbers that are no lengths beside some
-that are."""
+"""Arrays for the attention kernels: attention_arrays.py FOLDER. Lengths of two batches, slopes of four heads, page
+tables of two batches, starts of three packed sequences, and invalid lengths among valid ones."""
 import os
 import struct
 import sys

@@ -1,6 +1,6 @@
-"""Runs a kernel with each of its faults, at both levels and in several orders, and prints what was
-reported first, without the places that the order decides; once what all say. Orders may find
-different consequences of one fault: each is printed.
+"""Runs a kernel with each of its faults, at both levels and in several orders. Prints the first report, without
+locations that depend on the order, once if all are equal. Different orders may detect
+different consequences of one fault; each is printed.
 
 usage: barriers_faults.py KERNEL.tile FAULTS LEVELS ARGUMENTS..."""
 import re

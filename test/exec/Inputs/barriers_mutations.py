@@ -1,5 +1,5 @@
-"""Changes one thing in what the compiler makes of a kernel with a producer and consumers, and prints
-what the CPU device reports first, in two orders.
+"""Changes one thing in the compiled form of a kernel with a producer and consumers, and prints
+the CPU device's first report, in two orders.
 
 usage: barriers_mutations.py KERNEL.tile FOLDER"""
 import re

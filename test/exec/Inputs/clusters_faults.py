@@ -1,5 +1,5 @@
-"""Runs the ring with each of its faults, at both levels and in several orders, and prints what was
-reported first, without the places that the order decides; once if all say the same."""
+"""Runs the ring with each of its faults, at both levels and in several orders. Prints the first report, without
+locations that depend on the order, once if all are equal."""
 import re
 import subprocess
 import sys

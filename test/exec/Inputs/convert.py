@@ -3,10 +3,10 @@
     convert.py DEVICE [--level=N] [cast|copy|async|stored] FROM:TO ...
 
 The values are converted by a cast of a tile in registers, by a copy to shared memory, by an asynchronous
-one, or by one to a buffer that other operations store to, too.
+copy, or by an asynchronous copy to a buffer to which other operations also store.
 
-Inputs: all values of types of 8 and 16 bits; of f32 and f64 those around every 8-bit float and around the
-middles between them, and bit patterns from all over the range, NaN and infinities among them.
+Inputs: all values of 8-bit and 16-bit types; for f32 and f64 values around every 8-bit float and around the
+midpoints between them, and bit patterns from the whole range, including NaN and infinities.
 """
 import math
 import struct

@@ -1,10 +1,10 @@
-"""Calls a function for each of some items, a few at once: a process that opens a GPU waits for most of its time."""
+"""Calls a function for each of some items, several at once, because a process that opens a GPU mostly waits."""
 import concurrent.futures
 import os
 
 
 def for_each(function, items, jobs=4):
-    """The results in the items' order. The first that raises, sys.exit too, ends it."""
+    """The results in the items' order. The first exception, including sys.exit, ends it."""
     with concurrent.futures.ThreadPoolExecutor(min(jobs, os.cpu_count() or 1)) as pool:
         futures = [pool.submit(function, item) for item in items]
         try:

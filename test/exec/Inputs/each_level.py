@@ -1,4 +1,4 @@
-"""Runs a compute of FILE on the CPU device at levels 2 and 3 and prints what its check says.
+"""Runs a compute of FILE on the CPU device at levels 2 and 3 and prints the result of its check.
 
 usage: each_level.py FILE KERNEL OPTIONS OF tile-run ...
 """

@@ -1,12 +1,12 @@
-"""What no row of a batch and head sees is not looked at: with infinities and NaN there, in keys and values, a kernel gives
-the same results, bit by bit, as with small numbers; and those are right.
+"""Keys that no row of a batch and head sees must not affect results. With infinities and NaN in these keys and
+values, a kernel gives bitwise the same results as with small numbers, and those are correct.
 
     hidden.py FILE.tile KERNEL TARGET,... [--first] [OPTION=VALUE]... [-- WORD...]
 
-Each point of the kernel's space is run, with --first the first one; words go to tile-run. Options: rows, groups, d;
-length: of all batches, an argument of the kernel; window: of keys that a row sees, itself the last one; from: the first key
-that any row sees; first: keys that all rows see, before those of the window; shown=1: an array tells which keys are seen;
-turned=1: values are [d, keys].
+Each point of the kernel's space is run, with --first only the first one; words go to tile-run. Options: rows, groups,
+d; length: of all batches, an argument of the kernel; window: number of keys that a row sees, including its own, the
+last one; from: the first key that any row sees; first: keys that all rows see, before those of the window; shown=1:
+an array says which keys are seen; turned=1: values are [d, keys].
 """
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Runs a command with less and less memory: it must end by itself, and say why it fails.
+"""Runs a command with less and less memory: it must exit normally and report why it fails.
 
     limited.py COMMAND ..."""
 import resource

@@ -1,4 +1,4 @@
-"""Long scans at every point of their kernels: right on the CPU device, or code for each target.
+"""Long scans at every point of their kernels: correct on the CPU device, or compiled for each target.
 
 usage: long_scans.py FILE run LEVEL | long_scans.py FILE compile TARGET..
 """
@@ -9,7 +9,7 @@ import sys
 
 import shares
 
-# Kernel: arguments whose lengths %d stands for.
+# Kernel: arguments; %d stands for their lengths.
 ARGUMENTS = {
     "plain": ["a=rand:f32[2,%d]"],
     "exclusive": ["a=int:f32[2,%d]"],
@@ -36,7 +36,7 @@ def output(words):
 
 
 def points(file, kernel):
-    """The points of the kernel's only clause, as options; a plan is taken as it is."""
+    """The points of the kernel's only clause, as options; a plan runs without options."""
     text = output(["tile-opt", file, "--schedule", f"--kernel={kernel}"])
     clause = re.search(r"tune \(?([\w, ]+)\)? in \[(.*)\]", text)
     if "\nplan " in text or not clause:
@@ -47,7 +47,7 @@ def points(file, kernel):
 
 
 def lengths(point, draw):
-    """Around the length of a chunk, and some chunks."""
+    """Lengths around the length of a chunk, and of some chunks."""
     chunk = next((int(p.split("=")[-1]) for p in point if "block" in p or "rows" in p), 2048)
     return [1, chunk - 1, chunk, chunk + 1, draw.randrange(2 * chunk, 5 * chunk)]
 

@@ -1,4 +1,4 @@
-"""Sums of 2^20 terms of 0.1 in f32, as each kind of kernel that adds them: how far off they are.
+"""Sums 2^20 terms of 0.1 in f32 with each kind of kernel that adds them, and reports the errors.
 
 usage: long_sums.py FILE FOLDER LEVEL...
 """
@@ -13,7 +13,7 @@ import shares
 
 TERMS = 1 << 20
 MOST = 1024  # units of 2^-24: the root of the number of terms
-# kernel, what is added up, arguments
+# kernel, what is summed, arguments
 CASES = [
     ("matrix_vector", "y", [("a", (3, TERMS), 0.1), ("x", (TERMS, 1), 1.0)], ["m=3", f"k={TERMS}"]),
     ("vector_matrix", "y", [("x", (1, TERMS), 1.0), ("a", (TERMS, 3), 0.1)], ["n=3", f"k={TERMS}"]),
@@ -27,7 +27,7 @@ CASES = [
     ("product", "c", [("a", (1, TERMS), 0.1), ("b", (TERMS, 1), 1.0)], ["m=1", "n=1", f"k={TERMS}"]),
     ("parts", "c", [("a", (1, TERMS), 0.1), ("b", (TERMS, 1), 1.0)], ["m=1", "n=1", f"k={TERMS}"]),
 ]
-# How many terms element i of a scan has.
+# Number of terms in element i of a scan.
 COUNTS = {
     "longest_scan": lambda i: i + 1,
     "scan": lambda i: i + 1,

@@ -1,4 +1,4 @@
-"""Writes a compute with N results, and a plan that hands an array through N scratch views.
+"""Writes a compute with N results, and a plan that passes an array through N scratch views.
 many_arguments.py N"""
 import sys
 

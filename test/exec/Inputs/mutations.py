@@ -1,6 +1,6 @@
-"""Plants each fault of a table in what the compiler makes of kernels with roles, one place after the
-other, and runs the CPU device, which must name the fault. Prints the rows of which a place was not
-found, or that have no place, and a count.
+"""Injects each fault of a table into compiled kernels with roles, one place after the
+other, and runs the CPU device, which must report the fault. Prints the rows of which a place was not
+detected, or that have no place, and a count.
 
 usage: mutations.py INPUTS KERNELS FOLDER [KERNEL...]    INPUTS, KERNELS: folders with .tile files"""
 import concurrent.futures
@@ -31,19 +31,19 @@ TWO = ["--arg", "k=224", "--arg", "a=int:f16[64,224]", "--arg", "b=int:f16[224,6
 
 
 def scores(m):
-    """One block's tiles of m rows: of many iterations, an even number each, and of one."""
+    """One block's tiles of m rows: tiles with many iterations, an even number each, and tiles with one."""
     arguments = [x for name in "xkv" for x in ("--arg", f"{name}=int")] + ["--arg", "o=poison", "--check"]
     return tuple(["--sms=1", "--arg", f"m={m}", "--arg", f"n={n}"] + arguments for n in (328, 32))
 
 
-# Four tiles of three groups: the first ones skip most iterations; of many blocks of keys, and of one.
+# Four tiles of three groups: the first ones skip most iterations; with many blocks of keys, and with one.
 SKIPS = tuple(["--arg", f"n={n}", "--arg", "shift=0", "--arg", "q=int", "--arg", "k=int", "--arg", "v=int",
                "--arg", "o=poison", "--sms=1", "--check"] for n in (328, 32))
 TAKE_TURNS = "block_m=64 block_n=64 block_k=32 stages=2 num_warps=8 how=ping_pong"
 TAKE_TURNS_TOGETHER = "many=1 stages=2 num_warps=8 how=ping_pong along_m=1 along_n=2"
 COOPERATE = "block_m=128 block_n=64 block_k=32 stages=2 num_warps=8"
-# Name: file, kernel, level of the text, parameters, and launches, of which one must find a fault; rings go around
-# more than once.
+# Name: file, kernel, level of the text, parameters, and launches, of which one must detect a fault; the launches are
+# long enough for rings to wrap.
 KERNELS = {
     "ping-pong": ("specialized.tile", "tiles", 3, TAKE_TURNS, (PRODUCT, NOTHING)),
     "cooperative": ("specialized.tile", "tiles", 3, COOPERATE, (PRODUCT, NOTHING)),
@@ -71,8 +71,8 @@ KERNELS = {
                               (TWO + ["d=matmul(a,b)"], TWO + ["e=matmul(a,c)+1"])),
 }
 
-# What is no fault there: of several rings each waits for the others, too; of two sums one may be complete while
-# the other is waited for; a buffer that is filled once.
+# Places that are no fault: with several rings each one also waits for the others; of two sums one may be complete
+# while the other is waited for; a buffer that is filled once.
 SOUND = {
     "cluster": {"a warp's lanes have not come when it gives a stage back"},  # the second time in a row
     "two products": {"a count is one too low", "a warp's lanes have not come when it gives a stage back",
@@ -81,8 +81,8 @@ SOUND = {
     "two products as tiles": {"no wait for an empty stage"},
 }
 
-# The same, at the last of a row's places alone: behind a tile's last product, whose stage is filled again when the next
-# tile's first product has been waited for, or whose tile beside the loop only the first of two products reads.
+# The same, only at the last of a row's places: after a tile's last product, whose stage is refilled after the wait for
+# the next tile's first product, or whose tile outside the loop only the first of two products reads.
 SOUND_LAST = {name: {"a stage is given back before what reads it is done",
                      "a warp's lanes have not come when it gives a stage back"}
               for name in ("in a row", "in turn", "three in turn", "skipped")}
@@ -115,7 +115,7 @@ def turned(m):
     return f"{m[1]}%turned = xor {m[3]}, 1 : i32{m[1]}{m[2]}, %turned"
 
 
-# What is wrong; where, at this level; the text instead; what is reported.
+# The fault; where, at this level; the replacement; the expected report.
 ROWS = {3: [
     ("a barrier is not initialised", r"\n *mbarrier_init.*", "", "has not been initialised"),
     ("a count is one too high", r"mbarrier_init %\S+, (\d+)", add(1, 1), STUCK),
@@ -260,7 +260,7 @@ def make(name):
     file, kernel, level, parameters, _ = KERNELS[name]
     path = os.path.join(SHIPPED if file == "matmul.tile" else INPUTS, file)
     made = os.path.join(FOLDER, name.replace(" ", "_").replace(",", "") + ".tile")
-    with open(path, encoding="utf-8") as source:  # the kernel and what it refers to
+    with open(path, encoding="utf-8") as source:  # the kernel and the functions that it refers to
         text = source.read()
     parts = [p for p in re.split(r"\n(?=(?://.*\n)*(?:kernel|compute) @)", text)
              if f"kernel @{kernel}<" in p or "compute @" in p]
@@ -279,7 +279,7 @@ def make(name):
 
 
 def run(name, number, text, seed):
-    """What the launches report first; "nothing" where all results are right."""
+    """The first report of the launches; "nothing" if all results are correct."""
     path = os.path.join(FOLDER, f"{number}.tile")
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
@@ -302,7 +302,7 @@ MOST = 3  # places of a row in one kernel: the first, one in the middle, the las
 
 
 def places(pattern, text):
-    """In the first kernel of the text; others are what takes its place."""
+    """Only in the first kernel of the text; the others are its fallbacks."""
     end = re.search(r"\n}\n", text[text.index("kernel @"):])
     body = text[:text.index("kernel @") + end.end()]
     found = list(re.finditer(pattern, body))

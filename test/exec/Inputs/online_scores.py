@@ -1,9 +1,11 @@
-"""Arrays for chains of reductions along scores: online_scores.py FOLDER.
+"""Arrays for chained reductions along scores: online_scores.py FOLDER.
 
-q-A.npy and k-A.npy: scores that are large, exact, and near each other: A^2 - 1, plus a few quarters and what grows from key
-to key, so that maxima grow in each block. kt-A.npy has the same bytes as k-A.npy, as views with strides want them.
-b.npy: what makes scores infinite or NaN. Row 3 has +inf once, row 4 is NaN, row 5 is -inf, row 6 is both, row 7 is +inf in the
-last column, row 8 is NaN but for the last column, row 9 is NaN in the first columns. z.npy: references of the rows."""
+q-A.npy and k-A.npy: scores that are large, exact, and close together: A^2 - 1, plus a few quarters and a part that
+grows from key to key, so that maxima grow in each block. kt-A.npy has the same bytes as k-A.npy, for views with
+strides.
+b.npy makes scores infinite or NaN. Row 3 has one +inf, row 4 is NaN, row 5 is -inf, row 6 has both, row 7 has +inf in
+the last column, row 8 is NaN except for the last column, row 9 is NaN in the first columns. z.npy: reference values
+of rows."""
 import os
 import struct
 import sys

@@ -1,10 +1,10 @@
-"""Runs what pages of the manual show. A block that begins with `// NAME.tile` (or `# NAME.py`) is a file. A block of lines
-that begin with a tool's name are commands, one a line, `\\` for lines that go on. A command exits with 0, or as `# exit status N`
-after it says. A block tagged `output` is what one of the page's commands printed, whole, with `...` for lines
-that are left out. Blocks with other tags are in other languages, and only read.
+"""Runs what pages of the manual show. A block that begins with `// NAME.tile` (or `# NAME.py`) is a file. A block
+whose lines begin with a tool's name has commands, one per line, `\\` to continue a line. A command exits with 0, or
+as `# exit status N` after it says. A block tagged `output` is the whole output of one of the page's commands, with
+`...` for omitted lines. Blocks with other tags are in other languages and are not run.
 
 usage: pages.py SCRATCH PAGE.md...      the pages in files
-       pages.py SCRATCH --ops           the page of each operation, which needs a program, a command and what it prints
+       pages.py SCRATCH --ops           the page of each operation, which needs a program, a command and its output
        pages.py SCRATCH --manual        each chapter
 """
 import pathlib
@@ -23,7 +23,7 @@ def blocks(text):
 
 
 def run(line, folder, printed):
-    """The complaint, or nothing."""
+    """The error message, or nothing."""
     status = re.search(r"# exit status (\d+)$", line)
     ran = subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True, text=True, timeout=300)
     said = ran.stdout + ran.stderr
@@ -36,7 +36,7 @@ def run(line, folder, printed):
 
 
 def run_page(name, text, folder, must):
-    """How much was tried, and the complaints."""
+    """The number of checks, and the error messages."""
     files = commands = checked = 0
     complaints, printed, outputs = [], [], []
     for tag, block in blocks(text):

@@ -1,6 +1,6 @@
 """Runs the kernels of parts.tile over tile shapes of several parts, and stops at the first failure.
 
-    parts.py PARTS.tile --level=3 [--ptxas=FILE]    with ptxas, every shape is assembled instead
+    parts.py PARTS.tile --level=3 [--ptxas=FILE]    with ptxas, every shape is only assembled
 """
 import argparse
 import os
@@ -31,7 +31,7 @@ def fill(scalar, dims, how="int"):
 
 
 for rows, columns, warps in SHAPES:
-    # One size that the tiles just fill, one that they do not.
+    # One size that is a multiple of the tiles, one that is not.
     for m, n in [(rows, 2 * columns), (2 * rows - 5, columns + 16)][:1 if options.ptxas else 2]:
         params = [f"rows={rows}", f"columns={columns}", f"num_warps={warps}"]
         for kernel, scalar, check in [("elements", "f32", "z=min(x,y)*0.5+y"),

@@ -1,10 +1,10 @@
-"""What documents show is what there is: their programs are those of the files, their commands on the build's programs run
-as they are written, and what they show as output is printed by one of these commands.
+"""Checks that documents are up to date: their programs are equal to the files', their commands on the build's programs
+run as shown, and the output that they show is printed by one of these commands.
 
-A block that is a kernel, a plan, a compute or a C program stands in a file that the document names. A command that ends
-with `# exit status N` has to exit so. A block marked `output`, or of JSON, is the whole output of one command; `...` on
-a line of its own stands for lines that are left out. Blanks at the end of a line and times in ms are not compared.
-A link leads to a file of the tree, and a path in the text is one: from the root, or from the folder of the document. The first page is
+A block that is a kernel, a plan, a compute or a C program must be in a file that the document names. A command that
+is followed by `# exit status N` must exit with N. A block marked `output`, or JSON, is the whole output of one
+command; a line `...` stands for omitted lines. Trailing blanks and times in ms are not compared. A link must lead to
+a file of the tree, and so must a path in the text, from the root or from the document's folder. The first page is
 short.
 
 usage: readme.py ROOT BUILD SCRATCH [DOCUMENT...]     without documents: each README.md in ROOT that has a block
@@ -22,12 +22,12 @@ TIME = re.compile(r"\d[\d.]*(?= ms\b)")
 
 
 def blocks(text):
-    """[(what the fence says, the block)]"""
+    """[(tag of the fence, the block)]"""
     return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S)
 
 
 def commands(text):
-    """Lines that begin with a program of the build, with those that they go on in; and how they exit."""
+    """Lines that begin with a program of the build, with their continuations, and the expected exit status."""
     for mark, block in blocks(text):
         for line in block.replace("\\\n", " ").splitlines() if not mark else ():
             if line.startswith("build/bin/"):
@@ -36,7 +36,7 @@ def commands(text):
 
 
 def sources(text, root):
-    """Each block that is a program stands in one of the files that the document names."""
+    """Each block that is a program must be in one of the files that the document names."""
     files = [root / name for name in NAMED.findall(text)]
     for mark, block in blocks(text):
         if not mark and block.startswith(SOURCE):
@@ -51,7 +51,7 @@ def normal(text):
 
 
 def is_part(block, output):
-    """Whether the output is the block; a line `...` of the block stands for one line or more."""
+    """True if the output matches the block; a line `...` of the block stands for one line or more."""
     first, *others = re.split(r"^ *\.\.\.\n", block, flags=re.M)
     if not others:
         return block == output
@@ -59,7 +59,7 @@ def is_part(block, output):
         return False
     at = len(first)
     for part in others:
-        at = output.find("\n", at) + 1  # a line at least is left out
+        at = output.find("\n", at) + 1  # at least one line is omitted
         if not at:
             return False
         if part is others[-1] and part:
@@ -72,7 +72,7 @@ def is_part(block, output):
 
 
 def shown(text, printed):
-    """Each block of output, or of JSON, is what a command printed."""
+    """Each block of output, or of JSON, must be printed by a command."""
     for mark, block in blocks(text):
         if mark == "output" or block.startswith("{"):
             found = any(is_part(normal(block), output) for output in printed)
@@ -82,8 +82,8 @@ def shown(text, printed):
 
 
 def links(document, text, root):
-    """Each link that is a path leads from the document to a file, and each path between backquotes is one; `x.[ch]` is two
-    files, and `x*.c` some. Build folders are made, share/ is where things are installed, and NAME stands for others."""
+    """Each link that is a path must lead from the document to a file, so must each path between backquotes. `x.[ch]`
+    is two files, and `x*.c` several. Exceptions: build folders, share/ (installed files) and NAME (a placeholder)."""
     text = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
     for link in re.findall(r"\]\(([^)\s:]+)\)", text):
         there = (document.parent / link).exists()
@@ -100,7 +100,7 @@ def links(document, text, root):
 
 
 def is_short(text):
-    """Whether the first page has few and short lines."""
+    """Checks that the first page has few and short lines."""
     lines = text.splitlines()
     long = [number for number, line in enumerate(lines, 1) if len(line) > MOST_COLUMNS]
     if len(lines) > MOST_LINES or long:

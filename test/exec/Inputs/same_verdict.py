@@ -1,7 +1,7 @@
-"""same_verdict.py FILE.tile: for each kernel and target, the CPU device at levels 2 and 3 refuses what tilec
-refuses, with the same first words, and runs all else. Prints what was refused.
+"""same_verdict.py FILE.tile: for each kernel and target, the CPU device at levels 2 and 3 must refuse what tilec
+refuses, with the same first words, and run everything else. Prints what was refused.
 
---without leaves the target away for the CPU device: then it runs more, which must be noticed."""
+--without omits the target for the CPU device: then it runs more, which the script must detect."""
 import re
 import subprocess
 import sys
@@ -12,7 +12,7 @@ with open(path) as file:
 
 
 def verdict(*command):
-    """None, or the first error without its place."""
+    """None, or the first error without its location."""
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode == 0:
         return None

@@ -1,9 +1,9 @@
-"""Runs the shipped kernels at small sizes on the GPU under compute-sanitizer, which must find nothing; their results
-must be right. Prints what it says of each kernel that fails, and a count.
+"""Runs the shipped kernels at small sizes on the GPU with compute-sanitizer, which must report nothing; their results
+must be correct. Prints its report for each kernel that fails, and a count.
 
 usage: sanitize.py KERNELS --sanitizer=FILE [--tool=TOOL] [--ptxas=FILE] [--only="NAME;NAME"] [--jobs=N] [--seconds=N]
   --tool=TOOL    memcheck (default), racecheck, synccheck or initcheck
-  --seconds=N    begin no kernel after that"""
+  --seconds=N    start no kernel after that"""
 import argparse
 import concurrent.futures
 import os
@@ -26,7 +26,7 @@ begin = time.monotonic()
 
 
 def run(name):
-    """What is wrong, in a few lines; "" if nothing is, None if there was no time."""
+    """What is wrong, in a few lines; "" if nothing is, None if time ran out."""
     if time.monotonic() - begin > options.seconds:
         return None
     file, kernel, target, parameters, launches = POINTS[name]

@@ -1,4 +1,4 @@
-"""Rows that are hard for one walk, as .npy: far from 0, far at the beginning, rising, infinite, not a number."""
+"""Rows that are hard for a single pass, as .npy: far from 0, far at the beginning, rising, infinite, NaN."""
 import random
 import struct
 import sys

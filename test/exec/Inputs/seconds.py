@@ -1,4 +1,4 @@
-"""Runs a command, which must succeed within so many seconds of processor time: what others run does not count.
+"""Runs a command, which must succeed within this many seconds of its own processor time.
 
 usage: seconds.py SECONDS COMMAND..."""
 import resource

@@ -1,11 +1,11 @@
-"""The shipped kernels at small and odd sizes, a few points each: what weaken.py changes and sanitize.py runs."""
+"""The shipped kernels at small and odd sizes, a few points each: used by weaken.py and sanitize.py."""
 
 ODD = "a=int b=int c=poison "
 TILE = "block_m=64 block_n=64 block_k=32 stages=3 num_warps=4"
 RING = "block_m=64 block_n=64 block_k=64 stages=2 num_warps=4 consumers=cooperative"
 WHOLE = RING + " split=1 strategy=serial"
-# Name: file, kernel, target, parameters, launches: arguments; --sms and other options of tile-run as they are;
-# kept: there is no reference, and y stays as it is.
+# Name: file, kernel, target, parameters, launches: arguments; --sms and other options are passed to tile-run;
+# kept: there is no reference, and y must not change.
 POINTS = {
     "vector_add": ("vector_add", "vector_add", "sm_80", "block=256", ("n=1004 x=int y=int z=poison",)),
     "softmax, a row": ("softmax", "softmax", "sm_90", "T=f16 block=256 num_warps=4", ("m=3 n=200 x=rand y=poison", "m=2 n=600 x=rand y=poison")),

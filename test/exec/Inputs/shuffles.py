@@ -1,5 +1,5 @@
-"""Writes kernels that convert tiles between random layouts in which no element leaves its warp, runs each at both levels
-and compares element by element; with ptxas, all of them are assembled instead.
+"""Writes kernels that convert tiles between random layouts; no element leaves its warp. Runs each at both levels
+and compares element by element; with ptxas, all of them are only assembled.
 
     shuffles.py --count=40 [--seed=1] [--ptxas=FILE] [--emit]
 """
@@ -27,7 +27,7 @@ def run(command, wanted=""):
 
 
 def mix(vectors, single):
-    """Other vectors of the same space; single: each of one bit, as most layouts have them."""
+    """Another basis of the same space; single: each vector has one bit, as in most layouts."""
     vectors = list(vectors)
     dice.shuffle(vectors)
     for _ in range(0 if single else 3 * len(vectors)):
@@ -38,7 +38,7 @@ def mix(vectors, single):
 
 
 def hold(space, repeated, single):
-    """(registers, lanes) that hold a space; so many lanes repeat what others hold."""
+    """(registers, lanes) that cover a space; this many lanes repeat what others hold."""
     vectors = mix(space, single)
     lanes = min(LANES - repeated, len(vectors))
     own = vectors[:lanes] + [0] * (LANES - lanes)
@@ -66,10 +66,10 @@ for index in range(options.count):
     parts = dice.choice([1, 1, 1, 3])
     extents = f"{parts << rows}, {1 << columns}"
     sides = [hold(space, dice.randint(0, 2), single) for _ in range(2)]
-    # what a warp adds to another one's elements can be of the warp's own space
+    # a warp's offset to another warp may include vectors of the warp's own space
     other = [w if single else w ^ dice.choice(space) for w in warps]
     text += name(index, columns, "a", parts, *sides[0], warps) + name(index, columns, "b", parts, *sides[1], other)
-    # predicates are moved as well: where x is negative they are true
+    # predicates are converted as well: they are true where x is negative
     if index % 8 == 7 and scalar not in ("bf16",):
         zero = "0.0" if scalar[0] in "fb" else "0"
         body = f"""  %p = lt %t, {zero} : tile<i1[{extents}], #a{index}>

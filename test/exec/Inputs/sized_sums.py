@@ -1,4 +1,4 @@
-"""Products of f16 whose k the launch tells: the point that each takes, and what --check says.
+"""Products of f16 whose k is known only at launch: prints the point that each takes, and the result of --check.
 
 usage: sized_sums.py FILE KERNEL K..
 """

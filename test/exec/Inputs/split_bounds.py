@@ -1,7 +1,7 @@
-"""Where the parts of a walk begin and end, for keys up to 2^31 - 1, of which no array has room in a test. The operations
-that the bounds of the kernel's first loop are computed of become a kernel of their own, with the scheduled one's grid,
-which stores them for each block. No bound may wrap: the parts are consecutive, begin and end where the walk does, and
-all but the last one that has keys have whole blocks of them.
+"""Checks the bounds of the parts of an online loop, for keys up to 2^31 - 1, whose arrays would be too large for a
+test. The operations that compute the bounds of the kernel's first loop become a separate kernel, with the scheduled
+one's grid, which stores the bounds for each block. No bound may wrap. The parts must be consecutive, begin and end
+where the loop does, and all but the last nonempty one must have whole blocks of keys.
 
     split_bounds.py FILE.tile KERNEL FIRST,END,KEYS...
 """
@@ -23,7 +23,7 @@ def run(*command):
 
 
 def operations(body):
-    """The operations before the first loop by the values that they define, and the loop's line."""
+    """The operations before the first loop, by the values that they define, and the loop's line."""
     found = {}
     for line in body:
         if re.search(r" = for %\w+ = ", line):
@@ -35,7 +35,7 @@ def operations(body):
 
 
 def needed(found, names):
-    """The lines that these values are computed of, in their order."""
+    """The lines that compute these values, in order."""
     pending, lines = list(names), set()
     while pending:
         line = found.get(pending.pop())

@@ -1,4 +1,4 @@
-"""A compute that takes STEPS steps of a stencil, each a weighted sum of a few neighbors.
+"""A compute with STEPS steps of a stencil, each a weighted sum of a few neighbors.
 
     stencil.py STEPS [row|cross]   neighbors of a vector's element, or of a matrix's"""
 import sys

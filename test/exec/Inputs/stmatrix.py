@@ -1,4 +1,4 @@
-"""Kernels around one stmatrix each; each thread reads back what it has stored, by the PTX ISA's table.
+"""Kernels with one stmatrix each; each thread reads back what it stored, according to the PTX ISA's table.
 
     stmatrix.py print                the text
     stmatrix.py run DEVICE           runs all of them
@@ -13,7 +13,7 @@ BYTES = {"f16": 2, "bf16": 2, "i16": 2, "i8": 1, "e4m3": 1, "f32": 4, "i32": 4}
 
 
 def kernel(name, scalar, matrices, trans):
-    each = 4 // BYTES[scalar]  # elements of a lane in each matrix
+    each = 4 // BYTES[scalar]  # elements per lane in each matrix
     count, row = each * matrices, 4 * each
     vector = "vector<%s[%d]>" % (scalar, count) if count > 1 else scalar
     lines = ["kernel @%s(%%x: ptr<%s> {divisible = 16}, %%y: ptr<%s> {divisible = 16}) grid [1] warps 1 level 3 {"

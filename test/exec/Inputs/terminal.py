@@ -1,4 +1,4 @@
-"""Runs a command on a terminal of so many columns, and prints the lines that it draws over each other.
+"""Runs a command on a terminal with this many columns, and prints the lines that it draws over each other.
 
     terminal.py COLUMNS COMMAND ...
 """

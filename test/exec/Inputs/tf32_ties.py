@@ -1,5 +1,5 @@
-"""Writes x.npy, floats of which every fourth lies between two tf32 numbers, its tf32 (ties away from zero) and that
-transposed, want.npy and turned.npy, and the identity, eye.npy, into the folder that is named."""
+"""Writes arrays into the given folder. x.npy: floats, every fourth one midway between two tf32 numbers. want.npy:
+their tf32 (ties away from zero). turned.npy: that transposed. eye.npy: the identity."""
 import os
 import struct
 import sys
@@ -16,7 +16,7 @@ def write(name, shape, words):
 
 
 def word(i):
-    """An exponent, a sign, ten bits of mantissa, and of the rest: a tie, its neighbours, anything."""
+    """An exponent, a sign, ten bits of mantissa, and for the rest a tie, its neighbors, or anything."""
     rest = (0x1000, 0xfff, 0x1001, i * 2654435761 >> 7 & 0x1fff)[i % 4]
     return (i // 7 % 2) << 31 | (120 + i % 13) << 23 | (i * 40503 & 0x3ff) << 13 | rest
 

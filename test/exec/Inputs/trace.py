@@ -1,7 +1,7 @@
-"""What a trace of --trace says, and that it can be: on each row one thing after the other, in each block a name for
-every row, and every wait behind something that ended.
+"""Checks the output of --trace: events on a row do not overlap, in each block every row
+has a name, and every wait follows an event that ended.
 
-usage: trace.py FILE OPERATION ...   prints how often each of these is there, and all waits by their names
+usage: trace.py FILE OPERATION ...   prints how often each of these occurs, and all waits by their names
 """
 import collections
 import json
@@ -26,7 +26,7 @@ def main():
         for e in sorted(list_, key=lambda e: e["ts"]):
             assert e["ts"] >= end, (named[row], end, e)
             end = e["ts"] + e["dur"]
-    # Of a GPU a wait ends by the clock of its warp, not at the tick of what it waited for.
+    # On a GPU a wait ends by the clock of its warp, not at the tick of the event that it waited for.
     compared = {} if count["between"] else rows
     ends = {e["ts"] + e["dur"] for list_ in rows.values() for e in list_ if e["cat"] != "wait"}
     for list_ in compared.values():

@@ -1,7 +1,7 @@
-# usage: variants.sh DEVICE FILE OUTPUT: for each condition arguments that have it and arguments that lack it.
+# usage: variants.sh DEVICE FILE OUTPUT: for each condition, runs arguments that meet it and arguments that do not.
 device=$1 file=$2 out=$3
 
-# run WANTED-VARIANT CHECK ARGUMENTS...
+# run EXPECTED-VARIANT CHECK ARGUMENTS...
 run() {
     expected=$1 expression=$2
     shift 2
@@ -38,20 +38,20 @@ two 2 1026 520
 two 2 1024 522
 two 2 1024 520 --offset x=4
 two 2 1024 520 --offset v=12
-# One group of an element, the other one as declared.
+# One group with single elements, the other one as declared.
 two 3 4097 520
 two 3 1024 520 --offset x=2
 two 3 1024 520 --offset u=14
 two 4 1024 4097
 two 4 1024 520 --offset y=2
 two 4 1024 520 --offset v=6
-# Nothing.
+# No assumption holds.
 two 5 4097 4097
 two 5 4097 516
 two 5 1028 520 --offset y=2
 two 5 4097 4097 --offset x=2 --offset y=6 --offset u=10 --offset v=14
 
-# A stride is asked as an extent is. rows VARIANT N L
+# A stride is checked like an extent. rows VARIANT N L
 rows() {
     run "$1 of 8" y=x --kernel=rows --arg m=1 --arg n=$2 --arg l=$3 --arg "x=int:f16[1,$2]" \
         --arg "y=poison:f16[1,$2]"

@@ -1,11 +1,11 @@
-"""Removes or weakens each barrier, wait, fence, order and bounds mask that the compiler has put into the shipped
-kernels, one at a time, and runs what is left on the CPU device: it must be caught, by a report or a wrong result.
-What nothing catches is needless, or the CPU device misses it.
+"""Removes or weakens each barrier, wait, fence, ordering and bounds mask that the compiler inserted into the shipped
+kernels, one at a time, and runs the result on the CPU device. It must be detected, by a report or a wrong result.
+A change that is not detected is redundant, or the CPU device misses it.
 
 usage: weaken.py KERNELS FOLDER [--share=N/M].. [--strict] [--only="NAME;NAME"] [--kind=KIND] [--without=KIND] [--seeds=N] [--jobs=N] [--table]
-  --share=N/M   the N-th of M parts of the changes (default: all of them); again: a part of these
-  --strict      also what is known to be needless, and says why it stays (NEEDLESS)
-  --table       how many of each kind were caught, for each kernel"""
+  --share=N/M   the N-th of M parts of the changes (default: all of them); repeated: a part of that part
+  --strict      also changes that are known to be redundant, with the reason why they stay (NEEDLESS)
+  --table       how many of each kind were detected, for each kernel"""
 import argparse
 import concurrent.futures
 import os
@@ -16,8 +16,8 @@ import zlib
 
 from shipped import POINTS
 
-# What is needless where it stands, and why it stays: kernels (a name, or several as an expression), kind and line of
-# the change, how many of them at most, the reason.
+# Redundant synchronization, and why it stays: kernels (a name, or several as an expression), kind and line of
+# the change, their maximum number, the reason.
 NEEDLESS = [
     ("vector_add", "barrier", "sync", 1, "z may overlap x and y in another place"),
     (".*", "wait for a group", "wait_group 0", 4, "behind a pipelined loop only empty groups are left: it tells the passes that the ring is free"),
@@ -58,7 +58,7 @@ def without(line, pattern, by):
 
 
 def weaker_orders(line):
-    """Less of what orders memory."""
+    """Weaker memory orderings."""
     if "st_release" in line:
         yield "release", without(line, r"st_release (\S+), (.*)", r"atomic_thread \2, \1 {kind = exch}")
     for word in ("release", "acquire"):
@@ -76,7 +76,7 @@ def uses_of(lines, name):
 
 
 def accesses_under(lines, name, at):
-    """How many accesses a condition is the predicate of; None if it is also something else than a mask."""
+    """How many accesses have the condition as predicate; None if it is used for anything but a mask."""
     count = 0
     for i in uses_of(lines, name):
         line = lines[i].strip()
@@ -91,7 +91,7 @@ def accesses_under(lines, name, at):
 
 
 def is_of_scratch(lines, name, at):
-    """Whether all that the mask is for is scratch of the kernel, or of its plan."""
+    """True if all accesses of the mask are to scratch of the kernel, or of its plan."""
     bases = set()
     for i in uses_of(lines, name):
         line = lines[i].strip()
@@ -106,7 +106,7 @@ def is_of_scratch(lines, name, at):
 
 
 def changes_of(lines):
-    """kind, number of the line, {line: text} of each change of a kernel; text None: no such line."""
+    """kind, number of the line, {line: text} of each change of a kernel; text None: the line is removed."""
     for i, line in enumerate(lines):
         text = line.strip()
         indent = line[:len(line) - len(text)]
@@ -161,7 +161,7 @@ def make(name, options):
     subprocess.run(command, check=True)
     with open(made, encoding="utf-8") as out:
         text = out.read()
-    if f"\nplan @{kernel}(" not in "\n" + text:  # plans of the file launch what is no more
+    if f"\nplan @{kernel}(" not in "\n" + text:  # plans of the file launch kernels that were removed
         text = re.sub(r"^plan @.*?\n}\n", "", text, flags=re.M | re.S)
         with open(made, "w", encoding="utf-8") as out:
             out.write(text)
@@ -172,7 +172,7 @@ def make(name, options):
 
 
 def launch(name, path, number, seed, options, keep=False):
-    """What is reported first; None if the results are right, or are kept for the others."""
+    """The first report; None if the results are correct, or are kept for the others."""
     _, kernel, target, _, _ = POINTS[name]
     command = ["tile-run", path, f"--kernel={kernel}", "--device=cpu", f"--target={target}", "--max-operations=30000000"]
     command += [f"--seed={seed}"] if seed else []

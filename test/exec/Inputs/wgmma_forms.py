@@ -1,19 +1,19 @@
-"""Kernels at level 3 around one wgmma each, in every form that the instruction has.
+"""Kernels at level 3 with one wgmma each, in every form of the instruction.
 
     wgmma_forms.py print CASE ...                 their text: a plan that launches all of them
     wgmma_forms.py run DEVICE [OPTION ...] CASE ...   runs and checks them, all in one launch of tile-run
 
 A CASE is LHS,RHS,ACC:N[:word ...]. Words: s128 s64 s32 s0 (swizzle of both; sA-B: of each), kk mk kn mn
-(what follows each other in memory: of lhs k or m, of rhs k or n), reg (lhs in registers), wide (strides
+(which dim is contiguous: of lhs k or m, of rhs k or n), reg (lhs in registers), wide (strides
 twice as large as needed), uu us su (integers read as unsigned), steps=K (K instructions' depths),
 cluster (the second block of one stores), neg-lhs neg-rhs neg (of both) (negated operands), high low
-(clamped sums that begin near the largest or the least i32), sparse sparse1 (of lhs, by the first or the
+(clamped sums that begin near the largest or the smallest i32), sparse sparse1 (of lhs, by the first or the
 other threads' bits). i32 is multiplied bit by bit.
-`all`, `some`, `columns` (every n), `forms` (what is done to operands and sums) and `sparse` stand for lists
+`all`, `some`, `columns` (every n), `forms` (operand and sum modifiers) and `sparse` stand for lists
 of cases.
 
-Operands come from global memory row by row, element by element, to where the PTX ISA says that they
-are; sums go out the same way. Inputs are -1, 0 and 1, so that every sum is exact.
+Operands are read from global memory row by row, element by element, and stored where the PTX ISA
+expects them; sums are written back in the same way. Inputs are -1, 0 and 1, so every sum is exact.
 """
 import os
 import struct
@@ -64,7 +64,7 @@ class Case:
                 self.majors = ("mn" if word[0] == "m" else "k", "mn" if word[1] == "n" else "k")
         self.depth = 32 // self.size
         self.k = self.depth * self.steps
-        self.each = 1 if self.size == 4 else 2  # of so many twice are in a sparse lhs
+        self.each = 1 if self.size == 4 else 2  # a sparse lhs has one of each group of this many
         self.deep = self.k * (2 if self.sparse else 1)  # of rhs, and of lhs in memory
 
     def flags(self):
@@ -74,23 +74,23 @@ class Case:
         return flags + ["satfinite"] * bool(self.bound) + ["popc"] * (self.a == "i32")
 
     def places(self, row, group):
-        """Which elements of a group of a row are in a sparse lhs."""
+        """The elements of a row's group that are in a sparse lhs."""
         if self.each == 1:
             return [(row + row // 8 + group) % 2]
         first = (row + group) % 3
         return [first, first + 1 + (row // 3 + group) % (3 - first)]
 
     def mask(self):
-        """1 for each element of lhs that it has."""
+        """1 for each element that lhs contains."""
         width = 2 * self.each
         return [float(k % width in self.places(row, k // width)) for row in range(64) for k in range(self.deep)]
 
     def begin(self):
-        """The sums before the first product; none: nothing."""
+        """The initial sums; None: there are none."""
         return {None: None, "high": 2 ** 31 - 8, "low": 7 - 2 ** 31}[self.bound]
 
     def expected(self, a, b):
-        """As --check computes it, exactly."""
+        """The exact result, as --check computes it."""
         if self.sparse:
             a = "(%s*m%s)" % (a, a[1:])
         if self.signs[:1] == "u":
@@ -115,8 +115,8 @@ class Case:
 
 
 class Matrix:
-    """Blocks of 8 rows of `swizzle` bytes. A row goes along k, or along m or n; column after column of
-    blocks, of which `down` bytes lead to the next below, and `across` to the next beside."""
+    """Blocks of 8 rows of `swizzle` bytes. A row is along k, or along m or n; blocks are stored column after
+    column. The next block below is `down` bytes away, the next one beside it `across` bytes."""
 
     def __init__(self, swizzle, major, size, extent, k, wide, twice):
         self.twice, self.crosses = 2 if twice else 1, swizzle > 16
@@ -135,14 +135,14 @@ class Matrix:
             along, each, self.across // self.size, below, self.down // self.size, below, each, along, each)
 
     def cross(self, name):
-        """Exchanges the pieces of 16 bytes: bits 4.. of the address with bits 7.. of it."""
+        """Swizzles the chunks of 16 bytes: XORs bits 4.. of the address with bits 7.. of it."""
         pieces = self.swizzle // 16
         if not self.crosses:
             return name
         return "%s ^ ((%s / %d & %d) * %d)" % (name, name, 128 // self.size, pieces - 1, 16 // self.size)
 
     def start(self, step):
-        """Bytes from the matrix to its part of instruction `step`."""
+        """Bytes from the matrix to its part for instruction `step`."""
         if self.major == "k":
             along = step * 32 * self.twice
             return along // self.swizzle * self.across + along % self.swizzle
@@ -157,7 +157,7 @@ class Matrix:
 
 
 def find_places(case, row, group, lines, tail=""):
-    """As Case.places."""
+    """See Case.places."""
     names = {"row": row, "group": group, "tail": tail}
     if case.each == 1:
         lines.append("    %%first{tail} = rem({row} + ({row}) / 8 + {group}, 2)".format(**names).replace("%%", "%"))
@@ -167,7 +167,7 @@ def find_places(case, row, group, lines, tail=""):
 
 
 def describe_places(case, step, lines):
-    """The 32 bits of each thread; those of threads that have none are all ones."""
+    """The 32 bits of each thread; all ones for threads without any."""
     groups = case.depth // case.each
     lines.append("  %%places%d_0 = 0" % step)
     for i in range(8):
@@ -204,7 +204,7 @@ def fill(case, operand, matrix, lines):
 
 
 def fragment(case, step, lines):
-    """16 bytes of lhs: rows lane / 4 and 8 below, 4 bytes each, and again 16 bytes further."""
+    """16 bytes of lhs: rows lane / 4 and 8 below, 4 bytes each, and the same 16 bytes further on."""
     pack = 4 // case.size
     pieces = []
     for part in range(4):
@@ -261,7 +261,7 @@ def kernel(case, name):
 
 
 def text_of(cases, first=0):
-    """A kernel for each case, named by its number from `first` on, and a plan that launches them."""
+    """A kernel for each case, named by its number starting at `first`, and a plan that launches them."""
     numbered = list(enumerate(cases, first))
     text = "".join(kernel(case, "k%d" % i) for i, case in numbered)
     args = ", ".join("%%a%d: ptr<%s>, %%b%d: ptr<%s>, %%c%d: ptr<%s>%s" % (
@@ -304,7 +304,7 @@ def every(columns):
 
 
 def some():
-    """Each type, each swizzle, each major, registers, and a spread of n."""
+    """Each type, each swizzle, each major, registers, and a selection of n."""
     cases, n = [], [8, 24, 64, 104, 136, 200, 256]
     for i, (a, b, c) in enumerate(TYPES):
         for j, s in enumerate(("s0", "s32", "s64", "s128")):
@@ -319,13 +319,13 @@ def some():
 
 
 def every_n():
-    """Each n that the ISA has, of each of its two lists."""
+    """Each n in the ISA, of each of its two lists."""
     cases = ["f16,f16,f32:%d:s128:kn" % n for n in range(8, 257, 8)]
     return cases + ["i8,i8,i32:%d:s128:%s" % (n, reg) for reg in ("kk", "reg") for n in INTEGER_COLUMNS]
 
 
 def forms():
-    """What is done to operands and sums, from shared memory and from registers."""
+    """Operand and sum modifiers, in shared memory and in registers."""
     cases = []
     for reg in ("kk", "reg"):
         for types in ("f16,f16,f32", "f16,f16,f16", "bf16,bf16,f32", "tf32,tf32,f32", "e4m3,e5m2,f32",

@@ -1,4 +1,4 @@
-"""Writes small .npy files, right ones and others, into the folder that is named."""
+"""Writes small .npy files, valid and invalid ones, into the given folder."""
 import os
 import struct
 import sys

@@ -1,9 +1,9 @@
-"""clusters.py FIRST LAST: random kernels whose blocks read and write each other's shared memory, run by
-tile-run as tiles and as threads, in two orders each. Whatever the compiler makes of them, which buffers
-share bytes and where barriers stand, nothing may be reported and all results are the same bits.
+"""clusters.py FIRST LAST: generates random kernels whose blocks read and write each other's shared memory. tile-run
+runs them as tiles and as threads, in two orders each. Whatever buffers the compiler overlaps and wherever it inserts
+barriers, no fault may be reported, and all results must be bitwise equal.
 
-The kernels are free of races by their phases: between two cluster barriers a buffer is its block's own, or
-read by all, or written by one peer. Between arriving and waiting only buffers are used that no peer knows."""
+The kernels are race-free because they have phases: between two cluster barriers a buffer is private to its block, or
+read by all blocks, or written by one peer. Between arriving and waiting only private buffers are used."""
 import random
 import struct
 import subprocess
@@ -38,7 +38,7 @@ class Kernel:
         return self.random.choice(self.tiles)
 
     def use_own(self, pool):
-        """A buffer that only its block uses now: all of it, or one half that becomes another's."""
+        """Uses a private buffer: all of it, or one half, which is copied to another buffer."""
         buffer = self.random.choice(pool)
         if buffer in self.written and self.random.random() < 0.5:
             half, width = self.height // 2, self.width

@@ -1,11 +1,11 @@
-"""Random computes, scheduled and run on the CPU device at levels 2 and 3, against level 1.
+"""Schedules random computes, runs them on the CPU device at levels 2 and 3, and compares them with level 1.
 
     computes.py [--seed=N] [--count=N] [--seconds=S] [--least=N] [--keep=FOLDER] [--go-on] [--ptx] [--rand]
 
-All numbers are small and whole, so that results are compared for equality; with --rand floats are not, and results
-lie where rounding explains them. Prints how many were compared; the
-first that differs, is refused or crashes ends it, unless --go-on, and is kept in the folder. --ptx: each compute's
-kernels are made PTX, too."""
+All numbers are small integers, so results are compared for equality. With --rand, floats are not integers, and
+results must be within rounding errors. Prints how many computes were compared. The first one that differs, is refused
+or crashes ends the run, unless --go-on is given, and is kept in the folder. --ptx: also compiles each compute's kernels
+to PTX."""
 import os
 import random
 import re
@@ -35,7 +35,7 @@ class Compute:
                     break
         for d in self.extents:
             if not any(re.search(rf"[\[,] ?{d}[,\]]", type) for _, type, _ in self.args):
-                self.argument("i32", [d])  # what the inputs determine
+                self.argument("i32", [d])  # determined by the inputs
         self.choose_results()
 
     def chance(self, p):
@@ -75,10 +75,10 @@ class Compute:
         self.values.append((name, scalar, tuple(dims), bound))
         return True
 
-    # Operations: each says whether there was anything to do ------------------------------------------
+    # Operations: each returns whether it was applicable ----------------------------------------------
 
     def partner(self, a):
-        """Something that stretches to a's dims: the same ones, fewer, or extents of 1."""
+        """A value that can be broadcast to a's dims: the same dims, fewer, or extents of 1."""
         def fits(v):
             if v[1] != a[1] or len(v[2]) > len(a[2]):
                 return False
@@ -188,7 +188,7 @@ class Compute:
         return self.emit(f"reshape {a[0]} : {self.type(a[1], dims)}", a[1], dims, a[3])
 
     def window(self):
-        """Windows of one dim or two; as they are, or as the matrix that a convolution multiplies."""
+        """Windows of one or two dims, unchanged or as the matrix of a convolution."""
         a = self.pick(lambda v: len(v[2]) < 4 and v[3] < LARGEST[v[1]])
         if not a:
             return False
@@ -298,7 +298,7 @@ def run(words):
 
 
 def check(compute, path, seed, given):
-    """What is wrong, "" if nothing is. With `rand` floats are no whole numbers."""
+    """Returns what is wrong, "" if nothing is. With `rand`, floats are not integers."""
     arguments = compute.arguments()
     if "rand" in given:
         arguments = [x.replace("=int:f", "=rand:f") for x in arguments]

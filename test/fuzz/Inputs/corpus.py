@@ -1,11 +1,12 @@
-"""Collects texts to begin fuzzing with, one file each, and the dictionary.
+"""Collects the initial texts for fuzzing, one file each, and the dictionary.
 
     corpus.py --root=ROOT --bin=FOLDER [--dictionary=FILE] [--max-bytes=N] [--no-lowered] [--random=N] OUT
 
-Texts: the parts of all .tile files below tools/ and test/, the string literals of unit tests that hold a
-function, and the examples in the passes' head comments. Unless --no-lowered is given, also what tilec in
---bin makes of them: level 3, launch interfaces. --random: so many kernels of tile-random, too. Comments are left out, and texts of more than N bytes. The dictionary is
-the words of `tile-opt --manual=all`. What prints when it is done: how many texts OUT holds.
+The texts are the parts of all .tile files below tools/ and test/, the string literals of unit tests that contain a
+function, and the examples in the passes' head comments. Unless --no-lowered is given, the output of tilec in --bin for
+them is added: level 3 and launch interfaces. --random: adds this many kernels of tile-random. Comments and texts of
+more than N bytes are omitted. The dictionary has the words of `tile-opt --manual=all`. At the end the number
+of texts in OUT is printed.
 """
 import argparse
 import ast
@@ -37,7 +38,7 @@ def literals_of(source):
 
 
 def examples_of(source):
-    """`before:` and `after:` of a pass' head comment; what is not IR will not parse, which is no harm."""
+    """The `before:` and `after:` blocks of a pass's head comment. Lines that are not IR do not parse."""
     head = BLOCK_COMMENT.search(source)
     text = re.sub(r"^ \* ?", "", head.group()[2:-2], flags=re.M) if head else ""
     for piece in re.split(r"^ *(?:before|after):", text, flags=re.M)[1:]:

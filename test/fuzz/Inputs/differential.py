@@ -3,10 +3,10 @@
     differential.py [--seed N] [--count N] [--least N] [--seconds S] [--device cpu|cuda] [--target NAME] [--keep FOLDER]
                     [--ptx] [--go-on]
 
-Each kernel is a function of its seed alone. It loads tiles from views with odd extents, strides and
-starts outside, computes, goes through shared buffers and loops, and stores into outputs of its own. What
-reaches a `dot` are small integers, so that sums are exact in any order. --ptx also compiles each one.
-A failing kernel is written to FOLDER with the command that shows the difference.
+Each kernel depends only on its seed. It loads tiles from views with odd extents, strides and out-of-bounds starts,
+computes, uses shared buffers and loops, and stores to separate outputs. Operands of a `dot` are small integers, so that
+sums are exact in any order. --ptx also compiles each kernel.
+A failing kernel is written to FOLDER with the command that reproduces the difference.
 """
 import argparse
 import os
@@ -21,7 +21,7 @@ import shares
 
 FLOATS = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}
 INTS = {"i8": 1, "i16": 2, "i32": 4, "i64": 8}
-# Operands and sum of a dot: with an instruction, with one for wider types, without.
+# Operand and accumulator types of a dot: with an instruction, with one for wider types, without one.
 PRODUCTS = [("f16", "f16", "f32")] * 6 + [("bf16", "bf16", "f32")] * 4 + [
     ("f16", "f16", "f16"), ("tf32", "tf32", "f32"), ("f64", "f64", "f64"), ("i8", "i8", "i32"), ("e4m3", "e4m3", "f32"),
     ("e5m2", "e4m3", "f32"), ("f16", "e5m2", "f32"), ("bf16", "f16", "f32"), ("e4m3", "e4m3", "f16"),
@@ -31,7 +31,7 @@ NAN_MASKS = {"f16": (0x7C00, 0x03FF), "bf16": (0x7F80, 0x007F), "f32": (0x7F8000
 
 
 class Tile:
-    """small: holds integers of at most this size, which a dot adds exactly; None: anything."""
+    """small: contains integers of at most this magnitude, which a dot adds exactly; None: anything."""
 
     def __init__(self, name, scalar, dims, small=None):
         self.name, self.scalar, self.dims, self.small = name, scalar, tuple(dims), small
@@ -42,7 +42,7 @@ class Tile:
 
 WITHOUT_CLUSTERS = ("sm_80", "sm_86", "sm_89")
 
-# What the limits say, of the target or of the length of code.
+# Messages for exceeded limits, of the target or of the length of code.
 LIMITS = ("of shared memory", "one thread's code exceeds", "the code of one thread has more than")
 
 
@@ -93,7 +93,7 @@ class Kernel:
         return name
 
     def extent(self, value):
-        """An extent or stride as an argument or a number, and its text in the type."""
+        """Returns an extent or stride as an argument or a number, and its text in the type."""
         if self.chance(0.3) or len(self.args) > 48:  # tile-run takes 64 arguments
             return str(value), str(value)
         divisors = [d for d in (2, 4, 8, 16) if value and value % d == 0]
@@ -102,7 +102,7 @@ class Kernel:
     # Views --------------------------------------------------------------------------------------
 
     def view(self, scalar, extents, generator):
-        """A new argument that is a view, or a view of one; rows, columns or something else are
+        """Adds a view argument, or a view of one; rows, columns or other dims are
         contiguous."""
         rank = len(extents)
         order = list(range(rank))
@@ -143,7 +143,7 @@ class Kernel:
         return name, pointer
 
     def index(self, step):
-        """An i32 whose value may lie before, in or behind the view."""
+        """An i32 whose value may be before, in or after the view."""
         style = self.random.random()
         if style < 0.3:
             return f"{self.pick(self.indices)} * {step}"
@@ -165,7 +165,7 @@ class Kernel:
     # Statements ---------------------------------------------------------------------------------
 
     def index_tile(self, dims):
-        """Points that may lie outside, and may be the same."""
+        """Index tiles that may be out of bounds, and may contain duplicates."""
         name, wide = self.name("i"), self.pick(["i32", "i32", "i64"])
         text = f"tile<{{}}[{', '.join(map(str, dims))}]>"
         if self.chance(0.3):
@@ -187,7 +187,7 @@ class Kernel:
         return name
 
     def predicate(self, dims):
-        """A tile of i1, with extents of 1 perhaps, or a scalar."""
+        """A tile of i1, possibly with extents of 1, or a scalar."""
         name = self.name("m")
         if self.chance(0.2):
             self.emit(f"{name} = {self.pick(['lt', 'ne', 'ge'])} {self.pick(self.indices)}, 1 : i1")
@@ -201,7 +201,7 @@ class Kernel:
         return name
 
     def gathered(self, scalar, dims, small):
-        """A load with index tiles, a predicate and a pad, or some of these; also as a copy."""
+        """A load with index tiles, a predicate and a pad, or some of these; or a copy."""
         points = self.pick(range(len(dims) + 1))
         covered = len(dims) - points
         tiles = self.pick([1, 1, 2, 3]) if points else 0
@@ -267,13 +267,13 @@ class Kernel:
         return result
 
     def kind(self, tile):
-        """An atomic kind whose outcome does not depend on the order: sums of floats must be exact."""
+        """An atomic operation whose result does not depend on the order: sums of floats must be exact."""
         if tile.scalar in INTS:
             return self.pick(["add", "min", "max", "and", "or", "xor"])
         return self.pick(["min", "max"] + ["add"] * 3 * (tile.small is not None))
 
     def exchanged(self, tiles, tile):
-        """Atomic accesses of a buffer, whose old and new elements are both used."""
+        """Atomic accesses to a buffer; both the old and the new elements are used."""
         others = [t for t in tiles if t.dims == tile.dims and t.scalar == tile.scalar]
         buffer, old, new = self.name("s"), self.name(), self.name()
         other = self.pick(others)
@@ -299,7 +299,7 @@ class Kernel:
         return result
 
     def counter(self):
-        """What one thread gets for the block: uniform, 0 outside of the view."""
+        """One atomic access per block; the result is uniform, and 0 out of bounds."""
         view, _ = self.view("i32", [self.pick([1, 3])], "int")
         old = self.name("o")
         self.emit(f"{old} = atomic_xor 0, {view}[{self.index(1)}] {{ordering = "
@@ -307,7 +307,7 @@ class Kernel:
         self.indices = self.indices + [old]
 
     def accumulate(self, tile):
-        """All blocks combine their tiles in one place, in any order."""
+        """All blocks combine their tiles in one location, in any order."""
         extents = self.input_extents(tile.dims)
         view, pointer = self.view(tile.scalar, extents, "int")
         element = self.element(view, len(extents), tile.dims)
@@ -363,12 +363,12 @@ class Kernel:
     def cast(self, tile, scalar):
         result = Tile(self.name(), scalar, tile.dims, tile.small)
         if scalar in INTS and tile.small is None and tile.scalar in FLOATS:
-            return tile  # what does not fit the integer has no one value
+            return tile  # values that do not fit the integer have no defined result
         self.emit(f"{result.name} = cast {tile.name} : {result.type()}")
         return result
 
     def narrow(self, tile, lead):
-        """A tile that a broadcast makes as large as this one, with up to so many dims less."""
+        """A tile that a broadcast can extend to this one, with up to so many dims fewer."""
         dims = [1 if self.chance(0.5) else d for d in tile.dims]
         return self.load(tile.scalar, dims[self.random.randrange(0, min(lead, len(dims) - 1) + 1):])
 
@@ -387,7 +387,7 @@ class Kernel:
         return result
 
     def reduced(self, tile):
-        """Elements along an axis combined: what no order changes. Often repeated to the shape that they had."""
+        """Reductions along an axis whose result does not depend on the order. Often broadcast to the original shape."""
         axis = self.random.randrange(len(tile.dims))
         exact = tile.scalar in INTS or tile.small is not None
         kinds = ["min", "max"] + (["add", "add"] if exact else [])
@@ -406,7 +406,7 @@ class Kernel:
         return wide
 
     def row(self, tile, axis, kind):
-        """Rows scanned, sorted or searched."""
+        """Scans, sorts or searches rows."""
         choice = self.random.random()
         result = Tile(self.name(), tile.scalar, tile.dims, tile.small if kind in ("min", "max") else None)
         if choice < 0.4 and kind not in ("min", "max"):
@@ -484,7 +484,7 @@ class Kernel:
             visible = visible + [fresh]
             for _ in range(self.pick([0, 1, 2])):
                 visible = visible + [self.stretched(fresh) if self.chance(0.2) else self.elementwise(visible, fresh)]
-        # Values that cannot run away: what is carried must stay comparable.
+        # Values that cannot grow without limit: carried values must stay comparable.
         out = [self.pick([t for t in visible if (t.scalar, t.dims) == (i.scalar, i.dims)]) for i in inner]
         self.emit("yield " + ", ".join(t.name for t in out))
         self.depth -= 1
@@ -493,7 +493,7 @@ class Kernel:
         return results
 
     def inside(self, tiles, carried):
-        """Statements of a region that got these tiles, and what it can hand on for each of them."""
+        """Generates a region with these tiles, and returns what it can yield for each carried one."""
         visible = tiles + carried
         for tile in carried:
             kind = self.random.random()
@@ -594,10 +594,10 @@ class Kernel:
         return result
 
     def store(self, tile):
-        """Blocks write to places of their own; the last ones reach past the end."""
+        """Blocks write to separate regions; the last ones reach out of bounds."""
         places = list(self.grid) + [1] * len(tile.dims)
         rank = len(tile.dims)
-        # A leading dim for each grid dim that the tile's own dims do not take.
+        # A leading dim for each grid dim that the tile's own dims do not use.
         lead = self.grid[:] if rank < 2 or self.chance(0.3) else []
         if lead and len(lead) + rank > 6:
             lead = [self.grid[0] * self.grid[1]]
@@ -611,7 +611,7 @@ class Kernel:
             size = blocks * tile.dims[d]
             extents.append(max(1, size - self.pick([0, 0, 1, 3, tile.dims[d] // 2])))
             indices.append("0" if lead or d > 1 else f"%{'xy'[d]} * {tile.dims[d]}")
-        if self.chance(0.2):  # rows by an index tile, from the first to the last or back
+        if self.chance(0.2):  # rows by an index tile, in ascending or descending order
             first, up = len(lead), self.chance(0.5)
             text = f"tile<i32[{tile.dims[0]}]>"
             name, start = self.name("i"), self.name("c")
@@ -633,10 +633,10 @@ class Kernel:
             self.emit(f"store {tile.name}, {element}")
         self.outputs.append((pointer[1:], tile.scalar))
 
-    # The whole ----------------------------------------------------------------------------------
+    # The kernel ---------------------------------------------------------------------------------
 
     def shape(self):
-        """Powers of two, or odd counts of them in some dims."""
+        """Powers of two, or with odd factors in some dims."""
         rank = self.pick([1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 4, 5])
         sizes = {1: [1, 2, 16, 32, 64, 128, 256, 1024], 2: [1, 2, 4, 8, 16, 32, 64], 3: [1, 2, 4, 8]}
         counted = {1: [3, 31, 48, 96, 100, 192, 272, 768], 2: [3, 6, 12, 24, 40, 48, 80, 96, 62],
@@ -683,7 +683,7 @@ class Kernel:
             self.store(tile)
 
     def clauses(self):
-        """The order of tiles, which no result depends on; drawn apart, so that kernels stay the same."""
+        """The order of tiles, on which no result depends; drawn separately, so that kernels do not change."""
         draw = random.Random(repr(self.lines))
         raster = draw.choice(["", "", "raster rows(2) ", "raster columns(3) "])
         dealt = draw.choice(["persistent balanced by block_id(0) ",
@@ -699,7 +699,7 @@ class Kernel:
 
 
 def elements(path, scalar):
-    """The stored elements as integers, all NaNs as one and both zeros as one."""
+    """The stored elements as integers, with all NaNs equal and both zeros equal."""
     size = {**FLOATS, **INTS}[scalar]
     with open(path, "rb") as file:
         data = file.read()
@@ -735,7 +735,7 @@ class Check:
         if level == 3 and self.device == "cuda":
             command = ["tile-run", path, "--device=cuda"]
         command += self.target
-        if seed % 3 == 0:  # both runs: it makes the arguments, too
+        if seed % 3 == 0:  # for both runs, because it also generates the arguments
             command.append(f"--seed={seed + 1}")
         for name, _, value in kernel.args:
             command += ["--arg", f"{name[1:]}={value}"]
@@ -744,7 +744,7 @@ class Check:
         return command
 
     def planted(self, path):
-        """The kernel as a compiler would leave it that subtracts instead of adding."""
+        """Changes the kernel as if a pass had a bug: replaces an addition by a subtraction."""
         with open(path) as file:
             text = file.read()
         path = os.path.join(self.folder, "planted.tile")
@@ -753,7 +753,7 @@ class Check:
         return path
 
     def fault(self, path, kernel, seed):
-        """What is wrong with this kernel, or None."""
+        """Returns what is wrong with this kernel, or None."""
         commands = {level: self.command(path, kernel, level, seed) for level in self.levels}
         answers = {level: run(command) for level, command in commands.items()}
         codes = {level: answer[0] for level, answer in answers.items()}
@@ -774,7 +774,7 @@ class Check:
                             f"\n{' '.join(commands[level])}")
         if self.ptx:
             code, text = run(["tilec", path, "--emit=ptx", "-o", os.devnull] + self.target)
-            if code == 1 and is_too_large(text):  # its target may have less
+            if code == 1 and is_too_large(text):  # its target may have less shared memory
                 self.refused += 1
             elif code != 0 and "a plan has no code of its own" not in text:
                 return f"tilec gives {code}\n{text}"
@@ -782,7 +782,7 @@ class Check:
 
 
 def main(kind=Kernel, checker=Check):
-    """kind: of random kernels; checker: how they are compared."""
+    """kind: class of random kernels; checker: how they are compared."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=10**9)
@@ -806,7 +806,7 @@ def main(kind=Kernel, checker=Check):
             os.makedirs(options.keep, exist_ok=True)
         while done < options.count and (time.monotonic() < end or done - check.refused < options.least):
             seed = options.seed + done
-            # The last bits of exp2 are the GPU's own.
+            # The last bits of exp2 differ on a GPU.
             kernel = kind(seed, exp2=options.device == "cpu", clusters=options.target not in WITHOUT_CLUSTERS)
             keep = options.keep or folder
             path = os.path.join(keep, f"fuzz{seed}.tile")

@@ -1,5 +1,5 @@
-"""Random kernels with `parallel`: element by element, at level 2, they give what the tiles give that expand-parallel
-makes of them, at level 3, to the bit. With --ptxas their PTX is assembled, too.
+"""Random kernels with `parallel`: executed per element at level 2, they give bitwise the same results as the tiles that
+expand-parallel generates from them, at level 3. With --ptxas their PTX is also assembled.
 
     parallel.py TILE_RUN COUNT [--seed=N] [--ptxas=FILE --tilec=FILE]
 """
@@ -35,7 +35,7 @@ class Kernel:
         return "%%v%d" % self.count
 
     def coordinate(self, extent):
-        """One inside of the extent, whatever the element is."""
+        """An index in bounds, for every element."""
         r = self.random
         d = r.randrange(len(self.names))
         own, most = self.names[d], self.extents[d]
@@ -50,7 +50,7 @@ class Kernel:
         return "(" + " + ".join(self.random.sample(self.names, self.random.randint(1, len(self.names)))) + ")"
 
     def anywhere(self):
-        """One that may lie outside."""
+        """An index that may be out of bounds."""
         r = self.random
         return r.choice([r.choice(self.names), "%s + %s" % (r.choice(self.names), r.choice(["%p", "1", "-1", "%p * 2"])),
                          "%s / 2" % r.choice(self.names), "%s - %s" % (r.choice(self.names), r.choice(self.names)), "%p",
@@ -74,7 +74,7 @@ class Kernel:
         return "%s %s %s" % (self.value(1), self.random.choice(["<", ">=", "=="]), self.value(0))
 
     def guarded(self):
-        """A condition under which an element is inside of its tile, and that element."""
+        """A condition under which an element is in bounds of its tile, and that element."""
         t = self.random.randrange(2)
         places = [self.anywhere() for _ in self.tiles[t]]
         inside = ["%s >= 0 & %s < %d" % (at, at, extent) for at, extent in zip(places, self.tiles[t])]
@@ -82,7 +82,7 @@ class Kernel:
         return " & ".join(inside + more), "%%t%d[%s]" % (t, ", ".join(places))
 
     def picked(self):
-        """An element of the shared buffer, under a predicate by which it is inside."""
+        """An element of the shared buffer, with a predicate for being in bounds."""
         places = [self.anywhere() for _ in self.kept]
         inside = ["%s >= 0 & %s < %d" % (at, at, extent) for at, extent in zip(places, self.kept)]
         return "load %%h[%s], %s" % (", ".join(places), " & ".join(inside))
@@ -117,7 +117,7 @@ class Kernel:
         return lines, " + ".join(names)
 
     def rounds(self, name, indent):
-        """A `while` of few rounds, another number of them for each element."""
+        """A `while` loop with few iterations, whose number differs between elements."""
         pad, (count, carried, b, c) = " " * indent, [self.name() for _ in range(4)]
         test, t = self.statements(indent + 2, 0)
         body, a = self.statements(indent + 2, 0)
@@ -129,7 +129,7 @@ class Kernel:
         return lines + ["%s  yield %s + 1, %s ^ (%s)" % (pad, b, c, a), pad + "}"]
 
     def place(self, d):
-        """A coordinate that no other element along this dim has."""
+        """A coordinate that no other element has along this dim."""
         own, extent = self.names[d], self.extents[d]
         forms = [own] * 3 + ["%s + 1" % own, "%d - %s" % (extent - 1, own)]
         return self.random.choice(forms + ["%s ^ %d" % (own, extent - 1)] * (extent & (extent - 1) == 0))
@@ -148,7 +148,7 @@ class Kernel:
         if r.randrange(3) == 0:
             store = "if %s { %s }" % (self.condition(), store)
         shared, inside = r.randrange(2), [self.names[d] for d in order]
-        if shared:  # by coordinates that lie inside
+        if shared:  # by in-bounds coordinates
             body.append("    store %s, %%s[%s]" % (self.value(1), ", ".join(inside)))
             if r.randrange(2):  # by one element each
                 name = self.name()

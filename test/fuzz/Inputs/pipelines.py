@@ -1,8 +1,8 @@
 """Random pipelined loops: with `pipelined` and without it, which is the reference, they must give the same bytes.
 
-Conditions around copies and around what uses them, copies by index tiles and by loaded indices, predicates, pads,
-loops around and inside, steps that are no constants, few iterations or none, several products, products of products,
-reductions, scans, transposes. Options as in differential.py; without --target each kernel has one of its own.
+Conditions around copies and their uses, copies by index tiles and by loaded indices, predicates, pads, loops around and
+inside, steps that are not constant, few or no iterations, several products, chained products, reductions, scans,
+transposes. Options as in differential.py; without --target each kernel chooses one.
 """
 import os
 import re
@@ -21,7 +21,7 @@ class Pipelines(Products):
         self.warps = self.pick([4, 4, 4, 8, 1, 2])
         self.numbers = {}  # views of indices, by length
 
-    # Where an iteration reads --------------------------------------------------------------------
+    # Read coordinates ---------------------------------------------------------------------------
 
     def indices_of(self, extent):
         """A view of i32, -1 to 1."""
@@ -66,7 +66,7 @@ class Pipelines(Products):
         return name
 
     def element(self, view, variable, step, dims, along):
-        """Brackets for a tile of dims, which moves along its dim `along` with the loop."""
+        """Brackets for a tile of dims; the tile moves along its dim `along` with the loop."""
         at = [variable if d == along else self.pick(["0", f"%x * {dims[d]}", "%y"]) for d in range(2)]
         style = self.random.random()
         if style < 0.15:
@@ -76,7 +76,7 @@ class Pipelines(Products):
         return f"{view}[{', '.join(at)}]"
 
     def extras(self, variable, dims):
-        """A predicate, a pad."""
+        """A predicate and a pad."""
         predicate, pad = "", ""
         if self.chance(0.12):
             name = self.name("m")
@@ -90,7 +90,7 @@ class Pipelines(Products):
         return predicate, pad
 
     def fetched(self, view, scalar, variable, step, dims, along):
-        """What a dot takes; the tile, if there is one."""
+        """Operand of a dot, and the tile, if there is one."""
         element = self.element(view, variable, step, dims, along)
         predicate, pad = self.extras(variable, dims)
         tile = Tile(self.name(), scalar, dims)
@@ -106,10 +106,10 @@ class Pipelines(Products):
         self.emit(f"{tile.name} = load_shared {buffer} : {tile.type()}")
         return tile.name, tile
 
-    # What it does --------------------------------------------------------------------------------
+    # Computation --------------------------------------------------------------------------------
 
     def clamped(self, tile, scalar):
-        """Small again, for the next product."""
+        """Makes values small again, for the next product."""
         small, result = Tile(self.name(), tile.scalar, tile.dims), Tile(self.name(), scalar, tile.dims)
         self.emit(f"{small.name} = max(min({tile.name}, {tile.scalar}(2)), {tile.scalar}(-2))")
         if scalar == tile.scalar:
@@ -134,7 +134,7 @@ class Pipelines(Products):
         return result
 
     def chain(self, sums_name, variable, step):
-        """A product of a product: (a b) v, as in attention; a may stand outside of the loop."""
+        """A chained product: (a b) v, as in attention; a may be outside the loop."""
         scalar, sums, m, n, k = self.shape
         inner = Tile(self.name(), "i32" if scalar == "i8" else "f32", (m, k))
         if self.fixed:
@@ -155,7 +155,7 @@ class Pipelines(Products):
         return result
 
     def other(self, sums_name, variable, step):
-        """Tiles that threads have: reduced, summed up, turned, then added."""
+        """Tiles in registers: reduced, scanned, transposed, then added."""
         scalar, sums, m, n, k = self.shape
         _, tile = self.fetched(self.views[1], scalar, variable, step, (k, n), 0)
         result = Tile(self.name(), sums, (m, n))
@@ -171,7 +171,7 @@ class Pipelines(Products):
         return result
 
     def turn(self, sums_name, variable, step):
-        """One step for one sum, in a branch perhaps, or in a loop inside."""
+        """One step of a sum, possibly in a branch or in an inner loop."""
         sums = Tile(sums_name, self.shape[1], (self.shape[2], self.shape[3]))
         build = self.pick([self.product] * 4 + [self.chain] * 3 + [self.other])
         style = self.random.random()
@@ -257,7 +257,7 @@ class Pipelines(Products):
 
 
 class Check(differential.Check):
-    """Without `pipelined`, called level 1 here, is the reference of both levels with it."""
+    """The reference for both levels is the kernel without `pipelined`, which is called level 1 here."""
 
     levels = (1, 2, 3)
 

@@ -1,5 +1,5 @@
-"""Random kernels around pipelined products, of the shapes and types that tensor cores take: what becomes wgmma,
-TMA, roles, turns and split sums. Options and comparison as in differential.py."""
+"""Random kernels with pipelined products, of shapes and types that tensor cores support. The passes generate wgmma,
+TMA, roles, alternating consumer groups and split sums. Options and comparison as in differential.py."""
 from differential import FLOATS, INTS, Kernel, Tile, main
 
 TYPES = ([("f16", "f16", "f32")] * 8 + [("bf16", "bf16", "f32")] * 4 +
@@ -16,7 +16,7 @@ class Products(Kernel):
         self.split = False
 
     def operand(self, scalar, extents, alone=False):
-        """A matrix as the user has it: row by row, or column by column; extents known or not."""
+        """A matrix argument: row-major or column-major, with constant or unknown extents."""
         aligned = 128 // BITS.get(scalar, 32)
         turned = self.chance(0.3)
         inner = extents[0] if turned else extents[1]
@@ -37,7 +37,7 @@ class Products(Kernel):
         return name
 
     def output(self, tile, rows, columns):
-        """Where all blocks store a tile each; the last ones reach past the end."""
+        """An output to which each block stores a tile; the last blocks reach out of bounds."""
         m, n = tile.dims
         extents = [self.grid[0] * m - self.pick([0, 0, 8, 3, m // 2]), self.grid[1] * n - self.pick([0, 0, 8, 1, n // 2])]
         extents = [max(1, e) for e in extents]
@@ -47,7 +47,7 @@ class Products(Kernel):
     # A product in the loop ----------------------------------------------------------------------
 
     def in_registers(self, tile):
-        """The operand computed from what was loaded."""
+        """An operand computed from the loaded tile."""
         result = Tile(self.name(), tile.scalar, tile.dims)
         if tile.scalar in ("e4m3", "e5m2", "tf32"):
             return tile
@@ -55,7 +55,7 @@ class Products(Kernel):
         return result
 
     def fetch(self, view, at, scalar, dims, buffer):
-        """As a tile or in a shared buffer; what a dot takes, and a tile that threads have of it."""
+        """Loads to a tile or a shared buffer; returns the operand of a dot, and a tile of it in registers."""
         where = ", ".join(at)
         tile = Tile(self.name(), scalar, dims)
         if self.chance(0.5):
@@ -75,12 +75,12 @@ class Products(Kernel):
             n = max(8, n // 2)
         k = self.pick([16, 32, 32, 64, 64, 48, 128] if BITS.get(lhs, 32) <= 16 else [8, 16, 32])
         extent = self.pick([0, k // 2, k, k, k + 8, 2 * k, 3 * k, 3 * k + 8, 5 * k, 7 * k])
-        if self.split == "stream_k":  # shorter sums are not shared
+        if self.split == "stream_k":  # shorter sums are not split
             extent = self.pick([extent, 8 * k, 9 * k + 8, 18 * k])
         return lhs, rhs, sums, m, n, k, extent
 
     def region(self, loop, rows, columns):
-        """The products of one iteration; what is carried on."""
+        """The products of one iteration; returns the carried values."""
         (lhs, rhs, sums, m, n, k, _), variable, views, buffers, inner, thread_out, turned = loop
         words = [w for w, t in zip(("trans_lhs", "trans_rhs"), turned) if t]
         words = f" {{{', '.join(words)}}}" if words else ""
@@ -132,10 +132,10 @@ class Products(Kernel):
         self.emit("}")
         return results
 
-    # The whole ----------------------------------------------------------------------------------
+    # The kernel ---------------------------------------------------------------------------------
 
     def epilogue(self, tile):
-        """Something added perhaps, and the type of the output."""
+        """An optional epilogue, and the type of the output."""
         if self.chance(0.3):
             extents = [self.grid[0] * tile.dims[0], self.grid[1] * tile.dims[1]]
             view, other = self.operand(tile.scalar, extents), Tile(self.name(), tile.scalar, tile.dims)
@@ -161,7 +161,7 @@ class Products(Kernel):
         self.emit(f"%column = %y * {n}")
         loops = 1 if self.split else self.pick([1, 1, 1, 2])
         if around:
-            # Each iteration stores what it has; the last one stays.
+            # Each iteration stores its result; the last one remains.
             self.emit(f"for %turn = 0 to {self.pick([1, 2, 3])} step 1 {{")
             self.depth += 1
         for _ in range(loops):

@@ -1,5 +1,5 @@
-"""Random computes that are walks along an axis: masks, biases, soft caps and scales between two products, quotients in
-front of the last one or behind it, operands turned or not, of several types. Each becomes one kernel, which is compared
+"""Random computes that reduce along one axis: masks, biases, soft caps and scales between two products, quotients
+before or after the last product, transposed operands, several types. Each becomes one kernel, which is compared
 with level 1.
 
 usage: walks.py FOLDER FIRST COUNT

@@ -1,9 +1,9 @@
-/* Bounds of loops: as they are, or moved to where the numbers of an i32 end, with as large steps.
- * The coordinate that the iterations had is computed back:
+/* Bounds of loops: unchanged, or moved to the limits of i32, possibly with large steps. The
+ * coordinate of the original iterations is then recomputed:
  *
  *     for %k = 0 to 7 step 2 {..}       for %k = 2147483639 to 2147483647 step 2 {
- *                                         %i = (%k - 2147483639) / 1
- */
+ *                                         %i = (%k -
+ *                                         2147483639) / 1 */
 #include <stdint.h>
 
 #include "test/fuzz/random/random.h"
@@ -12,7 +12,7 @@ static int64_t pick(gen *g, const int64_t *from, unsigned count) {
     return from[gen_below(g, count)];
 }
 
-/* A number of the text, or an argument, of which nothing is known. */
+/* A literal, or an argument, whose value the compiler does not know. */
 static const char *number(gen *g, int64_t n) {
     bool given = g->argument_count <= MAX_GEN_ARGUMENTS - 12 && gen_chance(g, 50);
     return given ? gen_argument(g, (int)n, 1) : gen_text("%lld", (long long)n);
@@ -31,7 +31,7 @@ bounds gen_bounds(gen *g, int end, int step) {
     const int64_t scales[] = {1, 1, 1, most, most > 7 ? 7 : 1, (int64_t)1 << gen_below(g, 20)};
     int64_t scale = pick(g, scales, 6);
     if (scale > most) scale = most;
-    /* Behind the last iteration's number, and not behind the next one's. */
+    /* After the last iteration's value, and at most the next one's. */
     int64_t wide = step * scale, last = (count - 1) * wide;
     const int64_t ends[] = {last + 1, last + wide,
                             last + (int64_t)gen_below(g, (uint32_t)wide) + 1};

@@ -1,4 +1,4 @@
-/* Runs a kernel in all ways and compares. */
+/* Runs a kernel in all ways and compares the results. */
 #include "test/fuzz/random/check.h"
 
 #include <math.h>
@@ -34,7 +34,8 @@ const char *finding_text(finding f) {
     return texts[f];
 }
 
-/* What the limits say: of the target, of the length of code, of what a clause can be put on. */
+/* True if a limit was exceeded: of the target, of the length of code, or of where a clause is
+ * allowed. */
 static bool is_limit(const char *reports) {
     static const char *const limits[] = {"of shared memory",
                                          "one thread's code exceeds",
@@ -52,7 +53,7 @@ static bool is_limit(const char *reports) {
 
 enum { MAX_ARRAYS = 16 };
 
-/* What level 1 says of a compute's arrays. */
+/* The results of level 1: the compute and its arrays. */
 typedef struct meaning {
     const tile_function *f;
     unsigned ins, outs;
@@ -64,11 +65,11 @@ typedef struct meaning {
 typedef struct checked {
     const check_options *options;
     tile_context *context;
-    tile_module *module; /* as it was read */
+    tile_module *module; /* as parsed */
     case_options given;
     unsigned sms;
-    const char *compute; /* NULL: a kernel is given; @meaning may stand beside it */
-    char *point;         /* of the space of what was made of it */
+    const char *compute; /* NULL: the file has a kernel, perhaps with a compute @meaning */
+    char *point;         /* the point of the scheduled kernel */
     const tile_target *target;
     char *words, *pipeline;
     test_case test;
@@ -87,7 +88,7 @@ static const char *value_of(const char *word, const char *option) {
     return strncmp(word, option, length) == 0 ? word + length : NULL;
 }
 
-enum { MAX_BLOCKS = 64 /* of a random kernel's grid, and more */ };
+enum { MAX_BLOCKS = 64 /* at least the blocks of any random kernel's grid */ };
 
 static void read_options(checked *c, const char *text) {
     c->words = line_behind(text, "// RUN-OPTIONS: ");
@@ -106,7 +107,8 @@ static void read_options(checked *c, const char *text) {
         else if ((value = value_of(word, "--target=")))
             c->target = tile_target_find(value);
     }
-    /* Blocks that wait for others have to be there at once; else few multiprocessors show more. */
+    /* Blocks that wait for each other must all be resident; otherwise few multiprocessors are a
+     * better test. */
     bool waits = strstr(text, "lock_semaphore ") || strstr(text, "wait_value ");
     c->sms = waits ? MAX_BLOCKS : (unsigned)(c->given.seed % 3 + 1);
 }
@@ -129,7 +131,8 @@ static tile_compute_array array_of(const run_argument *a) {
     return array;
 }
 
-/* Whether the results lie where right ones do; of whole numbers these are single ones. */
+/* True if the results are within the intervals of correct results. For integers the intervals are
+ * single values. */
 static bool is_alike(checked *c, const meaning *m, unsigned index, const unsigned char *is) {
     const run_argument *a = m->results[index];
     const unsigned char *meant = m->outputs[index].data;
@@ -154,7 +157,7 @@ static bool is_alike(checked *c, const meaning *m, unsigned index, const unsigne
     return true;
 }
 
-/* The arguments that are the compute's arrays; false if one is missing. */
+/* Finds the arguments that correspond to the compute's arrays; false if one is missing. */
 static bool find_arrays(checked *c, meaning *m) {
     m->ins = tile_function_arg_count(m->f);
     unsigned outs = tile_function_result_count(m->f);
@@ -174,7 +177,7 @@ static bool find_arrays(checked *c, meaning *m) {
     return true;
 }
 
-/* Level 1 runs, if a compute says what is meant; c->meant.f is NULL if none does. */
+/* Runs the compute that defines the meaning, if there is one; otherwise c->meant.f is NULL. */
 static finding run_meaning(checked *c) {
     meaning *m = &c->meant;
     *m = (meaning){.f = tile_module_find(c->module, c->compute ? c->compute : "meaning")};
@@ -200,8 +203,8 @@ static void free_meaning(meaning *m) {
     }
 }
 
-/* Elements that may be anything, which points and levels need not agree on, become the first run's.
- */
+/* Copies unspecified elements from the first run, because points and levels need not agree on
+ * them. */
 static void overlook_unspecified(checked *c, const case_result *result) {
     const meaning *m = &c->meant;
     for (unsigned i = 0; m->f && i < m->outs; i++) {
@@ -225,7 +228,7 @@ static finding check_meaning(checked *c) {
 
 /* Runs ---------------------------------------------------------------------------------------- */
 
-/* One run; `refused` if there is none, and what is said then stands in c->reports. */
+/* Runs the kernel once. Returns `refused` if it cannot run; the reports are then in c->reports. */
 static finding run(checked *c, const tile_device_options *options, bool cuda, finding refused,
                    case_result *result) {
     tile_device *device = NULL;
@@ -244,7 +247,7 @@ static finding run(checked *c, const tile_device_options *options, bool cuda, fi
     return is_limit(result->reports.data) ? FOUND_LIMIT : refused;
 }
 
-/* Another run, compared with the first. */
+/* Runs the kernel again, and compares the results with the first run. */
 static finding compare(checked *c, const tile_device_options *options, bool cuda, finding refused,
                        finding other) {
     case_result result;
@@ -256,7 +259,7 @@ static finding compare(checked *c, const tile_device_options *options, bool cuda
     return found;
 }
 
-/* The kernel as a compiler would leave it that subtracts instead of adding. */
+/* Changes the kernel as if a pass had a bug: replaces an addition by a subtraction. */
 static void plant(checked *c) {
     tool_text text = {NULL, 0, 0};
     tile_module_print(c->module, tool_append, &text);
@@ -276,7 +279,7 @@ static finding check_runs(checked *c) {
                                    .max_operations = c->given.max_operations,
                                    .sms = c->sms,
                                    .print = case_drop_line,
-                                   .host_math = true, /* levels give the same bits */
+                                   .host_math = true, /* levels agree bitwise */
                                    .pipeline = threads ? "" : NULL};
     finding found = run(c, &options, false, FOUND_FAULT_2, &c->first);
     if (found == FOUND_NOTHING) found = run_meaning(c);
@@ -286,7 +289,7 @@ static finding check_runs(checked *c) {
     options.seed = c->given.seed;
     options.pipeline = NULL;
     options.target = c->target;
-    options.max_operations *= 5; /* level 3 counts warps' operations */
+    options.max_operations *= 5; /* level 3 counts operations per warp */
     if (c->options->cuda) {
         options.target = NULL;
         options.ptxas = c->options->ptxas;
@@ -301,7 +304,7 @@ static finding check_runs(checked *c) {
 
 /* PTX ----------------------------------------------------------------------------------------- */
 
-/* Errors, and what ptxas says about wgmma. */
+/* Keeps errors, and ptxas's messages about wgmma. */
 static void keep_complaint(const tile_diagnostic *d, void *text) {
     bool slow = d->severity == TILE_WARNING && strstr(d->message, "(C75");
     if (slow || d->severity == TILE_ERROR) tile_diagnostic_print(d, tool_append, text);
@@ -334,8 +337,8 @@ static bool keep_point(const char *point, void *user) {
     return false;
 }
 
-/* Of a product's parameters, block_m or the block_m of one of several, what all spaces have; NULL:
- * as it is first. Large tiles take the CPU device seconds. */
+/* Returns the value for a parameter of a product: 64 for block_m and block_n, also with suffixes,
+ * which every space has. NULL: keeps the first value. Large tiles take the CPU device seconds. */
 static const char *value_for(const checked *c, const char *name) {
     if (strncmp(name, "block_m", 7) == 0 || strncmp(name, "block_n", 7) == 0) return "64";
     return strncmp(name, "split", 5) != 0 ? NULL : c->given.seed % 2 ? "1" : "4";
@@ -346,7 +349,7 @@ typedef struct wanted {
     bool found;
 } wanted;
 
-/* In "block_m=64 block_n=32". */
+/* Looks for a name and value in a point such as "block_m=64 block_n=32". */
 static bool find_wanted(const char *point, void *user) {
     wanted *w = user;
     size_t name = strlen(w->name), value = strlen(w->value);
@@ -359,7 +362,8 @@ static bool find_wanted(const char *point, void *user) {
     return !w->found;
 }
 
-/* Whether points that agree with what is chosen have it: attributes may fix something else. */
+/* True if a point with this value agrees with the chosen values, because attributes may have fixed
+ * the parameter. */
 static bool has_point(const checked *c, const char *name, const char *value) {
     const case_options *chosen = &c->given;
     wanted w = {name, value, false};
@@ -373,7 +377,7 @@ typedef struct counted {
     char **point;
 } counted;
 
-/* Parts without elements, which there would be hundreds of, take the CPU device long. */
+/* Hundreds of parts, most of them empty, take too long on the CPU device. */
 static bool has_many_parts(const char *point) {
     enum { MANY = 64 };
     bool many = false;
@@ -393,7 +397,7 @@ static bool count_point(const char *point, void *user) {
     return false;
 }
 
-/* Any one of all, by the seed: of what is compared up to a tolerance, products are small. */
+/* Picks any point by the seed. Used for comparisons with a tolerance, whose products are small. */
 static void choose_any_point(checked *c) {
     case_options *to = &c->given;
     counted all = {UINT64_MAX, 0, &c->point};
@@ -409,7 +413,7 @@ static void choose_any_point(checked *c) {
     }
 }
 
-/* Some point of the space. */
+/* Picks a point with small tiles. */
 static void choose_point(checked *c) {
     case_options *to = &c->given;
     tile_list_points(c->module, to->kernel, NULL, 0, keep_point, &c->point);
@@ -421,7 +425,7 @@ static void choose_point(checked *c) {
     }
 }
 
-/* Makes a kernel or plan of the compute, if it is one that is given. */
+/* Schedules the compute, if the file has one instead of a kernel. */
 static bool schedule(checked *c) {
     const tile_function *f = c->given.kernel ? tile_module_find(c->module, c->given.kernel) : NULL;
     unsigned none = 0;
@@ -438,7 +442,7 @@ static bool schedule(checked *c) {
     return tile_instantiate(c->module, c->given.kernel, c->given.bindings, count) == TILE_OK;
 }
 
-/* All ----------------------------------------------------------------------------------------- */
+/* The whole check ----------------------------------------------------------------------------- */
 
 finding check_kernel(const check_options *o, const char *text, char **detail) {
     checked c = {.options = o, .context = tile_context_create()};

@@ -1,5 +1,5 @@
-/* What must hold of a kernel, or of what a compute is scheduled to: it is the same at all levels,
- * with other passes, on a GPU, and becomes PTX. */
+/* Checks that a kernel, or what a compute is scheduled to, has the same results at all levels, with
+ * different passes and on a GPU, and compiles to PTX. */
 #ifndef TILE_TEST_RANDOM_CHECK_H
 #define TILE_TEST_RANDOM_CHECK_H
 
@@ -9,36 +9,36 @@
 
 typedef enum finding {
     FOUND_NOTHING,
-    FOUND_LIMIT,    /* it asks for more than there is; no fault */
-    FOUND_INVALID,  /* no kernel: the generator's own fault, or the parser's */
-    FOUND_SCHEDULE, /* a compute of which no kernel is made */
-    FOUND_FAULT_2,  /* level 2 does not run, or does what is forbidden */
+    FOUND_LIMIT,    /* exceeds a limit; not a defect */
+    FOUND_INVALID,  /* invalid: a defect of the generator or of the parser */
+    FOUND_SCHEDULE, /* a compute that cannot be scheduled */
+    FOUND_FAULT_2,  /* level 2 does not run, or faults */
     FOUND_FAULT_3,
-    FOUND_FAULT_PASSES, /* so with the file's pipeline */
+    FOUND_FAULT_PASSES, /* same, with the file's pipeline */
     FOUND_FAULT_CUDA,
-    FOUND_OTHER_3, /* other results than at level 2 (a kernel of level 3: than as it stands) */
+    FOUND_OTHER_3, /* results differ from level 2 (level 3: from the unoptimized kernel) */
     FOUND_OTHER_PASSES,
     FOUND_OTHER_CUDA,
-    FOUND_OTHER_1, /* what level 1 says it means */
+    FOUND_OTHER_1, /* results differ from level 1 */
     FOUND_PTX,     /* no PTX */
-    FOUND_CUBIN,   /* ptxas refuses it */
-    FOUND_SLOW,    /* ptxas says that it lets products wait for each other (C75xx) */
+    FOUND_CUBIN,   /* ptxas refuses the PTX */
+    FOUND_SLOW,    /* ptxas reports that it serializes wgmma (C75xx) */
     FINDINGS
 } finding;
 
 typedef struct check_options {
     bool cuda, ptx;
-    bool plant;        /* let all but the first run be wrong */
-    const char *ptxas; /* NULL: PTX is not assembled */
+    bool plant;        /* inject a fault into all runs but the first */
+    const char *ptxas; /* NULL: the PTX is not assembled */
 } check_options;
 
-/* The text is a file with its options and its pipeline, as tile-opt --run-reproducer takes it.
- * *detail is the caller's. */
+/* The text is a file with its options and its pipeline, in the format of tile-opt --run-reproducer.
+ * The caller frees *detail. */
 finding check_kernel(const check_options *o, const char *text, char **detail);
 const char *finding_text(finding f);
 
-/* Counts the operations of the text and of what the passes make of it (numbers of ops.def). False:
- * it is no kernel. */
+/* Counts the operations of the text and of its form after the passes, by opcode. False: it is not a
+ * kernel. */
 bool count_operations(const char *text, unsigned *counts, unsigned capacity);
 
 #endif

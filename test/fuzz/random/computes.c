@@ -1,5 +1,5 @@
-/* Computes of level 1, which `schedule` makes kernels of: on tensors of any extents, of which the
- * launch tells some. */
+/* Generates computes of level 1, which `schedule` turns into kernels. Tensors have any extents,
+ * some of which only the launch determines. */
 #include <stdio.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ static int given_extent(const gen *g, int extent) {
     return i < GEN_DIMS ? g->dims[i] : extent;
 }
 
-/* Whether the CPU device is soon done with it. */
+/* True if the CPU device computes it quickly. */
 static bool is_small(const gen *g, shape s) {
     for (unsigned d = 0; d < s.rank; d++) s.dims[d] = given_extent(g, s.dims[d]);
     return gen_elements(s) <= MAX_ELEMENTS;
@@ -54,7 +54,7 @@ static shape draw_shape(gen *g) {
 
 /* Inputs and results -------------------------------------------------------------------------- */
 
-/* "17,40": of a launch. */
+/* Returns the extents at the launch, such as "17,40". */
 static const char *given_extents(const gen *g, shape s) {
     const char *text = "";
     for (unsigned d = 0; d < s.rank; d++)
@@ -99,7 +99,7 @@ static bool can_take(const gen *g) {
 
 /* Operations ---------------------------------------------------------------------------------- */
 
-/* With what is stretched to it: fewer dims, or extents of 1. */
+/* Combines a value with one that is broadcast to its shape: of lower rank, or with extents of 1. */
 static bool stretched(gen *g) {
     const value a = *gen_any(g);
     if (!can_take(g) || a.small == ANYTHING || !tile_scalar_has_arithmetic(a.scalar)) return false;
@@ -116,7 +116,7 @@ static bool stretched(gen *g) {
     return true;
 }
 
-/* An extent of 1 more, or repeated rows. */
+/* Adds a dim of extent 1, or repeats rows. */
 static bool stretch(gen *g) {
     const value a = *gen_any(g);
     shape s = a.shape;
@@ -139,7 +139,7 @@ static bool stretch(gen *g) {
     return true;
 }
 
-/* Everything in one number, axis by axis. */
+/* Reduces a value to one number, axis by axis. */
 static bool reduce_all(gen *g) {
     value v = *gen_any(g);
     bool sum = gen_chance(g, 50);
@@ -159,7 +159,7 @@ static bool reduce_all(gen *g) {
     return true;
 }
 
-/* Less what its row has: with the row's largest number, or its sum. */
+/* Subtracts a row's reduction, its largest number or its sum, from each element. */
 static bool by_row(gen *g) {
     const value a = *gen_any(g);
     unsigned axis = gen_below(g, a.shape.rank);
@@ -174,10 +174,10 @@ static bool by_row(gen *g) {
     return true;
 }
 
-/* Sums of differences from what the row's sum is, or of their squares: a schedule need not wait for
- * that. */
+/* Sums differences from the row's sum, or their squares. A schedule may compute this without
+ * waiting for the row's sum. */
 static bool differences(gen *g) {
-    enum { SLACK = 4 }; /* what is put right at the end may be so much larger */
+    enum { SLACK = 4 }; /* the correction at the end may be this many times larger */
     const value a = *gen_any(g), b = *gen_any(g);
     unsigned axis = gen_below(g, a.shape.rank);
     int64_t extent = a.shape.dims[axis];
@@ -198,7 +198,7 @@ static bool differences(gen *g) {
     return true;
 }
 
-/* Overlapping parts along one dim, and as a rule what is combined of each. */
+/* Generates overlapping windows along one dim, usually reduced. */
 static bool windows(gen *g) {
     const value a = *gen_any(g);
     unsigned axis = gen_below(g, a.shape.rank);
@@ -223,8 +223,8 @@ static bool windows(gen *g) {
     return true;
 }
 
-/* One reduction of a compute says something, as those of one kernel must agree. Whole rows of known
- * extent, since scans and sorts may be of them. */
+/* At most one reduction of a compute has attributes, because reductions in one kernel must agree.
+ * The tile covers whole rows of known extent, because scans and sorts may need them. */
 const char *gen_given(gen *g, shape s, unsigned axis) {
     shape tile = {.rank = s.rank};
     if (!g->compute || g->given || !gen_chance(g, 30)) return "";
@@ -238,7 +238,7 @@ const char *gen_given(gen *g, shape s, unsigned axis) {
     return gen_text(", tile = %s%s", gen_dims(tile), gen_word(g, "", ", warps = 1", ", warps = 2"));
 }
 
-/* Of a product's. */
+/* Returns attributes of a product's kernel. */
 static const char *given_product(gen *g) {
     const char *text = "";
     if (gen_chance(g, 30))
@@ -255,7 +255,7 @@ static const char *given_product(gen *g) {
     return text;
 }
 
-/* What has been computed, or an input, times an input; any batches. */
+/* Multiplies an earlier value or an input by an input, with any batch dims. */
 static bool multiply(gen *g) {
     static const struct {
         tile_scalar operand, sum;
@@ -289,14 +289,14 @@ static bool multiply(gen *g) {
     return true;
 }
 
-/* The whole ----------------------------------------------------------------------------------- */
+/* The compute --------------------------------------------------------------------------------- */
 
 static void start_dims(gen *g) {
     for (unsigned i = 0; i < GEN_DIMS; i++)
         g->dims[i] = gen_pick(g, 1, 2, 3, 5, 7, 8, 16, 17, 20, 31, 33, 40, 65);
 }
 
-/* What no input tells the launch would not know. */
+/* Adds inputs for dims that no input has, because the launch could not determine them. */
 static void tell_dims(gen *g) {
     for (unsigned i = 0; i < GEN_DIMS; i++) {
         if (!g->dim_known[i]) gen_input(g, TILE_i32, (shape){1, {dims[i].extent}});
@@ -305,7 +305,7 @@ static void tell_dims(gen *g) {
     }
 }
 
-/* The last values that are no inputs. */
+/* The results are the last values that are not inputs. */
 static void choose_results(gen *g) {
     unsigned wanted = (unsigned)gen_pick(g, 1, 1, 2, 3);
     for (unsigned i = g->count; i-- > 0 && wanted;) {

@@ -1,10 +1,10 @@
-/* Loops, branches, regions; the choice of statements. */
+/* Generates loops, branches and regions, and chooses statements. */
 #include <stdio.h>
 #include <string.h>
 
 #include "test/fuzz/random/random.h"
 
-/* A region: what is inside of it is not seen behind it. */
+/* A region; its values are not visible after it. */
 typedef struct scope {
     unsigned count, index_count;
     bool plain;
@@ -24,7 +24,7 @@ static void leave(gen *g, scope s) {
     g->depth--;
 }
 
-/* One to two tiles, in a new order of names: carried ones lose what was known of their size. */
+/* One or two tiles under new names. Nothing is known about the size of carried values. */
 typedef struct carried {
     value from[2], inside[2], result[2];
     unsigned count;
@@ -50,7 +50,7 @@ static const char *inits(const carried *c) {
                          : gen_text("%s, %s = %s", first, c->inside[1].name, c->from[1].name);
 }
 
-/* What a region hands on for the carried tiles. */
+/* Returns what a region yields for the carried tiles. */
 static const char *yielded(gen *g, const carried *c) {
     value out[2];
     for (unsigned i = 0; i < c->count; i++) out[i] = *gen_like(g, &c->inside[i]);
@@ -147,7 +147,7 @@ bool gen_if(gen *g) {
     return true;
 }
 
-/* A region whose barriers are the author's. */
+/* Generates a region in which the kernel, not the compiler, inserts the barriers. */
 bool gen_explicit(gen *g) {
     const value a = *gen_any(g);
     if (g->meaning || g->mixed || !g->plain || a.scalar == TILE_i1) return false;
@@ -171,7 +171,7 @@ bool gen_explicit(gen *g) {
     return true;
 }
 
-/* Two groups of warps hand a tile over: by a barrier with a number, or by one in shared memory. */
+/* Two groups of warps exchange a tile, with a numbered barrier or a barrier in shared memory. */
 bool gen_roles(gen *g) {
     if (g->meaning || g->mixed || !g->plain || g->warps < 2) return false;
     tile_scalar scalar = gen_scalar(g);
@@ -188,7 +188,7 @@ bool gen_roles(gen *g) {
     g->depth++;
     gen_say(g, "warps %u {", g->warps / 2);
     scope inner = enter(g);
-    g->count = 0; /* tiles from outside are not seen */
+    g->count = 0; /* tiles from outside are not visible */
     value v = gen_load(g, scalar, s);
     gen_say(g, "store_shared %s, %s", v.name, buffer);
     if (bar)
@@ -219,12 +219,12 @@ bool gen_roles(gen *g) {
     return true;
 }
 
-/* `%t[..]` at an element's own coordinates, or at those mirrored. */
+/* Returns `%t[..]` at the element's own coordinates, or at mirrored ones. */
 static const char *element_of(gen *g, const value *t, const char *const *at) {
     char text[400];
     bool elsewhere = true;
-    /* Along several axes elements are gathered from one row of all of them, which is to be a tile.
-     */
+    /* With several axes, elements are gathered from a flat row of all elements, which must be a
+     * valid tile. */
     for (unsigned d = 0; d < t->shape.rank; d++)
         elsewhere &= t->shape.rank == 1 || (t->shape.dims[d] & (t->shape.dims[d] - 1)) == 0;
     snprintf(text, sizeof text, "%s[", t->name);
@@ -237,7 +237,8 @@ static const char *element_of(gen *g, const value *t, const char *const *at) {
     return gen_text("%s]", text);
 }
 
-/* Code of one element: of tiles, here or elsewhere, of a view, with a branch. */
+/* Generates per-element code: elements of tiles, here or at other coordinates, of a view, with a
+ * branch. */
 bool gen_parallel(gen *g) {
     const value a = *gen_any(g), b = *gen_like(g, &a);
     const char *at[MAX_RANK], *names = "", *other = NULL;
@@ -248,7 +249,7 @@ bool gen_parallel(gen *g) {
         at[d] = gen_name(g, "e");
         names = d ? gen_text("%s, %s", names, at[d]) : at[d];
     }
-    if (gen_chance(g, 40)) { /* 0 outside of it */
+    if (gen_chance(g, 40)) { /* outside it is 0 */
         char text[400];
         snprintf(text, sizeof text, "%s[", gen_view(g, a.scalar, a.shape, "int"));
         for (unsigned d = 0; d < a.shape.rank; d++)
@@ -283,7 +284,7 @@ bool gen_parallel(gen *g) {
     return true;
 }
 
-/* A matrix as its user has it: row by row or column by column, fit for tensor maps perhaps. */
+/* Adds a matrix argument: row-major or column-major, and possibly suitable for tensor maps. */
 static const char *matrix(gen *g, tile_scalar scalar, int rows, int columns) {
     if (gen_chance(g, 40)) return gen_view(g, scalar, (shape){2, {rows, columns}}, "int");
     const char *name = gen_name(g, "p"), *type = tile_scalar_name(scalar);
@@ -303,7 +304,8 @@ static const char *matrix(gen *g, tile_scalar scalar, int rows, int columns) {
     return name;
 }
 
-/* A matrix that is copied by boxes; nobody else has one that is written, filled with poison. */
+/* Adds a matrix that is copied through tensor maps. If it is written (filled with poison), it is
+ * noalias. */
 static const char *boxes(gen *g, const char *type, int rows, int columns, const char *fill) {
     const char *name = gen_name(g, "p");
     bool written = strcmp(fill, "poison") == 0;
@@ -317,8 +319,8 @@ static const char *boxes(gen *g, const char *type, int rows, int columns, const 
     return name;
 }
 
-/* Products of the shapes and types for which sm_90a has wgmma, copies by boxes and roles; the
- * results go to memory in the background. */
+/* Generates products with shapes and types that sm_90a computes with wgmma, copies through tensor
+ * maps, and roles. The results are stored asynchronously. */
 static bool hopper_loop(gen *g) {
     tile_scalar scalar = gen_chance(g, 50) ? TILE_f16 : TILE_bf16;
     int m = gen_pick(g, 64, 64, 128), n = gen_pick(g, 64, 64, 128), k = gen_pick(g, 32, 64);
@@ -352,8 +354,8 @@ static bool hopper_loop(gen *g) {
     return true;
 }
 
-/* Two products in a row under a mask, as in attention: whole numbers all through. Groups of warps
- * leave out what it hides from them where the loop says that all is finite. */
+/* Generates two chained products under a mask, as in attention, all in integers. If the loop is
+ * `finite`, groups of warps skip the iterations that the mask hides from them. */
 static bool masked_loop(gen *g) {
     int m = g->warps == 8 ? gen_pick(g, 128, 128, 192) : 64, n = gen_pick(g, 32, 64, 64);
     int keys = gen_pick(g, 1, 2, 4, 7) * n - gen_pick(g, 0, 0, 8), rows = g->grid[0] * m;
@@ -396,8 +398,8 @@ static bool masked_loop(gen *g) {
     return true;
 }
 
-/* A matrix product as everybody writes it: what becomes copies in the background, tensor cores,
- * roles, and sums in parts. */
+/* Generates a typical matrix product, which the passes turn into asynchronous copies, tensor cores,
+ * roles and split sums. */
 bool gen_product_loop(gen *g) {
     static const tile_scalar types[][3] = {
         {TILE_f16, TILE_f16, TILE_f32},   {TILE_f16, TILE_f16, TILE_f32},
@@ -475,7 +477,7 @@ void gen_statements(gen *g, unsigned count) {
     for (unsigned i = 0; i < KINDS; i++) all += kinds[i].weight;
     for (unsigned tries = 0; made < count && tries < MAX_TRIES; tries++) {
         unsigned draw = gen_below(g, all), i = 0;
-        if (g->argument_count > MAX_GEN_ARGUMENTS - 20) return; /* the stores need some */
+        if (g->argument_count > MAX_GEN_ARGUMENTS - 20) return; /* reserve some for the stores */
         while (draw >= kinds[i].weight) draw -= kinds[i++].weight;
         made += kinds[i].make(g);
     }

@@ -1,6 +1,7 @@
-/* Kernels of tiles in which threads work on their own: a tile becomes what each thread holds of it,
- * which its lanes change and exchange, and a tile again. Threads that hold the same elements must
- * come to the same ones: what tells them apart is done only where no two threads do. */
+/* Generates kernels of tiles that contain per-thread code: a tile becomes the vectors that threads
+ * hold, which lanes change and exchange, and then a tile again. Threads that hold the same elements
+ * must compute the same values. Code that distinguishes such threads is generated only if each
+ * element has one holder. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,15 +12,15 @@
 
 enum { MAX_REGISTERS = 64, MAX_UNROLLED = 32 };
 
-/* Of a tile, by a layout. */
+/* A tile's elements as held by a layout. */
 typedef struct fragment {
-    const char *tile; /* a value whose type names the layout */
+    const char *tile; /* a value whose type has the layout */
     const char *layout;
     shape shape;
     tile_layout known;
     int registers;
-    bool apart;   /* no two threads hold one element */
-    value out[2]; /* tiles that it leaves beside the one of its elements */
+    bool apart;   /* each element is held by only one thread */
+    value out[2]; /* further tiles that the code produces */
     unsigned out_count;
 } fragment;
 
@@ -35,7 +36,7 @@ static void drop_report(const tile_diagnostic *d, void *user) {
     (void)d, (void)user;
 }
 
-/* What the name means for such a tile; false: nothing, it does not fit. */
+/* Finds the layout that a name stands for in such a tile; false if it does not fit. */
 static bool resolve(const gen *g, const char *layout, tile_scalar scalar, shape s,
                     tile_layout *known) {
     tile_context *context = tile_context_create();
@@ -59,7 +60,7 @@ static bool resolve(const gen *g, const char *layout, tile_scalar scalar, shape 
     return fits;
 }
 
-/* The bits of all coordinates, in any order, some of them mixed with others. */
+/* One basis per coordinate bit, in random order, some combined with others. */
 typedef struct basis {
     int at[MAX_RANK];
 } basis;
@@ -82,7 +83,8 @@ static unsigned draw_bases(gen *g, shape s, basis bases[TILE_LAYOUT_MAX_BITS]) {
     return count;
 }
 
-/* "lane = [[0, 1], [2, 0]]": the next bases, `full` or some of them left out. */
+/* Returns "lane = [[0, 1], [2, 0]]": the next bases; all of them if `full`, else some are
+ * omitted. */
 static const char *part_of_layout(gen *g, const char *name, unsigned length, bool full,
                                   unsigned rank, const basis *bases, unsigned *left) {
     char text[500];
@@ -101,7 +103,7 @@ static const char *part_of_layout(gen *g, const char *name, unsigned length, boo
     return gen_text("%s]", text);
 }
 
-/* A layout of its own in front of the kernel. */
+/* Declares a random layout before the kernel. */
 static const char *own_layout(gen *g, shape s) {
     basis bases[TILE_LAYOUT_MAX_BITS];
     unsigned left = draw_bases(g, s, bases), warp_bits = 0;
@@ -123,7 +125,7 @@ static const char *own_layout(gen *g, shape s) {
     return name;
 }
 
-/* False: the layout does not fit, or a thread would hold too much. */
+/* False if the layout does not fit or a thread would hold too many elements. */
 static bool choose_layout(gen *g, const value *a, fragment *f) {
     f->shape = a->shape;
     f->layout = gen_chance(g, 45) ? own_layout(g, a->shape)
@@ -134,9 +136,9 @@ static bool choose_layout(gen *g, const value *a, fragment *f) {
     return f->registers <= MAX_REGISTERS;
 }
 
-/* Elements by their places -------------------------------------------------------------------- */
+/* Elements by their coordinates --------------------------------------------------------------- */
 
-/* Names for the coordinates of element `at`; their text, and each. */
+/* Names the coordinates of element `at`; returns them as a list, and each in `names`. */
 static const char *say_coordinates(gen *g, const fragment *f, const char *at,
                                    const char *names[MAX_RANK]) {
     const char *list = "";
@@ -148,7 +150,7 @@ static const char *say_coordinates(gen *g, const fragment *f, const char *at,
     return list;
 }
 
-/* The element's coordinates in a shared buffer, some of them mirrored. */
+/* Returns the element's coordinates in a shared buffer, some of them mirrored. */
 static const char *mirrored(gen *g, const fragment *f, const char *at, unsigned mirror) {
     const char *names[MAX_RANK], *list = "";
     say_coordinates(g, f, at, names);
@@ -163,7 +165,7 @@ static const char *mirrored(gen *g, const fragment *f, const char *at, unsigned 
     return list;
 }
 
-/* A loop over the elements of the fragment; its variable. */
+/* Begins a loop over the fragment's elements; returns its variable. */
 static const char *begin_loop(gen *g, const fragment *f, const value *result, const char *inner,
                               const value *init) {
     const char *at = gen_name(g, "k"), *unroll = "";
@@ -184,7 +186,7 @@ static bool is_whole(const fragment *f, const value *v) {
     return gen_vector_elements(v) == f->registers;
 }
 
-/* Each element changes by where it stands. */
+/* Changes each element depending on its coordinates. */
 static bool by_coordinates(gen *g, fragment *f) {
     const value a = *gen_any(g);
     const char *names[MAX_RANK], *old = gen_name(g, "e"), *sum = gen_name(g, "e"),
@@ -209,7 +211,7 @@ static bool by_coordinates(gen *g, fragment *f) {
     return true;
 }
 
-/* One element's coordinate, in all of them. */
+/* Uses one coordinate of one element, which differs between threads. */
 static bool by_one(gen *g, fragment *f) {
     const char *names[MAX_RANK];
     say_coordinates(g, f, gen_text("%u", gen_below(g, (uint32_t)f->registers)), names);
@@ -219,12 +221,12 @@ static bool by_one(gen *g, fragment *f) {
     return true;
 }
 
-/* A tile in shared memory of which threads take elements from elsewhere. */
+/* Stores a tile in shared memory; threads read elements from mirrored positions. */
 static bool take_shared(gen *g, fragment *f) {
     const value a = *gen_any(g);
     if (!is_whole(f, &a)) return false;
     value from = gen_load(g, a.scalar, f->shape), v = gen_value(g, a.scalar, a.shape, a.small);
-    if (v.small == 0) v.small = 1; /* numbers that are loaded are so large */
+    if (v.small == 0) v.small = 1; /* loaded numbers are this large */
     const char *buffer = gen_name(g, "s"), *inner = gen_name(g, "v"), *taken = gen_name(g, "e"),
                *next = gen_name(g, "e");
     gen_say(g, "%s = alloc_shared : %s", buffer, gen_type("shared", a.scalar, f->shape));
@@ -239,7 +241,8 @@ static bool take_shared(gen *g, fragment *f) {
     return true;
 }
 
-/* Threads lay their elements elsewhere into shared memory, from which a tile is loaded. */
+/* Threads store their elements to mirrored positions in shared memory, from which a tile is
+ * loaded. */
 static bool give_shared(gen *g, fragment *f) {
     const value a = *gen_any(g);
     if (!is_whole(f, &a) || !f->apart || f->out_count == 2) return false;
@@ -258,7 +261,7 @@ static bool give_shared(gen *g, fragment *f) {
 
 /* Vectors ------------------------------------------------------------------------------------- */
 
-/* A part of a vector, or one element. */
+/* Extracts a part of a vector, or one element. */
 static bool take_part(gen *g, fragment *f) {
     const value a = *gen_any(g);
     int elements = gen_vector_elements(&a), part = gen_chance(g, 50) ? elements / 2 : 0;
@@ -272,7 +275,7 @@ static bool take_part(gen *g, fragment *f) {
     return true;
 }
 
-/* An element or a part, into a vector of its type. */
+/* Inserts an element or a part into a vector of its type. */
 static bool put_part(gen *g, fragment *f) {
     const value a = *gen_any(g), part = *gen_any(g);
     int elements = gen_vector_elements(&a), length = gen_vector_elements(&part);
@@ -288,7 +291,7 @@ static bool put_part(gen *g, fragment *f) {
     return true;
 }
 
-/* Two vectors behind each other, or the elements of one in another order. */
+/* Concatenates two vectors, or permutes the elements of one. */
 static bool arrange(gen *g, fragment *f) {
     const value a = *gen_any(g), b = *gen_like(g, &a);
     int elements = gen_vector_elements(&a);
@@ -303,7 +306,7 @@ static bool arrange(gen *g, fragment *f) {
     return true;
 }
 
-/* A scalar in all elements. */
+/* Splats a scalar. */
 static bool spread(gen *g, fragment *f) {
     const value a = *gen_any(g);
     if (gen_vector_elements(&a)) return false;
@@ -315,7 +318,8 @@ static bool spread(gen *g, fragment *f) {
 
 /* Lanes --------------------------------------------------------------------------------------- */
 
-/* Of lanes that hold the same, the partners do, too, but for up, down and what differs. */
+/* Lanes that hold the same elements also have equal partners, except for up, down and
+ * lane-dependent sources. */
 static bool exchange(gen *g, fragment *f) {
     const value a = *gen_any(g);
     const char *kind =
@@ -346,7 +350,7 @@ static bool number(gen *g, fragment *f) {
     return true;
 }
 
-/* A branch that only some threads take, each for itself. */
+/* Generates a divergent branch. */
 static bool diverge(gen *g, fragment *f) {
     const value a = *gen_any(g), b = *gen_like(g, &a);
     if (!f->apart) return false;
@@ -376,8 +380,7 @@ static bool compute(gen *g, fragment *f) {
 
 /* Regions ------------------------------------------------------------------------------------- */
 
-/* A vector of all registers whose elements the layout holds alike; the first one if there is none.
- */
+/* Returns a vector of all registers that fits the layout; the first value if there is none. */
 static value choose_result(gen *g, const fragment *f) {
     for (unsigned tries = 0; tries < 12; tries++) {
         const value v = *gen_any(g);
@@ -434,7 +437,7 @@ bool gen_fragments(gen *g) {
     return true;
 }
 
-/* A product of three fragments, each warp's own 16 rows. */
+/* Generates a product of three fragments; each warp has 16 rows. */
 bool gen_mma(gen *g) {
     const int rows = 16 * (int)g->warps;
     const shape shapes[3] = {{2, {rows, 16}}, {2, {16, 8}}, {2, {rows, 8}}};

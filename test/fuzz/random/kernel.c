@@ -1,4 +1,4 @@
-/* The whole kernel: its head, what it does, and what it means. */
+/* Generates the whole kernel: its head, its body, and a compute with its meaning. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@ static void add(tool_text *to, const char *text) {
     tool_append(text, strlen(text), to);
 }
 
-/* The order of tiles, which no result depends on. */
+/* Clauses for the order of tiles, on which no result depends. */
 static const char *clauses(gen *g) {
     if (g->turns || g->threads) return "";
     const char *raster = gen_word(g, "", "", "", "    raster rows(2)\n", "    raster columns(3)\n");
@@ -30,7 +30,7 @@ static void make_body(gen *g) {
     }
     gen_statements(g, 2 + gen_below(g, g->meaning ? 10 : 8));
     unsigned stores = (unsigned)gen_pick(g, 1, 2, 3), last = g->count;
-    if (g->meaning && last == 2) { /* inputs are no results */
+    if (g->meaning && last == 2) { /* inputs are not results */
         value v = gen_value(g, g->values[1].scalar, g->values[1].shape, 2);
         gen_say(g, "%s = add %s, %s", v.name, g->values[1].name, g->values[1].name);
         gen_add(g, &v);
@@ -46,7 +46,7 @@ static void make_body(gen *g) {
     }
 }
 
-/* The body as a compute's: without what reads and writes memory, of tensors. */
+/* Adds the body as a compute on tensors, without the operations that access memory. */
 static void add_meaning(const gen *g, tool_text *out) {
     const char *line = g->lines.data;
     add(out, "\ncompute @meaning(");
@@ -74,8 +74,8 @@ static void add_meaning(const gen *g, tool_text *out) {
     add(out, "}\n");
 }
 
-/* The default pipeline without some of the passes that need not run, and with some that may run
- * anywhere. */
+/* Adds the default pipeline, without some of the optional passes, and with some extra passes that
+ * may run anywhere. */
 static void add_pipeline(gen *g, tool_text *out) {
     static const char *const optional[] = {
         "canonicalize",    "cse", "licm", "dce", "prefetch", "choose-cache", "choose-instructions",
@@ -100,7 +100,7 @@ static void add_pipeline(gen *g, tool_text *out) {
 }
 
 static void start(gen *g, const gen_options *o, const char **target) {
-    /* Those that have all that sm_90 has take its place with other seeds. */
+    /* Targets that have all features of sm_90 replace it for some seeds. */
     static const char *const like[] = {"sm_90", "sm_100f", "sm_120f"};
     const char *const targets[] = {"", "sm_80", like[o->seed % 3], "sm_90a"};
     g->state = (o->seed + 1) * UINT64_C(0x9E3779B97F4A7C15);
@@ -147,7 +147,7 @@ static void add_options(gen *g, const gen_options *o, const char *target, tool_t
     add(out, g->aliases.data);
 }
 
-/* Each fourth grid is launched as one dim. */
+/* One in four grids is launched as a flat one. */
 static void add_head(gen *g, const gen_options *o, tool_text *out) {
     add(out, "kernel @fuzz(");
     add(out, g->arguments.data);
@@ -168,7 +168,7 @@ static void make_compute(gen *g, const gen_options *o, const char *target, tool_
     add(out, "}\n");
 }
 
-/* The text, the caller's. */
+/* Returns the text; the caller frees it. */
 static char *finish(gen *g, tool_text *out) {
     free(g->aliases.data);
     free(g->lines.data);

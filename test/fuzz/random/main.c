@@ -1,7 +1,7 @@
-/* tile-random: random kernels, or one from a file, checked in all ways.
+/* tile-random: checks random kernels, or one from a file, in all ways.
  *
- * Kernels run in a child, many of them one after the other, so that what crashes or does not end is
- * known by its seed; its parent goes on with the next one. */
+ * A child process runs many kernels in sequence. If a kernel crashes or hangs, the parent knows its
+ * seed and continues with the next one in a new child. */
 #define _POSIX_C_SOURCE 200809L
 #include <poll.h>
 #include <signal.h>
@@ -48,7 +48,7 @@ typedef struct run_options {
     bool cuda, go_on, reduce, print, coverage, plant, online;
 } run_options;
 
-enum { SIGNATURES = 15 }; /* so that the status is one */
+enum { SIGNATURES = 15 }; /* a signature must fit an exit status */
 enum { STATUS_BASE = 20, MAX_SILENCE = 120 /* seconds for one kernel */ };
 
 static double now(void) {
@@ -72,13 +72,13 @@ static check_options options_of(const run_options *o, unsigned long long seed) {
 
 /* The child ----------------------------------------------------------------------------------- */
 
-/* A context of CUDA that outlives the devices of the kernels: it takes long to make one. */
+/* Holds a CUDA context that outlives the kernels' devices, because creating one is slow. */
 static void hold_gpu(const run_options *o) {
     tile_device *device;
     if (o->cuda) tile_device_create_cuda(tile_context_create(), NULL, &device);
 }
 
-/* Lines: `begin SEED`, `end FINDING`, and in between the detail. */
+/* Writes the lines `begin SEED` and `end FINDING`, with the detail in between. */
 static _Noreturn void run_child(const run_options *o, unsigned long long first, double end,
                                 FILE *to) {
     hold_gpu(o);
@@ -128,7 +128,7 @@ static void show(const run_options *o, unsigned long long seed, const char *what
     if (o->reduce && system(command) != 0) printf("    it did not become smaller\n");
 }
 
-/* The lines of one child; what it said last of a kernel that it did not end is in *left. */
+/* Parses the lines of one child. Text about a kernel that it did not finish is kept in *left. */
 static void understand(const run_options *o, char *said, tally *t, const char *how_it_ended) {
     for (char *at = strstr(said, "begin "); at; at = strstr(at, "begin ")) {
         unsigned long long index = strtoull(at + 6, NULL, 10);
@@ -147,7 +147,7 @@ static void understand(const run_options *o, char *said, tally *t, const char *h
     }
 }
 
-/* Reads what the child says while it says something. False: it says nothing any more. */
+/* Reads the child's output. False if there is none for too long or it ended. */
 static bool listen(int from, tool_text *said) {
     char part[4096];
     tool_append("", 0, said);
@@ -200,7 +200,8 @@ static int run_all(const run_options *o) {
 
 /* One file ------------------------------------------------------------------------------------ */
 
-/* Of what is reported, up to its first number or name: small cases fail as large ones do. */
+/* Hashes the report up to its first number or name, so that reduced cases have the same
+ * signature. */
 static unsigned signature(const char *detail) {
     unsigned sum = 0;
     const char *at = strstr(detail, "error: ");

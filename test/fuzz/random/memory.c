@@ -1,4 +1,4 @@
-/* Loads, stores, shared buffers, atomic accesses, and what orders them. */
+/* Generates loads, stores, shared buffers, atomic accesses, and synchronization. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 /* Coordinates --------------------------------------------------------------------------------- */
 
-/* An i32 that may lie before, in or behind the view. */
+/* An i32 before, in or after the view. */
 static const char *start(gen *g, int step) {
     switch (gen_below(g, 5)) {
     case 0: return gen_text("%s * %d", gen_index(g), step);
@@ -24,7 +24,7 @@ static int extent_near(gen *g, int d) {
     return extent > 0 ? extent : 1;
 }
 
-/* Extents for a view from which such a tile is loaded, with dims in front perhaps. */
+/* Extents of a view from which such a tile is loaded, possibly with more leading dims. */
 static shape input_extents(gen *g, shape s) {
     shape e = {.rank = 0};
     if (s.rank < MAX_RANK && gen_chance(g, 20)) e.dims[e.rank++] = gen_pick(g, 1, 2, 3);
@@ -41,7 +41,7 @@ static const char *element(gen *g, const char *view, unsigned rank, shape s) {
     return gen_text("%s]", text);
 }
 
-/* Coordinates of points, some of them outside, some of them the same. */
+/* Index tiles, with some points out of bounds and some duplicates. */
 static const char *index_tile(gen *g, shape s) {
     const char *name = gen_name(g, "i");
     if (gen_chance(g, 30)) {
@@ -66,7 +66,7 @@ static const char *index_tile(gen *g, shape s) {
     return wide;
 }
 
-/* A tile of i1, narrower perhaps, or a scalar. */
+/* A tile of i1, perhaps with fewer dims, or a scalar. */
 static const char *predicate(gen *g, shape s) {
     const char *name = gen_name(g, "m"), *compare = gen_word(g, "lt", "ne", "ge");
     if (gen_chance(g, 20)) {
@@ -85,7 +85,7 @@ static const char *predicate(gen *g, shape s) {
 
 /* Loads --------------------------------------------------------------------------------------- */
 
-/* Brackets with index tiles for the first dims of the tile; NULL: too many dims. */
+/* Returns brackets with index tiles for the first dims of the tile; NULL: too many dims. */
 static const char *gathered_element(gen *g, tile_scalar scalar, shape s) {
     unsigned points = gen_below(g, s.rank + 1), tiles = points ? (unsigned)gen_pick(g, 1, 1, 2) : 0;
     shape of = s, extents = {.rank = 0};
@@ -174,7 +174,7 @@ value gen_load(gen *g, tile_scalar scalar, shape s) {
     return v;
 }
 
-/* Which changes nothing. */
+/* A prefetch has no effect on results. */
 bool gen_prefetch(gen *g) {
     const value a = *gen_any(g);
     if (g->meaning || a.shape.rank > 4) return false;
@@ -184,7 +184,7 @@ bool gen_prefetch(gen *g) {
     return true;
 }
 
-/* Whether a load's elements lie inside, as a condition. */
+/* Computes whether a load's elements are in bounds. */
 bool gen_inside(gen *g) {
     const value a = *gen_any(g);
     if (g->meaning || a.shape.rank > 4) return false;
@@ -209,7 +209,7 @@ static value reload(gen *g, const value *a, const char *from) {
     return v;
 }
 
-/* Elements of a buffer at index tiles, along its last dims from scalar starts on. */
+/* Gathers elements of a buffer with index tiles; the remaining dims start at scalar offsets. */
 static bool picked(gen *g, const value *a) {
     const char *buffer = alloc(g, a->scalar, a->shape);
     unsigned tiles = a->shape.rank > 1 ? (unsigned)gen_pick(g, 1, 1, 2) : 1;
@@ -230,7 +230,7 @@ static bool picked(gen *g, const value *a) {
     return true;
 }
 
-/* All of a buffer, or parts of it that are written and read one by one, or some of its elements. */
+/* Passes a tile through a buffer as a whole, in parts, or by elements. */
 bool gen_through_shared(gen *g) {
     const value a = *gen_any(g);
     if (g->meaning || a.scalar == TILE_i1) return false;
@@ -263,7 +263,7 @@ bool gen_through_shared(gen *g) {
 
 /* Atomic accesses ----------------------------------------------------------------------------- */
 
-/* Kinds that no order changes: sums of floats must be exact. */
+/* Atomic operations whose result does not depend on their order: sums of floats must be exact. */
 static const char *atomic_kind(gen *g, const value *v) {
     if (!gen_is_float(v->scalar))
         return gen_word(g, "add", "add", "min", "max", "and", "or", "xor");
@@ -292,7 +292,7 @@ static bool atomic_shared(gen *g, const value *a) {
     return true;
 }
 
-/* One thread asks for the block: uniform. */
+/* One atomic access per block; the result is uniform. */
 static bool counter(gen *g) {
     const char *view = gen_view(g, TILE_i32, (shape){1, {gen_pick(g, 1, 3)}}, "int"),
                *old = gen_name(g, "o");
@@ -311,7 +311,7 @@ bool gen_atomic(gen *g) {
     case 2: return atomic_shared(g, &a);
     default: break;
     }
-    if (g->loops) return false; /* sums would grow with each iteration */
+    if (g->loops) return false; /* a sum would grow with each iteration */
     shape extents = input_extents(g, a.shape);
     const char *view = gen_view(g, a.scalar, extents, "int");
     gen_say(
@@ -326,7 +326,7 @@ bool gen_atomic(gen *g) {
 
 /* Scratch, turns, barriers -------------------------------------------------------------------- */
 
-/* The block's own part of memory that the launch provides. */
+/* Uses the block's own part of scratch memory. */
 bool gen_scratch(gen *g) {
     const value a = *gen_any(g);
     if (g->meaning || !g->plain || a.shape.rank > 3 || a.scalar == TILE_i1) return false;
@@ -344,7 +344,7 @@ bool gen_scratch(gen *g) {
     return true;
 }
 
-/* Blocks add to one place, one after the other: a semaphore, or a counter that is waited for. */
+/* Blocks add to one location, in order: with a semaphore, or with a counter that they wait for. */
 bool gen_turns(gen *g) {
     const value a = *gen_any(g);
     if (g->meaning || !g->plain || a.scalar == TILE_i1 || !tile_scalar_has_arithmetic(a.scalar))
@@ -376,7 +376,7 @@ bool gen_turns(gen *g) {
     return true;
 }
 
-/* Barriers where none are needed, and a phase of one in shared memory. */
+/* Redundant barriers, and one phase of a barrier in shared memory. */
 bool gen_barriers(gen *g) {
     if (g->meaning || !g->plain) return false;
     switch (gen_below(g, g->clusters ? 5 : 4)) {
@@ -395,7 +395,7 @@ bool gen_barriers(gen *g) {
     return true;
 }
 
-/* The buffer of the other block in the cluster. */
+/* Accesses the buffer of the other block in the cluster. */
 bool gen_cluster(gen *g) {
     const value a = *gen_any(g);
     if (!g->cluster || !g->plain || a.scalar == TILE_i1) return false;
@@ -423,7 +423,7 @@ bool gen_cluster(gen *g) {
 
 /* Scalars ------------------------------------------------------------------------------------- */
 
-/* i32 that all threads have alike: loads, arithmetic, what the grid is. */
+/* Uniform i32 values: loads, arithmetic, properties of the grid. */
 bool gen_scalars(gen *g) {
     const char *name = gen_name(g, "u");
     if (g->meaning) return false;
@@ -444,7 +444,7 @@ bool gen_scalars(gen *g) {
     return true;
 }
 
-/* What is true, and what is shown to nobody here. */
+/* Assertions and assumptions that hold, and output that is discarded. */
 bool gen_told(gen *g) {
     const value *a = gen_any(g);
     const char *condition = gen_name(g, "b");
@@ -484,7 +484,7 @@ static void meant_store(gen *g, const value *v) {
     gen_say(g, "store %s, %s[%s]", v->name, name, zeros);
 }
 
-/* Each block has a place of its own; the last ones reach past the end. */
+/* Each block stores to its own region; the last blocks reach out of bounds. */
 void gen_store(gen *g, const value *v) {
     if (g->meaning) {
         meant_store(g, v);

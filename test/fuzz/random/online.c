@@ -1,9 +1,9 @@
-/* Computes whose scores nobody writes: maxima, exponentials, sums and products along one axis of a
- * product, as attention and log-sum-exps are, with references, masks and numbers at the edges.
- * Where masks hide keys from all rows of a batch, K and V have infinities and NaN there.
- * Exponentials are rounded, and quotients: results are compared up to a tolerance. Scores are
- * exact, or rounded once and so the same everywhere, since large ones make differences of last bits
- * large. */
+/* Generates computes whose scores are never stored: maxima, exponentials, sums and products along
+ * one axis of a product, as in attention and log-sum-exp, with reference values, masks and extreme
+ * numbers. Where masks hide keys from all rows of a batch, K and V contain infinities and NaN.
+ * Exponentials and quotients are rounded, so results are compared with a tolerance. Scores are
+ * exact, or rounded once and therefore equal everywhere, because exponentials amplify last-bit
+ * differences of large scores. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,29 +11,29 @@
 
 enum { DEPTH = 16, WIDTH = 16 };
 
-/* What a row subtracts of its scores, beside their maximum. */
+/* What a row subtracts from its scores: their maximum, possibly combined with another value. */
 typedef enum reference { MAXIMUM, LOW, FLOOR, SINK } reference;
 
 enum { MAX_BATCHES = 3 };
 
-/* Keys that no row of a batch sees: before `first` and from `end` on, which are the same in all
- * batches, or not. */
+/* Keys that no row of a batch sees: before `first` and from `end` on. They may differ between
+ * batches. */
 typedef struct hidden {
     bool any;
     int batches, first[MAX_BATCHES], end[MAX_BATCHES];
-    const char *seen;   /* an i1 of the keys that are shown */
-    const char *finite; /* the same runs of the arrays' elements, and where they are so */
+    const char *seen;   /* an i1 tensor of the visible keys */
+    const char *finite; /* text of the runs of finite elements in K and V */
 } hidden;
 
 typedef struct online {
     gen *g;
-    tile_scalar type; /* of weights that are rounded */
+    tile_scalar type; /* of the rounded weights */
     reference reference;
     bool fast, rounds, masked;
     bool turned[2]; /* K is [depth, keys], V is [width, keys] */
     shape batch;    /* the dims before rows and keys */
     hidden hidden;
-    const char *rows_seen; /* an i1 that depends on the row, too; NULL: none */
+    const char *rows_seen; /* an i1 that also depends on the row; NULL: none */
     char scores[24], top[24], weights[24], sum[24], sink[24], values[24];
 } online;
 
@@ -78,8 +78,8 @@ static const char *reduced(const online *o, const char *kind, const char *src) {
 
 /* Hidden keys ---------------------------------------------------------------------------------- */
 
-/* Heads, or batches of which each has its own hidden keys; of an extent that the launch tells, too.
- */
+/* Draws heads, or batches with their own hidden keys; the extent may be a dim that the launch
+ * determines. */
 static void draw_batch(online *o) {
     gen *g = o->g;
     o->batch.rank = (unsigned)gen_pick(g, 0, 0, 1, 1, 2);
@@ -94,7 +94,7 @@ static int least(int a, int b) {
     return a < b ? a : b;
 }
 
-/* A mask that depends on the row, and hides keys from `end` on from all of them; NULL: none. */
+/* Draws a mask that depends on the row and hides all keys from `end` on; NULL: none. */
 static const char *draw_rows_seen(gen *g, int *end) {
     int rows = g->dims[0], behind = gen_pick(g, 0, 0, -3, 20);
     switch (gen_below(g, 6)) {
@@ -126,7 +126,7 @@ static void draw_ends(online *o) {
     }
 }
 
-/* "3,17,40": a number of each batch. */
+/* Returns a list such as "3,17,40": a number for each batch. */
 static const char *listed(const online *o, const int *numbers) {
     const char *text = "";
     for (int b = 0; b < o->hidden.batches; b++)
@@ -140,7 +140,7 @@ static bool is_same(const online *o, const int *numbers) {
     return same;
 }
 
-/* An i32 that is one for each batch, as scores have their dims. */
+/* Returns an i32 for each batch, with the rank of the scores. */
 static const char *of_batches(online *o, const int *numbers) {
     gen *g = o->g;
     bool same = is_same(o, numbers);
@@ -153,7 +153,7 @@ static const char *of_batches(online *o, const int *numbers) {
     return gen_text("(reshape(%s) : %s)", v.name, gen_type("tensor", TILE_i32, ones));
 }
 
-/* The shown keys as an array, 1 where they are. */
+/* Adds an input array that is 1 for visible keys. */
 static const char *shown_array(online *o) {
     gen *g = o->g;
     const hidden *h = &o->hidden;
@@ -186,8 +186,8 @@ static const char *compare_keys(online *o) {
     return gen_text("(%s%s)", first, text);
 }
 
-/* Which elements of K and V are finite: those of shown keys. Sometimes fewer: rows that see the
- * others have NaN, and those of a batch that do not are unspecified. */
+/* Returns which elements of K and V are finite: those of visible keys. Sometimes fewer: then the
+ * rows that see the other keys are NaN, and rows of the batch that do not are unspecified. */
 static const char *finite_runs(online *o, int rows_end) {
     gen *g = o->g;
     const hidden *h = &o->hidden;
@@ -217,7 +217,7 @@ static void hide_keys(online *o) {
     o->turned[1] = gen_chance(g, 15);
 }
 
-/* K or V. */
+/* Adds K or V as an input. */
 static value keyed_input(online *o, bool turned, tile_scalar type, int width, const char *fill) {
     shape s = with_batch(o, turned ? width : GEN_DIM_N, turned ? GEN_DIM_N : width);
     if (!o->hidden.any) return gen_filled(o->g, type, s, fill);
@@ -228,8 +228,9 @@ static value keyed_input(online *o, bool turned, tile_scalar type, int width, co
 
 /* Scores --------------------------------------------------------------------------------------- */
 
-/* How far they lie from 0: where a reference does, so far below it that weights are subnormal in
- * 16 bits, or in 32; else anywhere, but not where `fast` makes 0 of what level 1 divides. */
+/* Draws the offset of the scores. If the reference includes 0 or a sink, the offset is negative
+ * enough for subnormal weights in 16 bits, or in 32. It must not be so low that `fast` flushes to 0
+ * what level 1 divides. Otherwise any offset. */
 static const char *draw_shift(online *o) {
     gen *g = o->g;
     switch (o->reference) {
@@ -245,7 +246,7 @@ static const char *draw_shift(online *o) {
     }
 }
 
-/* Infinities and NaN: of one score, a column, or a row. */
+/* Sets one score, a column or a row to an infinity or NaN. */
 static void spoil(online *o) {
     gen *g = o->g;
     const char *number = gen_word(g, "inf", "-inf", "nan");
@@ -265,7 +266,7 @@ static void mask_hidden(online *o) {
     o->hidden.seen = seen;
     o->masked = true;
     keep(o->scores, say(g, gen_text("select(%s, %s, -inf)", seen, o->scores)));
-    if (gen_chance(g, 10)) /* all, or nothing */
+    if (gen_chance(g, 10)) /* all scores, or none */
         keep(o->scores, say(g, gen_text("select(%s > 0, %s, -inf)",
                                         scalar_argument(g, "n", "i32", gen_word(g, "1", "1", "0")),
                                         o->scores)));
@@ -301,7 +302,7 @@ static void make_scores(online *o, const value *q, const value *k) {
     if (strcmp(shift, "0") != 0)
         keep(o->scores,
              say(g, gen_text("%s + %s", o->scores, scalar_argument(g, "c", "f32", shift))));
-    else if (gen_chance(g, 50)) /* which a maximum may lack */
+    else if (gen_chance(g, 50)) /* which a maximum may not have */
         keep(o->scores,
              say(g, gen_text("%s * max(%s, 1.0e-30)", o->scores,
                              scalar_argument(g, "w", "f32", gen_word(g, "0.5", "2", "4")))));
@@ -335,7 +336,7 @@ static const char *exponential(online *o, const char *difference) {
                            o->fast ? ", fast" : ""));
 }
 
-/* Sums: of weights, with the sink's own, or kept from being 0. */
+/* Sums the weights, adds the sink's weight, or keeps the sum above 0. */
 static void make_sum(online *o) {
     gen *g = o->g;
     const char *sum = reduced(o, "add", o->weights);
@@ -367,7 +368,7 @@ static bool is_byte(tile_scalar type) {
     return type == TILE_e4m3 || type == TILE_e5m2;
 }
 
-/* A quotient, times another one. */
+/* A quotient, times another quotient. */
 static void second_quotient(online *o, const char *quotient, const value *k) {
     gen *g = o->g;
     value p = gen_input(g, k->scalar, with_batch(o, GEN_DIM_M, DEPTH));

@@ -1,4 +1,4 @@
-/* Draws, names, types, arguments. */
+/* Random draws, names, types and arguments. */
 #include "test/fuzz/random/random.h"
 
 #include <stdarg.h>
@@ -64,7 +64,7 @@ const char *gen_type(const char *kind, tile_scalar scalar, shape s) {
     return gen_text("%s<%s%s>", kind, tile_scalar_name(scalar), gen_dims(s));
 }
 
-/* Powers of two, or odd counts of them in some dims; at most a few thousand elements. */
+/* Draws powers of two, with odd factors in some dims; at most a few thousand elements. */
 shape gen_shape(gen *g) {
     enum { MAX_ELEMENTS = 2048 };
     shape s = {.rank = (unsigned)gen_pick(g, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 4)};
@@ -140,7 +140,7 @@ void gen_add(gen *g, const value *v) {
     if (g->count < MAX_VALUES) g->values[g->count++] = *v;
 }
 
-/* The later the likelier. */
+/* Later values are more likely. */
 const value *gen_any(gen *g) {
     unsigned count = g->count - g->first;
     if (count > 4 && gen_chance(g, 50)) return &g->values[g->count - 1 - gen_below(g, 4)];
@@ -187,7 +187,7 @@ const char *gen_argument(gen *g, int number, int divisible) {
     return name;
 }
 
-/* An extent or stride as an argument or a number. */
+/* Returns an extent or stride as an argument or a number. */
 static const char *extent_text(gen *g, int64_t extent) {
     if (g->argument_count > MAX_GEN_ARGUMENTS - 12 || gen_chance(g, 45))
         return gen_text("%lld", (long long)extent);
@@ -195,7 +195,7 @@ static const char *extent_text(gen *g, int64_t extent) {
     return gen_argument(g, (int)extent, extent && extent % divisible == 0 ? divisible : 1);
 }
 
-/* Row-major, columns first, or with gaps; the elements that it spans. */
+/* Draws strides: row-major, column-major, or with gaps. Returns the number of elements spanned. */
 static int64_t make_strides(gen *g, shape extents, int64_t strides[MAX_RANK]) {
     bool turned = gen_chance(g, 45);
     int64_t step = gen_chance(g, 75) ? 1 : gen_pick(g, 2, 3), span = 1;

@@ -1,4 +1,4 @@
-/* Kernels of level 3: what each thread and each warp does. */
+/* Generates kernels of level 3: per-thread and per-warp code. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ const char *gen_vector_type(tile_scalar scalar, int elements) {
                     : tile_scalar_name(scalar);
 }
 
-/* This thread's elements of an array with as many for all. */
+/* Returns this thread's elements of an array that has the same number for each thread. */
 static const char *own_array(gen *g, tile_scalar scalar, int elements, const char *fill) {
     int count = g->grid[0] * (int)g->warps * 32 * (elements ? elements : 1);
     const char *name = gen_name(g, "p");
@@ -64,13 +64,13 @@ static bool make_load(gen *g) {
 
 static void make_store(gen *g, const value *v) {
     int elements = gen_vector_elements(v);
-    if (elements * (int)tile_scalar_bytes(v->scalar) > 16) return; /* no one access stores it */
+    if (elements * (int)tile_scalar_bytes(v->scalar) > 16) return; /* too large for one store */
     const char *array = own_array(g, v->scalar, elements, "poison"), *at = own_place(g, elements);
     gen_say(g, "st_global %s, %s[%s]%s", v->name, array, at,
             gen_word(g, "", "", " {cache = evict_first}"));
 }
 
-/* Lanes exchange values; every lane is there. */
+/* Exchanges values between lanes; all lanes participate. */
 static bool make_shuffle(gen *g) {
     const value a = *gen_any(g);
     const char *kind = gen_word(g, "idx", "up", "down", "xor"),
@@ -111,7 +111,7 @@ bool gen_vote(gen *g) {
 bool gen_elect(gen *g) {
     const char *condition = gen_name(g, "b"), *one = gen_name(g, "z");
     value v = gen_value(g, TILE_i32, gen_vector(0), 1);
-    if (!g->clusters) return false; /* from sm_90 on */
+    if (!g->clusters) return false; /* requires sm_90 */
     gen_say(g, "%s = elect", condition);
     gen_say(g, "%s = select %s, i32(1), i32(0)", one, condition);
     gen_say(g, "sync_warp");
@@ -129,7 +129,7 @@ bool gen_match(gen *g) {
     return true;
 }
 
-/* The vector's elements in another order, some of them twice. */
+/* Permutes the vector's elements, with some duplicates. */
 void gen_permute(gen *g, const value *a) {
     enum { MOST = 32 };
     const int elements = gen_vector_elements(a);
@@ -162,7 +162,8 @@ static bool make_vectors(gen *g) {
     return true;
 }
 
-/* Through shared memory, between barriers: another thread's element, or what all have added up. */
+/* Passes values through shared memory, between barriers: another thread's element, or a sum of
+ * all. */
 static bool make_shared(gen *g) {
     const value a = *gen_any(g);
     int threads = (int)g->warps * 32, offset = (int)g->names % 4 * 8192;

@@ -1,4 +1,4 @@
-/* Operations that compute tiles from tiles: element by element, along an axis, as products. */
+/* Generates operations that compute tiles from tiles: elementwise, along an axis, and products. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,11 +7,11 @@
 
 /* Elementwise rows of the table --------------------------------------------------------------- */
 
-/* What a row takes, by its typing rule and the class of its first operand. */
+/* The operand types of a row, from its typing rule and the class of its first operand. */
 typedef struct row {
     const char *name, *rule, *operand, *attributes;
     bool inferred;
-    bool inexact; /* the last bits of its floats are the machine's own */
+    bool inexact; /* the last bits of its floats depend on the machine */
 } row;
 
 #define TEXT_OF(...) #__VA_ARGS__
@@ -42,7 +42,8 @@ static bool takes(const row *r, tile_scalar scalar) {
     return true;
 }
 
-/* How large the result of whole numbers may be; ANYTHING: not known, or not whole. */
+/* Returns the largest magnitude of the result for integers; ANYTHING: unknown, or not an
+ * integer. */
 static int64_t bound_of(const row *r, int64_t a, int64_t b) {
     if (a == ANYTHING || b == ANYTHING) return ANYTHING;
     if (strcmp(r->name, "add") == 0 || strcmp(r->name, "sub") == 0) return a + b;
@@ -55,8 +56,8 @@ static int64_t bound_of(const row *r, int64_t a, int64_t b) {
     return ANYTHING;
 }
 
-/* The second operand: of the same type, of a narrower shape, a scalar, or a number. Shifts and
- * divisions take numbers that are defined. */
+/* Returns the second operand: of the same type, of a shape that is broadcast, a scalar, or a
+ * literal. Shifts and divisions get operands for which they are defined. */
 static const char *second(gen *g, const row *r, const value *a, int64_t *small) {
     bool shift =
         strcmp(r->name, "shl") == 0 || strcmp(r->name, "shr") == 0 || strcmp(r->name, "ushr") == 0;
@@ -124,12 +125,12 @@ static bool try_row(gen *g, const row *r, const value *a) {
         gen_say(g, "%s = select %s, %s, %s", v.name, condition, yes->name, no->name);
         gen_add(g, &v);
     } else {
-        return false; /* select, cast, splat, bitcast: elsewhere */
+        return false; /* select, cast, splat, bitcast: generated elsewhere */
     }
     return true;
 }
 
-/* A new row of these rules is used as soon as it is there. */
+/* New rows of ops.def are used automatically. */
 bool gen_elementwise(gen *g) {
     const value a = *gen_any(g);
     if (g->count >= MAX_VALUES || a.scalar == TILE_i1) return false;
@@ -159,7 +160,7 @@ value gen_zeros(gen *g, tile_scalar scalar, shape s) {
     return v;
 }
 
-/* Through a type that only holds numbers, too: there and back. */
+/* Casts there and back, also through a storage-only type. */
 bool gen_cast(gen *g) {
     const value a = *gen_any(g);
     static const tile_scalar storage[] = {TILE_e4m3, TILE_e5m2, TILE_tf32};
@@ -189,8 +190,8 @@ bool gen_cast(gen *g) {
     return true;
 }
 
-/* The bits of whole numbers as integers; those of integers as floats, moved, and back: arithmetic
- * on a NaN does not keep its bits. */
+/* Bitcasts integer values of floats to integers, or integers to floats, permutes them and casts
+ * back. Arithmetic is avoided, because it does not preserve the bits of a NaN. */
 bool gen_bitcast(gen *g) {
     const value a = *gen_any(g);
     static const tile_scalar pairs[][2] = {
@@ -242,7 +243,7 @@ static bool make_transpose(gen *g, const value *a) {
     return true;
 }
 
-/* Dims moved into each other: two into one, or one cut in halves. */
+/* Merges two dims, or splits one in halves. */
 static bool make_reshape(gen *g, const value *a) {
     shape s = a->shape;
     unsigned d = gen_below(g, s.rank);
@@ -261,7 +262,7 @@ static bool make_reshape(gen *g, const value *a) {
     } else {
         return false;
     }
-    for (d = 0; d < s.rank && !g->compute; d++) /* odd numbers to 31 times a power of two */
+    for (d = 0; d < s.rank && !g->compute; d++) /* odd numbers up to 31 times a power of two */
         if ((s.dims[d] & -s.dims[d]) * 31 < s.dims[d]) return false;
     add_moved(g, a, s, gen_text("reshape %s : %s", a->name, gen_dims(s)));
     return true;
@@ -359,7 +360,7 @@ bool gen_iota(gen *g) {
 
 /* Along an axis ------------------------------------------------------------------------------- */
 
-/* Kinds that no order changes. */
+/* Operations whose result does not depend on the order. */
 static const char *kind_of(gen *g, const value *a, unsigned axis) {
     bool whole = !gen_is_float(a->scalar);
     bool summed = a->small != ANYTHING && a->small * a->shape.dims[axis] <= gen_limit(a->scalar);
@@ -389,7 +390,7 @@ bool gen_axis(gen *g) {
         gen_say(g, "%s = broadcast %s : %s", wide.name, v.name, gen_dims(a.shape));
         gen_add(g, &wide);
     } else if (choice == 7 && gen_is_dim(a.shape.dims[axis])) {
-        return false; /* in one tile, which has a size */
+        return false; /* needs a tile of known size */
     } else if (choice < 7) {
         if (!sum) kind = "add";
         if (gen_is_float(a.scalar) &&
@@ -400,7 +401,7 @@ bool gen_axis(gen *g) {
                                 ? ANYTHING
                                 : a.small * a.shape.dims[axis]);
         if (g->meaning && v.small == ANYTHING) return false;
-        /* Of a length that the launch tells, so many elements at a time. */
+        /* Rows whose length the launch determines are processed in chunks of this many elements. */
         bool chunks = gen_is_dim(a.shape.dims[axis]) && a.shape.rank < 3;
         gen_say(g, "%s = scan_%s %s {axis = %u%s%s%s}", v.name, kind, a.name, axis,
                 gen_word(g, "", "", ", reverse"), gen_word(g, "", "", ", exclusive"),
@@ -422,7 +423,7 @@ bool gen_axis(gen *g) {
     return true;
 }
 
-/* Of a tile's elements, as they are; others are no bins. */
+/* Counts a tile's elements; values that are no bins are ignored. */
 bool gen_histogram(gen *g) {
     const value a = *gen_any(g);
     if (g->meaning || gen_is_float(a.scalar) || a.scalar == TILE_i1) return false;
@@ -433,7 +434,7 @@ bool gen_histogram(gen *g) {
     return true;
 }
 
-/* Coordinates are made to lie inside. */
+/* Coordinates are clamped to be in bounds. */
 bool gen_gather(gen *g) {
     const value a = *gen_any(g);
     unsigned axis = gen_below(g, a.shape.rank);
@@ -467,7 +468,7 @@ static const product products[] = {
     {TILE_i16, TILE_i8, TILE_i32},    {TILE_i64, TILE_i64, TILE_i64},
 };
 
-/* A product that level 1 has, too: `matmul` there. */
+/* A product that level 1 has as well, as `matmul`. */
 static bool meant_dot(gen *g) {
     static const product meant[] = {{TILE_f16, TILE_f16, TILE_f32},
                                     {TILE_bf16, TILE_bf16, TILE_f32},

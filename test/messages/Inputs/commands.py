@@ -1,8 +1,8 @@
-"""Runs the commands of FILE and compares all that they say: commands.py FILE FOLDER [--update].
+"""Runs the commands of FILE and compares all their messages: commands.py FILE FOLDER [--update].
 
 After the line `MESSAGES`, FILE has commands after `$ `, each followed by what it writes to standard error and its exit
-status where that is not 0. They run in FOLDER, which holds k.tile, the part of FILE between `PROGRAM` and `MESSAGES`.
---update writes what the commands say into FILE.
+status if that is not 0. They run in FOLDER, which contains k.tile, the part of FILE between `PROGRAM` and `MESSAGES`.
+--update writes the messages of the commands into FILE.
 """
 import difflib
 import os

@@ -1,7 +1,7 @@
-"""Compares all that a command says with a test's text: COMMAND 2>&1 | messages.py FILE [--update].
+"""Compares all messages of a command with a test's text: COMMAND 2>&1 | messages.py FILE [--update].
 
-The text is what follows a line `// MESSAGES` in FILE, each line after `// `; nothing may be missing, and nothing may be
-there besides. FILE's own name stands as FILE in it. --update writes what the command says into FILE.
+The text follows a line `// MESSAGES` in FILE, each line after `// `. It must be complete, without further messages.
+FILE's own name is written as FILE in it. --update writes the messages of the command into FILE.
 """
 import difflib
 import os

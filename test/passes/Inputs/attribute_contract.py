@@ -2,8 +2,8 @@
 
 usage: attribute_contract.py ROOT
 
-For each pass of passes.def, it follows calls from the pass' function through the sources under passes/.
-A function that a table holds as `.field = function` is called by whoever calls `.field(..)`. It collects
+For each pass of passes.def, it follows calls from the pass's function through the sources under passes/.
+A function that a table holds as `.field = function` counts as called by every caller of `.field(..)`. It collects
 the attributes that these functions name: as an argument of a function `.._set_..` (written), of one
 `..remove..` (removed), or otherwise (read). A column that says "any" is not compared: the attribute is
 part of what the operation means.
@@ -25,7 +25,7 @@ def read(path):
 
 
 def top_level(text):
-    """The definitions of a file: pairs of the text before the first brace, and all of it."""
+    """The definitions of a file: pairs of the text before the first brace, and the whole text."""
     text = re.sub(r"^\s*#.*?(?<!\\)$", "", text, flags=re.M | re.S)
     depth, start, brace = 0, 0, None
     for match in re.finditer(r"[{};]", text):
@@ -77,7 +77,7 @@ def uses(definitions, name, path, called):
 
 
 def reach(definitions, start):
-    """All that a function uses, and the fields that are called."""
+    """All that a function uses, and the fields that it calls."""
     seen, called, before = set(), set(), None
     while called != before:
         seen, todo, before = set(start), list(start), called
@@ -91,7 +91,7 @@ def reach(definitions, start):
 
 
 def callee_before(text):
-    """The function whose argument list is open at the end of the text; empty where there is none."""
+    """The function whose argument list is open at the end of the text; empty if there is none."""
     depth = 0
     for at in range(len(text) - 1, -1, -1):
         if text[at] == ")":

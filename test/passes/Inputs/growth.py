@@ -1,7 +1,7 @@
-"""How the time of passes and of the whole compiler grows with a kernel: processor time of processes, the least of several.
+"""Measures how the time of passes and of the whole compiler grows with a kernel: processor time, the least of several.
 
     growth.py                     a table
-    growth.py --most=12            fails where four times the size takes more than twelve times as long (16: quadratic)
+    growth.py --most=12            fails if four times the size takes more than twelve times as long (16: quadratic)
 """
 import argparse
 import os
@@ -27,7 +27,7 @@ def operations(n):
 
 
 def repeated(body, warps):
-    """Statements that are repeated n times, with their number and the row that they begin at."""
+    """Statements repeated n times, with their number and starting row."""
     return lambda n: HEAD.format(warps) + "".join(body.format(i=i, row=64 * i) for i in range(n)) + "}\n"
 
 
@@ -63,7 +63,7 @@ def tile(n):
 
 
 def walks(n):
-    """Loops one behind the other, whose sums go on."""
+    """Consecutive loops whose sums are carried on."""
     loop = """  %r{next} = for %i{i} = 0 to %n step 2 iter (%v{i} = %r{i}) {{
     %a{i} = load %x[%i{i}, 0] : [2, 64]
     yield %v{i} + %a{i}
@@ -74,7 +74,7 @@ def walks(n):
 
 
 def nested(n):
-    """Loops and branches, one in the other."""
+    """Nested loops and branches."""
     heads = "".join(f"for %i{i} = 0 to %n step 1 {{\nif %n > {i} {{\n" for i in range(n))
     return HEAD.format(1) + heads + "store (load %x[0, 0] : [1, 64]), %y[0, 0]\n" + "}\n}\n" * n + "}\n"
 
@@ -87,7 +87,7 @@ def parameters(n):
 
 
 def computed(line, scalar="f32"):
-    """A compute of n such lines, each of what the one before gives."""
+    """A compute of n such lines, each using the result of the previous one."""
     return lambda n: (f"compute @k<m: dim, n: dim>(%v0: tensor<{scalar}[m, n]>, %w: tensor<{scalar}[n, n]>)\n"
                       f"    -> (%o: tensor<{scalar}[m, n]>)\n{{\n" +
                       "".join(line.format(i=i, next=i + 1) for i in range(n)) + f"  %o = %v{n} + %v0\n}}\n")
@@ -116,8 +116,8 @@ CASES = {
     **COMPUTES,
 }
 
-# What only the choice of layouts could take long for: one class with many accesses, chains of tiles whose layouts follow
-# from each other's in either direction, tiles that nobody has a wish for.
+# Cases that only the choice of layouts could be slow for: one class with many accesses, chains of tiles whose layouts
+# follow from each other's in either direction, tiles without a layout request.
 LAYOUTS = {
     "one class": (lambda n: HEAD.format(4) + "  %t = load %x[0, 0] : [16, 64]\n" + "".join(
         f"  %a{i} = load %x[{i}, 0] : [16, 64]\n  %s{i} = add {f'%s{i - 1}' if i else '%t'}, %a{i}\n"
@@ -135,7 +135,7 @@ LAYOUTS = {
 
 
 def time_of(command):
-    """Seconds of the user's part; the least of three."""
+    """Seconds of user time; the least of three."""
     least = None
     for _ in range(3):
         child = os.fork()
@@ -159,14 +159,14 @@ with tempfile.TemporaryDirectory() as folder:
     for name, (make, sizes), commands in shares.take(cases):
         for what, command in commands:
             times, ratio = None, None
-            for attempt in range(4 if options.most else 1):  # what else runs on the machine makes a time longer, never shorter
+            for attempt in range(4 if options.most else 1):  # other load makes times longer, never shorter
                 again = []
                 for size in sizes:
                     with open(path, "w") as file:
                         file.write(make(size))
                     again.append(time_of(command))
                 times = [min(pair) for pair in zip(times or again, again)]
-                ratio = times[1] / max(times[0], 0.010)  # what takes no time is no measure
+                ratio = times[1] / max(times[0], 0.010)  # times near zero cannot be compared
                 if not options.most or ratio <= options.most:
                     break
             print(f"{name:20} {what:7} {sizes[0]:6} {1000 * times[0]:8.1f} ms {sizes[1]:6} {1000 * times[1]:8.1f} ms  x {ratio:.1f}",

@@ -1,4 +1,4 @@
-"""A compute in which that many operations depend on each other in a row.
+"""A compute with a chain of COUNT dependent operations.
 
 usage: long_compute.py COUNT"""
 import sys

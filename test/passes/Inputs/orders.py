@@ -1,5 +1,5 @@
-# orders.py FILE.. --seeds=N: in how many ways the accesses of each file's kernel come out, in N orders of its independent
-# statements, and the first way.
+# orders.py FILE.. --seeds=N: counts the different access sequences of each file's kernel in N orders of its independent
+# statements, and prints the first one.
 import os
 import re
 import subprocess

@@ -1,5 +1,5 @@
-# permute.py --seed=N: a kernel in tile-opt's words from standard input, with its independent statements in
-# another order: those of each region, as far as values and memory allow. Loads change places with each other only.
+# permute.py --seed=N: reads a kernel in tile-opt's form from standard input; writes it with its independent statements
+# in another order, within each region, as far as values and memory allow. Loads only swap with other loads.
 import random
 import re
 import sys
@@ -11,7 +11,7 @@ FREE = re.compile(
 
 
 def statements(lines):
-    """Each with the lines of its regions."""
+    """Each statement with the lines of its regions."""
     found, depth = [], 0
     for line in lines:
         if depth == 0:

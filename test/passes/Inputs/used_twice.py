@@ -1,4 +1,4 @@
-"""A text in which each of 48 values is used several times by the next one: who comes to a value once for each way to it
+"""A text in which each of 48 values is used several times by the next one. A pass that visits a value once per path
 would never end.
 
 usage: used_twice.py KIND"""
@@ -32,7 +32,7 @@ def elements(kind):
 
 
 def rows():
-    """Each reduction is of what the one before it gave."""
+    """Each reduction uses the result of the previous one."""
     lines, last = chain("%x", "{v} - reduce_max({v}, axis = 1) * 0.0625")
     return f"compute @k<m: dim, k: dim>(%x: tensor<f32[m, k]>) -> (%y: tensor<f32[m, k]>)\n{{\n{lines}  %y = {last} + 1.0\n}}\n"
 
@@ -54,7 +54,7 @@ def address():
 
 
 def places(product):
-    """Each value is wanted at two places by the next one, and the first one at 2^48."""
+    """Each value is used at two places by the next one, so there are 2^48 paths to the first one."""
     lines, value = "", "%x"
     for i in range(COUNT):
         lines += f"  %c{i} = concat {value}, {value} {{axis = 0}}\n  %s{i} = slice %c{i}, [0, 0] : tensor<f32[m, k]>\n"

@@ -1,12 +1,12 @@
-"""Whether production code keeps to its rooms: rooms.py ROOT TABLE (rooms.txt says what a table is).
+"""Checks the dependencies between folders (rooms) of production code: rooms.py ROOT TABLE (rooms.txt describes tables).
 
-Every fault is a line that says where it is: an include that no arrow of the table allows, a function that is called
+Every error is a line with its location: an include that the table does not allow, a function that is called
 against the arrows or declared by another room than the one that defines it, a table that is not in order or names more
-than is needed, a folder with too many files, a file that is too long, and a README that is missing, too long, or does
-not name each file of its folder once (a long one: at all).
+than necessary, a folder with too many files, a file that is too long, and a README that is missing, too long, or does
+not name each file of its folder once (a long one: at least once).
 
-Functions are found in the text: names that macros paste together, as those of passes, are not seen. What include/tile
-declares may be defined in any room. It may be called wherever that makes no cycle."""
+Functions are found in the text, so names that macros generate, such as those of passes, are not seen. Functions that
+include/tile declares may be defined in any room, and called wherever that creates no cycle."""
 import os
 import re
 import sys
@@ -14,7 +14,7 @@ import sys
 root, table = sys.argv[1], sys.argv[2]
 FOLDERS = ("include", "lib", "passes", "runtime", "tools")
 MOST_FILES, MOST_LINES, MOST_OF_README = 45, 600, 60
-KINDS = (".c", ".h", ".def", ".tile", ".py", ".md", ".in", ".cmake")  # of files, in a README
+KINDS = (".c", ".h", ".def", ".tile", ".py", ".md", ".in", ".cmake")  # of the files that a README names
 INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"')
 PUBLIC = "include/tile"
 NO_CODE = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.S)
@@ -29,7 +29,7 @@ def fault(where, text):
 
 
 def read_table():
-    """{room: names}, the rooms whose README may be long, the functions and headers that may be against the arrows."""
+    """{room: names}, the rooms whose README may be long, the functions and headers that may violate the arrows."""
     rooms, long, exceptions = {}, set(), {}
     with open(table) as lines:
         for number, line in enumerate(lines, 1):
@@ -98,7 +98,7 @@ def check_includes(rooms, files):
 
 
 def code_of(path):
-    """The file's text without comments and strings, line by line as it is."""
+    """The file's text without comments and strings, with the same line numbers."""
     with open(path) as file:
         return NO_CODE.sub(lambda found: "\n" * found[0].count("\n"), file.read())
 
@@ -160,7 +160,7 @@ def check_functions(rooms, files, exceptions):
 
 
 def check_needed(rooms, used):
-    """Each name of the table carries an include that nothing else of its line allows."""
+    """Each name of the table must allow an include that nothing else on its line allows."""
     for room, names in rooms.items():
         for name in names:
             without = {**rooms, room: [n for n in names if n != name]}

@@ -1,4 +1,4 @@
-"""The manual's glossary: in order, each word once, and in use in the texts that the tools print.
+"""Checks the manual's glossary: sorted, each word once, and in use in the texts that the tools print.
 
 usage: check_glossary.py MANUAL ROOT
 """
@@ -7,11 +7,11 @@ import re
 import sys
 
 AT_LEAST = 30
-OWN = {"manual.c", "glossary.def"}  # what they say proves nothing
+OWN = {"manual.c", "glossary.def"}  # uses in these files do not count
 
 
 def read_rows(manual):
-    """The table's lines; any other line in it is a fault."""
+    """The table's lines; any other line in it is an error."""
     _, _, rest = manual.partition("\n## Glossary\n")
     rest = rest[rest.find("| word |"):] if "| word |" in rest else ""
     head, rows = rest.splitlines()[:2], rest.splitlines()[2:]

@@ -1,10 +1,10 @@
-"""Words and phrases that sources, tests and documents must not use, each with what to write instead.
+"""Checks for words and phrases that sources, tests and documents must not use, and prints replacements.
 
 usage: check_words.py FOLDER
 
-banned.txt beside this script has the phrases. lib/ir/renames.def has the words that were renamed, and the forms in which
-the tree must not have them. A phrase may be wrapped: lines are joined without the marks of comments, and without the
-quotation marks of C's adjacent strings.
+banned.txt, in this script's folder, has the phrases. lib/ir/renames.def and renamed_identifiers.def have the words that
+were renamed; renames.def also has the forms in which the tree must not contain them. A phrase may be wrapped: lines are
+joined without comment marks and without the quotation marks of C's adjacent strings.
 """
 import bisect
 import os
@@ -15,35 +15,35 @@ import sys
 
 OWN = pathlib.Path(__file__).resolve()
 LIST = OWN.parent / "banned.txt"
-RENAMES = "lib/ir/renames.def"
-# The lists themselves, and tests of what they are for.
-EXEMPT = {RENAMES, "test/text/Inputs/banned.txt", "test/text/Inputs/check_words.py",
+RENAMES = ("lib/ir/renames.def", "lib/ir/renamed_identifiers.def")
+# The lists themselves, and tests of them.
+EXEMPT = {*RENAMES, "test/text/Inputs/banned.txt", "test/text/Inputs/check_words.py",
           "test/text/words.test", "test/text/renames.tile", "test/tile-opt/migrate.test"}
 SUFFIXES = {".c", ".h", ".def", ".md", ".tile", ".test", ".py", ".txt"}
 MARK = re.compile(r"\s*(/\*+|\*+/|\*|//+|#(?!include|define|if|endif|else|undef|error)|;)?\s*")
 
 
 def phrase(words):
-    """Between words is any blank, so that a phrase may be wrapped. Underscores join the words of a name."""
+    """Any blank matches between words, so that a phrase may be wrapped. Underscores join the words of a name."""
     return rf"(?<![a-zA-Z])(?:{words.replace(' ', ' +')})(?![a-zA-Z])"
 
 
 def longest_literal(words):
-    """What any match holds: it is looked for first, which takes less time."""
+    """A string that every match contains: it is searched first, which takes less time."""
     return max(re.split(r"\(.*?\)\??|\w\?|[ ?]", words), key=len).lower()
 
 
 def banned_phrases():
-    """A line of the list: the phrase as a regular expression, a bar, what to write instead."""
+    """A line of the list: the phrase as a regular expression, a bar, the replacement."""
     for line in LIST.read_text().splitlines():
         if line and not line.startswith("#"):
             words, instead = line.split(" | ")
             yield longest_literal(words), re.compile(phrase(words), re.IGNORECASE), None, instead
 
 
-def renamed_words(table):
-    """Of each row the forms that its kind names; with the suffixes of files to which they are limited."""
-    text = table.read_text() if table.exists() else ""
+def renamed_words(tables):
+    """The forms of each row that its kind names, with the file suffixes to which they are limited."""
+    text = "".join(table.read_text() for table in tables if table.exists())
     kinds = {kind: shlex.split(forms)
              for kind, forms in re.findall(r'^TILE_RENAME_KIND\((\w+), *\w+, *"(.*)"\)', text, re.MULTILINE)}
     for kind, where, old, now in re.findall(r'^TILE_RENAME\((\w+), *"(.*?)", *"(.*?)", *"(.*?)"\)', text, re.MULTILINE):
@@ -55,7 +55,7 @@ def renamed_words(table):
 
 
 def files(root):
-    """Build folders are not entered: other tests make and remove files there meanwhile."""
+    """Build folders are skipped, because other tests create and remove files there meanwhile."""
     for folder, inner, names in os.walk(root):
         inner[:] = sorted(name for name in inner if not name.startswith((".", "build")))
         for name in sorted(names):
@@ -65,7 +65,7 @@ def files(root):
 
 
 def joined(text):
-    """The lines as one, and where each begins in it."""
+    """The lines joined, and where each begins in the result."""
     parts, starts, at = [], [], 0
     for number, line in enumerate(text.splitlines()):
         line = line.rstrip().removesuffix("*/").rstrip()
@@ -81,7 +81,7 @@ def joined(text):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    rules = [*banned_phrases(), *renamed_words(root / RENAMES)]
+    rules = [*banned_phrases(), *renamed_words([root / table for table in RENAMES])]
     seen = found = 0
     for path in files(root):
         seen += 1

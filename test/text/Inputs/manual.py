@@ -1,5 +1,5 @@
-"""What the manual shows as indented text stands in one of the files beside it, `..` for what is left out; and those run,
-by the commands in their first lines.
+"""Checks that indented text in the manual is in one of the files in the same folder, with `..` for omissions, and runs
+these files by the commands in their first lines.
 
 usage: manual.py MANUAL.md FILE.tile...
 """
@@ -14,7 +14,7 @@ def squeeze(text):
 
 
 def blocks(text):
-    """Indented blocks; those between fences run as they are (pages.py)."""
+    """Indented blocks; fenced blocks are run directly (pages.py)."""
     text = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
     return [block.group() for block in re.finditer(r"(?:^    .*\n)+", text, re.M)]
 

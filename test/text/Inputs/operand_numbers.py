@@ -1,27 +1,27 @@
-"""Finds operands that are named by a number, which only the code generated from ops.def may know.
+"""Finds operands that are accessed by number, which only the code generated from ops.def may do.
 
     operand_numbers.py FOLDER...
 
 Writes FILE:LINE: USE for each
 
-- call of a function that takes the place of an operand, with a number or a choice of numbers in that place. Such
+- call of a function that takes an operand's position, with a number or a choice of numbers as the position. These
   functions are those of PLACES, and all that have a parameter `unsigned operand`;
 - use of `->operands[N]` or `->segment[N]`, a value of an operation, and how many an operand has. A row's
-  facts (`info->operands[0].form`) are no operands.
+  properties (`info->operands[0].form`) are not operands.
 
-Places that are counted or found, such as `i` and `1 - side`, are fine. EXCEPTIONS says what is, too, and why.
+Positions that are counted or found, such as `i` and `1 - side`, are allowed. EXCEPTIONS lists others, and why.
 """
 import os
 import re
 import sys
 
-PLACES = {"tile_op_operand": 2, "tile_op_segment": 2, "type_of": 1, "segment": 1}  # argument that is the place
-ALLOWED = "operands.h"  # has the accessors
-# Functions and files that may.
+PLACES = {"tile_op_operand": 2, "tile_op_segment": 2, "type_of": 1, "segment": 1}  # which argument is the position
+ALLOWED = "operands.h"  # contains the accessors
+# Functions and files that are allowed.
 EXCEPTIONS = {
     "lib/text/": "the parser and the printer: operands as they are written",
     "lib/builder/": "the builder: operands that make up an operation that does not exist yet",
-    # Element-wise and rearranging operations have their operands in order, whatever these are called.
+    # Elementwise and rearranging operations have their operands in order, whatever their names.
     "tile_placement_of": "the first operand and result of any operation that rearranges",
     "tile_layout_of_result": "likewise",
     "sched_operand_map": "the operand of the first result of any operation that a schedule goes back through",
@@ -31,7 +31,7 @@ EXCEPTIONS = {
     "runtime/cpu/execute/": "places in a decoded instruction",
     "make_pattern": "a matrix of the product that tile-bench measures",
     "fill_operand": "likewise",
-    # To be named.
+    # Still to be named.
     "passes/loops/reduce_late.c": "the factors and the sum of an fma, and what stands for them in mul and add",
     "runtime/model/": "the model reads data of operations, without the operations",
 }
@@ -41,7 +41,7 @@ RAW = re.compile(r"(?<!info)->(operands|segment)\[\d+u?\]")
 
 
 def arguments(text, at):
-    """The arguments of the call whose parenthesis is before `at`."""
+    """The arguments of the call whose opening parenthesis precedes `at`."""
     depth, found, start = 0, [], at
     for i in range(at, len(text)):
         if text[i] in "([{":
@@ -61,7 +61,7 @@ def is_exception(path, name):
 
 
 def find_places(text):
-    """What the functions of a file add to PLACES: {name: argument}."""
+    """The functions of a file that extend PLACES: {name: argument}."""
     found = {}
     for head in PARAMETER.finditer(text):
         parameters = arguments(text, head.start(2))

@@ -1,10 +1,10 @@
-"""Each piece of Tile IR in the running text of the documents, the tutorial and the manual parses and verifies, in a frame
-that says what stands around it.
+"""Checks that each piece of Tile IR in the running text of the documents, the tutorial and the manual parses and
+verifies, inside a frame with its surroundings.
 
-FRAMES has sections: a frame, `--`, and the pieces that stand in place of its `@@`, as the documents show them
-between backquotes; behind ` := ` with something in place of each `..`. Behind `== no Tile IR` stand messages,
-patterns and grammar. What is a name, a path, an option, an operator or a command needs no line; a name may have a
-<part> that stands for others, and be that of several files, x.[ch].
+FRAMES has sections: a frame, `--`, and the pieces that replace its `@@`, as the documents show them
+between backquotes; after ` := ` the text with each `..` replaced. Messages, patterns and grammar follow
+`== no Tile IR`. Names, paths, options, operators and commands need no line. A name may have a
+<part> that stands for others, or name several files, x.[ch].
 
 usage: snippets.py FRAMES SCRATCH DOCUMENT...     a document that is a folder: each README.md in it
 """
@@ -21,7 +21,7 @@ PLAIN = re.compile(r"[\w.,:+*/~-]+|%\w+|\W+|[A-Z_]+=\w+|"
 
 
 def pieces(text):
-    """What stands between backquotes, but for blocks and the column of the manual that is made of its tables."""
+    """The text between backquotes, except in blocks and in the generated column of the manual."""
     text = re.sub(r"^```.*?^```$|^    .*?$", "", text, flags=re.M | re.S)
     if text.startswith("# Tile IR"):
         text = re.sub(r"^\| `.*?` \|", "", text, flags=re.M)
@@ -30,7 +30,7 @@ def pieces(text):
 
 
 def read_frames(text):
-    """By piece: texts to be parsed; none of what is no Tile IR."""
+    """By piece: texts to be parsed; none for pieces that are not Tile IR."""
     texts = {}
     for section in re.split(r"^== ", text, flags=re.M)[1:]:
         name, _, body = section.partition("\n")
@@ -57,7 +57,7 @@ def verify(job):
 
 
 def documents(name):
-    """Build folders are not entered."""
+    """Build folders are skipped."""
     if not os.path.isdir(name):
         yield pathlib.Path(name)
     for folder, inner, names in os.walk(name):

@@ -1,5 +1,5 @@
 """Runs what a tutorial shows: blocks that begin with `// NAME.tile` are files, the lines of the others are commands.
-A line behind a command that begins with `> ` is part of what a command says that fails; others must not fail.
+A line after a command that begins with `> ` is part of the message of a command that fails; others must not fail.
 
 usage: tutorial.py TUTORIAL.md SCRATCH
 """

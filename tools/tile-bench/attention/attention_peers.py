@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""One of PyTorch's backends of scaled_dot_product_attention, for `tile-bench attention`, which starts this.
+"""Runs one of PyTorch's backends of scaled_dot_product_attention; started by `tile-bench attention`.
 
-It is a worker as `tile-bench worker` is one: a request on each line of standard input, an answer on each
-line of standard output. q, k and v are made here, of two files of the folder: `numbers` has as many floats of
-32 bits for each of the three, `factors` one for each row of q, then of k. An array repeats its numbers as it lies
-in memory, each times its row's factor.
+It is a worker with the protocol of `tile-bench worker`: a request on each line of standard input, an answer on each
+line of standard output. It generates q, k and v from two files in the folder. `numbers` has the same number of
+32-bit floats for each of the three; `factors` has one for each row of q, then of k. An array repeats its numbers in
+memory order, each multiplied by its row's factor.
 
   attention BATCH HEADS GROUPS M N D CAUSAL TYPE FLUSH   ready -1 -1 -1 WHAT
   flush FLUSH                                            flushing
-  inputs own|first                                       loaded: they are made again; first: all keys of a head
-                                                         have the numbers of the first one
+  inputs own|first                                       loaded: regenerates the inputs; first: all keys of a head
+                                                         repeat the numbers of the first one
   compute FILE                                           computed: the result is written
   turn WARMUP COUNT                                      times SECONDS ..
   sustain SECONDS                                        sustained LAUNCHES SECONDS CLOCK POWER ENERGY CAPPED
   version                                                version OF-THE-LIBRARY
 
-What fails is answered by "failed WHY".
+A failed request is answered by "failed WHY".
 """
 import argparse
 import contextlib
@@ -31,15 +31,15 @@ try:
     from torch.nn.attention import SDPBackend, sdpa_kernel
     from torch.nn.attention.bias import causal_lower_right
     missing = None if torch.cuda.is_available() else "PyTorch finds no GPU"
-except Exception as error:  # what an installation that is not whole raises
+except Exception as error:  # raised by an incomplete installation
     missing = f"there is no PyTorch: {error}"
 
 L2_FLUSH_BYTES = 256 << 20
-AHEAD_CYCLES = 200_000  # in which the host gets ahead of the GPU
+AHEAD_CYCLES = 200_000  # gives the host time to get ahead of the GPU
 
 
 class Power:
-    """Clock and power while something runs, from NVML where that is there."""
+    """Samples clock and power while something runs, using NVML if it is available."""
 
     SM_CLOCK, POWER_CAP = 1, 4
 
@@ -66,7 +66,7 @@ class Power:
         return self.ask("nvmlDeviceGetTotalEnergyConsumption", ctypes.c_ulonglong)
 
     def watch(self):
-        """From now on; the result of stop() is the mean clock, the mean power and whether the limit held."""
+        """Starts sampling; stop() returns the mean clock and power, and whether the power limit lowered the clock."""
         self.samples, self.done = [], False
         self.began, self.energy_before = time.monotonic(), self.energy()
         self.thread = threading.Thread(target=self.look, daemon=True)
@@ -103,7 +103,7 @@ class Peer:
             return f"failed it has no attention of {words[7]}"
         self.flush = words[8]
         self.shapes = [(batch, heads, m, d), (batch, groups, n, d), (batch, groups, n, d)]
-        # PyTorch counts a row's own key from the first one; where that differs, it takes a mask of this kind.
+        # PyTorch aligns the causal mask to the first key. If that differs, an explicit mask of this kind is passed.
         self.options = {"is_causal": bool(causal)} if m == n else {"attn_mask": causal_lower_right(m, n) if causal else None}
         if heads != groups:
             self.options["enable_gqa"] = True
@@ -118,7 +118,7 @@ class Peer:
         return floats.to(self.device, copy=True)
 
     def make(self, shape, numbers, factors, first):
-        """Batch by batch, for the indices are larger than the array."""
+        """Batch by batch, because the indices are larger than the array."""
         made = torch.empty(shape, dtype=self.type, device=self.device)
         count = made[0].numel()
         for batch in range(shape[0]):
@@ -174,7 +174,7 @@ class Peer:
         return "times " + " ".join("%.9g" % (1e-3 * begin.elapsed_time(end)) for begin, end in events)
 
     def batch(self, count):
-        """So many launches as one graph, so that the host does not hold them up; as they are where it cannot be made."""
+        """This many launches as one graph, so that the host does not limit them; separately if no graph can be made."""
         try:
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph):
@@ -186,7 +186,7 @@ class Peer:
             return lambda: [self.launch() for _ in range(count)]
 
     def load(self, batch, count, seconds):
-        """Batches for so many seconds: launches, and what they took by the GPU's clock."""
+        """Batches for this many seconds: number of launches, and their time by the GPU's clock."""
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         launches, taken, stop = 0, 0, time.monotonic() + seconds
         while True:
@@ -242,7 +242,7 @@ def main():
     parser.add_argument("--folder", required=True, help="of numbers and factors")
     options = parser.parse_args()
     peer = Peer(options.backend, options.folder)
-    # What PyTorch prints is no answer.
+    # Redirects PyTorch's own output, because it is not an answer.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for line in sys.stdin:

@@ -1,4 +1,4 @@
-/* Sizes of attention, and the kinds of its inputs. */
+/* Problem sizes of attention, and the kinds of its inputs. */
 #include "tools/tile-bench/attention/heads.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
-/* Attention to be measured: o = softmax(q x k^T / sqrt(d)) x v for each batch and head, where
- * neighbouring heads share the keys of a group. All arrays are row-major [batch, heads or groups,
- * rows, d]. With `causal` a row sees the keys up to its own, counted from the last ones. */
+/* An attention problem to measure: o = softmax(q x k^T / sqrt(d)) x v for each batch and head,
+ * where adjacent heads share the keys of a group. All arrays are row-major [batch, heads or groups,
+ * rows, d]. With `causal`, a row sees the keys up to its own position, counted from the last
+ * key. */
 #ifndef TILE_TOOLS_TILE_BENCH_ATTENTION_HEADS_H
 #define TILE_TOOLS_TILE_BENCH_ATTENTION_HEADS_H
 
@@ -9,11 +10,11 @@
 typedef struct bench_attention {
     int64_t batch, heads, groups, m, n, d;
     bool causal;
-    const bench_type *type; /* of q, k and v; o has its result */
-    int64_t page;           /* keys in one, where a candidate wants them in pages; else 0 */
+    const bench_type *type; /* of q, k and v; o has the type's result */
+    int64_t page;           /* keys per page if the candidate needs paged keys; else 0 */
 } bench_attention;
 
-/* Numbers of checks.def. */
+/* Indices into checks.def. */
 typedef enum bench_inputs {
 #define CHECK(name, meaning) BENCH_INPUTS_##name,
 #include "tools/tile-bench/attention/checks.def"
@@ -21,21 +22,21 @@ typedef enum bench_inputs {
     BENCH_INPUTS_COUNT
 } bench_inputs;
 
-/* NULL past the end. */
+/* Returns NULL past the end. */
 const char *bench_inputs_name(unsigned inputs);
-/* False if there is none of this name. */
+/* Returns false if the name is unknown. */
 bool bench_inputs_find(const char *name, bench_inputs *inputs);
-/* For --help: the names and what they are. */
+/* Prints the names and their meanings for --help. */
 void bench_inputs_describe(void);
 
-/* 4 d for each score, of which a row of causal attention has half of its own key's: so a square is
- * half of what it is without. */
+/* Counts 4 d FLOP for each score. Under a causal mask a row counts half of its own key's score, so
+ * a square problem has half the FLOP of the unmasked one. */
 double bench_attention_flop(const bench_attention *attention);
-/* Of q, k and v. */
+/* Bytes of q, k and v. */
 double bench_attention_read_bytes(const bench_attention *attention);
 double bench_attention_write_bytes(const bench_attention *attention);
 double bench_attention_scale(const bench_attention *attention);
-/* Whether v has its keys one after the other, [.., d, n], as warpgroups need 8-bit elements. */
+/* True if v is stored transposed, as [.., d, n], which wgmma requires for 8-bit elements. */
 bool bench_attention_turns_v(const bench_attention *attention);
 
 #endif

@@ -1,4 +1,4 @@
-/* The inputs of attention. */
+/* Generates the inputs of attention. */
 #include "tools/tile-bench/attention/inputs.h"
 
 #include <assert.h>
@@ -16,13 +16,13 @@ enum { PERIOD = BENCH_PATTERN_COUNT, ARRAYS = 3 };
 struct bench_pattern {
     const bench_type *type;
     float numbers[ARRAYS][PERIOD];
-    float rounded[ARRAYS][PERIOD];             /* what they are in the type */
-    uint64_t stored[ARRAYS][(PERIOD + 1) / 2]; /* as they lie in memory, up to 4 bytes each */
+    float rounded[ARRAYS][PERIOD];             /* their values after rounding to the type */
+    uint64_t stored[ARRAYS][(PERIOD + 1) / 2]; /* as stored in memory, up to 4 bytes each */
 };
 
 /* The pattern ---------------------------------------------------------------------------------- */
 
-/* The sum of four uniform numbers, with the standard deviation 1. */
+/* Fills an array with sums of four uniform numbers, scaled to standard deviation 1. */
 static void make_numbers(size_t array, void *user) {
     const double words = 65536, mean = 2 * (words - 1), deviation = words / sqrt(3);
     bench_pattern *p = user;
@@ -88,7 +88,7 @@ float bench_attention_factor(const bench_attention *a, bench_inputs inputs, unsi
     return 1;
 }
 
-/* What is written, and where to. */
+/* The elements to write, and their destination. */
 typedef struct filling {
     const bench_attention *a;
     const bench_pattern *pattern;
@@ -96,11 +96,11 @@ typedef struct filling {
     unsigned array;
     int64_t first;
     size_t count;
-    char *out;     /* in the type, or */
+    char *out;     /* in the operand's type, or */
     float *floats; /* as floats */
 } filling;
 
-/* The numbers as they are, from one place on. */
+/* Copies unscaled numbers, starting at one index of the pattern. */
 static void copy_numbers(const filling *f, size_t number, size_t from, size_t count) {
     size_t width = tile_scalar_bytes(f->a->type->operand);
     if (f->floats)
@@ -126,7 +126,7 @@ static void scale_numbers(const filling *f, size_t number, size_t from, size_t c
     }
 }
 
-/* Elements of one row, or of many that have no factor. */
+/* Fills elements of one row, or of several rows without a factor. */
 static void fill_run(const filling *f, int64_t number, size_t from, size_t count, float factor) {
     while (count) {
         size_t at = (size_t)(number % PERIOD), now = PERIOD - at < count ? PERIOD - at : count;

@@ -1,4 +1,4 @@
-/* Keys in pages. */
+/* Paged keys and values. */
 #include "tools/tile-bench/attention/pages.h"
 
 #include <stdlib.h>
@@ -23,7 +23,8 @@ static int64_t greatest_divisor(int64_t a, int64_t b) {
     return a;
 }
 
-/* Multiples of a number that has no divisor with their count are all of them, in another order. */
+/* Returns a step that is coprime with the number of pages, so that its multiples visit every page
+ * once, in a scattered order. */
 static int64_t step_of(int64_t pages) {
     int64_t step = pages * 5 / 8 + 1;
     while (greatest_divisor(step, pages) != 1) step++;
@@ -45,7 +46,7 @@ typedef struct filling {
     bench_inputs inputs;
     unsigned array;
     int64_t first;
-    const int64_t *places; /* of each page in the table */
+    const int64_t *places; /* position of each page in the table */
     char *out;
 } filling;
 

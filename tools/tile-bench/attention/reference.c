@@ -1,4 +1,4 @@
-/* Attention in f64, and what is compared with it. */
+/* The reference for attention in f64, and the comparison with it. */
 #include "tools/tile-bench/attention/reference.h"
 
 #include <math.h>
@@ -11,11 +11,11 @@
 
 struct bench_reference {
     bench_attention a;
-    const bench_pattern *pattern; /* while it is computed */
+    const bench_pattern *pattern; /* valid during the computation */
     bench_inputs inputs;
     bool all;
-    int64_t heads, rows;     /* that are looked at: so many, and so many of each */
-    double *values, *bounds; /* [heads][rows][d]: results, and what rounding explains there */
+    int64_t heads, rows;     /* how many heads are compared, and how many rows of each */
+    double *values, *bounds; /* [heads][rows][d]: results, and the error that rounding explains */
 };
 
 static void *need(void *memory) {
@@ -26,17 +26,18 @@ static void *need(void *memory) {
 
 /* Which rows ----------------------------------------------------------------------------------- */
 
-/* Number `index` of `count` places, the first and the last of `extent` among them. */
+/* Returns position `index` of `count` positions that are evenly spread over `extent`, including the
+ * first and the last one. */
 static int64_t spread(int64_t index, int64_t count, int64_t extent) {
     return count > 1 ? index * (extent - 1) / (count - 1) : 0;
 }
 
-/* Up to 2^28 products in all, rows first of four heads, then of as many more as there is room for:
- * those of decoding have a few rows each. */
+/* Limits the work to 2^28 products: chooses the rows of at least four heads first, then as many
+ * more heads as fit. Decoding problems have few rows per head. */
 static void choose_rows(bench_reference *r) {
     const double most_products = 0x1p28, most_values = 0x1p24;
     const bench_attention *a = &r->a;
-    double products = 2 * (double)a->n * (double)a->d; /* of a row */
+    double products = 2 * (double)a->n * (double)a->d; /* per row */
     double most = fmin(most_products / products, most_values / (double)a->d);
     int64_t all = a->batch * a->heads;
     r->heads = all;
@@ -53,36 +54,36 @@ static void choose_rows(bench_reference *r) {
 
 /* One row -------------------------------------------------------------------------------------- */
 
-/* A head while its rows are computed. */
+/* The inputs and buffers of a head whose rows are computed. */
 typedef struct head_work {
     const bench_reference *r;
     float *q, *k, *v;
-    double *most_v;         /* of each key */
-    double *p, *sum, *size; /* a row's: weights, result, and that of |v| */
+    double *most_v;         /* per key: the largest |v| */
+    double *p, *sum, *size; /* per row: weights, result, and the sum of weight * |v| */
 } head_work;
 
-/* Half of the distance between 1 and the number behind it. */
+/* Unit roundoff: half of the distance between 1 and the next larger number. */
 static double rounding_of(tile_scalar scalar) {
     return ldexp(1, -(int)tile_scalar_mantissa(scalar) - 1);
 }
 
-/* Half of the smallest number above 0. */
+/* Half of the smallest positive number. */
 static double underflow_of(tile_scalar scalar) {
     switch (scalar) {
     case TILE_f16: return 0x1p-25;
     case TILE_e4m3: return 0x1p-10;
-    default: return 0x1p-134; /* bf16; less of what is wider */
+    default: return 0x1p-134; /* bf16; an upper bound for wider types */
     }
 }
 
 typedef struct row_sums {
     double most;    /* the largest score */
-    double largest; /* sum of the magnitudes of a score's products */
+    double largest; /* largest sum of the magnitudes of a score's products */
     double weights;
-    double magnitudes; /* of all v that count, each key's largest */
+    double magnitudes; /* sum over the visible keys of the largest |v| of each */
 } row_sums;
 
-/* Both sums in eight parts, for vectors. */
+/* Accumulates both sums in eight parts, so that the loop vectorizes. */
 static double multiply(const float *q, const float *k, int64_t d, double *magnitude) {
     enum { PARTS = 8 };
     double sums[PARTS] = {0}, sizes[PARTS] = {0};
@@ -138,8 +139,9 @@ static row_sums compute_row(const head_work *w, int64_t seen) {
     return s;
 }
 
-/* What rounding explains: of the weights to the operand's type (their sum is not rounded so), of
- * the result, of a score (sums of f32 that cut off, and exp2.approx), and of long sums. */
+/* Returns the error that rounding explains: rounding of the weights to the operand's type (their
+ * sum is not rounded), of the result, of a score (truncated f32 sums, and exp2.approx), and of long
+ * sums. */
 static double bound_of(const bench_type *type, const row_sums *s, double value, double size,
                        int64_t seen) {
     double score = 0x1p-20 * (1 + s->largest), sums = 0x1p-23 * ((double)seen / 16 + 16);
@@ -148,7 +150,7 @@ static double bound_of(const bench_type *type, const row_sums *s, double value, 
            underflow_of(type->operand) * (s->weights > 0 ? s->magnitudes / s->weights : 0);
 }
 
-/* Number `index` of the head's rows. */
+/* Computes row `index` of the chosen rows of the head. */
 static void compute(const head_work *w, int64_t place, int64_t head_index, int64_t index) {
     const bench_reference *r = w->r;
     const bench_attention *a = &r->a;
@@ -168,7 +170,7 @@ static void compute(const head_work *w, int64_t place, int64_t head_index, int64
 
 /* Heads ---------------------------------------------------------------------------------------- */
 
-/* From [d, n], as it lies, to [n, d]. */
+/* Transposes [d, n], as stored, to [n, d]. */
 static void turn(const bench_attention *a, const float *from, float *to) {
     for (int64_t j = 0; j < a->n; j++)
         for (int64_t i = 0; i < a->d; i++) to[j * a->d + i] = from[i * a->n + j];
@@ -192,7 +194,8 @@ static int64_t shares_of(const bench_reference *r) {
     return (r->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
 }
 
-/* Some rows of a head: the keys are expanded for each share anew, which is little beside them. */
+/* Computes a share of a head's rows. Each share expands the keys again, which costs little in
+ * comparison. */
 static void compute_share(size_t number, void *user) {
     const bench_reference *r = user;
     const bench_attention *a = &r->a;
@@ -244,7 +247,7 @@ size_t bench_reference_rows(const bench_reference *reference) {
 
 /* Comparing ------------------------------------------------------------------------------------ */
 
-/* A NaN or an infinity anywhere. */
+/* Finds a NaN or an infinity anywhere in the result. */
 static bool find_unfinished(const bench_reference *r, const void *o, bench_error *error) {
     const bench_attention *a = &r->a;
     tile_scalar scalar = a->type->result;

@@ -1,4 +1,4 @@
-/* Many floats at once, to and from the types that memory has them in. */
+/* Converts many floats at once to and from the types in memory. */
 #include "tools/tile-bench/common/floats.h"
 
 #include <math.h>
@@ -16,8 +16,8 @@ static float float_of(uint32_t bits) {
     return x;
 }
 
-/* Below 2^-14 adding 0.5 has the hardware round at the last place that f16 has there. Else the
- * exponent is less by 112, and what is cut off goes up from its half on, at the half to even. */
+/* Below 2^-14, adding 0.5 makes the hardware round at f16's last subnormal bit. Otherwise the
+ * exponent is rebiased by 112 and the discarded bits are rounded to nearest, ties to even. */
 static uint16_t half_of(float x) {
     uint32_t bits = bits_of(x), sign = bits & 0x80000000u, size = bits ^ sign;
     uint32_t small = bits_of(float_of(size) + 0.5f) - 0x3f000000u;
@@ -31,7 +31,7 @@ static uint16_t bfloat_of(float x) {
     return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
 }
 
-/* 2^112 makes up for the exponent's bias, also where there is no leading one. */
+/* Multiplying by 2^112 corrects the exponent's bias, for subnormals as well. */
 static float float_of_half(uint16_t half) {
     uint32_t sign = (uint32_t)(half & 0x8000) << 16, size = (uint32_t)(half & 0x7fff) << 13;
     return float_of(sign | bits_of(float_of(size) * 0x1p112f));
@@ -61,7 +61,7 @@ void bench_load_floats(tile_scalar scalar, const void *from, size_t count, float
             to[i] = (float)tile_scalar_read(scalar, (const char *)from + i * width);
 }
 
-/* Of 16-bit floats all ones in the exponent, which infinity has and nothing else there. */
+/* Finds the first 16-bit float whose exponent bits are all ones, which means infinity or NaN. */
 static size_t find_word(uint16_t infinity, const uint16_t *words, size_t count) {
     enum { PIECE = 4096 };
     for (size_t at = 0; at < count; at += PIECE) {

@@ -1,4 +1,4 @@
-/* The device, its facts, and what it does under load. */
+/* The device, its properties, and its clock and power under load. */
 #define _POSIX_C_SOURCE 200809L
 #include "tools/tile-bench/common/lab.h"
 
@@ -17,17 +17,17 @@
 struct bench_lab {
     tile_context *context;
     tile_device *device;
-    const tile_driver *driver; /* NULL: the CPU device */
+    const tile_driver *driver; /* NULL: CPU device */
     CUdevice ordinal;
     bool retained;
-    bench_nvml *nvml; /* NULL: there is none */
+    bench_nvml *nvml; /* NULL: not available */
 };
 
 enum { CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13 };
 
 /* Opening ------------------------------------------------------------------------------------- */
 
-/* cuBLAS works in the current context, and so does a device that finds one. */
+/* cuBLAS works in the current context; so does a device that is created while one is current. */
 static bool enter_context(bench_lab *lab) {
     CUcontext context;
     char bus_id[32];
@@ -128,8 +128,8 @@ bench_facts bench_lab_facts(bench_lab *lab) {
 
 /* For a profiler ------------------------------------------------------------------------------ */
 
-/* Of the driver that is open already; nothing where there is none. ISO C has no conversion from
- * void * to a function pointer; POSIX promises that the bytes do. */
+/* Calls a function of the driver if it is already loaded; else does nothing. ISO C has no
+ * conversion from void * to a function pointer; POSIX guarantees that the bytes are the same. */
 static void call_driver(const char *symbol) {
     int (*function)(void) = NULL;
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
@@ -152,7 +152,7 @@ tile_status bench_lab_profile(bench_lab *lab, const tile_work *work) {
 
 /* Under load ---------------------------------------------------------------------------------- */
 
-/* Looks at clock and power while another thread launches. */
+/* Samples clock and power while another thread launches. */
 typedef struct watch {
     const bench_nvml *nvml;
     atomic_bool counting, done;
@@ -186,7 +186,7 @@ static void *sample_loop(void *user) {
     return NULL;
 }
 
-/* Launches for so many seconds, in batches between two events; adds to *out. */
+/* Launches for this many seconds, in batches between two events; adds to *out. */
 static tile_status load(bench_lab *lab, const tile_work *work, unsigned batch, double seconds,
                         bench_sustained *out) {
     const tile_measure_options options = {
@@ -204,7 +204,7 @@ static tile_status load(bench_lab *lab, const tile_work *work, unsigned batch, d
     return status;
 }
 
-/* So many launches that they take about 50 ms. */
+/* Chooses the batch size so that a batch takes about 50 ms. */
 static tile_status choose_batch(bench_lab *lab, const tile_work *work, unsigned *batch) {
     const tile_measure_options options = {.size = sizeof options, .warmup = 1, .repeats = 3};
     tile_measurement taken;
@@ -214,8 +214,8 @@ static tile_status choose_batch(bench_lab *lab, const tile_work *work, unsigned 
     return status;
 }
 
-/* The mean power by NVML's counter of energy where there is one: it misses nothing between the
- * samples. */
+/* Computes the mean power from NVML's energy counter if there is one, because it misses nothing
+ * between samples. */
 static void conclude(const watch *w, bench_sustained *out) {
     double seconds = seconds_between(w->began, w->ended);
     if (w->samples) {

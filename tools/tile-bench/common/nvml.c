@@ -7,7 +7,7 @@
 
 typedef struct nvml_device *nvml_handle;
 
-/* Numbers of nvml.h. */
+/* Constants of nvml.h. */
 enum { NVML_CLOCK_SM = 1, NVML_REASON_SW_POWER_CAP = 4 };
 
 #define NVML_FUNCTIONS(FUNCTION) \
@@ -31,7 +31,8 @@ struct bench_nvml {
 #undef FUNCTION
 };
 
-/* ISO C has no conversion from void * to a function pointer; POSIX promises that the bytes do. */
+/* ISO C has no conversion from void * to a function pointer; POSIX guarantees that the bytes are
+ * the same. */
 static void resolve(void *library, const char *symbol, void *function) {
     void *address = dlsym(library, symbol);
     memcpy(function, &address, sizeof address);

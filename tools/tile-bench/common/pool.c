@@ -1,4 +1,4 @@
-/* Worker processes, asked and answered by lines. */
+/* Worker processes that exchange lines with their parent. */
 #define _POSIX_C_SOURCE 200809L
 #include "tools/tile-bench/common/pool.h"
 
@@ -17,9 +17,9 @@
 
 struct bench_worker {
     tile_child child;
-    tool_text text;    /* what was read and not heard yet, behind the last answer */
-    size_t received;   /* length of the last answer, with its end */
-    char failure[160]; /* what it says since it ended */
+    tool_text text;    /* data read after the last answer, not consumed yet */
+    size_t received;   /* length of the last answer, including its newline */
+    char failure[160]; /* its answer to every request after it ended */
 };
 
 static volatile sig_atomic_t stopped;
@@ -39,12 +39,12 @@ bool bench_is_stopped(void) {
     return stopped != 0;
 }
 
-/* Killing a process whose kernel runs on may take the driver a while. */
+/* The driver may need a while to kill a process whose kernel still runs. */
 enum { MAX_WORDS = 80, NO_PROGRAM = 127, KILL_SECONDS = 20 };
 
 static const char no_program[] = "failed its program cannot be started";
 
-/* Where this program is. */
+/* Returns the path of this program. */
 static const char *self(char path[512]) {
     ssize_t length = readlink("/proc/self/exe", path, 511);
     path[length > 0 ? length : 0] = 0;
@@ -64,7 +64,7 @@ bench_worker *bench_worker_start(const char *program, const char *const *words, 
     for (; *words && count + 1 < MAX_WORDS; words++) list[count++] = *words;
     bench_worker *w = calloc(1, sizeof *w);
     if (!w) abort();
-    signal(SIGPIPE, SIG_IGN); /* a standard output that is closed is told of at the end */
+    signal(SIGPIPE, SIG_IGN); /* a closed standard output is reported at the end */
     fflush(stdout);
     int error = tile_child_start(&w->child, list, true, NULL);
     bool none = error == ENOENT || error == EACCES || error == ENOEXEC || error == ENOTDIR;
@@ -101,7 +101,7 @@ static bool keep_going(void *user) {
 void bench_worker_send(bench_worker *worker, const char *line) {
     const tile_child_wait_limit wait_limit = {HUGE_VAL, keep_going, NULL};
     if (!worker->child.process) return;
-    /* If it has ended, hear will say so. */
+    /* If the worker has ended, the next receive reports that. */
     if (!tile_child_put(&worker->child, line, strlen(line), &wait_limit))
         tile_child_put(&worker->child, "\n", 1, &wait_limit);
 }
@@ -123,7 +123,7 @@ static const char *fail_worker(bench_worker *w, tile_child_result trouble, doubl
     return w->failure;
 }
 
-/* The next line of what was read, NULL if it is not complete. */
+/* Returns the next line of the data read so far; NULL if it is incomplete. */
 static const char *take_line(bench_worker *w) {
     char *end = w->text.size ? strchr(w->text.data, '\n') : NULL;
     if (!end) return NULL;

@@ -9,8 +9,8 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Of sorted numbers, the one that a share of them lies below: between two, by its distance to each
- * (type 7 of Hyndman and Fan, "Sample quantiles in statistical packages", 1996). */
+/* Returns a quantile of sorted numbers, interpolated between neighbors (type 7 of Hyndman and Fan,
+ * "Sample quantiles in statistical packages", 1996). */
 static double quantile(const double *sorted, size_t count, double share) {
     double place = share * (double)(count - 1);
     size_t below = (size_t)place;

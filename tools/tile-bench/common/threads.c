@@ -1,4 +1,4 @@
-/* Work on all cores. */
+/* Distributes work over all cores. */
 #define _POSIX_C_SOURCE 200809L
 #include "tools/tile-bench/common/threads.h"
 
@@ -26,7 +26,7 @@ void bench_share(size_t count, void (*work)(size_t index, void *user), void *use
     pthread_t threads[MAX_THREADS];
     long cores = count > 1 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
     size_t started = 0, most = cores > MAX_THREADS ? MAX_THREADS : cores > 1 ? (size_t)cores : 1;
-    /* Where no more threads can be made, those that are there do it all. */
+    /* If no more threads can be created, the existing ones do all the work. */
     while (started + 1 < most && started + 1 < count &&
            pthread_create(&threads[started], NULL, take, &w) == 0)
         started++;

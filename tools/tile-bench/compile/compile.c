@@ -1,4 +1,4 @@
-/* tile-bench compile: how fast kernels are compiled. */
+/* tile-bench compile: measures how fast kernels compile. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,7 +160,7 @@ static void print_stages(const bench_compile_result *r, unsigned points) {
                    1e3 * stages[i] / points, 100 * stages[i] / all);
 }
 
-/* The slowest first. */
+/* Prints the points, slowest first. */
 static void print_points(const options *o, const bench_compile_result *r) {
     printf("our passes   LLVM IR selection       all\n");
     for (unsigned shown = 0; shown < o->job.point_count; shown++) {
@@ -175,7 +175,7 @@ static void print_points(const options *o, const bench_compile_result *r) {
     }
 }
 
-/* The fastest of both, which is also that of each point. */
+/* Keeps the better time of the whole run and of each point. */
 static void take_faster(bench_compile_result *best, const bench_compile_result *one,
                         unsigned points) {
     if (one->seconds < best->seconds) best->seconds = one->seconds;

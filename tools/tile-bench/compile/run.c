@@ -27,7 +27,7 @@ static double now(clockid_t clock) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* One thread's --------------------------------------------------------------------------------- */
+/* One thread ----------------------------------------------------------------------------------- */
 
 typedef struct shared_work {
     const bench_compile_job *job;
@@ -35,14 +35,14 @@ typedef struct shared_work {
     atomic_uint next;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    unsigned warm; /* threads that are ready */
-    bool begun;    /* they go on */
+    unsigned warm; /* threads that have warmed up */
+    bool begun;    /* the measurement has started */
 } shared_work;
 
 typedef struct worker {
     shared_work *work;
     pthread_t thread;
-    bench_compile_point *point; /* that it compiles */
+    bench_compile_point *point; /* being compiled */
     unsigned failed;
 } worker;
 
@@ -54,11 +54,12 @@ static void add_time(const char *step, double seconds, void *user) {
     };
     worker *w = user;
     unsigned stage = 0;
-    while (strncmp(step, steps[stage], strlen(steps[stage])) != 0) stage++; /* the last takes all */
+    while (strncmp(step, steps[stage], strlen(steps[stage])) != 0)
+        stage++; /* the last takes the rest */
     w->point->stages[stage] += seconds;
 }
 
-/* "A=1 B=2", cut apart in place. */
+/* Splits "A=1 B=2" in place. */
 static unsigned split(char *point, tile_binding *bindings) {
     unsigned count = 0;
     for (char *word = strtok_r(point, " ", &point); word && count < MAX_BINDINGS;
@@ -98,7 +99,8 @@ static bool compile(worker *w, const tile_module *module, unsigned index) {
     return ok;
 }
 
-/* A point whose shared memory is too large is none of this target's. */
+/* Compiles points until none is left. Points that do not compile, e.g. because they exceed the
+ * target's shared memory, are counted. */
 static void compile_all(worker *w, const tile_module *module) {
     shared_work *work = w->work;
     unsigned index;
@@ -106,14 +108,14 @@ static void compile_all(worker *w, const tile_module *module) {
         double before = now(CLOCK_THREAD_CPUTIME_ID);
         w->point = &work->result->points[index];
         if (!module || !compile(w, module, index)) {
-            w->failed++; /* the others, as a rule for the same reason, are counted */
+            w->failed++; /* only the first error is printed; the others are usually alike */
             if (module) tile_context_set_sink(tile_module_context(module), NULL, NULL);
         }
         w->point->cpu = now(CLOCK_THREAD_CPUTIME_ID) - before;
     }
 }
 
-/* Until all threads are warm. */
+/* Waits until all threads have warmed up. */
 static void wait_for_others(shared_work *shared) {
     pthread_mutex_lock(&shared->lock);
     shared->warm++;
@@ -146,7 +148,7 @@ static void *work(void *user) {
     return NULL;
 }
 
-/* All ------------------------------------------------------------------------------------------ */
+/* All threads ---------------------------------------------------------------------------------- */
 
 bool bench_compile(const bench_compile_job *job, unsigned count, bench_compile_result *result) {
     shared_work shared = {.job = job,

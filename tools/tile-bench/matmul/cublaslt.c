@@ -1,7 +1,7 @@
-/* cuBLASLt by dlopen; the declarations are ours, so no toolkit is needed to build.
+/* cuBLASLt, loaded with dlopen. The declarations are our own, so building needs no toolkit.
  *
- * cuBLAS counts by columns: our row-major c = a x b is its c' = b' x a', where each array is the
- * same memory read by columns. So its first operand is our b, and its m is our n. */
+ * cuBLAS is column-major: our row-major c = a x b is its c' = b' x a', where each array is the same
+ * memory read by columns. So its first operand is our b, and its m is our n. */
 #include "tools/tile-bench/matmul/cublaslt.h"
 
 #include <dlfcn.h>
@@ -39,7 +39,8 @@ struct bench_cublas {
 
 /* Opening ------------------------------------------------------------------------------------- */
 
-/* ISO C has no conversion from void * to a function pointer; POSIX promises that the bytes do. */
+/* ISO C has no conversion from void * to a function pointer; POSIX guarantees that the bytes are
+ * the same. */
 static bool resolve(void *library, const char *symbol, void *function) {
     void *address = dlsym(library, symbol);
     memcpy(function, &address, sizeof address);
@@ -107,7 +108,7 @@ void bench_cublas_close(bench_cublas *cublas) {
     if (!cublas) return;
     forget_product(cublas);
     if (cublas->handle) cublas->Destroy(cublas->handle);
-    free(cublas); /* the library stays: it does not expect to be unloaded */
+    free(cublas); /* the library stays loaded: it does not support unloading */
 }
 
 const char *bench_cublas_version(const bench_cublas *cublas) {
@@ -116,7 +117,7 @@ const char *bench_cublas_version(const bench_cublas *cublas) {
 
 /* A product ----------------------------------------------------------------------------------- */
 
-/* One of our arrays, of so many rows and columns, as its columns see it. */
+/* Describes one of our arrays, of this many rows and columns, as a column-major matrix. */
 static bool describe_array(bench_cublas *c, int which, int type, int64_t rows, int64_t columns) {
     return check(
         c,
@@ -145,7 +146,7 @@ static bool describe_product(bench_cublas *c, const bench_product *p) {
            describe_array(c, 2, t->cublas_result, p->m, p->n);
 }
 
-/* Fast: sums of 8-bit floats stay in the tensor cores, which keep about 14 bits. */
+/* Fast accumulation keeps sums of 8-bit floats in the tensor cores, with about 14 bits. */
 static bool describe_sums(bench_cublas *c, const bench_type *type) {
     int8_t fast = 1;
     if (!c->fast) return true;

@@ -1,4 +1,4 @@
-/* Operands from patterns, and the check by integers. */
+/* Generates operands from patterns, and checks results in integers. */
 #include "tools/tile-bench/matmul/operands.h"
 
 #include <math.h>
@@ -18,14 +18,14 @@ static void *need(void *memory) {
 
 /* Patterns ------------------------------------------------------------------------------------ */
 
-/* A sum of k products of -1, 0, 1, each of them not 0 with probability q, has the standard
- * deviation q sqrt(k): eight of them stay below the limit. */
+/* A sum of k products of -1, 0 and 1, each nonzero with probability q, has standard deviation q
+ * sqrt(k). The density is chosen so that eight standard deviations stay below the limit. */
 static double density_of(const bench_product *p) {
     double density = tile_scalar_whole_limit(p->type->result) / (8 * sqrt((double)p->k));
     return density < 2.0 / 3 ? density : 2.0 / 3;
 }
 
-/* PERIOD numbers for operand 0 or 1. */
+/* Returns PERIOD numbers for operand 0 or 1. */
 static int8_t *make_pattern(const bench_product *p, unsigned operand) {
     int8_t *pattern = need(malloc(PERIOD));
     uint64_t state = 17 + operand, scale = UINT64_C(1) << 40;
@@ -72,7 +72,7 @@ tile_status bench_fill_operands(const bench_product *product, bench_fill fill, t
 tile_status bench_poison(tile_scalar scalar, tile_buffer *c) {
     enum { PIECE = 1 << 20 };
     size_t bytes = tile_buffer_size(c);
-    /* NaN in every float, and a number far from 0 in every integer. */
+    /* Fills floats with NaN, and integers with a number far from 0. */
     int byte = tile_scalar_is_floating(scalar) ? 0xff : 0x7f;
     char *data = need(malloc(PIECE));
     tile_status status = TILE_OK;
@@ -91,7 +91,7 @@ typedef struct check {
     int32_t *c;
 } check;
 
-/* An operand's element [row, column] is pattern[row * down + column * right]. */
+/* Element [row, column] of an operand is pattern[row * down + column * right]. */
 typedef struct strides {
     int64_t down, right;
 } strides;
@@ -100,7 +100,7 @@ static strides strides_of(int64_t rows, int64_t columns, bool transposed) {
     return transposed ? (strides){1, rows} : (strides){columns, 1};
 }
 
-/* The result as integers; the first element that is none goes into the verdict. */
+/* Reads the result as integers. The first non-integer element is reported in the verdict. */
 static tile_status read_result(check *x, const tile_buffer *buffer, bench_verdict *verdict) {
     tile_scalar scalar = x->p->type->result;
     size_t width = tile_scalar_bytes(scalar), count = (size_t)(x->p->m * x->p->n);
@@ -122,7 +122,7 @@ static tile_status read_result(check *x, const tile_buffer *buffer, bench_verdic
     return status;
 }
 
-/* b as it is multiplied, without its repetitions: one division a row is enough then. */
+/* Expands b in the orientation of the product, so that one division per row is enough. */
 static int8_t *expand(const int8_t *pattern, strides s, int64_t rows, int64_t columns) {
     int8_t *all = need(malloc((size_t)(rows * columns)));
     for (int64_t i = 0; i < rows; i++)
@@ -161,8 +161,8 @@ static void check_elements(const check *x, bench_verdict *verdict) {
     free(b);
 }
 
-/* y = M x for an operand: along the pattern, whichever way it lies, in pieces in which it does not
- * begin again. */
+/* Computes y = M x for an operand. Runs along the pattern, in either orientation, in pieces that
+ * end where the pattern repeats. */
 static void multiply(const int8_t *pattern, strides s, int64_t rows, int64_t columns,
                      const int64_t *x, int64_t *y) {
     bool by_rows = s.right == 1;
@@ -181,9 +181,9 @@ static void multiply(const int8_t *pattern, strides s, int64_t rows, int64_t col
     }
 }
 
-/* c x = a (b x) for a random whole x in [-512, 512): an error in a row of c escapes a round with a
- * probability of at most 1 / 1024 (R. Freivalds, "Probabilistic machines can use less running
- * time", 1977). All sums are below 2^63. */
+/* Checks c x = a (b x) for a random integer vector x in [-512, 512). A wrong row of c passes a
+ * round with a probability of at most 1 / 1024 (R. Freivalds, "Probabilistic machines can use less
+ * running time", 1977). All sums are below 2^63. */
 static void check_by_freivalds(const check *x, uint64_t round, bench_verdict *verdict) {
     const bench_product *p = x->p;
     strides sa = strides_of(p->m, p->k, p->transposed_a);
@@ -205,7 +205,7 @@ static void check_by_freivalds(const check *x, uint64_t round, bench_verdict *ve
 
 tile_status bench_check_result(const bench_product *product, const tile_buffer *c,
                                bench_verdict *verdict) {
-    /* Beyond this many products it is Freivalds' test: a tenth of a second. */
+    /* Larger problems use Freivalds' test; this many products take a tenth of a second. */
     const double most_products = 0x1p26;
     check x = {.p = product};
     *verdict = (bench_verdict){0};

@@ -1,4 +1,4 @@
-/* Types and sizes of products. */
+/* Types and problem sizes of products. */
 #include "tools/tile-bench/matmul/product.h"
 
 #include <string.h>

@@ -1,17 +1,17 @@
-/* Compiling before anything is measured. */
+/* Compiles kernels into the cache before measuring starts. */
 #include <stdio.h>
 #include <string.h>
 
 #include "tools/tile-bench/measure/state.h"
 
-/* In all: each has the device open, which takes time and memory there. */
+/* In total; each helper opens the device, which takes time and device memory. */
 enum { MAX_HELPERS = 8 };
 
 static bool takes_part(const bench_contender *c, const bench_problem *p) {
     return strcmp(c->kind, "kernel") == 0 && !c->program && bench_takes_part(c, p);
 }
 
-/* Deals the problems out to workers of the contender that live no longer. */
+/* Distributes the problems over new workers for the contender. The workers exist only for this. */
 static unsigned start(const bench_plan *plan, const bench_contender *c, unsigned most,
                       bench_worker *helpers[MAX_HELPERS], unsigned requests[MAX_HELPERS]) {
     unsigned count = 0, dealt = 0;
@@ -31,7 +31,7 @@ static unsigned start(const bench_plan *plan, const bench_contender *c, unsigned
     return count;
 }
 
-/* What cannot be compiled will say so in its row. */
+/* Compile errors are ignored here: they are reported in the candidate's row. */
 void bench_compile_ahead(const bench_plan *plan) {
     bench_worker *helpers[BENCH_MAX_CANDIDATES][MAX_HELPERS];
     unsigned requests[BENCH_MAX_CANDIDATES][MAX_HELPERS], counts[BENCH_MAX_CANDIDATES];

@@ -1,4 +1,4 @@
-/* Arrays: allocated, filled, freed. */
+/* Allocates, fills and frees the arrays of a problem. */
 #include "tools/tile-bench/measure/arrays.h"
 
 #include <stdlib.h>
@@ -63,7 +63,7 @@ tile_buffer *bench_arrays_result(const bench_arrays *a) {
     return a->memory[bench_problem_result(&a->problem)].buffer;
 }
 
-/* In pieces of whole pages, or of any size. */
+/* Fills an array in pieces: whole pages if it is paged, else of any size. */
 static tile_status fill_array(bench_arrays *a, bench_inputs inputs, unsigned array) {
     enum { PIECE = 1 << 25 };
     const bench_attention *attention = &a->problem.attention;
@@ -110,7 +110,7 @@ tile_status bench_arrays_fill(bench_arrays *a, unsigned fill) {
     return status;
 }
 
-/* With what it is measured on. */
+/* Fills the operands with the values that are used in measurements. */
 tile_status bench_arrays_fill_random(bench_arrays *a) {
     return bench_arrays_fill(a, a->problem.is_attention ? (unsigned)BENCH_INPUTS_random
                                                         : (unsigned)BENCH_RANDOM);

@@ -7,27 +7,28 @@
 #include "tools/tile-bench/matmul/operands.h"
 #include "tools/tile-bench/measure/problem.h"
 
-/* Start with zeros. */
+/* Zero-initialize. */
 typedef struct bench_arrays {
     bench_problem problem;
     bench_array arrays[BENCH_MAX_ARRAYS];
     bench_memory memory[BENCH_MAX_ARRAYS];
     unsigned count;
-    bench_pattern *pattern; /* of attention's inputs; NULL: not needed yet */
-    unsigned fill;          /* what the operands are, if is_filled: bench_fill or bench_inputs */
+    bench_pattern *pattern; /* for attention's inputs; NULL: not created yet */
+    unsigned fill; /* if is_filled, what the operands contain: a bench_fill or bench_inputs */
     bool is_filled;
 } bench_arrays;
 
-/* All arrays of its problem, with the constants in them. Those of a problem that is only prepared
- * for have addresses and no memory. */
+/* Allocates all arrays of its problem and fills in the constants. If the problem is only being
+ * prepared, the arrays get addresses but no memory. */
 tile_status bench_arrays_allocate(bench_lab *lab, bench_arrays *arrays);
 tile_status bench_arrays_reserve_only(bench_lab *lab, bench_arrays *arrays);
-/* The problem has none any more; the pattern stays. */
+/* Frees the problem's arrays; the pattern is kept. */
 void bench_arrays_free(bench_lab *lab, bench_arrays *arrays);
 
-/* Fills the operands, if they are not so: bench_fill of a product, bench_inputs of attention. */
+/* Fills the operands unless they already contain this: a bench_fill of a product, or bench_inputs
+ * of attention. */
 tile_status bench_arrays_fill(bench_arrays *arrays, unsigned fill);
-/* With what it is measured on. */
+/* Fills the operands with the values that are used in measurements. */
 tile_status bench_arrays_fill_random(bench_arrays *arrays);
 
 tile_buffer *bench_arrays_result(const bench_arrays *arrays);

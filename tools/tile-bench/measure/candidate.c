@@ -1,4 +1,4 @@
-/* Candidates: kernels of .tile files, cuBLASLt, and reading. */
+/* Candidates: kernels of .tile files, cuBLASLt, and the reading kernel. */
 #include "tools/tile-bench/measure/candidate.h"
 
 #include <stdio.h>
@@ -19,22 +19,22 @@ struct bench_candidate {
     tile_context *context;
     bench_lab *lab;
     const bench_candidate_options *options;
-    bool is_set; /* the problem is what can be launched */
+    bool is_set; /* the problem is ready to launch */
     bench_arrays data;
     bench_memory workspace;
     char point[240], remark[40];
-    bool picked; /* the point is not the kernel's first, of which the attributes are */
+    bool picked; /* the point is not the kernel's first one, whose attributes are known */
     /* BENCH_KERNEL */
     tile_module *module;
-    const tile_function *compute; /* that was scheduled, NULL: none */
-    const char *scheduled;        /* what it became */
+    const tile_function *compute; /* that was scheduled; NULL: none */
+    const char *scheduled;        /* name of the function that it became */
     tile_kernel *kernel;
     tile_argument arguments[ARGUMENTS];
     unsigned argument_count;
-    char values[BENCH_MAX_BINDINGS][2][64];    /* names and values, filled in */
-    tile_binding bindings[BENCH_MAX_BINDINGS]; /* of the options, then those that were tuned */
+    char values[BENCH_MAX_BINDINGS][2][64]; /* names and values with the placeholders filled in */
+    tile_binding bindings[BENCH_MAX_BINDINGS]; /* from the options, then the tuned ones */
     unsigned binding_count;
-    tile_tuning *tuning; /* has the names and values of the latter */
+    tile_tuning *tuning; /* owns the names and values of the tuned ones */
     /* BENCH_CUBLASLT */
     bench_cublas *cublas;
     /* BENCH_READ */
@@ -49,7 +49,7 @@ static tile_status refuse(const bench_candidate *c, const char *what, const char
 
 /* Kernels ------------------------------------------------------------------------------------- */
 
-/* The kernel or plan that a compute becomes, once for all shapes. */
+/* Returns the kernel or plan that a compute is scheduled to; done once for all shapes. */
 static const tile_function *schedule(bench_candidate *c, const tile_function *compute) {
     unsigned none = 0;
     if (c->compute != compute) {
@@ -89,7 +89,7 @@ static const tile_function *find_function(bench_candidate *c) {
     return NULL;
 }
 
-/* "T={type}" for this product. */
+/* Fills in a binding such as "T={type}" for this problem. */
 static bool fill_binding(bench_candidate *c, unsigned index) {
     const char *text = c->options->bindings[index], *value = strchr(text, '=');
     char *name = c->values[index][0], *filled = c->values[index][1];
@@ -110,8 +110,8 @@ static bool size_at(unsigned index, int64_t *value, void *user) {
     return true;
 }
 
-/* Whether a view's extents and strides are the array's, with these two dims the other way round if
- * they differ. */
+/* True if a view's extents and strides are the array's, after dims x and y are swapped if they
+ * differ. */
 static bool is_laid_out(bench_candidate *c, const tile_function *f, unsigned index,
                         const bench_array *array, unsigned x, unsigned y) {
     const tile_bindings bindings = {.arg = size_at, .user = c};
@@ -126,7 +126,7 @@ static bool is_laid_out(bench_candidate *c, const tile_function *f, unsigned ind
     return true;
 }
 
-/* Whether a view is row-major without gaps, and has as many elements as the array. */
+/* True if a view is row-major and contiguous, and has as many elements as the array. */
 static bool is_folded(bench_candidate *c, const tile_function *f, unsigned index,
                       const bench_array *array) {
     const tile_bindings bindings = {.arg = size_at, .user = c};
@@ -142,7 +142,7 @@ static bool is_folded(bench_candidate *c, const tile_function *f, unsigned index
     return elements == bench_array_elements(array);
 }
 
-/* Where it has to be one array, its type and its view are that one's. */
+/* Checks that the kernel's argument has the type and the view of this array. */
 static tile_status check_array(bench_candidate *c, const tile_function *f, unsigned index,
                                const bench_array *array) {
     const tile_type *type = tile_function_arg_type(f, index);
@@ -182,7 +182,7 @@ static tile_status set_argument(bench_candidate *c, const tile_function *f, unsi
     return refuse(c, fitting, name);
 }
 
-/* On an instantiated copy, where types are known. */
+/* Matches the arguments on an instantiated copy of the kernel, whose types are known. */
 static tile_status set_arguments(bench_candidate *c, const char *name) {
     tile_module *copy = tile_module_clone(c->module);
     tile_status status = tile_instantiate(copy, name, c->bindings, c->options->binding_count);
@@ -202,7 +202,7 @@ static void draw_progress(const tile_tune_progress *progress, void *user) {
     tool_progress_draw(progress);
 }
 
-/* Takes the bindings of the fastest point, and says of how many. */
+/* Takes the bindings of the fastest point, and notes how many points were tried. */
 static void take_best(bench_candidate *c) {
     const tile_candidate *best = tile_tuning_best(c->tuning);
     unsigned count = tile_tuning_candidate_count(c->tuning), given = c->options->binding_count;
@@ -218,7 +218,7 @@ static void take_best(bench_candidate *c) {
         snprintf(c->remark, sizeof c->remark, " (best of %u)", count);
 }
 
-/* Needs the arguments; the tuner makes arrays of its own. */
+/* Requires the arguments. The tuner allocates its own arrays. */
 static tile_status tune(bench_candidate *c, const char *name, tile_flush flush) {
     tile_device *device = bench_lab_device(c->lab);
     const bool cuda = bench_lab_is_cuda(c->lab);
@@ -264,7 +264,7 @@ static void write_point(bench_candidate *c, const tile_binding *bindings, unsign
     }
 }
 
-/* Which point the kernel has picked, if it picks. */
+/* Reports the point that the kernel picked, if it picks one. */
 static tile_status report_point(bench_candidate *c) {
     const tile_binding *bindings;
     unsigned count;
@@ -303,7 +303,7 @@ static tile_status launch_kernel(void *stream, void *user) {
     return tile_kernel_launch(c->kernel, c->arguments, c->argument_count, stream);
 }
 
-/* Choices that are the candidate's own -------------------------------------------------------- */
+/* Choices that a candidate makes -------------------------------------------------------------- */
 
 static tile_status time_choice(bench_candidate *c, const tile_work *work, tile_flush flush,
                                double best, double *seconds) {
@@ -319,7 +319,7 @@ static tile_status time_choice(bench_candidate *c, const tile_work *work, tile_f
     return status;
 }
 
-/* An algorithm that cuBLASLt names and then refuses to launch is passed over. */
+/* Skips algorithms that cuBLASLt reports but cannot launch. */
 static tile_status set_cublas(bench_candidate *c, tile_flush flush) {
     const tile_work work = {bench_cublas_launch, c->cublas};
     double best = 0;
@@ -349,7 +349,7 @@ static tile_status set_cublas(bench_candidate *c, tile_flush flush) {
     return TILE_OK;
 }
 
-/* On the CPU device one is as good as the other, and slow. */
+/* On the CPU device all points are equally slow, so the first one is taken. */
 static tile_status set_reader(bench_candidate *c, tile_flush flush) {
     size_t bytes = (size_t)bench_problem_read_bytes(&c->data.problem);
     const unsigned count = bench_lab_is_cuda(c->lab) ? BENCH_READER_POINTS : 0;
@@ -415,9 +415,9 @@ void bench_candidate_destroy(bench_candidate *c) {
     free(c);
 }
 
-/* The problem as the candidate has it: who takes a table gets its keys in pages. */
+/* Copies the problem. Kernels with an argument named table get paged keys. */
 static tile_status take_problem(bench_candidate *c, const bench_problem *problem) {
-    enum { PAGE = 16 }; /* keys, as servers of language models have them */
+    enum { PAGE = 16 }; /* keys; typical of LLM servers */
     c->data.problem = *problem;
     if (c->options->kind != BENCH_KERNEL || !problem->is_attention) return TILE_OK;
     const tile_function *f = find_function(c);
@@ -434,7 +434,7 @@ static tile_status set_problem(bench_candidate *c, const bench_problem *problem,
     if (c->cublas && problem->is_attention) return refuse(c, "cuBLASLt has no attention", NULL);
     if (status == TILE_OK && c->options->kind != BENCH_READ)
         status = bench_arrays_allocate(c->lab, &c->data);
-    /* What is chosen by time is chosen on the numbers that are measured. */
+    /* Time the choice on the same numbers as in the measurement. */
     if (status == TILE_OK && c->cublas) status = bench_arrays_fill_random(&c->data);
     if (status != TILE_OK) return status;
     switch (c->options->kind) {
@@ -482,7 +482,8 @@ static tile_status launch_once(bench_candidate *c) {
     return status == TILE_OK ? tile_device_synchronize(bench_lab_device(c->lab)) : status;
 }
 
-/* Twice, for what a launch leaves behind in its scratch memory meets the next one. */
+/* Launches twice, so that stale data that the first launch leaves in scratch memory affects the
+ * second. */
 static tile_status check_product(bench_candidate *c, bench_verdict *verdict) {
     tile_status status = bench_arrays_fill(&c->data, BENCH_WHOLE);
     for (int i = 0; i < 2 && status == TILE_OK && !*verdict->wrong; i++) {

@@ -1,5 +1,5 @@
-/* Attention: what all candidates compute, kernels and other programs alike, is a file of the plan's
- * folder and compared with one reference. */
+/* Checks attention: each candidate, kernel or other program, writes its result to a file in the
+ * plan's folder. All results are compared with the same reference. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static bool write_numbers(const bench_state *r) {
     return ok;
 }
 
-/* Of q's rows, then of k's. */
+/* Writes the factors of q's rows, then of k's. */
 static bool write_factors(const bench_state *r, bench_inputs inputs) {
     const bench_attention *a = &r->problem.attention;
     char path[300];
@@ -93,7 +93,7 @@ static void result_path(const bench_state *r, const bench_entry *e, char path[30
     snprintf(path, 300, "%s/o%u", r->plan->folder, (unsigned)(e - r->entries));
 }
 
-/* Of the size that it has to have; NULL: it is not. */
+/* Reads and removes the result file. NULL if it does not have the expected size. */
 static char *read_result(const bench_state *r, const bench_entry *e) {
     bench_array arrays[BENCH_MAX_ARRAYS];
     bench_problem_arrays(&r->problem, arrays);
@@ -128,7 +128,7 @@ static bool computes(const bench_entry *e) {
     return e->is_ready && !bench_is_read(e);
 }
 
-/* All at once: nothing is measured meanwhile. */
+/* All candidates compute at the same time, because nothing is being measured. */
 static void check_inputs(bench_state *r, unsigned check) {
     char path[300], line[320];
     for (unsigned i = 0; i < r->count; i++) {

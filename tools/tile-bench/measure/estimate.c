@@ -1,11 +1,11 @@
-/* How long a run is going to take, in the mean of an H200's rates: what they are wrong by is said
- * at the end of the run. */
+/* Estimates how long a run takes, from typical rates of an H200. The actual time is reported at the
+ * end of the run. */
 #include "tools/tile-bench/measure/estimate.h"
 
 #include <math.h>
 #include <string.h>
 
-static const double flop_rate = 5e14, read_rate = 3.5e12; /* of a launch, a second */
+static const double flop_rate = 5e14, read_rate = 3.5e12; /* per second, of a launch */
 static const double copy_rate = 4e9;                      /* bytes a second from the host */
 static const double flush_seconds = 1.5e-4;
 static const double check_seconds = 0.15, problem_seconds = 0.8;
@@ -22,7 +22,7 @@ static double launch_estimate(const bench_problem *p) {
                        (bench_problem_read_bytes(p) + bench_problem_write_bytes(p)) / read_rate);
 }
 
-/* Flash takes twice as long. */
+/* Flash attention is assumed to take twice as long. */
 static double turns_estimate(const bench_plan *plan, const bench_problem *p) {
     double launches = (double)plan->rounds * (plan->turn + 2), seconds = 0;
     for (unsigned i = 0; i < plan->contender_count; i++) {

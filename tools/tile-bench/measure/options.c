@@ -1,4 +1,4 @@
-/* What the commands that measure share: their options, candidates, device and report. */
+/* Shared by the commands that measure: options, candidates, device and report. */
 #define _POSIX_C_SOURCE 200809L
 #include "tools/tile-bench/measure/options.h"
 
@@ -60,7 +60,7 @@ bool bench_complain(const bench_options *o, const char *what, const char *word) 
 
 /* Candidates ---------------------------------------------------------------------------------- */
 
-/* Words live as long as the program. */
+/* The words are never freed. */
 const char *bench_word(const char *name, const char *value, size_t length) {
     tool_text text = {NULL, 0, 0};
     tool_append(name, strlen(name), &text);
@@ -68,7 +68,7 @@ const char *bench_word(const char *name, const char *value, size_t length) {
     return text.data;
 }
 
-/* NULL after a message. */
+/* Returns NULL after a message. */
 static bench_contender *take_contender(bench_options *o, const char *name) {
     if (o->plan.contender_count < BENCH_MAX_CANDIDATES)
         return &o->plan.contenders[o->plan.contender_count++];
@@ -85,7 +85,7 @@ bench_contender *bench_add_contender(bench_options *o, const char *name, const c
     return c;
 }
 
-/* "folder/file.tile:name": the colon of a path is behind a slash, or there is no file of it. */
+/* Parses "folder/file.tile:name". A colon that a slash follows is part of the path. */
 static bool add_kernel(bench_options *o, const char *value) {
     const char *colon = strrchr(value, ':');
     if (colon && strchr(colon, '/')) colon = NULL;
@@ -118,7 +118,7 @@ static bool has_kernel(const bench_options *o, const char *value) {
            bench_complain(o, "there is no --kernel before", value);
 }
 
-/* For all points of the kernel, those before it and those behind. */
+/* Applies to all points of the kernel, given before or after. */
 static bool add_param(bench_options *o, const char *value) {
     if (!has_kernel(o, value)) return false;
     for (unsigned i = o->open; i < o->plan.contender_count; i++)
@@ -151,8 +151,8 @@ static bool add_point(bench_options *o, const char *value) {
     return true;
 }
 
-/* Where files that come with the tools are: installed, in a build inside the sources, or from their
- * top. */
+/* Folders that may contain files shipped with the tools: the installation, a build inside the
+ * source tree, or the top of the source tree. */
 typedef struct places {
     char program[512];
     const char *folders[3][2];
@@ -171,7 +171,7 @@ static void find_places(places *p, const char *installed, const char *source) {
     p->folders[2][1] = source + strlen("/../../");
 }
 
-/* The first of them with the file; false if there is none. */
+/* Finds the first folder that contains the file; false if there is none. */
 static bool find_file(const places *p, const char *name, char *path, size_t size) {
     for (unsigned f = 0; f < PLACES; f++) {
         snprintf(path, size, "%s%s%s", p->folders[f][0], p->folders[f][1], name);
@@ -196,7 +196,7 @@ bool bench_add_shipped(bench_options *o, const char *const *names, const char *k
         if (!find_file(&p, names[i], path, sizeof path - 64)) continue;
         size_t end = strlen(path);
         snprintf(path + end, sizeof path - end, "%s", kernel);
-        if (!add_kernel(o, path)) return false; /* which keeps words of its own */
+        if (!add_kernel(o, path)) return false; /* add_kernel copies the words that it keeps */
         for (unsigned w = 0; params[w]; w++)
             if (!add_param(o, params[w])) return false;
         any = true;
@@ -212,7 +212,7 @@ bool bench_add_shipped(bench_options *o, const char *const *names, const char *k
 
 /* Options ------------------------------------------------------------------------------------- */
 
-/* The next of a list with commas; *text is behind it. False at the end. */
+/* Returns the next word of a comma-separated list and moves *text past it. False at the end. */
 bool bench_next_word(const char **text, char piece[16]) {
     size_t length = strcspn(*text, ",");
     if (!**text) return false;
@@ -352,7 +352,7 @@ static bool complete(bench_options *o) {
 
 /* The device ---------------------------------------------------------------------------------- */
 
-/* This process never touches the GPU: a worker that reads is asked for the facts. */
+/* This process never opens the GPU: a worker of the reading kernel reports its properties. */
 static bool query_facts(const char *device, double patience, bench_facts *facts, char why[400]) {
     const char *words[] = {"worker", "--candidate=read", device, "--no-cache", NULL};
     bench_worker *worker = bench_worker_start(NULL, words, NULL, NULL);
@@ -387,7 +387,7 @@ static bool choose_device(bench_options *o, bench_facts *facts) {
     }
     if (automatic) fprintf(stderr, "remark: the CPU device is used: %s\n", why);
     if (query_facts("--device=cpu", o->plan.patience, facts, why)) {
-        facts->sms = 0; /* of what it stands in for */
+        facts->sms = 0; /* the CPU device emulates these */
         return true;
     }
     fprintf(stderr, "error: %s\n", why);
@@ -403,7 +403,7 @@ static void add_tuning(const bench_options *o, bench_contender *c) {
     char *tuner = tool_find_worker();
     snprintf(seconds, sizeof seconds, "%g", o->plan.budget);
     bench_contender_add_word(c, bench_word("--tune=", seconds, strlen(seconds)));
-    /* A point that hangs leaves time for the rest. */
+    /* Points that hang are stopped early enough to leave time for the others. */
     snprintf(seconds, sizeof seconds, "%g", o->plan.patience / 3);
     bench_contender_add_word(c, bench_word("--tuner-timeout=", seconds, strlen(seconds)));
     if (o->retunes) bench_contender_add_word(c, "--retune");
@@ -412,7 +412,7 @@ static void add_tuning(const bench_options *o, bench_contender *c) {
     free(tuner);
 }
 
-/* What all workers are told alike. */
+/* Adds the words that all workers get. */
 static void finish_contenders(bench_options *o) {
     static const char *const devices[] = {"--device=cpu", "--device=cuda"};
     for (unsigned i = 0; i < o->plan.contender_count; i++) {
@@ -452,7 +452,7 @@ void bench_describe_protocol(const bench_options *o, tool_text *text) {
                     o->peer);
 }
 
-/* Of the first type. */
+/* Describes the peak of the first type. */
 static void describe_peak(const bench_options *o, bench_report *report) {
     unsigned flop = bench_type_peak(o->types[0], report->facts.capability);
     if (flop && report->facts.clock)
@@ -483,7 +483,7 @@ static bool has_colour(void) {
     return isatty(1) && !getenv("NO_COLOR");
 }
 
-/* What can be written is, also where another file cannot. */
+/* Writes all files that it can, even if one of them fails. */
 static bool write_files(const bench_options *o, const bench_report *report) {
     bool csv = write_file(o->csv, report, bench_write_csv);
     bool json = write_file(o->json, report, bench_write_json);
@@ -491,8 +491,8 @@ static bool write_files(const bench_options *o, const bench_report *report) {
     return csv && json && svg;
 }
 
-/* Files have what there is so far, and so has the text if it comes by and by: a run that is cut off
- * loses what it was at. */
+/* Writes the results so far to the files, and to the text if it is printed incrementally. An
+ * interrupted run loses only the problem that it was measuring. */
 static void write_so_far(const bench_report *report, size_t first, void *user) {
     const bench_options *o = user;
     bench_options files = *o;
@@ -526,7 +526,7 @@ static bool write_report(const bench_options *o, const bench_report *report) {
     return (!o->has_limits || bench_limits_check(report, o->plan.cuda, tool_write, to)) && written;
 }
 
-/* Where compiled code is kept, workers find what was compiled before. */
+/* With a cache, workers reuse what was compiled before. */
 static bool has_cache(const bench_options *o) {
     char *folder = tool_cache_folder(&o->cache);
     bool has = folder != NULL;

@@ -1,4 +1,4 @@
-/* Products and attention behind one interface. */
+/* A common interface to products and attention. */
 #include "tools/tile-bench/measure/problem.h"
 
 #include <inttypes.h>
@@ -122,7 +122,7 @@ static bool find_size(const named_size *sizes, size_t count, const char *name, i
     return false;
 }
 
-/* m, n, k, and how far apart rows lie in memory. */
+/* Returns m, n, k or the distance between rows in memory. */
 static bool size_of_product(const bench_product *p, const char *name, int64_t *value) {
     const named_size sizes[] = {{"m", p->m},
                                 {"n", p->n},
@@ -168,7 +168,7 @@ const char *bench_problem_arguments(const bench_problem *p) {
 
 /* Arrays -------------------------------------------------------------------------------------- */
 
-/* Of so many rows and columns as it is multiplied. */
+/* Returns an array with this many rows and columns in the product; it may be stored transposed. */
 static bench_array matrix(const char *name, tile_scalar scalar, int64_t rows, int64_t columns,
                           bool transposed) {
     return (bench_array){.name = name,
@@ -201,7 +201,7 @@ static bench_array constant(const char *name, tile_scalar scalar, double value, 
                          .folds = true};
 }
 
-/* What takes the place of k and v, and the table behind all others. */
+/* Replaces k and v by their paged versions, and appends the table. */
 static unsigned lay_out_pages(const bench_attention *a, bench_array *arrays, unsigned count) {
     tile_scalar scalar = a->type->operand;
     for (unsigned i = 1; i < 3; i++) {

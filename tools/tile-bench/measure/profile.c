@@ -1,4 +1,4 @@
-/* Runs ncu and reads its CSV: one line for each metric of each kernel, columns by their headings.
+/* Runs ncu and parses its CSV: one line per metric and kernel, columns found by their headings.
  * Source: Nsight Compute CLI documentation, "Console output" and "Sections". */
 #define _POSIX_C_SOURCE 200809L
 #include "tools/tile-bench/measure/profile.h"
@@ -24,7 +24,8 @@ static void add_letter(char field[MAX_FIELD], size_t *length, char letter) {
     if (*length + 1 < MAX_FIELD) field[(*length)++] = letter;
 }
 
-/* The fields of a line, which may be quoted (RFC 4180); returns where the next one begins. */
+/* Splits a line into its fields, which may be quoted (RFC 4180). Returns the start of the next
+ * line. */
 static const char *read_line(const char *at, line *to) {
     bool quoted = false;
     size_t length = 0;
@@ -61,7 +62,7 @@ static double number_of(const char *text) {
     return strtod(digits, NULL);
 }
 
-/* ncu has changed how it writes units: "us" was "usecond". */
+/* ncu versions name units differently: "us" was "usecond". */
 static double microseconds_of(double value, const char *unit) {
     switch (*unit) {
     case 'n': return value / 1e3;
@@ -83,7 +84,8 @@ static void take_metric(const char *name, const char *unit, double value, bench_
 
 static const bench_counters nothing = {0, -1, -1, -1, -1};
 
-/* Adds a kernel; *longest is the longest time so far. */
+/* Adds a kernel's time to the total. The other counters are those of the longest kernel; *longest
+ * is its time. */
 static void take_kernel(const bench_counters *kernel, double *longest, bench_counters *all) {
     double sum = all->microseconds + kernel->microseconds;
     if (kernel->microseconds > *longest) {
@@ -93,14 +95,14 @@ static void take_kernel(const bench_counters *kernel, double *longest, bench_cou
     all->microseconds = sum;
 }
 
-/* Reads what `ncu --csv --page details` writes; false if no kernel is in it. */
+/* Parses the output of `ncu --csv --page details`; false if it contains no kernel. */
 static bool read_counters(const char *text, bench_counters *counters) {
     line head = {.count = 0}, row;
     char id[MAX_FIELD] = "";
     bench_counters kernel = nothing;
     double longest = 0;
     *counters = nothing;
-    /* Lines of ncu's own, "==PROF== ..", stand before the headings. */
+    /* ncu prints its own lines, such as "==PROF== ..", before the headings. */
     while (*text && find_field(&head, "Metric Name") < 0) text = read_line(text, &head);
     int ids = find_field(&head, "ID"), names = find_field(&head, "Metric Name");
     int units = find_field(&head, "Metric Unit"), values = find_field(&head, "Metric Value");
@@ -121,7 +123,7 @@ static bool read_counters(const char *text, bench_counters *counters) {
 
 /* Running ncu --------------------------------------------------------------------------------- */
 
-/* The last line that says something, which is where programs put what went wrong. */
+/* Returns the last nonempty line, where programs usually report what went wrong. */
 static void last_line(const char *text, char *why, size_t size) {
     size_t end = strlen(text);
     while (end && (text[end - 1] == '\n' || text[end - 1] == '\r')) end--;
@@ -144,7 +146,8 @@ static bool run_profile_request(bench_worker *worker, const char *request, const
 
 enum { MAX_WORDS = 60, MAX_POINT = 400 };
 
-/* The worker's words at a point: nothing is tuned again. `kept` holds what they are made of. */
+/* Returns the worker's words with the point fixed, so that nothing is tuned again. `kept` stores
+ * the new words. */
 static void fix_point(const char *const *words, const char *point, char kept[MAX_POINT],
                       const char *fixed[MAX_WORDS]) {
     unsigned count = 0;
@@ -164,7 +167,7 @@ static void fix_point(const char *const *words, const char *point, char kept[MAX
     fixed[count] = NULL;
 }
 
-/* ncu's output goes to a file, for the worker's is on its standard output. */
+/* ncu logs to a file, because standard output carries the worker's answers. */
 static bool run_ncu(const char *ncu, const char *log, const char *const *words, const char *product,
                     double patience, char *why, size_t why_size) {
     const char *own[] = {"--csv",

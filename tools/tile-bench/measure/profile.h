@@ -5,16 +5,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Of one launch; a plan's has several kernels. Shares are 0 to 1; -1: ncu did not say it. */
+/* Counters of one launch, which may run several kernels. Ratios are 0 to 1; -1: ncu did not report
+ * it. */
 typedef struct bench_counters {
-    double microseconds; /* of all its kernels */
-    /* Of the longest one. */
+    double microseconds; /* sum over all its kernels */
+    /* Of the longest kernel. */
     double sm, dram, l2_hit, occupancy;
 } bench_counters;
 
-/* Runs a worker of these words under the ncu at that path, with a product's line, its kernel at the
- * point that was measured ("a=1 b=2 (best of 9)"; NULL: as the words say); false, and why, if there
- * are no counters. */
+/* Runs a worker with these words under the ncu at that path, on the problem in `product`. The
+ * kernel uses the measured point ("a=1 b=2 (best of 9)"; NULL: as the words say). Returns false,
+ * with the reason in `why`, if there are no counters. */
 bool bench_profile(const char *ncu, const char *const *words, const char *point,
                    const char *product, double patience, bench_counters *counters, char *why,
                    size_t why_size);

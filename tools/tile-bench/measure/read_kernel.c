@@ -1,10 +1,10 @@
-/* The reading kernel, in the language that is measured. */
+/* The reading kernel, written in Tile IR. */
 #include "tools/tile-bench/measure/read_kernel.h"
 
 #include <stdlib.h>
 
-/* As many blocks as run at once go over the array together. Nobody can know that %flag is 0, so
- * every load has to be made. */
+/* The resident blocks stride over the array together. The compiler cannot know that %flag is 0, so
+ * it must keep every load. */
 static const char text[] =
     "kernel @read<block: int, blocks: int, policy: word>\n"
     "    (%n: i32 {divisible = 4}, %flag: i32, %x: view<i32[%n]>, %out: view<i32[block]>)\n"
@@ -21,8 +21,8 @@ static const char text[] =
     "  }\n"
     "}\n";
 
-/* Which is fastest depends on how much there is to read, and on what the L2 holds: where its lines
- * are dirty, evict_first leaves most of them there. */
+/* The fastest point depends on the number of bytes and on the state of the L2: if its lines are
+ * dirty, evict_first leaves most of them there. */
 static const struct {
     const char *block, *blocks, *policy, *name;
     size_t out_bytes;
@@ -38,7 +38,7 @@ static const struct {
 struct bench_reader {
     tile_device *device;
     tile_module *module;
-    tile_kernel *kernel; /* of the point that was chosen */
+    tile_kernel *kernel; /* for the chosen point */
     tile_buffer *from, *to;
     int64_t count;
 };

@@ -1,4 +1,5 @@
-/* Reading memory as fast as the device can: the floor of everything that has to. */
+/* Reads memory as fast as the device can: a lower bound for every kernel that must read its
+ * operands. */
 #ifndef TILE_TOOLS_TILE_BENCH_MEASURE_READ_KERNEL_H
 #define TILE_TOOLS_TILE_BENCH_MEASURE_READ_KERNEL_H
 
@@ -8,12 +9,12 @@ typedef struct bench_reader bench_reader;
 
 enum { BENCH_READER_POINTS = 8 };
 
-/* Kernels that read `bytes` bytes of a buffer of their own. NULL after a diagnostic. */
+/* Creates kernels that read `bytes` bytes of their own buffer. NULL after a diagnostic. */
 bench_reader *bench_reader_create(tile_context *context, tile_device *device, size_t bytes);
-/* The one that is launched: one of BENCH_READER_POINTS ways to do it. */
+/* Selects which of the BENCH_READER_POINTS variants is launched. */
 tile_status bench_reader_choose(bench_reader *reader, unsigned point);
 void bench_reader_destroy(bench_reader *reader);
-/* The launch of a tile_work. */
+/* The launch function of a tile_work. */
 tile_status bench_reader_launch(void *stream, void *reader);
 /* "block=8192 blocks=4 policy=evict_first" */
 const char *bench_reader_point(unsigned point);

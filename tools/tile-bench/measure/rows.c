@@ -1,4 +1,4 @@
-/* The rows of a report, and how those of one problem compare. */
+/* Rows of a report, and comparisons between the rows of one problem. */
 #include <string.h>
 
 #include "tools/tile-bench/common/statistics.h"
@@ -61,7 +61,7 @@ static void fill_sustained(const bench_state *r, const bench_sustained *s, bench
 static void fill_pairs(const bench_entry *e, bench_row *row) {
     double ratios[BENCH_MAX_PAIRS];
     memcpy(ratios, e->ratios, sizeof ratios);
-    bench_summary s = bench_summarize(ratios, e->pairs); /* which sorts them */
+    bench_summary s = bench_summarize(ratios, e->pairs); /* this sorts them */
     if (!s.count) return;
     bench_set_number(row, BENCH_pairs, (double)s.count);
     bench_set_number(row, BENCH_sustained_ratio, s.median);
@@ -83,7 +83,8 @@ static const bench_entry *find_flash(const bench_state *r) {
     return NULL;
 }
 
-/* The worst of the checks: by what rounding explains, and by what flash has. */
+/* Reports the worst check: by the error that rounding explains, and by the error of flash
+ * attention. */
 static void fill_errors(const bench_state *r, const bench_entry *e, bench_row *row) {
     const bench_entry *flash = find_flash(r);
     bench_shares beside = {0, 0};
@@ -131,7 +132,7 @@ static void add_row(const bench_state *r, const bench_entry *e, bench_report *re
     fill_code(e, row);
 }
 
-/* The peak by the device's facts; 0 if they do not tell. */
+/* Returns the time at the device's computed peak; 0 if the peak is unknown. */
 static double peak_seconds(const bench_state *r, const bench_facts *facts) {
     double flop = bench_type_peak(bench_problem_type(&r->problem), facts->capability);
     double peak = flop * facts->sms * 1e6 * facts->clock;
@@ -152,7 +153,7 @@ static void add_peak(const bench_state *r, bench_report *report, unsigned group)
 
 /* Comparing ----------------------------------------------------------------------------------- */
 
-/* The rows of a group, which are the last ones. */
+/* The rows of a group, which are at the end of the report. */
 typedef struct group {
     bench_row *rows;
     size_t count;
@@ -166,8 +167,7 @@ static bool has_kind(const bench_row *row, const char *kind) {
     return strcmp(bench_text_of(row, BENCH_kind), kind) == 0;
 }
 
-/* The number of the right rows that are better in a column, which less is better in, and one more.
- */
+/* Stores 1 + the number of correct rows with a smaller value in the column `by`. */
 static void rank(group g, bench_column by, bench_column into) {
     for (size_t i = 0; i < g.count; i++) {
         double own = bench_number_of(&g.rows[i], by), better = 1;
@@ -213,13 +213,13 @@ static void compare(group g, const char *peer_kind) {
     bool by_energy = capped && all_energy;
     rank(g, BENCH_latency_us, BENCH_rank);
     rank(g, by_energy ? BENCH_energy_mj : BENCH_sustained_us, BENCH_sustained_rank);
-    for (size_t i = 0; i < g.count; i++) /* who ran back to back only */
+    for (size_t i = 0; i < g.count; i++) /* rows that ran only back to back */
         if (!g.rows[i].cells[BENCH_rank].known && g.rows[i].cells[BENCH_sustained_rank].known)
             bench_set_number(&g.rows[i], BENCH_rank,
                              bench_number_of(&g.rows[i], BENCH_sustained_rank));
 }
 
-/* Whether both are of one candidate at one shape, but for the type. */
+/* True if both rows are of the same candidate and shape, with different types. */
 static bool is_sibling(const bench_row *a, const bench_row *b) {
     bool same = a->series == b->series;
     for (int c = 0; c <= BENCH_l2; c++) {
@@ -230,7 +230,7 @@ static bool is_sibling(const bench_row *a, const bench_row *b) {
     return same;
 }
 
-/* Of bf16 beside f16, which was measured before. */
+/* Computes the speedup of bf16 over f16, which was measured before. */
 static void compare_types(const bench_report *report, bench_row *row) {
     double own = bench_number_of(row, BENCH_latency_us);
     if (!is_ranked(row) || own == 0 || strcmp(bench_text_of(row, BENCH_type), "bf16") != 0) return;

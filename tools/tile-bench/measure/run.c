@@ -1,12 +1,12 @@
-/* The two protocols.
+/* The two measurement protocols.
  *
- * interleaved: in each round every candidate has a turn, in an order that chance makes anew, and a
- * turn is some launches with the L2 flushed before each. All of them share what the clock and the
- * temperature do meanwhile, so latency ranks them as cycles would.
+ * interleaved: in each round every candidate gets one turn, in a new random order. A turn is
+ * several launches with the L2 flushed before each. All candidates share the clock and temperature
+ * changes of the round, so latency ranks them as cycle counts would.
  *
- * sustained: each candidate runs back to back for a while and finds the clock that its own power
- * leaves it. Where the chip is at its power limit the one that takes the least energy is the
- * fastest in the end, and that ranks them. */
+ * sustained: each candidate runs back to back for a while and settles at the clock that its own
+ * power draw allows. At the chip's power limit the candidate with the least energy is also the
+ * fastest, and the ranking reflects that. */
 #include "tools/tile-bench/measure/run.h"
 
 #include <inttypes.h>
@@ -46,10 +46,10 @@ static void report_status(const bench_state *r, const char *step, const bench_en
     fflush(stderr);
 }
 
-/* Asking -------------------------------------------------------------------------------------- */
+/* Requests ------------------------------------------------------------------------------------ */
 
-/* The rest of an answer that begins with this word; else NULL, and the entry is out, with the
- * reason as its note. */
+/* Returns the rest of an answer that begins with this word. Otherwise returns NULL and excludes the
+ * entry, with the reason as its note. */
 static const char *expect(bench_entry *e, const char *answer, const char *word, bool restart) {
     size_t length = strlen(word);
     if (strncmp(answer, word, length) == 0 && (answer[length] == ' ' || !answer[length]))
@@ -59,7 +59,7 @@ static const char *expect(bench_entry *e, const char *answer, const char *word, 
     snprintf(e->note, sizeof e->note, "%s: %s", e->is_wrong ? "wrong" : "failed",
              space ? space + 1 : answer);
     e->is_ready = false;
-    /* A context in which a kernel has faulted is of no use any more. */
+    /* After a fault of a kernel the context is unusable. */
     if (!e->is_wrong && (restart || !bench_worker_is_alive(e->worker))) {
         bench_worker_stop(e->worker);
         e->worker = NULL;
@@ -81,17 +81,17 @@ const char *bench_receive(const bench_state *r, bench_entry *e, const char *word
     return expect(e, bench_worker_receive(e->worker, r->plan->patience), word, true);
 }
 
-/* What a worker answers behind this word; else NULL, and the entry is out, with the reason as its
- * note. */
+/* Sends a line and returns the rest of the answer after this word. Otherwise returns NULL and
+ * excludes the entry, with the reason as its note. */
 static const char *request(const bench_state *r, bench_entry *e, const char *line,
                            const char *word) {
     bench_send(e, line);
     return bench_receive(r, e, word);
 }
 
-/* Getting ready ------------------------------------------------------------------------------- */
+/* Preparation --------------------------------------------------------------------------------- */
 
-/* Its process is up before it is asked: a peer takes seconds to come. */
+/* Starts the process before the first request, because a peer takes seconds to start. */
 static void start_entry(bench_entry *e) {
     if (!e->worker)
         e->worker = bench_worker_start(e->contender->program, e->contender->words, NULL, NULL);
@@ -110,7 +110,7 @@ static void begin_entry(bench_state *r, bench_entry *e) {
 }
 
 static void end_entry(bench_state *r, bench_entry *e) {
-    /* To tune takes its own time. */
+    /* Tuning needs extra time. */
     double tuning = is_kernel(e) ? bench_problem_budget(&r->problem, r->plan->budget) : 0;
     const char *answer = bench_worker_receive(e->worker, r->plan->patience + tuning);
     const char *rest = expect(e, answer, "ready", false);
@@ -121,13 +121,13 @@ static void end_entry(bench_state *r, bench_entry *e) {
         snprintf(e->point, sizeof e->point, "%s", rest + at);
 }
 
-/* Whether it measures to make a choice. */
+/* True if it measures in order to choose. */
 static bool has_choice(const bench_state *r, const bench_entry *e) {
     return is_kernel(e) ? r->plan->budget != 0 : !bench_is_peer(e);
 }
 
-/* Kernels are compiled side by side, while other programs start and the references are made. Who
- * measures to make a choice has the device alone. */
+/* Kernels are compiled in parallel, while other programs start and the references are computed. A
+ * candidate that measures in order to choose has the device to itself. */
 static void make_ready(bench_state *r) {
     for (unsigned i = 0; i < r->count; i++) {
         bench_entry *e = &r->entries[i];
@@ -164,7 +164,7 @@ static void check_all(bench_state *r) {
         for (unsigned i = 0; i < r->count; i++) check(r, &r->entries[i]);
 }
 
-/* Another flush: cuBLASLt and the reading kernel choose again, what was tuned stays as it is. */
+/* Changes the flush: cuBLASLt and the reading kernel choose again; tuned points are kept. */
 static void change_flush(bench_state *r) {
     char line[40];
     snprintf(line, sizeof line, "flush %s", r->flush);
@@ -191,7 +191,7 @@ static bench_entry *find_peer(bench_state *r) {
     return NULL;
 }
 
-/* What the peer calls itself. */
+/* Reports the name that the peer gives itself. */
 static void name_peer(bench_state *r, bench_report *report) {
     bench_entry *e = *report->peer ? NULL : find_peer(r);
     const char *version = e ? request(r, e, "version", "version") : NULL;
@@ -202,7 +202,7 @@ static void name_peer(bench_state *r, bench_report *report) {
 
 static void take_turn(bench_state *r, bench_entry *e) {
     char line[64];
-    /* After other processes had the device, its first launches find cold page tables. */
+    /* After other processes used the device, its first launches miss in the page tables. */
     snprintf(line, sizeof line, "turn %u %u", r->plan->cuda ? 2 : 0, r->plan->turn);
     const char *at = request(r, e, line, "times");
     if (!at) return;
@@ -229,7 +229,7 @@ static void interleave(bench_state *r) {
     }
 }
 
-/* Back to back for a while. */
+/* Runs back to back for a while. */
 static bool run_on(bench_state *r, bench_entry *e, bench_sustained *s) {
     char line[64];
     int capped = 0;
@@ -242,7 +242,7 @@ static bool run_on(bench_state *r, bench_entry *e, bench_sustained *s) {
     return known && s->launches;
 }
 
-/* Adds a run to those before: means by the time that each took. */
+/* Merges a run into the previous ones: means are weighted by time. */
 static void add_run(bench_entry *e, const bench_sustained *s) {
     bench_sustained *all = &e->sustained;
     if (!e->has_sustained) *all = (bench_sustained){0};
@@ -265,7 +265,7 @@ static void sustain_each(bench_state *r) {
     }
 }
 
-/* One behind the other, so that both find the chip alike. */
+/* Runs both directly after each other, so that the state of the chip is the same for both. */
 static void run_pair(bench_state *r, bench_entry *e, bench_entry *peer, bool peer_first) {
     bench_sustained own, others;
     bool known = !peer_first || run_on(r, peer, &others);
@@ -289,7 +289,7 @@ static void sustain(bench_state *r) {
 
 /* Counters ------------------------------------------------------------------------------------ */
 
-/* One that ncu could not look at says why, once; it costs nothing but the counters. */
+/* If ncu fails on a candidate, the reason is reported once, and only its counters are missing. */
 static void profile(bench_state *r) {
     for (unsigned i = 0; r->plan->ncu && i < r->count; i++) {
         bench_entry *e = &r->entries[i];
@@ -297,7 +297,7 @@ static void profile(bench_state *r) {
         if (!e->is_ready || bench_is_read(e) || bench_is_peer(e)) continue;
         report_status(r, "profiling", e);
         bench_problem_write(&r->problem, r->flush, line);
-        /* ncu runs the kernel several times, and is slow to start. */
+        /* ncu replays the kernel several times, and starts slowly. */
         double patience = 2 * r->plan->patience;
         e->has_counters = bench_profile(r->plan->ncu, e->contender->words,
                                         is_kernel(e) && *e->point ? e->point : NULL, line, patience,
@@ -309,7 +309,7 @@ static void profile(bench_state *r) {
 
 /* The run ------------------------------------------------------------------------------------- */
 
-/* False if nobody is right, or the run is to end and its rows are not whole. */
+/* False if no candidate is correct, or if the run was stopped and the rows are incomplete. */
 static bool measure_problem(bench_state *r, bench_report *report, unsigned *number) {
     bool right = true;
     if (!bench_inputs_write(r, BENCH_INPUTS_random)) return false;

@@ -1,4 +1,4 @@
-/* Shapes by name, from files and from the command line. */
+/* Shapes by name, from files, and from the command line. */
 #include "tools/tile-bench/measure/shapes.h"
 
 #include <stdio.h>
@@ -36,7 +36,7 @@ const bench_shape_form bench_attention_shapes = {
     .lists = attention_lists,
 };
 
-/* Arrays of 2^40 elements are for other machines, and no product below overflows. */
+/* Larger arrays than 2^40 elements do not fit a machine, and no product below overflows. */
 enum { LARGEST_EXTENT = 1 << 20 };
 
 static bool refuse(const bench_shapes *to, const char *text, size_t length) {

@@ -1,4 +1,4 @@
-/* A run while it goes on: the candidates on the problem that is measured now. */
+/* The state of a run: the candidates on the current problem. */
 #ifndef TILE_TOOLS_TILE_BENCH_MEASURE_STATE_H
 #define TILE_TOOLS_TILE_BENCH_MEASURE_STATE_H
 
@@ -9,19 +9,19 @@
 
 typedef struct bench_entry {
     const bench_contender *contender;
-    bench_worker *worker; /* NULL: it has to be started (again) */
-    bool is_ready;        /* for the problem, and right so far */
-    bool is_wrong;        /* its result is */
-    const char *how;      /* it was found right */
+    bench_worker *worker; /* NULL: must be started (again) */
+    bool is_ready;        /* ready for the problem, and correct so far */
+    bool is_wrong;        /* its result is wrong */
+    const char *how;      /* how it was checked */
     char point[240], note[400];
     int registers, local_bytes, shared_bytes;
-    bench_error errors[BENCH_INPUTS_COUNT]; /* of attention, by the plan's checks */
+    bench_error errors[BENCH_INPUTS_COUNT]; /* for attention, by the plan's checks */
     unsigned error_count;
     double *samples; /* seconds */
     size_t count;
     bool has_sustained, has_counters;
     bench_sustained sustained;
-    double ratios[BENCH_MAX_PAIRS]; /* of the pairs */
+    double ratios[BENCH_MAX_PAIRS]; /* one per pair */
     unsigned pairs;
     bench_counters counters;
 } bench_entry;
@@ -33,35 +33,36 @@ typedef struct bench_state {
     bench_entry entries[BENCH_MAX_CANDIDATES];
     unsigned count;
     uint64_t chance;
-    /* Of attention. */
-    bench_pattern *pattern;                          /* NULL: nobody needed it */
-    bool has_numbers;                                /* it lies in the plan's folder */
+    /* For attention. */
+    bench_pattern *pattern;                          /* NULL: not needed so far */
+    bool has_numbers;                                /* the numbers file is in the plan's folder */
     bench_reference *references[BENCH_INPUTS_COUNT]; /* by the plan's checks */
 } bench_state;
 
 bool bench_is_read(const bench_entry *entry);
 
-/* The two halves of it. */
+/* The two halves of a request. */
 void bench_send(const bench_entry *entry, const char *line);
 const char *bench_receive(const bench_state *state, bench_entry *entry, const char *word);
-/* The entry's result is wrong. */
+/* Marks the entry's result as wrong. */
 void bench_find_wrong(bench_entry *entry, const char *why);
 
-/* ahead.c: compiles what the plan's kernels need into the cache, side by side. */
+/* ahead.c: compiles the plan's kernels into the cache, in parallel. */
 void bench_compile_ahead(const bench_plan *plan);
 
-/* rows.c: adds the rows of the problem with this flush. False if nobody is right. */
+/* rows.c: adds the rows of the problem with this flush. False if no candidate is correct. */
 bool bench_conclude(const bench_state *state, bench_report *report, unsigned number);
 
-/* compare.c: attention by a kernel or another program, which makes its inputs from the files of the
- * plan's folder. */
+/* compare.c: true if another program computes the attention, from the input files in the plan's
+ * folder. */
 bool bench_is_peer(const bench_entry *entry);
-/* What peers make these inputs from. False after a message. */
+/* Writes the input files for peers. False after a message. */
 bool bench_inputs_write(bench_state *state, bench_inputs inputs);
-/* Of the problem, for all checks; nothing for products. */
+/* Computes the references of the problem for all checks; does nothing for products. */
 void bench_references_make(bench_state *state);
 void bench_references_free(bench_state *state);
-/* Has all that are ready compute all checks, compares, and leaves them with random inputs. */
+/* Runs all checks on all ready candidates, compares the results, and leaves random inputs in
+ * place. */
 void bench_attention_check(bench_state *state);
 
 #endif

@@ -1,10 +1,11 @@
-/* Limits that a report must keep. */
+/* Checks the limits that a report must satisfy. */
 #include "tools/tile-bench/report/limits.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Whoever has no error at all allows none, and a share that can be written says so. */
+/* If no error is allowed, any error exceeds the limit; the ratio is capped so that it stays
+ * finite. */
 static double share_of(double own, double allowed) {
     const double largest = 1e6;
     double share = allowed > 0 ? own / allowed : own > 0 ? largest : 0;
@@ -43,7 +44,8 @@ static double excess(const limit *l, double value) {
     return l->relation == RELATION_most ? value - l->bound : l->bound - value;
 }
 
-/* "attention 1 16 16 4096 4096 128 causal bf16 dirty": as far as the row has it. */
+/* Writes, for example, "attention 1 16 16 4096 4096 128 causal bf16 dirty", as far as the row's
+ * cells are known. */
 static void write_name(const bench_row *row, tile_writer writer, void *user) {
     bench_print(writer, user, "%s", bench_text_of(row, BENCH_name));
     for (int c = 0; c <= BENCH_l2; c++) {
@@ -63,7 +65,7 @@ static bool check_limit(const limit *l, const bench_report *r, tile_writer write
         double value = bench_number_of(row, l->column);
         if (!is_right_kernel(row) || !row->cells[l->column].known) continue;
         if (kept + broken == 0 || excess(l, value) > excess(l, worst)) worst = value;
-        /* A NaN is in no relation, and keeps nothing. */
+        /* A comparison with NaN is false, so a NaN violates the limit. */
         bool keeps = excess(l, value) <= 0;
         kept += keeps;
         broken += !keeps;
@@ -80,7 +82,7 @@ static bool check_limit(const limit *l, const bench_report *r, tile_writer write
     return !broken;
 }
 
-/* Nobody should take what was not compared for kept. */
+/* Reports rows without a comparison, so that they are not mistaken for passing. */
 static void report_missing(const bench_report *r, tile_writer writer, void *user) {
     unsigned flash = 0, missing = 0;
     for (size_t i = 0; i < r->count; i++) {

@@ -1,4 +1,4 @@
-/* The table of results as text, CSV and JSON. */
+/* Writes the table of results as text, CSV and JSON. */
 #include "tools/tile-bench/report/report.h"
 
 #include <math.h>
@@ -96,7 +96,7 @@ bool bench_report_varies(const bench_report *r, bench_column column) {
     return false;
 }
 
-/* Where a row stands in its group. */
+/* Returns the sort key of a row within its group. */
 static double place_of(const bench_row *row) {
     if (row->cells[BENCH_rank].known) return row->cells[BENCH_rank].number;
     if (has_text(row, BENCH_kind, "floor")) return 2e9;
@@ -109,8 +109,7 @@ static int by_place(const void *a, const void *b) {
     return (place_of(x) > place_of(y)) - (place_of(x) < place_of(y));
 }
 
-/* qsort keeps no order among equals; there are few rows, and that they stay in order is worth it.
- */
+/* An insertion sort, because it is stable, unlike qsort. There are few rows. */
 void bench_report_sort(bench_report *report) {
     for (size_t i = 1; i < report->count; i++)
         for (size_t j = i; j && by_place(&report->rows[j - 1], &report->rows[j]) > 0; j--) {
@@ -124,7 +123,7 @@ void bench_report_sort(bench_report *report) {
 
 enum { MARGIN = 2, MAX_CELL = 200 };
 
-/* Letters, of UTF-8. */
+/* Counts UTF-8 characters. */
 static int width_of(const char *text) {
     int width = 0;
     for (; *text; text++) width += ((unsigned char)*text & 0xc0) != 0x80;
@@ -146,12 +145,12 @@ static void write_cell(const bench_row *row, int column, char text[MAX_CELL]) {
     }
 }
 
-/* Rows that failed say why, where the others have their numbers. */
+/* True if the row shows its note instead of numbers, because the candidate failed. */
 static bool is_reported(const bench_row *row) {
     return row->cells[BENCH_note].known && !row->cells[BENCH_latency_us].known;
 }
 
-/* In a brief text: the first kernels of each product, which are the best. */
+/* A brief text lists only the first kernels of each problem, which are the best. */
 static bool is_listed(const bench_report *r, size_t row) {
     unsigned before = 0;
     if (!r->best) return true;
@@ -182,7 +181,7 @@ static bool is_shown(const bench_report *r, int column) {
     return false;
 }
 
-/* The column's own, with the peer's name in it. */
+/* Writes the column's heading, with the peer's name filled in. */
 static void write_heading(const bench_report *r, int column, char text[MAX_CELL]) {
     static const char word[] = "{peer}";
     const char *heading = columns[column].heading, *at = strstr(heading, word);
@@ -216,12 +215,13 @@ static void align(const char *text, int width, bool left, tile_writer writer, vo
     if (left) pad(width - width_of(text), writer, user);
 }
 
-/* The same in all rows of a group, and so told in its first. */
+/* True if the column has the same value in all rows of a group, and so is written only in the
+ * first. */
 static bool is_of_product(int column) {
     return column <= BENCH_l2;
 }
 
-/* A line ends behind what stands in it. */
+/* Writes a row without trailing blanks. */
 static void write_row(const bench_row *row, bool first, const int *widths, tile_writer writer,
                       void *user) {
     int gap = 0;
@@ -312,13 +312,13 @@ void bench_write_table(const bench_report *r, bool colour, tile_writer writer, v
 
 /* Data ---------------------------------------------------------------------------------------- */
 
-/* As many digits as a double is distinguished by, where it is no whole number. */
+/* Integers are written as such, other numbers with all significant digits of a double. */
 static void write_number(double number, tile_writer writer, void *user) {
     bool whole = number == floor(number) && fabs(number) < 1e15;
     bench_print(writer, user, whole ? "%.0f" : "%.9g", number);
 }
 
-/* RFC 4180. */
+/* Quotes as RFC 4180 says. */
 static void write_csv_text(const char *text, tile_writer writer, void *user) {
     bool quoted = strpbrk(text, ",\"\r\n") != NULL;
     if (!quoted) {

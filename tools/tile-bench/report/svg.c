@@ -1,7 +1,6 @@
-/* A report as one picture: head, legend, bars, roofline.
+/* Draws a report as one picture: head, legend, bars, roofline.
  *
- * What a mark stands for is told by its <title>, which browsers show when one
- * points at it. */
+ * Each mark has a <title> with its meaning, which browsers show on hover. */
 #include "tools/tile-bench/report/svg.h"
 
 #include <stdarg.h>
@@ -77,14 +76,14 @@ void svg_name_kind(const svg *s, const bench_row *row, char text[64]) {
 
 /* The head ------------------------------------------------------------------------------------ */
 
-/* A candidate that stands in the legend: the first row of each series that is no floor. */
+/* Returns the candidate's entry in the legend: the first row of each series that is not a floor. */
 static const bench_row *first_of_series(const bench_report *r, unsigned series) {
     for (size_t i = 0; i < r->count; i++)
         if (r->rows[i].series == series && !svg_is_kind(&r->rows[i], "floor")) return &r->rows[i];
     return NULL;
 }
 
-/* Several points of one kernel are distinguished by their parameters. */
+/* Points of the same kernel are distinguished by their parameters. */
 static void name_series(const bench_report *r, const bench_row *row, char *text, size_t size) {
     const char *name = bench_text_of(row, BENCH_name), *point = bench_text_of(row, BENCH_point);
     bool shared = false;
@@ -96,12 +95,12 @@ static void name_series(const bench_report *r, const bench_row *row, char *text,
     snprintf(text, size, "%s%s%s", name, shared && point ? "  " : "", shared && point ? point : "");
 }
 
-/* About: letters of this font are 6.4 pixels wide, one with another. */
+/* An estimate: characters of this font are 6.4 pixels wide on average. */
 static double width_of(const char *text) {
     return 6.4 * (double)strlen(text);
 }
 
-/* Draws it, or only finds out where it ends. */
+/* Draws the legend, or only computes where it ends. */
 static double legend(svg *s, double y, bool draws) {
     double x = SVG_MARGIN;
     for (unsigned i = 0; i < BENCH_MAX_SERIES; i++) {

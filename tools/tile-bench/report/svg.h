@@ -1,4 +1,4 @@
-/* What the drawings of a report share. Lengths are pixels. */
+/* Helpers for the drawings of a report. Lengths are in pixels. */
 #ifndef TILE_TOOLS_TILE_BENCH_REPORT_SVG_H
 #define TILE_TOOLS_TILE_BENCH_REPORT_SVG_H
 
@@ -18,20 +18,22 @@ typedef struct svg {
 } svg;
 
 void svg_print(svg *s, const char *format, ...) TILE_PRINTF(2, 3);
-/* A line of text; anchor: start, middle or end. */
+/* Draws a line of text; anchor: start, middle or end. */
 void svg_text(svg *s, double x, double y, const char *class, const char *anchor, const char *text);
 /* "16 × 4096 × 14336", "4 × 32/8 × 4096 × 128 causal" */
 void svg_name_shape(const bench_row *row, char text[64]);
-/* "bf16, NT, dirty L2": what tells the report's products of one shape apart; "": nothing does. */
+/* Writes the properties that distinguish problems of one shape in the report, such as "bf16, NT,
+ * dirty L2"; "": none. */
 void svg_name_kind(const svg *s, const bench_row *row, char text[64]);
-/* The class of a row's colour: s0.., or `peer`. */
+/* Returns the CSS class of a row's color: s0.., or `peer`. */
 void svg_class_of(const svg *s, const bench_row *row, char class[16]);
 bool svg_is_kind(const bench_row *row, const char *kind);
 bool svg_is_peer(const bench_report *report, const bench_row *row);
-/* The first row behind those of the group that begins at this one. */
+/* Returns the index after the last row of the group that begins at `first`. */
 size_t svg_group_end(const svg *s, size_t first);
 
-/* How high a panel is, and the panel itself, which moves y on. Height 0: it has nothing to show. */
+/* Each panel has a function that returns its height (0: nothing to show), and one that draws it and
+ * advances y. */
 double svg_bars_height(const svg *s);
 void svg_bars(svg *s);
 double svg_roofline_height(const svg *s);

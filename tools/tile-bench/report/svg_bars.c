@@ -1,5 +1,5 @@
-/* Bars: for each product, how fast each candidate is beside the peer, or, where there is none,
- * beside the fastest. A dashed mark shows where the floor is. */
+/* Bars: the speed of each candidate relative to the peer, or to the fastest candidate if there is
+ * no peer. A dashed mark shows the floor. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 enum { LEFT = 214, RIGHT = 150, BAR = 15, GAP = 4, GROUP_GAP = 18, TOP = 46, BOTTOM = 44 };
 
-/* Microseconds of the launches that are drawn; 0: there are none. */
+/* Microseconds per launch of the measurement that is drawn; 0: none. */
 static double time_of(const bench_row *row) {
     double latency = bench_number_of(row, BENCH_latency_us);
     return latency > 0 ? latency : bench_number_of(row, BENCH_sustained_us);
@@ -18,7 +18,7 @@ static bool is_floor(const bench_row *row) {
     return svg_is_kind(row, "floor");
 }
 
-/* The time that counts as 1 in a group: the peer's, else the shortest. */
+/* The reference time of a group, which is drawn as 1: the peer's, else the shortest. */
 static double unit_of(const bench_report *r, size_t first, size_t end) {
     double least = 0;
     for (size_t i = first; i < end; i++) {
@@ -43,7 +43,7 @@ static unsigned bars_in(const bench_report *r, size_t first, size_t end) {
     return count;
 }
 
-/* NULL: there is none. */
+/* Returns NULL if there is no peer. */
 static const char *name_of_peer(const bench_report *r) {
     for (size_t i = 0; i < r->count; i++)
         if (svg_is_peer(r, &r->rows[i]) && time_of(&r->rows[i]) > 0)
@@ -51,7 +51,7 @@ static const char *name_of_peer(const bench_report *r) {
     return NULL;
 }
 
-/* The end of the axis: behind every bar, and behind the floors that are not far away. */
+/* The end of the axis: includes all bars, and those floors that are not too far away. */
 static double range(const svg *s) {
     const bench_report *r = s->report;
     double most = 1;

@@ -1,7 +1,6 @@
 /* The roofline (Williams, Waterman and Patterson, "Roofline: an insightful visual performance model
- * for multicore architectures", 2009): FLOP a second over FLOP a byte, both in decades. The
- * memory's slope is the fastest reading that was measured, the ceiling the peak that was computed.
- */
+ * for multicore architectures", 2009): FLOP/s over FLOP/byte, both on logarithmic axes. The slope
+ * is the highest measured read bandwidth; the ceiling is the computed peak. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +11,9 @@
 enum { LEFT = 78, RIGHT = 32, PLOT = 340, TOP = 34, BOTTOM = 62 };
 
 typedef struct plot {
-    double x0, x1, y0, y1; /* decades: powers of ten of the edges */
-    double bandwidth;      /* bytes a second; 0: not known */
-    double peak;           /* FLOP a second; 0: not known */
+    double x0, x1, y0, y1; /* edges, as powers of ten */
+    double bandwidth;      /* bytes per second; 0: unknown */
+    double peak;           /* FLOP per second; 0: unknown */
     double top;
 } plot;
 
@@ -36,7 +35,8 @@ static bool is_drawn(const bench_row *row) {
     return !svg_is_kind(row, "floor") && speed_of(row) > 0 && bytes_of(row, true) > 0;
 }
 
-/* False where there is nothing to draw, or several types: their ceilings are not one. */
+/* False if there is nothing to draw, or if there are several types, because their ceilings
+ * differ. */
 static bool find_edges(const svg *s, plot *p) {
     const bench_report *r = s->report;
     double least_x = 1e300, most_x = 0, least_y = 1e300, most_y = 0;
@@ -81,7 +81,7 @@ static double down(const plot *p, double y) {
     return p->top + PLOT - (log10(y) - p->y0) / (p->y1 - p->y0) * PLOT;
 }
 
-/* What can be reached lies under the roof. The slope leaves the picture at its left edge or at its
+/* Fills the reachable area under the roof. The slope leaves the picture at its left edge or at its
  * bottom. */
 static void ground(svg *s, const plot *p) {
     double from = fmax(pow(10, p->x0), pow(10, p->y0) / p->bandwidth), bottom = p->top + PLOT;
@@ -140,9 +140,9 @@ static void dot(svg *s, const plot *p, const bench_row *row) {
     svg_print(s, ": %.1f TFLOP/s</title></circle>\n", 1e-12 * speed_of(row));
 }
 
-/* A product's number, beside its lowest dot. */
+/* A problem's number, next to its lowest dot. */
 typedef struct label {
-    double x, y; /* of its text's beginning */
+    double x, y; /* where its text begins */
     unsigned number;
 } label;
 
@@ -165,15 +165,15 @@ static bool is_free(const label *labels, size_t count, const label *l) {
     return true;
 }
 
-/* Products may have nearly the same place: the number goes below, then above those that are there,
- * and to the right of a few. */
+/* Avoids overlaps between labels of nearby problems: tries positions alternately below and above
+ * the existing labels, then further to the right. */
 static void place_label(const plot *p, label *labels, size_t count, label l) {
     enum { FEW = 6 };
     const double wanted = l.y, bottom = p->top + PLOT - 4;
     for (unsigned step = 1; !is_free(labels, count, &l); step++) {
         double shift = (step + 1) / 2 * LABEL_HEIGHT;
         l.y = wanted + (step % 2 ? shift : -shift);
-        if (l.y > bottom) l.y = wanted; /* which is taken: the next step is above */
+        if (l.y > bottom) l.y = wanted; /* taken; the next step tries above */
         if (step < FEW) continue;
         l.x += width_of(&l);
         l.y = wanted;
@@ -182,7 +182,7 @@ static void place_label(const plot *p, label *labels, size_t count, label l) {
     labels[count] = l;
 }
 
-/* The dots of one product stand above each other. False: it has none. */
+/* Draws the dots of one problem, one above the other. False: it has none. */
 static bool draw_group(svg *s, const plot *p, size_t first, size_t end, label *l) {
     const bench_row *rows = s->report->rows;
     double least = 0, most = 0;
@@ -195,14 +195,14 @@ static bool draw_group(svg *s, const plot *p, size_t first, size_t end, label *l
     double x = across(p, flop_of(&rows[first]) / bytes_of(&rows[first], true));
     svg_print(s, "<path d=\"M%.1f %.1fV%.1f\" class=\"stem\"/>\n", x, down(p, least),
               down(p, most));
-    for (size_t i = end; i-- > first;) /* the best is on top */
+    for (size_t i = end; i-- > first;) /* draws the best one last, on top */
         if (is_drawn(&rows[i])) dot(s, p, &rows[i]);
     l->x = x + 9;
     l->y = down(p, least) + 14;
     return true;
 }
 
-/* Behind all dots. */
+/* Drawn after all dots. */
 static void draw_labels(svg *s, const label *labels, size_t count) {
     for (size_t i = 0; i < count; i++) {
         char text[16];
