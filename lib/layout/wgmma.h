@@ -46,7 +46,7 @@ typedef enum tile_wgmma_elements {
 tile_wgmma_elements tile_wgmma_find(const tile_mma_query *types);
 /* Returns whether it multiplies these types as numbers. */
 bool tile_wgmma_multiplies(const tile_mma_query *types);
-/* Elements along k of one instruction: 32 bytes of it. */
+/* Elements along k of one instruction: 32 bytes. */
 uint32_t tile_wgmma_depth(tile_scalar lhs);
 /* Returns whether there is an instruction with this many columns. */
 bool tile_wgmma_admits_columns(uint32_t columns, tile_scalar acc);
