@@ -296,7 +296,7 @@ static bool begins_no_statement(const tile_parser *p) {
     return p->token.kind == TILE_TOKEN_VALUE && !named;
 }
 
-/* A word in the place of an operation. */
+/* A word where an operation is expected. */
 static bool is_unknown_op(const tile_parser *p) {
     const tile_token *token = &p->token;
     return token->kind == TILE_TOKEN_WORD &&
