@@ -416,9 +416,7 @@ tile_machine tile_cast_machine(tile_scalar from, tile_scalar to, const tile_targ
     if (from == to) return TILE_MACHINE_COUNT;
     if (to == TILE_tf32 && !tile_scalar_contains(TILE_tf32, from)) return TILE_MACHINE_f32_to_tf32;
     if (!has_byte_floats(target)) return TILE_MACHINE_COUNT;
-    if (is_byte_float(to))
-        return TILE_MACHINE_f32_to_e4m3; /* all 8-bit floats need the same target
-                                          */
+    if (is_byte_float(to)) return TILE_MACHINE_f32_to_e4m3; /* same target for all 8-bit floats */
     return is_byte_float(from) ? TILE_MACHINE_e4m3_to_f16 : TILE_MACHINE_COUNT;
 }
 

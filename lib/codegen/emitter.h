@@ -94,8 +94,7 @@ typedef struct tile_emitter {
         LLVMValueRef address, hidden;
     } last_hide;                   /* of cache.c: adjacent copies often share one address */
     const tile_emitted_loop *loop; /* the innermost one; NULL: none */
-    tile_address_step steps[TILE_RECENT_STEPS]; /* of address.c: the most recent ones, a ring buffer
-                                                 */
+    tile_address_step steps[TILE_RECENT_STEPS]; /* of address.c: the latest, a ring buffer */
     unsigned next_step;
     tile_op *products; /* of wgmma.c: a run of products, emitted with its last one */
     size_t product_count, product_capacity;

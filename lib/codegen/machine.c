@@ -211,8 +211,7 @@ static bool reaches_cluster(const tile_function *f, tile_op op, unsigned memory)
  * of whole warps, which LLVM and ptxas cannot always see. */
 static bool all_lanes_come(const tile_function *f, tile_op op) {
     tile_arena scratch = {0};
-    const bool *divergent = tile_divergent_values((tile_function *)f, &scratch); /* does not modify
-                                                                                  * it */
+    const bool *divergent = tile_divergent_values((tile_function *)f, &scratch); /* only reads it */
     bool together =
         !tile_executors_of(f, op).role.id && !tile_divergent_control(f, divergent, op).id;
     tile_arena_reset(&scratch);

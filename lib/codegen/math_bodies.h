@@ -17,10 +17,11 @@
  *   split                        x = *fraction * 2^result, the fraction from 2/3 to 4/3; x must not
  *                                be subnormal
  *   widen, narrow                f32 to f64 and back
- *   turn                         of an f64: *quarters is the nearest integer, *odd and *upper are
- * its two lowest bits less, equal                  of two numbers; false with NaN both logical and
- * of two truths pick                         the second operand where the truth holds, else the
- * third
+ *   turn                         of an f64: *quarters is the nearest integer, *odd and *upper its
+ *                                two lowest bits
+ *   less, equal                  of two numbers; false with NaN
+ *   both                         logical and of two truths
+ *   pick                         the second operand where the truth holds, else the third
  *
  * The polynomials interpolate at Chebyshev nodes; their errors, computed with 40 digits, are given.
  */

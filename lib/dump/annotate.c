@@ -16,8 +16,7 @@
 /* A kind of code, described by the words at the beginning of or in its lines. */
 typedef struct dump_form {
     const char *mark;        /* starts a comment */
-    const char *place;       /* starts a line with the location of instructions, in sscanf's format
-                              */
+    const char *place;       /* starts a line with a location; sscanf's format */
     const char *instruction; /* the start of instructions, except for those in `others` */
     const char *others[6];   /* starts of all other lines */
     const char *belongs[6];  /* those of them that belong to the instruction after them */

@@ -89,8 +89,7 @@ tile_mechanism tile_op_mechanism(const tile_function *f, tile_op op) {
 static bool lacks_buffer(const tile_function *f, tile_op op) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     return info->traits & TILE_TRAIT_OWN_BUFFER &&
-           !tile_op_at(f, op)->segment[info->operand_count - 1]; /* both operands are present or
-                                                                  * absent */
+           !tile_op_at(f, op)->segment[info->operand_count - 1]; /* all of them or none */
 }
 
 static unsigned effects_of_asm(const tile_function *f, tile_op op) {

@@ -3,8 +3,7 @@
  *
  * Ids index the function's arrays; entry 0 of each is unused. Erased operations stay in the array
  * (opcode NONE, in no region). Code that computes facts about values stores them itself, in dense
- * arrays of function->value_count entries.
- * function->value_count entries. */
+ * arrays of function->value_count entries. */
 #ifndef TILE_LIB_IR_FUNCTION_H
 #define TILE_LIB_IR_FUNCTION_H
 
@@ -32,8 +31,7 @@ typedef struct tile_value_data {
     uint32_t index;
     const tile_type *type;
     const tile_expr *expr; /* constants */
-    const char *name;      /* as in the source, without '%'; NULL if unnamed; not necessarily unique
-                            */
+    const char *name;      /* without '%'; NULL if unnamed; not necessarily unique */
 } tile_value_data;
 
 typedef struct tile_attr {
@@ -86,8 +84,7 @@ typedef struct tile_arg_decl {
     bool is_const;
     const tile_expr *known;                  /* const: its value; NULL: not known yet */
     const tile_expr *extents[TILE_MAX_RANK]; /* views: all are declared */
-    const tile_expr *strides[TILE_MAX_RANK]; /* views: those that has_strides of the type declares
-                                              */
+    const tile_expr *strides[TILE_MAX_RANK]; /* views: see has_strides of the type */
 } tile_arg_decl;
 
 /* A set of a kernel's arguments. All zero: none. */

@@ -6,8 +6,7 @@
 
 enum {
     TILE_PRECEDENCE_LOWEST = 1,
-    TILE_PRECEDENCE_ABOVE_COMPARE = 6, /* minimum in a parameter list, which a bare `>` would close
-                                        */
+    TILE_PRECEDENCE_ABOVE_COMPARE = 6, /* minimum in parameter lists: a bare `>` ends them */
     TILE_PRECEDENCE_UNARY = 9,
 };
 

@@ -106,7 +106,7 @@ unsigned tile_abi_pick_variant_from(const tile_abi *abi, unsigned first, const i
 
 /* Returns whether a launch can evaluate the expression. */
 bool tile_abi_is_launch_expr(const tile_expr *expr);
-/* The kernel's grid and clusters; false after a diagnostic. */
+/* Sets the kernel's grid and clusters; returns false after a diagnostic. */
 bool tile_abi_fill_grid(tile_abi *abi, const tile_function *kernel);
 /* Like tile_abi_grid, but also accepts more blocks than a launch can have. */
 tile_status tile_abi_find_grid(const tile_abi *abi, const int64_t *args,

@@ -30,29 +30,38 @@
  *       "clean"         true: zero before a launch; the launch leaves it zero
  *       "bytes"         an expression; the buffer's size is its value, rounded up to 256
  *     "tables"        the arrays of the "table" parameters, in order. An array of i32 lists the
- * tiles of each of min(tiles, num_sms) blocks. Entry b is the index in the array where the tiles of
- * block b begin, entry b + 1 where they end. It has 2 * tiles + 1 entries. A tile is given by its
- * number, x + extents[0] * (y + extents[1] * z). Tiles are assigned in the order of their numbers
- * to the block with the lowest cost so far, the first one of several; a cost below 1 counts as 1.
- * Each has "extents"       of the grid: three expressions over the arguments, at least 1
+ *                     tiles of each of min(tiles, num_sms) blocks. Entry b is the index in the
+ *                     array where the tiles of block b begin, entry b + 1 where they end. The array
+ *                     has 2 * tiles + 1 entries. A tile is given by its number, x + extents[0] *
+ *                     (y + extents[1] * z). Tiles are assigned in the order of their numbers, each
+ *                     to the block with the lowest total cost so far, the first one of several; a
+ *                     cost below 1 counts as 1. Each has
+ *       "extents"       of the grid: three expressions over the arguments, at least 1
  *       "tile_cost"     an expression over the arguments and block_id(0), block_id(1), block_id(2),
  *                       the tile's x, y and z
  *     "tensor_maps"   the contents of the parameters of kind "tensor_map", in order: 128 bytes
- * each, made by cuTensorMapEncodeTiled (its dims in reverse order, strides in bytes), without
- * interleaving, out-of-bounds elements are zero. Each has "argument"      the name of the pointer
- * or view to the start of the array "element"       the elements' type "box"           elements per
- * copy in each dim "extents"       expressions over the arguments, each at least 1 "strides"
- * likewise, in elements; the last one is 1, the others are multiples of 16 bytes "swizzle"       0,
- * 32, 64 or 128 bytes "variants"      the kernel is compiled once for each of these lists of
- * conditions on a launch's arguments. Launch the first variant whose conditions all hold; the last
- * one's always do (a kernel written at level 3 has only one variant: reject the launch if they do
- * not). Each condition has "condition"     "divisible": the argument (a pointer's address, in
- * bytes) is a multiple of the value; "value": it equals the value; "tensor_map": a view's address
+ *                     each, made by cuTensorMapEncodeTiled (its dims in reverse order, strides in
+ *                     bytes), without interleaving; out-of-bounds elements are zero. Each has
+ *       "argument"      the name of the pointer or view to the start of the array
+ *       "element"       the elements' type
+ *       "box"           elements per copy in each dim
+ *       "extents"       expressions over the arguments, each at least 1
+ *       "strides"       likewise, in elements; the last one is 1, the others are multiples of 16
+ *                       bytes
+ *       "swizzle"       0, 32, 64 or 128 bytes
+ *     "variants"      the kernel is compiled once for each of these lists of conditions on a
+ *                     launch's arguments. Launch the first variant whose conditions all hold; the
+ *                     last one's always do (a kernel written at level 3 has only one variant:
+ *                     reject the launch if they do not). Each condition has
+ *       "condition"     "divisible": the argument (a pointer's address, in bytes) is a multiple of
+ *                       the value; "value": it equals the value; "tensor_map": a view's address
  *                       and strides except the last one are positive multiples of 16 bytes, strides
  *                       below 2^40, the last stride is 1, extents are at least 1; "grid": the
  *                       extents of the grid along y and z, or those of "flat" if there is one, are
- * at most the value "argument"      name of the argument; not for "grid" "value" "variant" index of
- * this variant, from 0
+ *                       at most the value
+ *       "argument"      name of the argument; absent for "grid"
+ *       "value"
+ *     "variant"       index of this variant, from 0
  *   } */
 #include "lib/launch/data.h"
 

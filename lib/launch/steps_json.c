@@ -4,11 +4,15 @@
  *     "format"      TILE_ABI_FORMAT, as in a launch interface
  *     "plan"        name
  *     "arguments"   of the plan in order, each with "name" and "type" in the IR; a view with its
- *                   "extents" and, if it declares any, its "strides": expressions over the
- * arguments "kernels"     names, of the instances in the instantiated module "scratch" temporary
- * memory of the plan, each with "name" "bytes"       an expression over the arguments (%name) and
- * num_sms "first_step", "last_step" the steps that use it: scratch of other steps may share its
- * bytes "steps"       in order, each with "step"        "launch", "fill", "branch" or "jump"
+ *                   "extents" and, if declared, its "strides": expressions over the arguments
+ *     "kernels"     names, of the instances in the instantiated module
+ *     "scratch"     temporary memory of the plan, each with
+ *       "name"
+ *       "bytes"       an expression over the arguments (%name) and num_sms
+ *       "first_step", "last_step"
+ *                     the steps that use it: scratch of other steps may share its bytes
+ *     "steps"       in order, each with
+ *       "step"        "launch", "fill", "branch" or "jump"
  *       "kernel"      launch: its name
  *       "arguments"   launch: expressions; %name is an argument of the plan, @name a scratch
  *       "pdl"         launch: true if it may overlap the preceding launch

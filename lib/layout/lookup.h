@@ -20,8 +20,7 @@ typedef struct tile_lookup_plan {
     uint32_t lanes;    /* bits of a lane's number that depend on the index */
     uint32_t bits;     /* bits of the index that determine them */
     uint32_t lane[32]; /* by bit of the index: what it adds to the lane's number */
-    unsigned sources;  /* registers that may hold an element, selected by the other bits of the
-                        * index */
+    unsigned sources;  /* candidate registers, selected by the other index bits */
 } tile_lookup_plan;
 
 /* Finds how each thread gets elements of a tile with layout `from` whose coordinates equal those of

@@ -26,8 +26,7 @@ typedef struct tile_reduce_plan {
     tile_layout narrow; /* extent 1 along the axis: the result as each thread holds it then */
     unsigned own_steps; /* registers whose numbers differ in sums of these are of one row */
     uint32_t own[TILE_LAYOUT_MAX_BITS];   /* bits of a register in a part */
-    uint32_t first[TILE_LAYOUT_MAX_BITS]; /* by register bit of the narrow layout: the source's
-                                           * register */
+    uint32_t first[TILE_LAYOUT_MAX_BITS]; /* source register, by narrow register bit */
     unsigned lane_steps;
     struct {
         uint32_t lane; /* the numbers of the two lanes differ in these bits, .. */

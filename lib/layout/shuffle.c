@@ -54,8 +54,7 @@ typedef struct search {
     tile_shuffle_plan *plan;
     uint32_t round[TILE_LAYOUT_MAX_BITS]; /* by bit of the round: the index that it adds */
     uint32_t placed[TILE_LANE_BITS];      /* D: by lane bit, bits of the round */
-    uint32_t taken[TILE_THREAD_BITS];     /* by thread bit: the register of the source that it adds
-                                           * to M */
+    uint32_t taken[TILE_THREAD_BITS];     /* by thread bit: source register, next to M */
     unsigned warp_bits;
 } search;
 

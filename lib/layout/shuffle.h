@@ -36,8 +36,7 @@ typedef struct tile_shuffle_plan {
     unsigned sends, takes;                        /* numbers of steps before and after the rounds */
     tile_shuffle_step send[TILE_LAYOUT_MAX_BITS]; /* of the source's registers */
     tile_shuffle_step take[TILE_LAYOUT_MAX_BITS]; /* of the rounds' numbers */
-    unsigned round_bits;                          /* log2 of the number of rounds: the result's
-                                                   * registers */
+    unsigned round_bits;                          /* log2 of rounds: the result's registers */
     unsigned word_bits; /* log2 of the rounds whose registers form one word: the first bits */
     uint32_t sent[TILE_LAYOUT_MAX_BITS];   /* by bit of the round: b */
     uint32_t offset[TILE_LAYOUT_MAX_BITS]; /* likewise: m */

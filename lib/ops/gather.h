@@ -18,10 +18,8 @@ typedef struct tile_gather {
     unsigned rank;           /* of the memory */
     unsigned tiles;          /* number of indices that are tiles */
     const tile_type *shape;  /* shape of the index tiles; NULL: none */
-    unsigned shape_rank;     /* number of the tile's first dims, which are the index tiles'; 0: none
-                              */
-    unsigned covered;        /* number of last dims of the memory and the tile along which the tile
-                              * extends */
+    unsigned shape_rank;     /* number of the tile's first dims, from index tiles; 0: none */
+    unsigned covered;        /* number of last dims along which the tile extends */
     tile_value predicate;    /* a scalar, or a tile with the shape of the moved value; or none */
     const tile_type *type;   /* of the moved value: a tile, a shared buffer or a scalar */
 } tile_gather;

@@ -19,8 +19,7 @@ static const struct {
 } takers[] = {
     {TILE_OP_atomic, {COMBINING, TILE_WORD_kind_exch}},
     {TILE_OP_atomic_thread, {COMBINING, TILE_WORD_kind_exch}},
-    {TILE_OP_tma_store, {COMBINING, TILE_WORD_kind_exch}}, /* tma_store rejects it with its own
-                                                            * diagnostic */
+    {TILE_OP_tma_store, {COMBINING, TILE_WORD_kind_exch}}, /* it has its own diagnostic */
     {TILE_OP_bulk_store, {COMBINING, TILE_WORD_kind_exch}},
     {TILE_OP_reduce, {COMBINING, TILE_WORD_kind_mul}},
     {TILE_OP_reduce_arg, {TILE_WORD_kind_max, TILE_WORD_kind_min}},

@@ -22,7 +22,8 @@ typedef struct tile_strategy_info {
 tile_strategy tile_strategy_from_word(const char *word);
 /* Must not be NONE. */
 const tile_strategy_info *tile_strategy_get_info(tile_strategy strategy);
-/* "serial, workspace, exchange or cluster": those that combine any reduction, in the arena. */
+/* The strategies that combine any reduction: "serial, workspace, exchange or cluster"; in the
+ * arena. */
 const char *tile_strategies_of_any(tile_arena *arena);
 
 #endif

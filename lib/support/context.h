@@ -19,8 +19,7 @@ struct tile_context {
     void *sink_user;
     unsigned errors;
     bool remarks;                                  /* tile_context_set_remarks */
-    struct tile_reported_remark *reported_remarks; /* of lib/ir/remark.c: reported in this run of a
-                                                    * pipeline */
+    struct tile_reported_remark *reported_remarks; /* of lib/ir/remark.c, in this run */
     tile_arena reported_arena;
     pthread_mutex_t lock;
     tile_source *sources;

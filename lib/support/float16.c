@@ -90,8 +90,7 @@ uint16_t tile_f16_from_float(float value) {
     uint32_t sign = word >> 16 & 0x8000u;
     word &= 0x7fffffffu;
     if (word >= 0x47800000u) return (uint16_t)(sign | (word > 0x7f800000u ? 0x7e00u : 0x7c00u));
-    if (word < 0x38800000u) { /* the last place of 0.5f is that of the subnormals: the addition
-                               * rounds to it */
+    if (word < 0x38800000u) { /* 0.5f has the subnormals' last place: + rounds to it */
         float sum = fabsf(value) + 0.5f;
         memcpy(&word, &sum, sizeof word);
         return (uint16_t)(sign | (word - 0x3f000000u));

@@ -8,8 +8,7 @@
 #include "lib/support/context.h"
 
 static _Thread_local tile_guard *innermost;
-static _Thread_local size_t allocations, failing; /* failing: the number of the allocation that
-                                                   * fails */
+static _Thread_local size_t allocations, failing; /* failing: index of the one to fail */
 
 /* Guards --------------------------------------------------------------------------------------- */
 

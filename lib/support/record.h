@@ -38,25 +38,21 @@ typedef struct tile_field {
     tile_field_kind kind;
     size_t offset, count_offset; /* of the member, and of the number of items or bytes */
     size_t size;                 /* of an item, in bytes */
-    bool optional;    /* a text or list may be NULL, which JSON omits. A bool or number is 0 if JSON
-                       * omits it */
-    bool as_number;   /* BOOL: 0 or 1 in JSON */
-    int64_t min, max; /* number: its range; both 0: the range of the type */
-    unsigned least, most;          /* LIST: number of items; most 0: any number */
+    bool optional;               /* JSON may omit it: a text or list is NULL, a bool or number 0 */
+    bool as_number;              /* BOOL: 0 or 1 in JSON */
+    int64_t min, max;            /* number: its range; both 0: the range of the type */
+    unsigned least, most;        /* LIST: number of items; most 0: any number */
     const struct tile_field *item; /* LIST */
     const tile_record *record;     /* RECORD */
-    const char *line;              /* JSON: text before the field, or before each item of a list;
-                                    * NULL: the record's, or a blank after a comma */
-    const char *end, *empty;       /* LIST in JSON: text before the closing bracket, with and
-                                    * without items; NULL: nothing */
+    const char *line;              /* JSON: text before the field or each item; NULL: default */
+    const char *end, *empty; /* LIST in JSON: text before `]` with and without items, or NULL */
 } tile_field;
 
 struct tile_record {
     size_t size;
     const tile_field *fields;
     unsigned count;
-    const char *line, *end; /* JSON: text before each field and before the closing brace; NULL:
-                             * fields are on one line */
+    const char *line, *end; /* JSON: text before each field, and before `}`; NULL: one line */
 };
 
 #define TILE_MEMBER(type, member) (((const type *)0)->member)

@@ -64,8 +64,8 @@ const char *tile_feature_targets(tile_feature feature, char *text, size_t size) 
         int length = snprintf(text + used, size - used, "%s%s", used ? ", " : "", target->name);
         used = (size_t)length < size - used ? used + (size_t)length : size - 1;
     }
-    bool until_end = first == after && tile_target_at(first + 1); /* all targets from `first` on
-                                                                   * have it */
+    bool until_end =
+        first == after && tile_target_at(first + 1); /* `first` and all later ones have it */
     if (!first && !after)
         snprintf(text, size, "any target");
     else if (until_end)

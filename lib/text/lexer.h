@@ -10,8 +10,7 @@ typedef enum tile_token_kind {
     TILE_TOKEN_VALUE,  /* %name; `text` omits the prefix, also in the next two kinds */
     TILE_TOKEN_SYMBOL, /* @name */
     TILE_TOKEN_ALIAS,  /* #name */
-    TILE_TOKEN_TEXT,   /* "..." on one line; `text` omits the quotation marks, but keeps escapes \\
-                        * and \" */
+    TILE_TOKEN_TEXT,   /* "..." on one line; `text` omits the quotes, not escapes \\ and \" */
     TILE_TOKEN_INT,
     TILE_TOKEN_FLOAT,
     TILE_TOKEN_PUNCT,

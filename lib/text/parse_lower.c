@@ -197,10 +197,8 @@ typedef struct lowering {
     const tile_type *given;
     tile_attr attrs[TILE_MAX_ATTRS]; /* those that determine the result's type */
     unsigned attr_count;
-    const tile_type *hint;     /* result type in the text, for literals: NULL if it has no element
-                                * type */
-    const tile_type *expected; /* expected type of the operands of an element-wise operation, from
-                                * its result */
+    const tile_type *hint;     /* for literals: the written type; NULL: no element type */
+    const tile_type *expected; /* of an element-wise operation's operands, from its result */
     bool is_yield;
     struct {
         unsigned first, count; /* of the operands */
