@@ -63,8 +63,8 @@ const char *tile_layout_find_fault(const tile_layout *layout);
 
 /* Construction --------------------------------------------------------------------------------- */
 
-/* All of these functions take extents that tile_layout_admits_extent and distribute the elements of
- * a part. num_warps and vec are powers of two. */
+/* All of these functions take extents that tile_layout_admits_extent accepts and distribute the
+ * elements of a part. num_warps and vec are powers of two. */
 
 /* The largest power of two that divides an extent: the extent of a part. */
 uint32_t tile_layout_part_extent(uint32_t extent);

@@ -54,7 +54,7 @@ typedef struct search {
     tile_shuffle_plan *plan;
     uint32_t round[TILE_LAYOUT_MAX_BITS]; /* by bit of the round: the index that it adds */
     uint32_t placed[TILE_LANE_BITS];      /* D: by lane bit, bits of the round */
-    uint32_t taken[TILE_THREAD_BITS];     /* by thread bit: source register, next to M */
+    uint32_t taken[TILE_THREAD_BITS];     /* by thread bit: source register (M: lane) */
     unsigned warp_bits;
 } search;
 

@@ -1,6 +1,6 @@
 /* The parser of the text form. This file parses whole files, parse_function.c the headers of
  * functions. The other parse_*.c parse types, expressions and statements, and parse_token.c handles
- * tokens and errors. The grammar is in manual.c. */
+ * tokens and errors. The grammar is in lib/manual/chapters/grammar.md. */
 #include "lib/text/migrate.h"
 #include "lib/text/parse_function.h"
 #include "lib/text/parser.h"

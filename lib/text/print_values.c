@@ -1,4 +1,4 @@
-/* Layouts, types, values and attributes as text; constants stand where they are used. */
+/* Layouts, types, values and attributes as text; constants are printed at their uses. */
 #include "lib/ir/describe.h"
 #include "lib/ir/syntax.h"
 #include "lib/layout/layout.h"
