@@ -27,7 +27,7 @@ tile_status tile_backend_open(tile_backend *backend, tile_context *context, tile
                               unsigned ptx_version);
 void tile_backend_close(tile_backend *backend);
 
-/* TILE_FAILED after one diagnostic for all complaints. */
+/* These return TILE_FAILED after one diagnostic for all errors that LLVM reported. */
 tile_status tile_backend_optimize(tile_backend *backend);
 tile_status tile_backend_print(tile_backend *backend, tile_emit_kind kind, tile_blob *out);
 

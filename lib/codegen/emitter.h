@@ -60,7 +60,7 @@ typedef struct tile_address_step {
 
 /* What loads through an argument may assume. */
 typedef struct tile_arg_facts {
-    bool is_read_only; /* nothing in the grid writes what it points to */
+    bool is_read_only; /* nothing in the grid writes its memory */
 } tile_arg_facts;
 
 typedef struct tile_emitter {
@@ -123,7 +123,7 @@ typedef struct tile_emitter {
     uint32_t line_file_count;
 } tile_emitter;
 
-/* machine.c: calls of intrinsics; ptx.h has those of inline PTX */
+/* machine.c: calls of intrinsics; inline PTX is in ptx.h */
 LLVMValueRef tile_machine_call(tile_emitter *e, tile_machine machine, LLVMValueRef *args,
                                unsigned count);
 LLVMValueRef tile_machine_call_typed(tile_emitter *e, tile_machine machine, LLVMTypeRef result,
@@ -155,7 +155,7 @@ tile_machine tile_cp_async_machine(const tile_function *f, tile_op op, bool hint
 tile_machine tile_atomic_machine(const tile_function *f, tile_op op, const tile_target *target,
                                  const uint32_t *uses);
 
-/* value.c: how values are held */
+/* value.c: the representation of values as LLVM values */
 LLVMTypeRef tile_llvm_scalar(const tile_emitter *e, tile_scalar scalar);
 /* Returns how many elements one part holds: 1, or as many as fill a 32-bit register. */
 unsigned tile_pack(const tile_type *type);

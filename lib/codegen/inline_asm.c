@@ -66,7 +66,7 @@ static void finish(call *c, LLVMTypeRef part, unsigned count, LLVMValueRef *resu
     LLVMValueRef made = LLVMBuildCall2(e->builder, type, callee, c->args, c->count, "");
     mark(c, made, "nounwind");
     if (pure)
-        mark(c, made, "memory"); /* with the value 0: none */
+        mark(c, made, "memory"); /* value 0: accesses no memory */
     else
         mark(c, made, "convergent");
     for (unsigned i = 0; i < count; i++) {

@@ -88,7 +88,7 @@ static void mark_call(const tile_emitter *e, LLVMValueRef call, const char *name
 void tile_machine_mark(tile_emitter *e, tile_machine machine, LLVMValueRef call) {
     if (machines[machine].marks & TILE_MACHINE_CONVERGENT) mark_call(e, call, "convergent");
     if (machines[machine].marks & TILE_MACHINE_PURE) {
-        mark_call(e, call, "memory"); /* with the value 0: none */
+        mark_call(e, call, "memory"); /* value 0: accesses no memory */
         mark_call(e, call, "nounwind");
     }
 }

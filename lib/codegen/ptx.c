@@ -249,7 +249,7 @@ static text write_constraints(const tile_ptx *ptx) {
     const char *comma = "";
     for (size_t i = 0; i < ptx->results.count; i++, comma = ",") {
         append(&to, comma);
-        append(&to, ptx->zeroed ? "=&" : "="); /* written before the inputs are read */
+        append(&to, ptx->zeroed ? "=&" : "="); /* early clobber */
         append(&to, tile_ptx_letter(register_type(ptx, ptx->results.values[i])));
     }
     for (size_t i = 0; i < ptx->inputs.count; i++, comma = ",") {

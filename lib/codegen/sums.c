@@ -26,7 +26,7 @@ struct tile_sums {
     tile_content *content;
     const uint32_t **registers; /* by value id; NULL: LLVM holds the value */
     uint32_t count;             /* number of registers */
-    uint32_t *stamps;           /* by register: see is_apart */
+    uint32_t *stamps;           /* by register: see are_apart */
     size_t stamp_capacity;
     uint32_t stamp;
     tile_value *moved; /* that have LLVM values here, for the operation being emitted */

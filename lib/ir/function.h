@@ -124,8 +124,7 @@ struct tile_function {
     unsigned level; /* set by the parser, raised by the passes that lower the function */
     const char *name;
     tile_loc loc;
-    uint32_t
-        seen; /* the pass manager's: the step after which it found the function in its module */
+    uint32_t seen; /* of the pass manager: the last step after which it was in its module */
 
     tile_param_decl *params;
     size_t param_count, param_capacity;

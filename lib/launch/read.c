@@ -29,7 +29,7 @@ static bool fail(reader *r, const char *what) {
 /* Contents of the JSON ------------------------------------------------------------------------- */
 
 static void add_arg(reader *r, const abi_json_parameter *parameter) {
-    if (strcmp(parameter->kind, "argument") != 0) return; /* scratch: follows from the buffers */
+    if (strcmp(parameter->kind, "argument") != 0) return; /* scratch: derived from the buffers */
     r->args = tile_arena_format(&r->arena, "%s%s%%%s: %s", r->args, r->arg_count ? ", " : "",
                                 parameter->name, parameter->type);
     if (parameter->divisible > 1)

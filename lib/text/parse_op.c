@@ -162,7 +162,7 @@ static bool parse_operands(tile_parser *p, const tile_op_info *info, tile_invoca
                 tile_arena_grow(&p->arena, call->operands, used, &capacity, sizeof *call->operands);
             tile_operand *operand = &call->operands[used++];
             bool ends = used == 1 && tile_opcode_is_callable(call->opcode) &&
-                        tile_parse_is_prefix(info); /* with its brackets, as in an expression */
+                        tile_parse_is_prefix(info); /* takes brackets, as in an expression */
             if (!(ends ? tile_parse_memory_operand : tile_parse_operand)(p, operand)) return false;
             tile_parse_resolve_operand(p, info, used - 1, operand);
             if (!parse_operand_type(p, info, (unsigned)used, operand)) return false;
@@ -240,7 +240,7 @@ static bool parse_expression(tile_parser *p, const tile_statement *s) {
     return node && bind_expression(p, s, node);
 }
 
-/* %t = load %a[0] : [8] * 2.0: the operation was only an expression's first operand. */
+/* %t = load %a[0] : [8] * 2.0: the parsed operation is the first operand of an expression. */
 static bool parse_expression_from(tile_parser *p, const tile_statement *s,
                                   const tile_invocation *call) {
     const tile_node *node = tile_parse_call_node(p, call);

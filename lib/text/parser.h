@@ -78,7 +78,7 @@ typedef struct tile_symbol {
 typedef struct tile_symbol_table {
     tile_symbol **entries; /* hash table */
     size_t capacity, used;
-    tile_symbol **stack; /* live ones, inner scopes last */
+    tile_symbol **stack; /* visible symbols, inner scopes last */
     size_t depth, stack_capacity;
 } tile_symbol_table;
 
