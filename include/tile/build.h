@@ -3,9 +3,9 @@
  *     tile_builder b = tile_builder_at_end(kernel, tile_function_body(kernel));
  *     tile_value sum = tile_build_add(&b, x, y);
  *
- * A builder puts operations at one place of one function. Each call checks its operands; what is
- * wrong is reported at the builder's loc and gives the value 0, and an operand 0 gives 0 again
- * without a further report, so that one look at tile_context_error_count at the end is enough. */
+ * A builder inserts operations at one position of one function. Each call checks its operands. It
+ * reports an error at the builder's loc and returns the value 0. A call with an operand 0 returns 0
+ * without another report, so it is enough to check tile_context_error_count once at the end. */
 #ifndef TILE_BUILD_H
 #define TILE_BUILD_H
 
@@ -19,25 +19,26 @@ extern "C" {
 typedef struct tile_builder {
     tile_function *function;
     tile_region region;
-    tile_op before; /* insert before this one; 0: at the region's end */
-    tile_loc loc;   /* given to what is built */
+    tile_op before; /* insert before this operation; 0: at the end of the region */
+    tile_loc loc;   /* source position of the built operations */
 } tile_builder;
 
 TILE_API tile_builder tile_builder_at_end(tile_function *function, tile_region region);
 TILE_API tile_builder tile_builder_before(tile_function *function, tile_op op);
 
-/* One operand as ops.def writes it: value and optional have a head, list and variadic a tail,
- * element both. */
+/* One operand, in the form that ops.def gives it: forms `value` and `optional` use head, `list` and
+ * `variadic` use tail, and `element` uses both. */
 typedef struct tile_segment {
     tile_value head;
     const tile_value *tail;
     unsigned tail_count;
 } tile_segment;
 
-/* Builds any operation without regions. type: the result's, of which the operands may tell a part
- * or all: NULL where they tell it (view, load_shared, extract of one element), a type of the
- * element type TILE_SCALAR_NONE where they tell that (load, splat), a scalar type where they tell
- * the extents (cast, matmul, scratch). Returns op 0 after a diagnostic. */
+/* Builds any operation without regions. type is the type of the result. Pass only what the operands
+ * do not determine: NULL if they determine the whole type (view, load_shared, extract of one
+ * element); a type whose element type is TILE_SCALAR_NONE if they determine the element type (load,
+ * splat); a scalar type if they determine the extents (cast, matmul, scratch). Returns op 0 after a
+ * diagnostic. */
 TILE_API tile_op tile_build_op(tile_builder *builder, tile_opcode opcode,
                                const tile_segment *segments, unsigned segment_count,
                                const tile_type *type);
@@ -45,65 +46,68 @@ TILE_API tile_value tile_build_op_value(tile_builder *builder, tile_opcode opcod
                                         const tile_segment *segments, unsigned segment_count,
                                         const tile_type *type);
 
-/* A constant of a scalar type. Constants are values without an operation. */
+/* A constant of a scalar type. A constant has no defining operation. */
 TILE_API tile_value tile_build_constant(tile_builder *builder, const tile_type *type,
                                         const tile_expr *expr);
 TILE_API tile_value tile_build_int(tile_builder *builder, int64_t value);  /* i32 */
 TILE_API tile_value tile_build_float(tile_builder *builder, double value); /* f32 */
 
-/* for iv = begin to end step step iter (inits): returns the op; fill its region (whose values are
- * the induction variable, then the carried ones), end it with tile_build_yield. */
+/* for iv = begin to end step step iter (inits). Returns the operation. Build the body in its
+ * region, whose arguments are the induction variable and then the loop-carried values, and end it
+ * with tile_build_yield. */
 TILE_API tile_op tile_build_for_loop(tile_builder *builder, tile_value begin, tile_value end,
                                      tile_value step, const tile_value *inits, unsigned init_count);
 TILE_API tile_value tile_region_arg(const tile_function *function, tile_region region,
                                     unsigned index);
-/* roles {}: region i is run by groups[i] groups of warps[i] warps, whose threads are to have
- * registers[i] registers each; constants, i32. groups NULL: one each; registers NULL, or the
- * constant 0: as the launch says. A region's value is its group's number; end each with
- * tile_build_yield. */
+/* roles {}: region i is executed by groups[i] groups of warps[i] warps, and each of their threads
+ * gets registers[i] registers. All are i32 constants. If groups is NULL, each region has one group.
+ * If registers is NULL or the constant 0, threads keep the register count of the launch. The
+ * argument of a region is the number of its group. End each region with tile_build_yield. */
 TILE_API tile_op tile_build_role_regions(tile_builder *builder, const tile_value *warps,
                                          const tile_value *groups, const tile_value *registers,
                                          unsigned count);
-/* while iter (inits) {} do {}: returns the op. The values of both regions are the carried ones; end
- * the first with a yield of the condition (an i1) and the values that the second one gets, or the
- * op's results if it does not hold; end the second with a yield of the next ones. */
+/* while iter (inits) {} do {}: returns the operation. The arguments of both regions are the
+ * loop-carried values. End the first region with a yield of the condition (an i1) and of the values
+ * passed to the second region, which become the results of the operation if the condition is false.
+ * End the second region with a yield of the next values. */
 TILE_API tile_op tile_build_while_loop(tile_builder *builder, const tile_value *inits,
                                        unsigned init_count);
-/* if condition {} else {}: result_types are those of both regions' yields; each region must end
+/* if condition {} else {}: result_types are the types that both regions yield. Each region must end
  * with a yield. */
 TILE_API tile_op tile_build_if_else(tile_builder *builder, tile_value condition,
                                     const tile_type *const *result_types, unsigned result_count);
 
-/* sync explicit {}: result_types are those of its region's yield. */
+/* sync explicit {}: result_types are the types that its region yields. */
 TILE_API tile_op tile_build_sync_explicit(tile_builder *builder,
                                           const tile_type *const *result_types,
                                           unsigned result_count);
 
-/* parallel (..) in extents {}: constants, i32. The region's values are an element's coordinates;
- * its yield gives elements of the results, whose types these are: tiles of those extents. */
+/* parallel (..) in extents {}: extents are i32 constants. The arguments of the region are the
+ * coordinates of an element. Its yield gives one element of each result. result_types are the types
+ * of the results, which are tiles of these extents. */
 TILE_API tile_op tile_build_parallel(tile_builder *builder, const tile_value *extents,
                                      unsigned rank, const tile_type *const *result_types,
                                      unsigned result_count);
 
-/* Plans: launch @callee<values>(arguments). Whether they fit the kernel, which may come into the
- * module later, is checked by tile_function_verify. */
+/* Plans: launch @callee<values>(arguments). tile_function_verify checks whether they match the
+ * kernel, which may be added to the module later. */
 TILE_API tile_op tile_build_launch(tile_builder *builder, const char *callee,
                                    const tile_param_value *values, unsigned value_count,
                                    const tile_value *arguments, unsigned argument_count);
 
 TILE_API void tile_op_set_flag(tile_function *function, tile_op op, tile_attr_id id);
 TILE_API void tile_op_set_int(tile_function *function, tile_op op, tile_attr_id id, int64_t value);
-/* Of an attribute of kind word: a parameter of that kind, tile_expr_param. */
+/* Attributes of kind word may be set to a parameter of that kind, made by tile_expr_param. */
 TILE_API void tile_op_set_expr(tile_function *function, tile_op op, tile_attr_id id,
                                const tile_expr *expr);
-/* Kinds word, text and symbol, as the attribute's row says; a symbol without '@'. The text is
- * copied. */
+/* Attributes of kind word, text or symbol, according to the attribute's row; a symbol without '@'.
+ * The text is copied. */
 TILE_API void tile_op_set_text(tile_function *function, tile_op op, tile_attr_id id,
                                const char *text);
-/* Kind constant: a number of a scalar type. */
+/* Attributes of kind constant: a number of a scalar type. */
 TILE_API void tile_op_set_constant(tile_function *function, tile_op op, tile_attr_id id,
                                    const tile_type *type, const tile_expr *expr);
-/* Kind values: names and values are copied. */
+/* Attributes of kind values: names and values are copied. */
 TILE_API void tile_op_set_values(tile_function *function, tile_op op, tile_attr_id id,
                                  const tile_param_value *values, unsigned count);
 TILE_API void tile_op_set_list(tile_function *function, tile_op op, tile_attr_id id,
@@ -111,9 +115,9 @@ TILE_API void tile_op_set_list(tile_function *function, tile_op op, tile_attr_id
 TILE_API void tile_value_set_name(tile_function *function, tile_value value, const char *name);
 
 /* The typed builders ------------------------------------------------------------------------------
- * A value is one parameter, an element three (base, indices, how many), a list two. Rows whose
- * typing is `given` take the result's type last, or what tile_build_op needs of it. They return the
- * first result, or 0. */
+ * A `value` operand is one parameter, an `element` three (base, indices, number of indices), a
+ * `list` two. Operations whose typing is `given` take the type of the result last, or the part of
+ * it that tile_build_op needs. All return the first result, or 0. */
 
 #define TILE_ARG_none
 #define TILE_ARG_value(name, class_) , tile_value name
@@ -142,7 +146,7 @@ TILE_API void tile_value_set_name(tile_function *function, tile_value value, con
 #define TILE_SEGMENT_optlist(name, class_) {{0}, name, name##_count},
 #define TILE_SEGMENT_variadic(name, class_) {{0}, name, name##_count},
 
-/* The last segment only keeps the array from being empty. */
+/* The last segment only makes sure that the array is not empty. */
 #define TILE_BUILD_BODY(name, operands, type) \
     { \
         const tile_segment segments[] = {TILE_EACH(TILE_SEGMENT_, operands){{0}, NULL, 0}}; \
@@ -168,7 +172,7 @@ TILE_API void tile_value_set_name(tile_function *function, tile_value value, con
     TILE_BUILD_##typing(name, operands)
 #include "tile/ops.def"
 
-/* What only the rows needed does not stay with who includes this. */
+/* Undefine the macros that only the rows needed. */
 #undef TILE_ARG_address
 #undef TILE_ARG_element
 #undef TILE_ARG_list

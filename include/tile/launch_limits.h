@@ -1,4 +1,4 @@
-/* What a GPU limits of a launch: tile/launch_limits.def. */
+/* Limits of a launch on a GPU: tile/launch_limits.def. */
 #ifndef TILE_LAUNCH_LIMITS_H
 #define TILE_LAUNCH_LIMITS_H
 

@@ -10,9 +10,9 @@ extern "C" {
 
 /* Writes all chapters of the manual, as Markdown. */
 TILE_API void tile_manual_print(tile_writer writer, void *user);
-/* The chapter of this name, or the page of an operation; without a name, the list of all. False if
- * there is none, then *nearest (which may be absent) is the name that was perhaps meant, or NULL.
- */
+/* Writes the chapter of this name, or the page of an operation; without a name, a list of all of
+ * them. Returns false if there is none. Then *nearest is the most similar name, or NULL if no name
+ * is similar; nearest may be NULL. */
 TILE_API bool tile_manual_print_chapter(const char *name, const char **nearest, tile_writer writer,
                                         void *user);
 TILE_API bool tile_manual_print_operation(const char *name, const char **nearest,

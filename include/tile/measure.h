@@ -1,13 +1,14 @@
-/* How long launches take on a device.
+/* Measures how long launches take on a device.
  *
  *   tile_measure_options options = {.size = sizeof options, .warmup = 5, .repeats = 50,
  *                                   .flush = TILE_FLUSH_DIRTY};
  *   tile_measurement taken;
  *   tile_measure(kernel, arguments, count, NULL, &options, &taken);   taken.median: seconds
  *
- * On a GPU the time is that between two events on the stream, one before and one behind the launch;
- * on the CPU device it is the wall clock's, and a flush does nothing. Without a flush and with a
- * batch of 1 the GPU may be idle when the launch comes: then the host's part is in the time.
+ * On a GPU, the time between two events on the stream is measured, one before and one after the
+ * launch. On the CPU device it is wall time, and a flush does nothing. Without a flush and with a
+ * batch of 1, the GPU may be idle before the launch. Then the time includes the host's launch
+ * overhead.
  *
  * Threads: a device measures for one thread at a time. */
 #ifndef TILE_MEASURE_H
@@ -19,58 +20,61 @@
 extern "C" {
 #endif
 
-/* What the L2 holds when a launch begins. */
+/* The contents of the L2 cache when a launch begins. */
 typedef enum tile_flush {
-    TILE_FLUSH_NONE,  /* what the launch before left there */
-    TILE_FLUSH_DIRTY, /* lines just written, which must go to memory first: a buffer of several
-                         times its size is written before each launch */
-    TILE_FLUSH_CLEAN, /* lines that can be dropped: such a buffer is read */
+    TILE_FLUSH_NONE,  /* whatever the previous launch left there */
+    TILE_FLUSH_DIRTY, /* dirty lines, which must be written back: a buffer of several times the size
+                         of the L2 is written before each launch */
+    TILE_FLUSH_CLEAN, /* clean lines, which can be dropped: such a buffer is read before each launch
+                       */
 } tile_flush;
 
 enum { TILE_MAX_REPEATS = 1000000 };
 
 typedef struct tile_measure_options {
     size_t size; /* sizeof(tile_measure_options) */
-    unsigned
-        warmup; /* launches that do not count, before the others; as long as these in all else */
-    unsigned repeats; /* timed ones; 0: 1. At most TILE_MAX_REPEATS each */
-    unsigned batch; /* launches in a row, between the same two events, that count as one timed one,
-                       of a batch-th of the time; 0: 1. A flush stands before the batch */
+    /* Untimed launches before the timed ones, otherwise identical to them. */
+    unsigned warmup;
+    unsigned repeats; /* timed launches; 0: 1. warmup and repeats are at most TILE_MAX_REPEATS */
+    /* Number of consecutive launches between the same two events. They count as one timed launch,
+     * whose time is divided by batch. 0: 1. A flush precedes the whole batch. */
+    unsigned batch;
     tile_flush flush;
-    /* Seconds; 0: never. Gives up when it is clear that the median will be above: three timed
-     * launches were all slower, or one to warm up, other than the first, took twice that. */
-    double hopeless;
-    /* Where the timed launches' seconds go, in the order in which they ran; NULL: nowhere. Room for
-     * `repeats`, of each work in a row of its own. */
+    /* Seconds; 0: no limit. The measurement stops when the median will clearly exceed it: the first
+     * three timed launches were all slower, or a warmup launch other than the first took twice as
+     * long. */
+    double abandon_above;
+    /* Receives the seconds of the timed launches, in the order in which they ran; NULL: not stored.
+     * Space for `repeats` numbers, for several works one row of them each. */
     double *samples;
 } tile_measure_options;
 
-/* Seconds of one launch; all 0 if the grid is empty. */
+/* Seconds per launch; all 0 if the grid is empty. */
 typedef struct tile_measurement {
-    double median; /* of an even number the upper one of the middle two */
+    double median; /* for an even number of launches the upper of the two middle values */
     double fastest, slowest;
-    double lower, upper; /* quartiles: half of the launches lie between them */
+    double lower, upper; /* quartiles: half of the launches are between them */
     unsigned repeats;    /* timed launches, or batches */
-    bool hopeless;       /* it was given up */
+    bool abandoned;      /* the measurement stopped early */
 } tile_measurement;
 
-/* Measures launches of a kernel or plan: prepared first (tile_kernel_prepare), then launched on the
- * stream (a CUstream or NULL). options may be NULL: one launch, nothing else. Fails as a launch
- * does. */
+/* Measures launches of a kernel or plan. The kernel is prepared first (tile_kernel_prepare) and
+ * then launched on the stream (a CUstream or NULL). options may be NULL: one launch without warmup.
+ * Fails as a launch does. */
 TILE_API tile_status tile_measure(tile_kernel *kernel, const tile_argument *arguments,
                                   unsigned argument_count, void *stream,
                                   const tile_measure_options *options, tile_measurement *out);
 
-/* Something that can be launched on a stream: another library's kernel, or several launches. What
- * is not TILE_OK has been reported, and ends the measurement. */
+/* Work that can be launched on a stream: another library's kernel, or several launches. launch must
+ * report any error; a status other than TILE_OK ends the measurement. */
 typedef struct tile_work {
     tile_status (*launch)(void *stream, void *user);
     void *user;
 } tile_work;
 
-/* Measures several works in turn: each once, then each once more, and so on, so that they share
- * what the clock and the temperature do meanwhile. out has `count` entries. One that is given up
- * (options->hopeless) is left out from then on. Fails as the works do, TILE_FAILED where the driver
+/* Measures several works alternately: each once, then each once more, and so on, so that changes of
+ * clock rate and temperature affect all of them. out has `count` entries. A work that exceeds
+ * options->abandon_above is not launched again. Fails as the works do; TILE_FAILED if the driver
  * has no events. */
 TILE_API tile_status tile_measure_works(tile_device *device, const tile_work *works, unsigned count,
                                         void *stream, const tile_measure_options *options,

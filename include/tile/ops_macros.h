@@ -1,7 +1,6 @@
-/* Taking rows of ops.def apart: TILE_EACH(PREFIX_, (a(..), b(..))) is PREFIX_a(..) PREFIX_b(..),
- * for a list of 1 to 12 items. An empty list is written (none), so that PREFIX_none must be
- * nothing.
- */
+/* Macros that iterate over rows of ops.def: TILE_EACH(PREFIX_, (a(..), b(..))) expands to
+ * PREFIX_a(..) PREFIX_b(..), for a list of 1 to 12 items. An empty list is written (none), and
+ * PREFIX_none must expand to nothing. */
 #ifndef TILE_OPS_MACROS_H
 #define TILE_OPS_MACROS_H
 
@@ -29,7 +28,7 @@
 #define TILE_EACH_12(p, a, b, c, d, e, f, g, h, i, j, k, l) \
     p##a p##b p##c p##d p##e p##f p##g p##h p##i p##j p##k p##l
 
-/* The same with the item's number behind it: PREFIX_a(..) (0), PREFIX_b(..) (1), */
+/* The same, followed by the number of the item: PREFIX_a(..) (0), PREFIX_b(..) (1), */
 #define TILE_NUMBERED(prefix, list) TILE_NUMBERED_OF(prefix, TILE_UNPACK list)
 #define TILE_NUMBERED_OF(...) \
     TILE_NUMBERED_PICK(__VA_ARGS__, TILE_NUMBERED_6, TILE_NUMBERED_5, TILE_NUMBERED_4, \

@@ -1,4 +1,4 @@
-/* Words that were renamed: in the language, and names of passes. */
+/* Renamed words of the language and renamed passes. */
 #ifndef TILE_RENAME_H
 #define TILE_RENAME_H
 
@@ -8,14 +8,15 @@
 extern "C" {
 #endif
 
-/* Writes the text with words of the language that were renamed replaced by the new ones. Comments,
- * blanks, texts in quotation marks and names stay as they are, and the text need not be a valid
- * program. TILE_INVALID after an error, with nothing written, if a token cannot be read. name
- * stands in diagnostics. */
+/* Writes the text with renamed words of the language replaced by their new names. Comments, blanks,
+ * strings and identifiers do not change, and the text need not be a valid program. Returns
+ * TILE_INVALID after an error, with nothing written, if a token cannot be read. name is used in
+ * diagnostics. */
 TILE_API tile_status tile_migrate(tile_context *context, const char *name, const char *text,
                                   size_t length, tile_writer writer, void *user);
 
-/* What the pass is called now that once had this name; NULL: no pass had it. */
+/* Returns the current name of the pass that was once called `name`; NULL: there was no such
+ * pass. */
 TILE_API const char *tile_pass_renamed(const char *name);
 
 #ifdef __cplusplus

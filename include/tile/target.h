@@ -1,4 +1,4 @@
-/* The GPUs that code is made for. */
+/* The GPUs that code can be compiled for. */
 #ifndef TILE_TARGET_H
 #define TILE_TARGET_H
 
@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* What targets may have: the rows of features.def. */
+/* Features of targets: the rows of features.def. */
 typedef enum tile_feature {
 #define FEATURE(name, text, needs) TILE_FEATURE_##name,
 #include "tile/features.def"
@@ -25,18 +25,18 @@ typedef enum tile_target_form {
 
 typedef struct tile_target {
     const char *name;            /* "sm_90a" */
-    const char *architecture;    /* what PTX, LLVM and ptxas call it: "sm_90a" */
-    unsigned compute_capability; /* 90; ask tile_target_has for what the target has */
+    const char *architecture;    /* name in PTX, LLVM and ptxas: "sm_90a" */
+    unsigned compute_capability; /* 90; use tile_target_has to query features */
     tile_target_form form;
-    uint32_t features;         /* bit TILE_FEATURE_x: tile_target_has */
-    unsigned ptx_version;      /* the lowest that the compiler's output needs: 80 is PTX 8.0 */
+    uint32_t features;         /* bit TILE_FEATURE_x; see tile_target_has */
+    unsigned ptx_version;      /* the lowest that the generated code needs: 80 is PTX 8.0 */
     unsigned max_shared_bytes; /* per block, with opt-in (CUDA C++ Programming Guide, table of
                                   technical specifications) */
-    /* What a multiprocessor holds at once (the same table); each block takes 1 KB of its shared
-     * memory more than it asks for. */
+    /* Resources of a multiprocessor (from the same table). Each block takes 1 KB more shared memory
+     * than it requests. */
     unsigned sm_warps, sm_blocks, sm_shared_bytes;
-    /* Floating-point operations of dense f16 products with f32 sums that a multiprocessor does in
-     * one clock (a multiply-add is two): by mma.sync, and by wgmma, 0 where there is none. */
+    /* Floating-point operations per clock and multiprocessor in dense f16 products with f32 sums (a
+     * multiply-add is two): with mma.sync, and with wgmma, 0 if there is none. */
     unsigned mma_rate, wgmma_rate;
 } tile_target;
 
@@ -44,10 +44,10 @@ static inline bool tile_target_has(const tile_target *target, tile_feature featu
     return target && target->features >> feature & 1;
 }
 
-/* NULL (without a report) if there is no such target. Targets live as long as the program; calls
- * that take one refuse a struct that is no copy of a row. */
+/* Returns NULL (without a report) if there is no such target. Targets live as long as the program.
+ * Functions that take a target reject structs that are not copies of a row. */
 TILE_API const tile_target *tile_target_find(const char *name);
-/* The targets in order; NULL past the end. */
+/* The targets, in order; NULL past the end. */
 TILE_API const tile_target *tile_target_at(unsigned index);
 
 #ifdef __cplusplus

@@ -1,8 +1,7 @@
-/* All of Tile's interface: what a program of your own includes. Each of these headers also stands
- * alone.
+/* All of Tile's interface in one header. Each of these headers can also be included alone.
  *
  * A first program needs device.h (kernels on a GPU or on the CPU), compile.h (text to PTX) and ir.h
- * (modules and what is in them); build.h makes a module without text, tune.h finds the fastest
+ * (modules and their contents). build.h creates modules without text, and tune.h finds the fastest
  * point of a kernel. */
 #ifndef TILE_TILE_H
 #define TILE_TILE_H

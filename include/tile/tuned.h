@@ -1,6 +1,6 @@
-/* Tuned points without a cache: a table that a program ships, as a file or in its own data.
+/* Tuned points without a cache: a table that ships with a program, as a file or in its data.
  *
- * At home, after tuning:
+ * After tuning, on the development machine:
  *   tile_tuned_table_take(table, cache, NULL);
  *   tile_tuned_table_write(table, TILE_TABLE_C, "points", writer, user);
  *
@@ -8,13 +8,14 @@
  *   tile_tuned_table_read(context, points, strlen(points), &table);
  *   tile_device_options options = {.size = sizeof options, .tuned = table};
  *
- * A kernel that picks (tile/device.h) and was made without bindings looks for the sizes and then
- * for the bucket of its arguments, in the device's cache first, then in the device's table: there
- * for a point of the same GPU, as its name, its code's target and its multiprocessors say; one that
- * was measured under the same memory clock and power limit comes before others. Kernels are found
- * by the digest of their text, so that a kernel that has changed, or its space, has no point.
+ * A kernel that selects points (tile/device.h) and was created without bindings looks up the sizes
+ * and then the bucket of its arguments, first in the device's cache, then in the device's table. A
+ * point of the table must be of the same GPU: equal name, target of the code and number of
+ * multiprocessors. Points that were measured with the same memory clock and power limit are
+ * preferred. Kernels are found by the digest of their text. So if a kernel or its space changes,
+ * its points no longer apply.
  *
- * Threads: a table is only read while devices use it, by any number of them. */
+ * Threads: any number of devices may use a table at once, if nothing changes it meanwhile. */
 #ifndef TILE_TUNED_H
 #define TILE_TUNED_H
 
@@ -25,34 +26,34 @@
 extern "C" {
 #endif
 
-/* An empty one. The caller's. */
+/* Creates an empty table, which the caller owns. */
 TILE_API tile_tuned_table *tile_tuned_table_create(void);
 TILE_API void tile_tuned_table_destroy(tile_tuned_table *table);
 
-/* Takes the cache's points of a kernel or plan of this name (NULL: of all) into the table. They
- * replace what it has for the same key. Returns how many. */
+/* Copies the cache's points of a kernel or plan of this name (NULL: of all) into the table. They
+ * replace points with the same key. Returns their number. */
 TILE_API unsigned tile_tuned_table_take(tile_tuned_table *table, tile_cache *cache,
                                         const char *kernel_name);
-/* Puts all points into the cache, each with the compiler that its code was measured with. They
- * replace what is there. Returns how many are in the file now. */
+/* Stores all points in the cache, each with the compiler that it was measured with. They replace
+ * points with the same key. Returns how many of them are in the file afterwards. */
 TILE_API unsigned tile_tuned_table_keep(const tile_tuned_table *table, tile_cache *cache);
 
 TILE_API unsigned tile_tuned_table_count(const tile_tuned_table *table);
-/* key->kernel is a digest. False past the end. The texts are the table's. */
+/* key->kernel is a digest. Returns false past the end. The table owns the strings. */
 TILE_API bool tile_tuned_table_at(const tile_tuned_table *table, unsigned index,
                                   tile_point_key *key, tile_tuned_point *point);
 
 typedef enum tile_table_form {
-    TILE_TABLE_TEXT, /* JSON, a point on each line */
-    TILE_TABLE_C,    /* a definition, `const char NAME[] = "..";`, of the same text */
+    TILE_TABLE_TEXT, /* JSON, one point per line */
+    TILE_TABLE_C,    /* a C definition, `const char NAME[] = "..";`, of the same text */
 } tile_table_form;
 
-/* Writes the table; name: of the C array, or NULL: tile_tuned_points. */
+/* Writes the table. name: name of the C array; NULL: tile_tuned_points. */
 TILE_API void tile_tuned_table_write(const tile_tuned_table *table, tile_table_form form,
                                      const char *name, tile_writer writer, void *user);
-/* The table that was written as text. *out is the caller's, NULL after a diagnostic (TILE_INVALID)
- * if the text is none. A text of another format, which another version of Tile wrote, gives an
- * empty table and a remark. */
+/* Reads a table that was written as text. The caller owns *out, which is NULL after a diagnostic
+ * (TILE_INVALID) if the text is not a table. A text of another format, written by another version
+ * of Tile, gives an empty table and a remark. */
 TILE_API tile_status tile_tuned_table_read(tile_context *context, const char *text, size_t length,
                                            tile_tuned_table **out);
 

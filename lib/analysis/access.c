@@ -1,10 +1,10 @@
-/* Widths of accesses, from what strides, extents, indices and pointers are divisible by. */
+/* Computes access widths from the divisors of strides, extents, indices and pointers. */
 #include "lib/analysis/access.h"
 
 #include "lib/layout/layout.h"
 #include "lib/ops/shape.h"
 
-/* The largest power of two up to `limit` that divides what the divisor divides. */
+/* The largest power of two up to `limit` that divides every multiple of `divisor`. */
 static unsigned power_of_two_part(int64_t divisor, unsigned limit) {
     unsigned part = 1;
     while (part < limit && divisor % (part * 2) == 0) /* 0: a multiple of everything */
@@ -12,7 +12,7 @@ static unsigned power_of_two_part(int64_t divisor, unsigned limit) {
     return part;
 }
 
-/* The dim of stride 1: by the type, or the last one of a view without strides. */
+/* The dim of stride 1 according to the type, or the last dim of a view without strides. */
 static unsigned find_unit_dim(const tile_type *type) {
     if (!type->has_strides) return type->rank - 1;
     for (unsigned d = type->rank; d-- > 0;)
@@ -20,8 +20,8 @@ static unsigned find_unit_dim(const tile_type *type) {
     return type->rank;
 }
 
-/* What a tensor map of an argument says beside its text: strides are multiples of 16 bytes, of all
- * dims but the innermost. Row by row the last extent is one of them. */
+/* The divisor implied by {tensor_map} of an argument: all strides except the innermost are
+ * multiples of 16 bytes. In a row-major view without strides the last extent is such a stride. */
 static int64_t divisor_of_map(const tile_arg_decl *arg, unsigned d, bool is_stride) {
     enum { UNIT = 16 };
     const tile_type *type = arg->type;
@@ -29,7 +29,7 @@ static int64_t divisor_of_map(const tile_arg_decl *arg, unsigned d, bool is_stri
     return arg->tensor_map && told ? UNIT / (int64_t)tile_scalar_bytes(type->scalar) : 1;
 }
 
-/* What extent d (or stride d, where the type has strides) of a view is divisible by. */
+/* The divisor of a view's extent d, or of its stride d if the type has strides. */
 static int64_t divisor_along(const tile_function *f, const tile_range *ranges, tile_value view,
                              unsigned d, bool is_stride) {
     const tile_value_data *data = tile_value_at(f, view);
@@ -47,8 +47,8 @@ static int64_t divisor_along(const tile_function *f, const tile_range *ranges, t
     return ranges[list.at[d].id].divisor;
 }
 
-/* Without strides in the type, dim d's stride is the product of the later extents: all multiples of
- * the last one's divisor, which is checked as an extent. */
+/* Without strides in the type, the stride of dim d is the product of the later extents. It is a
+ * multiple of the last extent's divisor, which is checked as an extent. */
 tile_access_facts tile_view_access(const tile_function *f, const tile_range *ranges,
                                    const tile_value *element) {
     const tile_type *type = tile_value_type(f, element[0]);
@@ -111,12 +111,13 @@ void tile_mark_view_integers(const tile_function *f, tile_value view, bool *uses
 }
 
 unsigned tile_unit_dim(const tile_access_facts *facts, unsigned view_rank, unsigned tile_rank) {
-    unsigned first = view_rank + facts->points - tile_rank; /* the view's dim behind the points */
+    unsigned first =
+        view_rank + facts->points - tile_rank; /* the first dim of the view after the points */
     bool covered = facts->unit_dim >= first && facts->unit_dim < view_rank;
     return covered ? facts->unit_dim - first + facts->points : tile_rank;
 }
 
-enum { WIDEST = 16 }; /* elements: any access's */
+enum { WIDEST = 16 }; /* elements: the limit of any access */
 
 typedef tile_layout (*make_layout)(const uint32_t *dims, unsigned rank, unsigned vec,
                                    unsigned fastest, unsigned num_warps);

@@ -2,14 +2,14 @@
 
 #include "lib/support/integer.h"
 
-/* Conditions are comparisons with numbers, and several of them joined by `and`:
+/* A condition is a comparison with a number, or several comparisons joined by `and`:
  *
  *     %n >= 16      8 < %n      %n == 64      rem(%n, 8) == 0      mod(%n, 8) == 0      %n & 7 == 0
  */
 typedef struct finder {
     const tile_function *f;
     tile_assumed *assumed;
-    tile_region region; /* the operation's */
+    tile_region region; /* the region of the `assume` */
 } finder;
 
 static bool is_known_there(const finder *s, tile_value value) {
@@ -41,7 +41,7 @@ static void assume_divisor(const finder *s, tile_value value, int64_t divisor) {
     if (divisor % to->divisor == 0) to->divisor = divisor;
 }
 
-/* rem(%n, 8) == 0 and its like. */
+/* rem(%n, 8) == 0 and similar conditions. */
 static void assume_remainder(const finder *s, tile_value remainder) {
     int64_t by;
     tile_op def = tile_value_def(s->f, remainder);
@@ -55,7 +55,7 @@ static void assume_remainder(const finder *s, tile_value remainder) {
         assume_divisor(s, tile_operand_lhs(s->f, def), by + 1);
 }
 
-/* value, compared with a number */
+/* The value is compared with a number. */
 static void assume_comparison(const finder *s, tile_opcode opcode, tile_value value,
                               int64_t number) {
     switch (opcode) {
@@ -71,7 +71,7 @@ static void assume_comparison(const finder *s, tile_opcode opcode, tile_value va
         assume_bounds(s, value, number, number);
         if (number == 0) assume_remainder(s, value);
         break;
-    default: break; /* the others say nothing about a range */
+    default: break; /* the others do not restrict a range */
     }
 }
 
@@ -81,7 +81,7 @@ static tile_opcode mirrored(tile_opcode opcode) {
     case TILE_OP_le: return TILE_OP_ge;
     case TILE_OP_gt: return TILE_OP_lt;
     case TILE_OP_ge: return TILE_OP_le;
-    default: return opcode; /* eq, and what says nothing */
+    default: return opcode; /* eq, and comparisons that do not restrict a range */
     }
 }
 
@@ -129,7 +129,7 @@ static int64_t round_down(int64_t value, int64_t divisor) {
 }
 
 tile_range tile_range_within(tile_range range, const tile_assumed *assumed) {
-    enum { FAR = 1 << 30 }; /* bounds of i64 are not rounded: they could leave it */
+    enum { FAR = 1 << 30 }; /* bounds of i64 are not rounded, which could overflow */
     tile_range r = range;
     r.min = larger(r.min, assumed->min);
     r.max = smaller(r.max, assumed->max);

@@ -1,25 +1,25 @@
-/* Names are followed to where what they stand for is computed, and from there to all other names.
- */
+/* Follows aliases back to the operation that computes the elements, and from there to all other
+ * aliases. */
 #include "lib/analysis/content.h"
 
 #include "lib/ir/regions.h"
 
 struct tile_content {
     const tile_function *f;
-    uint32_t *begin; /* by op: its place in the text, outer ones before inner ones */
-    uint32_t *first; /* by value, one more than there are: its readers begin here */
+    uint32_t *begin; /* by op: its position in the text, outer ones before inner ones */
+    uint32_t *first; /* by value, with one extra entry: index of its first reader */
     tile_op *readers;
-    uint32_t *length; /* by value: elements of a vector; else 1 */
+    uint32_t *length; /* by value: number of elements of a vector, otherwise 1 */
 };
 
-/* A question, on its way through the names. */
-typedef struct question {
+/* A query while it follows the aliases. */
+typedef struct query {
     const tile_content *c;
     tile_op at;
     tile_moment moment;
-    tile_region source; /* where it is computed */
-    unsigned own_reads; /* by `at` itself */
-} question;
+    tile_region source; /* the region in which the elements are computed */
+    unsigned own_reads; /* number of reads by `at` itself */
+} query;
 
 tile_content *tile_content_find(const tile_function *f, tile_arena *arena) {
     tile_content *c = TILE_NEW(arena, tile_content);
@@ -71,15 +71,15 @@ static bool is_inside(const tile_content *c, tile_region inner, tile_op outer) {
     return false;
 }
 
-/* Whether a loop around the region brings control back to it with the same content. */
-static bool repeats(const question *q, tile_region region) {
+/* Returns whether a loop around the region executes it again with the same contents. */
+static bool repeats(const query *q, tile_region region) {
     for (tile_op at = around(q->c, region); at.id; at = tile_op_parent(q->c->f, at))
         if (tile_repeats(q->c->f, at) && !is_inside(q->c, q->source, at)) return true;
     return false;
 }
 
-/* Whether the reader can run after the question's moment. */
-static bool is_reached(const question *q, tile_op reader) {
+/* Returns whether the reader can run after the query's moment. */
+static bool is_reached(const query *q, tile_op reader) {
     const tile_content *c = q->c;
     for (tile_op x = q->at; x.id; x = tile_op_parent(c->f, x))
         for (tile_op y = reader; y.id; y = tile_op_parent(c->f, y)) {
@@ -89,7 +89,7 @@ static bool is_reached(const question *q, tile_op reader) {
             if (x.id == q->at.id) return q->moment == TILE_MOMENT_AT && y.id != reader.id;
             return tile_repeats(c->f, x); /* from one of its regions to another */
         }
-    return true; /* not in one function */
+    return true; /* not in the same function */
 }
 
 /* Elements ------------------------------------------------------------------------------------- */
@@ -97,7 +97,7 @@ static bool is_reached(const question *q, tile_op reader) {
 enum { WORD_BITS = 64 };
 
 typedef struct elements {
-    int64_t low, high; /* the first one, and behind the last one; both 0: none */
+    int64_t low, high; /* the first element and one past the last; both 0: empty */
     uint64_t words[TILE_CONTENT_LIMIT / WORD_BITS];
 } elements;
 
@@ -121,16 +121,16 @@ static int64_t higher(int64_t a, int64_t b) {
 
 /* Names ---------------------------------------------------------------------------------------- */
 
-/* An operation that gives elements of an operand another name. */
+/* An operation whose result aliases elements of an operand. */
 typedef struct naming {
     const tile_content *c;
     tile_op op;
-    unsigned operand; /* among those that are named */
-    unsigned at;      /* concat: where it begins in the result */
+    unsigned operand; /* index among the aliased operands */
+    unsigned at;      /* concat: first element of the operand in the result */
 } naming;
 
-/* The vectors that op names; none if it does something else. */
-static tile_values named_operands(const tile_content *c, tile_op op) {
+/* The operands that op's results alias; none if it does something else. */
+static tile_values aliased_operands(const tile_content *c, tile_op op) {
     const tile_values none = {NULL, 0};
     if (!op.id) return none;
     if (tile_op_opcode(c->f, op) == TILE_OP_extract && !tile_extract_is_name(c->f, op)) return none;
@@ -143,8 +143,8 @@ static tile_values named_operands(const tile_content *c, tile_op op) {
     }
 }
 
-/* The elements of result r that are these of the operand, or the other way round; false if there is
- * none. */
+/* Translates a set of elements of the operand into elements of result r, or back if `forth` is
+ * false. Returns false if the set is empty. */
 static bool rename(const naming *n, unsigned r, bool forth, const elements *from, elements *to) {
     const tile_function *f = n->c->f;
     const int64_t *order = NULL;
@@ -157,7 +157,7 @@ static bool rename(const naming *n, unsigned r, bool forth, const elements *from
         end = begin + n->c->length[tile_op_operand(f, n->op, n->operand).id];
         first = -begin;
         break;
-    default: /* wgmma_wait: result and operand by number */
+    default: /* wgmma_wait: result i is operand i */
         if (r != n->operand) return false;
         break;
     }
@@ -173,13 +173,13 @@ static bool rename(const naming *n, unsigned r, bool forth, const elements *from
     return to->high > 0;
 }
 
-/* Whether these elements are read, by this name or one that is made of it. */
-static bool are_read(question *q, tile_value value, const elements *set) {
+/* Returns whether these elements are read, through this value or an alias made from it. */
+static bool are_read(query *q, tile_value value, const elements *set) {
     uint32_t count;
     elements named;
     const tile_op *readers = tile_content_readers(q->c, value, &count);
     for (uint32_t i = 0; i < count; i++) {
-        const tile_values operands = named_operands(q->c, readers[i]);
+        const tile_values operands = aliased_operands(q->c, readers[i]);
         naming n = {.c = q->c, .op = readers[i]};
         for (; n.operand < operands.count; n.at += q->c->length[operands.at[n.operand++].id]) {
             if (operands.at[n.operand].id != value.id) continue;
@@ -205,11 +205,11 @@ static tile_region source_of(const tile_content *c, tile_value value) {
     return c->f->body;
 }
 
-/* Follows the name to the operation that computes the elements. */
-static bool is_reached_read(question *q, tile_value value, const elements *set) {
+/* Follows aliases to the operation that computes the elements. */
+static bool is_reached_read(query *q, tile_value value, const elements *set) {
     elements named;
     naming n = {.c = q->c, .op = tile_value_def(q->c->f, value)};
-    const tile_values operands = named_operands(q->c, n.op);
+    const tile_values operands = aliased_operands(q->c, n.op);
     if (!operands.count) {
         q->source = source_of(q->c, value);
         q->own_reads = 0;
@@ -224,7 +224,7 @@ static bool is_reached_read(question *q, tile_value value, const elements *set) 
 
 bool tile_content_is_read(const tile_content *content, tile_value value, tile_op op,
                           tile_moment moment) {
-    question q = {.c = content, .at = op, .moment = moment};
+    query q = {.c = content, .at = op, .moment = moment};
     elements all = {0};
     unsigned length = content->length[value.id];
     if (length > TILE_CONTENT_LIMIT) return true;

@@ -10,8 +10,8 @@ bool tile_conversion_shuffles(const tile_type *tile, const tile_layout *to,
     return tile_shuffle_find(tile->layout, to, tile_scalar_bytes(tile->scalar), plan);
 }
 
-/* Of shared memory: a line that it serves, an access, and what the barriers before and between
- * stores and loads hold up. */
+/* Costs of shared memory: a wavefront, an access, and the stalls at the barriers before the stores
+ * and between stores and loads. */
 enum { LINE = 2, ACCESS = 1, BARRIERS = 32 };
 
 static unsigned memory_cost(const tile_type *tile, const tile_layout *to) {
@@ -37,7 +37,7 @@ tile_conversion tile_conversion_of(const tile_type *tile, const tile_layout *to,
     return TILE_CONVERTS_BY_SHUFFLES;
 }
 
-/* Where indices lead nobody knows: each load is taken to meet no bank twice. */
+/* The indices are not known: assumes that loads have no bank conflicts. */
 static unsigned gather_cost(const tile_type *tile, const tile_layout *to) {
     enum { WORD = 4 };
     unsigned words = (tile_scalar_bytes(tile->scalar) + WORD - 1) / WORD;

@@ -23,7 +23,7 @@ int64_t tile_dot_registers(const tile_dot_facts *dot) {
     return tile_dot_promotes(dot) ? sums + own : sums;
 }
 
-static unsigned first_of(unsigned row_dim) {
+static unsigned first_operand_of(unsigned row_dim) {
     return row_dim == TILE_WGMMA_PLAIN ? TILE_MMA_LHS : TILE_MMA_RHS;
 }
 
@@ -31,9 +31,9 @@ static unsigned bytes_of(const tile_dot_facts *dot, unsigned operand) {
     return tile_scalar_bytes(operand == TILE_MMA_LHS ? dot->query.lhs : dot->query.rhs);
 }
 
-/* Of the instruction's first operand: each warp has the rows that meet its sums. */
+/* Registers for the instruction's first operand: each warp holds the rows of its sums. */
 static int64_t first_registers(const tile_dot_facts *dot, unsigned row_dim, unsigned warps) {
-    unsigned operand = first_of(row_dim);
+    unsigned operand = first_operand_of(row_dim);
     const uint32_t *dims = dot->operand[operand].dims;
     uint32_t rows = row_dim == TILE_WGMMA_PLAIN ? dot->query.m : dot->query.n;
     int64_t apart = rows / (TILE_WGMMA_ROWS / TILE_WARPGROUP);
@@ -48,7 +48,7 @@ int64_t tile_dot_excess_registers(const tile_dot_facts *dot, unsigned row_dim, u
     int64_t sums = tile_dot_registers(dot) * dot->warps / warps + others;
     int64_t there = BLOCK_REGISTERS / (32 * (int64_t)dot->warps);
     there = (there < MAX_THREAD_REGISTERS ? there : MAX_THREAD_REGISTERS) - OTHER_REGISTERS;
-    bool in_registers = !dot->operand[first_of(row_dim)].shared;
+    bool in_registers = !dot->operand[first_operand_of(row_dim)].shared;
     int64_t first = in_registers ? first_registers(dot, row_dim, warps) : 0;
     return sums + first <= there ? 0 : sums + first;
 }
@@ -112,7 +112,7 @@ tile_wgmma_obstacle tile_find_wgmma_obstacle(const tile_dot_facts *dot) {
     return q->acc_layout ? TILE_WGMMA_OBSTACLE_GIVEN_LAYOUT : TILE_WGMMA_NO_OBSTACLE;
 }
 
-/* The second operand's share of an instruction at the least (warpgroup_find_plan). */
+/* The smallest number of columns of the second operand in an instruction (warpgroup_find_plan). */
 static uint32_t least_columns(const tile_dot_facts *dot, unsigned row_dim) {
     const uint32_t dims[2] = {dot->query.m, dot->query.n};
     uint32_t columns = 8, part = tile_layout_part_extent(dims[1 - row_dim]);
@@ -121,7 +121,7 @@ static uint32_t least_columns(const tile_dot_facts *dot, unsigned row_dim) {
     return part < columns ? part : columns;
 }
 
-/* Whether a descriptor can name the operand in the layout that it will have, or has. */
+/* Returns whether a descriptor can describe the operand in its given or future layout. */
 static bool is_named(const tile_dot_facts *dot, unsigned operand, uint32_t rows) {
     const tile_dot_operand *o = &dot->operand[operand];
     unsigned bytes = bytes_of(dot, operand);
@@ -133,7 +133,7 @@ static bool is_named(const tile_dot_facts *dot, unsigned operand, uint32_t rows)
 
 static tile_wgmma_obstacle check_operands(const tile_dot_facts *dot, unsigned row_dim,
                                           unsigned *operand) {
-    unsigned first = first_of(row_dim);
+    unsigned first = first_operand_of(row_dim);
     *operand = 1 - first;
     if (!dot->operand[1 - first].shared) return TILE_WGMMA_OBSTACLE_NOT_SHARED;
     if (!is_named(dot, 1 - first, least_columns(dot, row_dim)))
@@ -160,7 +160,7 @@ tile_wgmma_obstacle tile_choose_row_dim(const tile_dot_facts *dot, bool is_given
 /* Consumers ----------------------------------------------------------------------------------- */
 
 bool tile_dot_admits_cooperative_3(const tile_dot_facts *dot, unsigned row_dim) {
-    enum { MAX_SUMS = 96 /* registers of a thread */ };
+    enum { MAX_SUMS = 96 /* per thread */ };
     uint32_t dims[2] = {dot->query.m, dot->query.n};
     bool equal = dims[row_dim] % TILE_COOPERATIVE_3 == 0 && !tile_dot_promotes(dot);
     dims[row_dim] /= TILE_COOPERATIVE_3;
@@ -231,7 +231,7 @@ tile_rejection tile_loop_rejects_ping_pong(const tile_loop_facts *loop) {
     return (tile_rejection){NULL, NULL};
 }
 
-/* One whose warpgroups have set their registers is alone, too. */
+/* A block whose warpgroups change their register counts is resident alone, too. */
 static bool preserves_occupancy(const tile_outer_ring_facts *copies, int64_t bytes) {
     const tile_target *target = copies->target;
     unsigned warps = copies->warps + TILE_WARPGROUP;
@@ -241,7 +241,7 @@ static bool preserves_occupancy(const tile_outer_ring_facts *copies, int64_t byt
 }
 
 unsigned tile_choose_outer_ring_stages(const tile_outer_ring_facts *copies) {
-    enum { PIECES = 2 * 64 * 128 /* bytes of a warpgroup's */ };
+    enum { PIECES = 2 * 64 * 128 /* bytes per warpgroup */ };
     int64_t bytes = copies->bytes + (int64_t)PIECES * (copies->warps / TILE_WARPGROUP);
     bool fits = bytes + copies->stage <= (int64_t)copies->target->max_shared_bytes;
     return fits && preserves_occupancy(copies, bytes) ? 2 : 1;

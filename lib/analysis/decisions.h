@@ -1,8 +1,8 @@
-/* What is decided about products and `pipelined` loops, as functions of a few facts: which products
- * warpgroups compute by wgmma, which loops get warps that only copy, and how groups of the other
- * warps divide the work. The passes choose-instructions and specialize-warps take the facts from
- * the IR and report the reasons; the tuner's model takes them from a kernel's text at a point of
- * its space. How results are stored in the background is decided likewise (store_ring.h). */
+/* Decisions about products and `pipelined` loops, as functions of a few facts: which products use
+ * wgmma, which loops get producer warps, and how consumer groups divide the work. The passes
+ * choose-instructions and specialize-warps derive the facts from the IR and report the reasons. The
+ * tuner's cost model derives them from the kernel's text at a point of its space. The decision how
+ * results are stored asynchronously is in store_ring.h. */
 #ifndef TILE_LIB_ANALYSIS_DECISIONS_H
 #define TILE_LIB_ANALYSIS_DECISIONS_H
 
@@ -12,99 +12,105 @@
 
 /* Products ------------------------------------------------------------------------------------ */
 
-/* What a product takes from an operand that is lhs or rhs. */
+/* An operand of a product, lhs or rhs. */
 typedef struct tile_dot_operand {
     uint32_t dims[TILE_MAX_RANK];
-    unsigned k_dim; /* that of them which lies along k */
-    bool shared;    /* wgmma can read it from shared memory; else it is a tile in registers */
-    unsigned along; /* if so: the dim in which elements follow each other there */
-    const tile_layout *layout; /* likewise: what its buffer is given; NULL: left to the compiler */
+    unsigned k_dim; /* the one of its dims that is k */
+    bool shared;    /* wgmma can read it from shared memory; otherwise it is a tile in registers */
+    unsigned along; /* if shared: the dim along which elements are contiguous in its buffer */
+    const tile_layout
+        *layout; /* if shared: the given layout of its buffer; NULL: the compiler chooses it */
 } tile_dot_operand;
 
 typedef struct tile_dot_facts {
-    tile_mma_query query;  /* types and extents, and the layout that the sums are given */
-    bool fast;             /* the attribute */
-    unsigned first, warps; /* so many warps, from this one on, compute it */
+    tile_mma_query query;  /* types and extents, and the given layout of the sums */
+    bool fast;             /* the attribute `fast` */
+    unsigned first, warps; /* `warps` warps, beginning with warp `first`, compute it */
     tile_dot_operand operand[2];
 } tile_dot_facts;
 
-/* Whether its sums are added outside of the tensor cores, for the sake of their precision: 8-bit
- * floats into f32, not `fast`. Such a dot takes further registers for those in the tensor cores,
- * and is never pending. */
+/* Returns whether partial sums are added outside of the tensor cores for precision: products of
+ * 8-bit floats with f32 sums, unless `fast` is set. Such a dot needs extra registers for the sums
+ * in the tensor cores, and is never asynchronous. */
 bool tile_dot_promotes(const tile_dot_facts *dot);
 
-/* Of a thread: so many may hold sums; with 256 ptxas ends each wgmma before the next. */
+/* Limit of registers per thread for sums; with 256, ptxas serializes the wgmma instructions. */
 enum { TILE_WGMMA_MAX_REGISTERS = 192 };
-/* How many hold its sums, spread over so many warps; and how many it takes itself at the least. */
+/* tile_dot_sum_registers: registers per thread that hold its sums, spread over this number of
+ * warps. tile_dot_registers: the minimum that the dot itself needs. */
 int64_t tile_dot_sum_registers(const tile_dot_facts *dot, unsigned warps);
 int64_t tile_dot_registers(const tile_dot_facts *dot);
-/* The registers of its sums, spread over so many warps, of `held` bytes beside them
- * (tile_live_across_bytes), and of its first operand as a tile, if wgmma has too few left: ptxas
- * spills then, and ends each wgmma before the next (C7511, C7512). 0: it has enough. */
+/* Returns the registers per thread that the dot needs if wgmma has too few, otherwise 0. They hold
+ * its sums, spread over this number of warps, `held` bytes of other values
+ * (tile_live_across_bytes), and its first operand if that is a tile. If there are too few, ptxas
+ * spills and serializes the wgmma instructions (C7511, C7512). */
 int64_t tile_dot_excess_registers(const tile_dot_facts *dot, unsigned row_dim, unsigned warps,
                                   int64_t held);
 
-/* Whether the instruction's rows can lie in this dim of the sums. */
+/* Returns whether this dim of the sums can be the row dim of the instruction. */
 bool tile_dot_admits(const tile_dot_facts *dot, unsigned row_dim);
-/* The warps that will share its sums: groups of consumers that take turns at tiles, if the loop
- * asks for them, have tiles of their own where these fit. */
+/* The number of warps that share its sums. If the loop asks for ping-pong, each consumer group has
+ * its own tiles, provided that they fit. */
 unsigned tile_dot_sum_warps(const tile_dot_facts *dot, bool asks_ping_pong);
-/* The dim of the sums that the instruction's rows must lie in, as an operand in registers is its
- * first one. 2: either. */
+/* The dim of the sums that must be the instruction's row dim because the operand in registers is
+ * its first operand. 2: either. */
 unsigned tile_dot_row_dim_of_registers(const tile_dot_facts *dot);
-/* In which dim of the sums the instruction's rows lie best: that of the operand in registers; or
- * `cooperative_3`, which three groups can share; or `others`, in which tiles that meet the sums in
- * memory want them (2: any, for both); or else the one by which these warps read less of shared
- * memory, the plain one of equals. */
+/* The best row dim of the instruction, by the first rule that applies: the dim required by an
+ * operand in registers; `shared_by_3`, which three consumer groups can share; `others`, which tiles
+ * that are combined with the sums in memory prefer (2 in these arguments: any); the dim with which
+ * these warps read less shared memory, the plain form if equal. */
 unsigned tile_dot_prefer_row_dim(const tile_dot_facts *dot, unsigned warps, unsigned shared_by_3,
                                  unsigned others);
-/* The columns of an instruction: its sums fit the registers beside the promoted ones. */
+/* Largest number of columns of an instruction whose sums fit the registers beside the promoted
+ * sums. */
 uint32_t tile_dot_most_columns(const tile_dot_facts *dot, unsigned warps);
 
-/* What may be in the way of wgmma. */
+/* Reasons why a product cannot use wgmma. */
 typedef enum tile_wgmma_obstacle {
     TILE_WGMMA_NO_OBSTACLE,
-    TILE_WGMMA_OBSTACLE_TYPES, /* no instruction multiplies them */
-    TILE_WGMMA_OBSTACLE_WARPS, /* they are no whole warpgroups */
+    TILE_WGMMA_OBSTACLE_TYPES, /* no instruction has these types */
+    TILE_WGMMA_OBSTACLE_WARPS, /* the warps are not whole warpgroups */
     TILE_WGMMA_OBSTACLE_ROWS,  /* the sums are too small for the warps */
-    TILE_WGMMA_OBSTACLE_K,     /* k is no multiple of the instruction's */
+    TILE_WGMMA_OBSTACLE_K,     /* k is not a multiple of the instruction's k */
     TILE_WGMMA_OBSTACLE_REGISTERS,
     TILE_WGMMA_OBSTACLE_GIVEN_LAYOUT, /* the layout of the sums is given */
-    TILE_WGMMA_OBSTACLE_ROW_DIM,      /* the row dim that is asked for is too short */
+    TILE_WGMMA_OBSTACLE_ROW_DIM,      /* the requested row dim is too short */
     TILE_WGMMA_OBSTACLE_NOT_SHARED,   /* the second operand is in registers */
-    TILE_WGMMA_OBSTACLE_DESCRIPTOR, /* no descriptor names an operand as it lies in shared memory */
+    TILE_WGMMA_OBSTACLE_DESCRIPTOR, /* no descriptor can describe the layout of an operand in shared
+                                       memory */
 } tile_wgmma_obstacle;
 
-/* The first one, whichever dim the rows lie in. */
+/* The first obstacle, whichever the row dim. */
 tile_wgmma_obstacle tile_find_wgmma_obstacle(const tile_dot_facts *dot);
-/* With *row_dim or, unless it is `said`, with the other dim: *row_dim becomes the one that fits. If
- * none does: what is in the way of the first one that is long enough, and at which operand. */
+/* The obstacle with row dim *row_dim or, unless it is given, with the other one; *row_dim becomes
+ * the one that has none. If neither fits, returns the obstacle, and its operand, for the first of
+ * them that is long enough. */
 tile_wgmma_obstacle tile_choose_row_dim(const tile_dot_facts *dot, bool is_given, unsigned *row_dim,
                                         unsigned *operand);
 
-/* Whether mma.sync does as well: products of few rows, exchanged for either instruction, wait for
- * memory, and mma's fragments are loaded ahead (1 to 3 % on an H200 with 8 to 32 rows). */
+/* Returns whether mma.sync is as fast: products with few rows are bound by memory, whichever
+ * operand is first, and the fragments of mma are prefetched (1 to 3 % faster on an H200 with 8 to
+ * 32 rows). */
 static inline bool tile_dot_is_flat(const tile_dot_facts *dot) {
     return dot->query.m <= TILE_WGMMA_FEW_ROWS;
 }
 
-/* Groups of warps that compute: `consumers` ---------------------------------------------------- */
+/* Consumer groups: the attribute `consumers` --------------------------------------------------- */
 
-/* Why not, and what the user can write; remedy: NULL if nothing helps. why: NULL: nothing is in the
- * way. */
+/* A reason, and what the user can change. remedy NULL: nothing helps. why NULL: not rejected. */
 typedef struct tile_rejection {
     const char *why, *remedy;
 } tile_rejection;
 
 enum {
-    TILE_PING_PONG = 2,     /* groups that take turns at tiles */
-    TILE_COOPERATIVE_3 = 3, /* groups of a warpgroup each that share the rows of every tile */
+    TILE_PING_PONG = 2,     /* groups that alternate between tiles */
+    TILE_COOPERATIVE_3 = 3, /* groups of one warpgroup each that share the rows of every tile */
 };
 
-/* Whether each of three groups can compute a third of the product along row_dim, in the registers
- * that four warpgroups of a block have. */
+/* Returns whether each of three groups can compute a third of the product along row_dim, with the
+ * registers that a thread has in a block of four warpgroups. */
 bool tile_dot_admits_cooperative_3(const tile_dot_facts *dot, unsigned row_dim);
-/* Of the loop's product, whose groups take turns at tiles. */
+/* For the product of a loop whose groups alternate between tiles. */
 tile_rejection tile_dot_rejects_ping_pong(const tile_dot_facts *dot);
 
 /* Loops --------------------------------------------------------------------------------------- */
@@ -112,33 +118,33 @@ tile_rejection tile_dot_rejects_ping_pong(const tile_dot_facts *dot);
 /* A `pipelined` loop. */
 typedef struct tile_loop_facts {
     const tile_target *target;
-    int64_t stages;   /* of the clause */
-    unsigned warps;   /* that execute it */
-    bool ordered;     /* it says `order` or `stage` */
+    int64_t stages;   /* operand of the clause */
+    unsigned warps;   /* warps that execute the loop */
+    bool ordered;     /* it has `order` or `stage` */
     bool is_explicit; /* the kernel says `sync explicit` */
-    bool over_tiles;  /* it stands in a loop over independent tiles, as `persistent` makes one */
+    bool over_tiles;  /* it is inside a loop over independent tiles, such as `persistent` makes */
 } tile_loop_facts;
 
-/* Warps that only copy, beside those that compute. */
+/* For a separate producer warp in addition to the consumers. */
 tile_rejection tile_loop_rejects_roles(const tile_loop_facts *loop);
-/* A product in it. wgmma: warpgroups compute it; mma: some mma instruction could. */
+/* For a product in the loop. wgmma: it uses wgmma; mma: there is an mma instruction for it. */
 tile_rejection tile_loop_rejects_dot(const tile_loop_facts *loop, bool wgmma, bool mma);
-/* Products of which one takes what another one makes. */
+/* For products of which one uses the result of another one. */
 tile_rejection tile_loop_rejects_chain(const tile_loop_facts *loop);
-/* Groups that take turns at tiles. */
+/* For groups that alternate between tiles. */
 tile_rejection tile_loop_rejects_ping_pong(const tile_loop_facts *loop);
 
-/* Copies before a loop that is inside a loop over tiles; they use a ring of their own. */
+/* Copies before a loop that is inside a loop over tiles; they use a separate ring buffer. */
 typedef struct tile_outer_ring_facts {
     const tile_target *target;
-    unsigned warps; /* that compute */
-    bool alone;     /* a multiprocessor has one block at a time */
-    int64_t bytes;  /* of shared memory that the block uses, with one stage of the ring */
-    int64_t stage;  /* of that, bytes of the stage */
+    unsigned warps; /* consumer warps */
+    bool alone;     /* a multiprocessor runs one block at a time */
+    int64_t bytes;  /* shared memory of the block, with one stage of the ring */
+    int64_t stage;  /* bytes of one stage */
 } tile_outer_ring_facts;
 
-/* Two stages where shared memory has room beside everything else and two pieces of a result for
- * each warpgroup, and a multiprocessor holds as many blocks; otherwise one. */
+/* Returns 2 if a second stage fits into shared memory beside everything else and two pieces of a
+ * result for each warpgroup, and does not reduce the number of resident blocks; otherwise 1. */
 unsigned tile_choose_outer_ring_stages(const tile_outer_ring_facts *copies);
 
 #endif

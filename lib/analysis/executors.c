@@ -4,7 +4,7 @@
 
 #include "lib/support/integer.h"
 
-/* The integer of a constant from 1 to limit, else 0. */
+/* The integer of a constant between 1 and limit, otherwise 0. */
 static unsigned small_constant(const tile_function *f, tile_value value, int64_t limit) {
     int64_t integer;
     bool known = tile_value_is_int(f, value, &integer);
@@ -20,7 +20,7 @@ tile_executors tile_executors_of_block(const tile_function *f) {
                             .groups = 1};
 }
 
-/* Entry r of one of the lists that are the operands of `roles`; 0 if it is not known. */
+/* Entry r of a list operand of `roles`; 0 if it is not known. */
 static unsigned role_number(const tile_function *f, tile_values values, unsigned r, int64_t limit) {
     return r < values.count ? small_constant(f, values.at[r], limit) : 0;
 }
@@ -69,7 +69,7 @@ unsigned tile_role_registers(const tile_function *f, tile_op roles, unsigned r) 
     return role_number(f, tile_operands_registers(f, roles), r, UINT8_MAX);
 }
 
-enum { REGISTERS = 1 << 16 /* of an SM */, LANES = 1 << TILE_LANE_BITS };
+enum { REGISTERS = 1 << 16 /* per SM */, LANES = 1 << TILE_LANE_BITS };
 
 unsigned tile_entry_registers(unsigned warps) {
     enum { MOST = 248, UNIT = 8 };
@@ -140,7 +140,8 @@ unsigned tile_ordered_warpgroups(tile_executors executors) {
     return executors.warps / TILE_WARPS_PER_ORDERED_GROUP * executors.groups;
 }
 
-/* What counts warps ---------------------------------------------------------------------------- */
+/* Operations that depend on the number of warps
+ * ------------------------------------------------- */
 
 static bool is_ordered_issue(tile_opcode opcode) {
     return opcode == TILE_OP_ordered_wait || opcode == TILE_OP_ordered_arrive;
@@ -173,17 +174,17 @@ bool tile_lays_out_warps(const tile_function *f, tile_op op) {
 
 /* Barriers ------------------------------------------------------------------------------------- */
 
-/* A set of warps that meets, and the number of its barrier. */
+/* A set of warps that synchronizes, and the number of its barrier. */
 typedef struct set_barrier {
     unsigned first, warps, number;
-    tile_op op; /* where it meets first */
+    tile_op op; /* its first barrier */
 } set_barrier;
 
-/* Numbers that operations name, and the sets that have none yet. */
+/* Barrier numbers used by operations, and the sets without a number. */
 typedef struct barrier_table {
-    uint32_t named; /* bit by bit */
+    uint32_t named; /* bit set */
     tile_op named_by[TILE_MAX_BARRIERS];
-    set_barrier sets[2 * TILE_MAX_WARPS]; /* of distinct ones there are fewer: they nest */
+    set_barrier sets[2 * TILE_MAX_WARPS]; /* there are fewer distinct sets, because they nest */
     unsigned set_count;
 } barrier_table;
 
@@ -204,7 +205,7 @@ static void add_set(barrier_table *table, unsigned first, unsigned warps, tile_o
     table->sets[table->set_count++] = (set_barrier){.first = first, .warps = warps, .op = op};
 }
 
-/* The warps that meet at a barrier without a number. */
+/* The warps that take part in a barrier without a number. */
 static void set_of(const tile_function *f, tile_op op, unsigned group, unsigned *first,
                    unsigned *warps) {
     tile_executors executors = tile_executors_of(f, op);
@@ -242,7 +243,7 @@ static void collect_barrier(const tile_function *f, tile_op op, barrier_table *t
     }
 }
 
-/* False if there are more sets than numbers. */
+/* Returns false if there are more sets than numbers. */
 static bool number_barriers(const tile_function *f, barrier_table *table) {
     unsigned next = 1;
     *table = (barrier_table){.named = 1};

@@ -23,7 +23,7 @@ bool tile_grid_folds(const tile_function *f, unsigned d) {
     return d && d < f->grid_rank && tile_grid_cluster_extent(f, d) == 1;
 }
 
-/* Parts of a loop that split-k puts along z; 1: none. */
+/* Number of parts of a loop that split-k distributes along z; 1: none. */
 static int64_t find_parts(const tile_function *f) {
     int64_t parts = 1;
     for (uint32_t id = 1; id < f->op_count; id++) {
@@ -34,7 +34,7 @@ static int64_t find_parts(const tile_function *f) {
     return parts;
 }
 
-/* By value, as tile_range_of_expr takes it: what the types of the arguments alone say. */
+/* Ranges by value for tile_range_of_expr, which follow from the types of the arguments alone. */
 static const tile_range *range_arguments(const tile_function *f, tile_arena *arena) {
     tile_range *ranges = TILE_NEW_ARRAY(arena, tile_range, f->value_count);
     for (size_t i = 0; i < f->arg_count; i++)
@@ -43,7 +43,7 @@ static const tile_range *range_arguments(const tile_function *f, tile_arena *are
     return ranges;
 }
 
-/* A grid that names the device fits it: it is not asked about. */
+/* A grid that depends on num_sms is assumed to fit. */
 static bool names_device(const tile_function *f) {
     for (unsigned d = 0; d < f->grid_rank; d++)
         if (tile_expr_holds(f->grid[d], TILE_EXPR_NUM_SMS)) return true;
@@ -53,7 +53,7 @@ static bool names_device(const tile_function *f) {
 tile_grid_fit tile_find_grid_fit(const tile_function *f, tile_arena *arena) {
     int64_t parts = find_parts(f);
     tile_grid_fit fit = TILE_GRID_FITS;
-    bool visits = f->is_persistent && parts == 1; /* blocks along x alone, each for many tiles */
+    bool visits = f->is_persistent && parts == 1; /* all blocks are along x, each with many tiles */
     if (f->grid_rank < 2 || visits || names_device(f)) return fit;
     const tile_range *ranges = range_arguments(f, arena);
     for (unsigned d = 1; d < f->grid_rank; d++) {

@@ -1,4 +1,4 @@
-/* What operations do with tiles and buffers that have layouts: for people who look at them. */
+/* How operations use tiles and buffers that have layouts, for display. */
 #include <string.h>
 
 #include "lib/analysis/access.h"
@@ -16,7 +16,7 @@
 #include "lib/support/scalar.h"
 #include "tile/inspect.h"
 
-/* Of one value. */
+/* Uses of one value. */
 typedef struct use_list {
     tile_layout_use *uses;
     unsigned count;
@@ -33,7 +33,7 @@ typedef struct collecting {
 
 static void add_use(collecting *c, tile_value value, tile_op op, tile_layout_use use) {
     use_list *list = &c->lists[value.id];
-    if ((list->count & (list->count + 1)) == 0) { /* room for 1, 3, 7 .. */
+    if ((list->count & (list->count + 1)) == 0) { /* grow at 1, 3, 7, .. */
         tile_layout_use *more = TILE_NEW_ARRAY(&c->arena, tile_layout_use, 2 * list->count + 1);
         if (list->count) memcpy(more, list->uses, sizeof *more * list->count);
         list->uses = more;
@@ -83,7 +83,7 @@ static void visit_view(collecting *c, tile_op op, const tile_gather *g) {
     add_use(c, tile, op, global_use(loads ? "ld.global" : "st.global", t));
 }
 
-/* Threads' copies: what they load from the view, and store in the buffer. */
+/* Copies by threads: they load from the view and store to the buffer. */
 static void visit_copy(collecting *c, tile_op op) {
     const char *remedy;
     const tile_values from = tile_operands_src(c->f, op), to = tile_operands_dst(c->f, op);
@@ -129,7 +129,7 @@ static void visit_shared(collecting *c, tile_op op, bool loads) {
     add_use(c, tile_shared_source(c->f, buffer), op, use);
 }
 
-/* Fragments that mma takes from a buffer. */
+/* Fragments that mma loads from a buffer. */
 static void visit_dot(collecting *c, tile_op op) {
     bool warpgroup = tile_op_word(c->f, op, TILE_ATTR_via) == TILE_WORD_via_wgmma;
     const tile_type *acc = tile_value_type(c->f, tile_op_result(c->f, op, 0));

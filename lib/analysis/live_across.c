@@ -1,16 +1,18 @@
-/* As liveness.c has it of buffers: positions in the text; a use in a loop of what comes from before
- * it lasts to the loop's end. Sums over positions take one walk, whatever the number of tiles. */
+/* Live ranges are intervals of text positions, as for buffers in liveness.c. If a loop uses a value
+ * defined before it, the value is live until the end of the loop. The sums over positions are
+ * prefix sums, so their cost does not depend on the number of tiles. */
 #include "lib/analysis/live_across.h"
 
 #include "lib/ir/regions.h"
 
 typedef struct holding {
     tile_function *f;
-    uint32_t *position, *end; /* by op: where it begins, where its last region ends; 0: nowhere */
+    uint32_t *position,
+        *end; /* by op: position of its start and of the end of its last region; 0: none */
     uint32_t next;
     uint32_t *last; /* by value: its last use */
-    bool *held;     /* by value */
-    int64_t *step;  /* by position: what is held from there on, beside what was before */
+    bool *held;     /* by value: whether it counts */
+    int64_t *step;  /* by position: the change of the live bytes there */
 } holding;
 
 static bool is_computed_of_held(const holding *h, tile_op op) {
@@ -37,7 +39,7 @@ static void number_region(holding *h, tile_region region) {
     }
 }
 
-/* The operation that a value is of, or that has the region whose argument it is. */
+/* The operation that defines a value or has the region whose argument it is. */
 static tile_op owner_of(const holding *h, tile_value value) {
     const tile_value_data *data = tile_value_at(h->f, value);
     if (data->kind != TILE_VALUE_REGION) return tile_value_def(h->f, value);
@@ -48,7 +50,7 @@ static bool is_inside(const holding *h, tile_op inner, tile_op outer) {
     return h->position[inner.id] > h->position[outer.id] && h->end[inner.id] < h->end[outer.id];
 }
 
-/* Whether the value is there before the loop. */
+/* Returns whether the value is defined before the loop. */
 static bool is_older(const holding *h, tile_value value, tile_op loop) {
     tile_op owner = owner_of(h, value);
     bool own = tile_value_at(h->f, value)->kind == TILE_VALUE_REGION && owner.id == loop.id;
@@ -79,7 +81,7 @@ static void add_stretch(holding *h, tile_value value) {
     h->step[h->last[value.id]] -= bytes;
 }
 
-/* What is held at each position, then by the operations that begin there. */
+/* Sums the live bytes at each position, and returns them by the operations that start there. */
 static int64_t *add_up(holding *h, tile_arena *arena) {
     int64_t *bytes = TILE_NEW_ARRAY(arena, int64_t, h->f->op_count);
     for (uint32_t at = 1; at < h->next; at++) h->step[at] += h->step[at - 1];

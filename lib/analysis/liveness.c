@@ -1,6 +1,7 @@
-/* Structured control flow makes liveness a matter of positions in the text: a stretch that crosses
- * the border of a loop is widened to the whole loop, because the next iteration comes back; in
- * roles groups and regions run beside each other, up to where all of them meet. */
+/* Control flow is structured, so live ranges are intervals of positions in the text. An interval
+ * that crosses the border of a loop is extended to the whole loop, because of the next iteration.
+ * In roles, groups and regions run concurrently, so an interval is extended to the barriers of all
+ * groups. */
 #include "lib/analysis/liveness.h"
 
 #include "lib/analysis/executors.h"
@@ -9,17 +10,17 @@
 
 typedef struct liveness {
     tile_function *f;
-    uint32_t *position; /* by op: where it begins */
-    uint32_t *end;      /* by op: where its last region ends */
+    uint32_t *position; /* by op: position of its start */
+    uint32_t *end;      /* by op: position of the end of its last region */
     uint32_t next;
     tile_lifetime *lifetimes;
     unsigned lifetime_count;
     uint32_t *lifetime_of; /* by value: index + 1 */
-    tile_op *waits;        /* those that leave nothing unfinished */
+    tile_op *waits;        /* waits that complete all operations of their mechanism */
     unsigned wait_count;
-    tile_op *cluster_barriers; /* cluster_arrive and cluster_wait, in the order of the text */
+    tile_op *cluster_barriers; /* cluster_arrive and cluster_wait, in text order */
     unsigned cluster_barrier_count;
-    bool *mapped; /* by value: what map_shared gives */
+    bool *mapped; /* by value: results of map_shared */
 } liveness;
 
 static void number_region(liveness *l, tile_region region) {
@@ -43,23 +44,22 @@ static void extend(tile_lifetime *lifetime, uint32_t first, uint32_t last) {
     lifetime->last = lifetime->last > last ? lifetime->last : last;
 }
 
-/* Whether the buffer is in use from the beginning of a loop or of roles to their end, if it is used
- * inside. */
-static bool comes_back(const liveness *l, tile_op alloc, tile_op at) {
+/* Returns whether a use inside `at`, a loop or roles, makes the buffer live in all of `at`. */
+static bool is_live_throughout(const liveness *l, tile_op alloc, tile_op at) {
     bool inside = is_inside(l, alloc, at);
     if (tile_op_opcode(l->f, at) == TILE_OP_roles)
         return !inside || tile_executors_of(l->f, alloc).groups > 1;
     return tile_repeats(l->f, at) && !inside;
 }
 
-/* A `sync all` of roles that have no other region: what groups do behind it none of them does
- * before all have done what is in front of it. */
+/* A `sync all` directly in roles with a single region: all groups complete the operations before it
+ * before any group starts the operations after it. */
 static bool is_cluster_barrier_of(const liveness *l, tile_op op, tile_op roles) {
     return tile_op_opcode(l->f, op) == TILE_OP_sync && tile_op_has_attr(l->f, op, TILE_ATTR_all) &&
            tile_op_at(l->f, roles)->region_count == 1 && tile_op_parent(l->f, op).id == roles.id;
 }
 
-/* Groups are anywhere between the last such meeting before the use and the next one behind it. */
+/* Groups can be anywhere between the last such barrier before the use and the next one after it. */
 static void extend_to_groups(const liveness *l, tile_lifetime *lifetime, tile_op use,
                              tile_op roles) {
     uint32_t first = l->position[roles.id], last = l->end[roles.id];
@@ -72,16 +72,16 @@ static void extend_to_groups(const liveness *l, tile_lifetime *lifetime, tile_op
     extend(lifetime, first, last);
 }
 
-/* The next iteration comes back to an op in a loop, with the same buffer if the loop does not make
- * its own. */
+/* An operation in a loop runs again in the next iteration, with the same buffer unless the loop
+ * allocates it. */
 static void extend_to_use(liveness *l, tile_lifetime *lifetime, tile_op use) {
     extend(lifetime, l->position[use.id], l->end[use.id]);
     for (tile_op at = tile_op_parent(l->f, use); at.id; at = tile_op_parent(l->f, at)) {
         bool freed = lifetime->freed_in.id && tile_op_parent(l->f, lifetime->free).id == at.id;
-        if (comes_back(l, lifetime->alloc, at) && !freed &&
+        if (is_live_throughout(l, lifetime->alloc, at) && !freed &&
             tile_op_opcode(l->f, at) == TILE_OP_roles)
             extend_to_groups(l, lifetime, use, at);
-        else if (comes_back(l, lifetime->alloc, at))
+        else if (is_live_throughout(l, lifetime->alloc, at))
             extend(lifetime, l->position[at.id], l->end[freed ? lifetime->free.id : at.id]);
     }
 }
@@ -90,15 +90,15 @@ static tile_mechanism mechanism_of(const liveness *l, tile_op wait) {
     return tile_op_get_info(tile_op_opcode(l->f, wait))->mechanism;
 }
 
-/* Loops around op that `until` is not in can be in any of their iterations. */
+/* Loops around op that do not contain `until` can be in any of their iterations. */
 static void extend_to_loops(liveness *l, tile_lifetime *lifetime, tile_op op, tile_op until) {
     for (tile_op at = tile_op_parent(l->f, op); at.id; at = tile_op_parent(l->f, at))
         if (tile_repeats(l->f, at) && (!until.id || !is_inside(l, until, at)))
             extend(lifetime, l->position[at.id], l->end[at.id]);
 }
 
-/* The first such wait after the copy whose region holds the copy too ends it. Loops inside of
- * that region can be in their next iteration by then, whoever makes the buffer. */
+/* The copy completes at the first such wait after it whose region contains the copy, too. Loops
+ * inside that region can be in their next iteration by then, wherever the buffer is allocated. */
 static void extend_to_wait(liveness *l, tile_lifetime *lifetime, tile_op copy) {
     tile_op wait = TILE_NO_OP;
     tile_mechanism mechanism = tile_op_starts(l->f, copy);
@@ -114,8 +114,9 @@ static void extend_to_wait(liveness *l, tile_lifetime *lifetime, tile_op copy) {
     extend_to_loops(l, lifetime, copy, wait);
 }
 
-/* Whether meeting i is a cluster_arrive and the next one its cluster_wait, which together order
- * memory, in one region that holds op too: every path through op takes both or none. */
+/* Returns whether cluster barrier i is a cluster_arrive and the next one its cluster_wait, which
+ * together order memory, in one region that also contains op. Every path through op then executes
+ * both or neither. */
 static bool is_cluster_barrier_around(const liveness *l, unsigned i, tile_op op) {
     if (i + 1 >= l->cluster_barrier_count) return false;
     tile_op arrive = l->cluster_barriers[i], wait = l->cluster_barriers[i + 1];
@@ -126,8 +127,8 @@ static bool is_cluster_barrier_around(const liveness *l, unsigned i, tile_op op)
            tile_op_at(l->f, wait)->parent.id == region.id && tile_ancestor_in(l->f, op, region).id;
 }
 
-/* Another block may access the buffer from the moment when this one has arrived at the last cluster
- * barrier before the access until this one has waited at the first one behind it. */
+/* Other blocks may access the buffer from this block's arrival at the last cluster barrier before
+ * the access until its wait at the first cluster barrier after it. */
 static void extend_to_cluster_barriers(liveness *l, tile_lifetime *lifetime, tile_op use) {
     tile_op from = TILE_NO_OP, to = TILE_NO_OP;
     uint32_t position = l->position[use.id];
@@ -149,7 +150,8 @@ static void extend_to_cluster_barriers(liveness *l, tile_lifetime *lifetime, til
     extend_to_loops(l, lifetime, use, to);
 }
 
-/* Nobody says when the buffer is done with: in a loop, not in the next iteration either. */
+/* The end of the buffer's use is unknown: in a loop, the next iteration must not reuse it
+ * either. */
 static void extend_to_end(liveness *l, tile_lifetime *lifetime) {
     extend(lifetime, l->position[lifetime->alloc.id], l->next);
     for (tile_op at = tile_op_parent(l->f, lifetime->alloc); at.id; at = tile_op_parent(l->f, at))
@@ -192,14 +194,15 @@ static void visit_use(liveness *l, tile_op op) {
         lifetime->explicit_ |= tile_sync_is_explicit(f, op);
         extend_to_use(l, lifetime, op);
         bool counted = lifetime->freed_in.id && tile_op_mechanism(f, op) == TILE_MECHANISM_BARRIER;
-        if (async && !counted) extend_to_wait(l, lifetime, op); /* counted: the freer has waited */
+        if (async && !counted)
+            extend_to_wait(l, lifetime, op); /* counted: the thread that frees it has waited */
         if (l->mapped[data->operands[i].id]) extend_to_cluster_barriers(l, lifetime, op);
         if (data->opcode == TILE_OP_map_shared) {
             l->mapped[data->first_result.id] = true;
             l->lifetime_of[data->first_result.id] = index;
         }
         if (tile_op_effects(f, op) & TILE_EFFECT_TERMINATOR || data->opcode == TILE_OP_select)
-            extend(lifetime, 0, l->next); /* it goes on under another name */
+            extend(lifetime, 0, l->next); /* it is used through another value from here on */
     }
 }
 
@@ -222,7 +225,8 @@ static liveness find_lifetimes(tile_function *f, tile_arena *arena) {
         bool explicit_ = f->sync_explicit || lifetime->explicit_;
         bool barriers = tile_value_type(f, lifetime->buffer)->scalar == TILE_barrier;
         if (barriers) lifetime->exchange = false;
-        if (barriers) extend(lifetime, 0, l.next); /* nobody else's bytes, before and after */
+        if (barriers)
+            extend(lifetime, 0, l.next); /* barriers never share memory with other buffers */
         if (explicit_) extend_to_use(&l, lifetime, lifetime->alloc);
         if (explicit_ && !lifetime->freed) extend_to_end(&l, lifetime);
         if (lifetime->first > lifetime->last) /* never used */

@@ -1,48 +1,56 @@
-/* When each shared buffer is needed. */
+/* Live ranges of shared buffers. */
 #ifndef TILE_LIB_ANALYSIS_LIVENESS_H
 #define TILE_LIB_ANALYSIS_LIVENESS_H
 
 #include "lib/ir/function.h"
 
-/* A stretch of the function's text, in positions: operations are numbered in the order in which
- * they are written, a region's end has a number too. Two buffers whose stretches have no position
- * in common can lie at the same place. */
+/* An interval of positions in the function's text. Operations are numbered in the order in which
+ * they are written, and the end of a region has a number, too. Two buffers whose intervals are
+ * disjoint can have the same address. */
 typedef struct tile_lifetime {
     tile_op alloc;
     tile_value buffer;
     uint32_t first, last;
-    bool freed;                     /* there is a free_shared */
+    bool freed;                     /* a free_shared frees it */
     bool explicit_;                 /* a `sync explicit` region uses it */
     bool exchange;                  /* only convert_layout uses it */
-    tile_region role;               /* the region of roles that makes it; 0: none */
-    tile_region freed_in;           /* the region of roles that frees it for them all; 0: none */
-    tile_op free;                   /* where it does */
-    uint32_t held_first, held_last; /* as below; else the same as first, last */
+    tile_region role;               /* the region of roles that allocates it; 0: none */
+    tile_region freed_in;           /* the region of roles that frees it for all regions; 0: none */
+    tile_op free;                   /* that free_shared */
+    uint32_t held_first, held_last; /* see below; usually equal to first, last */
 } tile_lifetime;
 
-/* One entry for each alloc_shared and alloc_barrier, in order; *count of them, in the arena.
+/* Returns one entry for each alloc_shared and alloc_barrier, in order; *count of them, in the
+ * arena.
  *
- * A buffer lives from its first use to its last one. A loop that uses it and does not hold its
- * alloc_shared counts as one use as a whole. A copy in the background uses its buffer up to the
- * next `wait_group 0` that every path from the copy takes, else to the function's end. Regions of
- * roles run side by side: a buffer from outside that one of them uses lives as long as all of them,
- * and so does one that several groups make; what other roles make lives at the same time, whatever
- * the positions (tile_live_together). A free_shared directly in one region, run by one group, ends
- * it for what this region makes behind it: that the others are done by then is the author's word.
- * Under `sync explicit` a buffer lives from its alloc_shared to its free_shared, or to the end if
- * it has none: where the user puts the barriers, only the user knows when the threads are done. A
- * buffer that map_shared names is accessed by other blocks, too, wherever this one accesses what
- * map_shared gives: it lives from the cluster_arrive before such an access, or the function's
- * beginning, to the cluster_wait behind it, or to the end. The user knows
- * nothing of the compiler's convert_layout: a buffer of these is held to the function's end against
- * all others, and in a loop from the loop's beginning. Among themselves, and after a buffer that is
- * done with, the barrier that convert_layout begins with is enough. */
+ * A buffer is live from its first use to its last use, with these extensions:
+ *
+ * - A loop that uses a buffer but does not contain its alloc_shared counts as one use as a whole.
+ * - An asynchronous copy uses its buffer until the next `wait_group 0` that every path from the
+ *   copy executes, or else to the end of the function.
+ * - Regions of roles run concurrently. A buffer from outside that one of them uses is live in all
+ *   of them, and so is a buffer that several groups allocate. Buffers that different roles allocate
+ *   are live at the same time, whatever the positions (tile_live_together).
+ * - A free_shared directly in one region, executed by one group, ends the live range with respect
+ *   to buffers that this region allocates later. The author guarantees that the other regions are
+ *   done with it.
+ * - Under `sync explicit` a buffer is live from its alloc_shared to its free_shared, or to the end
+ *   if it has none. The user places the barriers, so only the user can tell when the threads are
+ *   done.
+ * - A buffer that map_shared uses may be accessed by other blocks wherever this block accesses the
+ *   result of map_shared. It is live from the last cluster_arrive before such an access, or else
+ *   the beginning of the function, to the next cluster_wait after it, or else the end.
+ * - Under `sync explicit` the user's barriers do not cover the buffers of convert_layout, which the
+ *   compiler adds. Such a buffer is held until the end of the function against all other buffers,
+ *   and inside a loop from the beginning of the loop (held_first, held_last). For two such buffers,
+ *   or after a buffer that is no longer live, the barrier at the start of convert_layout is enough.
+ */
 tile_lifetime *tile_shared_lifetimes(tile_function *f, tile_arena *arena, unsigned *count);
 
-/* Bytes of the buffers that live where each operation stands, by operation. */
+/* Bytes of the buffers that are live at each operation, by operation. */
 int64_t *tile_live_shared_bytes(tile_function *f, tile_arena *arena);
 
-/* Whether the two buffers must not share bytes. */
+/* Returns whether the two buffers must not share memory. */
 bool tile_live_together(const tile_function *f, const tile_lifetime *a, const tile_lifetime *b);
 
 #endif

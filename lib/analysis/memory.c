@@ -1,9 +1,9 @@
-/* Memory operands are those whose row says how they are accessed. */
+/* Memory operands are the operands for which the row of ops.def declares an access. */
 #include "lib/analysis/memory.h"
 
 #include "lib/ops/gather.h"
 
-/* Of the array that a tensor map describes. */
+/* Access to the array that a tensor map describes. */
 static tile_access access_through(const tile_function *f, tile_op op, tile_value map) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     return (tile_access){.op = op,
@@ -86,7 +86,7 @@ bool tile_may_alias(const tile_function *f, tile_value a, tile_value b) {
     for (unsigned i = 0; i < 2; i++) {
         const tile_value_data *root = tile_value_at(f, roots[i]);
         if (root->kind != TILE_VALUE_ARG || f->args[root->index].noalias)
-            return false; /* scratch is nobody else's memory */
+            return false; /* scratch does not alias other memory */
     }
     return true;
 }
@@ -102,7 +102,8 @@ bool tile_may_write(const tile_function *f, tile_op op, tile_value memory) {
     return writes;
 }
 
-/* A stage index, or a coordinate, as offset, (base + offset), or mod(base + offset, modulus). */
+/* A stage index or coordinate of the form offset, (base + offset), or mod(base + offset,
+ * modulus). */
 typedef struct stage_form {
     tile_value base;
     int64_t offset;
@@ -136,13 +137,13 @@ bool tile_stages_may_alias(const tile_function *f, tile_value a, tile_value b) {
     if (x.base.id != y.base.id) return true;
     if (x.modulus == y.modulus)
         return x.modulus ? (x.offset - y.offset) % x.modulus == 0 : x.offset == y.offset;
-    /* One of them is below the modulus and congruent to base + offset; the other equals it only if
-     * it is congruent as well. */
+    /* One index is below the modulus and congruent to base + offset. The other one equals it only
+     * if it is congruent as well. */
     if (x.modulus && y.modulus) return true;
     return (x.offset - y.offset) % (x.modulus + y.modulus) == 0;
 }
 
-/* By how much the second coordinate lies behind the first, if that is known. */
+/* The distance from the first coordinate to the second, if it is known. */
 static bool find_distance(const tile_function *f, tile_value a, tile_value b, int64_t *distance) {
     stage_form x = describe_stage(f, a), y = describe_stage(f, b);
     *distance = y.offset - x.offset;

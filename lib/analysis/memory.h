@@ -1,61 +1,60 @@
-/* Which memory an operation touches, and whether two accesses can meet. */
+/* Which memory an operation accesses, and whether two accesses may alias. */
 #ifndef TILE_LIB_ANALYSIS_MEMORY_H
 #define TILE_LIB_ANALYSIS_MEMORY_H
 
 #include "lib/ir/function.h"
 
-/* One memory operand of an operation. An operand that is read and written is two accesses. */
+/* One memory operand of an operation. An operand that is read and written counts as two
+ * accesses. */
 typedef struct tile_access {
     tile_op op;
-    tile_value memory; /* the view, pointer or shared buffer that the operation names */
+    tile_value memory; /* the view, pointer or shared buffer that is the operand */
     bool shared;
     bool write;
     bool atomic;
-    const tile_value *index; /* as the operation gives them */
+    const tile_value *index; /* the indices of the operand */
     unsigned index_count;
-    tile_value stage; /* shared, level 2: which stage; 0: none, or not known to be one */
+    tile_value stage; /* shared, level 2: the stage index; 0: none, or not known to be one */
 } tile_access;
 
 enum { TILE_MAX_ACCESSES = 2 * TILE_MAX_OPERANDS };
 
-/* The accesses of one operation, without those of its regions; returns how many. free_shared and
- * alloc_shared access nothing. */
+/* Fills out with the accesses of one operation, without those in its regions, and returns their
+ * number. free_shared and alloc_shared have none. */
 unsigned tile_op_accesses(const tile_function *f, tile_op op, tile_access out[TILE_MAX_ACCESSES]);
 
-/* The block's own buffer that a shared buffer is, or that map_shared finds in some block of the
- * cluster, this one perhaps; other values are their own. */
+/* Resolves map_shared: returns the buffer of this block that the value refers to in some block of
+ * the cluster. Returns other values unchanged. */
 tile_value tile_shared_source(const tile_function *f, tile_value buffer);
 
-/* By what the accesses of an operation that continue past it are waited for; NONE: they are done
- * when it is. */
+/* The mechanism that waits for the operation's asynchronous accesses; NONE if it has none. */
 tile_mechanism tile_op_starts(const tile_function *f, tile_op op);
 
-/* True for a wait that leaves nothing of its mechanism unfinished. */
+/* Returns whether the wait completes all asynchronous accesses of its mechanism. */
 bool tile_waits_for_everything(const tile_function *f, tile_op op);
 
-/* What a view or pointer is made of: an argument or a scratch buffer; none where that is not known.
- */
+/* The argument or scratch buffer that a view or pointer is derived from; none if not known. */
 tile_value tile_memory_root(const tile_function *f, tile_value memory);
-/* False only if no element of the one global memory is an element of the other. */
+/* Returns false only if no element of one global memory is an element of the other. */
 bool tile_may_alias(const tile_function *f, tile_value a, tile_value b);
-/* Whether the operation itself may write an element of a view or pointer, or of a shared buffer
- * (its tile_shared_source). */
+/* Returns whether the operation itself may write an element of a view or pointer, or of a shared
+ * buffer (given as its tile_shared_source). */
 bool tile_may_write(const tile_function *f, tile_op op, tile_value memory);
 
-/* False only if the two are made of different arguments or scratch buffers; what one argument is
- * made of is known to the launch alone. */
+/* Returns false only if the two are derived from different arguments or scratch buffers. Whether
+ * different arguments overlap is known only at launch. */
 bool tile_same_memory(const tile_function *f, tile_value a, tile_value b);
 
-/* False only if two stage indices, both values of the same moment, are never equal: different
- * constants, or `x` and `mod(x + c, stages)` where c is no multiple of stages. The sum is taken not
- * to leave i32: a counter that does has run 2^31 times. */
+/* Returns false only if two stage indices, computed at the same time, are never equal: different
+ * constants, or `x` and `mod(x + c, stages)` where c is not a multiple of stages. The sum is
+ * assumed not to overflow i32: a counter would need 2^31 iterations for that. */
 bool tile_stages_may_alias(const tile_function *f, tile_value a, tile_value b);
 
-/* Whether an element may be written by both: false for stores of adjacent tiles in one
- * view whose rows follow each other. */
+/* Returns whether an element may be written by both. False for stores of adjacent tiles to one view
+ * with contiguous rows. */
 bool tile_stores_may_alias(const tile_function *f, tile_op a, tile_op b);
 
-/* The operation directly in region that op is or is inside of; 0 if op is elsewhere. */
+/* The operation directly in region that is op or contains it; 0 if op is not in the region. */
 tile_op tile_ancestor_in(const tile_function *f, tile_op op, tile_region region);
 
 #endif

@@ -1,8 +1,8 @@
-/* Where wide accesses are lost because nothing is declared of an integer argument.
+/* Finds where wide accesses are lost because no divisor is declared for an integer argument.
  *
- * That they are lost cannot be seen in the result, only in the time. To find out what an argument
- * would have to be divisible by, it is declared so and the analysis that codegen relies on is asked
- * again: whatever it takes into account then counts here too. */
+ * The loss does not affect results, only the time. To find the divisor that an argument needs, the
+ * search declares it temporarily and repeats the range analysis that code generation uses. So it
+ * takes everything into account that code generation does. */
 #include "lib/analysis/narrow.h"
 
 #include "lib/analysis/access.h"
@@ -14,26 +14,26 @@
 enum {
     WIDEST = 16,            /* bytes */
     ASK_LIMIT = 256,        /* analyses of the function */
-    MAX_DECLARED = 1 << 26, /* of larger divisors no multiple is looked for */
+    MAX_DECLARED = 1 << 26, /* no multiples of larger divisors are tried */
 };
 
 typedef struct finding {
     unsigned divisor; /* 0: none */
-    unsigned bytes;   /* of the accesses as they are */
+    unsigned bytes;   /* width of the accesses without it */
     const char *operand;
 } finding;
 
 typedef struct search {
     tile_function *f;
     tile_arena arena;
-    bool *indices;     /* by value: it tells where others are accessed */
+    bool *indices;     /* by value: used as an index of other accesses */
     finding *findings; /* one for each argument */
     const tile_range *ranges;
     unsigned asked_values;
 } search;
 
-/* Whether no thread has so many elements of the tile along its dim. any: at no point of the space.
- */
+/* Returns whether no thread has that many elements of the tile along the dim. any: at no point of
+ * the space. */
 static bool is_too_wide(const search *s, tile_op op, const tile_type *tile, unsigned dim,
                         unsigned width, bool any) {
     int64_t elements = 1, warps = tile_executors_of(s->f, op).warps;
@@ -45,8 +45,8 @@ static bool is_too_wide(const search *s, tile_op op, const tile_type *tile, unsi
     return !here && !elsewhere;
 }
 
-/* The access along the view's dim of stride 1 that a thread makes of the tile; 0 if the operand
- * moves no tile. any: the widest one at any point of the space. */
+/* The width of a thread's accesses to the tile along the view's dim of stride 1; 0 if the operand
+ * moves no tile. any: the widest at any point of the space. */
 static unsigned find_width(const search *s, const tile_range *ranges, tile_op op,
                            const tile_value *element, bool any) {
     const tile_function *f = s->f;
@@ -74,11 +74,11 @@ static unsigned common_multiple(unsigned declared, unsigned power_of_two) {
     return multiple;
 }
 
-/* The width if the arguments in `uses` were divisible by `most` as well, and `arg` by `divisor`
- * instead. */
-static unsigned find_argument_divisor(search *s, tile_op op, const tile_value *element,
-                                      const bool *uses, unsigned most, unsigned arg,
-                                      unsigned divisor, bool any) {
+/* Returns the width if the arguments in `uses` were also divisible by `most`, except `arg`, which
+ * is divisible by `divisor` instead. */
+static unsigned width_with_divisor(search *s, tile_op op, const tile_value *element,
+                                   const bool *uses, unsigned most, unsigned arg, unsigned divisor,
+                                   bool any) {
     tile_function *f = s->f;
     unsigned *declared = TILE_NEW_ARRAY(&s->arena, unsigned, f->arg_count + 1);
     for (unsigned i = 0; i < f->arg_count; i++) {
@@ -100,23 +100,24 @@ static void check_access(search *s, tile_op op, const tile_value *element) {
     if (!width || width >= most || operand == f->arg_count || s->asked_values > ASK_LIMIT) return;
     bool *uses = TILE_NEW_ARRAY(&s->arena, bool, f->arg_count + 1);
     tile_mark_view_integers(f, element[0], uses);
-    unsigned here = find_argument_divisor(s, op, element, uses, most, 0, most, false);
-    unsigned possible = find_argument_divisor(s, op, element, uses, most, 0, most, true);
+    unsigned here = width_with_divisor(s, op, element, uses, most, 0, most, false);
+    unsigned possible = width_with_divisor(s, op, element, uses, most, 0, most, true);
     for (unsigned arg = 0; arg < f->arg_count && here > width; arg++) {
         const tile_arg_decl *decl = &f->args[arg];
         unsigned divisor = 1;
         if (!uses[arg] || decl->is_const) continue;
         while (divisor < most &&
-               find_argument_divisor(s, op, element, uses, most, arg, divisor, true) < possible)
+               width_with_divisor(s, op, element, uses, most, arg, divisor, true) < possible)
             divisor *= 2;
-        if (divisor == 1) continue; /* it is not this one's fault */
+        if (divisor == 1) continue; /* this argument does not limit the width */
         divisor = common_multiple(decl->divisible, divisor);
         if (divisor > s->findings[arg].divisor)
             s->findings[arg] = (finding){divisor, width * bytes, f->args[operand].name};
     }
 }
 
-/* Lists of indices are a small part of what they name, and no wider for it. */
+/* Index lists are small compared to the data that they index, so wider loads of them do not
+ * matter. */
 static bool loads_indices(const search *s, tile_op op) {
     const tile_op_data *data = tile_op_at(s->f, op);
     return data->result_count == 1 && s->indices[data->first_result.id];
@@ -145,7 +146,7 @@ static void mark_index(search *s, tile_value value) {
         mark_index(s, tile_op_operand(s->f, op, i));
 }
 
-/* Tiles among the coordinates of an access. */
+/* Index tiles among the coordinates of an access. */
 static void visit_indices(search *s, tile_op op) {
     const tile_function *f = s->f;
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));

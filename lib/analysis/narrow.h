@@ -1,12 +1,12 @@
-/* Accesses that are narrower than they could be. */
+/* Remarks on accesses that are narrower than necessary. */
 #ifndef TILE_LIB_ANALYSIS_NARROW_H
 #define TILE_LIB_ANALYSIS_NARROW_H
 
 #include "lib/ir/function.h"
 
-/* A remark for each integer argument of the instantiated kernel, at level 2 and before any pass, of
- * which too little is declared for accesses as wide as their operand's alignment and their indices
- * allow. It names the argument and the word to write. */
+/* Reports a remark for each integer argument whose declared divisor makes accesses narrower than
+ * the alignment of their operand and their indices allow. The remark names the argument and the
+ * attribute to add. kernel is instantiated, at level 2, before any pass. */
 void tile_remark_narrow(tile_function *kernel);
 
 #endif

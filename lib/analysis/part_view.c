@@ -7,21 +7,21 @@ typedef struct bound {
     const tile_expr *most;
 } bound;
 
-/* value + added <= most, provably and without wrapping around above it. */
+/* value + added <= most, provable and without overflow. */
 static bool is_within(const bound *b, tile_value value, int64_t added, unsigned depth) {
     int64_t number;
     const tile_function *f = b->f;
     if (added <= 0 && tile_value_as_expr(f, value) == b->most) return true;
     tile_op op = tile_value_def(f, value);
     if (!depth || !op.id || !tile_op_operand_count(f, op)) return false;
-    tile_value own[3]; /* the first one in place of those that there are not */
+    tile_value own[3]; /* the first one is repeated for missing operands */
     for (unsigned i = 0; i < 3; i++)
         own[i] = i < tile_op_operand_count(f, op) ? tile_op_operand(f, op, i) : own[0];
     tile_value first = own[0], second = own[1], third = own[2];
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_min:
         return is_within(b, first, added, depth - 1) || is_within(b, second, added, depth - 1);
-    case TILE_OP_max: /* of a number that no extent is below, and what is no larger */
+    case TILE_OP_max: /* one operand is a number not above any extent */
         for (unsigned i = 0; i < 2; i++)
             if (tile_value_is_int(f, i ? first : second, &number) && number + added <= 0)
                 return is_within(b, i ? second : first, added, depth - 1);
@@ -35,7 +35,8 @@ static bool is_within(const bound *b, tile_value value, int64_t added, unsigned 
     case TILE_OP_sub:
         if (!tile_value_is_int(f, second, &number)) return false;
         if (tile_op_opcode(f, op) == TILE_OP_sub) number = -number;
-        /* Something very small less a number may wrap around, an extent may not. */
+        /* A value near the minimum could wrap around if the number is subtracted; an extent
+         * cannot. */
         if (number < 0 && tile_value_as_expr(f, first) != b->most) return false;
         return is_within(b, first, added + number, depth - 1);
     default: return false;
@@ -51,7 +52,7 @@ static bool ends_within(const tile_function *f, tile_value end, const tile_expr 
 static bool has_strides_of(const tile_function *f, tile_op view, unsigned arg, unsigned dim) {
     const tile_values strides = tile_operands_strides(f, view);
     bool same = true;
-    /* Row by row, strides are products of the extents of later dims. */
+    /* Row-major strides are products of the extents of later dims. */
     if (!strides.count) return !f->args[arg].type->has_strides && dim == 0;
     for (unsigned d = 0; d < strides.count; d++)
         same &= tile_value_as_expr(f, strides.at[d]) == tile_function_arg_stride(f, arg, d);

@@ -1,6 +1,6 @@
-/* A copy of iteration i + d is issued in iteration i. That is right if nothing in the iterations
- * between decides what it reads or where from, and if nobody but the copy writes its buffer: read
- * after write, write after read and write after write, each also across iterations. */
+/* A copy for iteration i + d is issued in iteration i. That is correct if its address and condition
+ * do not depend on the iterations between, and if only the copy writes its buffer. Read after
+ * write, write after read and write after write are all checked, also across iterations. */
 #include "lib/analysis/pipeline_plan.h"
 
 #include "lib/analysis/memory.h"
@@ -15,13 +15,13 @@ typedef struct planner {
     tile_op loop;
     tile_region body;
     bool *feeds_dot;    /* by value: reaches a dot's lhs or rhs through pure operations */
-    uint32_t *position; /* by op, in the body and its regions: 1, 2, ...; else 0 */
+    uint32_t *position; /* by op, in the body and its regions: 1, 2, ...; otherwise 0 */
     tile_op *statements;
     unsigned statement_count;
     bool quiet; /* no remarks */
 } planner;
 
-/* Why a copy cannot run ahead, and what to write; culprit may be 0. */
+/* The reason why a copy cannot run ahead, and how to change that; culprit may be 0. */
 typedef struct obstacle {
     const char *reason; /* NULL: there is none */
     const char *remedy;
@@ -30,7 +30,7 @@ typedef struct obstacle {
 
 /* The body ------------------------------------------------------------------------------------- */
 
-/* Backwards, so that a value's uses have been seen before its operation. */
+/* Backwards, so that the uses of a value are visited before its definition. */
 void tile_mark_dot_operands(const tile_function *f, tile_region region, bool *feeds_dot) {
     for (tile_op op = tile_region_at(f, region)->last; op.id; op = tile_op_at(f, op)->prev) {
         const tile_op_data *data = tile_op_at(f, op);
@@ -60,7 +60,7 @@ static void scan_body(planner *p) {
     }
 }
 
-/* What a shared buffer holds another iteration may change. */
+/* Only views: another iteration may change the contents of a shared buffer. */
 static bool loads_view(const tile_function *f, tile_op op) {
     return tile_op_opcode(f, op) == TILE_OP_load &&
            tile_value_type(f, tile_operand_src(f, op))->kind == TILE_TYPE_VIEW;
@@ -88,15 +88,15 @@ tile_op tile_pipelined_around(const tile_function *f, tile_op op) {
 
 static obstacle check_source(const planner *p, tile_value source);
 
-/* Whether it can be loaded before its iteration. */
+/* Returns whether the operation can be loaded before its iteration. */
 static bool can_load_early(const planner *p, tile_op op) {
     return loads_view(p->f, op) && tile_pipelined_around(p->f, op).id == p->loop.id &&
            !check_source(p, tile_operand_src(p->f, op)).reason;
 }
 
-/* Whether a value can be computed for a later iteration: from what is outside of the loop, the
- * induction variable, pure operations, and loads that can be made early. seen: by value
- * what has been looked at, and has no obstacle. */
+/* Checks whether a value can be computed for a later iteration: from values defined outside the
+ * loop, the induction variable, pure operations, and loads that can be made early. seen: by value,
+ * those that were checked and have no obstacle. */
 static obstacle walk_address(const planner *p, tile_value value, bool *seen) {
     const tile_function *f = p->f;
     const tile_value_data *data = tile_value_at(f, value);
@@ -122,7 +122,7 @@ static obstacle check_address(const planner *p, tile_value value) {
     return walk_address(p, value, TILE_NEW_ARRAY(p->arena, bool, p->f->value_count));
 }
 
-/* Whether the conditions of the branches that op stands in can be computed so, too. */
+/* Checks the same for the conditions of the branches that contain op. */
 static obstacle check_branches(const planner *p, tile_op op) {
     obstacle found = {0};
     for (tile_op at = tile_op_parent(p->f, op); at.id != p->loop.id && !found.reason;
@@ -140,7 +140,7 @@ static bool is_staged_operand(tile_opcode opcode) {
     return opcode == TILE_OP_dot || opcode == TILE_OP_load_shared || opcode == TILE_OP_copy;
 }
 
-/* One operation that uses the buffer. */
+/* Checks one operation that uses the buffer. */
 static obstacle check_use(const planner *p, tile_op copy, tile_value buffer, tile_op op) {
     tile_opcode opcode = tile_op_opcode(p->f, op);
     tile_region region = tile_op_at(p->f, copy)->parent;
@@ -180,7 +180,7 @@ static obstacle check_buffer(const planner *p, tile_op copy, tile_value buffer) 
     return (obstacle){0};
 }
 
-/* Where the loop waits for other blocks of this kernel, whatever the kernel writes counts. */
+/* If the loop waits for other blocks of the kernel, all writes of the kernel are checked. */
 static obstacle check_source(const planner *p, tile_value source) {
     bool acquires = false;
     TILE_FOR_EACH_OP_INSIDE (p->f, op, p->body)
@@ -225,7 +225,7 @@ static void report_obstacle(const planner *p, tile_severity severity, tile_op op
 typedef struct schedule {
     int64_t *stage; /* by statement */
     int64_t *order;
-    bool given; /* either of them by the user */
+    bool given; /* the user gave at least one of them */
 } schedule;
 
 static bool read_list(const planner *p, tile_attr_id id, int64_t *list, bool *given) {
@@ -253,7 +253,7 @@ static bool check_permutation(const planner *p, const int64_t *order) {
     return true;
 }
 
-/* Whether value is computed from op's results, through pure operations; seen is by value. */
+/* Returns whether value is computed from op's results through pure operations; seen is by value. */
 static bool comes_from(const planner *p, tile_value value, tile_op op, bool *seen) {
     tile_op def = tile_value_def(p->f, value);
     if (!def.id || seen[value.id] || !tile_ancestor_in(p->f, def, p->body).id) return false;
@@ -281,7 +281,7 @@ static const char *edge_between(const tile_access *earlier, const tile_access *l
     return later->write ? "it writes what that writes (WAW)" : "it reads what that writes (RAW)";
 }
 
-/* What `later` has to do with memory that `earlier` uses; NULL: nothing. */
+/* The dependence of `later` on `earlier` through memory; NULL: none. */
 static const char *memory_edge(const tile_function *f, tile_op earlier, tile_op later) {
     tile_access here[TILE_MAX_ACCESSES], there[TILE_MAX_ACCESSES];
     unsigned here_count = tile_op_accesses(f, earlier, here);
@@ -296,7 +296,7 @@ static const char *memory_edge(const tile_function *f, tile_op earlier, tile_op 
     return edge;
 }
 
-/* Of an operation inside of the later statement. */
+/* For an operation inside the later statement. */
 static const char *edge_of(const planner *p, tile_op earlier, tile_op op, bool *seen) {
     const char *edge = NULL;
     for (unsigned i = 0; i < tile_op_operand_count(p->f, op); i++)
@@ -312,7 +312,7 @@ static const char *edge_of(const planner *p, tile_op earlier, tile_op op, bool *
     return edge;
 }
 
-/* How the later statement depends on the earlier one; NULL: it does not. */
+/* The dependence of the later statement on the earlier one; NULL: none. */
 static const char *depends(const planner *p, tile_op earlier, tile_op later) {
     bool *seen = TILE_NEW_ARRAY(p->arena, bool, p->f->value_count);
     const char *edge = edge_of(p, earlier, later, seen);
@@ -342,7 +342,7 @@ static bool check_dependences(const planner *p, const schedule *s) {
     return true;
 }
 
-/* Two stages can be built: copies ahead, everything else behind. */
+/* Only two stages are supported: copies run ahead, everything else stays in the last stage. */
 static bool check_stages(const planner *p, const schedule *s, unsigned stages, unsigned *distance) {
     int64_t last = 0;
     for (unsigned i = 0; i < p->statement_count; i++)
@@ -365,7 +365,8 @@ static bool check_stages(const planner *p, const schedule *s, unsigned stages, u
 
 /* The plan ------------------------------------------------------------------------------------- */
 
-/* A load in stage 0 that no dot takes: of an address, or a condition, of copies there. */
+/* A load in stage 0 that is not an operand of a dot: it computes an address or condition of copies
+ * there. */
 static bool is_address_load(const planner *p, tile_op op) {
     if (!loads_view(p->f, op)) return false;
     obstacle found = check_source(p, tile_operand_src(p->f, op));
@@ -375,7 +376,7 @@ static bool is_address_load(const planner *p, tile_op op) {
     return !found.reason;
 }
 
-/* Statement i, if it is in stage 0 of several, has to be a copy that can run ahead, or a load that
+/* If statement i is in stage 0 of several, it must be a copy that can run ahead, or a load that
  * copies there need. */
 static bool plan_statement(const planner *p, const schedule *s, unsigned i,
                            tile_pipeline_plan *plan) {
@@ -398,13 +399,13 @@ static bool plan_statement(const planner *p, const schedule *s, unsigned i,
     return !is_error;
 }
 
-/* Copies in other regions of the body; with the user's lists these are as early as their statement.
- */
+/* Plans copies in other regions of the body. With the user's lists, they run as early as their
+ * statement. */
 static void plan_nested(const planner *p, const schedule *s, tile_region region,
                         tile_pipeline_plan *plan) {
     TILE_FOR_EACH_OP (p->f, op, region) {
         bool candidate = is_load_for_dot(p, op) || is_copy_to_shared(p->f, op);
-        if (tile_op_has_attr(p->f, op, TILE_ATTR_pipelined)) continue; /* has a plan of its own */
+        if (tile_op_has_attr(p->f, op, TILE_ATTR_pipelined)) continue; /* has a separate plan */
         for (unsigned r = 0; r < tile_op_at(p->f, op)->region_count; r++)
             plan_nested(p, s, tile_op_region(p->f, op, r), plan);
         if (region.id == p->body.id || !candidate) continue;
@@ -421,7 +422,8 @@ static void plan_nested(const planner *p, const schedule *s, tile_region region,
     }
 }
 
-/* The loads that op needs if it runs early, for its operands or the branches that it stands in. */
+/* Marks the loads that op needs if it runs early, for its operands or the branches that contain
+ * it. */
 static void mark_loads(const planner *p, tile_value value, bool *seen, bool *wanted);
 
 static void mark_loads_of(const planner *p, tile_op op, bool *seen, bool *wanted) {
@@ -467,8 +469,8 @@ static bool is_early_load(const tile_pipeline_plan *plan, tile_op op) {
     return false;
 }
 
-/* The order's statements; the staged copies have to lie on one side of all others but the loads
- * that they need. */
+/* Plans the order of the statements. The staged copies must be all before or all after the others,
+ * except for the loads that they need. */
 static bool plan_order(const planner *p, const schedule *s, tile_pipeline_plan *plan) {
     plan->order = TILE_NEW_ARRAY(p->arena, tile_op, p->statement_count + 1u);
     plan->order_count = p->statement_count;
@@ -496,8 +498,8 @@ static bool has_candidate(const planner *p) {
     return false;
 }
 
-/* Nothing in the loop is what stages are made of. A candidate that cannot run ahead has a remark of
- * its own. */
+/* Reports that the loop contains no copies to stage. Candidates that cannot run ahead have their
+ * own remarks. */
 static void remark_no_candidate(const planner *p, const tile_pipeline_plan *plan) {
     if (p->quiet || plan->stages < 2 || has_candidate(p)) return;
     tile_missed_at(

@@ -1,4 +1,4 @@
-/* Operands of products, read off the operation. */
+/* Reads the operands of products from the operations. */
 #include "lib/analysis/product.h"
 
 #include <limits.h>

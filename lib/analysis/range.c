@@ -1,10 +1,10 @@
 /* Ranges and divisors of operations (interval arithmetic; gcd rules for the divisors), and their
  * propagation through a function.
  *
- * Loops: carried values start with their first value and grow round by round until nothing changes;
- * after a few rounds a bound that still moves goes to the end of its type, so that this ends.
- * Widening forgets what a `mod` in the loop would have kept; the two rounds that follow apply the
- * operations to the sound result again, which can only make it tighter and stays sound. */
+ * Loops: carried values start with their initial value and grow until a fixed point. After a few
+ * rounds, a bound that still changes is widened to the end of its type, so that the iteration
+ * terminates. Widening loses what a `mod` in the loop would have bounded. Two more rounds apply the
+ * operations to the sound result again, which can only narrow it and stays sound. */
 #include "lib/analysis/range.h"
 
 #include "lib/analysis/assumed.h"
@@ -15,9 +15,9 @@
 #include "lib/support/integer.h"
 
 enum {
-    FREE_ROUNDS = 4,   /* before bounds are widened */
-    NARROW_ROUNDS = 2, /* after nothing changes any more */
-    EXPR_BUDGET = 256, /* nodes of a host expression that are looked at */
+    FREE_ROUNDS = 4,   /* rounds before bounds are widened */
+    NARROW_ROUNDS = 2, /* rounds after the fixed point */
+    EXPR_BUDGET = 256, /* limit on visited nodes of a host expression */
 };
 
 /* Values ------------------------------------------------------------------------------------- */
@@ -63,7 +63,7 @@ tile_range tile_range_of_int(int64_t value) {
     return (tile_range){value, value, magnitude(value), 0};
 }
 
-/* Both bounds moved inwards to multiples of the divisor, where the type has room for that. */
+/* Moves both bounds inwards to multiples of the divisor, unless that could overflow. */
 static tile_range tighten(tile_range r) {
     if (r.divisor == 0) return (tile_range){0, 0, 0, 0};
     if (r.divisor > 1 && r.min > INT64_MIN + r.divisor && r.max < INT64_MAX - r.divisor) {
@@ -75,21 +75,21 @@ static tile_range tighten(tile_range r) {
     return r.min == r.max ? tile_range_of_int(r.min) : r;
 }
 
-/* The smallest 2^n - 1 that is not below a, for a >= 0. */
+/* The smallest 2^n - 1 that is at least a, for a >= 0. */
 static int64_t all_ones(int64_t a) {
     uint64_t ones = (uint64_t)a;
     for (unsigned shift = 1; shift < 64; shift *= 2) ones |= ones >> shift;
     return (int64_t)ones;
 }
 
-/* Bits that are 0, by all that is known. */
+/* Bits that are known to be 0. */
 static uint64_t zeros_of(tile_range r) {
     uint64_t zeros = r.zeros | ((uint64_t)power_of_two_part(r.divisor) - 1);
     if (r.min == r.max) return ~(uint64_t)r.min;
     return r.min < 0 ? zeros : zeros | ~(uint64_t)all_ones(r.max);
 }
 
-/* Swizzled coordinates are small although they are made by xor: their largest bits are known. */
+/* Bounds a value by its known zero bits. Needed for swizzled coordinates, which an xor computes. */
 static tile_range with_zeros(tile_range r, uint64_t zeros) {
     int64_t most = (int64_t)(~zeros & (uint64_t)INT64_MAX);
     r.zeros = zeros;
@@ -97,7 +97,7 @@ static tile_range with_zeros(tile_range r, uint64_t zeros) {
     return tighten(r);
 }
 
-/* What is left of a range after the result was cut to the type's bits. */
+/* The range after the result is truncated to the type's bits. */
 static tile_range wrap(tile_scalar scalar, tile_range r) {
     tile_range whole = tile_range_of_scalar(scalar);
     if (r.min >= whole.min && r.max <= whole.max) return tighten(r);
@@ -107,7 +107,7 @@ static tile_range wrap(tile_scalar scalar, tile_range r) {
     return tighten(whole);
 }
 
-/* The type's range; the divisor holds although the bounds are not known. */
+/* The whole range of the type, with a divisor that is still known. */
 static tile_range unbounded(tile_scalar scalar, int64_t divisor) {
     tile_range whole = tile_range_of_scalar(scalar);
     whole.divisor = scalar == TILE_i1 ? 1 : power_of_two_part(divisor);
@@ -150,7 +150,7 @@ static tile_range multiply_ranges(tile_scalar s, tile_range a, tile_range b) {
     return with_zeros(wrap(s, r), zeros_of(a) * (uint64_t)b.min);
 }
 
-/* div and ceildiv: monotone in each operand as long as the divisor is positive. */
+/* div and ceildiv: monotonic in each operand if the divisor is positive. */
 static tile_range divide_ranges(tile_opcode opcode, tile_scalar s, tile_range a, tile_range b) {
     if (b.min < 1) return tile_range_of_scalar(s);
     tile_range r = {INT64_MAX, INT64_MIN, 1, 0};
@@ -166,7 +166,7 @@ static tile_range divide_ranges(tile_opcode opcode, tile_scalar s, tile_range a,
 }
 
 static tile_range remainder_ranges(tile_opcode opcode, tile_scalar s, tile_range a, tile_range b) {
-    if (b.min < 1) return tile_range_of_scalar(s); /* a division by zero gives anything */
+    if (b.min < 1) return tile_range_of_scalar(s); /* division by zero gives any value */
     if (a.min >= 0 && a.max < b.min) return a;
     tile_range r = {0, b.max - 1, gcd(a.divisor, b.divisor), 0};
     if (a.min >= 0)
@@ -193,7 +193,7 @@ static tile_range bit_ranges(tile_opcode opcode, tile_scalar s, tile_range a, ti
     return with_zeros(tighten(r), opcode == TILE_OP_and ? za | zb : za & zb);
 }
 
-/* Only by a constant: other amounts can be out of bounds, where the result is anything. */
+/* Shifts by constants only: an amount that is out of range gives any value. */
 static tile_range shift_ranges(tile_opcode opcode, tile_scalar s, tile_range a, tile_range b) {
     if (b.min != b.max || b.min < 0 || b.min >= tile_scalar_bits(s) || b.min > 61)
         return tile_range_of_scalar(s);
@@ -204,7 +204,7 @@ static tile_range shift_ranges(tile_opcode opcode, tile_scalar s, tile_range a, 
     return a.min < 0 ? wrap(s, r) : with_zeros(wrap(s, r), zeros_of(a) >> b.min);
 }
 
-/* Zeros come in: as shr where nothing is below 0. */
+/* Shifts in zeros: equal to shr for values that are not negative. */
 static tile_range unsigned_shift_range(tile_scalar s, tile_range a, tile_range b) {
     unsigned bits = tile_scalar_bits(s);
     bool known = b.min == b.max && b.min >= 0 && b.min < bits && b.min <= 61;
@@ -224,7 +224,7 @@ static tile_range join(tile_range a, tile_range b) {
         (tile_range){smaller(a.min, b.min), larger(a.max, b.max), gcd(a.divisor, b.divisor), 0});
 }
 
-/* min and max take their bounds from both, and the value from one of them. */
+/* min and max: both operands bound the result, which is one of them. */
 static tile_range extreme_range(tile_opcode opcode, tile_range a, tile_range b) {
     bool least = opcode == TILE_OP_min;
     if (least ? a.max <= b.min : a.min >= b.max) return a;
@@ -244,7 +244,7 @@ static tile_range compare_ranges(tile_opcode opcode, tile_range a, tile_range b)
     case TILE_OP_lt: return below ? tile_range_of_int(1) : (tile_range){0, !at_least, !at_least, 0};
     case TILE_OP_le: return at_most ? tile_range_of_int(1) : (tile_range){0, !above, !above, 0};
     case TILE_OP_ult:
-        /* numbers below 0 are above all others */
+        /* negative numbers are larger than all others */
         if (a.min >= 0 && b.min >= 0) return compare_ranges(TILE_OP_lt, a, b);
         if (a.max < 0 && b.min >= 0) return tile_range_of_int(0);
         return a.min >= 0 && b.max < 0 ? tile_range_of_int(1) : (tile_range){0, 1, 1, 0};
@@ -299,11 +299,11 @@ typedef struct analysis {
     const tile_function *f;
     tile_range *ranges;
     bool *known;                 /* carried values that have a range from an earlier round */
-    bool *not_negative;          /* extents */
-    const tile_assumed *assumed; /* NULL: nothing is */
-    /* What is computed once more is what has got another operand since. */
-    uint32_t clock, *changed; /* by value: when its range changed */
-    uint32_t *looked_at;      /* by op: when its results were computed; 0: never */
+    bool *not_negative;          /* values that are extents */
+    const tile_assumed *assumed; /* NULL: no assumptions */
+    /* An operation is computed again only if one of its operands has changed since. */
+    uint32_t clock, *changed; /* by value: time at which its range changed */
+    uint32_t *looked_at;      /* by op: time at which its results were computed; 0: never */
     unsigned round;
     bool again;
     bool narrowing;
@@ -362,7 +362,7 @@ tile_range tile_range_of_expr(const tile_function *f, const tile_range *ranges,
     return range_of_expr(f, ranges, expr, &budget);
 }
 
-/* block_id and grid_dim. There is one block along a dim that the grid does not name. */
+/* block_id and grid_dim. A dim that the grid does not declare has one block. */
 static tile_range range_of_grid(analysis *a, unsigned dim, bool is_id) {
     tile_range extent = {1, 1, 1, 0};
     if (dim < a->f->grid_rank) extent = tile_range_of_expr(a->f, a->ranges, a->f->grid[dim]);
@@ -371,7 +371,7 @@ static tile_range range_of_grid(analysis *a, unsigned dim, bool is_id) {
     return tighten((tile_range){larger(extent.min, 1), larger(most, larger(extent.min, 1)), 1, 0});
 }
 
-/* What is not known yet, or refused by whoever makes code, is bounded by what there can be. */
+/* Extents that are unknown or invalid count as the maximum. */
 static tile_range range_of_rank(const tile_function *f) {
     enum { MOST = 16 };
     int64_t blocks = 1, extent;
@@ -391,7 +391,7 @@ static tile_range range_of_group(tile_executors executors) {
     return tighten((tile_range){0, groups - 1, 1, 0});
 }
 
-/* From the first to the last element, where the type has all of them. */
+/* From the first to the last element, if the type can represent all of them. */
 static tile_range range_of_iota(const tile_function *f, tile_op op, const tile_type *type) {
     tile_iota iota;
     tile_range whole = range_of_type(type);
@@ -441,7 +441,7 @@ static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned 
     return tile_range_apply((tile_opcode)op->opcode, type->scalar, operands);
 }
 
-/* What a carried value may be, from what it was, what it starts with and what the body yields. */
+/* Updates a carried value from its old range and the values that flow to it. */
 static void set_carried(analysis *a, tile_value value, tile_range found) {
     tile_range old = a->ranges[value.id];
     if (a->narrowing) {
@@ -449,7 +449,7 @@ static void set_carried(analysis *a, tile_value value, tile_range found) {
         return;
     }
     tile_range grown = a->known[value.id] ? join(old, found) : found;
-    grown.zeros = 0; /* so that the bounds alone tell when nothing changes any more */
+    grown.zeros = 0; /* so that only the bounds decide about the fixed point */
     if (a->known[value.id] && a->round > FREE_ROUNDS) {
         tile_range whole = range_of_type(tile_value_at(a->f, value)->type);
         grown.min = grown.min < old.min ? whole.min : grown.min;
@@ -468,15 +468,15 @@ static tile_range range_of_induction(const tile_range *begin, const tile_range *
     tile_range r = {begin->min, end->max - 1, gcd(begin->divisor, step->divisor), 0};
     if (begin->min == begin->max && step->min == step->max && r.max > r.min)
         r.max = r.min + (r.max - r.min) / step->min * step->min;
-    if (r.max < r.min) /* the body never runs */
+    if (r.max < r.min) /* the body is never executed */
         return *begin;
     return tighten(r);
 }
 
 static void analyse_region(analysis *a, tile_region region);
 
-/* What `to` may receive as carried value i. In the first round nothing is known of what a region
- * yields that comes later in the text. */
+/* The values that may flow to `to` as carried value i. In the first round, yields that come later
+ * in the text are unknown. */
 static tile_range range_of_carried(const analysis *a, tile_op op, int to, unsigned i) {
     tile_range found = {0, 0, 0, 0};
     bool known = false;
@@ -490,7 +490,7 @@ static tile_range range_of_carried(const analysis *a, tile_op op, int to, unsign
     return found;
 }
 
-/* A coordinate's, from that of the extent. */
+/* The range of a coordinate, from the range of its extent. */
 static tile_range range_below(tile_range extent) {
     tile_range r = tile_range_of_scalar(TILE_i32);
     r.min = 0;
@@ -550,7 +550,7 @@ static void analyse_region(analysis *a, tile_region region) {
     }
 }
 
-/* Of a view argument, of which the launch vouches that they are. */
+/* For a view argument: the launch guarantees that its extents are not negative. */
 static void mark_arg_extents(analysis *a, unsigned arg) {
     for (unsigned d = 0; d < a->f->args[arg].type->rank; d++) {
         const tile_expr *extent = tile_function_arg_extent(a->f, arg, d);

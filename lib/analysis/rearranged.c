@@ -1,4 +1,4 @@
-/* Layouts on both sides of an operation that rearranges elements: see the header. */
+/* Layouts before and after an operation that rearranges elements: see the header. */
 #include "lib/analysis/rearranged.h"
 
 #include "lib/ops/shape.h"
@@ -11,7 +11,7 @@ static const tile_type *type_of_operand(const tile_function *f, tile_op op, unsi
     return tile_value_type(f, tile_op_operand(f, op, operand));
 }
 
-/* Elements come from another tile at a multiple of the extent that they have there. */
+/* Returns whether the elements are moved by multiples of their extent in the other tile. */
 static bool begins_at_part(const tile_placement *p, const tile_type *from, const tile_type *to) {
     bool fits = true;
     for (unsigned d = 0; d < p->rank; d++) {

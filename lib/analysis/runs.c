@@ -1,4 +1,5 @@
-/* Runs from how coordinates are made: iota, sums with what is the same along the dim. */
+/* Derives runs from the operations that make coordinates: iota, and sums with values that are
+ * constant along the dim. */
 #include "lib/analysis/runs.h"
 
 #include "lib/ops/gather.h"
@@ -10,7 +11,8 @@ static unsigned smaller(unsigned a, unsigned b) {
 
 static unsigned power_of_two_part(int64_t divisor) {
     unsigned part = 1;
-    while (part < TILE_LONGEST_RUN && divisor % (part * 2) == 0) part *= 2; /* 0: any number */
+    while (part < TILE_LONGEST_RUN && divisor % (part * 2) == 0)
+        part *= 2; /* 0 is divisible by any number */
     return part;
 }
 
@@ -20,7 +22,7 @@ static unsigned run_of_iota(const tile_function *f, tile_op op, unsigned d) {
     return counts ? power_of_two_part(iota.start) : 1;
 }
 
-/* One counts, the other one adds multiples of what it counts to. */
+/* One operand counts, the other one adds a multiple of the run's length. */
 static unsigned run_of_sum(const tile_function *f, const tile_range *ranges, tile_value counting,
                            tile_value added, unsigned d) {
     if (!tile_is_repeated(f, added, d)) return 1;
@@ -48,7 +50,7 @@ unsigned tile_counting_run(const tile_function *f, const tile_range *ranges, til
     return own == TILE_NO_DIM ? 1 : tile_counting_run(f, ranges, tile_operand_src(f, def), own);
 }
 
-/* e + c < n for all c < R or for none of them, where e and n are multiples of R. */
+/* e + c < n holds for all c < R or for none, because e and n are multiples of R. */
 unsigned tile_compare_run(const tile_function *f, const tile_range *ranges, tile_op op,
                           unsigned d) {
     tile_opcode opcode = tile_op_opcode(f, op);

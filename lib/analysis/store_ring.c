@@ -6,19 +6,19 @@
 
 enum { WIDEST = 128, NARROWEST = 32 /* bytes of a swizzle */, FEWEST_ROWS = 8 };
 
-/* In the exchanged form a piece is 64 elements wide, and has so many rows. */
+/* In the swapped form a piece is 64 elements wide and has this number of rows. */
 static unsigned narrowest(const tile_store_query *q) {
     unsigned rows = FEWEST_ROWS * q->element_bytes;
     return q->row_dim == TILE_WGMMA_SWAPPED && rows < NARROWEST ? rows : NARROWEST;
 }
 
-/* Bytes of the block's rings of so many stages a group. */
+/* Bytes of all rings of the block with this number of stages per group. */
 static int64_t ring_bytes(const tile_store_query *q, const tile_pieces *pieces,
                           const uint32_t extents[2], unsigned stages) {
     return (int64_t)extents[0] * extents[1] * q->element_bytes * pieces->groups * stages * q->sets;
 }
 
-/* Pieces of so many bytes across the instruction's rows. */
+/* Cuts pieces of this many bytes across the instruction's rows. */
 static bool cut(const tile_store_query *q, unsigned bytes, uint32_t extents[2],
                 tile_pieces *pieces) {
     extents[q->row_dim] = TILE_WGMMA_ROWS;
@@ -34,7 +34,7 @@ bool tile_fits_store_ring(const tile_store_query *query, const uint32_t extents[
     return tile_pieces_cut(&acc, extents, &pieces);
 }
 
-/* The most bytes with which a multiprocessor holds as many blocks. */
+/* The largest shared memory per block with the same number of resident blocks. */
 static int64_t as_many_blocks(const tile_target *target, const tile_store_query *q, int64_t bytes) {
     unsigned blocks =
         tile_target_residency(target, q->block_warps, q->registers,

@@ -1,6 +1,6 @@
-/* The ring of buffers through which a product's tiles are stored piece by piece (store_async): its
- * stages, by what shared memory is left. The pass that makes it and the model that estimates it ask
- * here. */
+/* The ring buffer through which the tiles of a product are stored in pieces (store_async). Its
+ * number of stages depends on the free shared memory. The pass that builds it and the cost model
+ * share these functions. */
 #ifndef TILE_LIB_ANALYSIS_STORE_RING_H
 #define TILE_LIB_ANALYSIS_STORE_RING_H
 
@@ -10,31 +10,33 @@
 #include "tile/target.h"
 
 typedef struct tile_store_query {
-    uint32_t dims[2]; /* of the tile */
-    unsigned row_dim; /* where the rows of the instruction lie: TILE_WGMMA_PLAIN or _EXCHANGED */
+    uint32_t dims[2]; /* extents of the tile */
+    unsigned row_dim; /* the dim that is the row dim of the instruction: TILE_WGMMA_PLAIN or
+                         TILE_WGMMA_SWAPPED */
     unsigned element_bytes;
-    unsigned warps, sets; /* of the set that stores, and how many sets have rings of their own */
-    unsigned block_warps, registers; /* of the block; of a thread, 0: not known */
-    int64_t others;   /* bytes of the block's shared memory that are in use beside the rings */
-    int64_t released; /* bytes more that are free when tiles are stored: the block has had them */
-    bool alone;       /* the kernel needs no other ring */
+    /* Warps of the set that stores, and the number of sets with rings of their own. */
+    unsigned warps, sets;
+    unsigned block_warps, registers; /* warps of the block; registers per thread, 0: unknown */
+    int64_t others;                  /* other shared memory of the block, in bytes */
+    int64_t released;                /* further bytes, used before and free when tiles are stored */
+    bool alone;                      /* the kernel needs no other ring */
 } tile_store_query;
 
 typedef struct tile_store_ring {
-    uint32_t extents[2]; /* of a stage */
-    unsigned stages;     /* of all groups of a set */
-    int64_t bytes;       /* of all sets */
+    uint32_t extents[2]; /* extents of a stage */
+    unsigned stages;     /* summed over all groups of a set */
+    int64_t bytes;       /* summed over all sets */
 } tile_store_ring;
 
-/* Pieces are 64 rows of 128 bytes, and two stages for each warpgroup let one be written while the
- * other one is read. Narrower ones where the tile's parts are or there is no room, and then one
- * stage; as many stages as
- * pieces where that takes nothing from anybody: no other block would find room. False if not even
- * one stage fits, or warpgroups do not hold whole pieces. */
+/* Chooses the pieces and stages of the ring. Pieces are preferably 64 rows of 128 bytes, and two
+ * stages per warpgroup allow one to be written while the other one is read. Pieces are narrower if
+ * the parts of the tile are, or if the shared memory is too small; the last resort is one stage.
+ * The ring gets up to one stage per piece if that does not reduce the number of resident blocks.
+ * Returns false if not even one stage fits, or if warpgroups do not hold whole pieces. */
 bool tile_choose_store_ring(const tile_target *target, const tile_store_query *query,
                             tile_store_ring *ring);
 
-/* Whether the tile can go through a ring whose stages have these extents. */
+/* Returns whether the tile can be stored through a ring whose stages have these extents. */
 bool tile_fits_store_ring(const tile_store_query *query, const uint32_t extents[2]);
 
 #endif

@@ -13,7 +13,7 @@ static tile_tristate both(tile_tristate a, tile_tristate b) {
     return a < b ? a : b;
 }
 
-/* bytes: of what the number counts. */
+/* bytes: size of the unit in which the number counts */
 static tile_tristate is_multiple(tile_number number, int64_t bytes) {
     if (number.known) return truth(number.value % UNIT * bytes % UNIT == 0);
     return number.divisor % UNIT * bytes % UNIT == 0 ? TILE_YES : TILE_AT_LAUNCH;
@@ -79,7 +79,7 @@ static const tile_map_rule rules[] = {
 #include "lib/analysis/tensor_map.def"
 };
 
-/* A rule may rely on those before it. */
+/* A rule may rely on the rules before it. */
 tile_tristate tile_map_rule_holds(const tile_map_facts *facts, const tile_map_rule **broken) {
     const tile_map_rule *worst = NULL;
     tile_tristate all = TILE_YES;
@@ -100,16 +100,17 @@ static tile_number number_of(const tile_expr *expr) {
     return tile_expr_is_int(expr, &value) ? tile_number_of(value) : tile_number_unknown(1);
 }
 
-/* With dim `inner` as a map's innermost one: its order of dims is the copy's. */
+/* Dim `inner` becomes the innermost dim of the map, because a map uses the order of dims of the
+ * copy. */
 static const tile_map_rule *broken_along(const tile_arg_decl *arg, unsigned inner) {
     const tile_type *type = arg->type;
     tile_map_facts facts = {.scalar = type->scalar, .rank = type->rank};
-    tile_number step = tile_number_of(1); /* row by row */
+    tile_number step = tile_number_of(1); /* row-major */
     const tile_map_rule *broken;
     facts.address = tile_number_unknown(1);
     for (unsigned d = type->rank; d-- > 0;) {
         unsigned at = d == inner ? type->rank - 1 : d - (d > inner);
-        facts.box[at] = d == inner ? UNIT : 1; /* any that is right */
+        facts.box[at] = d == inner ? UNIT : 1; /* any box that satisfies the rules */
         facts.extents[at] = number_of(arg->extents[d]);
         facts.strides[at] = type->has_strides ? number_of(arg->strides[d]) : step;
         step.known &= facts.extents[at].known &&
@@ -124,7 +125,7 @@ const tile_map_rule *tile_view_broken_rule(const tile_arg_decl *arg) {
     for (unsigned d = arg->type->rank; d-- > 0 && arg->type->rank <= TILE_MAX_MAP_RANK;) {
         broken = broken_along(arg, d);
         if (!broken) return NULL;
-        /* What is wrong along the dim that comes nearest says most. */
+        /* Reports the rule that fails last, from the dim that comes closest to a valid map. */
         if (!worst || broken > worst) worst = broken;
     }
     return worst ? worst : broken;

@@ -1,15 +1,15 @@
-/* Which arrays a tensor map can describe: asked of what is known when code is made, and of all of
- * it when a launch encodes one. */
+/* Which arrays a tensor map can describe. At compile time the rules are checked with what is known;
+ * when a launch encodes a map, everything is known. */
 #ifndef TILE_LIB_ANALYSIS_TENSOR_MAP_H
 #define TILE_LIB_ANALYSIS_TENSOR_MAP_H
 
 #include "lib/ir/function.h"
 
-/* A number, or what is known of it. */
+/* A number that may be unknown. */
 typedef struct tile_number {
     bool known;
-    int64_t value;   /* if it is known */
-    int64_t divisor; /* if it is not: it is a multiple of this; 1: nothing is known */
+    int64_t value;   /* if known */
+    int64_t divisor; /* if unknown: a divisor of the number; 1: nothing is known */
 } tile_number;
 
 static inline tile_number tile_number_of(int64_t value) {
@@ -19,11 +19,11 @@ static inline tile_number tile_number_unknown(int64_t divisor) {
     return (tile_number){false, 0, divisor};
 }
 
-/* Dims in a view's order: the innermost one last. */
+/* Dims are in the order of a view, innermost last. */
 typedef struct tile_map_facts {
     tile_scalar scalar;
     unsigned rank;
-    unsigned swizzle; /* bytes, 0: none */
+    unsigned swizzle; /* bytes; 0: none */
     int64_t box[TILE_MAX_RANK];
     tile_number address; /* bytes */
     tile_number extents[TILE_MAX_RANK];
@@ -32,7 +32,7 @@ typedef struct tile_map_facts {
 
 typedef enum tile_tristate {
     TILE_NO,
-    TILE_AT_LAUNCH, /* what is known does not tell */
+    TILE_AT_LAUNCH, /* not known before the launch */
     TILE_YES,
 } tile_tristate;
 
@@ -42,15 +42,15 @@ typedef struct tile_map_rule {
     tile_tristate (*holds)(const tile_map_facts *facts);
 } tile_map_rule;
 
-/* All rules together; *broken, if it is not NULL, is the first one that does not hold, or not yet:
- * NULL after TILE_YES. */
+/* Checks all rules. *broken, if broken is not NULL, is the first rule that does not hold or is not
+ * known to hold; NULL after TILE_YES. */
 tile_tristate tile_map_rule_holds(const tile_map_facts *facts, const tile_map_rule **broken);
 
-/* Which rule no launch's array can keep, by what the argument's type says for all of them; NULL:
- * some may be one that a tensor map describes. */
+/* The rule that the argument's type rules out for all launches; NULL: a tensor map may describe the
+ * array. */
 const tile_map_rule *tile_view_broken_rule(const tile_arg_decl *arg);
-/* NULL if a tensor map describes the view, which is an argument then, or why none is known to;
- * *remedy: what to write, or NULL. */
+/* Returns NULL if a tensor map can describe the view, which is then an argument. Otherwise returns
+ * the reason, and *remedy is what the user can change, or NULL. */
 const char *tile_view_cannot_have_map(const tile_function *f, tile_value view, tile_arena *arena,
                                       const char **remedy);
 

@@ -1,5 +1,5 @@
-/* Divergence spreads from operands to results, from a condition to what its regions hand out, and
- * around loops until nothing changes any more. */
+/* Divergence propagates from operands to results, from a condition to the values that its regions
+ * yield, and around loops until a fixed point. */
 #include "lib/analysis/uniform.h"
 
 #include "lib/analysis/executors.h"
@@ -9,8 +9,8 @@
 typedef struct spread {
     tile_function *f;
     bool *divergent;
-    bool groups;    /* between those of a region of roles, too */
-    int64_t blocks; /* not 0: between so many blocks of a cluster along dim */
+    bool groups;    /* also between the groups of a region of roles */
+    int64_t blocks; /* not 0: between the blocks of a cluster with this extent along dim */
     unsigned dim;
     bool changed;
 } spread;
@@ -36,8 +36,7 @@ static bool decides_separately(const tile_function *f, const bool *divergent, ti
     return found;
 }
 
-/* A carried value is divergent if one of those that are sent there is, or if threads come there
- * separately. */
+/* A carried value is divergent if a value that flows to it is, or if threads arrive separately. */
 static void visit_regions(spread *s, tile_op op) {
     bool apart = decides_separately(s->f, s->divergent, op);
     bool own = apart || (s->groups && tile_op_opcode(s->f, op) == TILE_OP_roles);
@@ -56,8 +55,8 @@ static void visit_regions(spread *s, tile_op op) {
         }
 }
 
-/* True if the operation reads global memory, all threads the same place, and nothing in the kernel
- * may write there: then they read the same. */
+/* Returns whether all threads read global memory at the same address, which nothing in the kernel
+ * may write: then they read the same value. */
 static bool reads_constant(const spread *s, tile_op op) {
     tile_access reads[TILE_MAX_ACCESSES], writes[TILE_MAX_ACCESSES];
     unsigned count = tile_op_accesses(s->f, op, reads);
@@ -73,7 +72,8 @@ static bool reads_constant(const spread *s, tile_op op) {
     return true;
 }
 
-/* Whether it counts whole clusters: block_id divided by a multiple of their extent. */
+/* Returns whether the value counts whole clusters: block_id divided by a multiple of their
+ * extent. */
 static bool counts_clusters(const spread *s, tile_op op) {
     int64_t by;
     tile_opcode opcode = tile_op_opcode(s->f, op);
@@ -99,7 +99,8 @@ static bool differs_in_cluster(const spread *s, tile_op op) {
 static bool gives_divergent(const spread *s, tile_op op) {
     tile_opcode opcode = tile_op_opcode(s->f, op);
     if (s->blocks) return differs_in_cluster(s, op);
-    bool by_groups = s->groups && tile_executors_of(s->f, op).role.id; /* each for itself */
+    bool by_groups =
+        s->groups && tile_executors_of(s->f, op).role.id; /* each group has its own value */
     if (tile_op_has_trait(opcode, TILE_TRAIT_UNIFORM) && !by_groups) return false;
     if (by_groups && tile_op_get_info(opcode)->effects & TILE_EFFECT_ATOMIC) return true;
     if (tile_op_has_trait(opcode, TILE_TRAIT_DIVERGES)) return !reads_constant(s, op);

@@ -1,35 +1,37 @@
-/* Which variants a kernel has.
+/* Derives the variants of a kernel.
  *
- * What a kernel declares of its arguments makes wide accesses possible; a launch whose arguments do
- * not have it needs other code. One variant for each combination would be exact and without end, so
- * there is a fixed list, the same for everybody who compiles the kernel:
+ * The declared properties of a kernel's arguments allow wide accesses. A launch whose arguments do
+ * not have them needs other code. One variant for each combination would be exact, but there would
+ * be too many. So there is a fixed list, which depends only on the kernel:
  *
- *   0            everything is as declared, and tensor maps can describe the arrays that are copied
- *                to shared memory in the background, and those that are copied before a loop of
- * such copies or whose tiles are stored behind it, on targets that have them next         the same
- * without tensor maps next         all accesses of at most 16 bytes, then 8, then 4 next one group
- * of operands with accesses of an element, the others as declared last         all accesses of an
- * element: nothing is assumed
+ *   0            everything is as declared, and on targets with tensor maps, tensor maps describe
+ *                the arrays that are copied to shared memory asynchronously, copied before a loop
+ *                of such copies, or to which its tiles are stored after it
+ *   next         the same without tensor maps
+ *   next         all accesses of at most 16 bytes, then 8, then 4
+ *   next         one group of operands with accesses of one element, the others as declared
+ *   last         all accesses of one element: nothing is assumed
  *
- * An operand is an argument that is a pointer or a view. How wide it can be accessed depends on its
- * alignment, and on the integer arguments in its views' strides and innermost extents: of a view of
- * f16 with rows of %n elements, accesses of 8 bytes need both the address divisible by 8 and %n
- * by 4.
+ * An operand is an argument that is a pointer or a view. The width of its accesses depends on its
+ * alignment, and on the integer arguments in its views' strides and innermost extents. For a view
+ * of f16 with rows of %n elements, accesses of 8 bytes need both an address divisible by 8 and %n
+ * divisible by 4.
  *
- * An integer that two operands use narrows both, so they form a group: of a matmul c[m, n] = a[m,
- * k] b[k, n] these are {a} and {b, c}. What no view names (a loop's bound, say) is assumed by
- * variant 0 alone.
+ * An integer that two operands use affects both, so they form a group. For a matmul c[m, n] = a[m,
+ * k] b[k, n] these are {a} and {b, c}. Only variant 0 makes assumptions about integers that no view
+ * uses, such as the bound of a loop.
  *
- * Beside that, all variants ask for the values of the {const} arguments for which the kernel was
+ * In addition, all variants require the values of {const} arguments for which the kernel was
  * instantiated.
  *
- * Where the arguments decide whether a launch can take the grid (grid_fit.h), all these ask for a
- * grid that fits, and all of them follow once more, with a grid that is flat. Where no launch can
- * take the grid, it is flat in all of them.
+ * If the arguments decide whether a launch can have the grid (grid_fit.h), all these variants
+ * require a grid that fits, and all of them are repeated with a flat grid. If no launch can have
+ * the grid, it is flat in all variants.
  *
- * A launch takes the first variant whose conditions hold. So what asks for no less than an earlier
- * one is left out, and so is what asks for no more than the last. Groups are taken in the order of
- * their first operands, as many as there is room for. */
+ * A launch takes the first variant whose conditions hold. So a variant that is never reached
+ * because an earlier one holds whenever it does is omitted, and so is one that requires no more
+ * than the last variant. Groups are listed in the order of their first operands, up to the limit on
+ * variants. */
 #include "lib/analysis/variants.h"
 
 #include <string.h>
@@ -41,24 +43,25 @@
 #include "lib/analysis/tensor_map.h"
 #include "lib/ops/gather.h"
 
-/* Widths in bytes, from wide to narrow; an access is at least one element. */
+/* Widths in bytes, in descending order; an access is at least one element. */
 static const unsigned widths[] = {16, 8, 4};
 enum { WIDTHS = sizeof widths / sizeof *widths, DECLARED = 0, ELEMENT = 1 };
 
-enum { MAX_ARGUMENT_VARIANTS = TILE_MAX_VARIANTS / 2 /* there may be as many with a flat grid */ };
+enum { MAX_ARGUMENT_VARIANTS = TILE_MAX_VARIANTS / 2 /* the rest is for flat grids */ };
 
 _Static_assert(MAX_ARGUMENT_VARIANTS > WIDTHS + 2, "there is no room for groups");
 
 typedef struct derivation {
     const tile_function *f;
     tile_arena *arena;
-    unsigned *groups; /* of each operand and integer: another argument of its group, or, of the
-                         group's first operand, itself */
-    unsigned *bytes;  /* of an operand's element; of an integer, the least of those of the operands
-                         that use it, so that each of them gets its full width; 0: neither */
-    bool *maps;       /* arguments of which variant 0 has tensor maps */
-    bool *feeds_dot;  /* by value: a load of it may become a copy that runs ahead */
-    unsigned first;   /* variants that this is the first of can take each other's place */
+    unsigned *groups; /* by operand and integer: another argument of its group; for the first
+                         operand of a group itself */
+    /* The size of an operand's element. For an integer, the smallest element of the operands that
+     * use it, so that each of them gets its full width. 0: neither. */
+    unsigned *bytes;
+    bool *maps;      /* arguments with tensor maps in variant 0 */
+    bool *feeds_dot; /* by value: a load of it may become a copy that runs ahead */
+    unsigned first; /* from this variant on, a variant may be redundant because of an earlier one */
     tile_variants *out;
 } derivation;
 
@@ -106,7 +109,7 @@ static void find_groups(derivation *d) {
 
 /* Variants ------------------------------------------------------------------------------------ */
 
-/* The largest power of two up to `most` that divides what is declared. */
+/* The largest power of two up to `most` that divides the declared divisor. */
 static unsigned narrow(unsigned declared, unsigned most) {
     unsigned divisor = 1;
     while (divisor < most && declared % (2 * divisor) == 0) divisor *= 2;
@@ -122,7 +125,8 @@ static unsigned choose_divisor(const derivation *d, unsigned arg, unsigned width
     return narrow(decl->divisible, decl->type->kind == TILE_TYPE_SCALAR ? width / bytes : width);
 }
 
-/* All accesses at most `width` wide; group's (arg_count: no group's) at most an element. */
+/* All accesses are at most `width` wide; accesses of `group` (arg_count: none) at most one
+ * element. */
 static unsigned *make_variant(const derivation *d, unsigned width, size_t group) {
     unsigned *divisors = TILE_NEW_ARRAY(d->arena, unsigned, d->f->arg_count + 1);
     for (unsigned i = 0; i < d->f->arg_count; i++) {
@@ -133,7 +137,7 @@ static unsigned *make_variant(const derivation *d, unsigned width, size_t group)
     return divisors;
 }
 
-/* Whether these divisors hold wherever `by` do. */
+/* Returns whether these divisors hold whenever `by` do. */
 static bool is_implied(const derivation *d, const unsigned *by, const unsigned *divisors) {
     for (unsigned i = 0; i < d->f->arg_count; i++)
         if (divisors[i] > 1 && (!by[i] || by[i] % divisors[i])) return false;
@@ -146,14 +150,14 @@ static bool is_taken(const derivation *d, const unsigned *divisors) {
     return false;
 }
 
-/* maps: NULL: none. */
+/* maps NULL: none. */
 static void append(derivation *d, unsigned *divisors, bool *maps) {
     tile_variants *out = d->out;
     out->maps[out->count] = maps ? maps : TILE_NEW_ARRAY(d->arena, bool, d->f->arg_count + 1);
     out->divisors[out->count++] = divisors;
 }
 
-/* Unless no launch would reach it, it equals the last one, or takes its place. */
+/* Adds a variant unless no launch would reach it, or it requires no more than the last one. */
 static void add_variant(derivation *d, unsigned *divisors, const unsigned *last) {
     tile_variants *out = d->out;
     if (!is_implied(d, last, divisors) && !is_taken(d, divisors) &&
@@ -172,10 +176,11 @@ static void mark_map(derivation *d, tile_value view) {
         d->maps[data->index] = true;
 }
 
-/* Copies for a barrier and to views; and what passes may make such copies of. */
+/* Asynchronous copies to shared memory and to views, and operations that passes may turn into such
+ * copies. */
 static void visit_copy(derivation *d, tile_op op) {
     const tile_function *f = d->f;
-    if (!tile_is_plain_access(f, op)) return; /* no box */
+    if (!tile_is_plain_access(f, op)) return; /* not a box */
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_copy_async:
         if (tile_op_mechanism(f, op) != TILE_MECHANISM_GROUP || tile_is_pipelined(f, op)) {
@@ -191,7 +196,7 @@ static void visit_copy(derivation *d, tile_op op) {
         if (tile_is_pipelined(f, op) && d->feeds_dot[tile_op_result(f, op, 0).id])
             mark_map(d, tile_operand_src(f, op));
         break;
-    default: break; /* nothing else reads views in the background */
+    default: break; /* no other operation reads views asynchronously */
     }
 }
 
@@ -200,7 +205,7 @@ static bool is_result(const tile_function *f, tile_op op) {
            tile_value_type(f, tile_operand_src(f, op))->rank == 2 && !tile_is_pipelined(f, op);
 }
 
-/* Tiles that a specialised loop computes, which specialize-warps stores by boxes, and what it
+/* Tiles computed by a specialized loop, which specialize-warps stores as boxes, and tiles that it
  * copies before the loop. */
 static void visit_around(derivation *d, tile_op op) {
     const tile_function *f = d->f;
@@ -209,7 +214,7 @@ static void visit_around(derivation *d, tile_op op) {
         mark_map(d, tile_operand_src(f, op));
 }
 
-/* Whether any argument has one in variant 0. */
+/* Returns whether any argument has a tensor map in variant 0. */
 static bool find_maps(derivation *d, const tile_target *target) {
     const tile_function *f = d->f;
     bool any = false;
@@ -245,7 +250,7 @@ void tile_derive_variants(const tile_function *f, const tile_target *target, til
     out->count = 0;
     unsigned *declared = make_variant(&d, DECLARED, f->arg_count);
     unsigned *last = make_variant(&d, ELEMENT, f->arg_count);
-    if (lowered) last = declared; /* its text is lowered already */
+    if (lowered) last = declared; /* a kernel at level 3 is already lowered */
     if (maps && !lowered) append(&d, declared, d.maps);
     d.first = out->count;
     add_variant(&d, declared, last);
@@ -268,7 +273,7 @@ void tile_assume_variant(tile_function *f, const tile_variants *variants, unsign
 
 /* Conditions ---------------------------------------------------------------------------------- */
 
-/* Every launch checks that pointers are aligned to their elements. */
+/* Not checked if the divisor is the size of the element: every launch checks that. */
 static bool needs_check(const tile_type *type, unsigned divisor) {
     return divisor > (tile_type_is_address(type) ? tile_scalar_bytes(type->scalar) : 1);
 }

@@ -8,8 +8,8 @@ enum { MAX_PARTS = 8 };
 typedef struct bitcast_width {
     tile_builder *b;
     tile_context *context;
-    unsigned parts; /* of a wide element */
-    unsigned bits;  /* of one of them */
+    unsigned parts; /* narrow elements per wide element */
+    unsigned bits;  /* width of a narrow element */
 } bitcast_width;
 
 static const tile_type *type_of(const bitcast_width *x, tile_value value) {
@@ -29,7 +29,7 @@ static tile_scalar integer_of(unsigned bits) {
     return bits == 8 ? TILE_i8 : bits == 16 ? TILE_i16 : bits == 32 ? TILE_i32 : TILE_i64;
 }
 
-/* The same bits as another element type of the same width. */
+/* Casts the bits to another element type of the same width. */
 static tile_value as_scalar(bitcast_width *x, tile_value value, tile_scalar scalar) {
     if (type_of(x, value)->scalar == scalar) return value;
     return tile_build_bitcast(x->b, value, tile_type_scalar(x->context, scalar));
@@ -48,7 +48,7 @@ static tile_value shift(bitcast_width *x, tile_opcode opcode, tile_value value, 
                                  : tile_build_ushr(x->b, value, amount);
 }
 
-/* Last extents: wide ones times the parts, or split into [wide, 2, 2 ..]. */
+/* The type with the last extent `last`, followed by `twos` dims of extent 2. */
 static const tile_type *type_with(const bitcast_width *x, const tile_type *like,
                                   const tile_expr *last, unsigned twos) {
     tile_type draft = *like;
@@ -62,8 +62,8 @@ static const tile_expr *rescaled_value(const bitcast_width *x, const tile_expr *
     return tile_expr_op(x->context, opcode, extent, tile_expr_int(x->context, x->parts), NULL);
 }
 
-/* Parts first, first + step, ..: neighbours along a new last dim, which come between those of the
- * dims behind it. */
+/* Joins parts first, first + step, .. along a new last dim. The parts between them are joined along
+ * the dims after it. */
 static tile_value join_parts(bitcast_width *x, const tile_value *part, unsigned first,
                              unsigned step) {
     if (step == x->parts) return part[first];
@@ -81,7 +81,8 @@ static tile_value permuted(bitcast_width *x, tile_value vector, const int64_t *o
     return other;
 }
 
-/* A vector's elements, of which those of one wide element are neighbours, part by part; or back. */
+/* Reorders the elements of a vector from interleaved, where the parts of a wide element are
+ * consecutive, to part by part; or back. */
 static tile_value permute_parts(bitcast_width *x, tile_value vector, bool back) {
     tile_arena scratch = {0};
     unsigned count = (unsigned)tile_type_elements(type_of(x, vector)), wide = count / x->parts;
@@ -113,7 +114,7 @@ static tile_value unpack(bitcast_width *x, tile_value src, tile_scalar to) {
     return all.id ? as_scalar(x, all, to) : all;
 }
 
-/* The tile's parts, of which the last dim tells two. */
+/* Splits the tile along its last dims, each of which separates two parts. */
 static void take_apart(bitcast_width *x, tile_value tile, unsigned first, unsigned step,
                        tile_value *part) {
     if (step == x->parts || !tile.id) {
@@ -164,7 +165,7 @@ static bool refuse(const bitcast_width *x, const char *what, const tile_type *fr
     return false;
 }
 
-/* What is not known yet is looked at when the shapes are. */
+/* Extents that are not known yet are checked once they are. */
 static bool check(const bitcast_width *x, const tile_type *from, const tile_type *to,
                   bool narrows) {
     bool array = tile_type_is_array(to);

@@ -1,4 +1,4 @@
-/* Operands of different shapes: see the header. */
+/* Converts operands to a common shape: see the header. */
 #include "lib/builder/broadcast_operands.h"
 
 #include "lib/ops/shape.h"
@@ -8,8 +8,8 @@ typedef struct broadcasting {
     const tile_op_info *info;
     tile_value *operands;
     unsigned count;
-    tile_type common;   /* what all become; element types stay the operands' own */
-    tile_scalar scalar; /* of the operand whose layout that is */
+    tile_type common;   /* the common type; element types remain those of the operands */
+    tile_scalar scalar; /* element type of the operand that determines the layout */
 } broadcasting;
 
 static const tile_type *type_of(const broadcasting *s, unsigned i) {
@@ -20,8 +20,8 @@ static bool is_condition(const broadcasting *s, unsigned i) {
     return s->info->operands[i].class_ == TILE_CLASS_boolean;
 }
 
-/* The kind of the arrays, if there are any and all have one, and the highest rank. Operands of one
- * class must have one element type. */
+/* Finds the common kind and the highest rank of the arrays. Returns false if there are none, their
+ * kinds differ, or operands of the same class have different element types. */
 static bool find_kind(broadcasting *s) {
     const tile_type *element = NULL;
     bool arrays = false, fits = true;
@@ -40,7 +40,8 @@ static bool find_kind(broadcasting *s) {
     return arrays && fits;
 }
 
-/* One extent of the common shape; at: counted from the last. Vectors are not stretched. */
+/* Finds one extent of the common shape; `at` counts from the last dim. Vectors are not
+ * stretched. */
 static bool find_dim(broadcasting *s, unsigned at) {
     const tile_expr **dim = &s->common.dims[s->common.rank - 1 - at];
     for (unsigned i = 0; i < s->count; i++) {
@@ -56,7 +57,7 @@ static bool find_dim(broadcasting *s, unsigned at) {
     return true;
 }
 
-/* At level 2 ranks are written out. */
+/* At level 2 all ranks must be equal. */
 static bool find_shape(broadcasting *s) {
     bool stretches = s->common.kind != TILE_TYPE_VECTOR, fits = true;
     for (unsigned at = 0; at < s->common.rank && fits; at++) fits = find_dim(s, at);
@@ -69,8 +70,8 @@ static bool find_shape(broadcasting *s) {
     return fits;
 }
 
-/* Whether an operation on two tensors repeats this operand itself: along leading dims. A number is
- * splatted, however it is written. */
+/* Returns whether an operation on two tensors repeats this operand itself, along leading dims.
+ * Constants are always splatted. */
 static bool is_repeated(const broadcasting *s, unsigned operand) {
     const tile_type *type = type_of(s, operand);
     if (s->common.kind != TILE_TYPE_TENSOR || s->count != 2 ||
@@ -87,7 +88,7 @@ static bool has_shape(const broadcasting *s, const tile_type *type) {
     return same;
 }
 
-/* The operand in the common shape, or as it is; no value after a diagnostic. */
+/* The operand in the common shape, or unchanged; no value after a diagnostic. */
 static tile_value broadcast_operand(const broadcasting *s, unsigned i) {
     const tile_type *type = type_of(s, i);
     bool scalar = type->kind == TILE_TYPE_SCALAR;
@@ -122,7 +123,7 @@ bool tile_broadcast_operands(tile_builder *builder, tile_opcode opcode, tile_val
     return true;
 }
 
-/* What an access moves, where operands or the written type tell. */
+/* The type that an access moves, if operands or the written type determine it. */
 static const tile_type *find_moved(const tile_function *f, const tile_op_info *info,
                                    const tile_value *operands, const uint16_t *sizes,
                                    const tile_type *given) {
@@ -137,7 +138,7 @@ static const tile_type *find_moved(const tile_function *f, const tile_op_info *i
     return given;
 }
 
-/* The type of the index tiles in an access' brackets, NULL: there is none. */
+/* The type of the index tiles in an access's brackets; NULL: none. */
 static const tile_type *find_points(const tile_function *f, const tile_op_info *info,
                                     const tile_value *operands, const uint16_t *sizes) {
     unsigned at = 0;

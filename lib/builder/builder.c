@@ -1,4 +1,4 @@
-/* Building operations with their checks. */
+/* Builds operations and checks them. */
 #include "lib/builder/builder.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ tile_builder tile_builder_at_end(tile_function *function, tile_region region) {
     return builder;
 }
 
-/* An operation that the function does not have stays in the builder, where has_place sees it. */
+/* An invalid op is kept in the builder, so that has_place reports it. */
 tile_builder tile_builder_before(tile_function *function, tile_op op) {
     tile_builder builder = {.function = function, .before = op, .loc = tile_op_loc(function, op)};
     if (function && op.id < function->op_count) builder.region = tile_op_at(function, op)->parent;
@@ -28,7 +28,7 @@ static tile_context *context_of(const tile_builder *builder) {
     return builder && builder->function ? tile_function_context(builder->function) : NULL;
 }
 
-/* Whether the value is one of the function's; 0 has been reported before. */
+/* Returns whether the value belongs to the function; 0 has been reported before. */
 static bool is_known(const tile_builder *builder, tile_value value) {
     if (value.id < builder->function->value_count) return value.id != 0;
     tile_report(tile_function_context(builder->function), TILE_ERROR, builder->loc,
@@ -36,7 +36,8 @@ static bool is_known(const tile_builder *builder, tile_value value) {
     return false;
 }
 
-/* Whether operations can be put there; region 0 is that of an operation that was not built. */
+/* Returns whether operations can be inserted there. Region 0 belongs to an operation that was not
+ * built. */
 static bool has_place(const tile_builder *builder) {
     const tile_function *f = builder->function;
     bool before = builder->before.id < f->op_count;
@@ -54,7 +55,7 @@ static bool is_ready(const tile_builder *builder) {
     return builder && builder->function;
 }
 
-/* Each segment has the parts that its row has a place for. */
+/* Checks that each segment has only the parts that its row allows. */
 static bool check_parts(const tile_builder *builder, const tile_op_info *info,
                         const tile_segment *segments) {
     for (unsigned i = 0; i < info->operand_count; i++) {
@@ -70,7 +71,8 @@ static bool check_parts(const tile_builder *builder, const tile_op_info *info,
     return true;
 }
 
-/* Lays the segments in a row. False if a needed value is missing or none of the function's. */
+/* Concatenates the segments. Returns false if a required value is missing or does not belong to the
+ * function. */
 static bool flatten(const tile_builder *builder, const tile_op_info *info,
                     const tile_segment *segments, unsigned count, tile_value *operands,
                     uint16_t *segment_sizes) {
@@ -99,7 +101,8 @@ tile_op tile_build_op(tile_builder *builder, tile_opcode opcode, const tile_segm
     return tile_build_op_of(builder, opcode, segments, segment_count, type, NULL, 0);
 }
 
-/* The type of sums that begin with zero: what holds products of these elements best. */
+/* The element type of sums that start at zero: the most suitable one for products of these
+ * elements. */
 static const tile_type *sum_element(const tile_builder *builder, const tile_type *lhs) {
     tile_context *context = tile_function_context(builder->function);
     if (lhs->param) return NULL;
@@ -108,7 +111,7 @@ static const tile_type *sum_element(const tile_builder *builder, const tile_type
     return tile_type_scalar(context, tile_scalar_is_floating(lhs->scalar) ? TILE_f32 : TILE_i32);
 }
 
-/* A dot without an accumulator begins with zeros: of its result's type if that is given. */
+/* Builds zeros for a dot without an accumulator, of its result's type if that is given. */
 static tile_value start_sum(tile_builder *builder, const tile_segment *segments,
                             const tile_type *type, const tile_attr *attrs, unsigned attr_count) {
     const tile_value operands[] = {segments[0].head, segments[1].head};
@@ -181,7 +184,7 @@ tile_op tile_build_op_of(tile_builder *builder, tile_opcode opcode, const tile_s
         segments[1].head.id && builder->function->kind == TILE_KERNEL &&
         is_known(builder, segments[0].head) && is_known(builder, segments[1].head) &&
         has_place(builder))
-        return tile_build_filling(builder, segments[0].head, segments[1].head);
+        return tile_build_fill_stores(builder, segments[0].head, segments[1].head);
     const tile_op_info *info = tile_op_get_info(opcode);
     tile_context *context = tile_function_context(builder->function);
     if (!info->name || segment_count != info->operand_count) {
@@ -284,7 +287,7 @@ tile_value tile_build_float(tile_builder *builder, double value) {
 
 /* Operations with regions --------------------------------------------------------------------- */
 
-/* Whoever walks regions recurses: the text and the builders allow the same depth. */
+/* Traversals of regions recurse, so the parser and the builders limit the depth. */
 static bool can_nest(const tile_builder *builder) {
     const tile_function *f = builder->function;
     unsigned depth = 1;
@@ -298,7 +301,7 @@ static bool can_nest(const tile_builder *builder) {
     return false;
 }
 
-/* The region of a loop: own arguments, then the carried ones. */
+/* Adds the region of a loop: its own argument, then the carried ones. */
 static void add_loop_region(tile_function *f, tile_op op, const tile_type *own) {
     tile_arena scratch = {0};
     unsigned count = 0, carried = tile_op_result_count(f, op);

@@ -10,7 +10,7 @@ static tile_op refuse(const tile_builder *b, const char *what, const tile_type *
     return TILE_NO_OP;
 }
 
-tile_op tile_build_filling(tile_builder *builder, tile_value dst, tile_value src) {
+tile_op tile_build_fill_stores(tile_builder *builder, tile_value dst, tile_value src) {
     const tile_type *buffer = tile_value_type(builder->function, dst),
                     *scalar = tile_value_type(builder->function, src);
     int64_t stages = 0;

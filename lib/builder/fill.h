@@ -4,7 +4,7 @@
 
 #include "lib/ir/function.h"
 
-/* The last of the stores; op 0 after a diagnostic. */
-tile_op tile_build_filling(tile_builder *builder, tile_value dst, tile_value src);
+/* Returns the last of the stores; op 0 after a diagnostic. */
+tile_op tile_build_fill_stores(tile_builder *builder, tile_value dst, tile_value src);
 
 #endif

@@ -1,4 +1,4 @@
-/* The rules of ops.def: what operands an operation takes and what types its results have. */
+/* The rules of ops.def: the operands that an operation accepts and the types of its results. */
 #include "lib/builder/infer.h"
 
 #include "lib/builder/infer_rules.h"
@@ -6,12 +6,12 @@
 
 /* Results ------------------------------------------------------------------------------------- */
 
-/* Where the operands tell the element type. */
+/* For rules whose operands determine only the element type. */
 static bool needs_extents(const tile_infer *infer) {
     return infer->given || fail_without_extents(infer);
 }
 
-/* The last dims of `whole` are those of `part`; unknown extents fit. */
+/* Returns whether the last dims of `whole` equal the dims of `part`, including unknown ones. */
 static bool covers_last_dims(const tile_type *whole, const tile_type *part) {
     if (part->rank > whole->rank) return false;
     for (unsigned d = 0; d < part->rank; d++)
@@ -38,7 +38,7 @@ static const tile_type *broadcast(const tile_type *a, const tile_type *b) {
     return covers_last_dims(b, a) ? b : NULL;
 }
 
-/* A cast of the value to the element type of the other one. */
+/* A hint to cast the value to the other element type. */
 static const char *cast_of(const tile_infer *infer, tile_value value, const tile_type *to,
                            tile_arena *arena) {
     const char *element = to->param ? to->param : tile_scalar_name(to->scalar);
@@ -46,8 +46,8 @@ static const char *cast_of(const tile_infer *infer, tile_value value, const tile
                              value_text(infer, value, arena));
 }
 
-/* Of two operands the one to cast: a scalar beside a tile, an integer beside a float, the narrower
- * one. */
+/* Returns whether this operand of two is the one to cast: the scalar if the other is a tile, the
+ * integer if the other is a float, otherwise the narrower one. */
 static bool is_to_cast(const tile_type *type, const tile_type *other) {
     if (tile_type_is_array(type) != tile_type_is_array(other)) return !tile_type_is_array(type);
     bool floating = tile_scalar_is_floating(type->scalar);
@@ -103,7 +103,7 @@ static bool tile_infer_fma(tile_infer *infer) {
     return result(infer, a);
 }
 
-/* One that is not said may be the other's. */
+/* An unassigned layout matches any other. */
 static bool same_layout(const tile_type *a, const tile_type *b) {
     return !a->layout || !b->layout || a->layout == b->layout;
 }
@@ -167,7 +167,7 @@ static bool tile_infer_none(tile_infer *infer) {
     return no_result(infer);
 }
 
-/* One entry of each list for each region. */
+/* Each list needs one entry per region. */
 static bool tile_infer_roles(tile_infer *infer) {
     if (!infer->segment[0] || infer->segment[0] != infer->segment[1] ||
         infer->segment[0] != infer->segment[2])
@@ -182,7 +182,7 @@ static bool tile_infer_sync(tile_infer *infer) {
     return no_result(infer);
 }
 
-/* A loop gives what it begins with: its row's last operand. */
+/* The results of a loop have the types of its initial values, the row's last operand. */
 static bool tile_infer_inits(tile_infer *infer) {
     unsigned count;
     const tile_op_info *info = tile_op_get_info(infer->opcode);
@@ -199,7 +199,7 @@ static bool tile_infer_if(tile_infer *infer) {
     return true;
 }
 
-/* Where the elements' type is a parameter, it is checked when that has a value. */
+/* If the element type is a parameter, it is checked once the parameter has a value. */
 static bool tile_infer_iota(tile_infer *infer) {
     const tile_type *type = infer->given;
     if (!type || (type->kind != TILE_TYPE_TILE && type->kind != TILE_TYPE_TENSOR))
@@ -243,7 +243,7 @@ static bool tile_infer_index3(tile_infer *infer) {
     return true;
 }
 
-/* Extents and strides that the type knows must be what the operands are. */
+/* Extents and strides that are constant in the type must equal the operands. */
 static bool check_known(const tile_infer *infer, const tile_expr *const *known, unsigned operand,
                         const char *what) {
     unsigned count;
@@ -304,7 +304,7 @@ static bool tile_infer_scratch(tile_infer *infer) {
     return check_known(infer, type->dims, 0, "an extent operand differs from that of");
 }
 
-/* Which kernel it is, and so what it takes, may be known later: tile_verify_plan compares. */
+/* The kernel may not exist yet, so tile_verify_plan compares the arguments. */
 static bool tile_infer_launch(tile_infer *infer) {
     return no_result(infer);
 }
@@ -381,7 +381,8 @@ bool tile_infer_refuse_elements(const tile_infer *infer, const tile_type *tile,
     return false;
 }
 
-/* A tile that moves to or from a view or shared buffer: one element type, the last dims. */
+/* Checks a tile that is copied from or to a view or shared buffer: same element type, and equal
+ * last dims. */
 static bool check_transfer(const tile_infer *infer, const tile_type *tile,
                            const tile_type *memory) {
     return same_element(tile, memory) ? check_shapes(infer, tile, memory)
@@ -440,7 +441,8 @@ bool tile_infer_copy(tile_infer *infer) {
     unsigned operand = shared == from ? 1 : 0;
     unsigned predicate = infer->opcode == TILE_OP_copy ? 2 : 3;
     bool rounds = shared == to && (shared->param || shared->scalar == TILE_tf32) &&
-                  (view->param || view->scalar == TILE_f32); /* or will, when that is known */
+                  (view->param ||
+                   view->scalar == TILE_f32); /* a type parameter is checked once it has a value */
     if (!rounds && !same_element(shared, view))
         return fail(infer, "the element types differ:", shared, " and", view);
     return no_result(infer) &&

@@ -1,8 +1,8 @@
 /* The rules of atomic operations. */
 #include "lib/builder/infer_rules.h"
 
-/* Elements that an atomic access can have. Where the type is a parameter, it is checked when that
- * has a value. */
+/* Checks that atomics support the element type. If it is a parameter, it is checked once the
+ * parameter has a value. */
 static bool check_element(const tile_infer *infer, const tile_type *type) {
     bool fits = type->param || (type->scalar != TILE_i1 && type->scalar != TILE_tf32 &&
                                 tile_scalar_has_arithmetic(type->scalar));
@@ -19,7 +19,8 @@ static bool same_shape(const tile_type *a, const tile_type *b) {
     return true;
 }
 
-/* A tile in the last dims of a view, in a whole buffer or a part of it; a scalar is one element. */
+/* Checks that a tile fits the last dims of a view, or a whole buffer or a part of it; a scalar is
+ * one element. */
 static bool check_places(const tile_infer *infer, const tile_type *src, unsigned operand) {
     const tile_type *memory = type_at(infer, operand);
     bool scalar = src->kind == TILE_TYPE_SCALAR, part = tile_infer_is_part(infer, operand);
@@ -44,7 +45,7 @@ static bool check_predicate(const tile_infer *infer, const tile_type *src,
     return fail(infer, "the predicate must have the shape of the value:", predicate, " for", src);
 }
 
-/* What the result goes through to reach all threads (assign-layouts). */
+/* The buffer through which all threads get the result (assign-layouts). */
 static bool check_buffer(const tile_infer *infer, const tile_type *src, const tile_type *buffer) {
     bool scalar = src->kind == TILE_TYPE_SCALAR;
     if (!buffer) return true;
@@ -77,7 +78,7 @@ bool tile_infer_atomic_cas(tile_infer *infer) {
            check_buffer(infer, src, type_of(infer, TILE_OPERAND_buffer)) && result(infer, src);
 }
 
-/* Consecutive elements of one thread. */
+/* For consecutive elements of one thread. */
 bool tile_infer_atomic_thread(tile_infer *infer) {
     const tile_type *src = type_of(infer, TILE_OPERAND_src);
     return tile_infer_own_predicate(infer, 2) &&

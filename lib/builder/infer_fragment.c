@@ -1,11 +1,11 @@
-/* The rules between the levels: tiles as what one thread holds of them. */
+/* The rules of conversions between tiles and the fragments that a thread holds. */
 #include "lib/analysis/executors.h"
 #include "lib/builder/infer_rules.h"
 #include "lib/layout/layout.h"
 #include "lib/ir/named.h"
 
-/* How many elements of a tile a thread holds by the layout that its type names; 0 while that is not
- * known. False after a report. */
+/* Computes the number of a tile's elements that each thread holds in its layout; 0 if that is not
+ * known yet. Returns false after a report. */
 static bool count_registers(const tile_infer *infer, const tile_type *tile, int64_t *count) {
     tile_layout layout;
     int64_t warps;
@@ -24,13 +24,14 @@ static bool count_registers(const tile_infer *infer, const tile_type *tile, int6
         warps < 1 || warps > TILE_MAX_WARPS)
         return true;
     const char *fault = tile_layout_resolve(tile, (unsigned)warps, &layout);
-    if (fault) return true; /* instantiate knows who shares it, and tells */
+    if (fault) return true; /* the pass instantiate, which has the number of warps, reports it */
     *count = tile_layout_registers(&layout);
     return true;
 }
 
-/* The vector of the elements. Which warps of a kernel with roles share the tile is told by the text
- * around it, so that what is written counts until instantiate has put the layout there. */
+/* Checks the vector of a thread's elements. In a kernel with roles, the warps that share the tile
+ * depend on the surrounding text. So the written type is accepted until instantiate has assigned
+ * the layout. */
 static bool check_count(const tile_infer *infer, const tile_type *tile, const tile_type *vector) {
     int64_t count, has = tile_type_elements(vector);
     if (!count_registers(infer, tile, &count)) return false;

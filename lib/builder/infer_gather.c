@@ -1,10 +1,10 @@
-/* The rules of accesses whose brackets may hold index tiles: all of these have one shape S and give
- * the points; what is moved has the shape S, then the extents along the memory's last dims, which
- * have scalar starts. */
+/* The rules of accesses whose brackets may contain index tiles. All index tiles of an access have
+ * the same shape S. The moved tile has the shape S, followed by extents along the memory's last
+ * dims, whose indices are scalar starts. */
 #include "lib/builder/infer_rules.h"
 #include "lib/ops/shape.h"
 
-/* The indices of an element operand, by dim, and how many dims there are. */
+/* The indices of an element operand, by dim, and the number of dims. */
 static const tile_value *indices_of(const tile_infer *infer, unsigned operand, unsigned *rank) {
     unsigned count;
     const tile_value *values = segment_at(infer, operand, &count);
@@ -82,7 +82,7 @@ bool tile_infer_check_predicate(const tile_infer *infer, unsigned operand, const
                         predicate, " for", moved);
 }
 
-/* An element type, and the memory's last dims where no index tiles say otherwise. */
+/* Checks the element type, and the memory's last dims unless index tiles replace them. */
 static bool check_moved(const tile_infer *infer, const tile_type *moved, unsigned memory_operand,
                         unsigned predicate_operand) {
     const tile_type *memory = type_at(infer, memory_operand);
@@ -94,7 +94,7 @@ static bool check_moved(const tile_infer *infer, const tile_type *moved, unsigne
            tile_infer_check_predicate(infer, predicate_operand, moved);
 }
 
-/* Elements of i1 in place of the memory's. */
+/* The result has elements of i1 instead of the memory's. */
 bool tile_infer_inside(tile_infer *infer) {
     const tile_type *to = infer->given, *view = type_of(infer, TILE_OPERAND_src);
     bool gathers = tile_infer_points(infer, 0);
@@ -105,7 +105,7 @@ bool tile_infer_inside(tile_infer *infer) {
     return result(infer, to) && tile_infer_check_points(infer, 0, to);
 }
 
-/* The axis, of which nothing is known here, is looked at by tile_verify_gather. */
+/* The axis is not known here, so tile_verify_gather checks it. */
 bool tile_infer_gather(tile_infer *infer) {
     const tile_type *src = type_of(infer, TILE_OPERAND_src), *at = type_of(infer, TILE_OPERAND_at),
                     *buffer = type_of(infer, TILE_OPERAND_buffer);
@@ -142,8 +142,8 @@ static bool is_movable(const tile_type *type) {
     return type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_SCALAR;
 }
 
-/* Element by element in a shared buffer, whose operand the predicate follows: a tile as index tiles
- * say, or one. */
+/* Checks an access to single elements of a shared buffer: a tile with the shape of its index tiles,
+ * or one element. The predicate is the operand after the buffer. */
 static bool check_in_buffer(const tile_infer *infer, const tile_type *moved, unsigned operand) {
     const tile_type *buffer = type_at(infer, operand);
     bool scalar = moved->kind == TILE_TYPE_SCALAR;
@@ -173,7 +173,7 @@ bool tile_infer_load_view(tile_infer *infer) {
     return result(infer, to) && check_access(infer, to, 0);
 }
 
-/* No tile is made, so that its extents need not be what a tile's may be. */
+/* No tile is made, so extents that no tile may have are allowed. */
 bool tile_infer_prefetch_l2(tile_infer *infer) {
     unsigned count;
     const tile_type *view = type_of(infer, TILE_OPERAND_src);

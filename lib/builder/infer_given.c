@@ -1,7 +1,7 @@
-/* The type that is written for a result may leave out what the operands tell: all of it, its
- * element type (tile<[16, 8]>, in the text only the extents), or all but that (f32 where the result
- * is an array). Here it is completed; the rules of infer.c then check it like one that was written
- * in full. */
+/* The written type of a result may omit what the operands determine. It may be missing, give only
+ * the extents ([16, 8] in the text, a type without elements here), or give only the element type
+ * (f32 if the result is an array). Here it is completed. Then the rules of infer.c check it like a
+ * type that was written in full. */
 #include "lib/builder/infer_rules.h"
 
 static const tile_type *get(const tile_infer *infer, const tile_type *draft) {
@@ -23,7 +23,7 @@ static const tile_type *element_of(const tile_infer *infer, const tile_type *typ
     return get(infer, &draft);
 }
 
-/* Constants as the type has them, `?` for what only the launch knows. */
+/* Constants as they are in the type, `?` for values known only at launch. */
 static void set_known(const tile_infer *infer, const tile_value *values, unsigned count,
                       const tile_expr **known) {
     for (unsigned d = 0; d < count && d < TILE_MAX_RANK; d++) {
@@ -32,8 +32,8 @@ static void set_known(const tile_infer *infer, const tile_value *values, unsigne
     }
 }
 
-/* A view of that element type with the extents that operand `operand` lists; NULL if it has none or
- * too many, which the verifier's rank check could not print. */
+/* A view of that element type with the extents in operand `operand`. NULL if there are none, or so
+ * many that the verifier's rank check could not print them. */
 static const tile_type *view_of(const tile_infer *infer, const tile_type *element, unsigned operand,
                                 const tile_value *strides, unsigned stride_count) {
     unsigned rank;
@@ -67,7 +67,7 @@ static const tile_type *complete_load_shared(const tile_infer *infer) {
     return get(infer, &draft);
 }
 
-/* The points of index tiles, or one element, unless more is asked for. */
+/* The points of index tiles, or one element, unless a type is given. */
 static const tile_type *complete_load(const tile_infer *infer) {
     const tile_type *points = tile_infer_points(infer, 0);
     if (infer->given || !points)
@@ -88,7 +88,7 @@ static const tile_type *complete_inside(const tile_infer *infer) {
     return get(infer, &draft);
 }
 
-/* One element, unless more are asked for. */
+/* One element, unless a type is given. */
 static const tile_type *complete_elements(const tile_infer *infer) {
     return infer->given ? infer->given : element_of(infer, type_of(infer, TILE_OPERAND_src));
 }
@@ -103,7 +103,7 @@ static const tile_type *complete_permute(const tile_infer *infer) {
     return infer->given ? infer->given : type_of(infer, TILE_OPERAND_src);
 }
 
-/* Its rule finds it, or takes what is given. */
+/* The rule finds the type or checks the given one. */
 static const tile_type *complete_transpose(const tile_infer *infer) {
     return infer->given;
 }
@@ -134,7 +134,7 @@ static const tile_type *complete_fragment(const tile_infer *infer) {
     return infer->given ? infer->given : tile_infer_fragment(infer);
 }
 
-/* What extents alone are the extents of. */
+/* The kind of type that extents alone stand for. */
 static tile_type_kind kind_of_result(const tile_infer *infer) {
     const tile_type *first = first_type(infer);
     bool thread = tile_op_get_info(infer->opcode)->operands[0].form == TILE_FORM_address;
@@ -173,9 +173,9 @@ static bool complete_extents(tile_infer *infer) {
 
 static const struct {
     const tile_type *(*complete)(const tile_infer *);
-    /* What the operation is without a type: one element for a load. Then no type that the place
-     * asks for is taken instead. */
-    bool tells_all;
+    /* The operands determine a type even if none is written, such as one element for a load. Then a
+     * type expected by the context is not used instead. */
+    bool operands_determine_type;
 } completions[TILE_OPCODE_LIMIT] = {
     [TILE_OP_view] = {complete_view, true},
     [TILE_OP_load] = {complete_load, true},
@@ -199,7 +199,7 @@ static const struct {
 };
 
 bool tile_infer_needs_given(tile_opcode opcode) {
-    return tile_op_get_info(opcode)->type_given && !completions[opcode].tells_all;
+    return tile_op_get_info(opcode)->type_given && !completions[opcode].operands_determine_type;
 }
 
 bool tile_infer_complete_given(tile_infer *infer) {

@@ -1,4 +1,4 @@
-/* What ops.def asks of each operand, and what to write where a value is none of that. */
+/* Checks each operand against its class in ops.def, and suggests what to write instead. */
 #include "lib/builder/infer_rules.h"
 
 static bool is_scalar(const tile_type *type, tile_scalar scalar) {
@@ -9,7 +9,7 @@ static bool is_own_buffer(const tile_type *type) {
     return type->kind == TILE_TYPE_SHARED && !type->cluster;
 }
 
-/* Elements of barriers are nobody's data: only what accesses none takes a buffer of them. */
+/* Barriers have no data, so an operand that is accessed must not be a buffer of barriers. */
 static bool class_fits(const tile_infer *infer, unsigned operand, tile_value value) {
     const tile_op_info *info = tile_op_get_info(infer->opcode);
     const tile_type *type = tile_value_type(infer->function, value);
@@ -83,7 +83,7 @@ static const char *class_words(tile_operand_class class) {
     return words[class];
 }
 
-/* What to write for a value that is none of this class. */
+/* What to write if a value is not of this class. */
 static const char *class_remedy(const tile_infer *infer, unsigned operand, tile_value value,
                                 tile_arena *arena) {
     const tile_op_info *info = tile_op_get_info(infer->opcode);
@@ -130,13 +130,13 @@ static bool fail_class(const tile_infer *infer, unsigned operand, tile_value val
     return false;
 }
 
-/* Where the elements' type is a parameter, it is checked when that has a value. */
+/* If the element type is a parameter, it is checked once the parameter has a value. */
 static bool is_index_tile(const tile_infer *infer, const tile_type *type) {
     return tile_op_has_trait(infer->opcode, TILE_TRAIT_GATHERS) && type->kind == TILE_TYPE_TILE &&
            (type->param || type->scalar == TILE_i32 || type->scalar == TILE_i64);
 }
 
-/* An element's indices: how many its base wants, and of which type. */
+/* Checks the number and types of an element's indices. */
 static bool check_indices(const tile_infer *infer, tile_operand_form form, const tile_value *values,
                           unsigned count) {
     const tile_type *base = tile_value_type(infer->function, values[0]);
@@ -147,7 +147,8 @@ static bool check_indices(const tile_infer *infer, tile_operand_form form, const
                                                      : base->stages != NULL;
     bool part = form == TILE_FORM_part;
     bool shared = (part || address) && base->kind == TILE_TYPE_SHARED;
-    unsigned placed = shared ? base->rank + (base->stages != NULL) : wanted; /* by coordinates */
+    unsigned placed =
+        shared ? base->rank + (base->stages != NULL) : wanted; /* number of coordinates */
     if (count - 1 != wanted && count - 1 != placed) {
         tile_arena scratch = {0};
         const char *remedy = "";
@@ -192,7 +193,7 @@ bool tile_infer_check_classes(const tile_infer *infer) {
         const tile_value *values = segment_at(infer, i, &count);
         tile_operand_form form = info->operands[i].form;
         bool element = tile_form_has_brackets(form);
-        if (element && !count) continue; /* it may miss */
+        if (element && !count) continue; /* the operand is optional */
         for (unsigned v = 0; v < (element ? 1 : count); v++)
             if (!class_fits(infer, i, values[v])) return fail_class(infer, i, values[v]);
         if (element && !check_indices(infer, form, values, count)) return false;

@@ -1,7 +1,7 @@
 /* The rule of `print`. */
 #include "lib/builder/infer_rules.h"
 
-/* vprintf takes 32 arguments; the block's coordinates are three. */
+/* vprintf accepts 32 arguments, three of which are the block's coordinates. */
 _Static_assert(TILE_MAX_PRINTED + 3 < 32, "numbers and coordinates fit vprintf");
 
 static bool is_printable(const tile_infer *infer, const tile_type *type, bool alone) {

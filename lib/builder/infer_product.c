@@ -1,7 +1,7 @@
 /* The rules of matrix products at levels 1 and 2. */
 #include "lib/builder/infer_rules.h"
 
-/* The dims of a matrix, which an attribute may exchange. */
+/* The dims of a matrix, which an attribute may transpose. */
 typedef struct matrix {
     const tile_type *type;
     const tile_expr *rows, *columns;
@@ -17,7 +17,7 @@ static matrix matrix_of(const tile_infer *infer, unsigned operand, tile_attr_id 
     return m;
 }
 
-/* An extent before the last two, counted from there; NULL: there is none. */
+/* A batch extent, counted backwards from the last two dims; NULL: there is none. */
 static const tile_expr *batch_of(const tile_type *type, unsigned at) {
     return at + 2 < type->rank ? type->dims[type->rank - 3 - at] : NULL;
 }
@@ -50,7 +50,7 @@ static bool same_dims(const tile_type *a, const tile_type *b) {
     return same;
 }
 
-/* Where attributes are not known yet, any shape will do. */
+/* Accepts any shape if attributes are not known yet. */
 bool tile_infer_matmul(tile_infer *infer) {
     const tile_type *a = type_of(infer, TILE_OPERAND_lhs), *b = type_of(infer, TILE_OPERAND_rhs),
                     *c = infer->given;

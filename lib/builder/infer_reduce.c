@@ -1,4 +1,4 @@
-/* The rules of what combines elements along an axis, or of a warp's threads. */
+/* The rules of operations that combine elements along an axis, or of the threads of a warp. */
 #include <string.h>
 
 #include "lib/builder/infer_rules.h"
@@ -12,7 +12,7 @@ static const tile_expr *find_axis(const tile_infer *infer) {
     return NULL;
 }
 
-/* True if the axis is known to be one of the operand's dims. */
+/* Returns whether the axis is known to be one of the operand's dims. */
 static bool knows_axis(const tile_infer *infer, int64_t *axis) {
     const tile_expr *expr = find_axis(infer);
     return expr && tile_expr_is_int(expr, axis) && *axis >= 0 &&
@@ -39,7 +39,7 @@ static bool check_array(const tile_infer *infer) {
     return fits || fail(infer, "operand 'src' must be a tile or a tensor, not", src, "", NULL);
 }
 
-/* Numbers that are no dim of the operand; a parameter may become one. */
+/* Rejects numbers that are not a dim of the operand; a parameter may become one. */
 static bool check_axis(const tile_infer *infer) {
     int64_t axis;
     const tile_expr *expr = find_axis(infer);
@@ -50,7 +50,7 @@ static bool check_axis(const tile_infer *infer) {
     return false;
 }
 
-/* What is exchanged stands there in the type that is computed in. */
+/* The buffer contains values in the type used for the computation. */
 static bool check_buffer(const tile_infer *infer, const tile_type *buffer) {
     if (!buffer || (!buffer->stages && buffer->rank == type_of(infer, TILE_OPERAND_src)->rank))
         return true;
@@ -65,7 +65,7 @@ static bool is_reduced(const tile_type *from, const tile_type *to, int64_t axis)
     return fits;
 }
 
-/* Without a known axis: of any one. */
+/* If the axis is not known, any axis may be reduced. */
 static bool check_reduced(const tile_infer *infer, const tile_type *to) {
     int64_t known;
     const tile_type *from = type_of(infer, TILE_OPERAND_src);
@@ -88,7 +88,7 @@ bool tile_infer_reduce(tile_infer *infer) {
     return check_reduced(infer, infer->given) && result(infer, infer->given);
 }
 
-/* The coordinates are held as the values are. */
+/* The coordinates have the same layout as the values. */
 bool tile_infer_reduce_arg(tile_infer *infer) {
     const tile_type *buffer = type_of(infer, TILE_OPERAND_buffer),
                     *places = type_of(infer, TILE_OPERAND_places);
@@ -129,7 +129,7 @@ bool tile_infer_histogram(tile_infer *infer) {
     return result(infer, to);
 }
 
-/* A vector's elements one by one, or the one of a scalar. */
+/* Checks the elements of a vector, or a scalar. */
 static bool check_registers(const tile_infer *infer) {
     const tile_type *src = type_of(infer, TILE_OPERAND_src);
     bool fits = src->kind == TILE_TYPE_SCALAR || src->kind == TILE_TYPE_VECTOR;

@@ -1,4 +1,4 @@
-/* What the rules of several files are made of. A rule checks an operation's operands, then calls
+/* Helper functions shared by the rule files. A rule checks the operands of an operation, then calls
  * result or no_result. */
 #ifndef TILE_LIB_BUILDER_INFER_RULES_H
 #define TILE_LIB_BUILDER_INFER_RULES_H
@@ -34,7 +34,7 @@ static inline bool fail(const tile_infer *infer, const char *what, const tile_ty
     return fail_with(infer, what, a, between, b, "");
 }
 
-/* What the text calls a value: %n, or .. where it has no name. */
+/* The text of a value: %n, or .. if it has no name. */
 static inline const char *value_text(const tile_infer *infer, tile_value value, tile_arena *arena) {
     const char *name = tile_value_at(infer->function, value)->name;
     return name ? tile_arena_format(arena, "%%%s", name) : "..";
@@ -42,7 +42,7 @@ static inline const char *value_text(const tile_infer *infer, tile_value value, 
 
 /* Operands ------------------------------------------------------------------------------------ */
 
-/* Of the operand at that place of the row, for those that look at all of them. */
+/* The values of the operand at that place in the row, for rules that visit all operands. */
 static inline const tile_value *segment_at(const tile_infer *infer, unsigned place,
                                            unsigned *count) {
     unsigned start = 0;
@@ -51,14 +51,14 @@ static inline const tile_value *segment_at(const tile_infer *infer, unsigned pla
     return infer->operands + start;
 }
 
-/* The type of its first value, NULL if it is absent. */
+/* The type of its first value, NULL if the operand is absent. */
 static inline const tile_type *type_at(const tile_infer *infer, unsigned place) {
     unsigned count;
     const tile_value *values = segment_at(infer, place, &count);
     return count ? tile_value_type(infer->function, values[0]) : NULL;
 }
 
-/* The same by names. */
+/* The same by name. */
 static inline const tile_value *segment(const tile_infer *infer, tile_operand_name name,
                                         unsigned *count) {
     return segment_at(infer, tile_place_of(infer->opcode, name), count);
@@ -66,7 +66,7 @@ static inline const tile_value *segment(const tile_infer *infer, tile_operand_na
 static inline const tile_type *type_of(const tile_infer *infer, tile_operand_name name) {
     return type_at(infer, tile_place_of(infer->opcode, name));
 }
-/* Of a rule's operations that name their first operand in different ways. */
+/* The first operand, for rules of operations that name it differently. */
 static inline const tile_type *first_type(const tile_infer *infer) {
     return type_at(infer, 0);
 }
@@ -97,7 +97,7 @@ static inline bool result(tile_infer *infer, const tile_type *type) {
     return true;
 }
 
-/* Reports that a type which no operand tells is not written. */
+/* Reports that a type is missing that no operand determines. */
 static inline bool fail_without_extents(const tile_infer *infer) {
     const char *name = op_name(infer);
     tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
@@ -107,7 +107,7 @@ static inline bool fail_without_extents(const tile_infer *infer) {
     return false;
 }
 
-/* Takes the type as given if it is of that kind. */
+/* Uses the given type if it is of that kind. */
 static inline bool given(tile_infer *infer, tile_type_kind kind, const char *words) {
     if (!infer->given || infer->given->kind != kind)
         return fail(infer, words, NULL, infer->given ? ", not" : "; write its type after ':'",
@@ -133,25 +133,27 @@ static inline bool same_element(const tile_type *a, const tile_type *b) {
     return a->scalar == b->scalar && a->param == b->param;
 }
 
-/* infer_operands.c: that each operand is of its row's class. False after a report. */
+/* infer_operands.c: checks that each operand is of its row's class. Returns false after a
+ * report. */
 bool tile_infer_check_classes(const tile_infer *infer);
 
-/* infer.c. Report that a tile and memory have other element types, or that the tile has more dims;
- * false. */
+/* infer.c. Report that a tile and memory have different element types, or that the tile has more
+ * dims than the memory; return false. */
 bool tile_infer_refuse_elements(const tile_infer *infer, const tile_type *tile,
                                 const tile_type *memory);
 bool tile_infer_refuse_shapes(const tile_infer *infer, const tile_type *tile,
                               const tile_type *memory);
 
-/* infer.c. Whether an operand is a part of its shared buffer, not all of a stage; whether a tile
- * can be one: parts are contiguous, their extents are powers of two that divide the buffer's, or
- * the same. False after a report. */
+/* infer.c. The first returns whether an operand is a part of its shared buffer and not a whole
+ * stage. The second checks whether a tile can be such a part: parts are contiguous, and their
+ * extents equal the buffer's or are powers of two that divide them. Returns false after a
+ * report. */
 bool tile_infer_is_part(const tile_infer *infer, unsigned operand);
 bool tile_infer_check_part(const tile_infer *infer, const tile_type *tile, const tile_type *buffer);
 
-/* infer_gather.c. The type of an element operand's index tiles, NULL if it has none; whether what
- * is moved has the shape that they ask for; whether a predicate, which may miss, has its shape.
- * False after a report. */
+/* infer_gather.c. The type of an element operand's index tiles, NULL if it has none; checks that
+ * the moved tile has the shape that they require; checks that a predicate, if present, has the
+ * shape of the moved tile. The checks return false after a report. */
 const tile_type *tile_infer_points(const tile_infer *infer, unsigned operand);
 bool tile_infer_check_points(const tile_infer *infer, unsigned operand, const tile_type *moved);
 bool tile_infer_check_predicate(const tile_infer *infer, unsigned operand, const tile_type *moved);
@@ -161,7 +163,7 @@ bool tile_infer_element(tile_infer *infer);
 bool tile_infer_load_view(tile_infer *infer);
 bool tile_infer_store_view(tile_infer *infer);
 
-/* infer_thread.c: what one thread does */
+/* infer_thread.c: operations of a single thread */
 bool tile_infer_extract(tile_infer *infer);
 bool tile_infer_insert(tile_infer *infer);
 bool tile_infer_concat(tile_infer *infer);
@@ -176,9 +178,11 @@ bool tile_infer_ldmatrix(tile_infer *infer);
 bool tile_infer_mma(tile_infer *infer);
 bool tile_infer_cp_async(tile_infer *infer);
 bool tile_infer_word(tile_infer *infer);
-/* That operand, if it is there, is one predicate of the thread. False after a report. */
+/* Checks that the operand, if present, is a scalar predicate of the thread. Returns false after a
+ * report. */
 bool tile_infer_own_predicate(const tile_infer *infer, unsigned operand);
-/* A scalar or vector that one access of a thread moves. False after a report. */
+/* Checks for a scalar or vector that one access of a thread can move. Returns false after a
+ * report. */
 bool tile_infer_is_access(const tile_infer *infer, const tile_type *fragment,
                           const tile_type *memory);
 
@@ -186,7 +190,8 @@ bool tile_infer_is_access(const tile_infer *infer, const tile_type *fragment,
 bool tile_infer_to_fragment(tile_infer *infer);
 bool tile_infer_from_fragment(tile_infer *infer);
 bool tile_infer_coordinates(tile_infer *infer);
-/* The vector of what a thread holds of the first operand, a tile; NULL while that is not known. */
+/* The vector type for the elements of the first operand, a tile, that a thread holds; NULL if that
+ * is not known yet. */
 const tile_type *tile_infer_fragment(const tile_infer *infer);
 
 bool tile_infer_asm(tile_infer *infer); /* infer_thread.c */
@@ -200,15 +205,15 @@ bool tile_infer_shfl(tile_infer *infer);
 bool tile_infer_redux(tile_infer *infer);
 bool tile_infer_vote(tile_infer *infer);
 bool tile_infer_match(tile_infer *infer);
-/* What the kind tells; NULL while that is not known. */
+/* The type that follows from the attribute `kind`; NULL if that is not known yet. */
 const tile_type *tile_infer_voted(const tile_infer *infer);
-/* The operand's type with an extent of 1 along the axis; NULL while that is not known. */
+/* The operand's type with extent 1 along the axis; NULL if the axis is not known yet. */
 const tile_type *tile_infer_reduced(const tile_infer *infer);
 
 /* infer_product.c */
 bool tile_infer_matmul(tile_infer *infer);
 bool tile_infer_dot(tile_infer *infer);
-/* The result's type but for its element type; NULL if the operands do not fit. */
+/* The type of the result with this element type; NULL if the operands do not match. */
 const tile_type *tile_infer_product(const tile_infer *infer, const tile_type *element);
 
 /* infer_shape.c */
@@ -232,7 +237,7 @@ bool tile_infer_tma_store(tile_infer *infer);
 bool tile_infer_bulk_load(tile_infer *infer);
 bool tile_infer_bulk_store(tile_infer *infer);
 
-/* infer_wgmma.c: what a warpgroup does */
+/* infer_wgmma.c: operations of a warpgroup */
 bool tile_infer_wgmma_descriptor(tile_infer *infer);
 bool tile_infer_wgmma(tile_infer *infer);
 bool tile_infer_wgmma_wait(tile_infer *infer);

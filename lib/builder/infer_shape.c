@@ -1,4 +1,4 @@
-/* The rules of the operations that put a tile's or tensor's elements in other places. */
+/* The rules of operations that rearrange the elements of a tile or tensor. */
 #include "lib/builder/infer_rules.h"
 
 static bool is_array(const tile_type *type) {
@@ -16,13 +16,14 @@ static bool same_shape(const tile_type *a, const tile_type *b) {
     return same;
 }
 
-/* A result in the layout that is given, which no operand tells. */
+/* The result type with the given layout, which no operand determines. */
 static const tile_type *get_result(const tile_infer *infer, tile_type *draft) {
     draft->layout = infer->given ? infer->given->layout : NULL;
     return tile_type_get(tile_function_context(infer->function), draft);
 }
 
-/* Whether the given result has the operand's elements, of its kind. False after a report. */
+/* Checks that the given result has the operand's element type and kind. Returns false after a
+ * report. */
 static bool check_given(const tile_infer *infer, const tile_type *from) {
     const tile_type *to = infer->given;
     if (!to) return fail_without_extents(infer);
@@ -38,7 +39,7 @@ static bool names_each_dim(const tile_attr *order, unsigned rank) {
     return order->count == rank && seen == (1u << rank) - 1;
 }
 
-/* Without attributes a given type is taken as it is: the verifier sees both. */
+/* Without attributes any given type is accepted; the verifier checks both later. */
 bool tile_infer_transpose(tile_infer *infer) {
     const tile_type *from = type_of(infer, TILE_OPERAND_src);
     const tile_attr *order = attr_of(infer, TILE_ATTR_order);
@@ -58,7 +59,7 @@ bool tile_infer_transpose(tile_infer *infer) {
     return result(infer, get_result(infer, &draft));
 }
 
-/* One for all elements, row-major. */
+/* The buffer holds all elements in row-major order. */
 static bool check_buffer(const tile_infer *infer, const tile_type *from, const tile_type *buffer) {
     if (!buffer) return true;
     int64_t have = tile_type_elements(from), room = tile_type_elements(buffer);
@@ -90,7 +91,7 @@ bool tile_infer_join(tile_infer *infer) {
     return result(infer, get_result(infer, &draft));
 }
 
-/* An extent that is a parameter is looked at when that has a value. */
+/* An extent that is a parameter is checked once it has a value. */
 bool tile_infer_unjoin(tile_infer *infer) {
     const tile_type *from = type_of(infer, TILE_OPERAND_src);
     if (!check_array(infer, from)) return false;
@@ -105,7 +106,8 @@ bool tile_infer_unjoin(tile_infer *infer) {
     return true;
 }
 
-/* A part's extent in a whole's, beginning at a constant: -1 are numbers that are not known yet. */
+/* Returns whether `part` elements from the constant `first` are within the whole extent, and
+ * `first` is a multiple of `part`; -1 stands for unknown numbers. */
 static bool is_part(int64_t first, int64_t part, int64_t whole) {
     if (first < 0 || (part > 0 && first % part)) return false;
     return part < 0 || whole < 0 || (part <= whole && first <= whole - part);
@@ -134,7 +136,8 @@ static const tile_expr *sum_of(const tile_infer *infer, const tile_expr *a, cons
     return tile_expr_op(tile_function_context(infer->function), TILE_OP_add, a, b, NULL);
 }
 
-/* Whether an operand of concat has the first one's element type and extents, but for the axis. */
+/* Returns whether an operand of concat has the first operand's element type and extents, except
+ * along the axis. */
 static bool is_concatenated_along(const tile_type *first, const tile_type *type, unsigned axis) {
     bool fits = type->kind == first->kind && type->rank == first->rank && same_element(first, type);
     for (unsigned d = 0; d < first->rank && fits; d++)
@@ -142,8 +145,8 @@ static bool is_concatenated_along(const tile_type *first, const tile_type *type,
     return fits;
 }
 
-/* Sums of parameters can be written in many ways: which one is right is seen when they have values.
- */
+/* The sum of extents that are parameters can be written in many ways, so it is checked once they
+ * have values. */
 static void take_unknown_extent(const tile_infer *infer, tile_type *draft, unsigned axis) {
     const tile_type *to = infer->given;
     if (to && to->rank == draft->rank && to->dims[axis] &&

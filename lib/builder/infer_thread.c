@@ -1,17 +1,17 @@
-/* The rules of level 3: fragments in one thread's registers, and its accesses to memory. */
+/* The rules of level 3: fragments in the registers of one thread, and its memory accesses. */
 #include <limits.h>
 
 #include "lib/builder/infer_rules.h"
 #include "lib/layout/mma.h"
 
-/* Elements of a scalar or vector, -1 for other types. */
+/* Number of elements of a scalar or vector, -1 for other types. */
 static int64_t fragment_count(const tile_type *type) {
     bool fits = type && (type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_VECTOR);
     return fits ? tile_type_elements(type) : -1;
 }
 
-/* Whether `part` elements from operand `place` on are some of a vector's; where it is no number, as
- * at 0. */
+/* Checks that `part` elements are within a vector, starting at the value of operand `place`, or at
+ * 0 if that is not a number. */
 static bool check_part(const tile_infer *infer, unsigned place, int64_t part,
                        const tile_type *whole) {
     unsigned count;
@@ -38,7 +38,7 @@ bool tile_infer_insert(tile_infer *infer) {
     return check_part(infer, 2, part, whole) && result(infer, whole);
 }
 
-/* Vectors whose extents depend on parameters: the sum of these. */
+/* Vectors whose extents depend on parameters: the result has their sum. */
 static bool concat_later(tile_infer *infer, const tile_value *values, unsigned count) {
     tile_context *context = tile_function_context(infer->function);
     const tile_type *first = tile_value_type(infer->function, values[0]);
@@ -73,7 +73,7 @@ bool tile_infer_concat(tile_infer *infer) {
     }
     if (total < 0) return concat_later(infer, values, count);
     if (!count) return fail(infer, "it needs an operand", NULL, "", NULL);
-    if (total > UINT_MAX) total = UINT_MAX; /* more than any thread holds, as result() says */
+    if (total > UINT_MAX) total = UINT_MAX; /* more than any thread holds, which result() reports */
     tile_scalar scalar = tile_value_type(infer->function, values[0])->scalar;
     return result(
         infer, tile_type_vector(tile_function_context(infer->function), scalar, (unsigned)total));
@@ -131,7 +131,7 @@ bool tile_infer_st_async(tile_infer *infer) {
     return no_result(infer);
 }
 
-/* Each matrix gives a lane 32 bits. */
+/* Each matrix provides 32 bits per lane. */
 bool tile_infer_ldmatrix(tile_infer *infer) {
     const tile_type *type = infer->given;
     int64_t count = type && type->kind == TILE_TYPE_VECTOR ? fragment_count(type) : -1;
@@ -167,7 +167,7 @@ static bool fail_mma(const tile_infer *infer, const tile_type *const types[3]) {
     return false;
 }
 
-/* The signs are the verifier's: they change no type. */
+/* Signs do not affect types; the verifier checks them. */
 bool tile_infer_mma(tile_infer *infer) {
     const tile_type *types[3];
     int64_t counts[3];
@@ -199,7 +199,7 @@ static bool same_extents(const tile_type *a, const tile_type *b) {
     return same;
 }
 
-/* Tiles: element i of the result is made of element i of each. */
+/* For tiles, element i of the result is computed from element i of each operand. */
 static bool check_asm_operand(const tile_infer *infer, const tile_type *type) {
     const tile_type *given = infer->given;
     bool fits = type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_VECTOR ||

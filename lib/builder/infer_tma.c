@@ -1,7 +1,8 @@
-/* The rules of tensor maps and of the copies that go through them. */
+/* The rules of tensor maps and of copies through them. */
 #include "lib/builder/infer_rules.h"
 
-/* What can be told from the map alone; which arrays the hardware takes is the launch's to check. */
+/* Checks what depends only on the map; the launch checks whether the hardware supports the
+ * array. */
 bool tile_infer_tensor_map(tile_infer *infer) {
     unsigned extents, strides;
     segment(infer, TILE_OPERAND_extents, &extents);
@@ -20,7 +21,8 @@ bool tile_infer_tensor_map(tile_infer *infer) {
     return result(infer, type);
 }
 
-/* Through a map: operands are the map's and the list's of coordinates, and the shared buffer. */
+/* Checks a copy through a map. The operands are the map with the list of coordinates, and the
+ * shared buffer. */
 static bool check_box(tile_infer *infer, unsigned map_operand, unsigned shared_operand) {
     unsigned count;
     const tile_type *map = type_at(infer, map_operand), *shared = type_at(infer, shared_operand);

@@ -1,4 +1,4 @@
-/* The rules of what a warpgroup does: products of matrices in shared memory. */
+/* The rules of warpgroup operations: products of matrices in shared memory. */
 #include "lib/builder/infer_rules.h"
 #include "lib/layout/wgmma.h"
 
@@ -33,13 +33,13 @@ static bool check_columns(const tile_infer *infer, const tile_type *acc) {
                 acc);
 }
 
-/* Only 16-bit elements may follow each other along m or n. */
+/* Only 16-bit elements may be contiguous along m or n. */
 static bool check_major(const tile_infer *infer, const tile_type *operand) {
     return !operand->mn_major || tile_scalar_bits(operand->scalar) == 16 ||
            fail(infer, "only operands of 16-bit elements may be `mn`, not", operand, "", NULL);
 }
 
-/* A warp's fragment of lhs: 16 rows of 32 bytes, over 32 lanes. */
+/* Checks a warp's fragment of lhs: 16 rows of 32 bytes, distributed over 32 lanes. */
 static bool check_fragment(const tile_infer *infer, const tile_type *lhs) {
     enum { BYTES = 16 };
     if (lhs->kind != TILE_TYPE_VECTOR ||
@@ -64,7 +64,7 @@ bool tile_infer_wgmma(tile_infer *infer) {
            result(infer, types[2]);
 }
 
-/* A result for each operand. */
+/* One result per operand. */
 bool tile_infer_wgmma_wait(tile_infer *infer) {
     unsigned count;
     const tile_value *accs = segment(infer, TILE_OPERAND_accs, &count);

@@ -1,4 +1,4 @@
-/* The rule of overlapping windows. */
+/* The rule of operations on overlapping windows. */
 #include <inttypes.h>
 
 #include "lib/builder/infer_rules.h"
@@ -8,7 +8,7 @@
 
 static const char *const lists[] = {NULL, "strides", "pads", "dilations"};
 
-/* Each list has a number for each windowed dim; dilations may be absent. */
+/* Each list has one number per windowed dim; dilations may be absent. */
 static bool check_counts(const tile_infer *infer, unsigned windowed) {
     for (unsigned i = 1; i < 4; i++) {
         unsigned count;
@@ -20,7 +20,7 @@ static bool check_counts(const tile_infer *infer, unsigned windowed) {
     return true;
 }
 
-/* Those that are known; level 1 looks at the others when it runs. */
+/* Checks the known numbers; level 1 checks the others when it runs. */
 static bool check_numbers(const tile_infer *infer) {
     for (unsigned i = 1; i < 4; i++) {
         unsigned count;
@@ -36,7 +36,7 @@ static bool check_numbers(const tile_infer *infer) {
     return true;
 }
 
-/* What is no windowed dim has the extent that it has in src. */
+/* Dims that are not windowed keep their extent in src. */
 static bool check_others(const tile_infer *infer, const tile_type *from, const tile_type *to,
                          unsigned axis, unsigned windowed) {
     for (unsigned d = 0; d < from->rank; d++) {
@@ -53,7 +53,7 @@ static bool check_others(const tile_infer *infer, const tile_type *from, const t
     return true;
 }
 
-/* Without attributes a given type is taken as it is: the verifier sees both. */
+/* Without attributes any given type is accepted; the verifier checks both later. */
 bool tile_infer_window(tile_infer *infer) {
     const tile_type *from = type_of(infer, TILE_OPERAND_src), *to = infer->given;
     const tile_attr *attr = attr_of(infer, TILE_ATTR_axis);

@@ -1,4 +1,4 @@
-/* What numbers and words an operation takes, beyond their forms. */
+/* Checks the values of numbers and words that an operation accepts. */
 #include "lib/check/verify.h"
 #include "lib/ir/syntax.h"
 #include "lib/ops/atomic.h"
@@ -40,7 +40,7 @@ static void check_loop(checker *c, tile_op op) {
         c->ok = tile_error_at(c->f, op, "unroll takes at least 1");
 }
 
-/* what: of these some may be left. */
+/* Checks the number of pending groups that a wait may leave; what: name of the groups. */
 static void check_pending(checker *c, tile_op op, const char *what) {
     int64_t pending;
     if (tile_value_is_int(c->f, tile_operand_pending(c->f, op), &pending) && pending < 0)

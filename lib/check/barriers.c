@@ -1,4 +1,4 @@
-/* Barriers in shared memory: where they are made, who comes to them, and the numbers. */
+/* Checks barriers in shared memory: their allocation, their participants, and their numbers. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/uniform.h"
 #include "lib/check/verify.h"
@@ -10,11 +10,11 @@ enum { MAX_COUNT = TILE_MAX_ARRIVALS };
 typedef struct checker {
     tile_function *f;
     tile_arena scratch;
-    const bool *divergent; /* by value; NULL: not looked at yet */
+    const bool *divergent; /* by value; NULL: not computed yet */
     bool ok;
 } checker;
 
-/* `what` takes so much, if the number is known. */
+/* Checks that a known number is in range; `what` names it. */
 static void check_number(checker *c, tile_op op, const char *what, int64_t value, int64_t low,
                          int64_t high) {
     if (value < low || value > high)
@@ -28,7 +28,7 @@ static void check_operand(checker *c, tile_op op, tile_value value, const char *
     if (tile_value_is_int(c->f, value, &number)) check_number(c, op, what, number, low, high);
 }
 
-/* Which one of the buffer's barriers it is. */
+/* Checks the index of a barrier in its buffer. */
 static void check_index(checker *c, tile_op op) {
     const tile_values values = tile_operands_bar(c->f, op);
     const tile_type *type = tile_value_type(c->f, values.at[0]);
@@ -39,7 +39,8 @@ static void check_index(checker *c, tile_op op) {
                               (long long)barriers);
 }
 
-/* All threads of the block come, and once: the body itself, or its `sync explicit`. */
+/* All threads of the block must execute it once, so it must be directly in the body or in `sync
+ * explicit`. */
 static void check_alloc(checker *c, tile_op op) {
     tile_op parent = tile_op_parent(c->f, op);
     while (parent.id && tile_op_opcode(c->f, parent) == TILE_OP_sync_explicit)
@@ -55,7 +56,7 @@ static void check_alloc(checker *c, tile_op op) {
         check_number(c, op, "`count`", arrivals, 1, MAX_COUNT);
 }
 
-/* What a whole set does together. */
+/* Checks that the whole executing set reaches the operation. */
 static void check_set(checker *c, tile_op op) {
     if (!c->divergent) c->divergent = tile_divergent_values(c->f, &c->scratch);
     tile_op control = tile_divergent_control(c->f, c->divergent, op);
@@ -66,7 +67,7 @@ static void check_set(checker *c, tile_op op) {
     tile_note_at(c->f, control, "threads diverge at this %s", tile_op_name(c->f, control));
 }
 
-/* There are turns, and a barrier for each warpgroup. */
+/* Checks that there are two or more warpgroups, and a barrier for each of them. */
 static void check_turn(checker *c, tile_op op) {
     int64_t first;
     tile_executors executors = tile_executors_of(c->f, op);

@@ -1,5 +1,5 @@
-/* What a function declares, and the types, constants and attributes in it: all that the text form
- * cannot say, and that somebody who builds with the C functions still can. */
+/* Checks a function's declarations, and its types, constants and attributes. These are errors that
+ * the text form cannot express, but a program that uses the C builder functions can make. */
 #include "lib/check/verify.h"
 
 #include <string.h>
@@ -42,7 +42,8 @@ static const char *shown(const char *name) {
 
 typedef enum scope { SCOPE_PARAMS, SCOPE_SIZES, SCOPE_ARGS, SCOPE_TILE } scope;
 
-/* Two words that are compared: the names of parameters among them are of the first ones. */
+/* Returns whether the expression compares two words. If parameters are compared, they must be among
+ * the first `params`. */
 static bool compares_words(const tile_function *f, const tile_expr *expr, size_t params) {
     if (expr->opcode != TILE_OP_eq && expr->opcode != TILE_OP_ne) return false;
     for (unsigned i = 0; i < 2; i++) {
@@ -56,8 +57,8 @@ static bool compares_words(const tile_function *f, const tile_expr *expr, size_t
     return true;
 }
 
-/* What an expression may name: the first parameters, the integers among the first arguments, and
- * what only the launch knows of the device; a tile's coordinates. */
+/* What an expression may refer to: the first `params` parameters, the integers among the first
+ * `args` arguments, properties of the device known at launch, and the coordinates of a tile. */
 typedef struct names {
     size_t params, args;
     bool device, tile;
@@ -111,7 +112,7 @@ bool tile_divides_by_zero(const tile_expr *expr) {
     return !tile_expr_eval(expr, &none, &value);
 }
 
-/* Of an expression that may stand where it does. */
+/* Checks an expression that is otherwise valid at its position. */
 static void check_division(checker *c, tile_loc loc, const tile_expr *expr) {
     tile_arena scratch = {0};
     if (tile_divides_by_zero(expr))
@@ -129,8 +130,8 @@ bool tile_is_param_expr(const tile_function *f, const tile_expr *expr) {
 
 /* Types --------------------------------------------------------------------------------------- */
 
-/* What a parameter may be from the first on: a word, an element type's name, or a number that
- * follows from the parameters before `params` and the integer arguments before `args`. */
+/* Returns whether an expression can be the value of a parameter: a word, the name of an element
+ * type, or a number over the parameters before `params` and the integer arguments before `args`. */
 static bool fits_param(const tile_function *f, const tile_param_decl *param, const tile_expr *expr,
                        size_t params, size_t args) {
     unsigned budget = MAX_EXPR_NODES;
@@ -199,7 +200,7 @@ static void check_params(checker *c) {
     }
 }
 
-/* What a view argument's type leaves out. */
+/* Checks the parts of a view argument that are not in its type. */
 static void check_view_arg(checker *c, size_t index) {
     tile_function *f = c->f;
     const tile_arg_decl *arg = &f->args[index];
@@ -316,7 +317,7 @@ static void fail_cost(checker *c, tile_loc loc) {
          "block_id(0), block_id(1) or block_id(2) only");
 }
 
-/* The kernel finds its tiles by the grid that is declared. */
+/* A persistent kernel computes its tiles from the declared grid. */
 static void check_persistent(checker *c) {
     const tile_function *f = c->f;
     for (unsigned d = 0; d < f->grid_rank && f->is_persistent; d++)
@@ -346,7 +347,7 @@ static void check_persistent(checker *c) {
         FAIL(c, f->loc, "the cost of a tile names a dim that the grid does not have");
 }
 
-/* They change what a block does, which at level 3 stands in the kernel. */
+/* These clauses change the code of a block. At level 3 that code is already in the kernel. */
 static void check_walk(checker *c) {
     const tile_function *f = c->f;
     const char *clause = f->raster ? "raster" : "persistent";
@@ -361,7 +362,7 @@ static void check_walk(checker *c) {
              clause);
 }
 
-/* What extents are known must be fit before a pass counts with them. */
+/* Passes compute with constant extents, so they must be valid. */
 static void check_cluster(checker *c) {
     const tile_function *f = c->f;
     int64_t blocks = 1, extent;
@@ -381,7 +382,7 @@ static void check_cluster(checker *c) {
              f->name, TILE_MAX_CLUSTER);
 }
 
-/* Level 1 takes what it is given; a launch has room for so many. */
+/* Level 1 accepts any number of arguments; a launch has a limit. */
 static void check_count(checker *c) {
     const tile_function *f = c->f;
     if (f->kind != TILE_COMPUTE && f->arg_count > TILE_MAX_ARGUMENTS)
@@ -442,7 +443,7 @@ static void check_constant(checker *c, tile_loc loc, const tile_value_data *valu
              tile_scalar_name(value->type->scalar));
 }
 
-/* One of the attribute's, or a parameter that will be. */
+/* Returns whether the word is one of the attribute's, or a parameter that will be one. */
 static bool is_word(const checker *c, const tile_attr *attr) {
     const char *word;
     for (unsigned i = 0; (word = tile_attr_word(attr->id, i)) && attr->text; i++)
@@ -461,7 +462,7 @@ static bool is_constant(const checker *c, const tile_attr *attr) {
                : !floating && is_expr(c->f, attr->expr, SCOPE_PARAMS);
 }
 
-/* All blocks say the same to the caches. */
+/* All blocks must give the same cache hints. */
 static void check_condition(checker *c, tile_loc loc, const tile_expr *expr) {
     bool of_tile = is_expr(c->f, expr, SCOPE_TILE) && dims_named(expr);
     if (of_tile || !is_expr(c->f, expr, SCOPE_ARGS) || tile_expr_holds(expr, TILE_EXPR_NUM_SMS))
@@ -502,7 +503,7 @@ static void check_op(checker *c, tile_op op) {
     for (unsigned i = 0; i < data->attr_count; i++) check_attr(c, data->loc, &data->attrs[i]);
 }
 
-/* What they are of operations is checked with those. */
+/* Checks results that are constants; other values are checked with their operations. */
 static void check_results(checker *c) {
     const tile_function *f = c->f;
     for (size_t i = 0; i < f->result_count; i++) {

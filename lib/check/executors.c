@@ -1,4 +1,4 @@
-/* Who executes what: roles, and the numbers and counts of barriers. */
+/* Checks which warps execute an operation: roles, and the numbers and counts of barriers. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/uniform.h"
 #include "lib/check/verify.h"
@@ -7,14 +7,15 @@ typedef struct checker {
     tile_function *f;
     tile_context *context;
     tile_arena scratch;
-    const bool *divergent; /* by value, between threads of a set; NULL: not looked at yet */
-    const bool *varying;   /* the same between all threads of a role's groups */
+    const bool *divergent; /* by value, between threads of a set; NULL: not computed yet */
+    const bool *varying;   /* the same between the threads of all groups of a role */
     bool ok;
 } checker;
 
 /* Sets ----------------------------------------------------------------------------------------- */
 
-/* One thread updates a scalar, or stores it in shared memory; each loads one for itself. */
+/* Scalar accesses work with any number of warps: one thread updates a scalar or stores it in shared
+ * memory, and each thread loads its own copy. */
 static bool is_one_element(const tile_function *f, tile_op op) {
     tile_opcode opcode = tile_op_opcode(f, op);
     if (opcode == TILE_OP_load)
@@ -44,7 +45,7 @@ bool tile_verify_set(tile_function *f, tile_op op) {
     return false;
 }
 
-/* What threads of one set take on separate ways around op; 0: nothing. */
+/* The operation around op in which threads of one set diverge; 0: none. */
 static tile_op divergent_control(checker *c, tile_op op) {
     if (!c->divergent) c->divergent = tile_divergent_values(c->f, &c->scratch);
     return tile_divergent_control(c->f, c->divergent, op);
@@ -52,8 +53,8 @@ static tile_op divergent_control(checker *c, tile_op op) {
 
 /* Barriers ------------------------------------------------------------------------------------- */
 
-/* Numbers that are not known yet are looked at when they are. In divergent control flow nobody
- * knows which warps come. */
+/* Unknown numbers are checked once they are known. In divergent control flow, the number of warps
+ * that arrive is not known. */
 static void check_named_barrier(checker *c, tile_op op) {
     int64_t number, warps;
     tile_executors executors = tile_executors_of(c->f, op), block = tile_executors_of_block(c->f);
@@ -76,7 +77,7 @@ static void check_named_barrier(checker *c, tile_op op) {
             executors.warps, (long long)warps);
 }
 
-/* All groups of the region must come, as often as each other. */
+/* All groups of the region must reach it equally often. */
 static void check_cluster_barrier(checker *c, tile_op op) {
     tile_executors executors = tile_executors_of(c->f, op);
     if (!executors.role.id) return;
@@ -97,12 +98,12 @@ enum {
     LANES = 1 << TILE_LANE_BITS,
 };
 
-/* Entry r of a list, if it is known. */
+/* Reads entry r of a list, if it is known. */
 static bool number_of(const checker *c, tile_values list, unsigned r, int64_t *integer) {
     return tile_value_is_int(c->f, list.at[r], integer);
 }
 
-/* *warps: those of the region, added; false if they are not known. */
+/* Adds the warps of the region to *warps; returns false if they are not known. */
 static bool check_role_warps(checker *c, tile_op op, unsigned r, int64_t *warps) {
     int64_t each, groups;
     if (!number_of(c, tile_operands_warps(c->f, op), r, &each) ||
@@ -119,19 +120,20 @@ static bool check_role_warps(checker *c, tile_op op, unsigned r, int64_t *warps)
     return true;
 }
 
-/* Registers that the warps of the block are to have, 0: as they come. */
+/* Register counts requested for the warps of the block, 0: unchanged. */
 typedef struct shares {
     int64_t of[TILE_MAX_WARPS];
 } shares;
 
-/* Whether the warpgroups of warps first to end - 1 have one share each. */
+/* Returns whether each warpgroup that contains warps first to end - 1 has a single register
+ * count. */
 static bool are_whole(const shares *s, unsigned first, unsigned end) {
     for (unsigned w = first / WARPGROUP * WARPGROUP; w < end || w % WARPGROUP; w++)
         if (w >= TILE_MAX_WARPS || s->of[w] != s->of[w / WARPGROUP * WARPGROUP]) return false;
     return true;
 }
 
-/* setmaxnreg is for whole warpgroups, which several regions may make up. */
+/* setmaxnreg applies to whole warpgroups, which several regions may share. */
 static void check_registers(checker *c, tile_op op, unsigned r, shares *s) {
     int64_t registers;
     if (!number_of(c, tile_operands_registers(c->f, op), r, &registers) || !registers) return;
@@ -148,7 +150,8 @@ static void check_registers(checker *c, tile_op op, unsigned r, shares *s) {
             r + 1, executors.warps, executors.first);
 }
 
-/* The block keeps what it begins with: who has more waits for it until others have less. */
+/* The block keeps its initial number of registers: a warp that requests more waits until others
+ * release theirs. */
 static void check_sum(checker *c, tile_op op, const shares *s, unsigned warps) {
     unsigned entry = tile_entry_registers(warps);
     int64_t sum = 0;
@@ -220,7 +223,7 @@ static void check_roles(checker *c, tile_op op) {
 
 /* Groups --------------------------------------------------------------------------------------- */
 
-/* A loop whose iterations groups of the block's warps share. */
+/* Checks a loop whose iterations are distributed over groups of the block's warps. */
 static void check_groups(checker *c, tile_op op) {
     int64_t groups = tile_op_attr_int(c->f, op, TILE_ATTR_groups, 1);
     unsigned block = tile_executors_of_block(c->f).warps;
@@ -245,7 +248,7 @@ static void check_groups(checker *c, tile_op op) {
     tile_note_at(c->f, control, "threads diverge at this %s", tile_op_name(c->f, control));
 }
 
-/* Layouts, and so tiles, belong to a set of warps. */
+/* Layouts, and therefore tiles, belong to a set of warps. */
 static void check_tiles(checker *c, tile_op op) {
     tile_region role = tile_executors_of(c->f, op).role;
     for (unsigned i = 0; role.id && i < tile_op_operand_count(c->f, op); i++) {
@@ -266,7 +269,7 @@ static void check_tiles(checker *c, tile_op op) {
     }
 }
 
-/* There is no cluster where no clause makes one. */
+/* A kernel without a `cluster` clause has no clusters. */
 static void check_cluster(checker *c, tile_op op) {
     if (c->f->kind == TILE_KERNEL && !c->f->cluster_rank)
         c->ok = tile_error_of(c->f, op, "@%s has no clusters; write `cluster [2]` after its `grid`",

@@ -1,10 +1,10 @@
-/* free_shared comes after the last use: what follows may lie at the same bytes, so that a use after
- * it would read or overwrite another buffer without a word.
+/* Checks that free_shared comes after the last use of its buffer. Later buffers may have the same
+ * address, so a use after free would silently read or overwrite another buffer.
  *
- * One walk in the order of the text keeps which buffers have been freed on some way to here. A
- * region of an operation sees the frees of the one before only if control goes on from there to it,
- * what comes after the operation sees all of them. The next iteration of a loop may use again what
- * this one has freed: a buffer from outside of a loop keeps its bytes throughout
+ * One traversal in text order tracks which buffers have been freed on some path. A region of an
+ * operation sees the frees of the previous region only if control flows from there to it. Code
+ * after the operation sees all of them. The next iteration of a loop may use a buffer that this one
+ * has freed: a buffer from outside of a loop keeps its memory throughout the loop
  * (lib/analysis/liveness.h). */
 #include "lib/check/verify.h"
 #include "lib/ir/regions.h"
@@ -17,7 +17,7 @@ typedef struct freed_buffer {
 typedef struct checker {
     tile_function *f;
     tile_arena scratch;
-    tile_op *freed_by; /* by value: the free_shared that is behind us */
+    tile_op *freed_by; /* by value: the free_shared that has been executed */
     freed_buffer *freed;
     size_t count, capacity;
     bool ok;
@@ -37,7 +37,7 @@ static void check_operands(checker *c, tile_op op) {
         tile_op *freed_by = &c->freed_by[value.id];
         if (!freed_by->id) continue;
         fail(c, op, value, *freed_by);
-        *freed_by = TILE_NO_OP; /* once is enough */
+        *freed_by = TILE_NO_OP; /* report only the first use */
     }
 }
 

@@ -1,5 +1,5 @@
-/* `parallel`: what its region holds is scalar code of one element each, which whoever runs it may
- * run in any order, and which expand-parallel can do for all elements at once. */
+/* Checks `parallel`: its region contains scalar code for one element. The elements may be executed
+ * in any order, and expand-parallel must be able to vectorize the code for all elements. */
 #include "lib/check/verify.h"
 #include "lib/ir/describe.h"
 #include "lib/ir/regions.h"
@@ -40,7 +40,7 @@ static bool is_scalar_code(tile_opcode opcode) {
     }
 }
 
-/* The first operand or result that is an array, other than what elements are taken from. */
+/* The first operand or result that is an array, except the source of `element`. */
 static const tile_type *find_array(const tile_function *f, tile_op op) {
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
         const tile_type *type = tile_value_type(f, tile_op_operand(f, op, i));
@@ -135,7 +135,7 @@ static void check_parallel(checker *c, tile_op op) {
     check_results(c, op);
 }
 
-/* One error for each line. */
+/* Reports only one error per line. */
 static void refuse_element(checker *c, tile_op op) {
     tile_loc loc = tile_op_loc(c->f, op);
     bool again = loc.line && loc.line == c->refused_line;

@@ -1,34 +1,36 @@
-/* wgmma runs behind the program's back. Its accumulator is pending until a wait covers it: till
- * then nobody may look at these registers but the next product, which goes on with them. And what
- * other instructions have written to an accumulator or an lhs in registers wants a wgmma_fence in
- * between.
+/* Checks the use of asynchronous wgmma results. An accumulator is pending until a wait covers it.
+ * Until then only the next product, which accumulates into the same registers, may use it. If other
+ * instructions wrote an accumulator, or an lhs in registers, a wgmma_fence must come before the
+ * wgmma.
  *
- * Both follow from one walk in the order of the text. A pending value has an age, the number of
- * commits since its product; `wgmma_wait n` completes what is older than n. A vector is fresh from
- * its definition to the next fence. ptxas looks no further than a stretch of code without branches:
- * in each of them a fence comes first, also where nothing is fresh. Where ways of control meet, the
- * worse counts: the younger age, and fresh on one of them. A loop is walked until what comes to its
- * head gets no worse; then once more, and now what is wrong is reported. What has come to a head is
- * kept from one visit to the next, so that nested loops are not walked again and again. */
+ * Both rules are a dataflow analysis in text order. The state of a pending value is its age, the
+ * number of commits since its product; `wgmma_wait n` completes values older than n. A vector is
+ * unfenced from its definition to the next fence. ptxas analyses only straight-line
+ * code: each stretch without branches needs a fence before its first wgmma, even if no vector is
+ * unfenced. Where control flow joins, the worse state counts: the younger age, and unfenced if it
+ * is so on one path. A loop is iterated until a fixed point at its head, and then once more to
+ * report errors. The states at heads are kept between visits, so that nested loops do not start
+ * again each time. */
 #include <string.h>
 
 #include "lib/check/verify.h"
 #include "lib/ir/level.h"
 #include "lib/ir/regions.h"
 
-/* What a value is, the worst first; between CONSUMED and DONE it is pending: FIRST + its age. */
+/* States of a value, worst first. Between CONSUMED and DONE it is pending, as FIRST + its age. */
 enum {
-    CONSUMED = 0, /* its registers have gone on as another value */
+    CONSUMED = 0, /* its registers now belong to another value */
     FIRST = 1,
-    OLDEST = 100, /* age; and what is older */
+    OLDEST = 100, /* largest age; also stands for larger ones */
     DONE = 200,
-    UNDEFINED = 201, /* in no state that matters: better than all where ways meet */
+    UNDEFINED = 201, /* no relevant state: the best one when paths join */
 };
 
 typedef struct state {
-    uint8_t *status; /* by value; NULL: control has not come here yet */
-    uint8_t
-        *just_started; /* by value, right behind them; entry NO_FENCE: none since the last branch */
+    uint8_t *status; /* by value; NULL: not reached yet */
+    /* By value, stored directly after status: unfenced. Entry NO_FENCE: no fence since the last
+     * branch. */
+    uint8_t *unfenced;
 } state;
 
 enum { NO_FENCE = 0 /* no value has this id */ };
@@ -36,8 +38,8 @@ enum { NO_FENCE = 0 /* no value has this id */ };
 typedef struct walk {
     tile_function *f;
     tile_arena scratch;
-    state **arriving; /* by op with regions, by place + 1: the operation first */
-    bool dry_run;     /* nothing is reported */
+    state **arriving; /* by op with regions, then by region + 1; entry 0 is the operation itself */
+    bool dry_run;     /* report nothing */
     bool ok;
 } walk;
 
@@ -46,11 +48,11 @@ typedef struct walk {
 static state copy_state(walk *w, const state *from) {
     uint8_t *bytes = TILE_NEW_ARRAY(&w->scratch, uint8_t, 2 * w->f->value_count);
     memcpy(bytes, from->status, w->f->value_count);
-    memcpy(bytes + w->f->value_count, from->just_started, w->f->value_count);
+    memcpy(bytes + w->f->value_count, from->unfenced, w->f->value_count);
     return (state){bytes, bytes + w->f->value_count};
 }
 
-/* True if *to gets worse. */
+/* Joins the state `from` into *to. Returns true if *to gets worse. */
 static bool join(walk *w, state *to, const state *from) {
     bool worse = false;
     if (!to->status) {
@@ -59,9 +61,9 @@ static bool join(walk *w, state *to, const state *from) {
     }
     if (memcmp(to->status, from->status, 2 * w->f->value_count) == 0) return false;
     for (size_t i = 0; i < w->f->value_count; i++) {
-        worse |= from->status[i] < to->status[i] || from->just_started[i] > to->just_started[i];
+        worse |= from->status[i] < to->status[i] || from->unfenced[i] > to->unfenced[i];
         if (from->status[i] < to->status[i]) to->status[i] = from->status[i];
-        to->just_started[i] |= from->just_started[i];
+        to->unfenced[i] |= from->unfenced[i];
     }
     return worse;
 }
@@ -86,12 +88,12 @@ static void fail_consumed(walk *w, tile_op op, tile_value value) {
     note_origin(w, value, "it is pending from here on");
 }
 
-/* What gives the value back. */
+/* The operation that completes the value. */
 static const char *wait_name(const walk *w, tile_value value) {
     return tile_value_type(w->f, value)->kind == TILE_TYPE_TILE ? "dot_wait" : "wgmma_wait";
 }
 
-/* Any other use than those that go on with a pending value. */
+/* Checks a use that must not be of a pending value. */
 static void check_use(walk *w, const state *s, tile_op op, tile_value value) {
     uint8_t status = s->status[value.id];
     if (status == CONSUMED) fail_consumed(w, op, value);
@@ -108,7 +110,7 @@ static void check_use(walk *w, const state *s, tile_op op, tile_value value) {
     }
 }
 
-/* Status of what op goes on with. */
+/* Consumes a pending operand of op, and returns its status. */
 static uint8_t take(walk *w, state *s, tile_op op, tile_value value) {
     uint8_t status = s->status[value.id];
     if (status == CONSUMED) fail_consumed(w, op, value);
@@ -119,7 +121,7 @@ static uint8_t take(walk *w, state *s, tile_op op, tile_value value) {
 /* Operations ----------------------------------------------------------------------------------- */
 
 static void check_fenced(walk *w, const state *s, tile_op op, tile_value value, const char *name) {
-    if (w->dry_run || !s->just_started[value.id]) return;
+    if (w->dry_run || !s->unfenced[value.id]) return;
     w->ok = tile_error_at(w->f, op,
                           "wgmma: a wgmma_fence is missing between it and the operation that "
                           "writes the registers of its %s",
@@ -127,14 +129,14 @@ static void check_fenced(walk *w, const state *s, tile_op op, tile_value value, 
     note_origin(w, value, "they are written here");
 }
 
-/* Said once in each stretch. */
+/* Reports at most one error per stretch of straight-line code. */
 static void check_stretch(walk *w, state *s, tile_op op) {
-    if (s->just_started[NO_FENCE] && !w->dry_run)
+    if (s->unfenced[NO_FENCE] && !w->dry_run)
         w->ok = tile_error_of(
             w->f, op,
             "no wgmma_fence stands between it and the beginning of its region, or the last "
             "operation with regions or that waits in a loop");
-    s->just_started[NO_FENCE] = 0;
+    s->unfenced[NO_FENCE] = 0;
 }
 
 static void walk_wgmma(walk *w, state *s, tile_op op) {
@@ -147,7 +149,7 @@ static void walk_wgmma(walk *w, state *s, tile_op op) {
     s->status[tile_op_result(w->f, op, 0).id] = FIRST;
 }
 
-/* There is one more group. */
+/* A commit adds one group. */
 static void age_commits(const walk *w, const state *s) {
     for (size_t i = 1; i < w->f->value_count; i++)
         if (is_pending(s->status[i]) && s->status[i] < FIRST + OLDEST) s->status[i]++;
@@ -158,7 +160,8 @@ static void walk_commit(walk *w, state *s, tile_op op) {
     age_commits(w, s);
 }
 
-/* A group is finished if its commit has more than `left` commits behind it, its own counted. */
+/* A group is complete if more than `left` commits, including its own, were made since it
+ * started. */
 static void walk_wait(walk *w, state *s, tile_op op) {
     int64_t left;
     if (!tile_value_is_int(w->f, tile_operand_pending(w->f, op), &left)) left = OLDEST;
@@ -169,7 +172,7 @@ static void walk_wait(walk *w, state *s, tile_op op) {
     }
 }
 
-/* A dot with `async` is a group of its own. */
+/* A dot with `async` is a separate group. */
 static void walk_async_dot(walk *w, state *s, tile_op op) {
     unsigned count = tile_op_operand_count(w->f, op);
     for (unsigned i = 0; i + 1 < count; i++) check_use(w, s, op, tile_op_operand(w->f, op, i));
@@ -186,7 +189,8 @@ static void walk_dot_wait(walk *w, state *s, tile_op op) {
     s->status[tile_op_result(w->f, op, 0).id] = over ? DONE : status;
 }
 
-/* Whether what is picked has the end of the operand: parts are taken in order, and then it is. */
+/* Returns whether the selected elements include the operand's last one. Parts are extracted in
+ * order, so the operand is then consumed. */
 static bool consumes_end(const walk *w, tile_op op) {
     int64_t first, last = tile_type_elements(tile_value_type(w->f, tile_operand_src(w->f, op))) - 1;
     const tile_attr *order = tile_op_attr(w->f, op, TILE_ATTR_order);
@@ -199,8 +203,8 @@ static bool consumes_end(const walk *w, tile_op op) {
                tile_type_elements(tile_value_type(w->f, src));
 }
 
-/* A part of a pending value is pending, and so is what pending parts make up; a part of undefined
- * registers, and what such parts alone make up, is undefined. */
+/* A part of a pending value is pending, and so is a vector concatenated from pending parts. A part
+ * of an undefined value, and a vector concatenated only from such parts, is undefined. */
 static bool walk_parts(walk *w, state *s, tile_op op) {
     uint8_t youngest = DONE;
     bool whole = tile_op_opcode(w->f, op) == TILE_OP_concat;
@@ -212,11 +216,11 @@ static bool walk_parts(walk *w, state *s, tile_op op) {
     }
     if (undefined == count) youngest = UNDEFINED;
     bool scalar = tile_value_type(w->f, tile_op_result(w->f, op, 0))->kind == TILE_TYPE_SCALAR;
-    if (youngest == DONE || scalar) return false; /* one element is read */
+    if (youngest == DONE || scalar) return false; /* a single element is read */
     for (unsigned i = 0; i < count && whole; i++) take(w, s, op, tile_op_operand(w->f, op, i));
     if (!whole && consumes_end(w, op)) take(w, s, op, tile_operand_src(w->f, op));
     s->status[tile_op_result(w->f, op, 0).id] = youngest;
-    s->just_started[tile_op_result(w->f, op, 0).id] = false;
+    s->unfenced[tile_op_result(w->f, op, 0).id] = false;
     return true;
 }
 
@@ -226,11 +230,11 @@ static void walk_other(walk *w, state *s, tile_op op) {
     for (unsigned i = 0; i < tile_op_result_count(w->f, op); i++) {
         tile_value result = tile_op_result(w->f, op, i);
         s->status[result.id] = DONE;
-        s->just_started[result.id] = tile_value_type(w->f, result)->kind == TILE_TYPE_VECTOR;
+        s->unfenced[result.id] = tile_value_type(w->f, result)->kind == TILE_TYPE_VECTOR;
     }
 }
 
-/* What becomes a loop of machine instructions. */
+/* Operations that are compiled to a loop of machine instructions. */
 static bool spins(const walk *w, tile_op op) {
     switch (tile_op_opcode(w->f, op)) {
     case TILE_OP_mbarrier_wait:
@@ -251,23 +255,24 @@ static void walk_op(walk *w, state *s, tile_op op) {
         if (!tile_op_has_attr(w->f, op, TILE_ATTR_async)) break;
         walk_async_dot(w, s, op);
         return;
-    case TILE_OP_wgmma_fence: memset(s->just_started, 0, w->f->value_count); return;
+    case TILE_OP_wgmma_fence: memset(s->unfenced, 0, w->f->value_count); return;
     case TILE_OP_undefined: s->status[tile_op_result(w->f, op, 0).id] = UNDEFINED; return;
     case TILE_OP_extract:
     case TILE_OP_permute:
     case TILE_OP_concat:
         if (tile_op_opcode(w->f, op) == TILE_OP_extract && !tile_extract_is_name(w->f, op)) break;
-        if (tile_op_returns_tile(w->f, op)) break; /* at level 2 only a dot's sums are pending */
+        if (tile_op_returns_tile(w->f, op))
+            break; /* at level 2 only the sums of a dot are pending */
         if (walk_parts(w, s, op)) return;
         break;
-    case TILE_OP_yield: return; /* replace_pending sees what it carries */
+    case TILE_OP_yield: return; /* propagate_edge handles its operands */
     default: break;
     }
     if (tile_shape_of(w->f, op) != TILE_SHAPE_NONE)
         walk_regions(w, s, op);
     else
         walk_other(w, s, op);
-    if (spins(w, op)) s->just_started[NO_FENCE] = 1;
+    if (spins(w, op)) s->unfenced[NO_FENCE] = 1;
 }
 
 static bool is_yielded(const walk *w, tile_region region, tile_value value) {
@@ -279,8 +284,8 @@ static bool is_yielded(const walk *w, tile_region region, tile_value value) {
     return found;
 }
 
-/* Behind the region nobody can wait for what it has made. What a loop hands on may be dead, and the
- * sum be waited for as another of its results. */
+/* After the region no wait can cover a value defined in it. A loop result may be unused, because
+ * the same sum can be waited for as another result. */
 static void check_end(walk *w, const state *s, tile_region region) {
     TILE_FOR_EACH_OP (w->f, op, region) {
         unsigned count = tile_shape_of(w->f, op) ? 0 : tile_op_result_count(w->f, op);
@@ -300,24 +305,23 @@ static void walk_region(walk *w, state *s, tile_region region) {
 
 /* Regions -------------------------------------------------------------------------------------- */
 
-/* Control goes from one place of op to another, with what is carried. True if that makes what comes
- * there worse. */
-static bool replace_pending(walk *w, tile_op op, int from, int to, const state *s,
-                            state *arriving) {
+/* Passes the state along an edge of control flow of op, with the carried values. Returns true if
+ * the state at the destination gets worse. */
+static bool propagate_edge(walk *w, tile_op op, int from, int to, const state *s, state *arriving) {
     state next = copy_state(w, s);
-    next.just_started[NO_FENCE] = 1;
+    next.unfenced[NO_FENCE] = 1;
     for (unsigned i = 0; i < tile_carried_count(w->f, op); i++) {
         tile_value sent = tile_carried_sent(w->f, op, from, i);
         tile_value received = tile_carried_received(w->f, op, to, i);
         if (!sent.id || !received.id) continue;
-        next.just_started[received.id] = next.just_started[sent.id];
+        next.unfenced[received.id] = next.unfenced[sent.id];
         next.status[received.id] = take(w, &next, op, sent);
     }
     return join(w, arriving, &next);
 }
 
-/* What the ends of the regions leave. True if the head of one got worse that had been walked
- * before. */
+/* Visits each region once and passes its state on. Returns true if the head of a region that was
+ * visited before got worse. */
 static bool visit_loop_once(walk *w, tile_op op, state *arriving) {
     int count = (int)tile_op_at(w->f, op)->region_count;
     bool worse = false;
@@ -327,7 +331,7 @@ static bool visit_loop_once(walk *w, tile_op op, state *arriving) {
         walk_region(w, &s, tile_op_region(w->f, op, (unsigned)r));
         for (int to = TILE_PARENT_OP; to < count; to++)
             if (tile_control_flows(w->f, op, r, to))
-                worse |= replace_pending(w, op, r, to, &s, &arriving[to + 1]) && to >= 0 && to <= r;
+                worse |= propagate_edge(w, op, r, to, &s, &arriving[to + 1]) && to >= 0 && to <= r;
     }
     return worse;
 }
@@ -340,7 +344,7 @@ static void walk_regions(walk *w, state *s, tile_op op) {
     state *arriving = w->arriving[op.id];
     for (int to = TILE_PARENT_OP; to < count; to++)
         if (tile_control_flows(w->f, op, TILE_PARENT_OP, to))
-            replace_pending(w, op, TILE_PARENT_OP, to, s, &arriving[to + 1]);
+            propagate_edge(w, op, TILE_PARENT_OP, to, s, &arriving[to + 1]);
     w->dry_run = true;
     while (visit_loop_once(w, op, arriving)) {
     }
@@ -353,15 +357,16 @@ bool tile_verify_pending(tile_function *f) {
     walk w = {.f = f, .ok = true};
     bool found = false;
     for (uint32_t id = 1; id < f->op_count && !found; id++)
-        found = f->ops[id].opcode == TILE_OP_wgmma || f->ops[id].opcode == TILE_OP_undefined ||
-                f->ops[id].opcode == TILE_OP_wgmma_commit || /* dots beside it will be wgmma */
-                (f->ops[id].opcode == TILE_OP_dot &&
-                 tile_op_has_attr(f, (tile_op){id}, TILE_ATTR_async));
+        found =
+            f->ops[id].opcode == TILE_OP_wgmma || f->ops[id].opcode == TILE_OP_undefined ||
+            f->ops[id].opcode == TILE_OP_wgmma_commit || /* dots in this function will be wgmma */
+            (f->ops[id].opcode == TILE_OP_dot &&
+             tile_op_has_attr(f, (tile_op){id}, TILE_ATTR_async));
     if (!found) return true;
     uint8_t *bytes = TILE_NEW_ARRAY(&w.scratch, uint8_t, 2 * f->value_count);
     state s = {bytes, bytes + f->value_count};
     memset(s.status, DONE, f->value_count);
-    s.just_started[NO_FENCE] = 1;
+    s.unfenced[NO_FENCE] = 1;
     w.arriving = TILE_NEW_ARRAY(&w.scratch, state *, f->op_count);
     walk_region(&w, &s, f->body);
     tile_arena_reset(&w.scratch);

@@ -1,4 +1,4 @@
-/* Plans: steps that the host can take, and kernels that take what the steps give them. */
+/* Checks plans: the host can execute their steps, and kernels accept the arguments. */
 #include <string.h>
 
 #include "lib/check/verify.h"
@@ -21,7 +21,7 @@ static const char *type_text(checker *c, const tile_type *type) {
 
 /* Values -------------------------------------------------------------------------------------- */
 
-/* Integers are computed on the host; floats are only handed on. */
+/* The host computes with integers; floats are only passed on. */
 static bool is_known_to_host(const checker *c, tile_value value) {
     const tile_value_data *data = tile_value_at(c->f, value);
     return data->kind == TILE_VALUE_ARG || data->kind == TILE_VALUE_CONSTANT ||
@@ -55,8 +55,8 @@ static void check_scratch(checker *c, tile_op op) {
 
 /* Launches ------------------------------------------------------------------------------------ */
 
-/* What the kernel's argument may be given. Types that are parameters are compared when they are
- * bound. */
+/* Returns whether a kernel's argument accepts the value. Types that are parameters are compared
+ * once they are bound. */
 static bool takes(const tile_type *wanted, const tile_type *given) {
     bool same = wanted->param || given->param || wanted->scalar == given->scalar;
     switch (wanted->kind) {
@@ -137,7 +137,7 @@ static void check_value(checker *c, tile_loc loc, const tile_attr *values, unsig
     }
 }
 
-/* The step before this one in its region, 0 if there is none. */
+/* The previous step in its region, 0 if there is none. */
 static tile_op step_before(const checker *c, tile_op op) {
     while ((op = tile_op_at(c->f, op)->prev).id) {
         tile_opcode opcode = tile_op_opcode(c->f, op);
@@ -158,7 +158,7 @@ static void check_dependent(checker *c, tile_op op, const tile_function *kernel)
              kernel->name);
 }
 
-/* NULL after a report. */
+/* Returns NULL after a report. */
 static const tile_function *find_kernel(checker *c, tile_op op, const char *name) {
     const tile_function *kernel = tile_module_find(c->f->module, name);
     if (kernel && kernel->kind == TILE_KERNEL) return kernel;

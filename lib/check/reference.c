@@ -1,4 +1,4 @@
-/* `of @compute`: whether the compute can be the reference of the function that names it. */
+/* Checks whether the compute in `of @compute` can be the reference of the function. */
 #include <string.h>
 
 #include "lib/check/verify.h"
@@ -20,7 +20,7 @@ static const char *type_text(checker *c, const tile_function *f, const tile_type
     return tile_type_text(f, type, NULL, &c->scratch);
 }
 
-/* A type parameter stands for any element type: the launch tells. */
+/* A type parameter matches any element type, which is known at launch. */
 static bool same_element(const tile_type *a, const tile_type *b) {
     return a->param || b->param || a->scalar == b->scalar;
 }
@@ -33,7 +33,8 @@ static bool fits(const tile_type *of_compute, const tile_type *type) {
     return shaped && same_element(of_compute, type);
 }
 
-/* An argument or result of the compute is an argument of the function, by name. */
+/* Checks that an argument or result of the compute is an argument of the function with the same
+ * name. */
 static void check_name(checker *c, const char *name, const tile_type *type, const char *what) {
     const tile_arg_decl *arg = tile_function_find_arg(c->f, name);
     const char *kind = tile_function_kind_name(c->f->kind);

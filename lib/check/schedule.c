@@ -1,4 +1,4 @@
-/* What operations of computes say of the kernels that they become. */
+/* Checks the attributes of compute operations that describe the kernels to make. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static bool check_tile(const tile_function *f, tile_op op) {
     return true;
 }
 
-/* A number that is known is in the range. */
+/* Checks that a known number is in range. */
 static bool check_number(const tile_function *f, tile_op op, tile_attr_id id, int most) {
     const tile_attr *attr = tile_op_attr(f, op, id);
     int64_t number;
@@ -56,7 +56,7 @@ static bool check_warps(const tile_function *f, tile_op op) {
            tile_error_of(f, op, "`warps` is a power of two, not %" PRId64, warps);
 }
 
-/* As for the clause of a kernel. */
+/* The same rules as for a kernel's clause. */
 static bool check_raster(const tile_function *f, tile_op op) {
     bool grouped = tile_op_has_attr(f, op, TILE_ATTR_group);
     if (grouped && !tile_op_has_attr(f, op, TILE_ATTR_raster))
@@ -64,7 +64,7 @@ static bool check_raster(const tile_function *f, tile_op op) {
     return check_number(f, op, TILE_ATTR_group, TILE_MAX_RASTER_GROUP);
 }
 
-/* What each strategy can put together. */
+/* Checks that each strategy supports the operation. */
 static bool check_strategy(const tile_function *f, tile_op op) {
     tile_strategy strategy = tile_strategy_from_word(tile_op_attr_text(f, op, TILE_ATTR_strategy));
     const char *kind = tile_op_attr_text(f, op, TILE_ATTR_kind);
@@ -87,7 +87,7 @@ bool tile_verify_schedule(const tile_function *f, tile_op op) {
     static const tile_attr_id ids[] = {TILE_ATTR_tile,  TILE_ATTR_stages,   TILE_ATTR_warps,
                                        TILE_ATTR_split, TILE_ATTR_strategy, TILE_ATTR_raster,
                                        TILE_ATTR_group};
-    if (tile_op_opcode(f, op) == TILE_OP_for) return true; /* it is what split is about */
+    if (tile_op_opcode(f, op) == TILE_OP_for) return true; /* `split` belongs to a kernel's loop */
     for (unsigned i = 0; f->kind != TILE_COMPUTE && i < sizeof ids / sizeof *ids; i++)
         if (tile_op_has_attr(f, op, ids[i]))
             return tile_error_of(

@@ -1,8 +1,9 @@
-/* Tensor maps and bulk copies: what their rules cannot see, as attributes are set later. */
+/* Checks tensor maps and bulk copies for rules that depend on attributes, which are set after the
+ * operation is built. */
 #include "lib/check/verify.h"
 #include "lib/ops/atomic.h"
 
-/* PTX ISA: "cp.reduce.async.bulk"; what can be summed, compared, combined bit by bit. */
+/* PTX ISA, "cp.reduce.async.bulk": the types that can be added, compared, or combined bitwise. */
 static bool can_combine(tile_scalar scalar, tile_word kind) {
     bool is_float = tile_scalar_is_floating(scalar);
     unsigned bits = tile_scalar_bits(scalar);
@@ -18,7 +19,7 @@ static bool can_combine(tile_scalar scalar, tile_word kind) {
     }
 }
 
-/* A map of i64 is of signed ones, whose sums a tensor copy does not make. */
+/* A map of i64 elements is signed, and tensor copies cannot add signed i64. */
 static bool lacks_sum(const tile_function *f, tile_op op, tile_scalar scalar) {
     return tile_op_opcode(f, op) == TILE_OP_tma_store && scalar == TILE_i64 &&
            tile_op_word(f, op, TILE_ATTR_kind) == TILE_WORD_kind_add;
@@ -71,6 +72,6 @@ bool tile_verify_tma(const tile_function *f, tile_op op) {
         if (!tile_value_is_int(f, tile_operand_pending(f, op), &number) || number >= 0) return true;
         return tile_error_at(f, op, "bulk_wait cannot leave %lld groups pending",
                              (long long)number);
-    default: return true; /* no other row is about it */
+    default: return true; /* the other operations have no such rules */
     }
 }

@@ -1,5 +1,5 @@
-/* The rules of the IR that hold beyond one operation's types: scopes, levels, regions, attributes.
- * Nothing that a user can write gets past here and breaks a pass. */
+/* Rules of the IR beyond the types of a single operation: scopes, levels, regions, attributes. A
+ * program that passes must not break any pass. */
 #include <limits.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ typedef struct verifier {
     tile_context *context;
     tile_arena scratch;
     bool *visible; /* by value id: defined here or in an enclosing region */
-    bool uneven;   /* reported: tiles on a number of warps that is no power of two */
+    bool uneven;   /* reported: tiles on a number of warps that is not a power of two */
     unsigned errors;
 } verifier;
 
@@ -35,7 +35,7 @@ static const char *text(verifier *v, const tile_type *type) {
     return tile_type_text(v->f, type, NULL, &v->scratch);
 }
 
-/* Reports an extent that no layout can have, and the nearest ones that would do. */
+/* Reports an extent that no layout supports, with the nearest supported ones. */
 static void fail_extent(verifier *v, tile_loc loc, const tile_type *type, int64_t extent) {
     int64_t below = extent, above = extent;
     while (!tile_layout_admits_extent(below)) below--;
@@ -50,7 +50,7 @@ static void fail_extent(verifier *v, tile_loc loc, const tile_type *type, int64_
              : "");
 }
 
-/* A view's layout is that of its last dims. */
+/* A view has the layout of its last dims. */
 static bool layout_matches(const tile_type *type) {
     const tile_layout *layout = type->layout;
     bool registers = type->kind == TILE_TYPE_TILE, view = type->kind == TILE_TYPE_VIEW;
@@ -65,7 +65,7 @@ static bool layout_matches(const tile_type *type) {
     return true;
 }
 
-/* Extents that are known must be sound; those of tiles such that a layout can have them. */
+/* Checks known extents; extents of tiles must be supported by layouts. */
 static void check_type(verifier *v, tile_loc loc, const tile_type *type) {
     bool tile = type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_SHARED;
     if (type->scalar == TILE_barrier &&
@@ -98,7 +98,7 @@ static void check_type(verifier *v, tile_loc loc, const tile_type *type) {
     if (type->kind == TILE_TYPE_MAP && (type->rank == 0 || type->rank > TILE_MAX_MAP_RANK))
         FAIL(v, loc, "%s must have 1 to %d dims", text(v, type), TILE_MAX_MAP_RANK);
     if (tile && type->rank == 0) FAIL(v, loc, "%s must have at least one dim", text(v, type));
-    if (tile_layout_is_named(type->layout)) return; /* instantiate says what it is */
+    if (tile_layout_is_named(type->layout)) return; /* instantiate resolves it */
     if (type->layout && !layout_matches(type))
         FAIL(v, loc, "the layout of %s has another shape", text(v, type));
     else if (type->layout && tile_layout_find_fault(type->layout))
@@ -147,8 +147,8 @@ static void check_matrices(verifier *v, tile_op op) {
              tile_scalar_name(type->scalar));
 }
 
-/* Read as unsigned: integers, and those of 64 bits only where the accumulator wraps at that width
- * anyway. */
+/* Checks operands that are read as unsigned: they must be integers, and 64-bit ones are allowed
+ * only where the accumulator wraps at that width anyway. */
 static void check_signs(verifier *v, tile_op op) {
     static const tile_attr_id signs[] = {TILE_ATTR_unsigned_lhs, TILE_ATTR_unsigned_rhs};
     for (unsigned i = 0; i < 2; i++) {
@@ -166,12 +166,13 @@ static void check_signs(verifier *v, tile_op op) {
     }
 }
 
-/* The row's rule must give the results that the operation has. False if it has refused them. */
+/* Checks that the row's rule infers the results that the operation has. Returns false if the rule
+ * rejects the operands. */
 static bool check_rule(verifier *v, tile_op op) {
     const tile_op_data data = *tile_op_at(v->f, op);
     tile_region_shape shape = tile_shape_of(v->f, op);
     if (shape == TILE_SHAPE_BRANCH || shape == TILE_SHAPE_BODY || shape == TILE_SHAPE_ELEMENTS)
-        return true; /* what they yield */
+        return true; /* their results come from their yields */
     const tile_type *given = data.result_count ? tile_value_type(v->f, data.first_result) : NULL;
     tile_infer infer = {.function = v->f,
                         .opcode = (tile_opcode)data.opcode,
@@ -203,13 +204,14 @@ static const char *name_of(verifier *v, tile_op op) {
     return tile_op_name(v->f, op);
 }
 
-/* What stands for one place in memory wherever it is named. */
+/* Values that refer to a fixed location in memory. */
 static bool is_memory(const tile_type *type) {
     return type->kind == TILE_TYPE_SHARED || type->kind == TILE_TYPE_VIEW ||
            type->kind == TILE_TYPE_MAP;
 }
 
-/* Where values of a region and of its operation have different types, or cannot be carried. */
+/* Reports values of a region and of its operation that have different types, or that cannot be
+ * carried. */
 static void check_carried_type(verifier *v, tile_op op, unsigned r, unsigned i) {
     tile_value sent = tile_carried_sent(v->f, op, (int)r, i);
     const tile_type *have = tile_value_type(v->f, sent);
@@ -217,7 +219,7 @@ static void check_carried_type(verifier *v, tile_op op, unsigned r, unsigned i) 
         tile_value_type(v->f, tile_carried_received(v->f, op, TILE_PARENT_OP, i));
     tile_op yield = tile_region_yield(v->f, tile_op_region(v->f, op, r));
     unsigned place = tile_shape_own_yields(tile_shape_of(v->f, op), r) + i + 1;
-    bool receives = tile_shape_receives(tile_shape_of(v->f, op)); /* check_arguments */
+    bool receives = tile_shape_receives(tile_shape_of(v->f, op)); /* checked by check_arguments */
     if (have != want) {
         const char *advice = tile_splat_advice(v->f, sent, want, &v->scratch);
         bool cast = !*advice && tile_type_is_array(have) && have->scalar != want->scalar;
@@ -236,7 +238,7 @@ static void check_carried_type(verifier *v, tile_op op, unsigned r, unsigned i) 
             name_of(v, op), text(v, have));
 }
 
-/* A region that decides whether the next one runs yields that first. */
+/* A region that decides whether the next one runs must yield the condition first. */
 static void check_condition(verifier *v, tile_op op, tile_op yield) {
     const tile_type *type = tile_value_type(v->f, tile_operand_src(v->f, yield));
     bool there = tile_op_operand_count(v->f, yield) > 0;
@@ -246,7 +248,8 @@ static void check_condition(verifier *v, tile_op op, tile_op yield) {
          there ? text(v, type) : "nothing");
 }
 
-/* The region's last op must be a yield of its operation's own values and of what is carried. */
+/* The last operation of a region must yield the operation's own values, followed by the carried
+ * ones. */
 static void check_yield(verifier *v, tile_op op, unsigned r) {
     tile_op yield = tile_region_yield(v->f, tile_op_region(v->f, op, r));
     unsigned own = tile_shape_own_yields(tile_shape_of(v->f, op), r);
@@ -268,11 +271,12 @@ static void check_yield(verifier *v, tile_op op, unsigned r) {
              given - own == 1 ? "" : "s");
         return;
     }
-    if (tile_shape_of(v->f, op) == TILE_SHAPE_ELEMENTS) return; /* tile_verify_parallel */
+    if (tile_shape_of(v->f, op) == TILE_SHAPE_ELEMENTS)
+        return; /* checked by tile_verify_parallel */
     for (unsigned i = 0; i < carried; i++) check_carried_type(v, op, r, i);
 }
 
-/* What comes in at the beginning of a region must be what the operation begins with. */
+/* The initial arguments of a region must have the types of the operation's initial values. */
 static void check_arguments(verifier *v, tile_op op, unsigned r) {
     const tile_region_data *region = tile_region_at(v->f, tile_op_region(v->f, op, r));
     unsigned own = tile_shape_own_args(tile_shape_of(v->f, op), r);
@@ -294,8 +298,8 @@ static void check_arguments(verifier *v, tile_op op, unsigned r) {
     }
 }
 
-/* An extent that no layout can have, 0 if there is none. What is not even an extent has been
- * reported. */
+/* An extent that no layout supports, 0 if there is none. Values that are not extents at all have
+ * been reported. */
 static int64_t odd_extent(const tile_type *type) {
     for (unsigned d = 0; d < type->rank; d++) {
         int64_t extent = tile_type_dim(type, d);
@@ -380,7 +384,7 @@ static void check_level(verifier *v, tile_op op) {
              f->name);
 }
 
-/* Where an element lies is known to loads and stores alone. */
+/* Only loads and stores know the addresses of elements in opaque memory. */
 static void check_opaque(verifier *v, tile_op op) {
     tile_opcode opcode = tile_op_opcode(v->f, op);
     bool plain = tile_is_plain_access(v->f, op);
@@ -397,7 +401,7 @@ static void check_opaque(verifier *v, tile_op op) {
     }
 }
 
-/* What only some operations have to hold, each family in a file of its own. */
+/* Checks the rules of specific groups of operations, each in a separate file. */
 static void check_families(verifier *v, tile_op op) {
     v->errors += !(tile_verify_kind(v->f, op) && tile_verify_atomic(v->f, op));
     v->errors += !tile_verify_gather(v->f, op);
@@ -517,7 +521,7 @@ static void check_compute(verifier *v) {
 tile_status tile_function_verify(const tile_function *function) {
     TILE_GUARD_OUTSIDE(function ? tile_function_context(function) : NULL, TILE_OUT_OF_MEMORY)
     if (!function) return TILE_INVALID;
-    tile_function *f = (tile_function *)function; /* the rules make types; f stays as it is */
+    tile_function *f = (tile_function *)function; /* the rules create types but do not change f */
     if (!tile_verify_declarations(f)) return TILE_INVALID;
     verifier v = {.f = f, .context = tile_function_context(f)};
     v.visible = TILE_NEW_ARRAY(&v.scratch, bool, f->value_count);

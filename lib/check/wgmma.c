@@ -1,10 +1,10 @@
-/* What an operation of a warpgroup's products has beside its types: a descriptor's numbers, and who
- * executes it. */
+/* Checks warpgroup product operations, except their types: the numbers of a descriptor, and the
+ * executing warps. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/product.h"
 #include "lib/check/verify.h"
 
-/* PTX ISA, "Matrix Descriptor Format": 14 bits without the lower four. */
+/* PTX ISA, "Matrix Descriptor Format": 14-bit fields that omit the lowest four bits. */
 static bool verify_stride(const tile_function *f, tile_op op, tile_attr_id id) {
     enum { UNIT = 16, LIMIT = 1 << 18 };
     int64_t bytes = tile_op_attr_int(f, op, id, UNIT);
@@ -41,8 +41,8 @@ static bool verify_wait(const tile_function *f, tile_op op) {
     return tile_error_of(f, op, "fewer than 0 groups cannot be pending");
 }
 
-/* Which threads tell where the elements of a sparse lhs lie: those of 8 bits take the bits of all.
- */
+/* Checks which threads provide the positions of elements in a sparse lhs. With 8-bit elements all
+ * threads do, so the selector is 0. */
 static bool verify_places(const tile_function *f, tile_op op, tile_scalar lhs) {
     enum { BYTE = 8 };
     int64_t selector = tile_op_attr_int(f, op, TILE_ATTR_selector, 0);
@@ -56,8 +56,8 @@ static bool verify_places(const tile_function *f, tile_op op, tile_scalar lhs) {
     return tile_error_of(f, op, "'selector' is 0 or 1, and 0 with elements of 8 bits");
 }
 
-/* What PTX has of each kind of elements: factors of -1 for floats, signs and clamped sums for
- * integers, `popc` for bits. */
+/* Checks the attributes that PTX supports for each kind of element: negation for floats, signs and
+ * clamped sums for integers, `popc` for bits. */
 static bool verify_attributes(const tile_function *f, tile_op op) {
     enum {
         FLOATS = 1 << TILE_WGMMA_floats,
@@ -66,7 +66,7 @@ static bool verify_attributes(const tile_function *f, tile_op op) {
     };
     static const struct {
         tile_attr_id attr;
-        unsigned refused; /* unsigned floats are no dot's or mma's either: verify.c */
+        unsigned refused; /* unsigned floats are rejected in verify.c */
         const char *why;
     } rows[] = {
         {TILE_ATTR_negate_lhs, INTEGERS | BITS, "only floats are negated"},

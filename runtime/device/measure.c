@@ -50,10 +50,11 @@ typedef struct series {
     tile_measurement *m;
 } series;
 
-static void add_sample(series *s, double seconds, double hopeless) {
+static void add_sample(series *s, double seconds, double abandon_above) {
     if (!s->m->repeats || seconds < s->fastest) s->fastest = seconds;
     s->samples[s->m->repeats++] = seconds;
-    s->m->hopeless = hopeless > 0 && s->m->repeats >= MIN_SAMPLES && s->fastest > hopeless;
+    s->m->abandoned =
+        abandon_above > 0 && s->m->repeats >= MIN_SAMPLES && s->fastest > abandon_above;
 }
 
 /* A round: each work is timed once. */
@@ -62,16 +63,17 @@ static tile_status take_round(tile_device *device, const tile_timed *works, unsi
     for (unsigned i = 0; i < count; i++) {
         tile_timed timed = works[i];
         double seconds = 0;
-        if (all[i].m->hopeless) continue;
+        if (all[i].m->abandoned) continue;
         timed.flush = options->flush;
         timed.batch = options->batch;
         tile_status status = device->ops->time(device, &timed, &seconds);
         if (status != TILE_OK) return status;
         seconds /= options->batch;
         if (round >= options->warmup)
-            add_sample(&all[i], seconds, options->hopeless);
-        else if (round && options->hopeless > 0 && seconds > WARMUP_FACTOR * options->hopeless)
-            add_sample(&all[i], seconds, options->hopeless), all[i].m->hopeless = true;
+            add_sample(&all[i], seconds, options->abandon_above);
+        else if (round && options->abandon_above > 0 &&
+                 seconds > WARMUP_FACTOR * options->abandon_above)
+            add_sample(&all[i], seconds, options->abandon_above), all[i].m->abandoned = true;
     }
     return TILE_OK;
 }

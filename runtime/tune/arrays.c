@@ -46,7 +46,7 @@ static void fill_pattern(unsigned char *data, size_t bytes, tile_scalar scalar, 
 
 /* A sum of n products of -1, 0, 1 with density q has the standard deviation q sqrt(n). Eight
  * standard deviations must stay below the limit. */
-static double choose_density(double depth, double limit) {
+static double exact_sum_density(double depth, double limit) {
     double density = limit / (8 * sqrt(depth));
     return density < 2.0 / 3 ? density : 2.0 / 3;
 }
@@ -133,7 +133,7 @@ tile_status tune_shape_open(tune_shape *s, tile_device *device, const tune_task 
     }
     for (unsigned i = 0; i < task->argument_count && status == TILE_OK; i++)
         if (s->arrays[i].scalar)
-            status = make_array(s, i, device, choose_density(depth, limit), tuned);
+            status = make_array(s, i, device, exact_sum_density(depth, limit), tuned);
     return status;
 }
 

@@ -219,8 +219,8 @@ static bool check_before(trial *t) {
     return check_at(t, &s->small, &s->small_check, true, at_sizes(t, s->small.sizes));
 }
 
-/* Checks at the tuned shape, unless the candidate was hopeless: reading a large result takes longer
- * than measuring. Launches twice, since a race may show in only one launch. */
+/* Checks at the tuned shape, unless the candidate was abandoned: reading a large result takes
+ * longer than measuring. Launches twice, since a race may show in only one launch. */
 static bool check_after(trial *t) {
     tune_session *s = t->s;
     const char *when = at_sizes(t, s->tuned.sizes);
@@ -244,13 +244,13 @@ static bool measure(trial *t) {
     tune_session *s = t->s;
     tile_measure_options options = s->task.measure;
     tune_outcome *o = t->outcome;
-    options.hopeless = t->given->again ? 0 : t->given->hopeless;
+    options.abandon_above = t->given->again ? 0 : t->given->abandon_above;
     if (t->given->again) shorten(&options);
     tile_status status =
         tile_measure(t->kernel, s->tuned.timed, s->task.argument_count, NULL, &options, &o->time);
     if (ends(t, status, TILE_CANDIDATE_refused, NULL)) return true;
-    o->state = o->time.hopeless ? TILE_CANDIDATE_hopeless : TILE_CANDIDATE_measured;
-    return o->time.hopeless;
+    o->state = o->time.abandoned ? TILE_CANDIDATE_abandoned : TILE_CANDIDATE_measured;
+    return o->time.abandoned;
 }
 
 static void take_larger(int *to, int value) {

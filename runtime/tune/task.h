@@ -56,7 +56,7 @@ typedef struct tune_artifact {
 /* A candidate to try: its bindings and its artifacts. */
 typedef struct tune_trial {
     const char *bindings; /* "block_m=128 block_n=64" */
-    double hopeless;      /* seconds, above which a candidate is abandoned; 0: never */
+    double abandon_above; /* seconds, above which a candidate is abandoned; 0: never */
     bool again; /* its results were correct before: only measure the time, as one of several rounds
                  */
     unsigned artifact_count;

@@ -23,8 +23,8 @@
 static const tile_loc no_location = {0, 0, 0};
 
 static const double default_timeout = 20, progress_interval = 0.1;
-static const double hopeless_factor = 1.1; /* slower than the best by this: abandoned */
-static const double final_factor = 1.05;   /* within this of the best: measured again */
+static const double abandon_factor = 1.1; /* slower than the best by this: abandoned */
+static const double final_factor = 1.05;  /* within this of the best: measured again */
 
 enum { FINALISTS = 8, ROUNDS = 5, SMALL_LIMIT_CUDA = 256, SMALL_LIMIT_CPU = 64 };
 
@@ -136,7 +136,7 @@ static void choose_defaults(tuner *u) {
     if (cuda) m->warmup = 5, m->repeats = 20, m->flush = TILE_FLUSH_DIRTY;
     if (u->options.measure) tile_take_options(m, sizeof *m, u->options.measure);
     m->samples = NULL;
-    m->hopeless = 0;
+    m->abandon_above = 0;
 }
 
 static tile_status make_task(tuner *u, unsigned count) {
@@ -273,7 +273,7 @@ static tile_status list_points(tuner *u) {
 static void fill_trial(tuner *u, tune_point *p, bool again, tile_arena *arena, tune_trial *trial) {
     size_t count = p->log.count;
     *trial = (tune_trial){.bindings = p->c.text, .again = again};
-    if (u->best && !u->options.rate) trial->hopeless = u->best->time.median * hopeless_factor;
+    if (u->best && !u->options.rate) trial->abandon_above = u->best->time.median * abandon_factor;
     trial->artifacts = TILE_NEW_ARRAY(arena, tune_artifact, count + 1);
     for (size_t i = 0; i < count; i++) {
         tune_artifact *a = &trial->artifacts[trial->artifact_count];

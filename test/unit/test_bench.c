@@ -303,11 +303,11 @@ Test(bench, what_is_not_finite_is_found_where_it_is) {
     for (size_t s = 0; s < sizeof scalars / sizeof *scalars; s++) {
         size_t width = tile_scalar_bytes(scalars[s]);
         char *data = calloc(COUNT, width);
-        cr_assert(bench_find_unfinished(scalars[s], data, COUNT) == COUNT);
+        cr_assert(bench_find_nonfinite(scalars[s], data, COUNT) == COUNT);
         tile_scalar_write(scalars[s], data + 9999 * width, -INFINITY);
-        cr_assert(bench_find_unfinished(scalars[s], data, COUNT) == 9999);
+        cr_assert(bench_find_nonfinite(scalars[s], data, COUNT) == 9999);
         tile_scalar_write(scalars[s], data + 4097 * width, NAN);
-        cr_assert(bench_find_unfinished(scalars[s], data, COUNT) == 4097);
+        cr_assert(bench_find_nonfinite(scalars[s], data, COUNT) == 4097);
         free(data);
     }
 }

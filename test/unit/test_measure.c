@@ -45,7 +45,7 @@ Test(measure, the_median_and_the_spread_are_of_the_timed_launches) {
     cr_expect_eq(x.m.lower, 2);
     cr_expect_eq(x.m.upper, 4);
     cr_expect_eq(x.m.repeats, 5);
-    cr_expect(!x.m.hopeless);
+    cr_expect(!x.m.abandoned);
     cr_expect(samples[0] == 5 && samples[1] == 1 && samples[4] == 3, "in the order of the runs");
     cr_expect_eq(x.device->launched, 7);
     cr_expect_eq(x.device->flushed, TILE_FLUSH_NONE);
@@ -65,11 +65,11 @@ Test(measure, a_batch_counts_as_one_launch) {
     close_measure(&x);
 }
 
-Test(measure, the_hopeless_are_given_up) {
+Test(measure, slow_candidates_are_abandoned) {
     static const struct {
         double seconds[8];
         unsigned timed;
-        bool hopeless;
+        bool abandoned;
     } cases[] = {
         {{9, 9, 9, 9, 9, 9, 9, 9}, 5, true},   /* two to warm up, three to decide */
         {{9, 9, 9, 1, 9, 9, 9, 9}, 8, false},  /* one was fast: the median decides */
@@ -81,10 +81,10 @@ Test(measure, the_hopeless_are_given_up) {
         open_measure(&x, cases[i].seconds);
         x.options.warmup = 2;
         x.options.repeats = 6;
-        x.options.hopeless = 5;
+        x.options.abandon_above = 5;
         cr_assert_eq(measure(&x), TILE_OK);
         cr_expect_eq(x.device->timed, cases[i].timed, "case %zu: %u", i, x.device->timed);
-        cr_expect_eq(x.m.hopeless, cases[i].hopeless, "case %zu", i);
+        cr_expect_eq(x.m.abandoned, cases[i].abandoned, "case %zu", i);
         close_measure(&x);
     }
 }

@@ -295,9 +295,9 @@ Test(tune, the_fastest_is_the_best_from_the_first_candidate_on, .timeout = 60) {
         unsigned repeats; /* 3: a round of the finals, 9: the first measurement */
     } expected[] = {
         {"speed=400", TILE_CANDIDATE_measured, 9}, {"speed=300", TILE_CANDIDATE_measured, 9},
-        {"speed=309", TILE_CANDIDATE_measured, 9}, {"speed=700", TILE_CANDIDATE_hopeless, 3},
-        {"speed=200", TILE_CANDIDATE_measured, 3}, {"speed=230", TILE_CANDIDATE_hopeless, 3},
-        {"speed=202", TILE_CANDIDATE_measured, 3}, {"speed=900", TILE_CANDIDATE_hopeless, 3},
+        {"speed=309", TILE_CANDIDATE_measured, 9}, {"speed=700", TILE_CANDIDATE_abandoned, 3},
+        {"speed=200", TILE_CANDIDATE_measured, 3}, {"speed=230", TILE_CANDIDATE_abandoned, 3},
+        {"speed=202", TILE_CANDIDATE_measured, 3}, {"speed=900", TILE_CANDIDATE_abandoned, 3},
         {"speed=206", TILE_CANDIDATE_measured, 3},
     };
     for (unsigned i = 0; i < sizeof expected / sizeof *expected; i++) {

@@ -219,7 +219,7 @@ static bool put_nonfinite(run_argument *argument, uint64_t *state) {
 
 /* The sum of n products of -1, 0 and 1 with density q has standard deviation q sqrt(n). The density
  * is chosen so that eight standard deviations stay below the limit. */
-static double choose_density(const run_argument *arguments, unsigned count, double limit) {
+static double exact_sum_density(const run_argument *arguments, unsigned count, double limit) {
     int64_t depth = 1;
     for (unsigned i = 0; i < count; i++)
         for (unsigned d = 0; d < arguments[i].array.rank; d++)
@@ -244,7 +244,7 @@ bool argument_read(run_argument *argument) {
 
 bool arguments_fill(run_argument *arguments, unsigned count, uint64_t seed, double limit) {
     uint64_t state = seed * UINT64_C(0x9E3779B97F4A7C15) + 1;
-    double density = choose_density(arguments, count, limit);
+    double density = exact_sum_density(arguments, count, limit);
     for (unsigned i = 0; i < count; i++) {
         if (!arguments[i].is_array) continue;
         if (arguments[i].fill == FILL_FILE) {

@@ -146,9 +146,9 @@ static void print_help(void) {
 static void add_peer(options *o, const char *script, const char *name, const char *kind) {
     bench_plan *plan = &o->common.plan;
     if (plan->contender_count == BENCH_MAX_CANDIDATES) return;
-    bench_contender *c = &plan->contenders[plan->contender_count++];
-    *c =
-        (bench_contender){.name = name, .kind = kind, .program = o->python ? o->python : "python3"};
+    bench_candidate_spec *c = &plan->contenders[plan->contender_count++];
+    *c = (bench_candidate_spec){
+        .name = name, .kind = kind, .program = o->python ? o->python : "python3"};
     bench_contender_add_word(c, script);
     bench_contender_add_word(c, bench_word("--backend=", kind, strlen(kind)));
     bench_contender_add_word(c, bench_word("--folder=", plan->folder, strlen(plan->folder)));

@@ -71,7 +71,7 @@ static bool add_shipped_kernels(options *o) {
 }
 
 static void add_cublas(options *o, const char *name, const char *kind) {
-    bench_contender *c = o->no_cublas ? NULL : bench_add_contender(&o->common, name, kind);
+    bench_candidate_spec *c = o->no_cublas ? NULL : bench_add_contender(&o->common, name, kind);
     if (c && o->cublas)
         bench_contender_add_word(c, bench_word("--cublas=", o->cublas, strlen(o->cublas)));
 }

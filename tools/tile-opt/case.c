@@ -46,7 +46,8 @@ static bool is_extent(const tile_function *f, unsigned argument) {
 
 /* Makes up a value that is exact in any computation: distinct sizes for extents, 1 for other
  * scalars, arrays of -1 to 1. */
-static void make_up(const tile_function *f, unsigned index, unsigned extents, run_argument *to) {
+static void default_argument(const tile_function *f, unsigned index, unsigned extents,
+                             run_argument *to) {
     const tile_type *type = tile_function_arg_type(f, index);
     const char *name = tile_function_arg_name(f, index);
     const unsigned most = sizeof default_extents / sizeof *default_extents - 1;
@@ -95,7 +96,7 @@ static bool take_arguments(test_case *c, const tile_function *f) {
             taken++;
             ok = check_argument(f, i, &c->arguments[i]);
         } else {
-            make_up(f, i, extents, &c->arguments[i]);
+            default_argument(f, i, extents, &c->arguments[i]);
         }
         extents += is_extent(f, i);
     }

@@ -205,7 +205,7 @@ static void free_meaning(meaning *m) {
 
 /* Copies unspecified elements from the first run, because points and levels need not agree on
  * them. */
-static void overlook_unspecified(checked *c, const case_result *result) {
+static void copy_unspecified_elements(checked *c, const case_result *result) {
     const meaning *m = &c->meant;
     for (unsigned i = 0; m->f && i < m->outs; i++) {
         size_t which = (size_t)(m->results[i] - c->test.arguments);
@@ -252,7 +252,7 @@ static finding compare(checked *c, const tile_device_options *options, bool cuda
                        finding other) {
     case_result result;
     finding found = run(c, options, cuda, refused, &result);
-    if (found == FOUND_NOTHING) overlook_unspecified(c, &result);
+    if (found == FOUND_NOTHING) copy_unspecified_elements(c, &result);
     if (found == FOUND_NOTHING && case_differs(&c->test, &c->first, &result, &c->reports))
         found = other;
     case_free(&c->test, &result);

@@ -445,7 +445,7 @@ bool gen_scalars(gen *g) {
 }
 
 /* Assertions and assumptions that hold, and output that is discarded. */
-bool gen_told(gen *g) {
+bool gen_assert_assume(gen *g) {
     const value *a = gen_any(g);
     const char *condition = gen_name(g, "b");
     if (g->meaning) return false;

@@ -135,7 +135,7 @@ bool gen_turns(gen *g);
 bool gen_barriers(gen *g);
 bool gen_cluster(gen *g);
 bool gen_scalars(gen *g);
-bool gen_told(gen *g);
+bool gen_assert_assume(gen *g);
 void gen_store(gen *g, const value *v);
 
 /* fragments.c: per-thread code on the elements of tiles, if `mixed` is set. */

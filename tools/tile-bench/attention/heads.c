@@ -53,6 +53,6 @@ double bench_attention_scale(const bench_attention *a) {
     return (float)(1 / sqrt((double)a->d));
 }
 
-bool bench_attention_turns_v(const bench_attention *a) {
+bool bench_attention_stores_v_transposed(const bench_attention *a) {
     return tile_scalar_bytes(a->type->operand) == 1;
 }

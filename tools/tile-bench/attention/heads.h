@@ -37,6 +37,6 @@ double bench_attention_read_bytes(const bench_attention *attention);
 double bench_attention_write_bytes(const bench_attention *attention);
 double bench_attention_scale(const bench_attention *attention);
 /* True if v is stored transposed, as [.., d, n], which wgmma requires for 8-bit elements. */
-bool bench_attention_turns_v(const bench_attention *attention);
+bool bench_attention_stores_v_transposed(const bench_attention *attention);
 
 #endif

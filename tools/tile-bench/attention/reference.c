@@ -211,7 +211,7 @@ static void compute_share(size_t number, void *user) {
     w.most_v = w.p + a->n;
     w.sum = w.most_v + a->n;
     w.size = w.sum + d;
-    bool turns = bench_attention_turns_v(a);
+    bool turns = bench_attention_stores_v_transposed(a);
     bench_attention_expand(a, r->pattern, r->inputs, 2, group * (int64_t)keys, keys,
                            turns ? w.k : w.v);
     if (turns) turn(a, w.k, w.v);
@@ -252,7 +252,7 @@ static bool find_unfinished(const bench_reference *r, const void *o, bench_error
     const bench_attention *a = &r->a;
     tile_scalar scalar = a->type->result;
     size_t count = (size_t)(a->batch * a->heads * a->m * a->d);
-    size_t found = bench_find_unfinished(scalar, o, count);
+    size_t found = bench_find_nonfinite(scalar, o, count);
     if (found == count) return false;
     int64_t i = (int64_t)found;
     double got = tile_scalar_read(scalar, (const char *)o + found * tile_scalar_bytes(scalar));

@@ -73,7 +73,7 @@ static size_t find_word(uint16_t infinity, const uint16_t *words, size_t count) 
     return count;
 }
 
-size_t bench_find_unfinished(tile_scalar scalar, const void *from, size_t count) {
+size_t bench_find_nonfinite(tile_scalar scalar, const void *from, size_t count) {
     const size_t width = tile_scalar_bytes(scalar);
     uint16_t infinity = 0;
     if (scalar == TILE_f16 || scalar == TILE_bf16) {

@@ -10,6 +10,6 @@ void bench_store_floats(tile_scalar scalar, const float *from, size_t count, voi
 void bench_load_floats(tile_scalar scalar, const void *from, size_t count, float *to);
 
 /* Returns the index of the first NaN or infinity; count if there is none. */
-size_t bench_find_unfinished(tile_scalar scalar, const void *from, size_t count);
+size_t bench_find_nonfinite(tile_scalar scalar, const void *from, size_t count);
 
 #endif

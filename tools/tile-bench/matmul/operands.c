@@ -20,7 +20,7 @@ static void *need(void *memory) {
 
 /* A sum of k products of -1, 0 and 1, each nonzero with probability q, has standard deviation q
  * sqrt(k). The density is chosen so that eight standard deviations stay below the limit. */
-static double density_of(const bench_product *p) {
+static double exact_sum_density(const bench_product *p) {
     double density = tile_scalar_whole_limit(p->type->result) / (8 * sqrt((double)p->k));
     return density < 2.0 / 3 ? density : 2.0 / 3;
 }
@@ -29,7 +29,7 @@ static double density_of(const bench_product *p) {
 static int8_t *make_pattern(const bench_product *p, unsigned operand) {
     int8_t *pattern = need(malloc(PERIOD));
     uint64_t state = 17 + operand, scale = UINT64_C(1) << 40;
-    uint64_t nonzero = (uint64_t)(density_of(p) * (double)scale);
+    uint64_t nonzero = (uint64_t)(exact_sum_density(p) * (double)scale);
     for (unsigned i = 0; i < PERIOD; i++) {
         uint64_t r = bench_random(&state, scale);
         pattern[i] = (int8_t)(r >= nonzero ? 0 : r & 1 ? 1 : -1);

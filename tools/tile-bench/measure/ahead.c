@@ -7,12 +7,12 @@
 /* In total; each helper opens the device, which takes time and device memory. */
 enum { MAX_HELPERS = 8 };
 
-static bool takes_part(const bench_contender *c, const bench_problem *p) {
+static bool takes_part(const bench_candidate_spec *c, const bench_problem *p) {
     return strcmp(c->kind, "kernel") == 0 && !c->program && bench_takes_part(c, p);
 }
 
 /* Distributes the problems over new workers for the contender. The workers exist only for this. */
-static unsigned start(const bench_plan *plan, const bench_contender *c, unsigned most,
+static unsigned start(const bench_plan *plan, const bench_candidate_spec *c, unsigned most,
                       bench_worker *helpers[MAX_HELPERS], unsigned requests[MAX_HELPERS]) {
     unsigned count = 0, dealt = 0;
     for (size_t i = 0; i < plan->problem_count; i++) {
@@ -46,7 +46,7 @@ void bench_compile_ahead(const bench_plan *plan) {
     for (unsigned c = 0; c < plan->contender_count; c++)
         for (unsigned h = 0; h < counts[c]; h++) {
             while (requests[c][h]-- && bench_worker_is_alive(helpers[c][h]))
-                bench_worker_receive(helpers[c][h], plan->patience);
+                bench_worker_receive(helpers[c][h], plan->answer_timeout);
             bench_worker_stop(helpers[c][h]);
         }
 }

@@ -311,11 +311,11 @@ static tile_status time_choice(bench_candidate *c, const tile_work *work, tile_f
                                           .warmup = 2,
                                           .repeats = 15,
                                           .flush = flush,
-                                          .hopeless = best > 0 ? 1.5 * best : 0};
+                                          .abandon_above = best > 0 ? 1.5 * best : 0};
     tile_measurement taken;
     tile_status status =
         tile_measure_works(bench_lab_device(c->lab), work, 1, NULL, &options, &taken);
-    *seconds = taken.hopeless ? 0 : taken.median;
+    *seconds = taken.abandoned ? 0 : taken.median;
     return status;
 }
 

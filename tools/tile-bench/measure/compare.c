@@ -114,14 +114,14 @@ static void compare(bench_state *r, bench_entry *e, unsigned check) {
     bench_error *error = &e->errors[check];
     char *o = read_result(r, e);
     if (!o) {
-        bench_find_wrong(e, "it left no result");
+        bench_mark_wrong(e, "it left no result");
         return;
     }
     bench_reference_compare(r->references[check], o, error);
     free(o);
     e->how = error->all ? "right" : "right in some rows";
     e->error_count = check + 1;
-    if (*error->wrong) bench_find_wrong(e, error->wrong);
+    if (*error->wrong) bench_mark_wrong(e, error->wrong);
 }
 
 static bool computes(const bench_entry *e) {

@@ -26,7 +26,7 @@ static double launch_estimate(const bench_problem *p) {
 static double turns_estimate(const bench_plan *plan, const bench_problem *p) {
     double launches = (double)plan->rounds * (plan->turn + 2), seconds = 0;
     for (unsigned i = 0; i < plan->contender_count; i++) {
-        const bench_contender *c = &plan->contenders[i];
+        const bench_candidate_spec *c = &plan->contenders[i];
         double slower = strcmp(c->kind, "flash") == 0 ? 2 : 1;
         if (bench_takes_part(c, p)) seconds += slower * launch_estimate(p) + flush_seconds;
     }
@@ -37,7 +37,7 @@ double bench_problem_estimate(const bench_plan *plan, const bench_problem *p) {
     unsigned kernels = 0, others = 0;
     double seconds = problem_seconds;
     for (unsigned i = 0; i < plan->contender_count; i++) {
-        const bench_contender *c = &plan->contenders[i];
+        const bench_candidate_spec *c = &plan->contenders[i];
         if (!bench_takes_part(c, p)) continue;
         if (strcmp(c->kind, "kernel") == 0)
             kernels++;

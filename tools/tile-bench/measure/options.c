@@ -69,17 +69,17 @@ const char *bench_word(const char *name, const char *value, size_t length) {
 }
 
 /* Returns NULL after a message. */
-static bench_contender *take_contender(bench_options *o, const char *name) {
+static bench_candidate_spec *take_contender(bench_options *o, const char *name) {
     if (o->plan.contender_count < BENCH_MAX_CANDIDATES)
         return &o->plan.contenders[o->plan.contender_count++];
     bench_complain(o, "there are too many candidates, with", name);
     return NULL;
 }
 
-bench_contender *bench_add_contender(bench_options *o, const char *name, const char *kind) {
-    bench_contender *c = take_contender(o, name);
+bench_candidate_spec *bench_add_contender(bench_options *o, const char *name, const char *kind) {
+    bench_candidate_spec *c = take_contender(o, name);
     if (!c) return NULL;
-    *c = (bench_contender){.name = name, .kind = kind};
+    *c = (bench_candidate_spec){.name = name, .kind = kind};
     bench_contender_add_word(c, "worker");
     bench_contender_add_word(c, bench_word("--candidate=", kind, strlen(kind)));
     return c;
@@ -96,7 +96,7 @@ static bool add_kernel(bench_options *o, const char *value) {
     if (name > 5 && strncmp(base + name - 5, ".tile", 5) == 0) name -= 5;
     const char *own =
         colon ? bench_word("", colon + 1, strlen(colon + 1)) : bench_word("", base, name);
-    bench_contender *c = bench_add_contender(o, own, "kernel");
+    bench_candidate_spec *c = bench_add_contender(o, own, "kernel");
     if (!c) return false;
     bench_contender_add_word(c, bench_word("--file=", value, length));
     if (colon) bench_contender_add_word(c, bench_word("--kernel=", colon + 1, strlen(colon + 1)));
@@ -107,7 +107,7 @@ static bool add_kernel(bench_options *o, const char *value) {
     return true;
 }
 
-static void add_to_point(bench_contender *c, const char *text, size_t length) {
+static void add_to_point(bench_candidate_spec *c, const char *text, size_t length) {
     size_t used = strlen(c->point);
     snprintf(c->point + used, sizeof c->point - used, "%s%.*s", used ? " " : "", (int)length, text);
     bench_contender_add_word(c, bench_word("--param=", text, length));
@@ -132,9 +132,9 @@ static bool add_param(bench_options *o, const char *value) {
 
 static bool add_point(bench_options *o, const char *value) {
     if (!has_kernel(o, value)) return false;
-    bench_contender *c = &o->plan.contenders[o->open];
+    bench_candidate_spec *c = &o->plan.contenders[o->open];
     if (o->has_point) {
-        const bench_contender first = *c;
+        const bench_candidate_spec first = *c;
         c = take_contender(o, first.name);
         if (!c) return false;
         *c = first;
@@ -288,7 +288,7 @@ static bool parse_measuring(bench_options *o, tool_arguments *words, bool *taken
     if (tool_option(words, "--pairs", &value))
         return read_count("--pairs", value, BENCH_MAX_PAIRS, &plan->pairs);
     if (tool_option(words, "--timeout", &value))
-        return read_number("--timeout", value, 0.1, 86400, &plan->patience);
+        return read_number("--timeout", value, 0.1, 86400, &plan->answer_timeout);
     if (tool_flag(words, "--tune")) {
         plan->budget = -1;
         return true;
@@ -353,13 +353,14 @@ static bool complete(bench_options *o) {
 /* The device ---------------------------------------------------------------------------------- */
 
 /* This process never opens the GPU: a worker of the reading kernel reports its properties. */
-static bool query_facts(const char *device, double patience, bench_facts *facts, char why[400]) {
+static bool query_facts(const char *device, double answer_timeout, bench_facts *facts,
+                        char why[400]) {
     const char *words[] = {"worker", "--candidate=read", device, "--no-cache", NULL};
     bench_worker *worker = bench_worker_start(NULL, words, NULL, NULL);
     int at = 0;
     unsigned long long l2 = 0;
     bench_worker_send(worker, "facts");
-    const char *answer = bench_worker_receive(worker, patience);
+    const char *answer = bench_worker_receive(worker, answer_timeout);
     *facts = (bench_facts){0};
     bool ok = sscanf(answer, "facts %u %u %u %u %llu %31s %n", &facts->sms, &facts->capability,
                      &facts->clock, &facts->power_limit, &l2, facts->driver, &at) >= 6;
@@ -379,14 +380,14 @@ static bool choose_device(bench_options *o, bench_facts *facts) {
     char why[400] = "";
     bool automatic = !o->device || strcmp(o->device, "auto") == 0;
     o->plan.cuda = (automatic || strcmp(o->device, "cuda") == 0) &&
-                   query_facts("--device=cuda", o->plan.patience, facts, why);
+                   query_facts("--device=cuda", o->plan.answer_timeout, facts, why);
     if (o->plan.cuda) return true;
     if (!automatic && strcmp(o->device, "cuda") == 0) {
         fprintf(stderr, "error: %s\n", why);
         return false;
     }
     if (automatic) fprintf(stderr, "remark: the CPU device is used: %s\n", why);
-    if (query_facts("--device=cpu", o->plan.patience, facts, why)) {
+    if (query_facts("--device=cpu", o->plan.answer_timeout, facts, why)) {
         facts->sms = 0; /* the CPU device emulates these */
         return true;
     }
@@ -398,13 +399,13 @@ bool bench_options_ready(bench_options *o, bench_report *report) {
     return complete(o) && choose_device(o, &report->facts);
 }
 
-static void add_tuning(const bench_options *o, bench_contender *c) {
+static void add_tuning(const bench_options *o, bench_candidate_spec *c) {
     char seconds[32];
     char *tuner = tool_find_worker();
     snprintf(seconds, sizeof seconds, "%g", o->plan.budget);
     bench_contender_add_word(c, bench_word("--tune=", seconds, strlen(seconds)));
     /* Points that hang are stopped early enough to leave time for the others. */
-    snprintf(seconds, sizeof seconds, "%g", o->plan.patience / 3);
+    snprintf(seconds, sizeof seconds, "%g", o->plan.answer_timeout / 3);
     bench_contender_add_word(c, bench_word("--tuner-timeout=", seconds, strlen(seconds)));
     if (o->retunes) bench_contender_add_word(c, "--retune");
     if (o->splits) bench_contender_add_word(c, "--split");
@@ -416,7 +417,7 @@ static void add_tuning(const bench_options *o, bench_contender *c) {
 static void finish_contenders(bench_options *o) {
     static const char *const devices[] = {"--device=cpu", "--device=cuda"};
     for (unsigned i = 0; i < o->plan.contender_count; i++) {
-        bench_contender *c = &o->plan.contenders[i];
+        bench_candidate_spec *c = &o->plan.contenders[i];
         if (c->program) continue;
         bench_contender_add_word(c, devices[o->plan.cuda]);
         if (o->target)

@@ -48,7 +48,8 @@ bool bench_add_types(bench_options *options, const char *value);
 bool bench_options_ready(bench_options *options, bench_report *report);
 
 /* Returns NULL after a message. */
-bench_contender *bench_add_contender(bench_options *options, const char *name, const char *kind);
+bench_candidate_spec *bench_add_contender(bench_options *options, const char *name,
+                                          const char *kind);
 /* Adds kernels that ship with the tools: file names, the suffix of each (":name" or ""), and
  * parameters. Both lists end with NULL. False after a message. */
 bool bench_add_shipped(bench_options *options, const char *const *names, const char *kernel,

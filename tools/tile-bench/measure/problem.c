@@ -228,7 +228,7 @@ unsigned bench_problem_arrays(const bench_problem *problem, bench_array arrays[B
     arrays[0] = heads_array("q", type->operand, a->batch, a->heads, a->m, a->d);
     arrays[1] = heads_array("k", type->operand, a->batch, a->groups, a->n, a->d);
     arrays[2] = heads_array("v", type->operand, a->batch, a->groups, a->n, a->d);
-    if (bench_attention_turns_v(a)) {
+    if (bench_attention_stores_v_transposed(a)) {
         arrays[2].strides[2] = 1;
         arrays[2].strides[3] = a->n;
         arrays[2].folds = false;

@@ -136,9 +136,9 @@ static void last_line(const char *text, char *why, size_t size) {
 }
 
 static bool run_profile_request(bench_worker *worker, const char *request, const char *wanted,
-                                double patience, char *why, size_t size) {
+                                double answer_timeout, char *why, size_t size) {
     bench_worker_send(worker, request);
-    const char *answer = bench_worker_receive(worker, patience);
+    const char *answer = bench_worker_receive(worker, answer_timeout);
     if (strncmp(answer, wanted, strlen(wanted)) == 0) return true;
     snprintf(why, size, "%s", answer);
     return false;
@@ -169,7 +169,7 @@ static void fix_point(const char *const *words, const char *point, char kept[MAX
 
 /* ncu logs to a file, because standard output carries the worker's answers. */
 static bool run_ncu(const char *ncu, const char *log, const char *const *words, const char *product,
-                    double patience, char *why, size_t why_size) {
+                    double answer_timeout, char *why, size_t why_size) {
     const char *own[] = {"--csv",
                          "--page",
                          "details",
@@ -186,15 +186,15 @@ static bool run_ncu(const char *ncu, const char *log, const char *const *words, 
                          log,
                          NULL};
     bench_worker *worker = bench_worker_start(NULL, words, ncu, own);
-    bool ok = run_profile_request(worker, product, "ready", patience, why, why_size) &&
-              run_profile_request(worker, "profile", "profiled", patience, why, why_size);
-    ok = bench_worker_finish(worker, patience) && ok;
+    bool ok = run_profile_request(worker, product, "ready", answer_timeout, why, why_size) &&
+              run_profile_request(worker, "profile", "profiled", answer_timeout, why, why_size);
+    ok = bench_worker_finish(worker, answer_timeout) && ok;
     bench_worker_stop(worker);
     return ok;
 }
 
 bool bench_profile(const char *ncu, const char *const *words, const char *point,
-                   const char *product, double patience, bench_counters *counters, char *why,
+                   const char *product, double answer_timeout, bench_counters *counters, char *why,
                    size_t why_size) {
     char path[] = "/tmp/tile-bench-XXXXXX", kept[MAX_POINT];
     const char *fixed[MAX_WORDS];
@@ -206,7 +206,7 @@ bool bench_profile(const char *ncu, const char *const *words, const char *point,
     }
     close(file);
     fix_point(words, point, kept, fixed);
-    bool ok = run_ncu(ncu, path, fixed, product, patience, why, why_size);
+    bool ok = run_ncu(ncu, path, fixed, product, answer_timeout, why, why_size);
     char *text = tool_read_file(path, &size);
     remove(path);
     bool found = ok && text && read_counters(text, counters);

@@ -17,7 +17,7 @@ typedef struct bench_counters {
  * kernel uses the measured point ("a=1 b=2 (best of 9)"; NULL: as the words say). Returns false,
  * with the reason in `why`, if there are no counters. */
 bool bench_profile(const char *ncu, const char *const *words, const char *point,
-                   const char *product, double patience, bench_counters *counters, char *why,
+                   const char *product, double answer_timeout, bench_counters *counters, char *why,
                    size_t why_size);
 
 #endif

@@ -240,7 +240,7 @@ static void compare_types(const bench_report *report, bench_row *row) {
             bench_set_number(row, BENCH_type_ratio, bench_number_of(other, BENCH_latency_us) / own);
 }
 
-bool bench_conclude(const bench_state *r, bench_report *report, unsigned number) {
+bool bench_add_problem_rows(const bench_state *r, bench_report *report, unsigned number) {
     size_t before = report->count;
     bool right = false;
     for (unsigned i = 0; i < r->count; i++) {

@@ -25,7 +25,7 @@ static bool is_kernel(const bench_entry *e) {
     return strcmp(e->contender->kind, "kernel") == 0;
 }
 
-bool bench_takes_part(const bench_contender *c, const bench_problem *p) {
+bool bench_takes_part(const bench_candidate_spec *c, const bench_problem *p) {
     return c->part == 0 || c->part == p->part;
 }
 
@@ -33,7 +33,7 @@ static bool takes_part(const bench_state *r, const bench_entry *e) {
     return bench_takes_part(e->contender, &r->problem);
 }
 
-void bench_contender_add_word(bench_contender *contender, const char *word) {
+void bench_contender_add_word(bench_candidate_spec *contender, const char *word) {
     if (contender->word_count + 1 < BENCH_MAX_WORDS)
         contender->words[contender->word_count++] = word;
 }
@@ -67,7 +67,7 @@ static const char *expect(bench_entry *e, const char *answer, const char *word, 
     return NULL;
 }
 
-void bench_find_wrong(bench_entry *e, const char *why) {
+void bench_mark_wrong(bench_entry *e, const char *why) {
     e->is_wrong = true;
     e->is_ready = false;
     snprintf(e->note, sizeof e->note, "wrong: %s", why);
@@ -78,7 +78,7 @@ void bench_send(const bench_entry *e, const char *line) {
 }
 
 const char *bench_receive(const bench_state *r, bench_entry *e, const char *word) {
-    return expect(e, bench_worker_receive(e->worker, r->plan->patience), word, true);
+    return expect(e, bench_worker_receive(e->worker, r->plan->answer_timeout), word, true);
 }
 
 /* Sends a line and returns the rest of the answer after this word. Otherwise returns NULL and
@@ -112,7 +112,7 @@ static void begin_entry(bench_state *r, bench_entry *e) {
 static void end_entry(bench_state *r, bench_entry *e) {
     /* Tuning needs extra time. */
     double tuning = is_kernel(e) ? bench_problem_budget(&r->problem, r->plan->budget) : 0;
-    const char *answer = bench_worker_receive(e->worker, r->plan->patience + tuning);
+    const char *answer = bench_worker_receive(e->worker, r->plan->answer_timeout + tuning);
     const char *rest = expect(e, answer, "ready", false);
     int at = 0;
     if (!rest) return;
@@ -298,10 +298,10 @@ static void profile(bench_state *r) {
         report_status(r, "profiling", e);
         bench_problem_write(&r->problem, r->flush, line);
         /* ncu replays the kernel several times, and starts slowly. */
-        double patience = 2 * r->plan->patience;
+        double answer_timeout = 2 * r->plan->answer_timeout;
         e->has_counters = bench_profile(r->plan->ncu, e->contender->words,
-                                        is_kernel(e) && *e->point ? e->point : NULL, line, patience,
-                                        &e->counters, why, sizeof why);
+                                        is_kernel(e) && *e->point ? e->point : NULL, line,
+                                        answer_timeout, &e->counters, why, sizeof why);
         if (!e->has_counters)
             fprintf(stderr, "remark: ncu gives no counters of %s: %s\n", e->contender->name, why);
     }
@@ -325,7 +325,7 @@ static bool measure_problem(bench_state *r, bench_report *report, unsigned *numb
         if (r->plan->interleaved) interleave(r);
         if (r->plan->sustained && f == 0 && !r->problem.latency_alone) sustain(r);
         if (f == 0) profile(r);
-        if (!bench_is_stopped()) right &= bench_conclude(r, report, (*number)++);
+        if (!bench_is_stopped()) right &= bench_add_problem_rows(r, report, (*number)++);
     }
     return right && !bench_is_stopped();
 }

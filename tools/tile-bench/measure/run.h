@@ -8,7 +8,7 @@
 enum { BENCH_MAX_PAIRS = 99, BENCH_MAX_CANDIDATES = 64, BENCH_MAX_WORDS = 40 };
 
 /* Describes a candidate, with the arguments of its worker. */
-typedef struct bench_contender {
+typedef struct bench_candidate_spec {
     const char *name;    /* in reports */
     const char *kind;    /* kernel, cublaslt, read, flash, cudnn */
     const char *program; /* the worker's; NULL: this one */
@@ -16,11 +16,11 @@ typedef struct bench_contender {
     const char *words[BENCH_MAX_WORDS]; /* the worker's arguments, NULL-terminated */
     unsigned word_count;
     unsigned part; /* 0: measured on all problems; else on the problems of that part */
-} bench_contender;
+} bench_candidate_spec;
 
 /* What to measure, and how. */
 typedef struct bench_plan {
-    bench_contender contenders[BENCH_MAX_CANDIDATES];
+    bench_candidate_spec contenders[BENCH_MAX_CANDIDATES];
     unsigned contender_count;
     bench_problem *problems;
     size_t problem_count;
@@ -36,11 +36,11 @@ typedef struct bench_plan {
     unsigned flush_count;
     unsigned rounds, turn; /* interleaved: launches per candidate are rounds x turn */
     double seconds;        /* sustained: per candidate */
-    unsigned pairs;  /* sustained: number of runs alternating with the peer; 0: each runs once */
-    double patience; /* seconds to wait for an answer of a worker */
-    double budget;   /* seconds to tune a kernel per problem; 0: none; below 0: by its size */
-    const char *ncu; /* path of the profiler; NULL: no profiling */
-    uint64_t seed;   /* for the order in each round */
+    unsigned pairs; /* sustained: number of runs alternating with the peer; 0: each runs once */
+    double answer_timeout; /* seconds to wait for an answer of a worker */
+    double budget;         /* seconds to tune a kernel per problem; 0: none; below 0: by its size */
+    const char *ncu;       /* path of the profiler; NULL: no profiling */
+    uint64_t seed;         /* for the order in each round */
     bool reports_progress; /* on stderr */
     bool compiles_ahead;   /* possible because there is a cache */
     /* Called when the rows of a problem, which start at `first`, are complete. The report is
@@ -51,11 +51,11 @@ typedef struct bench_plan {
 
 /* Default values of the options. */
 #define BENCH_PLAN_DEFAULTS \
-    { .interleaved = true, .rounds = 20, .turn = 5, .seconds = 1, .patience = 60, .seed = 1 }
+    { .interleaved = true, .rounds = 20, .turn = 5, .seconds = 1, .answer_timeout = 60, .seed = 1 }
 
 /* Returns whether the candidate is measured on the problem. */
-bool bench_takes_part(const bench_contender *contender, const bench_problem *problem);
-void bench_contender_add_word(bench_contender *contender, const char *word);
+bool bench_takes_part(const bench_candidate_spec *contender, const bench_problem *problem);
+void bench_contender_add_word(bench_candidate_spec *contender, const char *word);
 
 /* Measures everything. The report's facts must be set. Errors of a candidate are in its rows. False
  * if some problem has no correct candidate. */

@@ -8,7 +8,7 @@
 #include "tools/tile-bench/measure/run.h"
 
 typedef struct bench_entry {
-    const bench_contender *contender;
+    const bench_candidate_spec *contender;
     bench_worker *worker; /* NULL: must be started (again) */
     bool is_ready;        /* ready for the problem, and correct so far */
     bool is_wrong;        /* its result is wrong */
@@ -45,13 +45,13 @@ bool bench_is_read(const bench_entry *entry);
 void bench_send(const bench_entry *entry, const char *line);
 const char *bench_receive(const bench_state *state, bench_entry *entry, const char *word);
 /* Marks the entry's result as wrong. */
-void bench_find_wrong(bench_entry *entry, const char *why);
+void bench_mark_wrong(bench_entry *entry, const char *why);
 
 /* ahead.c: compiles the plan's kernels into the cache, in parallel. */
 void bench_compile_ahead(const bench_plan *plan);
 
 /* rows.c: adds the rows of the problem with this flush. False if no candidate is correct. */
-bool bench_conclude(const bench_state *state, bench_report *report, unsigned number);
+bool bench_add_problem_rows(const bench_state *state, bench_report *report, unsigned number);
 
 /* compare.c: true if another program computes the attention, from the input files in the plan's
  * folder. */
