@@ -4,18 +4,18 @@
  *
  *     (where the lane reads, swizzled: xor) + stage * bytes of a stage
  *
- * with only the stage changing in the loop, and LLVM, which sees that the two parts share no bits,
- * turns the sum inside out: (lane's part or stage's part) xor swizzle. Then nothing of it is left
- * to move out of the loop. So the parts are added to the address one after the other, what changes
- * least first (parts of outer loops, parts of inner loops, constants), and the first ones stay
- * before the loop. Offsets wrap as addresses do, hence the order does not matter for the result.
+ * with only the stage changing in the loop. LLVM sees that the two parts share no bits and
+ * reassociates the sum: (lane's part or stage's part) xor swizzle. Then no part of it is
+ * loop-invariant. So the parts are added to the address one after the other, the least often
+ * changing first (parts of outer loops, parts of inner loops, constants), and the first additions
+ * stay before the loop. Offsets wrap as addresses do, so the order does not change the result.
  *
- * The rows of a copy are the exception: so many rows further than the first comes behind what
- * changes in the loop. It takes an addition a row either way; but the distance is the same for all
- * threads, in a register of the warp, where an address of each row before the loop would take two
- * of every thread (a 128x128x64 loop: 255 registers and 302 us, so 242 and 288). Walking from each
- * row to the next would take fewer still, and then each address waits for the one before it (297
- * us). */
+ * The rows of a copy are the exception: the distance of a row from the first one is added after the
+ * part that changes in the loop. This takes one addition per row either way. But the distance is
+ * the same for all threads and is held in a uniform register, whereas one address per row, computed
+ * before the loop, would take two registers of every thread (a 128x128x64 loop: 255 registers and
+ * 302 us, instead of 242 and 288). Stepping from each row to the next would take even fewer
+ * registers, but then each address waits for the one before it (297 us). */
 #include "lib/codegen/emitter.h"
 #include "lib/ir/regions.h"
 
@@ -23,7 +23,7 @@ enum { MAX_TERMS = 8, DISTANCE_DEPTH = 0xfffe, CONSTANT_DEPTH = 0xffff };
 
 typedef struct term {
     LLVMValueRef value;
-    unsigned depth; /* loops it changes in; DISTANCE_DEPTH, CONSTANT_DEPTH: it comes last */
+    unsigned depth; /* loops it changes in; DISTANCE_DEPTH, CONSTANT_DEPTH: added last */
 } term;
 
 typedef struct sum {
@@ -44,7 +44,7 @@ static unsigned loops_around(const tile_function *f, tile_region region) {
 
 static unsigned loop_depth(tile_emitter *e, tile_value value);
 
-/* A pure operation can move out to where its operands are. */
+/* A pure operation can be hoisted to the loop depth of its operands. */
 static unsigned depth_of_result(tile_emitter *e, tile_op op) {
     const tile_op_data *data = tile_op_at(e->f, op);
     unsigned depth = 0;
@@ -57,7 +57,7 @@ static unsigned depth_of_result(tile_emitter *e, tile_op op) {
     return depth;
 }
 
-/* In how many loops a value changes. */
+/* Returns the number of enclosing loops in which a value changes. */
 static unsigned loop_depth(tile_emitter *e, tile_value value) {
     const tile_value_data *data = tile_value_at(e->f, value);
     if (data->kind == TILE_VALUE_CONSTANT) return CONSTANT_DEPTH;
@@ -72,7 +72,8 @@ static unsigned loop_depth(tile_emitter *e, tile_value value) {
     return e->depths[value.id] - 1u;
 }
 
-/* So many rows further: a multiply-add to the address of the first one, which the others share. */
+/* Returns whether the value is the distance of a row from the first one: a term added to the first
+ * row's address, which the other rows share. */
 static bool is_distance(const tile_emitter *e, tile_value value) {
     int64_t rows;
     tile_op def = tile_value_def(e->f, value);
@@ -81,7 +82,7 @@ static bool is_distance(const tile_emitter *e, tile_value value) {
            tile_value_is_int(e->f, tile_operand_rhs(e->f, def), &rows);
 }
 
-/* The block that a loop is entered from comes right before the loop's own. */
+/* The block from which a loop is entered comes right before the loop's own blocks. */
 static bool is_inside(const tile_emitted_loop *loop, LLVMValueRef value) {
     if (!LLVMIsAInstruction(value)) return false;
     LLVMBasicBlockRef of = LLVMGetInstructionParent(value), block = loop->enter;
@@ -89,8 +90,8 @@ static bool is_inside(const tile_emitted_loop *loop, LLVMValueRef value) {
     return block && block != loop->enter;
 }
 
-/* Goes to the outermost place where both operands are known, and says which block that is. A
- * constant stays, as part of the access. */
+/* Moves the builder to the outermost place where both operands are available and returns its block.
+ * A constant stays, as part of the access. */
 static LLVMBasicBlockRef go_outside(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
     const tile_emitted_loop *out = NULL, *loop = LLVMIsConstant(b) ? NULL : e->loop;
     for (; loop && !is_inside(loop, a) && !is_inside(loop, b); loop = loop->around) out = loop;
@@ -99,7 +100,7 @@ static LLVMBasicBlockRef go_outside(tile_emitter *e, LLVMValueRef a, LLVMValueRe
     return out->enter;
 }
 
-/* Takes sums apart as far as there is room; terms of one depth are added up as they come. */
+/* Splits sums into terms as long as `to` has room; terms of equal depth are added in order. */
 static void add_terms(tile_emitter *e, sum *to, tile_value value) {
     tile_op def = tile_value_def(e->f, value);
     if (def.id && tile_op_opcode(e->f, def) == TILE_OP_add && to->count + 2 <= MAX_TERMS &&
@@ -140,8 +141,9 @@ static LLVMValueRef *find_step(tile_emitter *e, tile_address_step wanted) {
     return address;
 }
 
-/* Before the loops that change neither operand. Accesses in a row mostly begin alike: what was
- * built lately is taken again. No `inbounds`: under a predicate the address may lie anywhere. */
+/* Builds the addition before the loops that change neither operand. Adjacent accesses mostly share
+ * their first steps, so recently built ones are reused. No `inbounds`: under a predicate the
+ * address may be out of bounds. */
 static LLVMValueRef step(tile_emitter *e, LLVMTypeRef element, LLVMValueRef base,
                          LLVMValueRef offset) {
     LLVMBasicBlockRef here = LLVMGetInsertBlock(e->builder), block = go_outside(e, base, offset);
@@ -161,7 +163,7 @@ static LLVMValueRef emit_address(tile_emitter *e, tile_op op, tile_operand_name 
     LLVMTypeRef element = type->scalar == TILE_i1 ? e->i8 : tile_llvm_scalar(e, type->scalar);
     sum offset = {.count = 0};
     if (type->kind == TILE_TYPE_PTR && tile_value_type(e->f, values.at[1])->scalar == TILE_i32)
-        /* a 32-bit sum wraps earlier than the address: it stays whole */
+        /* a 32-bit sum wraps before the address does: it is not split */
         offset.terms[offset.count++].value =
             LLVMBuildSExt(e->builder, tile_get_scalar(e, values.at[1]), e->i64, "");
     else

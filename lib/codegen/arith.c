@@ -1,5 +1,6 @@
-/* Arithmetic on parts: what ops.def promises, made from LLVM instructions whose undefined cases
- * (division by zero, the smallest integer by -1, too long shifts) are kept away. */
+/* Arithmetic on parts: emits the semantics of ops.def as LLVM instructions and avoids their
+ * undefined cases (division by zero, the smallest integer divided by -1, shifts by too many bits).
+ */
 #include <assert.h>
 
 #include "lib/codegen/emitter.h"
@@ -24,7 +25,7 @@ static LLVMValueRef splat_int(LLVMTypeRef type, int64_t value) {
     return LLVMConstVector(pair, 2);
 }
 
-/* {fast} lets LLVM contract and approximate; it does not let it forget about NaN or infinity. */
+/* {fast} lets LLVM contract and approximate; NaN and infinity must still be handled. */
 static LLVMValueRef mark_fast(const tile_emitter *e, tile_op op, LLVMValueRef value) {
     if (tile_op_has_attr(e->f, op, TILE_ATTR_fast) && LLVMIsAInstruction(value) &&
         LLVMCanValueUseFastMathFlags(value))
@@ -35,14 +36,14 @@ static LLVMValueRef mark_fast(const tile_emitter *e, tile_op op, LLVMValueRef va
 
 /* Integers ------------------------------------------------------------------------------------- */
 
-/* 0: not a constant power of two that is at least 1. */
+/* Returns 0 if the value is not a constant power of two that is at least 1. */
 static uint64_t power_of_two(LLVMValueRef value) {
     if (!LLVMIsAConstantInt(value)) return 0;
     int64_t n = LLVMConstIntGetSExtValue(value);
     return n > 0 && (n & (n - 1)) == 0 ? (uint64_t)n : 0;
 }
 
-/* A divisor without 0 and -1, for which LLVM's division is undefined. */
+/* The divisor, with 0 and -1 replaced: LLVM's division is undefined for them. */
 static LLVMValueRef safe_divisor(tile_emitter *e, LLVMValueRef divisor) {
     LLVMTypeRef type = LLVMTypeOf(divisor);
     LLVMValueRef one = splat_int(type, 1);
@@ -87,7 +88,7 @@ static LLVMValueRef ceil_divide(tile_emitter *e, LLVMValueRef a, LLVMValueRef b)
         floor = divide(e, a, b);
         left = LLVMBuildSub(e->builder, a, LLVMBuildMul(e->builder, floor, b, ""), "");
     }
-    /* what is left over has the sign of a: a quotient below zero was rounded up already */
+    /* the remainder has the sign of a: a negative quotient was rounded up already */
     LLVMValueRef more = LLVMBuildICmp(e->builder, LLVMIntSGT, left, zero, "");
     return LLVMBuildAdd(e->builder, floor, LLVMBuildZExt(e->builder, more, type, ""), "");
 }
@@ -111,9 +112,9 @@ static LLVMValueRef shift_right_unsigned(tile_emitter *e, LLVMValueRef a, LLVMVa
     return LLVMBuildLShr(e->builder, a, shift_amount(e, b), "");
 }
 
-/* In 32 bits at least: where the smaller of two 16-bit numbers is compared with one of them, ptxas
- * (13.0, sm_90) asks VIMNMX.S16x2 which it took, and is answered for the upper half, in which
- * nothing is. */
+/* Computes in at least 32 bits. If the minimum of two 16-bit numbers is compared with one of them,
+ * ptxas (13.0, sm_90) takes the comparison from VIMNMX.S16x2's predicate, but reads the predicate
+ * of the upper half, which holds nothing. */
 static LLVMValueRef int_extreme(tile_emitter *e, tile_machine machine, LLVMValueRef a,
                                 LLVMValueRef b) {
     LLVMTypeRef type = LLVMTypeOf(a);
@@ -132,7 +133,7 @@ static LLVMValueRef int_largest(tile_emitter *e, LLVMValueRef a, LLVMValueRef b)
     return int_extreme(e, TILE_MACHINE_int_max, a, b);
 }
 
-/* As many bits again. */
+/* The integer type with twice the bits. */
 static LLVMTypeRef twice_as_wide(LLVMTypeRef type) {
     bool pair = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
     LLVMTypeRef scalar = pair ? LLVMGetElementType(type) : type;
@@ -140,7 +141,7 @@ static LLVMTypeRef twice_as_wide(LLVMTypeRef type) {
     return pair ? LLVMVectorType(scalar, 2) : scalar;
 }
 
-/* LLVM makes one mul.hi of it. */
+/* LLVM turns this into one mul.hi. */
 static LLVMValueRef multiply_upper(tile_emitter *e, tile_op op, const LLVMValueRef *args) {
     LLVMTypeRef type = LLVMTypeOf(args[0]), wide = twice_as_wide(type);
     bool is_signed = !tile_op_arith_flags(e->f, op).is_unsigned;
@@ -170,7 +171,7 @@ static LLVMValueRef complement(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) 
 
 /* Floats --------------------------------------------------------------------------------------- */
 
-/* Intrinsics that are not overloaded take no pairs. */
+/* Calls intrinsics that are not overloaded on each element: they take no pairs. */
 static LLVMValueRef call_each(tile_emitter *e, tile_machine machine, LLVMValueRef src) {
     if (LLVMGetTypeKind(LLVMTypeOf(src)) != LLVMVectorTypeKind ||
         tile_machine_is_overloaded(machine))
@@ -185,7 +186,7 @@ static LLVMValueRef call_each(tile_emitter *e, tile_machine machine, LLVMValueRe
     return result;
 }
 
-/* 16-bit floats take the way through f32. */
+/* Computes 16-bit floats in f32. */
 static LLVMValueRef through_f32(tile_emitter *e, tile_op op, tile_machine machine,
                                 LLVMValueRef src) {
     LLVMTypeRef type = LLVMTypeOf(src);
@@ -251,7 +252,7 @@ typedef struct emission {
     LLVMValueRef (*made)(tile_emitter *e, LLVMValueRef a, LLVMValueRef b);
     LLVMValueRef (*own)(tile_emitter *e, tile_op op, const LLVMValueRef *args);
     LLVMValueRef (*math)(tile_emitter *e, LLVMValueRef x, bool fast);
-    int row; /* a tile_machine, or LLVM's predicate */
+    int row; /* a tile_machine, or an LLVM predicate */
 } emission;
 
 static const struct {
@@ -289,7 +290,8 @@ static const struct {
 #include "lib/codegen/arith.def"
 };
 
-/* Every element-wise row of ops.def has its code there: the one that has not is undeclared here. */
+/* Every element-wise row of ops.def needs a row in arith.def: a missing one is an undeclared name
+ * here. */
 enum {
 #define EMIT(name, arity, integers, truths, floats) CODE_OF_##name = 1,
 #define EMIT_WHOLE(name) CODE_OF_##name = 1,
@@ -299,7 +301,7 @@ enum {
 #define ELEMENTWISE_OP(number, name, ...) _Static_assert(CODE_OF_##name, #name);
 #include "tile/ops.def"
 
-/* Element by element; 16-bit floats take the way through f32 here, too. */
+/* Calls a function of math.c for each element; 16-bit floats are computed in f32. */
 static LLVMValueRef each_by_math(tile_emitter *e, const emission *row, bool fast,
                                  LLVMValueRef src) {
     LLVMTypeRef type = LLVMTypeOf(src), f32 = LLVMFloatTypeInContext(e->llvm);
@@ -327,9 +329,9 @@ static LLVMValueRef call(tile_emitter *e, const emission *row, unsigned arity, b
     return tile_machine_call(e, (tile_machine)row->row, all, arity + flag);
 }
 
-/* op: 0 in a host expression, which is of integers. */
-/* Numbers that cannot be negative, by one that is at least 1: division is shorter then, and needs
- * no detour around 0 and -1. */
+/* op: 0 in a host expression, which has integers only. */
+/* Returns whether the dividend cannot be negative and the divisor is at least 1: then the division
+ * is shorter and needs no special case for 0 and -1. */
 static bool divides_unsigned(tile_emitter *e, tile_op op, tile_opcode opcode) {
     if (!tile_opcode_divides(opcode) || !op.id) return false;
     if (!e->ranges) e->ranges = tile_range_analyse(e->f, &e->arena);
@@ -337,8 +339,9 @@ static bool divides_unsigned(tile_emitter *e, tile_op op, tile_opcode opcode) {
            e->ranges[tile_operand_rhs(e->f, op).id].min >= 1;
 }
 
-/* Below twice the divisor, as the stages of a ring are, one subtraction is enough. As a choice, not
- * the lesser of a and a - b, ptxas computes a counter once for a warp. */
+/* If the dividend is below twice the divisor, as the stages of a ring buffer are, one subtraction
+ * is enough. It is a select, not min(a, a - b), because ptxas then computes a counter once per
+ * warp. */
 static bool wraps_once(const tile_emitter *e, tile_op op) {
     const tile_range *a = &e->ranges[tile_operand_lhs(e->f, op).id];
     const tile_range *b = &e->ranges[tile_operand_rhs(e->f, op).id];
@@ -354,12 +357,12 @@ static LLVMValueRef divide_unsigned(tile_emitter *e, tile_op op, tile_opcode opc
         return LLVMBuildSelect(e->builder, below, a, LLVMBuildSub(e->builder, a, b, ""), "");
     }
     if (remains) return LLVMBuildURem(e->builder, a, b, "");
-    if (opcode == TILE_OP_ceildiv) /* both are below half of the unsigned numbers */
+    if (opcode == TILE_OP_ceildiv) /* both are below half of the unsigned range */
         a = LLVMBuildAdd(e->builder, a, LLVMBuildAdd(e->builder, b, less, ""), "");
     return LLVMBuildUDiv(e->builder, a, b, "");
 }
 
-/* The i32 that was cast to this i64, cast once more; NULL: it is another value. */
+/* Casts again the i32 from which this i64 was cast; NULL if the value is no such cast. */
 static LLVMValueRef cast_here(tile_emitter *e, tile_value value) {
     tile_op def = tile_value_def(e->f, value);
     if (!def.id || tile_op_opcode(e->f, def) != TILE_OP_cast ||
@@ -371,7 +374,7 @@ static LLVMValueRef cast_here(tile_emitter *e, tile_value value) {
     return LLVMBuildSExt(e->builder, tile_get_scalar(e, from), e->i64, "");
 }
 
-/* The factors of a product of two such casts, times a constant (1 if there is none). */
+/* Finds the factors of a product of two such casts, times a constant (1 if there is none). */
 static bool find_casts(tile_emitter *e, tile_op op, LLVMValueRef factors[2], int64_t *times) {
     tile_value second = tile_operand_rhs(e->f, op);
     tile_op def = tile_value_def(e->f, second);
@@ -384,8 +387,9 @@ static bool find_casts(tile_emitter *e, tile_op op, LLVMValueRef factors[2], int
     return factors[1] != NULL;
 }
 
-/* A coordinate by a stride, in i64: one instruction (mul.wide) where both casts stand beside it, as
- * LLVM looks at one block at a time; else five, for the stride has been cast before the loop. */
+/* A coordinate times a stride, in i64. This is one instruction (mul.wide) if both casts are in the
+ * same block, since LLVM selects one block at a time. Otherwise, as for a stride that has been cast
+ * before the loop, it takes five. */
 static LLVMValueRef multiply_wide(tile_emitter *e, tile_op op, tile_opcode opcode) {
     LLVMValueRef factors[2];
     int64_t times;
@@ -426,7 +430,7 @@ static LLVMValueRef emit_part(tile_emitter *e, tile_op op, tile_opcode opcode,
     case HOW_OWN: return row->own(e, op, args);
     case HOW_FIRST: return args[0];
     case HOW_FALSE: return tile_llvm_int(e->i1, 0);
-    case HOW_NONE: break; /* tile_emit_is_missing has refused it */
+    case HOW_NONE: break; /* tile_emit_is_missing has rejected it */
     }
     assert(!"no code for these elements");
     return NULL;
@@ -445,17 +449,17 @@ bool tile_emit_is_missing(tile_opcode opcode, tile_scalar scalar) {
     return row->how == HOW_NONE || (row->how == HOW_NARROW_NO_F64 && scalar == TILE_f64);
 }
 
-/* Whether packs of the type are right as a whole. Not what sm_90 has for pairs of integers: where
- * one half of add.s16x2's sum is wanted for itself, ptxas (13.0) adds 0 to it in place of a
- * constant (VIADD.16x2 R, R, 0x0); of min and max see int_extreme. */
+/* Returns whether an operation on packs of the type can be one packed instruction. sm_90's packed
+ * integer instructions cannot be used: if one half of an add.s16x2 is used separately, ptxas (13.0)
+ * adds 0 to it instead of a constant (VIADD.16x2 R, R, 0x0). For min and max see int_extreme. */
 static bool takes_packs(tile_opcode opcode, const tile_type *type) {
     bool bits = opcode == TILE_OP_and || opcode == TILE_OP_or || opcode == TILE_OP_xor ||
                 opcode == TILE_OP_not;
     return tile_pack(type) == 1 || bits || tile_scalar_is_floating(type->scalar);
 }
 
-/* Whether operands and result are held alike: then an operation goes part by part. i1 is never
- * packed, and on packs of four the machine has no arithmetic. */
+/* Returns whether operands and result have the same representation: then the operation is emitted
+ * for each part. i1 is never packed, and the machine has no arithmetic on packs of four. */
 static bool goes_by_parts(const tile_emitter *e, tile_op op) {
     const tile_type *type = tile_value_type(e->f, tile_op_result(e->f, op, 0));
     unsigned pack = tile_pack(type);
@@ -463,7 +467,7 @@ static bool goes_by_parts(const tile_emitter *e, tile_op op) {
            takes_packs(tile_op_opcode(e->f, op), type);
 }
 
-/* Parts, or elements, from `from` up to before `to`. */
+/* Emits the parts, or elements, in [from, to). */
 static void emit_values(tile_emitter *e, tile_op op, LLVMValueRef *values, unsigned from,
                         unsigned to) {
     tile_opcode opcode = tile_op_opcode(e->f, op);
@@ -501,10 +505,11 @@ void tile_emit_elementwise(tile_emitter *e, tile_op op) {
 
 /* Runs ----------------------------------------------------------------------------------------- */
 
-/* What a thread's registers do not hold twice. */
+/* A value of this many parts does not fit twice in a thread's registers. */
 enum { MANY_PARTS = 64, PARTS_AT_ONCE = 2 };
 
-/* Parts of the result if the operation can be emitted some parts at a time; else 0. */
+/* Returns the number of parts of the result if the operation can be emitted a few parts at a time;
+ * else 0. */
 static unsigned parts_of_run(const tile_emitter *e, tile_op op) {
     tile_opcode opcode = tile_op_opcode(e->f, op);
     bool one = tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) && emissions[opcode].arity &&
@@ -514,16 +519,16 @@ static unsigned parts_of_run(const tile_emitter *e, tile_op op) {
     return count >= MANY_PARTS ? count : 0;
 }
 
-/* Whether LLVM leaves it where it is, as a call. */
+/* Returns whether LLVM keeps the operation in its place, as a call. */
 static bool is_function(const tile_emitter *e, tile_op op) {
     const tile_type *type = tile_value_type(e->f, tile_op_result(e->f, op, 0));
     return tile_scalar_is_floating(type->scalar) &&
            emissions[tile_op_opcode(e->f, op)].real.how == HOW_MATH;
 }
 
-/* Holds the values where they are: LLVM sinks arithmetic into the later block that uses it. Behind
- * a function, which it does not sink, both that and the function's argument would wait there, in
- * twice the registers. */
+/* Keeps the values in this block: LLVM sinks arithmetic into the later block that uses it. It does
+ * not sink a function call before that arithmetic, so both the call's result and its argument would
+ * be live until there, in twice the registers. */
 static void pin(tile_emitter *e, LLVMValueRef *values, unsigned count) {
     tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_pin);
     tile_ptx_add_tied(&ptx, values, count);

@@ -1,9 +1,10 @@
-/* Atomic accesses, compare and swap, fences: the one place that writes them.
+/* Atomic accesses, compare-and-swap and fences. Only this file emits them.
  *
- * Never LLVM's atomicrmw: for NVPTX it loses its ordering and scope. What PTX has for a type and a
- * kind is a line of inline PTX: `red` where nobody takes the old elements, else `atom`, on as many
- * neighbours as one instruction of the target takes. All else is a loop around compare and swap, on
- * the element's own bits, or on the word that a byte lies in. */
+ * LLVM's atomicrmw is never used: for NVPTX it loses its ordering and scope. If PTX has an
+ * instruction for a type and a kind, it is emitted as inline PTX: `red` if the old elements are not
+ * used, else `atom`, on as many adjacent elements as one instruction of the target takes.
+ * Everything else is a compare-and-swap loop on the element's own bits, or on the word that
+ * contains a byte. */
 #include <string.h>
 
 #include "lib/codegen/ptx.h"
@@ -12,16 +13,16 @@
 /* What an instruction takes -------------------------------------------------------------------- */
 
 typedef struct instruction {
-    const char *type; /* ".f32"; NULL: there is none, a loop does it */
+    const char *type; /* ".f32"; NULL: no instruction, a loop is emitted */
     unsigned parts;   /* registers of one instruction */
 } instruction;
 
 typedef struct atomic_access {
     tile_op op;
     const tile_type *type; /* of the value */
-    tile_word kind;        /* NONE: compare and swap */
+    tile_word kind;        /* NONE: compare-and-swap */
     bool shared;
-    bool result; /* somebody takes the old elements */
+    bool result; /* the old elements are used */
 } atomic_access;
 
 static const char *integer_type(tile_word kind, tile_scalar scalar) {
@@ -37,7 +38,7 @@ static const char *integer_type(tile_word kind, tile_scalar scalar) {
     }
 }
 
-/* Parts are scalars, or pairs of 16-bit floats. */
+/* A part is a scalar or a pair of 16-bit floats. */
 static instruction add_of_floats(const atomic_access *a, const tile_target *target) {
     unsigned parts = tile_part_count(a->type);
     bool newer = tile_target_has(target, TILE_FEATURE_vector_atomics);
@@ -49,14 +50,14 @@ static instruction add_of_floats(const atomic_access *a, const tile_target *targ
     case TILE_f64: return (instruction){".f64", 1};
     case TILE_f16: return (instruction){pairs ? ".f16x2" : ".f16", pairs ? most : 1};
     case TILE_bf16:
-        if (!newer) break; /* as old as the vectors */
+        if (!newer) break; /* requires the same targets as the vectors */
         return (instruction){pairs ? ".bf16x2" : ".bf16", pairs ? most : 1};
     default: break;
     }
     return (instruction){NULL, 1};
 }
 
-/* PTX's minima of floats would not do: NaN is to lose, whichever side it is on. */
+/* PTX's float minima and maxima cannot be used: here NaN loses, on either side. */
 static instruction choose(const atomic_access *a, const tile_target *target) {
     tile_scalar scalar = a->type->scalar;
     bool word = tile_scalar_bits(scalar) >= 32;
@@ -75,7 +76,7 @@ static atomic_access access_of(const tile_function *f, tile_op op, const uint32_
     return a;
 }
 
-/* `red` releases at most, and exchanges nothing. */
+/* `red` has at most release ordering, and no exchange. */
 static bool is_red(const tile_function *f, const atomic_access *a) {
     return !a->result && !tile_op_acquires(f, a->op) && a->kind != TILE_WORD_kind_exch;
 }
@@ -96,9 +97,9 @@ tile_machine tile_atomic_machine(const tile_function *f, tile_op op, const tile_
     return one.type ? machine_of(f, &a, one.parts, false) : TILE_MACHINE_atom_cas;
 }
 
-/* Words of the instruction --------------------------------------------------------------------- */
+/* Modifiers of the instruction ----------------------------------------------------------------- */
 
-/* Where there are no clusters the whole device is more than is asked for. */
+/* On targets without clusters, the scope becomes the whole device. */
 static const char *scope_of(const tile_emitter *e, tile_op op) {
     const char *scope = tile_op_attr_text(e->f, op, TILE_ATTR_scope);
     if (!scope) return "gpu";
@@ -134,7 +135,7 @@ static LLVMValueRef offset_address(tile_emitter *e, const atomic_access *a, LLVM
     return LLVMBuildGEP2(e->builder, tile_llvm_scalar(e, a->type->scalar), address, &index, 1, "");
 }
 
-/* A false predicate leaves zeros where the old elements would be. */
+/* If the predicate is false, the old elements are zeros. */
 static void emit_one(tile_emitter *e, const atomic_access *a, const instruction *one,
                      LLVMValueRef address, LLVMValueRef predicate, LLVMValueRef *parts,
                      LLVMValueRef *old) {
@@ -164,11 +165,11 @@ static void emit_native(tile_emitter *e, const atomic_access *a, const instructi
 
 /* Loops ---------------------------------------------------------------------------------------- */
 
-/* An element where compare and swap reaches it: its own bits, or a byte's word. */
+/* A memory cell that compare-and-swap can access: the element's own bits, or a byte's word. */
 typedef struct cell {
     LLVMValueRef address;
     LLVMTypeRef bits;   /* the integer that is swapped */
-    LLVMValueRef shift; /* of a byte in its word; NULL: the element is the whole cell */
+    LLVMValueRef shift; /* of a byte in its word; NULL: the element fills the cell */
 } cell;
 
 static LLVMBasicBlockRef new_block(tile_emitter *e, const char *name) {
@@ -194,7 +195,7 @@ static LLVMValueRef element_in(tile_emitter *e, const atomic_access *a, const ce
     return LLVMBuildTrunc(e->builder, LLVMBuildLShr(e->builder, bits, c->shift, ""), type, "");
 }
 
-/* The cell's bits with another element. */
+/* The cell's bits with the element replaced. */
 static LLVMValueRef with_element(tile_emitter *e, const cell *c, LLVMValueRef bits,
                                  LLVMValueRef element) {
     if (!c->shift) return LLVMBuildBitCast(e->builder, element, c->bits, "");
@@ -229,7 +230,7 @@ static LLVMValueRef swap_cell(tile_emitter *e, const atomic_access *a, const cel
     return bits;
 }
 
-/* i1: the element in the cell is another one than expected. */
+/* i1: the element in the cell differs from the expected one. */
 static LLVMValueRef differs(tile_emitter *e, const atomic_access *a, const cell *c,
                             LLVMValueRef bits, LLVMValueRef expected) {
     LLVMTypeRef integer = LLVMIntTypeInContext(e->llvm, tile_scalar_bits(a->type->scalar));
@@ -238,8 +239,9 @@ static LLVMValueRef differs(tile_emitter *e, const atomic_access *a, const cell 
     return LLVMBuildICmp(e->builder, LLVMIntNE, is, want, "");
 }
 
-/* Swaps until nobody has come between. expected: of compare and swap, which also ends where the
- * element is another one; else NULL. The old element. */
+/* Repeats the swap until no other thread has modified the cell in between. expected: for
+ * compare-and-swap, which also ends if the element differs from it; else NULL. Returns the old
+ * element. */
 static LLVMValueRef emit_loop(tile_emitter *e, const atomic_access *a, LLVMValueRef address,
                               LLVMValueRef expected, LLVMValueRef operand) {
     LLVMBasicBlockRef again = new_block(e, "swap"), done = new_block(e, "swapped");
@@ -263,7 +265,7 @@ static LLVMValueRef emit_loop(tile_emitter *e, const atomic_access *a, LLVMValue
     return element_in(e, a, &c, seen);
 }
 
-/* One compare and swap does where the element fills its cell. */
+/* One compare-and-swap is enough if the element fills its cell. */
 static LLVMValueRef emit_swap(tile_emitter *e, const atomic_access *a, LLVMValueRef address,
                               LLVMValueRef expected, LLVMValueRef desired) {
     cell c = cell_of(e, a, address);
@@ -273,7 +275,7 @@ static LLVMValueRef emit_swap(tile_emitter *e, const atomic_access *a, LLVMValue
     return element_in(e, a, &c, old);
 }
 
-/* The builder goes on where the predicate holds; emit_after brings both ways together. */
+/* The builder continues in the block where the predicate holds; emit_after joins both paths. */
 typedef struct branch {
     LLVMBasicBlockRef before, behind; /* NULL: there is no predicate */
 } branch;
@@ -317,7 +319,7 @@ static void emit_loops(tile_emitter *e, const atomic_access *a, LLVMValueRef add
 
 /* Operations ----------------------------------------------------------------------------------- */
 
-/* What never happens is not emitted. */
+/* The predicate is always false: nothing is emitted. */
 static void set_nothing(tile_emitter *e, const atomic_access *a) {
     LLVMValueRef *old = tile_new_parts(e, a->type);
     for (unsigned i = 0; i < tile_part_count(a->type); i++)
@@ -354,7 +356,7 @@ void tile_emit_atomic_cas_thread(tile_emitter *e, tile_op op) {
     tile_set_scalar(e, tile_op_result(e->f, op, 0), old);
 }
 
-/* PTX has fences of both directions only. */
+/* PTX only has fences that order both directions. */
 void tile_emit_fence(tile_emitter *e, tile_op op) {
     bool sc = tile_op_word(e->f, op, TILE_ATTR_ordering) == TILE_WORD_ordering_sc;
     tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_fence);

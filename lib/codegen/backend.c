@@ -1,4 +1,4 @@
-/* LLVM's NVPTX backend behind one door. */
+/* The interface to LLVM's NVPTX backend. */
 #include "lib/codegen/backend.h"
 
 #include <llvm-c/Analysis.h> /* LLVMVerifyModule */
@@ -18,16 +18,16 @@
 #include "lib/support/arena.h"
 #include "lib/support/context.h"
 
-/* One tile kernel needs next to nothing: our own passes have folded, merged and moved what there
- * is, ptxas does the rest once more, and what LLVM's passes move out of loops costs registers:
- * without them the shipped kernels take fewer. nvptx-lower-args is the one pass of those that code
- * generation leaves out (start_llvm) which our code needs: without it the address of a parameter
- * that is passed by value, as tensor maps are, is not the one that it is taken for. */
+/* The code of a tile kernel needs hardly any LLVM passes. The tile passes have already folded,
+ * merged and moved code, ptxas does it once more, and what LLVM's passes move out of loops costs
+ * registers: without them the shipped kernels take fewer. nvptx-lower-args is the only pass of
+ * those that code generation skips (start_llvm) which is needed: without it the address of a
+ * parameter that is passed by value, as tensor maps are, is wrong. */
 static const char passes[] = "function(nvptx-lower-args)";
 
-/* Complaints ----------------------------------------------------------------------------------- */
+/* LLVM diagnostics ----------------------------------------------------------------------------- */
 
-/* The place after the name of a source in LLVM's words, ":3:5". */
+/* Reads the location after the name of a source in LLVM's message, ":3:5". */
 static bool find_place(const tile_backend *backend, const char *words, tile_loc *place) {
     for (uint32_t file = 0; file < backend->context->source_count; file++) {
         const char *name = tile_context_source_name(backend->context, file);
@@ -41,7 +41,7 @@ static bool find_place(const tile_backend *backend, const char *words, tile_loc 
     return false;
 }
 
-/* In one line, as much as there is room for: a node's whole graph may follow. */
+/* Copies the message as one line, truncated to size: the graph of a whole node may follow. */
 static void keep_words(char *to, size_t size, const char *words) {
     snprintf(to, size, "%s", words);
     for (char *at = to; (at = strchr(at, '\n')); at++) *at = at[1] ? ' ' : 0;
@@ -54,7 +54,7 @@ static void complain(tile_backend *backend, const char *words) {
     if (!backend->place.line && find_place(backend, words, &place)) backend->place = place;
 }
 
-/* The status after a step, with the one diagnostic where there were complaints. */
+/* Returns the status after a step and reports one diagnostic if LLVM reported anything. */
 static tile_status end_step(tile_backend *backend) {
     if (!backend->errors) return TILE_OK;
     tile_loc loc = backend->place.line ? backend->place : backend->loc;
@@ -69,7 +69,7 @@ static void complain_and_free(tile_backend *backend, char *words) {
     LLVMDisposeMessage(words);
 }
 
-/* Remarks come this way as well. An error here is no error status of the call that meets it. */
+/* Remarks arrive here as well. LLVM does not return an error status for an error reported here. */
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *user) {
     if (LLVMGetDiagInfoSeverity(info) == LLVMDSError)
         complain_and_free(user, LLVMGetDiagInfoDescription(info));
@@ -77,7 +77,7 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *user) {
 
 /* Fatal errors --------------------------------------------------------------------------------- */
 
-/* Where this thread's emission goes on when LLVM would end the process. */
+/* Where this thread's emission continues instead of LLVM ending the process. */
 typedef struct rescue {
     jmp_buf place;
     tile_backend *backend;
@@ -87,17 +87,17 @@ static _Thread_local rescue *current_rescue;
 
 enum { FATAL_ERROR = 1, NO_MEMORY };
 
-/* What C++ and LLVM call where there is no memory; LLVM's C interface has neither. */
+/* C++ and LLVM call this handler if memory is exhausted; LLVM's C interface has none. */
 typedef void (*new_handler)(void);
 extern new_handler set_new_handler(new_handler handler) __asm__("_ZSt15set_new_handlerPFvvE");
 extern void install_bad_alloc_error_handler(
     void (*handler)(void *, const char *, bool),
     void *user) __asm__("_ZN4llvm31install_bad_alloc_error_handlerEPFvPvPKcbES0_");
 
-/* Outside of our emission it does what there would be without it. */
+/* Outside of our emission it does the default. */
 static void on_new_failure(void) {
     if (current_rescue) longjmp(current_rescue->place, NO_MEMORY);
-    set_new_handler(NULL); /* the allocation is tried again, and fails by an exception */
+    set_new_handler(NULL); /* the allocation is tried again, and throws an exception */
 }
 
 static void on_bad_alloc(void *user, const char *reason, bool diagnose) {
@@ -106,12 +106,12 @@ static void on_bad_alloc(void *user, const char *reason, bool diagnose) {
 }
 
 static void on_fatal_error(const char *reason) {
-    if (!current_rescue) return; /* not ours: LLVM ends the process */
+    if (!current_rescue) return; /* not our emission: LLVM ends the process */
     complain(current_rescue->backend, reason);
     longjmp(current_rescue->place, FATAL_ERROR);
 }
 
-/* LLVM has stopped in the middle of something: what it has is lost. */
+/* LLVM has stopped in the middle of an operation: its objects are leaked. */
 static void forget_llvm(tile_backend *backend) {
     backend->machine = NULL;
     backend->module = NULL;
@@ -141,11 +141,11 @@ tile_status tile_backend_guard(tile_backend *backend, tile_status (*step)(void *
 /* Set-up --------------------------------------------------------------------------------------- */
 
 /* Shared memory is addressed with 32 bits: half the registers and no wide arithmetic for its
- * addresses. Nothing is sunk into the block that uses it: that takes the arithmetic of an unrolled
- * loop out from between its loads, so that thousands of registers wait for it, and ptxas takes
- * minutes. Code generation starts at instruction selection, see selectable.c; behind it nothing
- * doubles the ends of blocks, for which a loop's sums need a phi each once more. The options belong
- * to the process, that is, to the LLVM inside this library. */
+ * addresses. Sinking into the block of the use is disabled: it takes the arithmetic of an unrolled
+ * loop out from between its loads, so that thousands of registers are live until it, and ptxas
+ * takes minutes. Code generation starts at instruction selection, see selectable.c. After
+ * selection, tail duplication is disabled: it would need another phi for each sum of a loop. The
+ * options are global to the process, that is, to the LLVM inside this library. */
 static void start_llvm(void) {
     static const char *const options[] = {"tile", "--nvptx-short-ptr",
                                           "--instcombine-code-sinking=0",
@@ -167,8 +167,8 @@ bool tile_backend_has_ptx(unsigned version) {
     return memchr(versions, (int)(version & 0xff), sizeof versions) && version <= 0xff;
 }
 
-/* LLVM starts once for the process, and its initializers cannot be abandoned half-way. So memory
- * that is more than enough for them is requested first: where there is none, that fails. */
+/* LLVM starts once per process, and its initializers cannot be aborted half-way. So more memory
+ * than they need is allocated first: if there is not enough, that allocation fails. */
 static void start_llvm_once(void) {
     enum { START_BYTES = 4 << 20 }; /* generous; test/exec/memory.test tries every limit */
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -185,7 +185,8 @@ typedef struct opening {
     unsigned ptx_version;
 } opening;
 
-/* A guarded step: the target machine, the LLVM context and an empty module. */
+/* A step for tile_backend_guard: creates the target machine, the LLVM context and an empty module.
+ */
 static tile_status open_llvm(void *user) {
     const opening *given = user;
     tile_backend *backend = given->backend;
@@ -234,7 +235,7 @@ void tile_backend_close(tile_backend *backend) {
 
 /* Work ----------------------------------------------------------------------------------------- */
 
-/* A module that breaks LLVM's rules is a bug of ours: builds for developers look for it. */
+/* An invalid LLVM module is a bug in this compiler: developer builds verify it. */
 static bool is_valid(tile_backend *backend) {
 #ifdef TILE_VERIFY_LLVM
     char *message = NULL;
@@ -271,7 +272,7 @@ static void run_passes(tile_backend *backend, const char *list) {
     }
 }
 
-/* What has no effect but its result. */
+/* Returns whether the instruction has no effect except its result. */
 static bool is_pure(LLVMValueRef instruction) {
     switch (LLVMGetInstructionOpcode(instruction)) {
     case LLVMStore:
@@ -285,9 +286,9 @@ static bool is_pure(LLVMValueRef instruction) {
     }
 }
 
-/* Offsets are emitted with their operations, and most accesses take them apart again (address.c):
- * the sums are left over, each a node for LLVM's selection to combine before it finds that nobody
- * asks for it. */
+/* Offsets are emitted with their operations, and most accesses split them again (address.c). The
+ * unused sums are removed here: each would be a node that LLVM's selection combines before it finds
+ * that it is unused. */
 static void sweep(tile_backend *backend) {
     for (LLVMValueRef f = LLVMGetFirstFunction(backend->module); f; f = LLVMGetNextFunction(f))
         for (LLVMBasicBlockRef b = LLVMGetLastBasicBlock(f); b; b = LLVMGetPreviousBasicBlock(b))

@@ -1,4 +1,4 @@
-/* LLVM's part of the work: what it must be told, the passes, PTX, and its ways to fail. */
+/* The interface to LLVM: options, passes, PTX output and error handling. */
 #ifndef TILE_LIB_CODEGEN_BACKEND_H
 #define TILE_LIB_CODEGEN_BACKEND_H
 
@@ -7,18 +7,18 @@
 
 #include "tile/compile.h"
 
-/* LLVM objects of one emission and what it complained about. */
+/* The LLVM objects of one emission and the diagnostics that LLVM reported. */
 typedef struct tile_backend {
     tile_context *context;
-    tile_loc loc; /* where complaints are reported that tell no place */
+    tile_loc loc; /* reported for diagnostics without a location */
     LLVMContextRef llvm;
     LLVMModuleRef module;
     LLVMTargetMachineRef machine;
-    bool has_variables; /* allocas, which become registers first */
-    /* LLVM may complain several times about one operation, and not each time say where it is. */
+    bool has_variables; /* allocas, which are promoted to registers first */
+    /* LLVM may report several errors for one operation, and not all of them have a location. */
     unsigned errors;
-    char first[256], last[256]; /* words of the first and of the last complaint */
-    tile_loc place;             /* what one of them tells */
+    char first[256], last[256]; /* text of the first and of the last error */
+    tile_loc place;             /* location of one of them */
 } tile_backend;
 
 /* Creates the objects. TILE_FAILED after a diagnostic. */
@@ -27,15 +27,15 @@ tile_status tile_backend_open(tile_backend *backend, tile_context *context, tile
                               unsigned ptx_version);
 void tile_backend_close(tile_backend *backend);
 
-/* TILE_FAILED after one diagnostic for all complaints. */
+/* These return TILE_FAILED after one diagnostic for all errors that LLVM reported. */
 tile_status tile_backend_optimize(tile_backend *backend);
 tile_status tile_backend_print(tile_backend *backend, tile_emit_kind kind, tile_blob *out);
 
-/* Runs step(user). Where LLVM gives up for good, its words become a diagnostic and TILE_FAILED
- * comes back; its objects are then in no state to be disposed of and stay allocated. */
+/* Runs step(user). If LLVM has a fatal error, its message becomes a diagnostic and the result is
+ * TILE_FAILED. LLVM's objects are then in an invalid state and are leaked. */
 tile_status tile_backend_guard(tile_backend *backend, tile_status (*step)(void *user), void *user);
 
-/* True if LLVM can write this version of PTX. */
+/* Returns whether LLVM can write this version of PTX. */
 bool tile_backend_has_ptx(unsigned version);
 
 #endif

@@ -1,7 +1,8 @@
 /* Barriers in shared memory (mbarriers).
  *
- * A wait is a loop of try_wait in LLVM's own blocks: labels in inline PTX would be copied with it.
- * Its own scope is the block: `release.cluster` costs a fence of the whole GPU at each arrival. */
+ * A wait is a loop of try_wait in LLVM basic blocks: labels in inline PTX would be duplicated with
+ * it. Arrivals have the scope of the block: `release.cluster` costs a GPU-wide fence per arrival.
+ */
 #include "lib/codegen/ptx.h"
 #include "lib/ops/atomic.h"
 
@@ -24,7 +25,7 @@ static bool is_far(const tile_emitter *e, tile_op op) {
     return tile_op_word(e->f, op, TILE_ATTR_scope) == TILE_WORD_scope_cluster;
 }
 
-/* The state space of the barrier, which may be another block's. */
+/* The state space of the barrier, which may belong to another block of the cluster. */
 static const char *space_of(const tile_emitter *e, tile_op op) {
     const tile_values values = tile_operands_bar(e->f, op);
     return tile_value_type(e->f, values.at[0])->cluster ? "shared::cluster" : "shared::cta";

@@ -1,25 +1,26 @@
-/* What accesses say to the caches: the attribute `cache`. Its words are PTX's, so that they become
- * part of the instruction.
+/* Cache hints of accesses: the attribute `cache`. Its words are PTX's, so that they become part of
+ * the instruction.
  *
- * An L2 policy is a 64-bit value that createpolicy makes. One for each word is made where the
- * kernel begins, and is a constant to ptxas.
+ * An L2 policy is a 64-bit value made by createpolicy. One per word is made at the kernel's entry;
+ * ptxas treats it as a constant.
  *
- * cp.async with a policy. Where its shared address is the sum of a register and a uniform one, as a
- * stage's offset is, ptxas 13.0 emits [R+UR0], desc[UR1]: registers that it has given to nobody,
- * and an illegal instruction at run time. Without a policy it never uses this form. So all of the
- * address but a constant is put through an exclusive-or, which is no sum, with a zero that ptxas
- * does not see through: no lane comes before itself. (lane / 32 is none, it knows how large a lane
- * is.) One instruction for each buffer of a stage. */
+ * cp.async with a policy: if its shared address is the sum of a register and a uniform one, as
+ * with the offset of a stage, ptxas 13.0 emits [R+UR0], desc[UR1] with unallocated registers,
+ * which is an illegal instruction at run time. It never uses this form without a policy. So the
+ * whole address except for a constant is xor-ed, which is not a sum, with a zero that ptxas
+ * cannot fold: lanemask_lt & lanemask_eq, since no lane precedes itself. (lane / 32 does not
+ * work: ptxas knows the range of lanes.) This costs one instruction for each buffer of a stage. */
 #include <string.h>
 
 #include "lib/codegen/ptx.h"
 #include "lib/ops/atomic.h"
 
-/* The L2's policies; evict_normal is what it does anyway. */
+/* The L2 policies; evict_normal is the default. */
 static const char *const policies[TILE_CACHE_POLICIES] = {"evict_first", "evict_last"};
 
-/* The policy of accesses without one. createpolicy has no word for it: its evict_normal makes
- * 0x16f0000000000000, with which what many blocks read took up to 1.4 times as long on an H200. */
+/* The policy of accesses without one. createpolicy cannot make it: its evict_normal makes
+ * 0x16f0000000000000, with which loads of data that many blocks read took up to 1.4 times as long
+ * on an H200. */
 static const int64_t no_policy = INT64_C(0x1000000000000000);
 
 static unsigned policy_of(const char *word) {
@@ -56,15 +57,15 @@ tile_cache_hint tile_find_cache_hint(const tile_function *f, tile_op op, bool re
     case TILE_OP_tma_load:
     case TILE_OP_tma_store:
     case TILE_OP_bulk_load:
-    case TILE_OP_bulk_store: /* no line of the L1 anyway */
+    case TILE_OP_bulk_store: /* bypasses L1 */
         if (policy) hint.machine = tile_machine_of_op(f, op);
         break;
-    default: break; /* no other row takes the attribute at level 3 */
+    default: break; /* no other operation has the attribute at level 3 */
     }
     return hint;
 }
 
-/* Why the access cannot say it; NULL if it can, or there is nothing to say. */
+/* Returns why the access cannot have its hint; NULL if it can, or has none. */
 static const char *explain(const tile_function *f, tile_op op, const tile_target *target,
                            unsigned ptx_version, tile_machine machine) {
     if (machine != TILE_MACHINE_COUNT) {
@@ -89,7 +90,7 @@ bool tile_check_cache_hint(const tile_function *f, tile_op op, const tile_target
     return hint.machine != TILE_MACHINE_COUNT && !why;
 }
 
-/* At the beginning of the kernel, where all of it sees the value. */
+/* Emits the call in the entry block, which dominates all uses. */
 static LLVMValueRef emit_first(tile_emitter *e, tile_machine machine, const char *modifiers,
                                LLVMTypeRef type) {
     LLVMBasicBlockRef here = LLVMGetInsertBlock(e->builder);
@@ -112,7 +113,7 @@ static LLVMValueRef policy_value(tile_emitter *e, unsigned policy) {
     return e->policies[policy];
 }
 
-/* Where all arguments have their values. */
+/* Emits the choice after all arguments have their values. */
 static LLVMValueRef emit_choice(tile_emitter *e, tile_cache_hint hint) {
     LLVMValueRef policy = policy_value(e, hint.policy), none = tile_llvm_int(e->i64, no_policy);
     LLVMBasicBlockRef here = LLVMGetInsertBlock(e->builder);

@@ -1,16 +1,17 @@
-/* Casts: what tile_scalar_read and tile_scalar_write do, in the target's instructions.
+/* Casts: tile_scalar_read and tile_scalar_write in the target's instructions.
  *
- * The types without arithmetic go through others that hold all their values: 8-bit floats through
- * f16, tf32 through f32. To them everything goes through f32 (or f16), rounded to odd where that
- * loses bits, so that the second rounding sees what the first one cut off. Targets before sm_89
- * have no instruction for 8-bit floats: integer operations give the same codes. */
+ * A type without arithmetic is read through a type that holds all its values: 8-bit floats through
+ * f16, tf32 through f32. Conversions to these types go through f32 (or f16). If that loses bits,
+ * the intermediate value is rounded to odd, so that the second rounding sees what the first one cut
+ * off. Targets before sm_89 have no instruction for 8-bit floats: integer operations produce the
+ * same codes. */
 #include "lib/codegen/emitter.h"
 #include "lib/codegen/ptx.h"
 #include "lib/codegen/sums.h"
 #include "lib/ops/cast.h"
 #include "lib/support/scalar.h"
 
-/* One element at a time. */
+/* The elements of a value, one scalar each. */
 typedef struct elements {
     tile_scalar scalar;
     unsigned count;
@@ -60,7 +61,7 @@ static LLVMValueRef choose(tile_emitter *e, LLVMIntPredicate predicate, LLVMValu
     return LLVMBuildSelect(e->builder, stays, a, limit, "");
 }
 
-/* What `most` and what is below it hold. */
+/* Clamps to the range of the integer type. */
 static LLVMValueRef clamp_int(tile_emitter *e, LLVMValueRef src, tile_arith_flags arith_flags,
                               int64_t least, int64_t most) {
     if (arith_flags.is_unsigned) return choose(e, LLVMIntULT, src, most);
@@ -75,7 +76,7 @@ static LLVMValueRef cast_int_to_float(tile_emitter *e, LLVMValueRef src, LLVMTyp
     bool beyond = tile_scalar_bits(from) > 16 || (is_unsigned && tile_scalar_bits(from) == 16);
     if (arith_flags.saturates && scalar == TILE_f16 && beyond)
         src = clamp_int(e, src, arith_flags, -LARGEST_HALF, LARGEST_HALF);
-    /* before sm_90 LLVM goes through f32 and rounds twice; f64 holds every i32 */
+    /* before sm_90 LLVM goes through f32 and rounds twice; f64 is exact for every i32 */
     LLVMTypeRef f64 = LLVMDoubleTypeInContext(e->llvm);
     bool twice = scalar == TILE_bf16 && tile_scalar_bits(from) >= 32;
     LLVMValueRef value = is_unsigned ? LLVMBuildUIToFP(e->builder, src, twice ? f64 : to, "")
@@ -111,7 +112,7 @@ static LLVMValueRef cast_to_int(tile_emitter *e, LLVMValueRef src, LLVMTypeRef t
         &src, 1);
 }
 
-/* The largest and least finite numbers instead of what is beyond; NaN stays. */
+/* Clamps to the finite range of the type; NaN stays. */
 static LLVMValueRef clamp_float(tile_emitter *e, LLVMValueRef value, tile_scalar scalar) {
     double largest = tile_scalar_largest(scalar);
     LLVMValueRef low[] = {value, LLVMConstReal(LLVMTypeOf(value), largest)};
@@ -120,8 +121,8 @@ static LLVMValueRef clamp_float(tile_emitter *e, LLVMValueRef value, tile_scalar
     return tile_machine_call(e, TILE_MACHINE_float_max_nan, high, 2);
 }
 
-/* Rounded to nearest, then one step back where that is beyond the value: floats' bits are in the
- * order of their size. */
+/* Rounds to nearest, then goes one step back if the result exceeds the value: the bit patterns of
+ * floats are ordered by magnitude. */
 static LLVMValueRef cut_float(tile_emitter *e, LLVMValueRef src, LLVMTypeRef to,
                               tile_scalar scalar) {
     LLVMTypeRef word = LLVMIntTypeInContext(e->llvm, tile_scalar_bits(scalar));
@@ -162,8 +163,8 @@ static void cast_plain(tile_emitter *e, elements *x, tile_scalar scalar,
     x->scalar = scalar;
 }
 
-/* Two f32 become one pair in one instruction, also where each half goes its own way: a sum of wgmma
- * that is rounded alone ptxas 13.0 reads before the wait for it (C7514, C7517). */
+/* Converts two f32 to one pair in one instruction, also if the halves are used separately. If a sum
+ * of wgmma is rounded alone, ptxas 13.0 reads it before the wait (C7514, C7517). */
 static LLVMValueRef cast_pair(tile_emitter *e, LLVMValueRef low, LLVMValueRef high,
                               const tile_type *type) {
     LLVMValueRef both[] = {high, low};
@@ -183,7 +184,7 @@ static void cast_pairs(tile_emitter *e, tile_value src, tile_value result) {
 
 /* To f32 --------------------------------------------------------------------------------------- */
 
-/* Cut towards zero; the last bit is set if that lost something (round to odd). */
+/* Truncates towards zero and sets the last bit if that was inexact (round to odd). */
 static LLVMValueRef to_f32_odd(tile_emitter *e, LLVMValueRef src, tile_scalar from) {
     LLVMValueRef cut, back, lost;
     if (from == TILE_f64) {
@@ -213,7 +214,7 @@ static void to_f32(tile_emitter *e, elements *x) {
 
 /* tf32 ----------------------------------------------------------------------------------------- */
 
-/* The low bits are ignored where a tf32 is read. */
+/* Reading a tf32 ignores the low bits. */
 static void from_tf32(tile_emitter *e, elements *x) {
     for (unsigned i = 0; i < x->count; i++) {
         LLVMValueRef bits = LLVMBuildBitCast(e->builder, x->values[i], e->i32, "");
@@ -222,7 +223,7 @@ static void from_tf32(tile_emitter *e, elements *x) {
     x->scalar = TILE_f32;
 }
 
-/* A NaN whose payload lies in the low bits alone would read as an infinity: it becomes the one NaN.
+/* A NaN whose payload is in the low bits only would read as infinity: it becomes the canonical NaN.
  */
 static LLVMValueRef keep_nan(tile_emitter *e, LLVMValueRef source, LLVMValueRef bits) {
     LLVMValueRef nan = LLVMBuildFCmp(e->builder, LLVMRealUNO, source, source, "");
@@ -262,7 +263,7 @@ static LLVMValueRef upper_half(tile_emitter *e, LLVMValueRef word) {
     return half;
 }
 
-/* Elements 2i and 2i + 1 as one i16; the last one of an odd number comes with a zero. */
+/* Elements 2i and 2i + 1 as one i16; the last one of an odd number is paired with a zero. */
 static LLVMValueRef byte_pair(tile_emitter *e, tile_value src, unsigned i) {
     const tile_type *type = tile_value_type(e->f, src);
     if (tile_pack(type) == 4) {
@@ -275,8 +276,9 @@ static LLVMValueRef byte_pair(tile_emitter *e, tile_value src, unsigned i) {
     return LLVMBuildOr(e->builder, low, shift_left(e, high, 8), "");
 }
 
-/* Each byte in the upper half of 16 bits is an e5m2's f16 already. An e4m3's fields lie one bit
- * lower there, under an exponent that is 2^8 too small: subnormals too, since f16 keeps them. */
+/* A byte in the upper half of 16 bits is an e5m2's f16 already. The fields of an e4m3 are one bit
+ * lower there, with an exponent that is 2^8 too small. This holds for subnormals as well, since f16
+ * has them. */
 static LLVMValueRef widen_by_hand(tile_emitter *e, LLVMValueRef pair, tile_scalar from) {
     LLVMValueRef word = LLVMBuildZExt(e->builder, pair, e->i32, "");
     LLVMValueRef high = shift_left(e, mask(e, word, 0xff00), 16);
@@ -318,12 +320,12 @@ static void from_byte_floats(tile_emitter *e, tile_value src, elements *x) {
 
 /* To 8-bit floats ------------------------------------------------------------------------------ */
 
-/* What rounding an f32's bits to such a type needs. */
+/* Constants for rounding the bits of an f32 to an 8-bit float type. */
 typedef struct byte_format {
-    int64_t shift;    /* mantissa bits that go */
-    int64_t rebias;   /* difference of the exponents' biases, in units of the code */
+    int64_t shift;    /* mantissa bits that are dropped */
+    int64_t rebias;   /* difference of the exponent biases, in units of the code */
     int64_t smallest; /* bits of the smallest normal number */
-    int64_t magic;    /* bits of the power of two whose last place is the subnormals' */
+    int64_t magic;    /* bits of the power of two whose last place is the subnormals' last place */
     int64_t largest;  /* code of the largest finite number */
 } byte_format;
 
@@ -332,9 +334,9 @@ static const byte_format e4m3_format = {20, (127 - 7) << 3, (127 - 6) << 23, (12
 static const byte_format e5m2_format = {21, (127 - 15) << 2, (127 - 14) << 23, (127 + 7) << 23,
                                         0x7b};
 
-/* Normal numbers: half of the last place that stays is added, less one unless that place is odd;
- * the carry runs into the exponent. Subnormals: adding the magic number rounds to their last place.
- * The code comes in an i32. */
+/* Normal numbers: adds half of the last place that stays, less one if that place is even; the carry
+ * goes into the exponent. Subnormals: adding the magic number rounds to their last place. The
+ * result is the code in an i32. */
 static LLVMValueRef narrow_by_hand(tile_emitter *e, LLVMValueRef value, tile_scalar to) {
     const byte_format *format = to == TILE_e4m3 ? &e4m3_format : &e5m2_format;
     LLVMValueRef bits = LLVMBuildBitCast(e->builder, value, e->i32, "");
@@ -363,7 +365,7 @@ static LLVMValueRef narrow_by_hand(tile_emitter *e, LLVMValueRef value, tile_sca
     return LLVMBuildSelect(e->builder, is_nan, tile_llvm_int(e->i32, 0x7f), code, "");
 }
 
-/* Two codes as an i16. */
+/* Converts to two codes in an i16. */
 static LLVMValueRef narrow_pair(tile_emitter *e, LLVMValueRef low, LLVMValueRef high,
                                 tile_scalar from, tile_scalar to) {
     bool e4m3 = to == TILE_e4m3;
@@ -414,12 +416,12 @@ tile_machine tile_cast_machine(tile_scalar from, tile_scalar to, const tile_targ
     if (from == to) return TILE_MACHINE_COUNT;
     if (to == TILE_tf32 && !tile_scalar_contains(TILE_tf32, from)) return TILE_MACHINE_f32_to_tf32;
     if (!has_byte_floats(target)) return TILE_MACHINE_COUNT;
-    if (is_byte_float(to)) return TILE_MACHINE_f32_to_e4m3; /* all of them need the same */
+    if (is_byte_float(to)) return TILE_MACHINE_f32_to_e4m3; /* same target for all 8-bit floats */
     return is_byte_float(from) ? TILE_MACHINE_e4m3_to_f16 : TILE_MACHINE_COUNT;
 }
 
-/* What a detour through f32 does not know of: unsigned numbers become larger signed ones (beyond
- * those all small floats saturate), and tf32's limits are put in front. */
+/* Corrects what a conversion through f32 would lose: unsigned numbers become wider signed ones
+ * (beyond those all small floats saturate), and tf32's limits are applied first. */
 static void prepare_detour(tile_emitter *e, elements *x, tile_scalar to,
                            tile_arith_flags arith_flags) {
     bool integer = !tile_scalar_is_floating(x->scalar) && x->scalar != TILE_i1;
@@ -475,7 +477,7 @@ void tile_emit_cast(tile_emitter *e, tile_op op) {
     tile_set_elements(e, result, x.values);
 }
 
-/* Types of one width are held alike. */
+/* Types of equal width have the same representation. */
 void tile_emit_bitcast(tile_emitter *e, tile_op op) {
     tile_value src = tile_operand_src(e->f, op), result = tile_op_result(e->f, op, 0);
     const tile_type *type = tile_value_type(e->f, result);

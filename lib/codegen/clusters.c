@@ -1,9 +1,10 @@
-/* Blocks of a cluster: who and where they are, their barrier, each other's shared memory. */
+/* Blocks of a cluster: their ranks and coordinates, the cluster barrier, and addresses of each
+ * other's shared memory. */
 #include "lib/codegen/emitter.h"
 
 void tile_emit_cluster_rank(tile_emitter *e, tile_op op) {
     int64_t extents[3];
-    tile_cluster_extents(e->f, extents); /* checked */
+    tile_cluster_extents(e->f, extents); /* checked by the verifier */
     LLVMValueRef rank = tile_machine_call(e, TILE_MACHINE_cluster_rank, NULL, 0);
     tile_machine_set_range(e, rank, 0, (uint32_t)(extents[0] * extents[1] * extents[2]));
     tile_set_scalar(e, tile_op_result(e->f, op, 0), rank);
@@ -18,7 +19,7 @@ void tile_emit_cluster_id(tile_emitter *e, tile_op op) {
 
 void tile_emit_cluster_dim(tile_emitter *e, tile_op op) {
     int64_t extents[3];
-    tile_cluster_extents(e->f, extents); /* checked */
+    tile_cluster_extents(e->f, extents); /* checked by the verifier */
     for (unsigned d = 0; d < 3; d++)
         tile_set_scalar(e, tile_op_result(e->f, op, d), tile_llvm_int(e->i32, extents[d]));
 }

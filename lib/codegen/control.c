@@ -1,4 +1,5 @@
-/* Control flow: blocks and branches for regions, one phi for each part of a value that they carry.
+/* Control flow: blocks and branches for regions, one phi for each part of a value that a region
+ * carries.
  *
  * A loop with `unroll (n)` has n copies of its body in a row, and leaves after any of them:
  *
@@ -8,9 +9,9 @@
  *     copy 2:  index + step;  ...             body : exit
  *     exit:    phis
  *
- * where last = end - step, clamped: unlike index + step < end, index < last cannot overflow, and
- * the addition is only used where it does not overflow either. LLVM would not unroll such loops:
- * what runs after them (barriers, mma) must not be split over two paths, which it cannot rule out.
+ * where last = end - step, clamped. Unlike index + step < end, index < last cannot overflow, and
+ * the addition is only used if it does not overflow either. LLVM would not unroll such loops: it
+ * cannot prove that the convergent operations in them (barriers, mma) are not split over two paths.
  */
 #include <string.h>
 
@@ -36,12 +37,12 @@ static void add_incoming(const tile_type *type, LLVMValueRef *phis, LLVMValueRef
         LLVMAddIncoming(phis[i], &parts[i], &from, 1);
 }
 
-/* The parts of carried value i as `from` sends it. */
+/* The parts of carried value i that come from `from`. */
 static LLVMValueRef *sent_parts(tile_emitter *e, tile_op op, int from, unsigned i) {
     return tile_get_parts(e, tile_carried_sent(e->f, op, from, i));
 }
 
-/* All of them, as LLVM values: what sums.c holds is moved out where this stands. */
+/* All carried values as LLVM values: values held by sums.c are moved out here. */
 static LLVMValueRef **take_sent(tile_emitter *e, tile_op op, int from) {
     unsigned carried = tile_carried_count(e->f, op);
     LLVMValueRef **parts = TILE_NEW_ARRAY(&e->arena, LLVMValueRef *, carried + 1);
@@ -70,7 +71,7 @@ void tile_emit_while(tile_emitter *e, tile_op op) {
     tile_lines_set(e, op);
     LLVMValueRef **asked = take_sent(e, op, 0);
     LLVMBuildCondBr(e->builder, tile_get_scalar(e, tile_control_operand(e->f, op, 0)), body, exit);
-    /* The first region's end comes before both: no phis there. */
+    /* The end of the first region precedes both: no phis are needed there. */
     for (unsigned i = 0; i < carried; i++) {
         tile_set_parts(e, tile_carried_received(e->f, op, 1, i), asked[i]);
         tile_set_parts(e, tile_op_result(e->f, op, i), asked[i]);
@@ -86,15 +87,15 @@ void tile_emit_while(tile_emitter *e, tile_op op) {
 
 /* if ------------------------------------------------------------------------------------------- */
 
-/* Undefined, not only unspecified, for some operands. */
+/* Returns whether the operation is undefined, not only unspecified, for some operands. */
 static bool may_trap(const tile_function *f, tile_op op) {
     return tile_may_divide_by_zero(f, op) || (tile_opcode_divides(tile_op_opcode(f, op)) &&
                                               tile_value_is(f, tile_operand_rhs(f, op), -1));
 }
 
-/* Asynchronous copies and the operations that compute their addresses, and nothing else: a branch
- * around them would cut the loop's body into blocks, over which ptxas moves no mma. Each copy has a
- * predicate instead. */
+/* Returns whether the `if` holds only asynchronous copies and the operations that compute their
+ * addresses. A branch around them would split the loop body into basic blocks, and ptxas moves no
+ * mma across those. Each copy has a predicate instead. */
 static bool is_flat(const tile_function *f, tile_op op) {
     bool copies = false;
     if (tile_op_result_count(f, op)) return false;
@@ -109,15 +110,15 @@ static bool is_flat(const tile_function *f, tile_op op) {
     return copies;
 }
 
-/* What an `if` chooses between, and nothing else: barriers that have numbers. */
+/* An `if` whose sides only execute one of several numbered barriers. */
 typedef struct choice {
-    tile_op barrier; /* one of them; the others are of its kind and of as many warps */
+    tile_op barrier; /* one of them; the others have its kind and its warp count */
     unsigned count;
 } choice;
 
 static bool find_choice(const tile_function *f, tile_op op, choice *found);
 
-/* One on each way. */
+/* Finds one barrier on each path. */
 static bool find_choice_in(const tile_function *f, tile_region region, choice *found) {
     unsigned here = 0;
     TILE_FOR_EACH_OP (f, inner, region) {
@@ -161,7 +162,7 @@ static LLVMValueRef emit_number_in(tile_emitter *e, tile_region region) {
     return number;
 }
 
-/* Of the barrier that a choice comes to. */
+/* The number of the barrier that a choice executes. */
 static LLVMValueRef emit_number(tile_emitter *e, tile_op op) {
     LLVMValueRef condition = tile_get_scalar(e, tile_operand_condition(e->f, op));
     LLVMValueRef first = emit_number_in(e, tile_op_region(e->f, op, 0));
@@ -169,9 +170,9 @@ static LLVMValueRef emit_number(tile_emitter *e, tile_op op) {
     return LLVMBuildSelect(e->builder, condition, first, second, "");
 }
 
-/* Of two barriers ptxas makes predicates; branches between more would cut the loop's body as those
- * around copies do, and as many predicates cost the products' turns that they are for. All lanes of
- * a warp come to the same number. */
+/* ptxas turns a branch between two barriers into predicates. Branches between more would split the
+ * loop body like those around copies do, and as many predicates would cost the overlap of products
+ * that the barriers are for. All lanes of a warp choose the same number. */
 static bool emit_choice(tile_emitter *e, tile_op op) {
     choice found = {TILE_NO_OP, 0};
     if (!find_choice(e->f, op, &found) || found.count < 3) return false;
@@ -213,11 +214,11 @@ void tile_emit_if(tile_emitter *e, tile_op op) {
     }
 }
 
-/* Rings ---------------------------------------------------------------------------------------- */
+/* Ring buffers --------------------------------------------------------------------------------- */
 
-enum { MAX_STEPS = 8 }; /* operations from one iteration's value to the next one's */
+enum { MAX_STEPS = 8 }; /* operations from the value of one iteration to that of the next */
 
-/* The value as the emitted code holds it. */
+/* Wraps the value to the width that the emitted code has. */
 static bool wrap(const tile_type *type, int64_t *value) {
     if (type->kind != TILE_TYPE_SCALAR || (type->scalar != TILE_i32 && type->scalar != TILE_i1))
         return false;
@@ -225,7 +226,7 @@ static bool wrap(const tile_type *type, int64_t *value) {
     return true;
 }
 
-/* Evaluates `value` where `arg` is `at`. */
+/* Evaluates `value` with `arg` equal to `at`. */
 static bool evaluate(const tile_function *f, tile_value value, tile_value arg, int64_t at,
                      unsigned steps, int64_t *result) {
     int64_t operands[3] = {0};
@@ -270,7 +271,7 @@ typedef struct loop {
     LLVMBasicBlockRef before, enter, body, exit;
     LLVMValueRef index, index_phi;
     LLVMValueRef *
-        *phis;   /* by carried value; NULL: held (sums.c), or a constant at the body's head */
+        *phis;   /* by carried value; NULL: held by sums.c, or a constant at the body's head */
     bool surely; /* it runs at least once */
 } loop;
 
@@ -286,8 +287,8 @@ static LLVMValueRef *initial_parts(tile_emitter *e, const loop *l, unsigned i) {
     return sent_parts(e, l->op, TILE_PARENT_OP, i);
 }
 
-/* Whether the loop stands where something around it has asked what it would ask: sums then need no
- * phi of both ways behind it. */
+/* Returns whether an enclosing condition already implies the loop's own entry condition: sums then
+ * need no phi of both paths after it. */
 static bool runs_surely(const tile_function *f, tile_op op) {
     for (tile_op at = op, around; (around = tile_op_parent(f, at)).id; at = around) {
         if (tile_op_opcode(f, around) != TILE_OP_if ||
@@ -348,8 +349,8 @@ static loop begin_loop(tile_emitter *e, tile_op op) {
     return l;
 }
 
-/* The results come from before the loop, and from each copy of the body; NULL where they come from
- * one copy alone. */
+/* The results come from before the loop and from each copy of the body; an entry is NULL if its
+ * value comes from one copy only. */
 static LLVMValueRef **begin_results(tile_emitter *e, const loop *l) {
     LLVMValueRef **phis = TILE_NEW_ARRAY(&e->arena, LLVMValueRef *, l->carried + 1);
     if (l->surely && l->copies == 1) return phis;
@@ -365,7 +366,7 @@ static LLVMValueRef **begin_results(tile_emitter *e, const loop *l) {
     return phis;
 }
 
-/* What this copy yields, taken before the next one gives the same IR values new parts. */
+/* What this copy yields, read before the next copy assigns new parts to the same IR values. */
 static LLVMValueRef **take_yields(tile_emitter *e, const loop *l) {
     LLVMValueRef **parts = TILE_NEW_ARRAY(&e->arena, LLVMValueRef *, l->carried + 1);
     for (unsigned i = 0; i < l->carried; i++)
@@ -373,19 +374,19 @@ static LLVMValueRef **take_yields(tile_emitter *e, const loop *l) {
     return parts;
 }
 
-/* ptxas must not unroll what the user wants once. */
+/* Prevents ptxas from unrolling a loop that the user does not want unrolled. */
 static void forbid_unrolling(tile_emitter *e, LLVMValueRef branch) {
     static const char words[] = "llvm.loop.unroll.disable";
     LLVMMetadataRef word = LLVMMDStringInContext2(e->llvm, words, strlen(words));
     LLVMMetadataRef self = LLVMTemporaryMDNode(e->llvm, NULL, 0);
     LLVMMetadataRef parts[2] = {self, LLVMMDNodeInContext2(e->llvm, &word, 1)};
     LLVMMetadataRef node = LLVMMDNodeInContext2(e->llvm, parts, 2);
-    LLVMMetadataReplaceAllUsesWith(self, node); /* a loop's id names itself first */
+    LLVMMetadataReplaceAllUsesWith(self, node); /* a loop's id refers to itself first */
     LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(e->llvm, "llvm.loop", strlen("llvm.loop")),
                     LLVMMetadataAsValue(e->llvm, node));
 }
 
-/* Ends one copy: on to the next, or round to the first. */
+/* Ends one copy: branches to the next copy, or back to the loop's head. */
 static void end_copy(tile_emitter *e, loop *l, bool is_last, LLVMValueRef **results) {
     LLVMValueRef **parts = take_yields(e, l);
     tile_sums_end_iteration(e, l->op);

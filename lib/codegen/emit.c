@@ -1,4 +1,4 @@
-/* tile_emit: one kernel at level 3 becomes LLVM IR or PTX. */
+/* tile_emit: compiles one kernel at level 3 to LLVM IR or PTX. */
 #include <stdlib.h>
 
 #include "lib/codegen/backend.h"
@@ -15,7 +15,7 @@ typedef struct emission {
     tile_blob *out;
 } emission;
 
-/* Reports what has passed since *since, and starts anew. */
+/* Reports the time since *since and restarts it. */
 static void report_time(const tile_emit_options *options, const char *step, double *since) {
     double at = tile_seconds_now();
     if (options->timing) options->timing(step, at - *since, options->report_user);
@@ -49,7 +49,7 @@ static tile_status run(void *user) {
     return status;
 }
 
-/* The version asked for, if the code can be written in it. */
+/* Chooses the requested version, if the code can be written in it. */
 static tile_status choose_ptx(const tile_function *kernel, const tile_emit_options *options,
                               unsigned *version) {
     tile_context *context = tile_function_context(kernel);

@@ -1,12 +1,12 @@
-/* The state of one emission: a level-3 kernel on its way to an LLVM module.
+/* The state of one emission: a level-3 kernel that is translated to an LLVM module.
  *
  * Values. A scalar, pointer or shared buffer is one LLVM value. A vector<T[n]> is not an LLVM
  * vector but an array of parts: n scalars, or packs <2 x T> of 16-bit and <4 x T> of 8-bit elements
- * where n is a multiple of that (a pack is one 32-bit register, as mma, ldmatrix and the packed
- * arithmetic want it). So extract, concat and permute are bookkeeping, and a loop-carried vector is
- * one phi for each register.
+ * if n is a multiple of that. A pack is one 32-bit register, which is the operand type of mma,
+ * ldmatrix and packed arithmetic. So extract, concat and permute emit no code, and a loop-carried
+ * vector is one phi per register.
  *
- * Only files in lib/codegen see LLVM. */
+ * Only files in lib/codegen include LLVM. */
 #ifndef TILE_LIB_CODEGEN_EMITTER_H
 #define TILE_LIB_CODEGEN_EMITTER_H
 
@@ -31,7 +31,7 @@ typedef enum tile_machine {
     TILE_MACHINE_COUNT
 } tile_machine;
 
-/* Marks of a row. */
+/* Marks of a row of machine.def. */
 enum {
     TILE_MACHINE_NONE = 0,
     TILE_MACHINE_CONVERGENT = 1 << 0,
@@ -51,7 +51,7 @@ typedef struct tile_emitted_loop {
     const struct tile_emitted_loop *around;
 } tile_emitted_loop;
 
-/* base + offset elements, as it was built in a block. */
+/* base + offset elements, as computed in a block. */
 typedef struct tile_address_step {
     LLVMBasicBlockRef block;
     LLVMTypeRef element;
@@ -60,7 +60,7 @@ typedef struct tile_address_step {
 
 /* What loads through an argument may assume. */
 typedef struct tile_arg_facts {
-    bool is_read_only; /* nothing in the grid writes what it points to */
+    bool is_read_only; /* nothing in the grid writes its memory */
 } tile_arg_facts;
 
 typedef struct tile_emitter {
@@ -76,32 +76,32 @@ typedef struct tile_emitter {
     LLVMValueRef callees[TILE_MACHINE_COUNT]; /* declarations; NULL: not called yet */
 
     LLVMValueRef **parts; /* by value id; NULL: not computed yet */
-    LLVMValueRef shared;  /* the block's shared memory, from its start; NULL: none */
-    LLVMValueRef only_if; /* what is emitted happens under this predicate; NULL: always */
-    LLVMValueRef warp;    /* this warp's number, for roles; NULL: there are none */
-    unsigned ptx_version; /* that the code is written in */
-    LLVMValueRef policies[TILE_CACHE_POLICIES], hidden_zero; /* cache.c's; NULL: not used yet */
+    LLVMValueRef shared;  /* start of the block's shared memory; NULL: none */
+    LLVMValueRef only_if; /* predicate of all emitted accesses; NULL: none */
+    LLVMValueRef warp;    /* this warp's number, for roles; NULL: no roles */
+    unsigned ptx_version; /* of the emitted code */
+    LLVMValueRef policies[TILE_CACHE_POLICIES], hidden_zero; /* of cache.c; NULL: not used yet */
     struct {
         const tile_expr *condition;
         unsigned policy;
         LLVMValueRef value;
-    } conditional[4]; /* cache.c's, the last ones */
+    } conditional[4]; /* of cache.c: the most recent ones */
     unsigned conditional_count;
-    unsigned text_count;     /* print.c's */
-    LLVMValueRef last_bound; /* in the entry block: where arguments have their values; or NULL */
+    unsigned text_count;     /* of print.c */
+    LLVMValueRef last_bound; /* last instruction in the entry block that arguments need; or NULL */
     struct {
         LLVMBasicBlockRef block;
         LLVMValueRef address, hidden;
-    } last_hide;                   /* cache.c's: copies in a row often start from one address */
+    } last_hide;                   /* of cache.c: adjacent copies often share one address */
     const tile_emitted_loop *loop; /* the innermost one; NULL: none */
-    tile_address_step steps[TILE_RECENT_STEPS]; /* address.c's: the last ones built, a ring */
+    tile_address_step steps[TILE_RECENT_STEPS]; /* of address.c: the latest, a ring buffer */
     unsigned next_step;
-    tile_op *products; /* wgmma.c's: those that wait for the last one in their row */
+    tile_op *products; /* of wgmma.c: a run of products, emitted with its last one */
     size_t product_count, product_capacity;
-    bool fence_waits; /* wgmma.c's: a fence is made with the products behind it */
-    tile_op *mmas;    /* matrix.c's: likewise, of sums that are held */
+    bool fence_waits; /* of wgmma.c: the fence is emitted with the products after it */
+    tile_op *mmas;    /* of matrix.c: likewise, for sums in hidden registers */
     size_t mma_count, mma_capacity;
-    struct tile_sums *sums; /* sums.c's */
+    struct tile_sums *sums; /* of sums.c */
     LLVMValueRef clean_base, plain_base;
     LLVMValueRef *table_bases; /* of each table */
     const tile_table *tables;
@@ -109,29 +109,29 @@ typedef struct tile_emitter {
     LLVMValueRef *map_bases; /* the parameter of each tensor map */
     const tile_map *maps;
     unsigned map_count;
-    LLVMValueRef stamp_base, stamp_limit, stamp_count; /* stamps.c's; NULL: there are none */
+    LLVMValueRef stamp_base, stamp_limit, stamp_count; /* of stamps.c; NULL: no stamps */
     tile_arg_facts *args;
-    const uint32_t *uses;     /* by value id: how many */
-    uint16_t *depths;         /* by value id: address.c's notes */
-    const tile_range *ranges; /* by value id; NULL: nobody has asked yet */
+    const uint32_t *uses;     /* by value id: number of uses */
+    uint16_t *depths;         /* by value id: loop depths, of address.c */
+    const tile_range *ranges; /* by value id; NULL: not computed yet */
 
     bool is_marked;         /* the line table leads to operations: see lines.c */
     LLVMDIBuilderRef lines; /* NULL: no line table */
     LLVMMetadataRef line_scope, line_here;
     LLVMMetadataRef *line_files;  /* by source index */
-    LLVMMetadataRef *line_scopes; /* by source index: the kernel, as seen from that file */
+    LLVMMetadataRef *line_scopes; /* by source index: the kernel's scope in that file */
     uint32_t line_file_count;
 } tile_emitter;
 
-/* machine.c: calls of intrinsics; ptx.h has those of inline PTX */
+/* machine.c: calls of intrinsics; inline PTX is in ptx.h */
 LLVMValueRef tile_machine_call(tile_emitter *e, tile_machine machine, LLVMValueRef *args,
                                unsigned count);
 LLVMValueRef tile_machine_call_typed(tile_emitter *e, tile_machine machine, LLVMTypeRef result,
                                      LLVMValueRef *args, unsigned count);
-/* Bounds what a call returns: low <= result < high. */
+/* Sets the range of a call's result: low <= result < high. */
 void tile_machine_set_range(tile_emitter *e, LLVMValueRef call, uint32_t low, uint32_t high);
-/* A row's columns: the intrinsic's name or the template; the marks; what a target must have and
- * the least PTX version. */
+/* A row's columns: the intrinsic's name or the template, the marks, the required target feature and
+ * the lowest PTX version. */
 const char *tile_machine_text(tile_machine machine);
 unsigned tile_machine_marks(tile_machine machine);
 tile_feature tile_machine_feature(tile_machine machine);
@@ -139,36 +139,36 @@ unsigned tile_machine_ptx(tile_machine machine);
 /* Puts a row's marks on a call of it. */
 void tile_machine_mark(tile_emitter *e, tile_machine machine, LLVMValueRef call);
 bool tile_machine_is_ptx(tile_machine machine); /* inline PTX, not an intrinsic */
-/* True if the row's intrinsic takes any type, pairs too. */
+/* True if the row's intrinsic takes any type, including pairs. */
 bool tile_machine_is_overloaded(tile_machine machine);
-/* True if LLVM knows the row's intrinsic by exactly this name, or it needs none. */
+/* True if LLVM has an intrinsic of exactly this name, or the row needs none. */
 bool tile_machine_exists(tile_machine machine);
-/* The row an operation is emitted as, TILE_MACHINE_COUNT if it is not one instruction. */
+/* The row as which an operation is emitted, TILE_MACHINE_COUNT if it is not one instruction. */
 tile_machine tile_machine_of_op(const tile_function *f, tile_op op);
-/* Of a cp_async: with a cache policy or without, under a condition or not; in a version of PTX, 0:
- * the row that needs least. */
+/* The row of a cp_async, with or without a cache policy and a condition, in a PTX version. 0: the
+ * row with the lowest requirements. */
 tile_machine tile_cp_async_machine(const tile_function *f, tile_op op, bool hinted,
                                    bool conditional, unsigned ptx_version);
 
-/* atomic.c: the row that an atomic operation needs most for on such a target; atom_cas where it is
- * a loop for each element. uses: of each value (tile_count_uses). */
+/* atomic.c: the row with the highest requirements that an atomic operation needs on this target;
+ * atom_cas if it is a loop for each element. uses: of each value (tile_count_uses). */
 tile_machine tile_atomic_machine(const tile_function *f, tile_op op, const tile_target *target,
                                  const uint32_t *uses);
 
-/* value.c: how values are held */
+/* value.c: the representation of values as LLVM values */
 LLVMTypeRef tile_llvm_scalar(const tile_emitter *e, tile_scalar scalar);
-/* How many elements one part holds: 1, or as many as fill a 32-bit register. */
+/* Returns how many elements one part holds: 1, or as many as fill a 32-bit register. */
 unsigned tile_pack(const tile_type *type);
 unsigned tile_part_count(const tile_type *type);
 LLVMTypeRef tile_part_type(const tile_emitter *e, const tile_type *type);
 LLVMValueRef *tile_new_parts(tile_emitter *e, const tile_type *type);
 LLVMValueRef *tile_get_parts(tile_emitter *e, tile_value value);
 LLVMValueRef tile_get_scalar(tile_emitter *e, tile_value value);
-/* An operand that may be left out: NULL then. */
+/* Returns NULL if the optional operand is absent. */
 LLVMValueRef tile_get_operand(tile_emitter *e, tile_op op, tile_operand_name name);
-/* The operand `predicate`: NULL without one, or with one that is true anyway. */
+/* The operand `predicate`: NULL if it is absent or always true. */
 LLVMValueRef tile_get_predicate(tile_emitter *e, tile_op op);
-/* What never happens is not emitted. */
+/* Operations with an always false predicate are not emitted. */
 bool tile_is_always_false(LLVMValueRef predicate);
 LLVMValueRef tile_get_element(tile_emitter *e, tile_value value, unsigned index);
 void tile_set_parts(tile_emitter *e, tile_value value, LLVMValueRef *parts);
@@ -177,10 +177,10 @@ void tile_set_scalar(tile_emitter *e, tile_value value, LLVMValueRef scalar);
 void tile_set_elements(tile_emitter *e, tile_value value, const LLVMValueRef *elements);
 LLVMValueRef tile_llvm_int(LLVMTypeRef type, int64_t value);
 
-/* matrix.c: emits the products that wait for the last one in their row. */
+/* matrix.c: emits the queued run of products. */
 void tile_flush_mmas(tile_emitter *e);
 
-/* One function for each operation of level 3, tile_emit_<op>; the element-wise ones share one. */
+/* One function for each operation of level 3, tile_emit_<op>; element-wise operations share one. */
 #define EMITTED_L0(name)
 #define EMITTED_L1(name)
 #define EMITTED_L2(name)
@@ -195,76 +195,79 @@ void tile_flush_mmas(tile_emitter *e);
 #include "tile/ops.def"
 /* arith.c: by the rows of arith.def */
 void tile_emit_elementwise(tile_emitter *e, tile_op op);
-/* Elementwise operations in a row on long vectors, from `first` on: all of them for some parts,
- * then for the next ones, so that what lies between the first and the last takes registers for
- * some. False if there is no such row; else *next is the operation behind it, or none. */
+/* Emits a run of element-wise operations on long vectors that begins at `first`: all of them for a
+ * few parts, then all for the next parts, so that their intermediate values take few registers.
+ * Returns false if there is no run; else *next is the operation after it, or none. */
 bool tile_emit_run(tile_emitter *e, tile_op first, tile_op *next);
-/* True if arith.def has nothing for elements of this type. */
+/* Returns whether arith.def has no code for elements of this type. */
 bool tile_emit_is_missing(tile_opcode opcode, tile_scalar scalar);
 void tile_emit_select(tile_emitter *e, tile_op op);
 void tile_emit_splat(tile_emitter *e, tile_op op);
 void tile_emit_bitcast(tile_emitter *e, tile_op op);
-/* stamps.c: nothing without options->stamps. begin: in the entry block; end: before the return. */
+/* stamps.c: does nothing without options->stamps. begin: in the entry block; end: before the
+ * return. */
 void tile_stamps_begin(tile_emitter *e);
 void tile_stamps_put(tile_emitter *e, tile_op op, bool behind);
 void tile_stamps_end(tile_emitter *e);
 /* arith.c: floats to whole numbers. */
 tile_machine tile_machine_of_rounding(tile_rounding rounding);
 
-/* math.c: of an f32 or f64; fast: by the machine's approximation alone, where it has one. */
+/* math.c: functions of an f32 or f64; fast: only the machine's approximation, if it has one. */
 #define FUNCTION(name, fast_body) \
     LLVMValueRef tile_math_##name(tile_emitter *e, LLVMValueRef x, bool fast);
 #include "lib/codegen/math.def"
 /* cast.c */
 void tile_emit_cast(tile_emitter *e, tile_op op);
-/* The conversion instruction between the types that not all targets have, TILE_MACHINE_COUNT where
+/* The conversion instruction between types that not all targets support; TILE_MACHINE_COUNT if
  * other instructions do it. */
 tile_machine tile_cast_machine(tile_scalar from, tile_scalar to, const tile_target *target);
-/* What a loop-carried i32 is at the head of every round of `copies` iterations: true if that is
- * always the same constant. */
+/* Returns whether a loop-carried i32 has the same constant value at the beginning of every group of
+ * `copies` iterations, and that value. */
 bool tile_loop_is_periodic(const tile_function *f, tile_op loop, unsigned carried, int64_t copies,
                            int64_t *value);
-/* address.c: where the element (a base and its offset in elements) lies that is this operand. */
+/* address.c: the address of this operand's element (a base and its offset in elements). */
 LLVMValueRef tile_emit_address(tile_emitter *e, tile_op op, tile_operand_name operand);
-/* The same, all but a constant at its end hidden (cache.c). */
+/* The same, with all but a trailing constant hidden from ptxas (cache.c). */
 LLVMValueRef tile_emit_hidden_address(tile_emitter *e, tile_op op, tile_operand_name operand);
-/* An element-wise operation on values of one LLVM type: i1 from comparisons. b: NULL if it has one
- * operand. For host expressions, and loops of compare and swap. */
+/* An element-wise operation on values of one LLVM type; comparisons return i1. b: NULL if the
+ * operation has one operand. For host expressions and compare-and-swap loops. */
 LLVMValueRef tile_emit_int_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef a, LLVMValueRef b);
 
 /* kernel.c: a host expression over arguments, as i64 code */
 LLVMValueRef tile_emit_expr(tile_emitter *e, const tile_expr *expr);
 
-/* cache.c: what an access says to the caches. */
+/* cache.c: the cache hint of an access. */
 typedef struct tile_cache_hint {
-    tile_machine machine; /* what the access is emitted as; TILE_MACHINE_COUNT: it says nothing */
-    unsigned policy;      /* the L2's; TILE_CACHE_POLICIES: none */
-    const tile_expr *condition; /* under which it holds; NULL: always */
+    tile_machine machine; /* row as which the access is emitted; TILE_MACHINE_COUNT: no hint */
+    unsigned policy;      /* the L2 policy; TILE_CACHE_POLICIES: none */
+    const tile_expr *condition; /* under which the hint holds; NULL: always */
 } tile_cache_hint;
-/* Of ld_global, st_global or cp_async. read_only: it goes through the non-coherent cache. */
+/* The hint of a ld_global, st_global or cp_async. read_only: it uses the non-coherent cache. */
 tile_cache_hint tile_find_cache_hint(const tile_function *f, tile_op op, bool read_only);
-/* Whether the operation has something to say that target and PTX version can. remark: where they
- * cannot, the user is told. */
+/* Returns whether the operation has a cache hint that target and PTX version support. remark:
+ * report a hint that they do not support. */
 bool tile_check_cache_hint(const tile_function *f, tile_op op, const tile_target *target,
                            unsigned ptx_version, bool remark);
 LLVMValueRef tile_emit_cache_policy(tile_emitter *e, tile_cache_hint hint);
-/* A shared address, in a register of which ptxas does not know how it was computed. */
+/* Moves a shared address into a register whose computation ptxas cannot see. */
 LLVMValueRef tile_emit_hidden(tile_emitter *e, LLVMValueRef address);
 
-/* memory.c: what is loaded does not change while the kernel runs */
+/* memory.c: the loaded memory does not change while the kernel runs. */
 void tile_mark_read_only(tile_emitter *e, LLVMValueRef load);
 
-/* roles.c: at the kernel's beginning; and the number of op's group, where there are several */
+/* roles.c: called at the kernel's entry. The other function returns the number of op's group, if
+ * there are several. */
 void tile_prepare_roles(tile_emitter *e);
 LLVMValueRef tile_emit_group(tile_emitter *e, tile_op op);
-/* op waits or arrives at this barrier; NULL: at its own. */
+/* op waits at or arrives at this barrier; NULL: at its own. */
 void tile_emit_barrier(tile_emitter *e, tile_op op, LLVMValueRef number);
-/* What `and` op masks, without the bits of the lane where a thread's number is masked by those of
- * warps: with roles, what is computed of it is uniform for ptxas. */
+/* Returns the operand that `and` op masks. If it masks a thread's number with bits of the warp
+ * number only, the lane bits are cleared beforehand: with roles, ptxas then sees that the result is
+ * uniform. */
 LLVMValueRef tile_emit_masked(tile_emitter *e, tile_op op, LLVMValueRef number);
 
-/* recompute_predicates.c: behind a loop, what is stored there is bounded by comparisons that are
- * made again, where the loop would have to hold more of them than there are predicate registers */
+/* recompute_predicates.c: recomputes, after a loop, the comparisons that bound the stores there, if
+ * the loop would have to keep more of them live than there are predicate registers. */
 void tile_recompute_predicates(tile_emitter *e, tile_op loop);
 
 /* operation.c: one operation, and the whole body */
@@ -275,11 +278,11 @@ bool tile_emit_can(tile_opcode opcode);
 /* kernel.c */
 void tile_emit_kernel(tile_emitter *e);
 
-/* lines.c: source places; of TILE_NO_OP the kernel's */
+/* lines.c: source locations; of TILE_NO_OP the kernel's. */
 void tile_lines_begin(tile_emitter *e);
 void tile_lines_set(tile_emitter *e, tile_op op);
-/* At the end of this block, in the place in the source that was set last: LLVM takes the place of
- * the instruction that something was built before. */
+/* Moves the builder to the end of this block and keeps the source location that was set last: LLVM
+ * would take the location of the instruction at the insertion point. */
 void tile_return_to(tile_emitter *e, LLVMBasicBlockRef block);
 void tile_lines_end(tile_emitter *e);
 

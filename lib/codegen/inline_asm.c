@@ -1,9 +1,9 @@
-/* asm: the author's own PTX, as one call of LLVM's inline assembly.
+/* asm: the user's inline PTX, as one call of LLVM's inline assembly.
  *
- * A register is one of PTX's: a scalar, or 32 bits of a vector's narrow elements. Effect `pure` is
- * one register of each operand at a time, so that a vector takes one call for each; what else it
- * may be names all registers of all operands in their order. Pure calls may be moved, merged and
- * dropped; all others stay where they are, whole warps together. */
+ * A register is a PTX register: a scalar, or 32 bits of a vector's narrow elements. With effect
+ * `pure` a call takes one register of each operand, so that a vector takes one call per register.
+ * With any other effect one call takes all registers of all operands in their order. Pure calls may
+ * be moved, merged and removed. All others stay in place and are executed by whole warps. */
 #include <string.h>
 
 #include "lib/codegen/emitter.h"
@@ -49,7 +49,7 @@ static void mark(const call *c, LLVMValueRef made, const char *name) {
                              LLVMCreateEnumAttribute(c->e->llvm, kind, 0));
 }
 
-/* One call; results: `count` of this part type. */
+/* Makes one call; results: `count` of this part type. */
 static void finish(call *c, LLVMTypeRef part, unsigned count, LLVMValueRef *results) {
     tile_emitter *e = c->e;
     const char *text = tile_op_attr_text(e->f, c->op, TILE_ATTR_text);
@@ -66,7 +66,7 @@ static void finish(call *c, LLVMTypeRef part, unsigned count, LLVMValueRef *resu
     LLVMValueRef made = LLVMBuildCall2(e->builder, type, callee, c->args, c->count, "");
     mark(c, made, "nounwind");
     if (pure)
-        mark(c, made, "memory"); /* with the value 0: none */
+        mark(c, made, "memory"); /* value 0: accesses no memory */
     else
         mark(c, made, "convergent");
     for (unsigned i = 0; i < count; i++) {
@@ -86,7 +86,7 @@ static call begin(tile_emitter *e, tile_op op) {
                   .constraints = ""};
 }
 
-/* Register r of each operand; scalars are in all calls. */
+/* Emits the call for register r of each operand; every call takes all scalars. */
 static LLVMValueRef emit_register(tile_emitter *e, tile_op op, unsigned r, LLVMTypeRef part) {
     LLVMValueRef result;
     call c = begin(e, op);

@@ -17,7 +17,7 @@ enum {
 
 /* What arguments point to ---------------------------------------------------------------------- */
 
-/* Writing through anything but a plain argument could be writing through any of them. */
+/* A write through anything but a plain argument may be a write through any argument. */
 static void note_write(tile_emitter *e, tile_value base) {
     const tile_value_data *data = tile_value_at(e->f, tile_pointer_source(e->f, base));
     if (data->kind == TILE_VALUE_ARG)
@@ -26,15 +26,16 @@ static void note_write(tile_emitter *e, tile_value base) {
         for (size_t i = 0; i < e->f->arg_count; i++) e->args[i].is_read_only = false;
 }
 
-/* A kernel that waits for the launch before it may have begun while that one still wrote. To LLVM,
- * memory behind a `noalias` that it only sees read is constant from the kernel's first instruction
- * on. */
+/* A kernel that waits for the preceding launch may have started while that launch was still
+ * writing. LLVM assumes that memory of a `noalias` argument which it only sees read is constant
+ * from the kernel's first instruction on. */
 static bool is_alone(const tile_emitter *e, const tile_arg_decl *arg) {
     return arg->noalias && tile_type_is_address(arg->type) && !tile_function_waits(e->f);
 }
 
-/* Whether inline PTX orders what other blocks do. To LLVM it reaches no memory behind a `noalias`
- * argument that it has not been told of, and accesses to that could pass it. */
+/* Returns whether inline PTX orders the accesses of other blocks. LLVM assumes that inline PTX does
+ * not access the memory of a `noalias` argument that is not its operand, and could move accesses to
+ * that memory across it. */
 static bool orders_by_ptx(const tile_function *f) {
     bool found = false;
     for (uint32_t i = 1; i < f->op_count && !found; i++)
@@ -43,8 +44,8 @@ static bool orders_by_ptx(const tile_function *f) {
     return found;
 }
 
-/* Only what is declared `noalias` and never written here is constant while the kernel runs: it may
- * go through the non-coherent cache. */
+/* Memory is constant while the kernel runs only if its argument is `noalias` and the kernel never
+ * writes it: then loads may use the non-coherent cache. */
 static void find_read_only(tile_emitter *e) {
     e->args = TILE_NEW_ARRAY(&e->arena, tile_arg_facts, e->f->arg_count + 1);
     for (size_t i = 0; i < e->f->arg_count; i++)
@@ -53,7 +54,7 @@ static void find_read_only(tile_emitter *e) {
         tile_op op = {i};
         tile_access accesses[TILE_MAX_ACCESSES];
         if (!e->f->ops[i].opcode) continue;
-        bool waits = tile_op_acquires(e->f, op); /* for what others write */
+        bool waits = tile_op_acquires(e->f, op); /* for writes of others */
         unsigned count = tile_op_accesses(e->f, op, accesses);
         for (unsigned a = 0; a < count; a++)
             if (!accesses[a].shared && (accesses[a].write || waits))
@@ -63,7 +64,8 @@ static void find_read_only(tile_emitter *e) {
 
 /* Scratch -------------------------------------------------------------------------------------- */
 
-/* The machine has the grid's extents; of those that name num_sms the kernel knows nothing else. */
+/* Reads an expression that is an extent of the grid from its special register. For expressions of
+ * num_sms the kernel has no other source. */
 static LLVMValueRef emit_extent(tile_emitter *e, const tile_expr *expr) {
     unsigned d = 0;
     if (expr->kind != TILE_EXPR_OP && expr->kind != TILE_EXPR_NUM_SMS) return NULL;
@@ -73,7 +75,7 @@ static LLVMValueRef emit_extent(tile_emitter *e, const tile_expr *expr) {
     return LLVMBuildZExt(e->builder, value, e->i64, "");
 }
 
-/* x % 2^n == 0: the low bits, which the sign of x is nothing to. NULL: the expression is another.
+/* x % 2^n == 0: tests the low bits, whatever the sign of x. Returns NULL for any other expression.
  */
 static LLVMValueRef emit_divides(tile_emitter *e, const tile_expr *expr) {
     int64_t zero, divisor;
@@ -111,7 +113,8 @@ LLVMValueRef tile_emit_expr(tile_emitter *e, const tile_expr *expr) {
     return compares ? LLVMBuildZExt(e->builder, value, e->i64, "") : value;
 }
 
-/* Buffers of one sort lie in op order, each rounded up: the launch carves them the same way. */
+/* Buffers of one kind are placed in op order, each size rounded up, exactly as the launch does it.
+ */
 void tile_emit_scratch(tile_emitter *e, tile_op op) {
     bool clean = tile_op_has_attr(e->f, op, TILE_ATTR_clean);
     tile_value result = tile_op_result(e->f, op, 0);
@@ -135,7 +138,7 @@ void tile_emit_scratch(tile_emitter *e, tile_op op) {
 
 /* Host tables ---------------------------------------------------------------------------------- */
 
-/* The launch has seen that the extents are positive and their product fits an i32. */
+/* The launch has checked that the extents are positive and that their product fits an i32. */
 void tile_emit_tile_schedule(tile_emitter *e, tile_op op) {
     const tile_table *table = &e->tables[tile_table_index(e->f, op, e->tables, e->table_count)];
     LLVMValueRef at = tile_get_scalar(e, tile_operand_index(e->f, op)), last = NULL;
@@ -157,9 +160,10 @@ void tile_emit_tile_schedule(tile_emitter *e, tile_op op) {
 
 /* Shared memory -------------------------------------------------------------------------------- */
 
-/* In a role an address is a register, set where the buffer is made: ptxas would compute one that is
- * written out in the branch of one thread, and take the beginning of shared memory, which wgmma's
- * descriptors have in common with it, for a value of threads. */
+/* In a role a buffer's address is put in a register where the buffer is created. ptxas would
+ * compute an address that is written out in the branch of a single thread there, and would then
+ * treat the start of shared memory, which wgmma's descriptors share with it, as different between
+ * threads. */
 static LLVMValueRef emit_in_register(tile_emitter *e, LLVMValueRef address) {
     LLVMTypeRef type = LLVMTypeOf(address);
     LLVMValueRef result;
@@ -195,7 +199,7 @@ static void declare_shared(tile_emitter *e) {
 
 /* Frame ---------------------------------------------------------------------------------------- */
 
-/* A truth value arrives as a byte. */
+/* A truth value is passed as a byte. */
 static LLVMTypeRef arg_type(const tile_emitter *e, const tile_type *type) {
     bool truth = type->kind == TILE_TYPE_SCALAR && type->scalar == TILE_i1;
     return truth ? e->i8 : tile_part_type(e, type);
@@ -210,7 +214,7 @@ static void add_arg_flag(tile_emitter *e, unsigned index, const char *name) {
     add_arg_number(e, index, name, 0);
 }
 
-/* As the driver takes a CUtensorMap: 128 bytes that stay where they are. */
+/* As the driver expects a CUtensorMap: 128 bytes by value. */
 static void pass_map_by_value(tile_emitter *e, unsigned index) {
     static const char by_value[] = "byval", constant[] = "nvvm.grid_constant";
     const LLVMAttributeRef attributes[] = {
@@ -228,9 +232,9 @@ static void set_attribute(tile_emitter *e, const char *name, const char *value) 
                                                       (unsigned)strlen(value)));
 }
 
-/* ptxas does not know how much shared memory a launch gives a block, and saves registers, even by
- * spilling, for more blocks than that leaves room for. Where as many fit whatever registers they
- * take it is told; 0: it may be right. */
+/* ptxas does not know how much shared memory a launch allocates per block, and may save registers,
+ * even by spilling, for more blocks per SM than fit. If registers do not limit the number of blocks
+ * that fit, it is told that number. Returns 0 if registers may limit it. */
 static unsigned blocks_with_all_registers(const tile_emitter *e, unsigned warps) {
     enum { ALL = 255 };
     const tile_target *target = e->options->target;
@@ -250,13 +254,13 @@ static void set_launch_attributes(tile_emitter *e) {
     else if (blocks)
         set_attribute(e, "nvvm.minctasm", tile_arena_format(&e->arena, "%u", blocks));
     if (!e->f->cluster_rank) return;
-    tile_cluster_extents(e->f, extent); /* checked */
+    tile_cluster_extents(e->f, extent); /* checked by the verifier */
     set_attribute(
         e, "nvvm.cluster_dim",
         tile_arena_format(&e->arena, "%d,%d,%d", (int)extent[0], (int)extent[1], (int)extent[2]));
 }
 
-/* 1: it is no address. */
+/* Returns 1 if the parameter is no address. */
 static uint64_t alignment_of(const tile_emitter *e, tile_abi_parameter parameter) {
     const tile_arg_decl *arg = &e->f->args[parameter.index];
     switch (parameter.kind) {
@@ -326,7 +330,7 @@ static void bind_parameters(tile_emitter *e, const tile_abi_parameter *parameter
     }
 }
 
-/* Each map by another warp, and none by the first one, whose copies wait for them. */
+/* Each map is prefetched by another warp, and none by the first one, whose copies wait for them. */
 static void prefetch_maps(tile_emitter *e) {
     unsigned warps = tile_executors_of_block(e->f).warps;
     if (!e->map_count) return;

@@ -1,6 +1,5 @@
-/* What emission takes for granted, checked beforehand: level, types, target. An instruction that
- * LLVM cannot select would end in its fatal error handler; here it is a diagnostic at the
- * operation. */
+/* Checks everything that emission assumes: level, types, target. An instruction that LLVM cannot
+ * select would end in its fatal error handler; here it is a diagnostic at the operation. */
 #include "lib/analysis/executors.h"
 #include "lib/codegen/emitter.h"
 #include "lib/ir/cost.h"
@@ -15,12 +14,12 @@ typedef struct checker {
     const tile_function *f;
     tile_context *context;
     const tile_target *target;
-    unsigned asked;       /* PTX version, 0: any */
-    unsigned ptx_version; /* the least that is needed so far */
-    tile_loc remarked;    /* where the last one was: a copy's accesses all stand there */
-    int64_t instructions; /* about, up to here */
+    unsigned asked;       /* requested PTX version, 0: any */
+    unsigned ptx_version; /* the lowest version needed so far */
+    tile_loc remarked;    /* where the last remark was: all accesses of a copy have its location */
+    int64_t instructions; /* estimated count up to here */
     const uint32_t *uses; /* of each value */
-    bool lacks_clusters;  /* and that has been said */
+    bool lacks_clusters;  /* reported already */
     unsigned errors;
 } checker;
 
@@ -30,7 +29,7 @@ static const char *op_name(const checker *c, tile_op op) {
     return tile_op_name(c->f, op);
 }
 
-/* Element types that are only moved around. */
+/* Element types that are only copied. */
 static bool is_opaque(tile_scalar scalar) {
     return !tile_scalar_has_arithmetic(scalar);
 }
@@ -54,7 +53,7 @@ static void check_value(checker *c, tile_op op, tile_value value) {
              "%s: a compile-time parameter has no value yet; run instantiate", op_name(c, op));
 }
 
-/* Arithmetic that has no instruction and no exact replacement. */
+/* Rejects arithmetic that has neither an instruction nor an exact replacement. */
 static void check_arithmetic(checker *c, tile_op op) {
     tile_opcode opcode = tile_op_opcode(c->f, op);
     bool moves = opcode == TILE_OP_select || opcode == TILE_OP_splat || opcode == TILE_OP_bitcast;
@@ -78,7 +77,7 @@ static void refuse_feature(checker *c, tile_loc loc, const char *operation, tile
          tile_feature_targets(feature, targets, sizeof targets));
 }
 
-/* The row that an operation is emitted as for this target. */
+/* The row of machine.def as which an operation is emitted for this target. */
 static tile_machine machine_of(const checker *c, tile_op op) {
     if (tile_op_get_info(tile_op_opcode(c->f, op))->effects & TILE_EFFECT_ATOMIC)
         return tile_atomic_machine(c->f, op, c->target, c->uses);
@@ -125,7 +124,7 @@ static void check_alloc(checker *c, tile_op op) {
              "alloc_shared: the buffer's extents must be positive constants; run instantiate");
 }
 
-/* A pending count is part of the instruction. */
+/* The number of pending groups is an immediate of the instruction. */
 static void check_wait(checker *c, tile_op op) {
     int64_t pending;
     if (!tile_value_is_int(c->f, tile_operand_pending(c->f, op), &pending))
@@ -163,7 +162,7 @@ static void check_op(checker *c, tile_op op) {
     if (opcode == TILE_OP_roles) check_roles(c, op);
 }
 
-/* LLVM computes with these itself. */
+/* LLVM folds these itself. */
 static bool is_constant(const checker *c, tile_value value) {
     tile_op def = tile_value_def(c->f, value);
     if (!def.id) return tile_value_at(c->f, value)->kind == TILE_VALUE_CONSTANT;
@@ -175,19 +174,19 @@ static bool is_constant(const checker *c, tile_value value) {
     return true;
 }
 
-/* Integers: without a known divisor, ptxas makes some fifty instructions of one division. */
+/* Integer division: without a constant divisor, ptxas makes about fifty instructions of it. */
 static int64_t weight_of_division(const checker *c, tile_op op, bool is_float) {
     enum { BY_CONSTANT = 4 };
     if (is_float) return tile_op_cost(tile_op_opcode(c->f, op)).code;
     if (is_constant(c, tile_operand_rhs(c->f, op))) return BY_CONSTANT;
-    return tile_op_cost(TILE_OP_rem).code; /* of integers, as a quotient of them is */
+    return tile_op_cost(TILE_OP_rem).code; /* integers: the same as a quotient */
 }
 
 static bool is_float8(tile_scalar scalar) {
     return tile_scalar_is_floating(scalar) && tile_scalar_bits(scalar) == 8;
 }
 
-/* Of an approximation of a float: f64 takes longer ones, narrow floats are cast to f32 and back. */
+/* Approximations of floats: f64 has longer ones, narrow floats are cast to f32 and back. */
 static int64_t weight_of_function(const checker *c, tile_op op, tile_scalar from) {
     enum { CASTS = 4 };
     bool fast = tile_op_has_attr(c->f, op, TILE_ATTR_fast);
@@ -196,8 +195,8 @@ static int64_t weight_of_function(const checker *c, tile_op op, tile_scalar from
     return code + (tile_scalar_bits(from) < 32 ? CASTS : 0);
 }
 
-/* How many additions take LLVM and ptxas the time that one element of this takes. Measured: the
- * longest code of each kind takes ptxas 10 to 20 seconds. */
+/* The number of additions that take LLVM and ptxas as much time as one element of this operation.
+ * Measured: the longest code of each kind takes ptxas 10 to 20 seconds. */
 static int64_t weight_of(const checker *c, tile_op op) {
     enum { LONG_MUL = 5, NARROW_MUL = 4, FLOAT8_CAST = 12 };
     tile_opcode opcode = tile_op_opcode(c->f, op);
@@ -219,8 +218,8 @@ static int64_t weight_of(const checker *c, tile_op op) {
     return tile_op_cost(opcode).code;
 }
 
-/* What works element by element is so much for each; the rest is one, or only says where elements
- * are. */
+/* An element-wise operation costs its weight for each element. Other operations cost one, or
+ * nothing if they only rearrange elements. */
 static int64_t instructions_of(const checker *c, tile_op op) {
     enum { SWAP_LOOP = 16 };
     tile_opcode opcode = tile_op_opcode(c->f, op);
@@ -236,7 +235,7 @@ static int64_t instructions_of(const checker *c, tile_op op) {
     return elements * weight_of(c, op);
 }
 
-/* LLVM and ptxas take more than twice the time for twice the code: this much takes seconds. */
+/* LLVM and ptxas take more than twice the time for twice the code: this length takes seconds. */
 static void check_length(checker *c, tile_op op, int64_t copies) {
     int64_t before = c->instructions;
     c->instructions += copies * instructions_of(c, op);
@@ -247,7 +246,7 @@ static void check_length(checker *c, tile_op op, int64_t copies) {
              op_name(c, op), TILE_MAX_INSTRUCTIONS);
 }
 
-/* copies: how many of this region the unrolled loops around it make. */
+/* copies: how often the enclosing unrolled loops copy this region. */
 static void check_region(checker *c, tile_region region, int64_t copies) {
     TILE_FOR_EACH_OP (c->f, op, region) {
         check_op(c, op);

@@ -1,9 +1,9 @@
-/* Line tables: .loc directives that lead from PTX back to the source text.
+/* Line tables: .loc directives that map PTX to the source text.
  *
- * The compile unit asks for directives only. A full line table would put `debug` into .target,
- * which turns ptxas' optimisation off.
+ * The compile unit emits directives only. A full line table would put `debug` into .target, which
+ * disables ptxas' optimizations.
  *
- * In marked code (tile_emit_marked) they lead to operations instead: the file has no name, and the
+ * In marked code (tile_emit_marked) the lines are operations instead: the file has no name, and the
  * line is the operation's id plus 1. */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 enum {
     DIRECTIVES_ONLY = 3
-}; /* DICompileUnit::DebugDirectivesOnly, which the C API has no name for */
+}; /* DICompileUnit::DebugDirectivesOnly, which the C API does not name */
 
 static LLVMMetadataRef file_of(tile_emitter *e, uint32_t index) {
     if (!e->line_files[index]) {
@@ -22,7 +22,7 @@ static LLVMMetadataRef file_of(tile_emitter *e, uint32_t index) {
     return e->line_files[index];
 }
 
-/* TILE_NO_OP: the kernel's. */
+/* The location of an operation; TILE_NO_OP: the kernel's. */
 static tile_loc place_of(const tile_emitter *e, tile_op op) {
     if (e->is_marked) return (tile_loc){.line = op.id + 1};
     return op.id ? tile_op_loc(e->f, op) : e->f->loc;
@@ -53,7 +53,7 @@ void tile_lines_begin(tile_emitter *e) {
                       LLVMValueAsMetadata(version));
 }
 
-/* Keeps the last place where an operation has none of its own. */
+/* An operation without a location keeps the previous one. */
 void tile_lines_set(tile_emitter *e, tile_op op) {
     tile_loc loc = place_of(e, op);
     if (!e->lines || !loc.line || loc.file >= e->line_file_count) return;

@@ -1,5 +1,4 @@
-/* The rows of machine.def: their columns, calls of the intrinsics, and which row an operation is.
- */
+/* The rows of machine.def: their columns, calls of the intrinsics, and the row of an operation. */
 #include <string.h>
 
 #include "lib/analysis/executors.h"
@@ -64,7 +63,7 @@ static unsigned intrinsic_id(tile_machine machine) {
     return LLVMLookupIntrinsicID(name, strlen(name));
 }
 
-/* LLVM matches overloaded names by prefix, so that a wrong one could be found. */
+/* LLVM matches overloaded names by prefix, so that a wrong name could be found. */
 bool tile_machine_exists(tile_machine machine) {
     const char *name = machines[machine].text;
     if (machines[machine].is_ptx) return true;
@@ -89,12 +88,12 @@ static void mark_call(const tile_emitter *e, LLVMValueRef call, const char *name
 void tile_machine_mark(tile_emitter *e, tile_machine machine, LLVMValueRef call) {
     if (machines[machine].marks & TILE_MACHINE_CONVERGENT) mark_call(e, call, "convergent");
     if (machines[machine].marks & TILE_MACHINE_PURE) {
-        mark_call(e, call, "memory"); /* with the value 0: none */
+        mark_call(e, call, "memory"); /* value 0: accesses no memory */
         mark_call(e, call, "nounwind");
     }
 }
 
-/* LLVM looks intrinsics up by name; those that are not overloaded are asked for once. */
+/* LLVM looks intrinsics up by name; those that are not overloaded are looked up once. */
 static LLVMValueRef declare(tile_emitter *e, tile_machine machine, LLVMTypeRef *types,
                             unsigned count) {
     if (!count && e->callees[machine]) return e->callees[machine];
@@ -129,7 +128,7 @@ void tile_machine_set_range(tile_emitter *e, LLVMValueRef call, uint32_t low, ui
                              LLVMCreateConstantRangeAttribute(e->llvm, kind, 32, &lower, &upper));
 }
 
-/* Of a fragment of 1, 2 or 4 matrices. */
+/* The row for a fragment of 1, 2 or 4 matrices. */
 static tile_machine matrix_machine(const tile_function *f, tile_op op, tile_value fragment,
                                    const tile_machine rows[3][2]) {
     bool trans = tile_op_has_attr(f, op, TILE_ATTR_trans);
@@ -138,7 +137,7 @@ static tile_machine matrix_machine(const tile_function *f, tile_op op, tile_valu
     case 1: return rows[0][trans];
     case 2: return rows[1][trans];
     case 4: return rows[2][trans];
-    default: return TILE_MACHINE_COUNT; /* the verifier has refused it */
+    default: return TILE_MACHINE_COUNT; /* rejected by the verifier */
     }
 }
 
@@ -171,29 +170,29 @@ tile_machine tile_cp_async_machine(const tile_function *f, tile_op op, bool hint
     case 4: return (tile_machine)(TILE_MACHINE_cp_async_4 + row);
     case 8: return (tile_machine)(TILE_MACHINE_cp_async_8 + row);
     case 16: return (tile_machine)(TILE_MACHINE_cp_async_16 + row);
-    default: return TILE_MACHINE_COUNT; /* the verifier has refused it */
+    default: return TILE_MACHINE_COUNT; /* rejected by the verifier */
     }
 }
 
-/* The verifier has seen that there is such a row. */
+/* The verifier has checked that the row exists. */
 static tile_machine mma_machine(const tile_function *f, tile_op op) {
     const tile_mma *row = tile_product_instruction(f, op);
     return row ? (tile_machine)(TILE_MACHINE_FIRST_MMA + tile_mma_index(row)) : TILE_MACHINE_COUNT;
 }
 
-/* Without a predicate an access is LLVM's own load or store. */
+/* An access without a predicate is an LLVM load or store. */
 static tile_machine predicated_machine(const tile_function *f, tile_op op, tile_machine machine) {
     return tile_operand_predicate(f, op).id ? machine : TILE_MACHINE_COUNT;
 }
 
-/* The block's own barrier counts all threads by itself; a warp has one without a number. */
+/* The block's own barrier counts all threads implicitly; a warp's barrier has no number. */
 static tile_machine sync_machine(const tile_function *f, tile_op op) {
     tile_barrier barrier = tile_barrier_of(f, op, 0);
     if (barrier.number == TILE_WARP_BARRIER) return TILE_MACHINE_sync_warp;
     return barrier.number ? TILE_MACHINE_sync_count : TILE_MACHINE_sync;
 }
 
-/* Signed and unsigned integers together came later. */
+/* Products of signed with unsigned integers need a later PTX version. */
 static tile_machine wgmma_machine(const tile_function *f, tile_op op) {
     bool mixed = tile_op_has_attr(f, op, TILE_ATTR_unsigned_lhs) !=
                  tile_op_has_attr(f, op, TILE_ATTR_unsigned_rhs);
@@ -208,8 +207,8 @@ static bool reaches_cluster(const tile_function *f, tile_op op, unsigned memory)
     return tile_value_type(f, tile_op_segment(f, op, memory).at[0])->cluster;
 }
 
-/* Whether the lanes of a warp are surely together. Roles are branches of whole warps, which LLVM
- * and ptxas need not see. */
+/* Returns whether all lanes of a warp provably execute the operation together. Roles are branches
+ * of whole warps, which LLVM and ptxas cannot always see. */
 static bool all_lanes_come(const tile_function *f, tile_op op) {
     tile_arena scratch = {0};
     const bool *divergent = tile_divergent_values((tile_function *)f, &scratch); /* only reads it */
@@ -226,7 +225,7 @@ static tile_machine arrive_machine(const tile_function *f, tile_op op) {
     return aligned ? TILE_MACHINE_cluster_arrive_aligned : TILE_MACHINE_cluster_arrive;
 }
 
-/* Of what may have a predicate. */
+/* Chooses the row with or without a predicate. */
 static tile_machine either_machine(const tile_function *f, tile_op op, tile_machine plain,
                                    tile_machine predicated) {
     return tile_operand_predicate(f, op).id ? predicated : plain;
@@ -275,7 +274,7 @@ static tile_machine redux_machine(tile_word kind) {
     case TILE_WORD_kind_and: return TILE_MACHINE_redux_and;
     case TILE_WORD_kind_or: return TILE_MACHINE_redux_or;
     case TILE_WORD_kind_xor: return TILE_MACHINE_redux_xor;
-    default: return TILE_MACHINE_COUNT; /* the verifier has refused it */
+    default: return TILE_MACHINE_COUNT; /* rejected by the verifier */
     }
 }
 

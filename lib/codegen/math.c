@@ -1,5 +1,5 @@
-/* exp, log and their like as LLVM instructions: math_bodies.h says how they are computed, here is
- * what its words are. {fast} takes the machine's approximation as it is. */
+/* exp, log and similar functions as LLVM instructions. math_bodies.h defines how they are computed;
+ * this file defines its primitives. {fast} uses the machine's approximation unchanged. */
 #include <assert.h>
 
 #include "lib/codegen/emitter.h"
@@ -93,7 +93,7 @@ static num num_pick(math *m, truth which, num yes, num no) {
     return LLVMBuildSelect(m->e->builder, which, yes, no, "");
 }
 
-/* 2^n for a whole number of f64's exponents. */
+/* 2^n for an integer n in the range of f64's exponents. */
 static num power_of_two(math *m, LLVMValueRef n) {
     LLVMBuilderRef b = m->e->builder;
     LLVMTypeRef word = word_type(m);
@@ -102,7 +102,7 @@ static num power_of_two(math *m, LLVMValueRef n) {
     return LLVMBuildBitCast(b, bits, float_type(m), "");
 }
 
-/* By two powers: one may be beyond what there is. */
+/* Multiplies by two powers: a single one may be out of range. */
 static num num_scale(math *m, num x, num n) {
     assert(m->wide);
     LLVMBuilderRef b = m->e->builder;
@@ -113,7 +113,7 @@ static num num_scale(math *m, num x, num n) {
     return num_mul(m, x, power_of_two(m, LLVMBuildSub(b, whole, half, "")));
 }
 
-/* The exponent is what the bits of x are above those of 2/3. */
+/* The exponent is the difference between the bits of x and the bits of 2/3. */
 static num num_split(math *m, num x, num *fraction) {
     LLVMBuilderRef b = m->e->builder;
     LLVMTypeRef word = word_type(m);
@@ -141,7 +141,7 @@ static truth bit_of(math *m, LLVMValueRef bits, int64_t bit) {
     return LLVMBuildICmp(b, LLVMIntNE, one, tile_llvm_int(word, 0), "");
 }
 
-/* Where so much is added that the last bit of the sum is worth 1, its bits are a whole number's. */
+/* Adds a number so large that the last bit of the sum is worth 1: its low bits are an integer. */
 static void num_turn(math *m, num x, num *quarters, truth *odd, truth *upper) {
     assert(m->wide);
     num magic = num_number(m, 0x1.8p52), sum = num_add(m, x, magic);
@@ -151,7 +151,7 @@ static void num_turn(math *m, num x, num *quarters, truth *odd, truth *upper) {
     *upper = bit_of(m, bits, 2);
 }
 
-/* Without what it takes, two products and a comparison, to have results below 2^-126. */
+/* Omits the two products and the comparison that results below 2^-126 would need. */
 static num num_exp2_flushed(math *m, num x) {
     return call(m, TILE_MACHINE_exp2_flushed, x, NULL, NULL);
 }

@@ -1,26 +1,26 @@
-/* exp, log and their like, from arithmetic and the approximations that the machine has.
+/* exp, log and similar functions, from arithmetic and the machine's approximations.
  *
- * Written once over an abstract number: math.c makes LLVM instructions of it, the CPU device
- * computes with it (runtime/cpu/execute/math_words.h), and test_math.c holds it to the bounds that
- * ops.def states. Who includes this defines `math`, `num`, `truth` and the functions num_*; a num
- * is an f32 or an f64, as math->wide says.
+ * Written once over an abstract number type. math.c generates LLVM instructions from it, the CPU
+ * device computes with it (runtime/cpu/execute/math_words.h), and test_math.c checks it against the
+ * bounds that ops.def states. The includer defines `math`, `num`, `truth` and the functions num_*.
+ * A num is an f32, or an f64 if math->wide.
  *
  *   number                       a constant
  *   add sub mul divide fma absolute
- *   copy_sign                    the first number's size with the second one's sign
+ *   copy_sign                    the first number with the second one's sign
  *   clamp                        into low .. high; NaN becomes either
- *   nearest                      a whole number, of two the even one
- *   scale                        x * 2^n, n whole, rounded once
+ *   nearest                      the nearest integer, ties to even
+ *   scale                        x * 2^n, n an integer, rounded once
  *   exp2_approx, reciprocal_approx   of an f32, with relative errors of 2^-22 and 2^-23
- *   exp2_flushed                 exp2_approx, with 0 for what is below 2^-126
+ *   exp2_flushed                 exp2_approx, but results below 2^-126 are 0
  *   log2_approx tanh_approx sin_approx cos_approx   of an f32, with the errors of {fast} in ops.def
- *   split                        x = *fraction * 2^result, the fraction from 2/3 to 4/3, for x that
- *                                is no subnormal
+ *   split                        x = *fraction * 2^result, the fraction from 2/3 to 4/3; x must not
+ *                                be subnormal
  *   widen, narrow                f32 to f64 and back
- *   turn                         of an f64: *quarters is the nearest whole number, *odd and *upper
- *                                its two lowest bits
+ *   turn                         of an f64: *quarters is the nearest integer, *odd and *upper its
+ *                                two lowest bits
  *   less, equal                  of two numbers; false with NaN
- *   both                         of two truths
+ *   both                         logical and of two truths
  *   pick                         the second operand where the truth holds, else the third
  *
  * The polynomials interpolate at Chebyshev nodes; their errors, computed with 40 digits, are given.
@@ -53,7 +53,7 @@ static num scaled_exponential(math *m, num r, num n) {
     return num_scale(m, power, num_clamp(m, n, -1200, 1200));
 }
 
-/* The result where x lies between the limits, else 0 or infinity; NaN stays. */
+/* The result if x is between the limits, else 0 or infinity; NaN stays. */
 static num limit_exponential(math *m, num x, num result, double least, double most) {
     num low = num_number(m, least), high = num_number(m, most);
     result = num_pick(m, num_less(m, high, x), num_number(m, INFINITY), result);
@@ -67,8 +67,8 @@ static num wide_exp(math *m, num x) {
     return limit_exponential(m, x, scaled_exponential(m, r, n), -746, 710);
 }
 
-/* 2^t of the rounded t = x log2 e is off by as much as t was: by rest, which is known. At
- * infinities it is not a number, and 2^t is right. */
+/* 2^t of the rounded t = x log2 e has the relative error of t's rounding, `rest`, which is
+ * computed. For infinities `rest` is NaN, and 2^t is exact. */
 static num narrow_exp(math *m, num x) {
     num log2e = num_number(m, 0x1.715476p+0);
     num t = num_mul(m, x, log2e), power = num_exp2_approx(m, t);
@@ -104,10 +104,10 @@ static const double wide_log[] = {/* (2 atanh(s) - 2 s) / s^3 over z = s^2 <= 0.
                                   0x1.c71c72e2f78d5p-3, 0x1.745cab2727663p-3, 0x1.3b29fcbbce66dp-3,
                                   0x1.0e88ea4725d3dp-3, 0x1.16b68338bd78bp-3};
 
-/* log(1 + f), from the fraction; *exponent is what is left. */
+/* log(1 + f) of the fraction; *exponent is the exponent of x. */
 static num log_of_fraction(math *m, num x, num *exponent) {
     num fraction, one = num_number(m, 1);
-    num small = num_number(m, m->wide ? 0x1p-1022 : 0x1p-126); /* the subnormals lie below it */
+    num small = num_number(m, m->wide ? 0x1p-1022 : 0x1p-126); /* the subnormals are below it */
     truth is_small = num_less(m, x, small);
     num large = num_mul(m, x, num_number(m, 0x1p64));
     *exponent = num_split(m, num_pick(m, is_small, large, x), &fraction);
@@ -121,7 +121,7 @@ static num log_of_fraction(math *m, num x, num *exponent) {
     return num_fma(m, num_sub(m, zero, s), num_sub(m, f, tail), f); /* 2 s = f - s f */
 }
 
-/* Of 0, of infinity and of what has no logarithm. */
+/* The result for 0, for infinity, and for numbers without a logarithm. */
 static num limit_log(math *m, num x, num result) {
     num zero = num_number(m, 0), infinity = num_number(m, INFINITY);
     truth ordinary = num_both(m, num_less(m, zero, x), num_less(m, x, infinity));
@@ -204,7 +204,7 @@ static const double wide_erfc[2][17] = {
      0x1.b712c9d70e91ep-35, -0x1.ae4d29acf0356p-41, -0x1.c7e0263175901p-40, 0x1.71162edd65f6bp-41,
      -0x1.a0409347519eep-44}};
 
-/* log(1 - erf(size)), with the coefficients of the part that size lies in. */
+/* log(1 - erf(size)), with the coefficients of the interval that contains size. */
 static num wide_log_erfc(math *m, num size) {
     truth first = num_less(m, size, num_number(m, 2.25));
     num x = num_sub(m, size, num_pick(m, first, num_number(m, 1.6), num_number(m, 4)));
@@ -217,7 +217,7 @@ static num wide_log_erfc(math *m, num size) {
 }
 
 static num body_erf(math *m, num x) {
-    double end = m->wide ? 6 : 4; /* from here on it rounds to 1 */
+    double end = m->wide ? 6 : 4; /* from here on the result rounds to 1 */
     num size = num_absolute(m, x), z = num_mul(m, x, x), one = num_number(m, 1);
     num tail = m->wide ? polynomial(m, z, wide_erf, COUNT(wide_erf))
                        : polynomial(m, z, narrow_erf, COUNT(narrow_erf));
@@ -265,8 +265,8 @@ static num cosine_of_small(math *m, num r) {
     return num_fma(m, num_mul(m, z, z), tail, half);
 }
 
-/* x - quarters * pi / 2, in f64 and with pi / 2 in three parts: of an f32 nothing is lost that it
- * could show. Of larger numbers the turns cannot be told. */
+/* x - quarters * pi / 2, in f64 and with pi / 2 in three parts: exact enough for every f32 result.
+ * For larger numbers the number of turns is not exact. */
 static num reduce(math *m, num x, truth *odd, truth *upper) {
     math wide = *m;
     wide.wide = true;

@@ -1,4 +1,4 @@
-/* Tensor cores: matrices from shared memory to fragments, and products of fragments. */
+/* Tensor cores: loads of matrices from shared memory to fragments, and products of fragments. */
 #include "lib/analysis/product.h"
 #include "lib/codegen/ptx.h"
 #include "lib/codegen/sums.h"
@@ -26,13 +26,13 @@ void tile_emit_stmatrix(tile_emitter *e, tile_op op) {
     tile_machine_call(e, tile_machine_of_op(e->f, op), args, 1 + count);
 }
 
-/* LLVM takes packs of f16, f32 and f64 as they are, everything else as words. */
+/* LLVM's intrinsics take packs of f16, f32 and f64 unchanged, all other types as 32-bit words. */
 static LLVMValueRef mma_argument(tile_emitter *e, tile_scalar scalar, LLVMValueRef part) {
     bool as_is = scalar == TILE_f16 || scalar == TILE_f32 || scalar == TILE_f64;
     return as_is ? part : LLVMBuildBitCast(e->builder, part, e->i32, "");
 }
 
-/* As LLVM's own intrinsic. */
+/* Emits the product as LLVM's own intrinsic. */
 static void emit_seen(tile_emitter *e, tile_op op) {
     tile_value result = tile_op_result(e->f, op, 0);
     const tile_type *type = tile_value_type(e->f, result);
@@ -53,15 +53,15 @@ static void emit_seen(tile_emitter *e, tile_op op) {
     tile_set_parts(e, result, parts);
 }
 
-/* Sums that are held --------------------------------------------------------------------------- */
+/* Sums in hidden registers --------------------------------------------------------------------- */
 
-enum { MMAS_AT_ONCE = 32 }; /* a fragment is passed once for all that read it */
+enum { MMAS_AT_ONCE = 32 }; /* a fragment is passed once to all products that read it */
 
 static bool is_mma(const tile_emitter *e, tile_op op) {
     return op.id && tile_op_opcode(e->f, op) == TILE_OP_mma;
 }
 
-/* Whether there is another product behind nothing but arithmetic. */
+/* Returns whether another product follows with only arithmetic in between. */
 static bool has_next_mma(const tile_emitter *e, tile_op op) {
     tile_op next = tile_op_next(e->f, op);
     while (next.id && !is_mma(e, next) && !tile_op_effects(e->f, next) &&
@@ -112,15 +112,15 @@ void tile_flush_mmas(tile_emitter *e) {
     tile_ptx_call(&ptx, NULL);
 }
 
-/* Products in a row are one call. It is made where the last one of them stands, or before somebody
- * reads a sum. */
+/* A run of products is one call. It is emitted at the last product of the run, or before an
+ * operation reads a sum. */
 static bool queue_held(tile_emitter *e, tile_op op) {
     bool copied;
     const uint32_t *sum = tile_sum_acquire(e, op, tile_operand_acc(e->f, op), &copied);
     if (!sum) return false;
     if (tile_sum_registers(e, tile_operand_lhs(e->f, op)) ||
         tile_sum_registers(e, tile_operand_rhs(e->f, op)))
-        tile_flush_mmas(e); /* it may multiply what they add */
+        tile_flush_mmas(e); /* it may multiply their result */
     if (e->mma_count == MMAS_AT_ONCE ||
         (e->mma_count &&
          tile_product_instruction(e->f, op) != tile_product_instruction(e->f, e->mmas[0])))

@@ -1,9 +1,9 @@
-/* Accesses to global and shared memory, copies between them, and the words that order blocks.
+/* Accesses to global and shared memory, copies between them, and synchronization words of blocks.
  *
- * An access moves consecutive elements of at most 16 bytes. It is made in words: 32-bit ones, or
- * one of 16 or 8 bits if it is smaller. Without a predicate it is a plain LLVM load or store. With
- * one it is a line of inline PTX, since LLVM would make a branch of it; also where it tells the
- * caches something: then under a predicate that is always true, of which ptxas leaves nothing. */
+ * An access moves consecutive elements of at most 16 bytes, in 32-bit words, or in one word of 16
+ * or 8 bits if it is smaller. Without a predicate it is a plain LLVM load or store. With a
+ * predicate it is inline PTX, since LLVM would make a branch of it. An access with a cache hint is
+ * inline PTX as well; without a predicate it gets one that is always true, which ptxas removes. */
 #include <string.h>
 
 #include "lib/codegen/ptx.h"
@@ -13,7 +13,7 @@
 /* Words ---------------------------------------------------------------------------------------- */
 
 typedef struct access {
-    const tile_type *type; /* of the value that is moved */
+    const tile_type *type; /* of the loaded or stored value */
     unsigned words;
     unsigned bits; /* of a word */
     LLVMTypeRef word;
@@ -35,7 +35,7 @@ static unsigned part_bits(const tile_type *type) {
     return 8 * tile_scalar_bytes(type->scalar) * tile_pack(type);
 }
 
-/* A part as memory holds it: a truth value takes a byte. */
+/* A part as it is in memory: a truth value takes a byte. */
 static LLVMValueRef to_memory(tile_emitter *e, const tile_type *type, LLVMValueRef part) {
     return type->scalar == TILE_i1 ? LLVMBuildZExt(e->builder, part, e->i8, "") : part;
 }
@@ -98,7 +98,7 @@ static void join_words(tile_emitter *e, const access *a, LLVMValueRef *words, LL
 
 /* Inline PTX ----------------------------------------------------------------------------------- */
 
-/* ptxas moves what comes through the non-coherent cache anywhere, an ordered load nowhere. */
+/* ptxas moves loads through the non-coherent cache freely, and ordered loads not at all. */
 static bool reads_read_only(const tile_emitter *e, tile_op op) {
     if (tile_op_has_attr(e->f, op, TILE_ATTR_ordered)) return false;
     tile_value source = tile_pointer_source(e->f, tile_operand_src(e->f, op));
@@ -133,7 +133,7 @@ static void add_policy(tile_ptx *ptx, tile_cache_hint hint) {
     tile_ptx_add_inputs(ptx, &policy, 1);
 }
 
-/* A false predicate leaves zeros. */
+/* If the predicate is false, the result is zero. */
 static void load_inline(tile_emitter *e, const access *a, tile_op op, LLVMValueRef address,
                         LLVMValueRef predicate, LLVMValueRef *words) {
     LLVMTypeRef types[MAX_WORDS];
@@ -157,7 +157,7 @@ static void load_inline(tile_emitter *e, const access *a, tile_op op, LLVMValueR
     tile_ptx_call(&ptx, words);
 }
 
-/* words: NULL if they are registers of sums.c's */
+/* words: NULL if they are hidden registers (sums.c) */
 static void store_inline(tile_emitter *e, const access *a, tile_op op, LLVMValueRef address,
                          LLVMValueRef predicate, LLVMValueRef *words) {
     tile_cache_hint hint = hint_of(e, op, false);
@@ -176,8 +176,8 @@ static void store_inline(tile_emitter *e, const access *a, tile_op op, LLVMValue
 
 /* Loads and stores ----------------------------------------------------------------------------- */
 
-/* Through the non-coherent cache: nvptx-tag-invariant-loads, which would find this out as well,
- * does not run. */
+/* Marks a load for the non-coherent cache: nvptx-tag-invariant-loads, which would infer this as
+ * well, does not run. */
 void tile_mark_read_only(tile_emitter *e, LLVMValueRef load) {
     static const char words[] = "invariant.load";
     LLVMSetMetadata(load, LLVMGetMDKindIDInContext(e->llvm, words, sizeof words - 1),
@@ -262,7 +262,7 @@ void tile_emit_prefetch_l2_thread(tile_emitter *e, tile_op op) {
     tile_ptx_call(&ptx, NULL);
 }
 
-/* Words of 32 bits; addresses of the block itself are ones of the cluster, too. */
+/* In 32-bit words; addresses of the block's own shared memory are valid in the cluster as well. */
 void tile_emit_st_async(tile_emitter *e, tile_op op) {
     tile_value src = tile_operand_src(e->f, op);
     access a = access_of(e, tile_value_type(e->f, src));
@@ -282,8 +282,8 @@ void tile_emit_st_async(tile_emitter *e, tile_op op) {
 
 /* Asynchronous copies -------------------------------------------------------------------------- */
 
-/* What is outside becomes zero and is not touched: by a predicate that says so, or by the number of
- * bytes. */
+/* Elements that are out of bounds become zero and are not read: by a predicate, or by the number of
+ * bytes to copy. */
 static LLVMValueRef zero_operand(tile_emitter *e, tile_value inside, int64_t bytes) {
     LLVMValueRef all = tile_get_scalar(e, inside);
     if (e->ptx_version >= tile_machine_ptx(TILE_MACHINE_cp_async_4i)) return all;
@@ -320,9 +320,9 @@ void tile_emit_cp_async(tile_emitter *e, tile_op op) {
     tile_ptx_call(&ptx, NULL);
 }
 
-/* Words between blocks ------------------------------------------------------------------------- */
+/* Synchronization words of blocks -------------------------------------------------------------- */
 
-/* LLVM's names of PTX's scopes; without clusters one's is the device's. */
+/* LLVM's names of PTX's scopes; on targets without clusters, the cluster's scope is the device. */
 static const char *scope_of(const tile_emitter *e, tile_op op) {
     _Static_assert(TILE_WORDS_scope == 4, "gpu goes without saying, each other one has a case");
     switch (tile_op_word(e->f, op, TILE_ATTR_scope)) {

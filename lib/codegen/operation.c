@@ -1,4 +1,4 @@
-/* Walks the body: one function for each operation. */
+/* Emits the body: one function for each operation. */
 #include "lib/codegen/emitter.h"
 #include "lib/codegen/ptx.h"
 #include "lib/codegen/sums.h"
@@ -35,7 +35,7 @@ void tile_emit_fence_async(tile_emitter *e, tile_op op) {
     tile_machine_call(e, tile_machine_of_op(e->f, op), NULL, 0);
 }
 
-/* On targets without it launches do not overlap. */
+/* On targets without programmatic dependent launch, launches do not overlap. */
 static void emit_pdl(tile_emitter *e, tile_machine machine) {
     if (!tile_target_has(e->options->target, tile_machine_feature(machine))) return;
     tile_ptx ptx = tile_ptx_begin(e, machine);
@@ -52,7 +52,7 @@ void tile_emit_pdl_trigger(tile_emitter *e, tile_op op) {
     emit_pdl(e, TILE_MACHINE_pdl_trigger);
 }
 
-/* Shared memory is laid out before: nothing is left to do. */
+/* Shared memory has been laid out already: no code is needed. */
 void tile_emit_free_shared(tile_emitter *e, tile_op op) {
     (void)e;
     (void)op;
@@ -75,7 +75,7 @@ void tile_emit_base(tile_emitter *e, tile_op op) {
 
 typedef void (*emit_function)(tile_emitter *e, tile_op op);
 
-/* Everything that level 3 has; rows of the lower levels are NULL. */
+/* All operations of level 3; rows of the lower levels are NULL. */
 static const emit_function functions[TILE_OPCODE_LIMIT] = {
 #define FUNCTION_L0(name) NULL
 #define FUNCTION_L1(name) NULL

@@ -1,10 +1,11 @@
-/* What a kernel tells the host: assert and print, by vprintf and trap (CUDA C++ Programming Guide,
- * "Formatted Output"): the driver writes what has been printed when the host waits for the grid. */
+/* Output of a kernel to the host: assert and print, by vprintf and trap (CUDA C++ Programming
+ * Guide, "Formatted Output"). The driver writes what has been printed when the host waits for the
+ * grid. */
 #include <string.h>
 
 #include "lib/codegen/emitter.h"
 
-/* A line that grows: text of the format, and what its places stand for. */
+/* A line under construction: the format text and the arguments of its conversions. */
 typedef struct line {
     tile_emitter *e;
     const char *format;
@@ -16,7 +17,7 @@ static void append(line *l, const char *text) {
     l->format = tile_arena_format(&l->e->arena, "%s%s", l->format ? l->format : "", text);
 }
 
-/* Of the user's: each % is one. */
+/* Text of the user: each % is literal. */
 static void append_text(line *l, const char *text) {
     for (; text && *text; text++) {
         const char one[] = {*text, 0};
@@ -30,7 +31,7 @@ static void append_value(line *l, const char *place, LLVMValueRef value) {
     l->args[l->count++] = value;
 }
 
-/* As C passes it to a function that takes any. */
+/* Converts a number as C does for a variadic function. */
 static void append_number(line *l, tile_scalar scalar, LLVMValueRef value) {
     tile_emitter *e = l->e;
     LLVMTypeRef f64 = LLVMDoubleTypeInContext(e->llvm);
@@ -52,7 +53,7 @@ static void append_block(line *l) {
         append_value(l, places[d], tile_machine_call(l->e, ids[d], NULL, 0));
 }
 
-/* The text as the kernel sees it. */
+/* The text as a global constant. */
 static LLVMValueRef constant_text(tile_emitter *e, const char *text) {
     LLVMValueRef bytes = LLVMConstStringInContext2(e->llvm, text, strlen(text), false);
     LLVMValueRef global = LLVMAddGlobalInAddressSpace(
@@ -64,7 +65,7 @@ static LLVMValueRef constant_text(tile_emitter *e, const char *text) {
     return LLVMConstAddrSpaceCast(global, LLVMPointerTypeInContext(e->llvm, SPACE_GENERIC));
 }
 
-/* Room for the arguments, in the entry block: elsewhere it would be taken again and again. */
+/* Allocates the arguments in the entry block: elsewhere it would allocate on each execution. */
 static LLVMValueRef build_room(tile_emitter *e, LLVMTypeRef type) {
     LLVMBasicBlockRef here = LLVMGetInsertBlock(e->builder);
     LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(e->function);
@@ -113,7 +114,7 @@ void tile_emit_print(tile_emitter *e, tile_op op) {
     emit_line(&l);
 }
 
-/* One thread of a warp writes for all that are there with it. */
+/* One thread writes for all active threads of its warp. */
 static LLVMValueRef is_first_active(tile_emitter *e) {
     LLVMValueRef active = tile_machine_call(e, TILE_MACHINE_active_mask, NULL, 0);
     LLVMValueRef below = tile_machine_call(e, TILE_MACHINE_lanes_below, NULL, 0);
@@ -160,7 +161,7 @@ void tile_emit_assert(tile_emitter *e, tile_op op) {
     LLVMPositionBuilderAtEnd(e->builder, behind);
 }
 
-/* What follows from it has been found before. */
+/* Earlier passes have used it. */
 void tile_emit_assume(tile_emitter *e, tile_op op) {
     (void)e;
     (void)op;

@@ -1,4 +1,4 @@
-/* Inline PTX: from a template and operands to LLVM's text, constraints and call. */
+/* Inline PTX: translates a template and operands to LLVM's text, constraints and call. */
 #include "lib/codegen/ptx.h"
 
 #include <inttypes.h>
@@ -78,7 +78,7 @@ void tile_ptx_add_tied(tile_ptx *ptx, const LLVMValueRef *values, unsigned count
     for (unsigned i = 0; i < count; i++) push(ptx, &ptx->results, values[i]);
 }
 
-/* Where these inputs are in a row; the number of inputs if nowhere. */
+/* Returns where these inputs occur consecutively; the number of inputs if nowhere. */
 static size_t find_inputs(const tile_ptx *ptx, const LLVMValueRef *values, unsigned count) {
     for (size_t first = 0; count && first + count <= ptx->inputs.count; first++)
         if (memcmp(ptx->inputs.values + first, values, count * sizeof *values) == 0) return first;
@@ -99,7 +99,7 @@ void tile_ptx_add_sums(tile_ptx *ptx, const uint32_t *registers, unsigned count)
     ptx->ordered = true;
 }
 
-/* Bytes of an element, of whole bytes, as addresses are made of (address.c). */
+/* Size of an element, in bytes, for addresses as address.c builds them. */
 static int64_t bytes_of(LLVMTypeRef element) {
     switch (LLVMGetTypeKind(element)) {
     case LLVMDoubleTypeKind: return 8;
@@ -107,11 +107,11 @@ static int64_t bytes_of(LLVMTypeRef element) {
     case LLVMHalfTypeKind:
     case LLVMBFloatTypeKind: return 2;
     case LLVMIntegerTypeKind: return LLVMGetIntTypeWidth(element) / 8;
-    default: return 0; /* not known */
+    default: return 0; /* unknown */
     }
 }
 
-/* The constant distance of an address from its operand; false if it is none. */
+/* Returns whether an address is its operand plus a constant, which is *bytes. */
 static bool constant_step(LLVMValueRef address, int64_t *bytes) {
     if (!LLVMIsAGetElementPtrInst(address) || LLVMGetNumOperands(address) != 2) return false;
     LLVMValueRef index = LLVMGetOperand(address, 1);
@@ -157,7 +157,7 @@ static LLVMValueRef to_register(const tile_ptx *ptx, LLVMValueRef value) {
     return is_byte(ptx, value) ? LLVMBuildZExt(ptx->e->builder, value, ptx->e->i16, "") : value;
 }
 
-/* PTX registers by their bits; NVPTX's constraints (LLVM Language Reference, "NVPTX"). */
+/* The constraint letters of PTX registers by size (LLVM Language Reference, "NVPTX"). */
 const char *tile_ptx_letter(LLVMTypeRef type) {
     switch (LLVMGetTypeKind(type)) {
     case LLVMFloatTypeKind: return "f";
@@ -178,7 +178,7 @@ const char *tile_ptx_letter(LLVMTypeRef type) {
 
 /* The call ------------------------------------------------------------------------------------- */
 
-/* LLVM counts the results, then the inputs. vector: in braces also if it is one register. */
+/* LLVM numbers the results, then the inputs. vector: in braces even if it is one register. */
 static void append_group(const tile_ptx *ptx, text *to, const tile_ptx_group *group, bool vector) {
     unsigned first = group->first + (group->is_result ? 0 : (unsigned)ptx->results.count);
     vector |= group->count > 1;
@@ -191,7 +191,7 @@ static void append_group(const tile_ptx *ptx, text *to, const tile_ptx_group *gr
     if (group->offset) append(to, tile_arena_format(to->arena, "+%" PRId32, group->offset));
 }
 
-/* $0 is group `first`, $1 is `rest`; {$1} is a vector whatever it holds. */
+/* $0 is group `first`, $1 is `rest`; {$1} is always a vector. */
 static void append_instruction(const tile_ptx *ptx, text *code, unsigned first, unsigned rest) {
     for (const char *at = tile_machine_text(ptx->machine); *at; at++) {
         const char one[2] = {*at, 0};
@@ -211,7 +211,7 @@ static void append_instruction(const tile_ptx *ptx, text *code, unsigned first, 
     }
 }
 
-/* Of a register. */
+/* Size of a register in bits. */
 static unsigned register_bits(LLVMTypeRef type) {
     switch (*tile_ptx_letter(type)) {
     case 'd':
@@ -249,7 +249,7 @@ static text write_constraints(const tile_ptx *ptx) {
     const char *comma = "";
     for (size_t i = 0; i < ptx->results.count; i++, comma = ",") {
         append(&to, comma);
-        append(&to, ptx->zeroed ? "=&" : "="); /* written before the inputs are read */
+        append(&to, ptx->zeroed ? "=&" : "="); /* early clobber */
         append(&to, tile_ptx_letter(register_type(ptx, ptx->results.values[i])));
     }
     for (size_t i = 0; i < ptx->inputs.count; i++, comma = ",") {

@@ -1,11 +1,11 @@
-/* Predicates on both sides of a loop.
+/* Recomputes predicates that are used on both sides of a loop.
  *
- * Tiles that are loaded before a loop and stored behind it often have the same bounds, which cse
- * computes once: a comparison for each row that a thread has, 64 of them where arrays lie at odd
- * addresses. The machine has seven predicate registers, so ptxas keeps each row's number in a
- * register of its own instead, over the loop, whose sums want them all. To compare again takes an
- * addition and a comparison, from one number. LLVM must not find that both are the same, so that
- * number goes through a pin; ptxas leaves what it gets here. */
+ * Tiles that are loaded before a loop and stored after it often have the same bounds, which cse
+ * computes once: one comparison for each row that a thread holds, 64 of them for arrays at odd
+ * addresses. The machine has seven predicate registers, so ptxas keeps each row's number live in a
+ * register across the loop, whose accumulators need all registers. Recomputing a comparison takes
+ * one addition and one comparison, from a single number. LLVM must not merge the two again, so that
+ * number goes through an opaque instruction (pin); ptxas does not merge them. */
 #include "lib/codegen/emitter.h"
 #include "lib/codegen/ptx.h"
 #include "lib/ir/regions.h"
@@ -19,7 +19,7 @@ static void count_operands(const tile_function *f, tile_op op, uint32_t *counts)
         TILE_FOR_EACH_OP (f, inner, data->regions[r]) count_operands(f, inner, counts);
 }
 
-/* The addition of a constant that a comparison's left side is; 0: it is none. */
+/* The addition of a constant that is the left operand of a comparison; 0: there is none. */
 static tile_op sum_of(const tile_function *f, tile_op comparison) {
     int64_t ignored;
     tile_op sum = tile_value_def(f, tile_operand_lhs(f, comparison));
@@ -35,7 +35,7 @@ static bool is_bound(const tile_function *f, tile_op op) {
     return type->kind == TILE_TYPE_SCALAR && type->scalar == TILE_i32 && sum_of(f, op).id;
 }
 
-/* Emits the comparison again where the builder is, from the pinned number. */
+/* Emits the comparison again at the builder's position, from the pinned number. */
 static void recompute_comparison(tile_emitter *e, tile_op comparison, LLVMValueRef *pinned) {
     tile_op sum = sum_of(e->f, comparison);
     tile_value base = tile_operand_lhs(e->f, sum), row = tile_op_result(e->f, sum, 0);
@@ -52,7 +52,8 @@ static void recompute_comparison(tile_emitter *e, tile_op comparison, LLVMValueR
     tile_set_parts(e, row, row_parts);
 }
 
-/* Those before the loop, in its region, that more than one operation uses; the list may be NULL. */
+/* Finds comparisons before the loop, in its region, that more than one operation uses; the list may
+ * be NULL. */
 static uint32_t find_bounds(const tile_emitter *e, tile_op loop, tile_op *list) {
     uint32_t count = 0;
     TILE_FOR_EACH_OP (e->f, op, tile_op_at(e->f, loop)->parent) {
@@ -73,7 +74,7 @@ void tile_recompute_predicates(tile_emitter *e, tile_op loop) {
     find_bounds(e, loop, list);
     count_operands(e->f, loop, inside);
     for (tile_op op = tile_op_next(e->f, loop); op.id; op = tile_op_next(e->f, op)) {
-        if (tile_repeats(e->f, op)) break; /* then behind that one */
+        if (tile_repeats(e->f, op)) break; /* it is recomputed after that loop */
         count_operands(e->f, op, behind);
     }
     for (uint32_t i = 0; i < found; i++) {

@@ -1,13 +1,15 @@
-/* Who executes: threads' numbers, barriers, roles.
+/* Thread numbers, barriers and roles.
  *
- * Roles are branches on the warp's number. ptxas keeps what follows uniform, barriers and mma among
- * it, only if it sees that no warp takes two ways: the number comes from lane 0 by a shuffle.
+ * Roles are branches on the warp's number. ptxas treats the code in them, such as barriers and mma,
+ * as uniform only if it can prove that all lanes of a warp take the same path. So the number comes
+ * from lane 0 by a shuffle.
  *
- * Registers that roles set: all warps of a warpgroup execute the same setmaxnreg, so that regions
- * beside each other with one number have one branch around them. Behind roles that something
- * follows, all threads have again what they began with.
+ * Register counts of roles: all warps of a warpgroup must execute the same setmaxnreg. Adjacent
+ * regions with the same count therefore share one branch around them. If code follows the roles,
+ * all threads return to their initial count.
  *
- * A barrier's number is always a constant: for one in a register, ptxas reserves all 16. */
+ * A barrier's number is always a constant: if it is in a register, ptxas reserves all 16 barriers.
+ */
 #include "lib/analysis/executors.h"
 #include "lib/codegen/ptx.h"
 #include "lib/ir/regions.h"
@@ -46,8 +48,8 @@ static bool is_power_of_two(unsigned n) {
     return (n & (n - 1)) == 0;
 }
 
-/* In the executing set, the number of the first thread of this warp. Its set's warps have the low
- * bits of the block's numbers where sets begin at multiples of their size. */
+/* The number, in the executing set, of the first thread of this warp. If sets begin at multiples of
+ * their size, these are the low bits of the warp's number in the block. */
 static LLVMValueRef emit_first_of_warp(tile_emitter *e, tile_op op) {
     tile_executors executors = tile_executors_of(e->f, op);
     LLVMValueRef warp = e->warp;
@@ -92,7 +94,8 @@ LLVMValueRef tile_emit_masked(tile_emitter *e, tile_op op, LLVMValueRef number) 
 
 /* Barriers ------------------------------------------------------------------------------------- */
 
-/* Numbers are constants also where they differ between groups: ptxas would reserve all barriers. */
+/* Numbers are constants even if they differ between groups: otherwise ptxas reserves all barriers.
+ */
 static void emit_sync_if(tile_emitter *e, tile_barrier barrier, LLVMValueRef predicate) {
     tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_sync_count_if);
     tile_ptx_modify(&ptx, "%u, %u", barrier.number, LANES * barrier.warps);
@@ -100,7 +103,7 @@ static void emit_sync_if(tile_emitter *e, tile_barrier barrier, LLVMValueRef pre
     tile_ptx_call(&ptx, NULL);
 }
 
-/* The block's own barrier counts all threads by itself; a warp has one without a number. */
+/* The block's own barrier counts all threads implicitly; a warp's barrier has no number. */
 void tile_emit_barrier(tile_emitter *e, tile_op op, LLVMValueRef number) {
     tile_barrier barrier = tile_barrier_of(e->f, op, 0);
     LLVMValueRef args[] = {number ? number : tile_llvm_int(e->i32, barrier.number),
@@ -115,7 +118,7 @@ static LLVMBasicBlockRef new_block(const tile_emitter *e, const char *name) {
     return LLVMAppendBasicBlockInContext(e->llvm, e->function, name);
 }
 
-/* Groups have barriers of their own, each under a predicate. */
+/* Each group has its own barrier, under a predicate. */
 void tile_emit_sync(tile_emitter *e, tile_op op) {
     tile_executors executors = tile_executors_of(e->f, op);
     bool same = executors.groups == 1 || tile_op_operand_count(e->f, op) ||
@@ -146,7 +149,7 @@ static LLVMValueRef group_number(tile_emitter *e, tile_executors executors) {
     return LLVMBuildUDiv(e->builder, warp, tile_llvm_int(e->i32, executors.warps), "");
 }
 
-/* Whether code may run behind the roles that all warps share. */
+/* Returns whether code may follow the roles of all warps. */
 static bool is_followed(const tile_emitter *e, tile_op op) {
     for (; op.id; op = tile_op_parent(e->f, op)) {
         tile_op after = tile_op_next(e->f, op), parent = tile_op_parent(e->f, op);
@@ -157,7 +160,7 @@ static bool is_followed(const tile_emitter *e, tile_op op) {
     return false;
 }
 
-/* From `before` to `after` registers for each thread; the entry's number stands for 0. */
+/* Changes the number of registers per thread; 0 stands for the count at kernel entry. */
 static void emit_registers(tile_emitter *e, unsigned before, unsigned after) {
     unsigned entry = tile_entry_registers(tile_executors_of_block(e->f).warps);
     before = before ? before : entry;
@@ -168,8 +171,8 @@ static void emit_registers(tile_emitter *e, unsigned before, unsigned after) {
         e, after > before ? TILE_MACHINE_more_registers : TILE_MACHINE_fewer_registers, &number, 1);
 }
 
-/* Region r's warps, or all regions' from there to before `end`, go to a block of their own; what
- * follows is for the others, who go on at `join` if there are none. */
+/* Branches for the warps of region r, or of all regions from r to before `end`, to a new block. The
+ * builder continues with the other warps, or at `join` if there are none. */
 static LLVMBasicBlockRef branch_to(tile_emitter *e, tile_op op, unsigned end, const char *name,
                                    LLVMBasicBlockRef join) {
     LLVMBasicBlockRef here = new_block(e, name), next = join;
@@ -194,7 +197,7 @@ static void emit_role(tile_emitter *e, tile_op op, unsigned r) {
     tile_lines_set(e, op);
 }
 
-/* Regions [first, end), which have one number of registers. */
+/* Emits regions [first, end), which have the same number of registers. */
 static void emit_same(tile_emitter *e, tile_op op, unsigned first, unsigned end, bool followed) {
     unsigned registers = tile_role_registers(e->f, op, first);
     LLVMBasicBlockRef met = end - first > 1 ? new_block(e, "met") : NULL;

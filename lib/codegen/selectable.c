@@ -1,6 +1,7 @@
-/* Code generation starts at instruction selection: the passes that LLVM runs before it take longer
- * than it does, and our code needs none of them. They also lower what selection cannot, or would
- * get wrong without a word. None of that is ever emitted; here is what sees to it. */
+/* Code generation starts at instruction selection: the LLVM passes before it take longer than
+ * selection itself, and our code needs none of them. Those passes also lower constructs that
+ * selection cannot handle or silently miscompiles. We never emit such constructs; this file checks
+ * that. */
 #include "lib/codegen/selectable.h"
 
 #include <stdbool.h>
@@ -8,8 +9,8 @@
 
 /* Names (LLVM Language Reference) -------------------------------------------------------------- */
 
-/* Of what pre-isel-intrinsic-lowering, scalarize-masked-mem-intrin, expand-reductions and
- * nvvm-reflect take away. */
+/* Intrinsics that pre-isel-intrinsic-lowering, scalarize-masked-mem-intrin, expand-reductions and
+ * nvvm-reflect lower. */
 static const char *const lowered[] = {
     "llvm.mem",           "llvm.masked.",         "llvm.vector.reduce.", "llvm.objc.",
     "llvm.load.relative", "llvm.is.constant",     "llvm.stackrest",      "llvm.experimental.",
@@ -26,7 +27,7 @@ static const char *check_declaration(LLVMValueRef function) {
     return NULL;
 }
 
-/* "Identifiers" in the PTX ISA: nvptx-assign-valid-global-names renames the others. */
+/* "Identifiers" in the PTX ISA: nvptx-assign-valid-global-names renames all others. */
 static bool is_identifier(LLVMValueRef global) {
     size_t length;
     const char *name = LLVMGetValueName2(global, &length);
@@ -47,7 +48,7 @@ static bool is_aggregate(LLVMTypeRef type) {
     return kind == LLVMStructTypeKind || kind == LLVMArrayTypeKind;
 }
 
-/* What atomic-expand leaves alone. */
+/* Updates that atomic-expand does not change. */
 static bool is_machine_update(LLVMValueRef update) {
     if (!is_word(LLVMTypeOf(update))) return false;
     switch (LLVMGetAtomicRMWBinOp(update)) {
@@ -66,8 +67,8 @@ static bool is_machine_update(LLVMValueRef update) {
 
 static const char *check_instruction(LLVMValueRef instruction) {
     switch (LLVMGetInstructionOpcode(instruction)) {
-    case LLVMAlloca: /* nvptx-lower-alloca makes accesses of variables local ones; without it what a
-                        call takes by its address (print.c) is as right */
+    case LLVMAlloca: /* nvptx-lower-alloca makes accesses of variables local ones; without it,
+                        passing an address to a call (print.c) is correct as well */
         return is_aggregate(LLVMGetAllocatedType(instruction)) ? NULL : "alloca";
     case LLVMUnreachable: return "unreachable"; /* nvptx-lower-unreachable */
     case LLVMFRem: return "frem";               /* expand-ir-insts */

@@ -4,8 +4,8 @@
 #include "lib/codegen/emitter.h"
 #include "lib/codegen/ptx.h"
 
-/* Not each piece of a copy, and not in the middle of a group of products, which ptxas takes apart
- * where anything stands between them. */
+/* Pieces of a copy get no stamps, nor the middle of a group of products: ptxas splits the group at
+ * any instruction in between. */
 static bool is_stamped(const tile_function *f, tile_op op) {
     enum {
         MEETINGS = TILE_EFFECT_WAIT | TILE_EFFECT_BARRIER | TILE_EFFECT_ACQUIRE |
@@ -80,7 +80,7 @@ void tile_stamps_put(tile_emitter *e, tile_op op, bool behind) {
     if (e->stamp_count && is_stamped(e->f, op)) put(e, 2 * op.id + behind);
 }
 
-/* The counter becomes a register: the passes that follow leave memory as it is. */
+/* Promotes the counter to a register: later passes do not promote memory. */
 void tile_stamps_end(tile_emitter *e) {
     if (e->stamp_count) put(e, 1);
 }

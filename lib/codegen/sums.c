@@ -1,21 +1,21 @@
-/* Sums of products in registers that LLVM does not see.
+/* Accumulators of products in registers that LLVM does not see.
  *
- * A loop that multiplies carries its sums: some 128 values a thread, a phi each in each block where
- * ways meet, an operand and a result each of each instruction. To LLVM that is most of the kernel,
- * and there is nothing that it could do about them: it keeps them where they are. So they have
- * names of their own, which one line in the entry block declares,
+ * A loop of products carries its accumulators: about 128 values per thread. Each needs a phi in
+ * each block where paths join, and an operand and a result of each instruction. For LLVM that is
+ * most of the kernel, although it cannot improve it. So the registers get names, which one line in
+ * the entry block declares,
  *
  *     .reg .b32 %sum<128>;
  *
- * and the products are inline PTX that says %sum0, .. where operands would stand. LLVM leaves such
- * calls in their order (they have side effects) and sees none of it: no phi, no copy.
+ * and the products are inline PTX with %sum0, .. in place of operands. LLVM keeps such calls in
+ * order (they have side effects) and needs no phi and no copy.
  *
- * A vector of the IR that is held so has a register for each part. It is held if a loop carries it
- * and a product adds to it, and if it goes on from there: a product writes over the sums that it
- * adds to, a loop over what it begins with, a branch's result lies where one of its sides has it;
- * where someone still reads what would be written over (content.h) it is copied. extract, permute,
- * concat and wgmma_wait are names for the same registers. Whatever else reads such a vector gets
- * LLVM values, moved out of the registers where it stands. */
+ * A vector of the IR that is held this way has a register for each part. It is held if a loop
+ * carries it and a product adds to it, and so are the vectors derived from it. A product overwrites
+ * the accumulators that it adds to, and a loop its initial values. The result of a branch has the
+ * registers of one of its sides. A value that would be overwritten while it is still used
+ * (content.h) is copied. extract, permute, concat and wgmma_wait are aliases of the same registers.
+ * Any other use of a held vector gets LLVM values, which are moved out of the registers there. */
 #include "lib/codegen/sums.h"
 
 #include "lib/analysis/content.h"
@@ -24,12 +24,12 @@
 
 struct tile_sums {
     tile_content *content;
-    const uint32_t **registers; /* by value id; NULL: LLVM has it */
-    uint32_t count;             /* of registers */
-    uint32_t *stamps;           /* by register: see is_apart */
+    const uint32_t **registers; /* by value id; NULL: LLVM holds the value */
+    uint32_t count;             /* number of registers */
+    uint32_t *stamps;           /* by register: see are_apart */
     size_t stamp_capacity;
     uint32_t stamp;
-    tile_value *moved; /* that have LLVM values here, for the operation that is emitted */
+    tile_value *moved; /* that have LLVM values here, for the operation being emitted */
     size_t moved_count, moved_capacity;
 };
 
@@ -56,7 +56,7 @@ const uint32_t *tile_sum_registers(const tile_emitter *e, tile_value value) {
     return e->sums->registers[value.id];
 }
 
-/* Whether each part of such a vector is one register of 32 bits. */
+/* Returns whether each part of a vector of this type is one 32-bit register. */
 static bool fits(const tile_type *type) {
     return type->kind == TILE_TYPE_VECTOR &&
            tile_scalar_bits(type->scalar) * tile_pack(type) == 32 &&
@@ -73,7 +73,8 @@ static uint32_t *new_registers(tile_emitter *e, unsigned count) {
     return registers;
 }
 
-/* Whether no register is there twice, nor among those that were asked about since start_stamps. */
+/* Returns whether no register occurs twice, neither in this list nor in those checked since
+ * start_stamps. */
 static bool are_apart(tile_sums *s, const uint32_t *registers, unsigned count) {
     for (unsigned i = 0; i < count; i++)
         if (s->stamps[registers[i]] == s->stamp)
@@ -159,7 +160,8 @@ static bool are_same(const uint32_t *a, const uint32_t *b, unsigned count) {
     return true;
 }
 
-/* Values on their way into registers, all at once: a value may come from where another one goes. */
+/* Pending moves into registers, done in parallel: the source of one may be the target of another.
+ */
 typedef struct moves {
     tile_emitter *e;
     tile_value *from;
@@ -204,7 +206,7 @@ bool tile_sum_extract(tile_emitter *e, tile_value from, unsigned first, tile_val
     return true;
 }
 
-/* Unless there are registers twice: then who writes over them would write more. */
+/* Fails if registers occur twice: a write to one element would change another. */
 static bool keep_apart(tile_emitter *e, tile_value value, const uint32_t *registers) {
     start_stamps(e);
     if (!are_apart(e->sums, registers, part_count(e, value))) return false;
@@ -277,7 +279,7 @@ bool tile_sum_narrow(tile_emitter *e, tile_value src, tile_value result) {
     return true;
 }
 
-/* Whether a loop or a branch goes on with it. */
+/* Returns whether a loop or a branch yields the value. */
 static bool is_yielded(const tile_emitter *e, tile_value value) {
     uint32_t count;
     const tile_op *readers = tile_content_readers(e->sums->content, value, &count);
@@ -312,7 +314,8 @@ bool tile_sum_add(tile_emitter *e, tile_op op) {
     return false;
 }
 
-/* Whether a product adds to the value, or to what a loop makes of it. */
+/* Returns whether a product adds to the value, or to the value carried by a loop that starts with
+ * it. */
 static bool is_summed(const tile_emitter *e, tile_value value) {
     uint32_t count;
     const tile_op *readers = tile_content_readers(e->sums->content, value, &count);
@@ -370,8 +373,8 @@ void tile_sums_end_iteration(tile_emitter *e, tile_op loop) {
     make_moves(&m);
 }
 
-/* Where result i of a branch lies: where one side has what it yields, if nobody else reads that;
- * NULL if no side holds it. */
+/* The registers of result i of a branch: those of the value that one side yields, if that value has
+ * no other use; NULL if no side holds it. */
 static const uint32_t *choose_registers(tile_emitter *e, tile_op branch, unsigned i) {
     bool held = false;
     unsigned count = part_count(e, tile_op_result(e->f, branch, i));

@@ -1,4 +1,4 @@
-/* The tensor memory accelerator: tensor maps, and the copies that go through them. */
+/* The tensor memory accelerator (TMA): tensor maps, and the copies that use them. */
 #include "lib/codegen/ptx.h"
 #include "lib/ops/atomic.h"
 
@@ -9,15 +9,15 @@ void tile_emit_tensor_map(tile_emitter *e, tile_op op) {
 
 /* Operands ------------------------------------------------------------------------------------- */
 
-/* The same address, as one of the cluster's shared memory: a cast of LLVM's would go by way of a
- * generic address. */
+/* The same address in the cluster's shared address space. An LLVM cast would go through a generic
+ * address. */
 static LLVMValueRef in_cluster(tile_emitter *e, LLVMValueRef address) {
     LLVMTypeRef type = LLVMPointerTypeInContext(e->llvm, SPACE_CLUSTER);
     return LLVMBuildIntToPtr(e->builder, LLVMBuildPtrToInt(e->builder, address, e->i32, ""), type,
                              "");
 }
 
-/* The innermost dim is the machine's first. */
+/* The machine counts dims from the innermost one. */
 static unsigned add_coordinates(tile_emitter *e, tile_op op, LLVMValueRef *args) {
     const tile_values values = tile_operands_at(e->f, op);
     for (unsigned d = 0; d < values.count; d++)
@@ -25,7 +25,7 @@ static unsigned add_coordinates(tile_emitter *e, tile_op op, LLVMValueRef *args)
     return values.count;
 }
 
-/* The L2's policy and whether there is one. */
+/* The L2 policy, and a flag: whether there is one. */
 static LLVMValueRef policy_of(tile_emitter *e, tile_op op, LLVMValueRef *flag) {
     tile_cache_hint hint = tile_find_cache_hint(e->f, op, false);
     bool has = hint.machine != TILE_MACHINE_COUNT;
@@ -54,7 +54,7 @@ void tile_emit_tma_load(tile_emitter *e, tile_op op) {
     args[count++] = policy_of(e, op, &has_policy);
     args[count++] = has_blocks;
     args[count++] = has_policy;
-    args[count++] = tile_llvm_int(e->i32, 0); /* not of a pair of blocks */
+    args[count++] = tile_llvm_int(e->i32, 0); /* not for a pair of blocks */
     tile_machine_call(e, tile_machine_of_op(e->f, op), args, count);
 }
 

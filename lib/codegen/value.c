@@ -15,10 +15,10 @@ LLVMTypeRef tile_llvm_scalar(const tile_emitter *e, tile_scalar scalar) {
     case TILE_tf32: return LLVMFloatTypeInContext(e->llvm);
     case TILE_f64: return LLVMDoubleTypeInContext(e->llvm);
     case TILE_i8:
-    case TILE_e4m3: /* as they are in memory: cast.c and mma know their bits */
+    case TILE_e4m3: /* as in memory: cast.c and mma interpret the bits */
     case TILE_e5m2: return e->i8;
     case TILE_SCALAR_NONE:
-    case TILE_SCALAR_COUNT: break; /* legal.c has refused it */
+    case TILE_SCALAR_COUNT: break; /* legal.c has rejected it */
     }
     return NULL;
 }
@@ -54,7 +54,7 @@ LLVMValueRef tile_llvm_int(LLVMTypeRef type, int64_t value) {
     return LLVMConstInt(type, (unsigned long long)value, true);
 }
 
-/* LLVM has no 8-bit floats: they are held as their bits. */
+/* LLVM has no 8-bit floats: they are represented by their bits. */
 static LLVMValueRef float_constant(const tile_emitter *e, tile_scalar scalar, double number) {
     LLVMTypeRef type = tile_llvm_scalar(e, scalar);
     uint8_t bits = 0;
@@ -67,7 +67,7 @@ static LLVMValueRef constant(const tile_emitter *e, const tile_value_data *data)
     LLVMTypeRef type = tile_llvm_scalar(e, data->type->scalar);
     if (data->expr->kind == TILE_EXPR_FLOAT)
         return float_constant(e, data->type->scalar, data->expr->number);
-    /* LLVM wants the upper bits to be a sign extension */
+    /* LLVM expects the upper bits to be a sign extension */
     unsigned unused = 64 - LLVMGetIntTypeWidth(type);
     return tile_llvm_int(type, (int64_t)((uint64_t)data->expr->integer << unused) >> unused);
 }
@@ -145,7 +145,7 @@ void tile_emit_splat(tile_emitter *e, tile_op op) {
     tile_set_elements(e, result, elements);
 }
 
-/* Takes whole parts over where they line up, so that no pack is taken apart and rebuilt. */
+/* Takes over whole parts if they are aligned, so that no pack is split and rebuilt. */
 static bool take_parts(tile_emitter *e, tile_value from, unsigned first, const tile_type *type,
                        LLVMValueRef *to) {
     unsigned pack = tile_pack(tile_value_type(e->f, from));
@@ -155,7 +155,7 @@ static bool take_parts(tile_emitter *e, tile_value from, unsigned first, const t
     return true;
 }
 
-/* One that an index chooses of these. */
+/* Selects the element at a dynamic index. */
 static LLVMValueRef choose(tile_emitter *e, LLVMValueRef *elements, unsigned count,
                            LLVMValueRef index) {
     LLVMValueRef chosen = elements[0];
@@ -186,7 +186,7 @@ static void choose_elements(tile_emitter *e, tile_op op) {
     tile_set_elements(e, result, chosen);
 }
 
-/* Registers are exchanged as they are where they line up. */
+/* Replaces whole registers if the parts are aligned. */
 static bool insert_parts(tile_emitter *e, tile_op op, tile_value from, tile_value with) {
     int64_t first;
     const tile_type *type = tile_value_type(e->f, from), *part = tile_value_type(e->f, with);
@@ -203,7 +203,7 @@ static bool insert_parts(tile_emitter *e, tile_op op, tile_value from, tile_valu
     return true;
 }
 
-/* Each element stays or becomes the one whose turn it is. */
+/* Each element is selected between the old one and the inserted one. */
 void tile_emit_insert(tile_emitter *e, tile_op op) {
     tile_value from = tile_operand_src(e->f, op), with = tile_operand_elements(e->f, op);
     if (insert_parts(e, op, from, with)) return;
@@ -241,7 +241,8 @@ void tile_emit_extract(tile_emitter *e, tile_op op) {
     tile_set_elements(e, result, elements);
 }
 
-/* All operands are held like the result: their parts laid in a row are its parts. */
+/* Returns whether all operands are represented like the result: then the parts of the result are
+ * the concatenated parts of the operands. */
 static bool concat_parts(tile_emitter *e, tile_op op, const tile_type *type, LLVMValueRef *parts) {
     unsigned at = 0, count = tile_op_operand_count(e->f, op);
     for (unsigned i = 0; i < count; i++) {

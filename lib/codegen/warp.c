@@ -1,5 +1,5 @@
-/* What the threads of a warp exchange: registers of 32 bits. Wider elements are two of them; narrow
- * ones go as they are packed, or alone. */
+/* Exchanges between the threads of a warp, in 32-bit registers. Wider elements are two registers;
+ * narrow ones are exchanged as packed registers, or one by one. */
 #include "lib/codegen/emitter.h"
 #include "lib/ops/atomic.h"
 
@@ -30,7 +30,7 @@ static LLVMValueRef exchange_long(const exchange *x, LLVMValueRef part) {
     return LLVMBuildBitCast(e->builder, words, LLVMTypeOf(part), "");
 }
 
-/* bits: of the part. */
+/* bits: size of the part. */
 static LLVMValueRef exchange_part(const exchange *x, LLVMValueRef part, unsigned bits) {
     tile_emitter *e = x->e;
     LLVMTypeRef type = LLVMTypeOf(part), own = LLVMIntTypeInContext(e->llvm, bits);

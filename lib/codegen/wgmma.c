@@ -1,11 +1,11 @@
-/* Products by a warpgroup: descriptors, wgmma.mma_async and what orders it.
+/* Products by a warpgroup: descriptors, wgmma.mma_async, and the instructions that order it.
  *
- * wgmma works on registers after the instruction is done. LLVM knows nothing of that: it sees
- * inline PTX that gives new accumulators for old ones, and the wait as another one that does the
- * same, or ends a block, so that whatever reads the sums stays behind the wait. What goes in, ptxas
- * wants written before wgmma.fence, else it puts one in or, worse, waits for each product (C7510
- * and on): so the fence also takes the registers that the products behind it read, and gives them
- * back. */
+ * wgmma accesses registers after the instruction has been issued. LLVM has no notion of that. It
+ * sees inline PTX that turns old accumulators into new ones. The wait is inline PTX that does the
+ * same, or ends a basic block, so that all uses of the sums stay after the wait. ptxas expects the
+ * inputs to be written before wgmma.fence; otherwise it inserts a fence or even waits for each
+ * product (C7510 and following). So the fence also takes the registers that the products after it
+ * read, and returns them. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/product.h"
 #include "lib/codegen/ptx.h"
@@ -14,19 +14,19 @@
 
 /* Descriptors ---------------------------------------------------------------------------------- */
 
-/* PTX ISA, "Matrix Descriptor Format": fields hold addresses and strides without their lower four
- * bits. In a cluster a shared address has the block's rank above these. */
+/* PTX ISA, "Matrix Descriptor Format": fields hold addresses and strides without their low four
+ * bits. In a cluster, the bits of a shared address above these hold the block's rank. */
 enum { ADDRESS_MASK = 0x3ffff, UNIT_BITS = 4, LEADING_BIT = 16, SWIZZLE_BIT = 62 - 32 };
 
 static unsigned swizzle_mode(int64_t swizzle) {
     return swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
 }
 
-/* The address of a matrix in parts, so that descriptors of one buffer's parts share the first. */
+/* The address of a matrix, split so that descriptors of parts of one buffer share the base. */
 typedef struct split {
     LLVMValueRef base; /* a pointer */
-    tile_value rest;   /* offset in elements; or none */
-    int64_t bytes;     /* a constant, multiple of a descriptor's unit */
+    tile_value rest;   /* offset in elements; may be absent */
+    int64_t bytes;     /* a constant multiple of a descriptor's unit */
 } split;
 
 static split split_address(tile_emitter *e, tile_op op) {
@@ -52,10 +52,10 @@ static split split_address(tile_emitter *e, tile_op op) {
     return s;
 }
 
-/* Address and leading stride. The base is masked, not the sum: where all shared memory begins is
- * one register for the whole kernel, and what a loop adds to it stays in ptxas's uniform registers,
- * where wgmma wants it. The sum is the matrix's address without the rank, however it is split, and
- * so does not carry. */
+/* Address and leading stride. The base is masked, not the sum: the start of shared memory is one
+ * register for the whole kernel, and what a loop adds to it stays in ptxas's uniform registers,
+ * which wgmma needs. The sum is the matrix's address without the rank, however it is split, and so
+ * does not carry. */
 static LLVMValueRef emit_low_word(tile_emitter *e, tile_op op, uint32_t leading) {
     split s = split_address(e, op);
     const tile_type *buffer = tile_value_type(e->f, tile_operand_src(e->f, op));
@@ -94,8 +94,8 @@ static const char *element_name(tile_scalar scalar, bool is_unsigned) {
     return tile_scalar_name(scalar);
 }
 
-/* What follows the predicate: factors, only of floats, and whether an operand in shared memory is
- * `mn`, only of 16-bit ones. */
+/* The operands after the predicate: scale factors, for floats only, and whether an operand in
+ * shared memory is `mn`, for 16-bit types only. */
 static const char *tail_of(tile_emitter *e, tile_op op, const tile_type *lhs,
                            const tile_type *rhs) {
     if (!tile_scalar_is_floating(lhs->scalar)) return "";
@@ -120,7 +120,7 @@ static void add_lhs(tile_emitter *e, tile_ptx *ptx, tile_value lhs) {
     tile_ptx_add_inputs(ptx, words, count);
 }
 
-/* What is not kept need not be there. */
+/* Sums that are not kept may be absent. */
 static const LLVMValueRef *acc_parts(tile_emitter *e, tile_value acc, tile_value keep) {
     const tile_type *type = tile_value_type(e->f, acc);
     int64_t kept;
@@ -131,7 +131,7 @@ static const LLVMValueRef *acc_parts(tile_emitter *e, tile_value acc, tile_value
     return nothing;
 }
 
-/* Whether they are one instruction, but for their values. */
+/* Returns whether two products are the same instruction except for their values. */
 static bool same_attributes(const tile_emitter *e, tile_op a, tile_op b) {
     static const tile_attr_id attrs[] = {TILE_ATTR_unsigned_lhs, TILE_ATTR_unsigned_rhs,
                                          TILE_ATTR_negate_lhs,   TILE_ATTR_negate_rhs,
@@ -150,8 +150,8 @@ static bool is_sparse(const tile_emitter *e, tile_op op) {
     return tile_product_forms_of(e->f, op).sparse;
 }
 
-/* The next product, if nothing but arithmetic lies between and all is alike but the values: no
- * operation if not. */
+/* The next product, if only arithmetic is in between and it differs only in its values; else no
+ * operation. */
 static tile_op next_product(const tile_emitter *e, tile_op op) {
     tile_op next = tile_op_next(e->f, op);
     while (next.id && !tile_op_effects(e->f, next) && !tile_op_at(e->f, next)->region_count)
@@ -162,7 +162,7 @@ static tile_op next_product(const tile_emitter *e, tile_op op) {
     if (is_product(e, tile_value_def(e->f, acc)) && e->uses[acc.id] != 1) return TILE_NO_OP;
     for (unsigned i = 0; i < 3; i++) {
         const tile_type *type = tile_value_type(e->f, tile_op_operand(e->f, op, i));
-        bool here = i < 2 && type->kind == TILE_TYPE_VECTOR; /* a fence may come after it */
+        bool here = i < 2 && type->kind == TILE_TYPE_VECTOR; /* a fence may follow it */
         if (here || type != tile_value_type(e->f, tile_op_operand(e->f, next, i)))
             return TILE_NO_OP;
     }
@@ -198,7 +198,7 @@ static tile_ptx begin_products(tile_emitter *e, tile_op op) {
     return ptx;
 }
 
-/* Which of the sums a product goes on with; `count` if with none of them. */
+/* Returns the index of the sum that a product adds to; `count` if it adds to none of them. */
 static unsigned find_sum(const tile_emitter *e, tile_op op, const tile_value *sums,
                          unsigned count) {
     tile_value acc = tile_operand_acc(e->f, op);
@@ -207,8 +207,8 @@ static unsigned find_sum(const tile_emitter *e, tile_op op, const tile_value *su
     return i;
 }
 
-/* Whether the products in a row behind the fence take all that it would: then it is one call with
- * them. */
+/* Returns whether the run of products after the fence reads all values that the fence would take:
+ * then fence and products are one call. */
 static bool is_fence_of_products(const tile_emitter *e, tile_op fence, const tile_value *values,
                                  size_t count) {
     tile_op product = tile_op_next(e->f, fence);
@@ -223,8 +223,8 @@ static bool is_fence_of_products(const tile_emitter *e, tile_op fence, const til
     return found == count;
 }
 
-/* Products in a row are one call: each call costs LLVM time for every register of the sums. It is
- * made where the last of them stands, when all descriptors are known. */
+/* A run of products is one call: for each call, LLVM spends time on every register of the sums. It
+ * is emitted at the last product of the run, when all descriptors are known. */
 static void emit_products(tile_emitter *e, const tile_op *ops, unsigned count) {
     const tile_type *type = tile_value_type(e->f, tile_op_result(e->f, ops[0], 0));
     unsigned parts = tile_part_count(type), sum_count = 0;
@@ -262,8 +262,8 @@ static void flush_products(tile_emitter *e) {
     e->product_count = 0;
 }
 
-/* Where its sums are held: where those that it adds to are. Products of both kinds are not one
- * call. */
+/* The result is held if the sums that it adds to are. Products that are held and products that are
+ * not cannot be one call. */
 static void hold_sums(tile_emitter *e, tile_op op) {
     bool copied = false;
     tile_value result = tile_op_result(e->f, op, 0);
@@ -294,7 +294,7 @@ void tile_emit_undefined(tile_emitter *e, tile_op op) {
 
 /* Order ---------------------------------------------------------------------------------------- */
 
-/* An instruction that takes the values' registers and gives them back as the results'. */
+/* An instruction that takes the registers of the values and returns them as the results. */
 static void emit_through(tile_emitter *e, tile_ptx *ptx, const tile_value *values,
                          const tile_value *results, unsigned count) {
     unsigned total = 0, at = 0;
@@ -313,12 +313,12 @@ static void emit_through(tile_emitter *e, tile_ptx *ptx, const tile_value *value
 
 typedef struct fenced {
     tile_emitter *e;
-    tile_region region; /* the fence's */
+    tile_region region; /* of the fence */
     tile_value *values;
     size_t count, capacity;
 } fenced;
 
-/* A vector that the fence's region has computed otherwise than by wgmma. */
+/* Adds a vector that was computed in the fence's region by anything but wgmma. */
 static void add_fenced(fenced *s, tile_value value) {
     const tile_function *f = s->e->f;
     tile_op def = tile_value_def(f, value);
@@ -333,7 +333,7 @@ static void add_fenced(fenced *s, tile_value value) {
     s->values[s->count++] = value;
 }
 
-/* What the products up to the next fence read. */
+/* Takes the values that the products up to the next fence read. */
 void tile_emit_wgmma_fence(tile_emitter *e, tile_op op) {
     fenced s = {.e = e, .region = tile_op_at(e->f, op)->parent};
     for (tile_op at = tile_op_next(e->f, op); at.id; at = tile_op_next(e->f, at)) {
@@ -354,16 +354,16 @@ void tile_emit_wgmma_commit(tile_emitter *e, tile_op op) {
     tile_ptx_call(&ptx, NULL);
 }
 
-/* Whether products stand beside the wait, not only in a loop before it. */
+/* Returns whether products are in the same block as the wait, not only in a loop before it. */
 static bool has_products_beside(const tile_emitter *e, tile_op wait) {
     TILE_FOR_EACH_OP (e->f, at, tile_op_at(e->f, wait)->parent)
         if (is_product(e, at)) return true;
     return false;
 }
 
-/* Behind a loop who reads the sums comes in a block of its own, and code generation moves nothing
- * up over the end of one. Beside its products, as in a loop, the wait takes the sums and gives them
- * back: there a block's end would cut the arithmetic of addresses. */
+/* After a loop, the uses of the sums are emitted in a new basic block, since code generation hoists
+ * nothing across the end of one. If products are in the same block, as inside a loop, the wait
+ * takes the sums and returns them: a new basic block would split the address arithmetic there. */
 void tile_emit_wgmma_wait(tile_emitter *e, tile_op op) {
     int64_t pending = 0;
     const tile_values accs = tile_operands_accs(e->f, op);

@@ -1,26 +1,26 @@
 #define _GNU_SOURCE /* memmem */
-/* Code with comments.
+/* Annotates code with comments.
  *
- * The code itself is the one that is given, line by line; comments are all that is added. Which
- * operation an instruction comes from is read from the same code, marked (lib/codegen/marked.h):
- * its instructions are the same, one by one.
+ * The code is copied line by line; only comments are added. The operation of each instruction is
+ * read from a marked version of the same code (lib/codegen/marked.h), which has the same
+ * instructions in the same order.
  *
- * Before an instruction, and what belongs to it (its block's label, its place), stands its role and
- * stage where they change, and its line of the source where that is the first one of the stage;
- * behind it the barrier. */
+ * A comment before an instruction, and before the lines that belong to it (its block's label, its
+ * location), shows its role and stage if they change, and its source line if that is the first
+ * instruction of the line in the stage. A comment after the instruction shows its barrier. */
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/dump/dump.h"
 
-/* A form of code, by the words that its lines begin or go on with. */
+/* A kind of code, described by the words at the beginning of or in its lines. */
 typedef struct dump_form {
-    const char *mark;        /* of comments */
-    const char *place;       /* begins what says the place of instructions, as sscanf reads it */
-    const char *instruction; /* what instructions begin with, but for those of `others` */
-    const char *others[6];   /* what other lines begin with */
-    const char *belongs[6];  /* those of them that belong to the instruction behind them */
-    const char *syncs[12];   /* what instructions that synchronize contain */
+    const char *mark;        /* starts a comment */
+    const char *place;       /* starts a line with a location; sscanf's format */
+    const char *instruction; /* the start of instructions, except for those in `others` */
+    const char *others[6];   /* starts of all other lines */
+    const char *belongs[6];  /* those of them that belong to the instruction after them */
+    const char *syncs[12];   /* what synchronizing instructions contain */
 } dump_form;
 
 static const dump_form forms[] = {
@@ -44,7 +44,7 @@ static const dump_form forms[] = {
 typedef struct line {
     const char *text;
     size_t length;
-    uint32_t mark; /* an operation's id plus 1; 0: not known */
+    uint32_t mark; /* an operation's id plus 1; 0: unknown */
 } line;
 
 typedef struct lines {
@@ -58,7 +58,7 @@ typedef struct annotator {
     const tile_dump_label *labels;
     tile_text *to;
     const char *section;
-    uint8_t *shown; /* by line of the kernel's source: in this section */
+    uint8_t *shown; /* by line of the kernel's source: shown in this section already */
     uint32_t shown_count;
 } annotator;
 
@@ -100,8 +100,8 @@ static size_t next_instruction(const dump_form *form, const lines *all, size_t i
 
 /* Marks ---------------------------------------------------------------------------------------- */
 
-/* LLVM: each instruction names its place, `!dbg !7`, which stands at the end as
- * `!7 = !DILocation(line: 12, ..`. */
+/* LLVM: each instruction refers to its location, `!dbg !7`, which is defined at the end as `!7 =
+ * !DILocation(line: 12, ..`. */
 static void read_llvm_marks(lines *all, tile_arena *arena) {
     unsigned id, mark;
     uint32_t *marks = TILE_NEW_ARRAY(arena, uint32_t, all->count + 1);
@@ -120,7 +120,7 @@ static void read_llvm_marks(lines *all, tile_arena *arena) {
     }
 }
 
-/* PTX and SASS: a place holds up to the next one. */
+/* PTX and SASS: a location is valid up to the next one. */
 static void read_marks(const dump_form *form, lines *all, tile_arena *arena) {
     unsigned mark = 0;
     if (!form->place) {
@@ -135,7 +135,7 @@ static void read_marks(const dump_form *form, lines *all, tile_arena *arena) {
     }
 }
 
-/* Instruction by instruction. */
+/* Copies the marks, instruction by instruction. */
 static void take_marks(const dump_form *form, lines *code, const lines *marked) {
     size_t from = 0;
     for (size_t i = 0; i < code->count; i++) {
@@ -164,7 +164,7 @@ static void put_section(annotator *a, const char *section) {
     tile_text_format(a->to, "\n%s ---- %s\n", a->form->mark, section);
 }
 
-/* The source's words, once in each section. */
+/* The source line, once in each section. */
 static void put_source(annotator *a, tile_loc loc) {
     const tile_context *context = tile_function_context(a->f);
     if (!loc.line || loc.file != a->f->loc.file || loc.line > a->shown_count) return;
@@ -182,12 +182,12 @@ static bool synchronizes(const dump_form *form, const line *l) {
     return false;
 }
 
-/* An instruction, and the lines from `first` on that belong to it. */
+/* Writes an instruction, and the lines from `first` on that belong to it. */
 static void put_instruction(annotator *a, const lines *code, size_t first, size_t i) {
     const line *l = &code->at[i];
     bool known = l->mark && l->mark <= a->f->op_count;
     const tile_dump_label *label = known ? &a->labels[l->mark - 1] : NULL;
-    bool is_frame = l->mark == 1; /* of no operation: it may be anywhere */
+    bool is_frame = l->mark == 1; /* of no operation: it may occur anywhere */
     if (label && (!is_frame || !a->section)) {
         put_section(a, label->section);
         put_source(a, place_of(a, l->mark - 1));
@@ -200,7 +200,7 @@ static void put_instruction(annotator *a, const lines *code, size_t first, size_
 }
 
 static void put_code(annotator *a, const lines *code) {
-    size_t first = 0; /* of the lines that may belong to the next instruction */
+    size_t first = 0; /* first of the lines that may belong to the next instruction */
     for (size_t i = 0; i < code->count; i++) {
         const line *l = &code->at[i];
         if (is_instruction(a->form, l)) {
@@ -250,8 +250,8 @@ void tile_dump_write(const tile_dump_options *options, const tile_blob *code,
 
 /* Spills --------------------------------------------------------------------------------------- */
 
-/* The bytes that a SASS instruction stores to ("STL") or loads from ("LDL") local memory, as in
- * `@P0 STL.64 [R1+0x8], R4 ;`. */
+/* The number of bytes that a SASS instruction stores to ("STL") or loads from ("LDL") local memory,
+ * as in `@P0 STL.64 [R1+0x8], R4 ;`. */
 static unsigned local_bytes(const line *l, const char *opcode) {
     static const struct {
         const char *suffix;

@@ -1,4 +1,4 @@
-/* The comments at the beginning of a dump: what a kernel is, and what it asks of a launch. */
+/* The comments at the beginning of a dump: the kernel's properties and its launch requirements. */
 #include <inttypes.h>
 
 #include "lib/dump/dump.h"
@@ -17,7 +17,7 @@ typedef struct head {
     unsigned role_count;
 } head;
 
-/* Between the pieces of a line; nothing before the first one. */
+/* Separates the parts of a line; empty before the first one. */
 static const char *comma(unsigned index) {
     return index ? ", " : "";
 }
@@ -26,7 +26,7 @@ static void begin_line(const head *h, const char *title) {
     tile_text_format(h->to, "\n%s %-14s ", h->mark, title);
 }
 
-/* A title above lines of its own. */
+/* Begins a list of lines under a title. */
 static void begin_table(const head *h, const char *title) {
     tile_text_format(h->to, "\n%s\n%s %s", h->mark, h->mark, title);
 }
@@ -170,7 +170,7 @@ static void put_parameters(const head *h) {
 
 /* Shared memory -------------------------------------------------------------------------------- */
 
-/* Who does something to the barriers of this buffer, by effect, as ", NAMES WORD". */
+/* Lists the roles whose operations have this effect on the buffer's barriers, as ", NAMES WORD". */
 static void put_users(const head *h, tile_value buffer, tile_effect effect, const char *word) {
     unsigned listed = 0;
     for (unsigned i = 0; i < h->role_count; i++) {
@@ -217,7 +217,7 @@ static void put_shared(const head *h) {
     unsigned count;
     tile_op *allocs = tile_find_ops(h->f, TILE_OP_alloc_shared, h->arena, &count);
     const char **names = tile_print_names(h->f, h->arena);
-    for (unsigned i = 1; i < count; i++) /* few, and nearly in order */
+    for (unsigned i = 1; i < count; i++) /* insertion sort: few, and nearly in order */
         for (unsigned j = i; j && offset_of(h, allocs[j]) < offset_of(h, allocs[j - 1]); j--) {
             tile_op later = allocs[j];
             allocs[j] = allocs[j - 1];

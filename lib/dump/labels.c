@@ -1,10 +1,11 @@
-/* What stands at the instructions of an operation: the role and the stage of the pipeline that they
- * belong to, and the barrier at which warps synchronize there.
+/* Labels for the instructions of an operation: their role and pipeline stage, and the barrier at
+ * which warps synchronize there.
  *
- * At level 3 nothing says any more which operations a pass has moved out of a loop: their places in
- * the source do. Before a loop its prologue begins at the first asynchronous copy or wait that the
- * source has inside of it; the epilogue ends with the last one after it. A loop that only starts
- * copies, before another one of the same place, is part of that one's prologue. */
+ * Level 3 does not record which operations a pass has moved out of a loop, but their source
+ * locations do. The prologue of a loop begins at the first asynchronous copy or wait before it
+ * whose location is inside the loop; the epilogue ends with the last one after it. A loop that only
+ * starts copies, before another loop with the same location, is part of the prologue of that loop.
+ */
 #include "lib/dump/dump.h"
 #include "lib/ir/print_names.h"
 #include "lib/ir/regions.h"
@@ -17,8 +18,8 @@ typedef struct labeler {
     const char **names;
     tile_dump_role *roles;
     unsigned role_count;
-    loop_stage *stages; /* by operation id, as the next one */
-    tile_op *loops;     /* whose stage it is */
+    loop_stage *stages; /* by operation id, like the next one */
+    tile_op *loops;     /* the loop of that stage */
     const char **sections;
     size_t section_count, section_capacity;
 } labeler;
@@ -34,7 +35,7 @@ static bool is_flow(const tile_function *f, tile_op op) {
     return tile_op_effects(f, op) & (TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR);
 }
 
-/* It starts what goes on in the background, or waits for it. */
+/* Returns whether the operation starts or awaits asynchronous work. */
 static bool is_pipelined(const tile_function *f, tile_op op) {
     bool now = tile_op_get_info(tile_op_opcode(f, op))->completion == TILE_COMPLETION_NOW;
     return !is_flow(f, op) && (!now || tile_op_effects(f, op) & SYNCS);
@@ -49,8 +50,8 @@ static bool same_place(const tile_function *f, tile_op a, tile_op b) {
     return x.line && x.file == y.file && x.line == y.line && x.column == y.column;
 }
 
-/* Whether it, or an operation in its regions, is pipelined, and the source has it from the first to
- * the last line of the loop (inside), or elsewhere. */
+/* Returns whether the operation, or one in its regions, is pipelined and its source location is
+ * between the first and the last line of the loop (inside), or elsewhere. */
 static bool has_pipelined(const tile_function *f, tile_op op, tile_loc first, uint32_t last,
                           bool inside) {
     tile_loc loc = tile_op_loc(f, op);
@@ -78,7 +79,7 @@ static bool waits_inside(const tile_function *f, tile_op loop) {
     return false;
 }
 
-/* A loop before one of the same place, whose copies it starts. */
+/* A loop before another one with the same location, whose copies it starts. */
 static bool fills(const tile_function *f, tile_op loop) {
     if (waits_inside(f, loop)) return false;
     for (tile_op op = tile_op_next(f, loop); op.id; op = tile_op_next(f, op))
@@ -95,8 +96,9 @@ static void mark(labeler *l, tile_op op, tile_op loop, loop_stage stage) {
     }
 }
 
-/* From `at` to one end of the region: marks all up to the last one that belongs to the loop, but no
- * other part of the same loop; behind it nothing after what waits for something else. */
+/* From `at` to one end of the region: marks everything up to the last operation that belongs to the
+ * loop. Stops at another part of the same loop. After the loop, also stops at waits for anything
+ * else. */
 static void mark_side(labeler *l, tile_op at, tile_op loop, loop_stage stage, uint32_t last) {
     const tile_function *f = l->f;
     tile_op end = TILE_NO_OP, op = at;
@@ -176,7 +178,7 @@ static const char *barrier_text(labeler *l, tile_op op) {
                              groups > 1 ? ", one for each group" : "", 32 * barrier.warps);
 }
 
-/* The operation with the names of the shared buffers in it. */
+/* The operation with the names of its shared buffers. */
 static const char *sync_of(labeler *l, tile_op op) {
     const tile_function *f = l->f;
     tile_opcode opcode = tile_op_opcode(f, op);

@@ -1,4 +1,4 @@
-/* The names of roles: what the warps of a region do. */
+/* The names of roles, by the work of a region's warps. */
 #include "lib/dump/dump.h"
 
 static bool multiplies(const tile_function *f, tile_op op) {
@@ -17,7 +17,7 @@ static bool works(const tile_function *f, tile_op op) {
     return !(tile_op_effects(f, op) & TILE_EFFECT_TERMINATOR);
 }
 
-/* The first row that some operation of the region is an example of. */
+/* The first row for which the region has an example operation. */
 static const struct {
     const char *name;
     bool (*has)(const tile_function *f, tile_op op);
@@ -30,7 +30,7 @@ static const char *kind_of(const tile_function *f, tile_region region) {
     return "idle";
 }
 
-/* Of several with one name each gets a number. */
+/* Roles with equal names are numbered. */
 static void number_names(tile_dump_role *roles, unsigned count, tile_arena *arena) {
     for (unsigned i = 0; i < count; i++) {
         const char *name = roles[i].name;

@@ -1,11 +1,11 @@
-/* The rows of arith.def as functions, one for integers and one for floats each. */
+/* The rows of arith.def as functions: one for integers and one for floats each. */
 #include "lib/ir/arith.h"
 
 #include <math.h>
 
 #include "lib/ir/effects.h"
 
-/* Wrapping arithmetic goes through uint64_t, where overflow is defined: INT64_MIN / -1 too. */
+/* Wrapping arithmetic is done in uint64_t, where overflow is defined, also for INT64_MIN / -1. */
 static int64_t quotient(int64_t a, int64_t b) {
     return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
 }
@@ -59,8 +59,7 @@ double tile_round_whole(tile_rounding rounding, double a) {
     return NAN;
 }
 
-/* A number wins over NaN unless `nan` says otherwise, and -0 is below 0, as for min and max of PTX.
- */
+/* A number wins over NaN unless `nan` is set, and -0 is less than 0, as for min and max of PTX. */
 static double smaller(tile_arith_flags arith_flags, double a, double b) {
     if (isnan(a)) return arith_flags.nan ? a : b;
     if (isnan(b)) return arith_flags.nan ? b : a;
@@ -68,12 +67,12 @@ static double smaller(tile_arith_flags arith_flags, double a, double b) {
     return a < b ? a : b;
 }
 
-/* In f64 an f32's sum would be rounded twice. */
+/* In f64, an f32 sum would be rounded twice. */
 static double fused(tile_scalar scalar, double a, double b, double c) {
     return scalar == TILE_f32 ? (double)fmaf((float)a, (float)b, (float)c) : fma(a, b, c);
 }
 
-/* The machine's code reduces angles below this only. */
+/* The machine's code reduces only angles below this limit. */
 static bool has_periods(tile_scalar scalar, double a) {
     return fabs(a) < (scalar == TILE_f64 ? 0x1p30 : 0x1p47);
 }
@@ -84,7 +83,7 @@ typedef bool (*bits_meaning)(unsigned width, tile_arith_flags arith_flags, int64
 typedef bool (*float_meaning)(tile_scalar scalar, tile_arith_flags arith_flags, double a, double b,
                               double c, double *result);
 
-/* Not every row looks at all of these. */
+/* Not every row uses all of these. */
 #define INTEGER_OPERANDS \
     uint64_t ua = (uint64_t)a, ub = (uint64_t)b; \
     (void)ua, (void)ub, (void)c
@@ -172,8 +171,8 @@ static const struct {
 #include "lib/ir/arith.def"
 };
 
-/* Every element-wise row of ops.def has its meaning there: the one that has not is undeclared here.
- */
+/* Every element-wise row of ops.def needs a row in arith.def: a missing one is an undeclared name
+ * here. */
 enum {
 #define ARITH(name, integers, floats, ranges) MEANING_OF_##name = 1,
 #define MOVE(name) MEANING_OF_##name = 1,
@@ -222,7 +221,7 @@ static tile_rounding rounding_of(tile_word word) {
     case TILE_WORD_round_up: return TILE_ROUNDING_UP;
     case TILE_WORD_kind_down:
     case TILE_WORD_round_down: return TILE_ROUNDING_DOWN;
-    default: return TILE_ROUNDING_NONE; /* of other attributes */
+    default: return TILE_ROUNDING_NONE; /* a word of another attribute */
     }
 }
 

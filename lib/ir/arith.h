@@ -5,7 +5,8 @@
 
 #include "lib/ir/function.h"
 
-/* Which of two neighbours a number between them becomes; NONE: as the operation says. */
+/* How a number between two adjacent representable ones is rounded; NONE: the operation's default.
+ */
 typedef enum tile_rounding {
     TILE_ROUNDING_NONE = 0,
     TILE_ROUNDING_EVEN,
@@ -14,24 +15,24 @@ typedef enum tile_rounding {
     TILE_ROUNDING_DOWN,
 } tile_rounding;
 
-/* What an operation's attributes make of it. */
+/* The effect of an operation's attributes on its arithmetic. */
 typedef struct tile_arith_flags {
-    bool nan;         /* NaN wins */
+    bool nan;         /* the result is NaN if an operand is */
     bool is_unsigned; /* integers are read as unsigned */
-    bool saturates;   /* casts: clamped to what the result's type holds */
+    bool saturates;   /* casts: clamped to the range of the result's type */
     tile_rounding rounding;
 } tile_arith_flags;
 
 tile_arith_flags tile_op_arith_flags(const tile_function *f, tile_op op);
 
-/* As tile_fold_int; scalar, the integers' type, counts where bits do. */
+/* Like tile_fold_int. scalar, the integers' type, matters if the result depends on its width. */
 bool tile_fold_element(tile_opcode opcode, tile_scalar scalar, tile_arith_flags arith_flags,
                        int64_t a, int64_t b, int64_t c, int64_t *result);
-/* As tile_fold_float. */
+/* Like tile_fold_float. */
 bool tile_fold_real(tile_opcode opcode, tile_scalar scalar, tile_arith_flags arith_flags, double a,
                     double b, double c, double *result);
 
-/* Where the results lie when each float operand lies in a range: the column of arith.def. */
+/* The range of the results if each float operand is in a range: the column of arith.def. */
 typedef enum tile_ranges {
     TILE_RANGES_NONE = 0,
     TILE_RANGES_ENDS,
@@ -45,10 +46,10 @@ tile_ranges tile_opcode_ranges(tile_opcode opcode);
 
 /* div, rem, mod or ceildiv. */
 bool tile_opcode_divides(tile_opcode opcode);
-/* One of these whose divisor is not an integer constant other than 0. */
+/* Returns whether op divides and its divisor is not a nonzero integer constant. */
 bool tile_may_divide_by_zero(const tile_function *f, tile_op op);
 
-/* A whole number; NONE is EVEN. */
+/* Rounds to an integer; NONE is EVEN. */
 double tile_round_whole(tile_rounding rounding, double a);
 
 #endif

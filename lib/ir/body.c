@@ -1,5 +1,5 @@
-/* What stands in a function: values, operations, regions, attributes. Changing what is there, as
- * passes do, is in rewrite.c. */
+/* The contents of functions: values, operations, regions, attributes. Passes change them with the
+ * functions of rewrite.c. */
 #include "lib/ir/body.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 
 /* Reading ------------------------------------------------------------------------------------- */
 
-/* Entry 0, which is empty, stands for ids that the function does not have. */
+/* Entry 0, which is empty, is returned for ids that the function does not have. */
 static const tile_op_data *op_of(const tile_function *f, tile_op op) {
     static const tile_op_data none = {0};
     return f ? &f->ops[op.id < f->op_count ? op.id : 0] : &none;
@@ -110,7 +110,7 @@ static uint32_t *find_constant(const tile_function *f, const tile_type *type,
 static void rehash_constants(tile_function *f) {
     size_t capacity = f->constant_capacity ? f->constant_capacity * 2 : 32;
     f->constant_table = TILE_NEW_ARRAY(&f->module->arena, uint32_t, capacity);
-    f->constant_capacity = capacity; /* once there is room for as many */
+    f->constant_capacity = capacity; /* after the allocation has succeeded */
     for (uint32_t id = 1; id < f->value_count; id++)
         if (f->values[id].kind == TILE_VALUE_CONSTANT)
             *find_constant(f, f->values[id].type, f->values[id].expr) = id;
@@ -137,7 +137,7 @@ bool tile_value_is_int(const tile_function *f, tile_value value, int64_t *intege
 
 static void append_region(tile_function *f, tile_op_data *op, tile_region region) {
     uint32_t count = op->region_count;
-    if ((count & (count - 1)) == 0) { /* 0 or a power of two: full */
+    if ((count & (count - 1)) == 0) { /* 0 or a power of two: the array is full */
         tile_region *larger = TILE_NEW_ARRAY(&f->module->arena, tile_region, count ? 2 * count : 1);
         if (count) memcpy(larger, op->regions, sizeof *larger * count);
         op->regions = larger;
@@ -294,7 +294,7 @@ void tile_op_remove_attr(tile_function *f, tile_op op, tile_attr_id id) {
 
 static void set_attr(tile_function *f, tile_op op, tile_attr attr) {
     if (!f || !op.id || op.id >= f->op_count)
-        return; /* the operation was not built; that has been reported */
+        return; /* the operation was not built, which has been reported */
     if (!tile_attr_get_info(attr.id)->name) {
         tile_error_at(f, op, "there is no attribute of number %d", (int)attr.id);
         return;

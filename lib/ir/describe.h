@@ -4,16 +4,16 @@
 
 #include "lib/ir/function.h"
 
-/* The expression in the IR's syntax with as few parentheses as C's precedence needs; arguments by
- * name (f may be NULL if there are none). */
+/* The expression in the IR's syntax, with as few parentheses as C's precedence permits and
+ * arguments by name (f may be NULL if there are none). */
 const char *tile_expr_text(const tile_function *f, const tile_expr *expr, tile_arena *arena);
 
-/* The type in the IR's syntax; layout is the text after '#', NULL leaves the layout out. */
+/* The type in the IR's syntax; layout is the text after '#', NULL omits the layout. */
 const char *tile_type_text(const tile_function *f, const tile_type *type, const char *layout,
                            tile_arena *arena);
 
-/* What to write where a scalar stands in place of a tile, tensor or vector of `wanted`, as
- * "; write ..". "" where the types differ otherwise. */
+/* The fix for a scalar that is used where a tile, tensor or vector `wanted` is required, as ";
+ * write ..". Returns "" if the types differ in any other way. */
 const char *tile_splat_advice(const tile_function *f, tile_value value, const tile_type *wanted,
                               tile_arena *arena);
 

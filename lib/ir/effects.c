@@ -1,9 +1,9 @@
-/* What an operation does, as its row and its attributes say. */
+/* The effects of an operation, from its row and its attributes. */
 #include "lib/ir/effects.h"
 
 #include <string.h>
 
-/* By tile_word. */
+/* Indexed by tile_word. */
 static const struct {
     tile_attr_id id;
     const char *text;
@@ -32,11 +32,11 @@ const char *tile_attr_word_text(tile_word word) {
     return word_texts[(unsigned)word < WORDS ? word : 0].text;
 }
 
-/* Order --------------------------------------------------------------------------------------- */
+/* Ordering ------------------------------------------------------------------------------------- */
 
 enum { RELEASES = 1, ACQUIRES = 2 };
 
-/* What may be any ordering, a parameter that has no value yet, is both. */
+/* An unknown ordering, of a parameter without a value, counts as both. */
 static unsigned order_of(const tile_function *f, tile_op op) {
     unsigned effects = tile_op_get_info(tile_op_opcode(f, op))->effects;
     bool fence = tile_op_opcode(f, op) == TILE_OP_fence;
@@ -61,14 +61,14 @@ bool tile_op_acquires(const tile_function *f, tile_op op) {
     return order_of(f, op) & ACQUIRES;
 }
 
-/* Copies go one way. */
+/* A copy reads one memory space and writes the other. */
 static unsigned effects_of_copy(const tile_function *f, tile_op op, unsigned effects) {
     bool in = tile_value_type(f, tile_operand_src(f, op))->kind == TILE_TYPE_VIEW;
     return effects & ~(in ? TILE_EFFECT_READ_SHARED | TILE_EFFECT_WRITE_GLOBAL
                           : TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_WRITE_SHARED);
 }
 
-/* A load comes from one of both, a store goes to one. */
+/* A load reads one of the spaces, a store writes one. */
 static unsigned effects_of_transfer(const tile_function *f, tile_op op, unsigned effects) {
     bool stores = tile_op_opcode(f, op) == TILE_OP_store;
     tile_value memory = stores ? tile_operand_dst(f, op) : tile_operand_src(f, op);
@@ -85,11 +85,11 @@ tile_mechanism tile_op_mechanism(const tile_function *f, tile_op op) {
     return in ? TILE_MECHANISM_GROUP : TILE_MECHANISM_BULK_GROUP;
 }
 
-/* What goes through a buffer of its own touches no memory while it has none. */
+/* An operation with an optional buffer of its own touches no memory if it has none. */
 static bool lacks_buffer(const tile_function *f, tile_op op) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     return info->traits & TILE_TRAIT_OWN_BUFFER &&
-           !tile_op_at(f, op)->segment[info->operand_count - 1]; /* both have one, or none */
+           !tile_op_at(f, op)->segment[info->operand_count - 1]; /* all of them or none */
 }
 
 static unsigned effects_of_asm(const tile_function *f, tile_op op) {
@@ -100,7 +100,7 @@ static unsigned effects_of_asm(const tile_function *f, tile_op op) {
     case TILE_WORD_effect_reads: return reads;
     case TILE_WORD_effect_writes: return reads | writes;
     case TILE_WORD_effect_warp: return TILE_EFFECT_COLLECTIVE;
-    default: /* a barrier, or it is not known yet */
+    default: /* a barrier, or not known yet */
         return reads | writes | TILE_EFFECT_COLLECTIVE | TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE;
     }
 }

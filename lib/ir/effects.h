@@ -1,4 +1,5 @@
-/* The words of attributes, and what an operation does as they say (tile_op_effects). */
+/* The words of attributes, and the effects of an operation that depend on them (tile_op_effects).
+ */
 #ifndef TILE_LIB_IR_EFFECTS_H
 #define TILE_LIB_IR_EFFECTS_H
 
@@ -12,8 +13,8 @@ typedef enum tile_word {
 #include "tile/attrs.def"
 } tile_word;
 
-/* How many words an attribute has. A switch over them ends in `default`, for the words of other
- * attributes, and asserts beside it that it knows all of its own. */
+/* The number of words of each attribute. A switch over them ends in `default`, for the words of
+ * other attributes, and asserts next to it that it handles all of its own. */
 enum {
     TILE_WORDS_ordering = 0
 #define ATTR(number, name, ...)
@@ -37,13 +38,13 @@ enum {
     ,
 };
 
-/* The word that an attribute is; NONE where it is absent, or a parameter that has no value yet. */
+/* The word of an attribute; NONE if it is absent or a parameter without a value. */
 tile_word tile_op_word(const tile_function *f, tile_op op, tile_attr_id id);
 
-/* As the text has it; "" for NONE. */
+/* As written in the text; "" for NONE. */
 const char *tile_attr_word_text(tile_word word);
 
-/* True where op orders accesses of its thread before it (release) or behind it (acquire). */
+/* True if op orders the accesses of its thread before it (release) or after it (acquire). */
 bool tile_op_releases(const tile_function *f, tile_op op);
 bool tile_op_acquires(const tile_function *f, tile_op op);
 

@@ -1,4 +1,4 @@
-/* Host expressions: made once, folded while they are made, evaluated in i64. */
+/* Host expressions: interned, folded on construction, evaluated in i64. */
 #include <string.h>
 
 #include "lib/ir/function.h"
@@ -9,7 +9,7 @@ static const tile_expr *intern_expr(tile_context *context, const tile_expr *draf
     return tile_intern(context, TILE_INTERN_EXPR, draft, sizeof *draft);
 }
 
-/* memset first: interned bytes include the padding. */
+/* memset first: expressions are interned by their bytes, including the padding. */
 static tile_expr blank(tile_expr_kind kind) {
     tile_expr draft;
     memset(&draft, 0, sizeof draft);
@@ -47,7 +47,7 @@ const tile_expr *tile_expr_word(tile_context *context, const char *word) {
     return intern_expr(context, &draft);
 }
 
-/* FNV-1a: two words of one program that meet in 64 bits are not to be expected. */
+/* FNV-1a: a 64-bit hash. Two words of one program are assumed not to collide. */
 int64_t tile_word_value(const char *word) {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (; *word; word++) hash = (hash ^ (unsigned char)*word) * UINT64_C(0x100000001b3);
@@ -122,7 +122,7 @@ bool tile_expr_has_arg(const tile_expr *expr) {
     return found;
 }
 
-/* Without what multiplying by 1 would do. */
+/* Omits a multiplication by 1. */
 const tile_expr *tile_expr_multiply(tile_context *context, const tile_expr *a, const tile_expr *b) {
     int64_t value;
     if (tile_expr_is_int(a, &value) && value == 1) return b;

@@ -1,8 +1,9 @@
-/* The inside of modules and functions, for the printer, the passes and whoever walks the IR a lot.
+/* Internals of modules and functions, for the printer, the passes and other code that traverses the
+ * IR often.
  *
  * Ids index the function's arrays; entry 0 of each is unused. Erased operations stay in the array
- * (opcode NONE, in no region). Facts about values belong to whoever computes them: dense arrays of
- * function->value_count entries. */
+ * (opcode NONE, in no region). Code that computes facts about values stores them itself, in dense
+ * arrays of function->value_count entries. */
 #ifndef TILE_LIB_IR_FUNCTION_H
 #define TILE_LIB_IR_FUNCTION_H
 
@@ -30,7 +31,7 @@ typedef struct tile_value_data {
     uint32_t index;
     const tile_type *type;
     const tile_expr *expr; /* constants */
-    const char *name;      /* as written, without '%'; NULL if unnamed. Need not be unique */
+    const char *name;      /* without '%'; NULL if unnamed; not necessarily unique */
 } tile_value_data;
 
 typedef struct tile_attr {
@@ -47,12 +48,12 @@ typedef struct tile_op_data {
     uint16_t opcode;
     uint8_t attr_count;
     uint32_t region_count;
-    uint16_t segment[TILE_MAX_OPERANDS]; /* how many values each operand of the row takes */
+    uint16_t segment[TILE_MAX_OPERANDS]; /* number of values of each operand of the row */
     uint32_t operand_count;
     uint32_t result_count;
     tile_value *operands;
-    tile_value first_result; /* results have consecutive ids */
-    tile_region *regions;    /* the array has room up to the next power of two */
+    tile_value first_result; /* the ids of results are consecutive */
+    tile_region *regions;    /* the array has capacity up to the next power of two */
     tile_attr *attrs;
     tile_loc loc;
     tile_region parent;
@@ -63,7 +64,7 @@ typedef struct tile_region_data {
     tile_op first, last;
     tile_op parent; /* 0: a function's body */
     uint32_t arg_count;
-    tile_value first_arg; /* consecutive ids */
+    tile_value first_arg; /* the ids of arguments are consecutive */
 } tile_region_data;
 
 typedef struct tile_param_decl {
@@ -77,13 +78,13 @@ typedef struct tile_arg_decl {
     const char *name;
     const tile_type *type;
     tile_value value;
-    unsigned divisible; /* 0: nothing said, 1: nothing known. Pointers and views: bytes */
+    unsigned divisible; /* 0: not declared, 1: unknown. Pointers and views: bytes */
     bool noalias;
     bool tensor_map; /* views: a tensor map can describe the array */
     bool is_const;
-    const tile_expr *known;                  /* const: its value, NULL: it is not known yet */
-    const tile_expr *extents[TILE_MAX_RANK]; /* views: all are said */
-    const tile_expr *strides[TILE_MAX_RANK]; /* views: as has_strides of the type says */
+    const tile_expr *known;                  /* const: its value; NULL: not known yet */
+    const tile_expr *extents[TILE_MAX_RANK]; /* views: all are declared */
+    const tile_expr *strides[TILE_MAX_RANK]; /* views: see has_strides of the type */
 } tile_arg_decl;
 
 /* A set of a kernel's arguments. All zero: none. */
@@ -120,11 +121,10 @@ struct tile_function {
     tile_module *module;
     tile_function *next;
     tile_function_kind kind;
-    unsigned level; /* set by the parser, raised by the pass that raises it */
+    unsigned level; /* set by the parser, raised by the passes that lower the function */
     const char *name;
     tile_loc loc;
-    uint32_t
-        seen; /* the pass manager's: the step after which it found the function in its module */
+    uint32_t seen; /* of the pass manager: the last step after which it was in its module */
 
     tile_param_decl *params;
     size_t param_count, param_capacity;
@@ -144,19 +144,19 @@ struct tile_function {
     unsigned cluster_rank;
     const tile_expr *warps;
     tile_raster raster;
-    const tile_expr *raster_group; /* of rows and columns */
+    const tile_expr *raster_group; /* number of rows and columns */
     bool is_persistent;
     const tile_expr *persistent_if; /* over parameters, until they are bound; NULL: always */
-    const tile_expr *cost;          /* of a tile; NULL: all alike */
+    const tile_expr *cost;          /* of a tile; NULL: all tiles cost the same */
     bool sync_explicit;
-    const char *instance_of; /* the kernel that a plan's launch made this one of; NULL: none */
-    const char *point;     /* what its parameters were, as "name = value, .."; NULL: it had none */
-    const char *reference; /* of @reference<values>; NULL: none */
+    const char *instance_of; /* the kernel that a plan's launch instantiated; NULL: none */
+    const char *point;       /* its parameter values, as "name = value, .."; NULL: none */
+    const char *reference;   /* of @reference<values>; NULL: none */
     tile_param_value *reference_values;
     size_t reference_count;
     tile_loc reference_loc;
-    /* By operation, and dim of the tile that it moves: how many elements along it a thread may have
-     * at any point of the space that the parameters came from; NULL: there was none. */
+    /* By operation, and dim of the tile that it loads or stores: how many elements along it a
+     * thread may have at any point of the parameters' tuning space; NULL: there was no space. */
     const unsigned (*widest)[TILE_MAX_RANK];
     size_t widest_count;
 
@@ -167,11 +167,11 @@ struct tile_function {
     size_t value_count, value_capacity;
     tile_region_data *regions;
     size_t region_count, region_capacity;
-    uint32_t *constant_table; /* hash of constants: value ids, 0 is free */
+    uint32_t *constant_table; /* hash table of constants: value ids, 0 is free */
     size_t constant_capacity, constant_count;
 };
 
-/* Functions by their names' hashes, NULL: free; lib/ir/names.c keeps it. */
+/* Functions by the hashes of their names, NULL: free; implemented in lib/ir/names.c. */
 typedef struct tile_name_table {
     tile_function **entries;
     size_t capacity; /* a power of two, or 0 */
@@ -181,13 +181,14 @@ struct tile_module {
     tile_guarded guarded; /* first */
     tile_context *context;
     tile_arena arena;
-    tile_function *first, *last; /* in order, as `functions` is */
+    tile_function *first, *last; /* in order, like `functions` */
     tile_function **functions;
     size_t function_count, function_capacity;
     tile_name_table names;
 };
 
-/* Pointers into the arrays move when something is added: do not keep them across a build. */
+/* Pointers into the arrays are invalidated when something is added: do not keep them across a
+ * build. */
 static inline tile_op_data *tile_op_at(const tile_function *f, tile_op op) {
     return &f->ops[op.id];
 }
@@ -214,8 +215,8 @@ static inline tile_value tile_pointer_source(const tile_function *f, tile_value 
     return def.id && f->ops[def.id].opcode == TILE_OP_base ? tile_operand_src(f, def) : pointer;
 }
 
-/* What an operand's form says: a first value outside of brackets; values in brackets behind it;
- * that it may be left out. */
+/* Properties of an operand's form: a first value before brackets, values in brackets after it, and
+ * optional operands. */
 static inline bool tile_form_has_head(tile_operand_form form) {
     return form == TILE_FORM_value || form == TILE_FORM_optional || form == TILE_FORM_element ||
            form == TILE_FORM_part || form == TILE_FORM_address || form == TILE_FORM_optaddress ||
@@ -233,11 +234,12 @@ static inline bool tile_form_may_miss(tile_operand_form form) {
            form == TILE_FORM_optaddress;
 }
 
-/* True if operand `operand` of the row is memory at coordinates that a thread names: a view's, or
- * a shared buffer's with its stage; not one at an offset. */
+/* True if operand `operand` of the row is memory that a thread addresses by coordinates: a view, or
+ * a shared buffer with its stage; not memory at an offset. */
 bool tile_is_placed(const tile_function *f, tile_op op, unsigned operand);
 
-/* True where the author writes the barriers: the function says so, or a `sync explicit` around. */
+/* True if the user writes the barriers: declared for the function or by an enclosing `sync
+ * explicit`. */
 bool tile_sync_is_explicit_in(const tile_function *f, tile_region region);
 static inline bool tile_sync_is_explicit(const tile_function *f, tile_op op) {
     return tile_sync_is_explicit_in(f, tile_op_at(f, op)->parent);
@@ -246,35 +248,32 @@ static inline bool tile_sync_is_explicit(const tile_function *f, tile_op op) {
 static inline const char *tile_op_name(const tile_function *f, tile_op op) {
     return tile_op_get_info((tile_opcode)tile_op_at(f, op)->opcode)->name;
 }
-/* A set of tile_effect: the row's, and of an atomic operation what its ordering adds; without those
- * on a buffer of its own that it does not have (effects.c). */
+/* A set of tile_effect: the row's effects and, for atomic operations, those of the ordering.
+ * Effects on an optional buffer of its own are left out if it is absent (effects.c). */
 unsigned tile_op_effects(const tile_function *f, tile_op op);
-/* How the completion of its accesses is waited for, which of a copy_async follows from its
- * operands.
- */
+/* How the completion of its accesses is awaited. For a copy_async it follows from the operands. */
 tile_mechanism tile_op_mechanism(const tile_function *f, tile_op op);
-/* Whether op handles this operand or result as a tile, whose elements lie where its layout says: a
- * tile, or a buffer that all threads work on together. One thread alone names offsets in a buffer,
- * which then may have any extents. */
+/* Returns whether op treats this operand or result as a tile, whose elements are distributed by its
+ * layout: a tile, or a buffer that all threads access together. A single thread addresses a buffer
+ * by offsets; such buffers may have any extents. */
 bool tile_op_handles_tile(const tile_function *f, tile_op op, tile_value value);
-/* The operation in one of whose regions op stands; 0 in the function's body. */
+/* The operation that encloses op; 0 in the function's body. */
 static inline tile_op tile_op_parent(const tile_function *f, tile_op op) {
     return tile_region_at(f, tile_op_at(f, op)->parent)->parent;
 }
-/* Whether op is `outer`, or stands in it. */
+/* Returns whether op is `outer` or nested in it. */
 static inline bool tile_op_is_in(const tile_function *f, tile_op op, tile_op outer) {
     while (op.id && op.id != outer.id) op = tile_op_parent(f, op);
     return op.id != 0;
 }
 
-/* for (tile_op op = first; op.id; op = next): the next one is read after the body ran. */
+/* for (tile_op op = first; op.id; op = next): the next one is read after the body has run. */
 #define TILE_FOR_EACH_OP(f, op, region) \
     for (tile_op op = tile_region_at((f), (region))->first; (op).id; \
          (op) = tile_op_at((f), (op))->next)
 
-/* The operation after op in pre-order, outer ones before inner ones: the first one in its regions,
- * else the next one; 0 where that would leave the region `root`, or the regions of the operation
- * `outer`. */
+/* The operation after op in pre-order: the first one in its regions, else the next one. Returns 0
+ * if that would leave the region `root`, or the regions of the operation `outer`. */
 tile_op tile_op_leave(const tile_function *f, tile_op op, tile_region root, tile_op outer);
 static inline tile_op tile_op_following(const tile_function *f, tile_op op, tile_region root,
                                         tile_op outer) {
@@ -287,13 +286,13 @@ tile_op tile_op_first_nested(const tile_function *f, tile_op op);
 
 /* for (tile_op op = ..): all operations in a region, and in the regions of these, in pre-order.
  *
- * As in TILE_FOR_EACH_OP the following operation is looked up after the body ran:
- *   - operations that the body adds after the current one, or in its regions, are visited, those
- *     that it adds before it are not;
- *   - the body may erase the current operation (tile_erase_op), operations after it and those
- *     around it: the iteration continues with the next one that is left;
- *   - if it moves the current operation, the iteration continues from its new place, which must be
- *     inside the region. */
+ * As in TILE_FOR_EACH_OP the following operation is looked up after the body has run:
+ * - Operations that the body adds after the current one, or in its regions, are visited. Those that
+ *   it adds before it are not.
+ * - The body may erase the current operation (tile_erase_op), operations after it and enclosing
+ *   ones: the iteration continues with the next remaining one.
+ * - If it moves the current operation, the iteration continues from its new place, which must be
+ *   inside the region. */
 #define TILE_FOR_EACH_OP_INSIDE(f, op, region) \
     for (tile_op op = tile_region_at((f), (region))->first; (op).id; \
          (op) = tile_op_following((f), (op), (region), TILE_NO_OP))
@@ -303,8 +302,8 @@ tile_op tile_op_first_nested(const tile_function *f, tile_op op);
     for (tile_op op = tile_op_first_nested((f), (outer)); (op).id; \
          (op) = tile_op_following((f), (op), TILE_NO_REGION, (outer)))
 
-/* Reports at the place of an operation, of TILE_NO_OP at the function's. tile_error_of begins with
- * the operation's name: "NAME: ...". Errors give false, for `return tile_error_at(..)`. */
+/* Report at the location of an operation, or of the function for TILE_NO_OP. tile_error_of prefixes
+ * the operation's name: "NAME: ...". Errors return false, for `return tile_error_at(..)`. */
 TILE_PRINTF(3, 4)
 bool tile_error_at(const tile_function *f, tile_op op, const char *format, ...);
 TILE_PRINTF(3, 4)
@@ -314,13 +313,13 @@ void tile_note_at(const tile_function *f, tile_op op, const char *format, ...);
 TILE_PRINTF(3, 4)
 void tile_remark_at(const tile_function *f, tile_op op, const char *format, ...);
 
-/* True for extents without an element type, which an operation's operands then tell: what a builder
- * or the text may give as a result's type, and no value has. */
+/* True for extents without an element type, which follows from the operation's operands. A builder
+ * or the text may specify it as a result's type; no value has it. */
 static inline bool tile_type_is_extents(const tile_type *type) {
     return type->rank && !type->scalar && !type->param;
 }
 
-/* A value of many elements. */
+/* A value with many elements. */
 static inline bool tile_type_is_array(const tile_type *type) {
     return type->kind == TILE_TYPE_TENSOR || type->kind == TILE_TYPE_TILE ||
            type->kind == TILE_TYPE_VECTOR;
@@ -330,55 +329,56 @@ static inline bool tile_type_is_array(const tile_type *type) {
 static inline bool tile_type_is_address(const tile_type *type) {
     return type->kind == TILE_TYPE_PTR || type->kind == TILE_TYPE_VIEW;
 }
-/* The type of a view argument's value: what the expressions say without arguments. */
+/* The type of a view argument's value: as far as the expressions determine it without arguments. */
 const tile_type *tile_view_arg_type(tile_context *context, const tile_type *element, unsigned rank,
                                     const tile_expr *const *extents,
                                     const tile_expr *const *strides);
-/* Declares a view argument of this type, which tile_view_arg_type made of these expressions. */
+/* Declares a view argument of this type, which tile_view_arg_type has made from these expressions.
+ */
 tile_value tile_declare_view_arg(tile_function *f, const char *name, const tile_type *type,
                                  const tile_expr *const *extents, const tile_expr *const *strides);
-/* True if the expression names an argument of the function. */
+/* True if the expression refers to an argument of the function. */
 bool tile_expr_has_arg(const tile_expr *expr);
-/* The product, or the one factor if the other is 1; NULL if one is. */
+/* The product; the other factor if one is 1; NULL if one is. */
 const tile_expr *tile_expr_multiply(tile_context *context, const tile_expr *a, const tile_expr *b);
 
-/* The layout of what is computed element by element: a named one is kept where it is the same one
- * for both element types, else nothing is said. */
+/* The layout of the result of an element-wise operation: a named layout is kept if it is the same
+ * for both element types; otherwise the result has no layout. */
 const tile_layout *tile_layout_for_scalar(const tile_layout *layout, tile_scalar from,
                                           tile_scalar to);
 
-/* What a type has too many of, "more than ..."; NULL if it keeps the limits of its kind. */
+/* Returns which limit of its kind a type exceeds, "more than ..."; NULL if it exceeds none. */
 const char *tile_type_excess(const tile_type *type);
 
-/* Bytes that a shared buffer takes: each stage counts as a multiple of one thread's widest access.
- * -1 if an extent is not known or not positive; INT32_MAX stands for whatever is more. */
+/* Bytes of a shared buffer: each stage is rounded up to a multiple of one thread's widest access.
+ * -1 if an extent is not known or not positive; INT32_MAX if the size is larger. */
 int64_t tile_type_shared_bytes(const tile_type *type);
 
-/* Values of operand `operand` of the row (an element's base first). */
+/* Values of operand `operand` of the row (the base of an element first). */
 tile_values tile_op_segment(const tile_function *f, tile_op op, unsigned operand);
 const tile_attr *tile_op_attr(const tile_function *f, tile_op op, tile_attr_id id);
-/* Whether what it holds is of its row's kind, or of a word an expression: a parameter, perhaps.
- * Builders set anything; tile_function_verify refuses the rest. */
+/* Returns whether the attribute's kind is its row's kind, or an expression in place of a word,
+ * which may be a parameter. Builders accept any kind; tile_function_verify rejects the others. */
 bool tile_attr_has_its_kind(const tile_attr *attr);
 /* The attribute's word, text or symbol; NULL if it is absent. */
 const char *tile_op_attr_text(const tile_function *f, tile_op op, tile_attr_id id);
 bool tile_op_has_attr(const tile_function *f, tile_op op, tile_attr_id id);
-/* The attribute's constant, or otherwise if it is absent or not constant. */
+/* The attribute's constant, or `otherwise` if it is absent or not constant. */
 int64_t tile_op_attr_int(const tile_function *f, tile_op op, tile_attr_id id, int64_t otherwise);
-/* Gives op the attribute that source, of a function of the same module, has; nothing if that has
- * none. */
+/* Copies an attribute of source, in a function of the same module, to op; does nothing if source
+ * does not have it. */
 void tile_op_take_attr(tile_function *f, tile_op op, const tile_function *from, tile_op source,
                        tile_attr_id id);
 void tile_op_remove_attr(tile_function *f, tile_op op, tile_attr_id id);
 
-/* An `extract` that names elements of its operand, which is known where its index is a number. */
+/* An `extract` that emits no code because its index is a constant. */
 static inline bool tile_extract_is_name(const tile_function *f, tile_op op) {
     return f->values[tile_operand_first(f, op).id].kind == TILE_VALUE_CONSTANT;
 }
 
 /* True and *integer if the value is an integer constant. */
 bool tile_value_is_int(const tile_function *f, tile_value value, int64_t *integer);
-/* Whether it is this number. */
+/* Returns whether the value is this integer constant. */
 static inline bool tile_value_is(const tile_function *f, tile_value value, int64_t number) {
     int64_t integer;
     return tile_value_is_int(f, value, &integer) && integer == number;
@@ -394,31 +394,31 @@ tile_value tile_add_value(tile_function *f, tile_value_kind kind, uint32_t owner
                           const tile_type *type);
 tile_region tile_add_region(tile_function *f, tile_op parent, const tile_type *const *arg_types,
                             unsigned arg_count);
-/* The region takes the place of op's region r, which must be empty; it has no operation yet. */
+/* Makes the region op's region r, which must be empty. The region has no parent operation yet. */
 void tile_adopt_region(tile_function *f, tile_op op, unsigned r, tile_region region);
-/* An operation without checks: operands are copied, results get the types; it is put at the
- * builder's place. Regions are added with tile_add_region by the caller. */
+/* Adds an operation without checks at the builder's place. Operands are copied, and results get the
+ * types. The caller adds regions with tile_add_region. */
 tile_op tile_add_op(tile_builder *builder, tile_opcode opcode, const tile_value *operands,
                     unsigned operand_count, const uint16_t *segments,
                     const tile_type *const *result_types, unsigned result_count);
-/* A copy of op at the builder's place, regions and all; operands (and inner ones) go through map
- * (value id -> value, 0 keeps it), which receives the new results. map has at least map_count =
- * value_count entries at the time of the call; values made meanwhile are not looked up. */
+/* Copies op, with its regions, to the builder's place. Operands (and inner ones) are mapped by map
+ * (value id -> value, 0 keeps it), to which the new results are added. map has at least map_count =
+ * value_count entries at the time of the call; values created meanwhile are not looked up. */
 tile_op tile_clone_op(tile_builder *builder, tile_op op, tile_value *map, size_t map_count);
 
-/* Takes the operation out of its region and forgets it, with its regions. Its results must be
- * unused. It keeps `next` and `parent`, by which an iteration that stands at it continues. */
+/* Removes the operation and its regions. Its results must be unused. It keeps `next` and `parent`,
+ * so that an iteration at it can continue. */
 void tile_erase_op(tile_function *f, tile_op op);
 /* Moves op before another one (0: to the end of region). */
 void tile_move_op(tile_function *f, tile_op op, tile_region region, tile_op before);
-/* Replaces operands throughout a region (and inside): map[id] where it is not 0. */
+/* Replaces operands throughout a region (and nested ones): by map[id] if it is not 0. */
 void tile_replace_values(tile_function *f, tile_region region, const tile_value *map);
-/* Empties the function's body and starts its op, value and region arrays anew, arguments excepted
- * (they keep their order and get the ids 1, 2, ...). For passes that build a new body: copy what
- * you need from *old first (a shallow copy of the function is taken there). */
+/* Empties the function's body and restarts its op, value and region arrays. Arguments are kept in
+ * order with the ids 1, 2, ... For passes that build a new body: *old becomes a shallow copy of the
+ * function; copy what you need from it first. */
 void tile_function_restart(tile_function *f, tile_function *old);
 
-/* The operations of the body with this opcode, in that order; in the arena. */
+/* The operations of the body with this opcode, in order; allocated in the arena. */
 tile_op *tile_find_ops(const tile_function *f, tile_opcode opcode, tile_arena *arena,
                        unsigned *count);
 
@@ -427,20 +427,20 @@ bool tile_op_uses(const tile_function *f, tile_op op, tile_value value);
 /* True if it has a `pdl_wait`. */
 bool tile_function_waits(const tile_function *f);
 
-/* Names are interned; one that is missing is empty. */
+/* Copies values. Names are interned; a missing one becomes empty. */
 tile_param_value *tile_copy_values(tile_module *module, const tile_param_value *values,
                                    unsigned count);
-/* A copy in the same module, which comes last in it. The name must be free. */
+/* A copy at the end of the same module. The name must not be in use. */
 tile_function *tile_function_clone(tile_function *from, const char *name);
 
-/* How often each value is an operand: an array of value_count entries in the arena. */
+/* The number of uses of each value as an operand: an array of value_count entries in the arena. */
 uint32_t *tile_count_uses(const tile_function *f, tile_arena *arena);
 
-/* An integer value as a host expression over arguments and parameters, or over what the grid's
- * extents name where it is made of grid_dim; NULL if it is not one or has more than a thousand
- * nodes. */
+/* An integer value as a host expression over arguments and parameters. If it is computed from
+ * grid_dim, the expression also contains what the grid's extents refer to. NULL if it is no such
+ * value or has more than a thousand nodes. */
 const tile_expr *tile_value_as_expr(const tile_function *f, tile_value value);
-/* The same over block_id, too, as the cost of a tile may be. */
+/* The same, also over block_id, as the cost of a tile may be. */
 const tile_expr *tile_value_as_cost(const tile_function *f, tile_value value);
 
 #endif

@@ -1,4 +1,4 @@
-/* Levels: what stands in a function, and what may. */
+/* Levels: which operations a function contains, and which it may contain. */
 #include "lib/ir/level.h"
 
 bool tile_op_is_allowed(const tile_op_info *info, unsigned level) {
@@ -17,7 +17,7 @@ bool tile_op_returns_tile(const tile_function *f, tile_op op) {
     return false;
 }
 
-/* The memory that a thread names by coordinates, or no value. */
+/* The memory that a thread addresses by coordinates, or no value. */
 static tile_value find_placed(const tile_function *f, tile_op op) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     for (unsigned i = 0; i < info->operand_count; i++)

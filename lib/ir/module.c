@@ -1,4 +1,4 @@
-/* Modules and functions: creation, declarations, copies. What stands in bodies is in body.c. */
+/* Modules and functions: creation, declarations, copies. body.c handles the contents of bodies. */
 #include "lib/ir/function.h"
 
 #include <stdlib.h>
@@ -67,7 +67,7 @@ void tile_module_remove(tile_module *module, tile_function *function) {
     }
 }
 
-/* An empty body. Entry 0 of each array stands for "none". */
+/* An empty body. Entry 0 of each array means "none". */
 static void begin_body(tile_function *f) {
     tile_arena *arena = &f->module->arena;
     f->ops = tile_arena_grow(arena, NULL, 0, &f->op_capacity, sizeof *f->ops);
@@ -136,7 +136,7 @@ void tile_function_set_level(tile_function *f, unsigned level) {
     if (f) f->level = level;
 }
 
-/* Declarations without a name have an empty one, which the verifier refuses. */
+/* A declaration without a name gets an empty one, which the verifier rejects. */
 static const char *declared(const tile_function *f, const char *name) {
     return tile_intern_name(f->module->context, name ? name : "", name ? strlen(name) : 0);
 }
@@ -246,7 +246,7 @@ void tile_function_set_result(tile_function *f, unsigned index, tile_value value
     if (f && index < f->result_count) f->results[index].value = known ? value : TILE_NO_VALUE;
 }
 
-/* Of more there is a report, and none. */
+/* Too many extents are reported, and none is set. */
 static unsigned set_extents(const tile_function *f, const char *of, const tile_expr **to,
                             unsigned rank, const tile_expr *const *from) {
     if (rank > 3) {
@@ -331,7 +331,7 @@ void tile_function_add_tune(tile_function *f, unsigned name_count, const char *c
                             unsigned point_count, const tile_expr *const *values) {
     TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, )
     if (!f) return;
-    if (!names || !values) name_count = point_count = 0; /* the verifier refuses that */
+    if (!names || !values) name_count = point_count = 0; /* the verifier rejects that */
     tile_arena *arena = &f->module->arena;
     tile_tune_clause clause = {.name_count = name_count, .point_count = point_count};
     clause.names = TILE_NEW_ARRAY(arena, const char *, name_count);
@@ -404,7 +404,7 @@ static void *copy_array(tile_arena *arena, const void *data, size_t count, size_
     return data ? tile_arena_copy(arena, data, count * size) : NULL;
 }
 
-/* With as much room as tile_add_region counts on. */
+/* The capacity must be as tile_add_region expects. */
 static tile_region *copy_regions(tile_arena *arena, const tile_op_data *op) {
     uint32_t room = 1;
     while (room < op->region_count) room *= 2;

@@ -42,9 +42,9 @@ tile_layout_name tile_layout_name_of(const tile_layout *named) {
 
 /* Fragments ----------------------------------------------------------------------------------- */
 
-/* The instruction whose fragments an operand of such elements has: of those that
- * all targets with mma have, the first one for elements of their size whose extents divide the
- * tile's. */
+/* The instruction whose fragments an operand with such elements has. Among the rows that all
+ * targets with mma support and that have elements of this size, it is the first one whose extents
+ * divide the tile's. */
 static const tile_mma *find_row(const tile_type *type, unsigned operand) {
     unsigned bits = tile_scalar_bits(type->scalar);
     uint32_t rows = (uint32_t)tile_type_dim(type, 0), columns = (uint32_t)tile_type_dim(type, 1);
@@ -61,7 +61,7 @@ static const tile_mma *find_row(const tile_type *type, unsigned operand) {
     return NULL;
 }
 
-/* As many warps as there are fragments along this extent. */
+/* At most as many warps as there are fragments along this extent. */
 static uint32_t distribute_warps(uint32_t extent, uint32_t fragment, unsigned warps) {
     uint32_t most = tile_layout_part_extent(extent) / fragment;
     return most < 1 ? 1 : most < warps ? most : warps;

@@ -1,33 +1,33 @@
-/* Layouts that have a name instead of bases: what they are depends on the tile's extents and
- * elements and on the warps that share it. Until these are known a type has a layout of kind NAMED,
- * which says nothing but its name; the pass instantiate puts the bases in its place. */
+/* Named layouts, which have a name instead of bases. Their bases depend on the tile's extents and
+ * elements and on the warps that share it. Until these are known, a type has a layout of kind
+ * NAMED, which holds only the name. The pass instantiate replaces it by the bases. */
 #ifndef TILE_LIB_IR_NAMED_H
 #define TILE_LIB_IR_NAMED_H
 
 #include "tile/ir.h"
 
 typedef enum tile_layout_name {
-    TILE_LAYOUT_NAME_mma_acc, /* of tiles: the sums of a product, by the policy `square` */
-    TILE_LAYOUT_NAME_mma_lhs, /* its operands; lhs' rows are dealt to the warps as by `rows`, .. */
-    TILE_LAYOUT_NAME_mma_rhs, /* .. rhs' columns as by `columns` */
+    TILE_LAYOUT_NAME_mma_acc, /* of tiles: the accumulator of a product, by the policy `square` */
+    TILE_LAYOUT_NAME_mma_lhs, /* operands: lhs has its rows distributed over warps (`rows`) .. */
+    TILE_LAYOUT_NAME_mma_rhs, /* .. and rhs its columns (`columns`) */
     TILE_LAYOUT_NAME_plain,   /* 16 bytes along the last dim for each thread, then lanes, then
                                  warps; in shared memory: row-major */
-    TILE_LAYOUT_NAME_swizzle128, /* of shared memory: columns of 128 bytes, in which chunks of 16
-                                    bytes are exchanged with the row's number modulo 8 */
+    TILE_LAYOUT_NAME_swizzle128, /* shared memory: columns of 128 bytes, whose 16-byte chunks are
+                                    xor-ed with the row number modulo 8 */
     TILE_LAYOUT_NAMES
 } tile_layout_name;
 
-/* Without '#'. */
+/* The name without '#'. */
 const char *tile_layout_name_text(tile_layout_name name);
-/* TILE_LAYOUT_NAMES: there is none. */
+/* Returns TILE_LAYOUT_NAMES if there is none. */
 tile_layout_name tile_layout_find_name(const char *text, size_t length);
-/* True of a layout that is nothing but a name; NULL is none. */
+/* True if a layout is only a name; false for NULL. */
 bool tile_layout_is_named(const tile_layout *layout);
 tile_layout tile_layout_of_name(tile_layout_name name);
 tile_layout_name tile_layout_name_of(const tile_layout *named);
 
-/* The bases of a type's named layout, where `warps` share it. NULL, or why there are none, in the
- * user's words. The type has no parameters. */
+/* Computes the bases of a type's named layout for `warps` warps. Returns NULL, or the reason why
+ * there are none, in the user's words. The type has no parameters. */
 const char *tile_layout_resolve(const tile_type *type, unsigned warps, tile_layout *layout);
 
 #endif

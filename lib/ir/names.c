@@ -1,4 +1,5 @@
-/* Open addressing with linear probing, grown at three quarters full. */
+/* A hash table with open addressing and linear probing, which grows when it is three quarters full.
+ */
 #include "lib/ir/names.h"
 
 #include <string.h>
@@ -10,14 +11,14 @@ static size_t hash_name(const char *name) {
     return hash;
 }
 
-/* Where the function of that name is, or would be; the table is never full. */
+/* Where the function of that name is, or would be inserted; the table is never full. */
 static tile_function **find_place(const tile_name_table *table, const char *name) {
     size_t mask = table->capacity - 1, i = hash_name(name) & mask;
     while (table->entries[i] && strcmp(table->entries[i]->name, name) != 0) i = (i + 1) & mask;
     return &table->entries[i];
 }
 
-/* The table anew from the functions in order. */
+/* Rebuilds the table from the functions in order. */
 static void fill(tile_module *module, size_t capacity) {
     tile_name_table *table = &module->names;
     if (capacity != table->capacity)

@@ -1,12 +1,12 @@
 /* Operands of operations by the names that they have in ops.def; lib/ir/function.h includes this.
  *
- * tile_operand_dst(f, op)           the operand's first value (an element's base); TILE_NO_VALUE
- *                                   if it is left out
- * tile_operands_dst(f, op)          all its values: an element's base and coordinates, a list
- * TILE_OPERAND_dst                  the name, for what takes one
+ *     tile_operand_dst(f, op)           the operand's first value (the base of an element);
+ *                                       TILE_NO_VALUE if the operand is absent
+ *     tile_operands_dst(f, op)          all its values: an element's base and coordinates, a list
+ *     TILE_OPERAND_dst                  the name, for functions that take one
  *
- * The row must have an operand of that name (tile_op_takes tells). No other code knows at which
- * place of a row an operand is. */
+ * The row must have an operand of that name (tile_op_takes tells). No other code uses the position
+ * of an operand in a row. */
 #ifndef TILE_LIB_IR_OPERANDS_H
 #define TILE_LIB_IR_OPERANDS_H
 
@@ -20,40 +20,41 @@ typedef enum tile_operand_name {
     TILE_OPERAND_COUNT
 } tile_operand_name;
 
-/* By operation: 1 + the place of the operand in the row, 0: there is none. */
+/* By operation: 1 + the position of the operand in the row, 0: the row does not have it. */
 extern const uint8_t tile_operand_table[TILE_OPCODE_LIMIT][TILE_OPERAND_COUNT];
 
 static inline bool tile_op_takes(tile_opcode opcode, tile_operand_name name) {
     return tile_operand_table[opcode][name] != 0;
 }
 
-/* The place of the operand in the row, which must have it: for the functions that take a place. */
+/* The position of the operand in the row, which must have it: for functions that take a position.
+ */
 static inline unsigned tile_place_of(tile_opcode opcode, tile_operand_name name) {
     assert(tile_op_takes(opcode, name));
     return tile_operand_table[opcode][name] - 1u;
 }
 
-/* Values in the operation, which is not to be changed meanwhile. */
+/* Values inside the operation, which must not change meanwhile. */
 typedef struct tile_values {
     tile_value *at;
-    unsigned count; /* 0: the operand is left out */
+    unsigned count; /* 0: the operand is absent */
 } tile_values;
 
 tile_values tile_named_operands(const tile_function *f, tile_op op, tile_operand_name name);
 tile_value tile_named_operand(const tile_function *f, tile_op op, tile_operand_name name);
 
-/* Of operations whose operands are alike, or of any: TILE_NO_VALUE where there is none. */
+/* For operations whose operands are alike, or for any operation: TILE_NO_VALUE if it has none. */
 static inline tile_value tile_first_operand(const tile_function *f, tile_op op) {
     return tile_op_operand(f, op, 0);
 }
 
-/* What is stored, added or compared: `src`, of a compare-and-swap `expected`. */
+/* The stored, added or compared value: `src`, or `expected` of a compare-and-swap. */
 static inline tile_value tile_moved_operand(const tile_function *f, tile_op op) {
     bool swaps = tile_op_takes((tile_opcode)tile_op_at(f, op)->opcode, TILE_OPERAND_expected);
     return tile_named_operand(f, op, swaps ? TILE_OPERAND_expected : TILE_OPERAND_src);
 }
 
-/* Replaces the operand's first value, which it must have. */
+/* Replaces the operand's first value, which must exist. */
 static inline void tile_set_operand(tile_function *f, tile_op op, tile_operand_name name,
                                     tile_value value) {
     const tile_values values = tile_named_operands(f, op, name);

@@ -33,11 +33,11 @@ enum {
     ACQUIRE = TILE_EFFECT_ACQUIRE,
     RELEASE = TILE_EFFECT_RELEASE,
     FENCE = TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE,
-    ATOMIC = TILE_EFFECT_ATOMIC, /* and what `ordering` says: tile_op_effects */
+    ATOMIC = TILE_EFFECT_ATOMIC, /* and the effects of `ordering`: tile_op_effects */
     REPORT = TILE_EFFECT_REPORT,
     ASSEMBLY = TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_WRITE_GLOBAL | TILE_EFFECT_READ_SHARED |
                TILE_EFFECT_WRITE_SHARED | TILE_EFFECT_COLLECTIVE | TILE_EFFECT_ACQUIRE |
-               TILE_EFFECT_RELEASE, /* or what `effect` says: tile_op_effects */
+               TILE_EFFECT_RELEASE, /* or the effects of `effect`: tile_op_effects */
     WARP = TILE_EFFECT_COLLECTIVE,
     WARPGROUP = TILE_EFFECT_COLLECTIVE | TILE_EFFECT_WARPGROUP,
     PRODUCT_OF_SHARED = WARPGROUP | TILE_EFFECT_READ_SHARED,
@@ -49,9 +49,9 @@ enum {
     STEP = TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_WRITE_GLOBAL,
 };
 
-/* Which memory an access of an operand of some class may reach. */
+/* The memory that an access to an operand of a class may touch. */
 enum {
-    TOUCH_none_barrier = 0, /* what barriers order, not the data behind them */
+    TOUCH_none_barrier = 0, /* the barrier itself, not the data that it guards */
     TOUCH_none_any_barrier = 0,
     TOUCH_none_shared = 0,
     TOUCH_none_view = 0,
@@ -85,7 +85,7 @@ enum {
 #define EFFECT_optlist(name, class)
 #define EFFECT_variadic(name, class)
 
-/* Operands and attributes: entries of the row's arrays, and how many. */
+/* Operands and attributes: entries of the row's arrays, and their number. */
 #define OPERAND_none
 #define OPERAND_value(name, class) {TILE_FORM_value, #name, TILE_CLASS_##class, TILE_ACCESS_none},
 #define OPERAND_optional(name, class) \
@@ -121,7 +121,7 @@ enum {
 #define ONE_variadic(name, class) +1
 #define ONE_required(name) +1
 
-/* Places of operands by their names: PLACE_value(lhs, ..) (0), gives lhs the place 0. */
+/* Positions of operands by name: PLACE_value(lhs, ..) (0), gives lhs the position 0. */
 #define PLACE_none
 #define PLACE_value(name, class) [TILE_OPERAND_##name] = 1 +
 #define PLACE_optional(name, class) [TILE_OPERAND_##name] = 1 +
@@ -134,7 +134,7 @@ enum {
 #define PLACE_optlist(name, class) [TILE_OPERAND_##name] = 1 +
 #define PLACE_variadic(name, class) [TILE_OPERAND_##name] = 1 +
 
-/* The words of the columns typing and completion: fields of the row. */
+/* The words of the columns typing and completion set fields of the row. */
 #define TYPING_inferred .type_given = false
 #define TYPING_given .type_given = true
 #define TYPING_loop .shape = TILE_SHAPE_LOOP

@@ -1,13 +1,14 @@
-/* Names for printing. Arguments and a compute's results keep theirs; other values get theirs in the
- * order in which they are printed, with a number behind it if it is taken; values without a name
- * are numbered. A result beside what an operation does goes without one if nobody takes it. */
+/* Names for printing. Arguments and a compute's results keep their names. Other values get theirs
+ * in the order in which they are printed, with a numeric suffix if the name is taken. Values
+ * without a name are numbered. An unused result of an operation with side effects is printed
+ * without a name. */
 #include "lib/ir/print_names.h"
 
 #include <string.h>
 
 typedef struct taken {
     const char *name;
-    unsigned next; /* the number to try when the name is asked for again */
+    unsigned next; /* the next suffix to try for this name */
 } taken;
 
 typedef struct naming {
@@ -47,7 +48,7 @@ static bool is_taken(const naming *n, const char *name) {
     return n->capacity && find(n, name)->name;
 }
 
-/* A name that the parser reads back: letters, digits and underscores, not digits alone. */
+/* A name that the parser accepts: letters, digits and underscores, not only digits. */
 static const char *readable(naming *n, const char *name) {
     char *copy = tile_arena_string(n->arena, name, strlen(name));
     bool only_digits = true;
@@ -85,7 +86,7 @@ static void name_value(naming *n, const tile_function *f, tile_value value) {
 
 static void name_region(naming *n, const tile_function *f, tile_region region);
 
-/* In the order of the text: a loop's results, its variable, what it carries, its body. */
+/* In the order of the text: a loop's results, its variable, carried values, its body. */
 static void name_op(naming *n, const tile_function *f, tile_op op) {
     const tile_op_data *data = tile_op_at(f, op);
     bool may_miss = tile_op_has_trait((tile_opcode)data->opcode, TILE_TRAIT_SIDE_RESULT);

@@ -1,16 +1,16 @@
-/* Shapes as tables, carried values as the last ones of their row. */
+/* Region shapes as tables. Carried values are the last ones of their list. */
 #include "lib/ir/regions.h"
 
 #include <limits.h>
 
 #define ANY UINT_MAX
 
-/* By region, as far as there are differences between them. */
+/* By region, if regions differ. */
 typedef struct shape_facts {
     unsigned regions; /* 0: any number */
     unsigned own_args[2];
     unsigned own_yields[2];
-    bool receives; /* regions have arguments for carried values, the operation has inits */
+    bool receives; /* regions have arguments for carried values, and the operation has inits */
     bool repeats;
 } shape_facts;
 
@@ -43,13 +43,13 @@ bool tile_shape_receives(tile_region_shape shape) {
     return shapes[shape].receives;
 }
 
-/* Control ------------------------------------------------------------------------------------- */
+/* Control flow --------------------------------------------------------------------------------- */
 
 bool tile_repeats(const tile_function *f, tile_op op) {
     return facts_of(f, op)->repeats;
 }
 
-/* What is more than begin where control comes to the loop, by the condition of the `if` around. */
+/* The value that is known to exceed begin at the loop, from the condition of an enclosing `if`. */
 static tile_value find_above(const tile_function *f, tile_op loop, tile_value begin) {
     tile_op branch = tile_op_parent(f, loop);
     if (!branch.id || tile_op_opcode(f, branch) != TILE_OP_if ||
@@ -63,8 +63,8 @@ static tile_value find_above(const tile_function *f, tile_op loop, tile_value be
     return low.id == begin.id ? high : TILE_NO_VALUE;
 }
 
-/* Whether the value is more than begin, as `above` is, if there is one: then begin + 1 does not
- * wrap around. */
+/* Returns whether the value is greater than begin. `above`, if there is one, is a value greater
+ * than begin: then begin + 1 does not overflow. */
 static bool is_more(const tile_function *f, tile_value value, tile_value begin, tile_value above) {
     int64_t first, number;
     tile_op def = tile_value_def(f, value);
@@ -102,13 +102,13 @@ bool tile_control_flows(const tile_function *f, tile_op op, int from, int to) {
     return false;
 }
 
-/* The row of values in which `from` sends what is carried. */
+/* The operation whose operands are the carried values that `from` sends. */
 static tile_op sender(const tile_function *f, tile_op op, int from) {
     return from == TILE_PARENT_OP ? op
                                   : tile_region_yield(f, tile_op_region(f, op, (unsigned)from));
 }
 
-/* The operation whose own values decide: itself, or for `while` the first region's yield. */
+/* The operation whose operands decide: op itself, or the first region's yield for `while`. */
 static tile_op decider(const tile_function *f, tile_op op) {
     bool yields = facts_of(f, op)->own_yields[0] && tile_op_at(f, op)->region_count;
     return yields ? sender(f, op, 0) : op;
@@ -131,7 +131,8 @@ unsigned tile_carried_count(const tile_function *f, tile_op op) {
     return tile_shape_of(f, op) == TILE_SHAPE_NONE ? 0 : tile_op_at(f, op)->result_count;
 }
 
-/* Where carried value i stands in a row of so many; past its end if the row is too short. */
+/* The position of carried value i in a list of `row` values; past the end if the list is too short.
+ */
 static unsigned place_in(const tile_function *f, tile_op op, unsigned row, unsigned i) {
     unsigned carried = tile_carried_count(f, op);
     return row >= carried && i < carried ? row - carried + i : row;
@@ -174,8 +175,8 @@ typedef struct change {
     tile_value *map;
 } change;
 
-/* A row of values anew: the first `own` ones, the kept ones of those behind them, the added ones.
- * Operands. */
+/* Rebuilds a list of operands: the first `own` ones, the kept ones of the rest, and the added ones.
+ */
 static void resize_operands(change *c, tile_op row, const tile_value *added) {
     tile_op_data *data = tile_op_at(c->f, row);
     unsigned own = data->operand_count - c->old_count, at = own;
@@ -191,7 +192,7 @@ static void resize_operands(change *c, tile_op row, const tile_value *added) {
     data->operand_count = at;
 }
 
-/* The same for results or arguments, which get new ids; returns the first one. */
+/* The same for results or arguments, which get new ids. Returns the first one. */
 static tile_value resize_values(change *c, tile_value_kind kind, uint32_t owner, tile_value first,
                                 unsigned own) {
     tile_function *f = c->f;

@@ -18,7 +18,7 @@ void tile_remarks_begin(tile_context *context) {
     tile_arena_reset(&context->reported_arena);
 }
 
-/* Behind the operation's name: a pass may have made another one of it. */
+/* The text after the operation's name, which a pass may have changed. */
 static const char *words_of(const char *text) {
     return text + strcspn(text, ":");
 }

@@ -1,4 +1,4 @@
-/* Words that the language, the passes and the sources had: renames.def. */
+/* Old words of the language, the passes and the sources: renames.def. */
 #ifndef TILE_LIB_IR_RENAMES_H
 #define TILE_LIB_IR_RENAMES_H
 
@@ -18,15 +18,15 @@ typedef struct tile_rename {
 
 /* The rows of the table; NULL past the end. */
 const tile_rename *tile_rename_at(unsigned index);
-/* Whether words of this kind are part of a text of Tile IR. */
+/* Returns whether words of this kind occur in Tile IR text. */
 bool tile_rename_is_in_text(tile_rename_kind kind);
 /* Skips blanks before the next of a row's old or new words. Returns its length, 0 at the end. */
 size_t tile_rename_next_word(const char **at);
-/* The row of this kind whose old words begin with this one; NULL if there is none. where: NULL for
+/* The row of this kind whose first old word is this one; NULL if there is none. where: NULL for
  * any. */
 const tile_rename *tile_rename_find(tile_rename_kind kind, const char *where, const char *text,
                                     size_t length);
-/* "`old` is now `new`" and who rewrites a text, or "`old` has been removed: .." */
+/* "`old` is now `new`" and the tool that rewrites a text, or "`old` has been removed: .." */
 const char *tile_rename_message(const tile_rename *row, tile_arena *arena);
 
 #endif

@@ -1,4 +1,4 @@
-/* Diagnostics at the place of an operation. */
+/* Diagnostics at the location of an operation. */
 #include <stdarg.h>
 
 #include "lib/ir/function.h"

@@ -1,4 +1,4 @@
-/* Erasing, moving, copying and replacing what stands in a function; walking over it. */
+/* Erasing, moving, copying, replacing and traversing the contents of a function. */
 #include <string.h>
 
 #include "lib/ir/body.h"
@@ -86,7 +86,7 @@ void tile_replace_values(tile_function *f, tile_region region, const tile_value 
         while (map[f->results[i].value.id].id) f->results[i].value = map[f->results[i].value.id];
 }
 
-/* Walking ------------------------------------------------------------------------------------- */
+/* Traversal ------------------------------------------------------------------------------------ */
 
 tile_op tile_op_first_nested(const tile_function *f, tile_op op) {
     const tile_op_data *data = tile_op_at(f, op);
@@ -96,7 +96,7 @@ tile_op tile_op_first_nested(const tile_function *f, tile_op op) {
     return first;
 }
 
-/* The first operation in the regions of op that follow this one. */
+/* The first operation in op's regions after this one. */
 static tile_op first_after(const tile_function *f, tile_op op, tile_region region) {
     const tile_op_data *data = tile_op_at(f, op);
     tile_op first = TILE_NO_OP;
@@ -112,7 +112,7 @@ tile_op tile_op_leave(const tile_function *f, tile_op op, tile_region root, tile
     tile_op next = tile_op_first_nested(f, op);
     while (!next.id) {
         next = tile_op_at(f, op)->next;
-        if (next.id) { /* erased after op was: it is not in the region any more */
+        if (next.id) { /* it was erased after op: it is no longer in the region */
             op = next;
             if (tile_op_at(f, op)->opcode == TILE_OP_NONE) next = TILE_NO_OP;
             continue;
@@ -159,13 +159,13 @@ uint32_t *tile_count_uses(const tile_function *f, tile_arena *arena) {
     return uses;
 }
 
-/* Whoever reads an expression walks it as a tree: x + x of y + y of ... grows to 2^n nodes. */
+/* Expressions are traversed as trees: x + x of y + y of ... has 2^n nodes. */
 enum { MAX_EXPR_NODES = 1000 };
 
 typedef struct readout {
     const tile_function *f;
     unsigned budget;
-    bool of_tile; /* block_id may be in it */
+    bool of_tile; /* may contain block_id */
 } readout;
 
 static const tile_expr *as_expr(readout *r, tile_value value) {

@@ -126,7 +126,7 @@ const char *tile_param_kind_name(tile_param_kind kind) {
     return (unsigned)kind < sizeof names / sizeof *names ? names[kind] : NULL;
 }
 
-/* Puts `to` in place of `from`, which stands in text at most once. */
+/* Replaces `from`, which occurs in text at most once, by `to`. */
 static void replace_point(char *text, size_t size, const char *from, const char *to) {
     char *at = strstr(text, from);
     size_t tail = at ? strlen(at + strlen(from)) + 1 : 0;
@@ -149,7 +149,7 @@ void tile_double_to_text(double value, char text[TILE_DOUBLE_TEXT]) {
 }
 
 bool tile_double_from_text(const char *text, size_t length, double *value) {
-    char copy[TILE_MAX_NUMBER + 8]; /* with the locale's point */
+    char copy[TILE_MAX_NUMBER + 8]; /* with the locale's decimal point */
     if (length > TILE_MAX_NUMBER) return false;
     memcpy(copy, text, length);
     copy[length] = 0;

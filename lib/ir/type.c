@@ -1,4 +1,4 @@
-/* Types: made once each, compared by pointer. */
+/* Types: interned, compared by pointer. */
 #include <string.h>
 
 #include "lib/ir/function.h"
@@ -7,7 +7,7 @@
 #include "lib/support/integer.h"
 #include "lib/support/intern.h"
 
-/* What a kind of type has. */
+/* The properties of a kind of type. */
 typedef struct kind_rule {
     unsigned least_rank, most_rank;
     bool strides, stages, cluster, mn_major, layout;
@@ -29,11 +29,11 @@ static const kind_rule rules[] = {
     [TILE_TYPE_TILE] = {.least_rank = 1, .most_rank = TILE_MAX_RANK, .layout = true},
     [TILE_TYPE_VECTOR] = {.least_rank = 1, .most_rank = 1},
     [TILE_TYPE_MAP] = {.least_rank = 1,
-                       .most_rank = TILE_MAX_RANK}, /* the verifier names TILE_MAX_MAP_RANK */
+                       .most_rank = TILE_MAX_RANK}, /* the verifier reports TILE_MAX_MAP_RANK */
     [TILE_TYPE_DESCRIPTOR] = {.mn_major = true},
 };
 
-/* Of what exists in no text: all else is the verifier's. */
+/* Rejects drafts that no text can express; the verifier checks everything else. */
 static bool is_sound(const tile_type *draft) {
     if ((unsigned)draft->kind >= sizeof rules / sizeof *rules) return false;
     const kind_rule *rule = &rules[draft->kind];
@@ -53,7 +53,7 @@ const tile_type *tile_type_get(tile_context *context, const tile_type *draft) {
         return NULL;
     }
     tile_type clean;
-    memset(&clean, 0, sizeof clean); /* interned bytes include the padding */
+    memset(&clean, 0, sizeof clean); /* types are interned by their bytes, including the padding */
     clean.kind = draft->kind;
     clean.scalar = draft->scalar;
     clean.param =

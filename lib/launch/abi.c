@@ -1,4 +1,4 @@
-/* A kernel as its launcher sees it. */
+/* A kernel from its launcher's point of view. */
 #include "lib/launch/abi.h"
 
 #include <inttypes.h>
@@ -64,7 +64,8 @@ static bool check_kernel(const tile_function *f) {
     return false;
 }
 
-/* The bytes, or a number below 0 where an extent does not fit an i32, in which kernels count. */
+/* The size in bytes, or a negative number if an extent does not fit an i32, the kernel's index
+ * type. */
 static const tile_expr *checked_bytes(const tile_function *f, const tile_scratch *scratch) {
     tile_context *context = tile_function_context(f);
     const tile_expr *most = tile_expr_int(context, INT32_MAX), *bytes = scratch->bytes;

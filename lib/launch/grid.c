@@ -1,4 +1,4 @@
-/* Grids as a launch finds them, and what a launch can take. */
+/* Evaluation of grids at a launch, and launch limits. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -18,7 +18,7 @@ bool tile_cluster_extents(const tile_function *kernel, int64_t extents[3]) {
     return blocks <= TILE_MAX_CLUSTER;
 }
 
-/* False if the expression holds something that is known only inside the kernel. */
+/* Returns false if the expression contains something that is known only inside the kernel. */
 bool tile_abi_is_launch_expr(const tile_expr *expr) {
     if (!expr || expr->kind == TILE_EXPR_PARAM || expr->kind == TILE_EXPR_FLOAT) return false;
     for (unsigned i = 0; i < 3 && expr->args[i]; i++)
@@ -28,7 +28,7 @@ bool tile_abi_is_launch_expr(const tile_expr *expr) {
 
 /* Creation ------------------------------------------------------------------------------------- */
 
-/* False after a diagnostic if something must wait for the kernel itself. */
+/* Returns false after a diagnostic if an extent is known only inside the kernel. */
 static bool fill_extents(tile_abi *abi, const tile_function *f, const tile_expr *const *from,
                          unsigned rank, tile_abi_extents *to) {
     *to = (tile_abi_extents){.text = {"1", "1", "1"}, .rank = rank};
@@ -56,7 +56,7 @@ bool tile_abi_fill_grid(tile_abi *abi, const tile_function *f) {
 
 /* Evaluation ----------------------------------------------------------------------------------- */
 
-/* The grid that the kernel sees, which is launched unless it is flat. */
+/* The grid that the kernel sees; it is launched as it is unless it is flat. */
 static const tile_abi_extents *written_grid(const tile_abi *abi) {
     return abi->unfolded.rank ? &abi->unfolded : &abi->grid;
 }
@@ -105,7 +105,7 @@ static tile_status check_clusters(const tile_abi *abi, const int64_t grid[3]) {
     return TILE_OK;
 }
 
-/* What is launched along x in its place may be more than an integer holds. */
+/* The flattened extent along x may overflow an integer. */
 static tile_status check_folded(const tile_abi *abi, const int64_t grid[3]) {
     int64_t blocks = grid[0];
     bool fits = true;
@@ -132,7 +132,7 @@ tile_status tile_abi_find_grid(const tile_abi *abi, const int64_t *args,
 
 /* Limits --------------------------------------------------------------------------------------- */
 
-/* An extent of 0 is no launch, whatever the others are. */
+/* An extent of 0 is no launch, even if others are too large. */
 bool tile_abi_grid_fits(const int64_t grid[3]) {
     bool empty = false, fits = true;
     for (unsigned d = 0; d < 3; d++) {

@@ -1,73 +1,73 @@
-/* The launch interface as JSON, for whoever loads the PTX without this library. tile_abi_read takes
- * the same fields: one that is missing, unknown or there twice is an error.
+/* The launch interface as JSON, for programs that load the PTX without this library. tile_abi_read
+ * reads the same fields: a missing, unknown or repeated one is an error.
  *
  *   {
- *     "format"        TILE_ABI_FORMAT, the number of these fields and of the words in them: a text
- *                     of another one is ignored, with a remark
+ *     "format"        TILE_ABI_FORMAT, the version of these fields and of their words: a text with
+ *                     another version is ignored, with a remark
  *     "entry"         name of the .entry
  *     "parameters"    the PTX parameters in order, each with
  *       "name"
  *       "kind"          "argument", or another row of tile/parameters.def
- *       "type"          in the IR; a view's with its extents, and its strides if it says any
+ *       "type"          in the IR; a view's with its extents, and its strides if it declares any
  *       "ptx"           of the .param
- *       "divisible"     what this variant relies on that the value is divisible by; a pointer:
- *                       its address in bytes
- *       "extents"       of a view only: expressions over the arguments before it, whose values must
- *                       be from 0 to 2^31 - 1
- *       "strides"       of a view only: likewise, in elements; all memory between its smallest and
+ *       "divisible"     the divisor of the value that this variant assumes; of a pointer: of its
+ *                       address in bytes
+ *       "extents"       views only: expressions over the arguments before it, whose values must be
+ *                       from 0 to 2^31 - 1
+ *       "strides"       views only: likewise, in elements; all memory between its smallest and
  *                       its largest coordinates may be touched
  *     "grid"          blocks along x, y, z: expressions over the arguments (%name) and num_sms, the
- *                     device's multiprocessors, with C's operators and precedence; neg min max
+ *                     number of multiprocessors, with C's operators and precedence; neg min max
  *                     ceildiv mod select are written as calls
- *     "flat"          only where blocks along y or z are launched along x: three expressions for
+ *     "flat"          only if blocks along y or z are launched along x: three expressions for
  *                     the grid that the kernel sees. A launch has at most 2^31 - 1 blocks along x,
  *                     and 65535 along y and z
- *     "cluster"       blocks of a cluster along x, y, z: of the grid's extents each must be a
- *                     multiple of its own
+ *     "cluster"       blocks of a cluster along x, y, z; each extent of the grid must be a multiple
+ *                     of the cluster's
  *     "block"         threads of a block, all along x
  *     "shared_bytes"  dynamic shared memory of a block
- *     "scratch"       the buffers behind the two scratch parameters in order, each with
- *       "clean"         true: zero before a launch, and left so by it
- *       "bytes"         an expression; the buffer takes that, rounded up to 256
- *     "tables"        what the "table" parameters point to, in order: arrays of i32 that say which
- *                     tiles each of min(tiles, num_sms) blocks gets: entry b is where those of
- *                     block b begin in the array, entry b + 1 where they end; it has twice as many
- *                     entries as there are tiles, and one. A tile is its number, x + extents[0] *
- *                     (y + extents[1] * z). Tiles go in the order of their numbers to the block
- *                     whose tiles cost least so far, of several to the first one; a cost below 1
- *                     is 1. Each has
+ *     "scratch"       the buffers of the two scratch parameters in order, each with
+ *       "clean"         true: zero before a launch; the launch leaves it zero
+ *       "bytes"         an expression; the buffer's size is its value, rounded up to 256
+ *     "tables"        the arrays of the "table" parameters, in order. An array of i32 lists the
+ *                     tiles of each of min(tiles, num_sms) blocks. Entry b is the index in the
+ *                     array where the tiles of block b begin, entry b + 1 where they end. The array
+ *                     has 2 * tiles + 1 entries. A tile is given by its number, x + extents[0] *
+ *                     (y + extents[1] * z). Tiles are assigned in the order of their numbers, each
+ *                     to the block with the lowest total cost so far, the first one of several; a
+ *                     cost below 1 counts as 1. Each has
  *       "extents"       of the grid: three expressions over the arguments, at least 1
  *       "tile_cost"     an expression over the arguments and block_id(0), block_id(1), block_id(2),
- *                       which are x, y and z
- *     "tensor_maps"   what the parameters of kind "tensor_map" hold, in order: 128 bytes each that
- *                     cuTensorMapEncodeTiled makes (its dims in the opposite order, strides in
- *                     bytes), without interleaving, zeros outside of the array. Each has
- *       "argument"      the name of the pointer or view where the array begins
+ *                       the tile's x, y and z
+ *     "tensor_maps"   the contents of the parameters of kind "tensor_map", in order: 128 bytes
+ *                     each, made by cuTensorMapEncodeTiled (its dims in reverse order, strides in
+ *                     bytes), without interleaving; out-of-bounds elements are zero. Each has
+ *       "argument"      the name of the pointer or view to the start of the array
  *       "element"       the elements' type
- *       "box"           elements that one copy moves in each dim
+ *       "box"           elements per copy in each dim
  *       "extents"       expressions over the arguments, each at least 1
  *       "strides"       likewise, in elements; the last one is 1, the others are multiples of 16
  *                       bytes
  *       "swizzle"       0, 32, 64 or 128 bytes
  *     "variants"      the kernel is compiled once for each of these lists of conditions on a
- *                     launch's arguments; launch the first variant whose conditions all hold, as
- *                     the last one's do (a kernel written at level 3 has but one: refuse the launch
- *                     where they do not). Each condition has
+ *                     launch's arguments. Launch the first variant whose conditions all hold; the
+ *                     last one's always do (a kernel written at level 3 has only one variant:
+ *                     reject the launch if they do not). Each condition has
  *       "condition"     "divisible": the argument (a pointer's address, in bytes) is a multiple of
- *                       the value; "value": it is the value; "tensor_map": a view's address
- *                       and strides but the last one are positive multiples of 16 bytes, strides
+ *                       the value; "value": it equals the value; "tensor_map": a view's address
+ *                       and strides except the last one are positive multiples of 16 bytes, strides
  *                       below 2^40, the last stride is 1, extents are at least 1; "grid": the
- *                       extents of the grid along y and z, or those of "flat" where there is one,
- *                       are at most the value
- *       "argument"      its name; "grid" has none
+ *                       extents of the grid along y and z, or those of "flat" if there is one, are
+ *                       at most the value
+ *       "argument"      name of the argument; absent for "grid"
  *       "value"
- *     "variant"       which of them this is, from 0
+ *     "variant"       index of this variant, from 0
  *   } */
 #include "lib/launch/data.h"
 
 const tile_field abi_json_box_item = {
     .kind = TILE_KIND_INT64, .size = sizeof(int64_t), .min = 1, .max = 256};
-static const tile_field abi_json_variant_item; /* what it holds comes first */
+static const tile_field abi_json_variant_item; /* the records that it contains come first */
 #define abi_json_text_item tile_text_item
 #define abi_json_integer_item tile_int64_item
 

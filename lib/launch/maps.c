@@ -1,4 +1,5 @@
-/* Tensor maps: what a launch encodes of a kernel's arguments and the kernel's copies go through. */
+/* Tensor maps: a launch encodes them from a kernel's arguments, and the kernel's copies use them.
+ */
 #include <inttypes.h>
 
 #include "lib/analysis/tensor_map.h"
@@ -6,7 +7,7 @@
 #include "lib/ir/syntax.h"
 #include "lib/launch/data.h"
 
-/* NULL where the launch could not know it. */
+/* Returns NULL if the launch cannot compute it. */
 static const tile_expr *expr_of(const tile_function *f, tile_value value) {
     const tile_expr *expr = tile_value_as_expr(f, value);
     return expr && tile_expr_is_of_arguments(expr) ? expr : NULL;
@@ -63,7 +64,7 @@ tile_map *tile_map_list(const tile_function *kernel, tile_arena *arena, unsigned
     return list;
 }
 
-/* What no launch can change: the rules that name only the map itself. */
+/* Checks the rules that depend only on the map itself: no launch can change these. */
 static bool check_rules(const tile_function *f, const tile_map *map) {
     tile_map_facts facts = {
         .scalar = map->type->scalar, .rank = map->type->rank, .swizzle = map->swizzle};

@@ -1,9 +1,9 @@
-/* The launch interface back from its JSON (json.c says what that holds).
+/* Reads the launch interface from its JSON (json.c describes the fields).
  *
- * Types and expressions are in the IR's own words, so the IR's parser reads them: the interface is
- * written as the head of a kernel, the size of each scratch buffer as the grid of one more, each
- * table as one that visits the tiles of a grid by their cost, and each tensor map as one that has a
- * view of its array behind the arguments. */
+ * Types and expressions use the IR's syntax, so the IR's parser reads them. The interface is
+ * written as kernel headers: one with the arguments and the grid; one for each scratch buffer, with
+ * its size as the grid; one for each table, which visits the tiles of a grid by cost; and one for
+ * each tensor map, with a view of its array as an additional last argument. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -15,9 +15,9 @@ typedef struct reader {
     tile_arena arena;
     abi_json_root json;
     const char *args;     /* "%n: i32, %x: ptr<f16> {divisible = 16}" */
-    const char *last_arg; /* behind these, of the next head alone */
+    const char *last_arg; /* an additional last argument, for the next header only */
     unsigned arg_count;
-    const char *heads; /* the kernels */
+    const char *heads; /* the kernel headers */
 } reader;
 
 static bool fail(reader *r, const char *what) {
@@ -26,10 +26,10 @@ static bool fail(reader *r, const char *what) {
     return false;
 }
 
-/* What the JSON must hold ---------------------------------------------------------------------- */
+/* Contents of the JSON ------------------------------------------------------------------------- */
 
 static void add_arg(reader *r, const abi_json_parameter *parameter) {
-    if (strcmp(parameter->kind, "argument") != 0) return; /* scratch: follows from the buffers */
+    if (strcmp(parameter->kind, "argument") != 0) return; /* scratch: derived from the buffers */
     r->args = tile_arena_format(&r->arena, "%s%s%%%s: %s", r->args, r->arg_count ? ", " : "",
                                 parameter->name, parameter->type);
     if (parameter->divisible > 1)
@@ -109,9 +109,9 @@ static bool read_json(reader *r, const char *text, size_t length) {
     return true;
 }
 
-/* What the parser makes of it ------------------------------------------------------------------ */
+/* Results of the parser ------------------------------------------------------------------------ */
 
-/* Texts could hold more than one expression or type: then there is more than was asked for. */
+/* Checks the number of functions: a text might contain more than one expression or type. */
 static bool check_heads(reader *r, const tile_module *module) {
     unsigned count = 0, scratch = r->json.scratch_count, tables = r->json.tables_count;
     for (const tile_function *f = module->first; f; f = f->next, count++) {
@@ -126,7 +126,7 @@ static bool check_heads(reader *r, const tile_module *module) {
            fail(r, "it has unexpected contents");
 }
 
-/* Returns the head behind those of the scratch buffers. */
+/* Returns the header after those of the scratch buffers. */
 static const tile_function *fill_scratch(const reader *r, tile_abi *abi, const tile_function *f) {
     abi->scratch_count = r->json.scratch_count;
     abi->scratch = TILE_NEW_ARRAY(&abi->arena, tile_scratch, abi->scratch_count + 1u);
@@ -139,7 +139,7 @@ static const tile_function *fill_scratch(const reader *r, tile_abi *abi, const t
     return f;
 }
 
-/* Likewise. */
+/* Returns the header after those of the tables. */
 static const tile_function *fill_tables(const reader *r, tile_abi *abi, const tile_function *f) {
     abi->table_count = r->json.tables_count;
     abi->tables = TILE_NEW_ARRAY(&abi->arena, tile_table, abi->table_count + 1u);
@@ -148,14 +148,14 @@ static const tile_function *fill_tables(const reader *r, tile_abi *abi, const ti
     return f;
 }
 
-/* abi->arg_count if there is none. */
+/* Returns abi->arg_count if there is none. */
 static unsigned find_arg(const tile_abi *abi, const char *name) {
     unsigned arg = 0;
     while (arg < abi->arg_count && strcmp(abi->args[arg].name, name) != 0) arg++;
     return arg;
 }
 
-/* False if the JSON says no such map. */
+/* Returns false if the JSON describes no valid map. */
 static bool read_map(const reader *r, const abi_json_map *json, const tile_abi *abi,
                      const tile_function *f, tile_map *map) {
     const tile_arg_decl *array = &f->args[f->arg_count - 1];
@@ -195,8 +195,8 @@ static bool is_same(reader *r, const abi_json_parameter *a, const abi_json_param
            memcmp(texts[0].data, texts[1].data, texts[0].length) == 0;
 }
 
-/* All of them follow from the arguments' types, the scratch buffers, the tables and the tensor
- * maps. */
+/* Checks the parameters, which all follow from the types of the arguments, the scratch buffers, the
+ * tables and the tensor maps. */
 static bool check_parameters(reader *r, const tile_abi *abi) {
     unsigned i = 0;
     while (i < abi->parameter_count && i < r->json.parameters_count &&
@@ -248,7 +248,7 @@ static bool asks_for_grid(const tile_abi *abi, unsigned variant) {
     return needs->count && needs->list[needs->count - 1].kind == TILE_CONDITION_grid;
 }
 
-/* Those that ask for a grid that fits come first. */
+/* Variants that require a grid that fits come first. */
 static void find_flat(tile_abi *abi) {
     abi->flat_from = 0;
     while (abi->flat_from < abi->variant_count && asks_for_grid(abi, abi->flat_from))
@@ -269,7 +269,7 @@ static bool read_variants(reader *r, tile_abi *abi) {
 }
 
 static bool fill(reader *r, tile_abi *abi, const tile_module *module) {
-    abi->loc = (tile_loc){0}; /* not in the user's text */
+    abi->loc = (tile_loc){0}; /* the location is not in the user's text */
     abi->shared_bytes = r->json.shared_bytes;
     const tile_function *tables = fill_scratch(r, abi, module->first->next);
     const tile_function *maps = fill_tables(r, abi, tables);

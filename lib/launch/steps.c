@@ -1,4 +1,4 @@
-/* From a plan to the list of what its launch does. */
+/* Compiles a plan to the list of the steps of its launch. */
 #include "lib/launch/steps.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@
 typedef struct maker {
     tile_steps *to;
     const tile_function *f;
-    unsigned *scratch_of; /* by value id: index + 1, 0 if it is none */
+    unsigned *scratch_of; /* by value id: index + 1; 0: no scratch */
 } maker;
 
 #define PUSH(to, list, count, capacity) \
@@ -31,7 +31,7 @@ static tile_given value_of(maker *m, tile_value value) {
     return (tile_given){.kind = TILE_GIVEN_INTEGER, .expr = tile_value_as_expr(m->f, value)};
 }
 
-/* The step that comes next uses the scratch. */
+/* Records that the next step uses the scratch. */
 static void note_use(maker *m, const tile_given *given) {
     unsigned step = (unsigned)m->to->step_count;
     if (given->kind != TILE_GIVEN_SCRATCH) return;
@@ -119,7 +119,8 @@ static void add_if(maker *m, tile_op op) {
     to->steps[jump].target = (unsigned)to->step_count;
 }
 
-/* What is no step stands in the expressions of others, or the plan has not been verified. */
+/* An operation that is no step is part of expressions of other steps; otherwise the plan has not
+ * been verified. */
 static void check_expression(const maker *m, tile_op op) {
     unsigned count = tile_op_result_count(m->f, op);
     assert(count && "an operation without results is a step");
@@ -166,8 +167,7 @@ static bool at_once(const tile_step_scratch *a, const tile_step_scratch *b) {
     return a->first <= b->last && b->first <= a->last;
 }
 
-/* The first place where it meets none of those that are placed: at the start, or behind one of
- * them. */
+/* The first offset at which it overlaps none of the placed ones: 0, or the end of one of them. */
 static int64_t find_place(const tile_steps *steps, const int64_t *bytes, int64_t alignment,
                           const int64_t *offsets, size_t index) {
     int64_t place = 0;
@@ -176,7 +176,7 @@ static int64_t find_place(const tile_steps *steps, const int64_t *bytes, int64_t
                      place < offsets[i] + bytes[i] && offsets[i] < place + bytes[index];
         if (!meets) continue;
         place = tile_round_up(offsets[i] + bytes[i], alignment);
-        i = (size_t)-1; /* from the first one again */
+        i = (size_t)-1; /* start again with the first one */
     }
     return place;
 }

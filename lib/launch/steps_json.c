@@ -1,25 +1,25 @@
-/* A plan's steps as JSON, for whoever launches its kernels without this library:
+/* A plan's steps as JSON, for programs that launch its kernels without this library:
  *
  *   {
- *     "format"      TILE_ABI_FORMAT, as that of a launch interface
+ *     "format"      TILE_ABI_FORMAT, as in a launch interface
  *     "plan"        name
  *     "arguments"   of the plan in order, each with "name" and "type" in the IR; a view with its
- *                   "extents" and, if it says any, its "strides": expressions over the arguments
+ *                   "extents" and, if declared, its "strides": expressions over the arguments
  *     "kernels"     names, of the instances in the instantiated module
- *     "scratch"     memory that the plan needs while it runs, each with
+ *     "scratch"     temporary memory of the plan, each with
  *       "name"
  *       "bytes"       an expression over the arguments (%name) and num_sms
  *       "first_step", "last_step"
- *                     where it is in use: scratch of other steps may have the same bytes
+ *                     the steps that use it: scratch of other steps may share its bytes
  *     "steps"       in order, each with
  *       "step"        "launch", "fill", "branch" or "jump"
  *       "kernel"      launch: its name
  *       "arguments"   launch: expressions; %name is an argument of the plan, @name a scratch
- *       "pdl"         launch: true if it may begin while the launch before it runs
+ *       "pdl"         launch: true if it may overlap the preceding launch
  *       "view", "bytes", "value", "type"
- *                     fill: what is filled, with which element
+ *                     fill: the view, its size, the element's value and type
  *       "condition", "target"
- *                     branch: to that step unless the condition holds; jump: to that step
+ *                     branch: go to step `target` unless the condition holds; jump: go there
  *   } */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Host tables: what the launch computes of a kernel's arguments and the kernel looks up. */
+/* Host tables: the launch computes them from a kernel's arguments, and the kernel reads them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,7 +95,7 @@ void tile_abi_set_table(tile_abi *abi, unsigned index, const tile_function *walk
     set_texts(abi, index, walker);
 }
 
-/* Making one ----------------------------------------------------------------------------------- */
+/* Creation ------------------------------------------------------------------------------------- */
 
 tile_status tile_abi_table_extents(const tile_abi *abi, unsigned index, const int64_t *args,
                                    int64_t extents[3]) {
@@ -129,7 +129,7 @@ tile_status tile_abi_table_entries(const tile_abi *abi, unsigned index, const in
     return status;
 }
 
-/* The costs of all tiles, by their numbers. */
+/* The costs of all tiles, by tile number. */
 static bool compute_tile_costs(const tile_abi *abi, unsigned index, const int64_t *args,
                                const int64_t extents[3], int64_t *costs) {
     int64_t at[3];
@@ -149,7 +149,7 @@ static bool compute_tile_costs(const tile_abi *abi, unsigned index, const int64_
     return true;
 }
 
-/* Blocks in a heap: none has less to do than the one at (i - 1) / 2. */
+/* Blocks in a binary heap: the one at (i - 1) / 2 has no more work than the one at i. */
 typedef struct share {
     int64_t load;
     int32_t block;
@@ -159,7 +159,7 @@ static bool has_less_load(const share *a, const share *b) {
     return a->load < b->load || (a->load == b->load && a->block < b->block);
 }
 
-/* The first one has got more to do. */
+/* Restores the heap after the first block has got more work. */
 static void sift_down(share *block_heap, int32_t count) {
     for (int32_t at = 0, child; (child = 2 * at + 1) < count; at = child) {
         if (child + 1 < count && has_less_load(&block_heap[child + 1], &block_heap[child])) child++;
@@ -170,14 +170,15 @@ static void sift_down(share *block_heap, int32_t count) {
     }
 }
 
-/* Where each block's tiles begin, where the last one's end, then the tiles; the rest is 0. */
+/* Writes where each block's tiles begin, where the last block's end, then the tiles; the rest is 0.
+ */
 static void balance_tiles(const int64_t *costs, int32_t count, int32_t blocks, int32_t *entries) {
     share *block_heap = tile_malloc(sizeof *block_heap * (size_t)blocks);
     int32_t *owner = tile_malloc(sizeof *owner * (size_t)count);
     memset(entries, 0, sizeof *entries * (2 * (size_t)count + 1));
     for (int32_t b = 0; b < blocks; b++) block_heap[b] = (share){0, b};
     for (int32_t i = 0; i < count; i++) {
-        int64_t cost = costs[i] > 1 ? costs[i] : 1; /* a visit */
+        int64_t cost = costs[i] > 1 ? costs[i] : 1; /* visiting a tile costs at least 1 */
         owner[i] = block_heap[0].block;
         if (__builtin_add_overflow(block_heap[0].load, cost, &block_heap[0].load))
             block_heap[0].load = INT64_MAX;
@@ -187,13 +188,13 @@ static void balance_tiles(const int64_t *costs, int32_t count, int32_t blocks, i
     entries[0] = blocks + 1;
     for (int32_t b = 0; b < blocks; b++) entries[b + 1] += entries[b];
     for (int32_t b = 0; b < blocks; b++)
-        block_heap[b].block = entries[b]; /* where its next one goes */
+        block_heap[b].block = entries[b]; /* position of the block's next tile */
     for (int32_t i = 0; i < count; i++) entries[block_heap[owner[i]].block++] = i;
     free(owner);
     free(block_heap);
 }
 
-/* The blocks that share the tiles; 0 after a diagnostic. */
+/* The number of blocks that share the tiles; 0 after a diagnostic. */
 static int32_t blocks_of(const tile_abi *abi, const tile_launch_facts *facts, int64_t tiles) {
     tile_launch_facts known;
     tile_take_options(&known, sizeof known, facts);

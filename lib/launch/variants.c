@@ -1,4 +1,4 @@
-/* The variants of a kernel, as a launch asks for them. */
+/* The variants of a kernel, and their selection at a launch. */
 #include "lib/launch/data.h"
 
 static const tile_condition_info conditions[] = {
@@ -45,14 +45,14 @@ void tile_abi_set_variants(tile_abi *abi, const tile_function *f, const tile_var
     }
 }
 
-/* The dim of a map's rows: the last one whose elements are known to be contiguous. */
+/* The dim of a map's rows: the last dim whose elements are provably contiguous. */
 static unsigned find_row_dim(const tile_abi_arg *arg) {
     for (unsigned d = arg->type->rank; d-- > 0;)
         if (tile_expr_is(arg->strides[d], 1)) return d;
     return arg->type->rank - 1u;
 }
 
-/* Of the smallest box that there is: what depends on the array alone. */
+/* Checks the smallest possible box, so that the result depends on the array only. */
 const char *tile_abi_map_fault(const tile_abi *abi, unsigned index, const int64_t *args) {
     const tile_abi_arg *arg = &abi->args[index];
     tile_tensor_map map = {.argument = index,
@@ -61,7 +61,7 @@ const char *tile_abi_map_fault(const tile_abi *abi, unsigned index, const int64_
                            .rank = arg->type->rank};
     int64_t bytes = tile_scalar_bytes(map.scalar);
     unsigned row = find_row_dim(arg);
-    for (unsigned i = 0; i < map.rank; i++) { /* the others in any order, then the rows */
+    for (unsigned i = 0; i < map.rank; i++) { /* the other dims in any order, then the rows */
         unsigned d = i + 1 == map.rank ? row : i + (i >= row);
         map.box[i] = d == row ? (unsigned)(16 / bytes) : 1;
         if (!tile_abi_evaluate(abi, arg->extents[d], args, NULL, &map.extents[i]) ||
@@ -99,7 +99,8 @@ const tile_condition *tile_abi_condition_at(const tile_abi *abi, unsigned varian
     return exists ? &abi->variants[variant].list[index] : NULL;
 }
 
-/* What a launch looks at first: the grid comes when there is one (tile_abi_find_grid). */
+/* Returns whether the condition is on arguments, which a launch checks first. The grid is checked
+ * when it is known (tile_abi_find_grid). */
 static bool asks_arguments(const tile_condition *condition) {
     return condition->kind != TILE_CONDITION_grid;
 }

@@ -1,4 +1,4 @@
-/* View arguments at a launch: what their expressions give, and how much memory they reach. */
+/* View arguments at a launch: the values of their expressions, and the memory that they reach. */
 #include <inttypes.h>
 
 #include "lib/launch/data.h"
@@ -9,7 +9,7 @@ static tile_status fail(const tile_abi *abi, unsigned index, const char *why) {
     return TILE_INVALID;
 }
 
-/* The value of an extent or stride of the view. */
+/* Evaluates an extent or stride of the view. */
 static tile_status find_value(const tile_abi *abi, unsigned index, bool is_stride, unsigned d,
                               const int64_t *args, int64_t *value) {
     const tile_abi_arg *arg = &abi->args[index];
@@ -43,7 +43,7 @@ tile_status tile_abi_view_shape(const tile_abi *abi, unsigned index, const int64
     return status;
 }
 
-/* False where the strides of a view that has none in its type wrap around. */
+/* Returns false if the strides of a view without strides in its type overflow. */
 static bool has_few_elements(const tile_type *type, const int64_t *extents) {
     int64_t elements = 1;
     for (unsigned d = 0; d < type->rank && !type->has_strides; d++)

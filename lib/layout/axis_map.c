@@ -1,9 +1,10 @@
-/* Who holds the bits of a coordinate: see the header. */
+/* Which holder has the bits of a coordinate: see the header. */
 #include "lib/layout/axis_map.h"
 
 #include "lib/layout/layout.h"
 
-/* The coordinate bit that a basis is, -1 if it moves along the axis otherwise, -2 not at all. */
+/* Returns the coordinate bit that a basis sets, -1 if it moves along the axis in another way, -2 if
+ * it does not move along the axis. */
 static int bit_of(const tile_layout *layout, unsigned axis, uint32_t basis) {
     uint32_t along = tile_layout_coordinate(layout, basis, axis);
     if (!along) return -2;

@@ -2,7 +2,7 @@
 
 #include "lib/layout/layout.h"
 
-/* The register bit whose offset is exactly `offset`, -1 if there is none. */
+/* Returns the register bit whose offset is exactly `offset`, -1 if there is none. */
 static int find_bit(const uint32_t *offsets, unsigned reg_bits, uint32_t offset) {
     for (unsigned bit = 0; bit < reg_bits; bit++)
         if (offsets[bit] == offset) return (int)bit;
@@ -36,7 +36,7 @@ tile_access_split tile_split_fragment_accesses(const tile_layout *layout, const 
 
 tile_access_split tile_split_accesses_along(const tile_layout *layout, unsigned d,
                                             unsigned widest) {
-    const uint32_t elsewhere = UINT32_C(1) << 31; /* what moves another dim is no neighbour */
+    const uint32_t elsewhere = UINT32_C(1) << 31; /* marks registers that move along another dim */
     uint32_t offsets[TILE_LAYOUT_MAX_BITS], fixed = 0;
     for (unsigned bit = 0; bit < layout->reg_bits; bit++) {
         uint32_t along = tile_layout_coordinate(layout, layout->reg[bit], d);

@@ -1,4 +1,4 @@
-/* Linear layouts: using and making them. */
+/* Linear layouts: queries and construction. */
 #include "lib/layout/layout.h"
 
 #include <stddef.h>
@@ -7,7 +7,7 @@
 #include "lib/layout/space.h"
 #include "lib/support/integer.h"
 
-/* Using --------------------------------------------------------------------------------------- */
+/* Queries -------------------------------------------------------------------------------------- */
 
 bool tile_layout_admits_extent(int64_t extent) {
     int64_t count = extent;
@@ -80,7 +80,7 @@ uint32_t tile_layout_offset_of(const tile_layout *layout, uint32_t index) {
     return index >> bits << layout->reg_bits | offset;
 }
 
-/* The offset of the element that has the coordinates of the tile's element with this index. */
+/* The offset of the element with the coordinates that `index` has in the tile. */
 static uint32_t offset_at(const tile_layout *layout, const tile_layout *shared, uint32_t index) {
     uint32_t at = 0;
     for (unsigned d = 0; d < layout->rank; d++)
@@ -98,7 +98,7 @@ void tile_layout_to_offsets(const tile_layout *layout, const tile_layout *shared
         warp[i] = offset_at(layout, shared, layout->warp[i]);
 }
 
-/* Between the bytes of a layout and its words the compiler leaves room. */
+/* The struct has padding between its byte and word members. */
 enum {
     BYTES = offsetof(tile_layout, block_bits) + 1,
     FIRST_WORD = offsetof(tile_layout, reg),
@@ -172,7 +172,7 @@ bool tile_layout_fits_limits(const tile_layout *layout) {
            tile_layout_parts(layout) <= most >> tile_layout_part_bits(layout);
 }
 
-/* Every basis is an index in a part. */
+/* Returns whether every basis is an index in a part. */
 static bool is_in_range(const tile_layout *layout) {
     uint32_t all =
         union_of(layout->reg, layout->reg_bits) | union_of(layout->lane, TILE_LANE_BITS) |
@@ -197,7 +197,7 @@ const char *tile_layout_find_fault(const tile_layout *layout) {
     return tile_layout_is_surjective(layout) ? NULL : "some elements are held by no thread";
 }
 
-/* Making -------------------------------------------------------------------------------------- */
+/* Construction --------------------------------------------------------------------------------- */
 
 uint32_t tile_layout_part_extent(uint32_t extent) {
     return extent & (~extent + 1);
@@ -216,7 +216,7 @@ tile_layout tile_layout_blank(tile_layout_kind kind, const uint32_t *dims, unsig
     return layout;
 }
 
-/* A part's coordinate bits in the order fastest dim first, then from the last dim to the first. */
+/* Lists a part's coordinate bits: dim `fastest` first, then from the last dim to the first. */
 static unsigned bits_in_order(const tile_layout *layout, unsigned fastest, uint32_t *bits) {
     unsigned count = 0;
     for (unsigned i = 0; i < layout->dim_bits[fastest]; i++)
@@ -227,7 +227,8 @@ static unsigned bits_in_order(const tile_layout *layout, unsigned fastest, uint3
     return count;
 }
 
-/* vec_bits of the coordinate bits in their order become registers, then come lanes and warps. */
+/* Assigns the first vec_bits of the coordinate bits to registers, then lanes and warps, and the
+ * rest to registers. */
 static void distribute_bits(tile_layout *layout, const uint32_t *bits, unsigned count,
                             unsigned vec_bits, unsigned num_warps, bool shrinks) {
     unsigned at = 0;
@@ -252,7 +253,7 @@ static tile_layout spread(const uint32_t *dims, unsigned rank, unsigned vec, uns
     return layout;
 }
 
-/* Rather one narrower access by every thread than a wide one by a few. */
+/* One narrower access by every thread is better than a wide one by a few threads. */
 tile_layout tile_layout_blocked(const uint32_t *dims, unsigned rank, unsigned vec, unsigned fastest,
                                 unsigned num_warps) {
     return spread(dims, rank, vec, fastest, num_warps, true);
@@ -272,8 +273,8 @@ tile_layout tile_layout_shared_swizzled(const uint32_t *dims, unsigned rank, uns
     memcpy(layout.reg, bits, sizeof *bits * count);
     layout.reg_bits = (uint8_t)count;
     if (row_bits <= chunk) return layout;
-    /* A line of banks is 128 bytes, 8 chunks: so many chunk bits lie in one row, the others in
-     * rows. */
+    /* The banks hold 128 bytes, 8 chunks: some of the three chunk bits are in one row, the others
+     * are row bits. */
     unsigned crossed = row_bits - chunk < 3 ? row_bits - chunk : 3;
     unsigned first_row = row_bits + 3 - crossed, turn = element_bytes < 4 ? 0 : 1;
     for (unsigned i = 0; i < crossed && first_row + i < count; i++)
@@ -281,7 +282,7 @@ tile_layout tile_layout_shared_swizzled(const uint32_t *dims, unsigned rank, uns
     return layout;
 }
 
-/* Whether a coordinate bit of the layout's is one of a tile of these extents, too. */
+/* Returns whether a coordinate bit of the layout is also one of a tile of these extents. */
 static bool is_inside(const tile_layout *layout, uint32_t bit, const uint32_t *dims) {
     for (unsigned d = 0; d < layout->rank; d++) {
         uint32_t along = tile_layout_coordinate(layout, bit, d);
@@ -290,7 +291,8 @@ static bool is_inside(const tile_layout *layout, uint32_t bit, const uint32_t *d
     return false;
 }
 
-/* What a list adds to the offsets, if all bits are alone: those inside of the piece, or outside. */
+/* Appends the bits of a list that are inside the piece, or outside of it, to the order. Fails if
+ * one of them combines several coordinate bits. */
 static bool append(const tile_layout *held, const uint32_t *list, unsigned count,
                    const uint32_t *piece, bool inside, unsigned most, tile_layout *order) {
     for (unsigned i = 0; i < count; i++) {
@@ -339,7 +341,7 @@ tile_layout tile_layout_ordered(const tile_layout *order, const uint32_t *dims, 
     return layout;
 }
 
-/* The element that is repeated in the wide tile's. */
+/* The narrow tile's element that is broadcast to this element of the wide tile. */
 static uint32_t narrow_index(const tile_layout *wide, const tile_layout *narrow, uint32_t index) {
     uint32_t coordinates[TILE_MAX_RANK];
     for (unsigned d = 0; d < narrow->rank; d++) {
@@ -376,10 +378,10 @@ uint32_t tile_layout_narrow_register(const tile_layout *wide, const tile_layout 
     return tile_layout_offset_of(narrow, narrow_index(wide, narrow, index));
 }
 
-/* Counting ------------------------------------------------------------------------------------ */
+/* Bank conflicts ------------------------------------------------------------------------------- */
 
-/* Wavefronts of one group of lanes that are served together: the most different words of one bank.
- */
+/* Wavefronts of a group of lanes that one request serves: the largest number of different words in
+ * one bank. */
 static unsigned group_wavefronts(const uint32_t *addresses, unsigned count, unsigned bytes) {
     uint32_t words[32][32];
     unsigned used[32] = {0}, most = 0;

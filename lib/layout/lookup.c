@@ -2,10 +2,11 @@
 
 #include "lib/layout/layout.h"
 
-/* More registers than are worth a shuffle or a select each, of any tile. */
+/* The limit on source registers: beyond it, one shuffle and select each are too costly. */
 enum { MAX_ASKED = 2048 };
 
-/* Whether two bases are the same coordinates but for the axis; extents along it may differ. */
+/* Returns whether two bases have the same coordinates except along the axis, where extents may
+ * differ. */
 static bool same_others(const tile_layout *from, uint32_t a, const tile_layout *to, uint32_t b,
                         unsigned axis) {
     for (unsigned d = 0; d < from->rank; d++)
@@ -33,7 +34,7 @@ static bool add_lane(const tile_layout *from, unsigned lane, unsigned axis,
     return true;
 }
 
-/* The coordinate along the axis of what lane 0 has in a register. */
+/* The coordinate along the axis of the element that lane 0 holds in a register. */
 static uint32_t along(const tile_layout *layout, unsigned axis, uint32_t register_) {
     return tile_layout_coordinate(layout, tile_layout_apply(layout, register_, 0, 0), axis);
 }
@@ -54,7 +55,7 @@ static unsigned count_sources(const tile_layout *from, const tile_layout *to, un
     unsigned count = 0;
     for (uint32_t s = 0; s < all; s++) {
         if (!same_others(from, tile_layout_apply(from, s, 0, 0), to, wanted, axis)) continue;
-        if (along(from, axis, s) & lane_bits) return 0; /* another lane has it too */
+        if (along(from, axis, s) & lane_bits) return 0; /* another lane holds it as well */
         count++;
     }
     return count;

@@ -1,4 +1,4 @@
-/* Matrix instructions: the table, the choice, and fragments as layouts. */
+/* Matrix instructions: the table, the selection, and fragments as layouts. */
 #include "lib/layout/mma.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #define EXCHANGED_uu SIGNS_uu
 #define PLACES(first, second) TILE_MMA_PLACE_##first, TILE_MMA_PLACE_##second
 
-/* Each row as it is, then exchanged: of those that fit, the first one is taken. */
+/* Each row, followed by its exchanged form. The first row that fits is taken. */
 static const tile_mma table[] = {
 #define MMA(name, m, n, k, lhs, rhs, acc, signs, lhs_place, rhs_place, feature, ptx, intrinsic) \
     {"m" #m "n" #n "k" #k, \
@@ -63,14 +63,15 @@ unsigned tile_mma_index(const tile_mma *row) {
     return (unsigned)(row - table) / 2;
 }
 
-/* Finding ------------------------------------------------------------------------------------- */
+/* Selection ------------------------------------------------------------------------------------ */
 
 static bool has_types(const tile_mma *row, const tile_mma_query *q) {
     return row->lhs == q->lhs && row->rhs == q->rhs && row->acc == q->acc &&
            row->unsigned_lhs == q->unsigned_lhs && row->unsigned_rhs == q->unsigned_rhs;
 }
 
-/* Every value of the one type is one of the other; an unsigned integer would need another cast. */
+/* Returns whether every value of type `part` is a value of `whole`; an unsigned integer would need
+ * another cast. */
 static bool holds_type(tile_scalar whole, tile_scalar part, bool is_unsigned) {
     if (whole == part) return !is_unsigned;
     if (!tile_scalar_is_floating(part))
@@ -109,7 +110,7 @@ const tile_mma *tile_mma_find_wider(const tile_mma_query *q) {
     return NULL;
 }
 
-/* The row with these types that comes nearest: the one that lacks least. */
+/* The row with these types that violates the fewest requirements. */
 static const tile_mma *nearest(const tile_mma_query *q) {
     const tile_mma *best = NULL;
     for (unsigned i = 0; i < ROWS; i++) {
@@ -120,7 +121,7 @@ static const tile_mma *nearest(const tile_mma_query *q) {
     return best;
 }
 
-/* Whether only m is in the way. */
+/* Returns whether only m prevents the use of the row. */
 static bool fits_with_rows(const tile_mma_query *q, uint32_t rows) {
     tile_mma_query other = *q;
     other.m = rows;
@@ -158,7 +159,7 @@ const tile_mma *tile_mma_of_fragments(const tile_mma_query *types, const int64_t
 
 /* Fragments ----------------------------------------------------------------------------------- */
 
-/* Two lane bits go along dim `quad` in steps of `step`, three along the other. */
+/* Puts two lane bits along dim `quad` in steps of `step`, three along the other dim. */
 static void set_lanes(tile_layout *layout, unsigned quad, uint32_t step) {
     for (unsigned i = 0; i < 2; i++)
         layout->lane[i] = step << i << tile_layout_dim_shift(layout, quad);
@@ -172,7 +173,7 @@ static uint32_t exchange(const tile_layout *layout, uint32_t index) {
            tile_layout_coordinate(layout, index, 0);
 }
 
-/* Of the exchanged matrix. */
+/* The layout of the exchanged matrix. */
 static tile_layout exchange_dims(const tile_layout *layout) {
     const uint32_t dims[2] = {tile_layout_extent(layout, 1), tile_layout_extent(layout, 0)};
     tile_layout exchanged = tile_layout_blank(TILE_LAYOUT_REGISTER, dims, 2);
@@ -222,8 +223,8 @@ void tile_mma_choose_warps(const tile_mma *row, uint32_t m, uint32_t n, unsigned
     while (*warps_m * *warps_n < num_warps) {
         uint32_t share_m = m / *warps_m, share_n = n / *warps_n;
         bool can_m = share_m > row->m, can_n = share_n > row->n;
-        /* On a tie rows are cut: the operand that lies along k in shared memory is read less often.
-         */
+        /* On a tie rows are split: then the operand whose rows are contiguous along k in shared
+         * memory is read less often. */
         if (can_m && (share_m >= share_n || !can_n))
             *warps_m *= 2;
         else
@@ -231,7 +232,7 @@ void tile_mma_choose_warps(const tile_mma *row, uint32_t m, uint32_t n, unsigned
     }
 }
 
-/* Warp bits over dim d, `share` elements each; those past the part's end replicate. */
+/* Puts warp bits along dim d, `share` elements each. Bits past the part's end replicate. */
 static void add_warps(tile_layout *layout, unsigned d, uint32_t warps, uint32_t share) {
     for (uint32_t w = 1; w < warps; w *= 2) {
         bool inside = share * w < UINT32_C(1) << layout->dim_bits[d];
@@ -256,7 +257,7 @@ tile_layout tile_mma_accumulator(const tile_mma *row, uint32_t m, uint32_t n, ui
     return layout;
 }
 
-/* A step from one fragment to another: along one dim, by whole fragments. */
+/* Returns whether a basis steps from one fragment to another: along one dim, by whole fragments. */
 static bool is_step(const tile_layout *acc, uint32_t basis, const tile_mma *row) {
     uint32_t along_m = tile_layout_coordinate(acc, basis, 0),
              along_n = tile_layout_coordinate(acc, basis, 1);

@@ -8,7 +8,7 @@ static bool is_power_of_two(uint32_t n) {
     return n && (n & (n - 1)) == 0;
 }
 
-/* Whether an index lies in the first piece. */
+/* Returns whether an index is in the first piece. */
 static bool is_inside(const tile_layout *tile, const uint32_t *extents, uint32_t index) {
     bool inside = true;
     for (unsigned d = 0; d < tile->rank; d++)
@@ -16,7 +16,7 @@ static bool is_inside(const tile_layout *tile, const uint32_t *extents, uint32_t
     return inside;
 }
 
-/* Whether it leads from one piece to another. */
+/* Returns whether a basis steps from one piece to another. */
 static bool is_step(const tile_layout *tile, const uint32_t *extents, uint32_t index) {
     bool step = index != 0;
     for (unsigned d = 0; d < tile->rank; d++)
@@ -37,7 +37,7 @@ static bool fits(const tile_layout *tile, const uint32_t *extents) {
     return fit;
 }
 
-/* Registers, into those of a piece and those that tell pieces apart. False if one does both. */
+/* Separates registers inside a piece from those that select a piece. Fails if one does both. */
 static bool sort_registers(const tile_layout *tile, const uint32_t *extents, tile_pieces *p) {
     unsigned others = 0;
     uint8_t outside[TILE_LAYOUT_MAX_BITS];
@@ -56,8 +56,8 @@ static bool sort_registers(const tile_layout *tile, const uint32_t *extents, til
     return true;
 }
 
-/* Threads of a group hold a piece, and groups different ones: bits of their own, so that what they
- * add to coordinates is a sum. */
+/* Checks that the threads of a group hold one piece and that groups hold different ones. Groups
+ * have coordinate bits of their own, so that their contributions to coordinates are added. */
 static bool sort_threads(const tile_layout *tile, const uint32_t *extents, tile_pieces *p) {
     uint32_t steps = 0;
     for (unsigned i = p->inside; i < tile->reg_bits; i++) steps |= tile->reg[p->bits[i]];

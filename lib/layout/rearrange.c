@@ -18,7 +18,7 @@ typedef struct rearrangement {
     const unsigned *source;
 } rearrangement;
 
-/* The bits that both tiles have along dim d of `to`. */
+/* The number of bits that both tiles have along dim d of `to`. */
 static unsigned common_bits(const rearrangement *r, unsigned d) {
     unsigned s = r->source[d];
     if (s == TILE_MAX_RANK) return 0;
@@ -26,7 +26,7 @@ static unsigned common_bits(const rearrangement *r, unsigned d) {
     return had < has ? had : has;
 }
 
-/* An element's index in `to`; *rest: the bits of its index in `from` that `to` has none for. */
+/* The index of an element in `to`; *rest: the bits of its index in `from` that `to` lacks. */
 static uint32_t project(const rearrangement *r, uint32_t index, uint32_t *rest) {
     uint32_t to = 0;
     *rest = index;
@@ -50,7 +50,7 @@ static bool project_all(const rearrangement *r, const uint32_t *from, unsigned c
     return !left;
 }
 
-/* Registers of what `to` has not are left out. */
+/* Drops registers along dims that `to` lacks. */
 static bool project_registers(const rearrangement *r) {
     bool alone = true;
     for (unsigned i = 0; i < r->from->reg_bits; i++) {
@@ -95,8 +95,8 @@ bool tile_layout_rearrange(const tile_layout *from, const uint32_t *dims, unsign
 
 /* Shapes -------------------------------------------------------------------------------------- */
 
-/* Whether the extents' parts are row-major one after the other: all before the last one that is no
- * power of two are odd. */
+/* Returns whether the parts of a tile with these extents follow each other in row-major order: all
+ * extents before the last one that is no power of two are odd. */
 static bool parts_follow(const uint32_t *dims, unsigned count) {
     bool odd = true, follow = true;
     for (unsigned d = 0; d < count; d++) {
@@ -107,8 +107,8 @@ static bool parts_follow(const uint32_t *dims, unsigned count) {
     return follow;
 }
 
-/* Dims from the first one on whose products are the same; all of what is left if there is no end.
- */
+/* Takes the shortest group of leading dims of both shapes with equal products; all remaining dims
+ * if there is none. */
 static void take_dim_group(const uint32_t *a, unsigned a_count, const uint32_t *b, unsigned b_count,
                            unsigned *a_taken, unsigned *b_taken) {
     uint64_t of_a = 1, of_b = 1;
@@ -122,8 +122,8 @@ static void take_dim_group(const uint32_t *a, unsigned a_count, const uint32_t *
              (*a_taken < a_count || *b_taken < b_count));
 }
 
-/* Elements keep their index where every group of extents that belong together is the same, or has
- * parts that follow each other. */
+/* Elements keep their index if every group of matching extents is either identical or has parts
+ * that follow each other in order. */
 static bool keeps_parts(const uint32_t *a, unsigned a_count, const uint32_t *b, unsigned b_count) {
     bool keeps = true;
     while (a_count || b_count) {
@@ -166,7 +166,7 @@ bool tile_layout_same_threads(const tile_layout *a, const tile_layout *b) {
     return same && tile_layout_equal(&ordered, b);
 }
 
-/* Bits of a dim from one number to another become the next ones in order. */
+/* Bits [from, to) of a dim become the next ones in order. */
 static void take_bits(const tile_layout *layout, unsigned d, unsigned from, unsigned to,
                       uint32_t *bits, unsigned *count) {
     for (unsigned i = from; i < to && i < layout->dim_bits[d]; i++)
@@ -199,19 +199,20 @@ tile_layout tile_layout_blocked_two_dims(const uint32_t *dims, unsigned rank, un
 
 /* Memory between layouts ------------------------------------------------------------------------
  *
- * Threads store a tile as they hold it and load it as they want it, both by accesses of elements
- * that are neighbours in registers of both, V. An access is fast if the lanes that are served
- * together, A of the stores and B of the loads, lie in different banks: if no difference of two of
- * them is a multiple of the banks' 128 bytes. So let the offset's upper bits S, behind the banks',
- * stand for a space that has nothing in common with V + A nor with V + B:
+ * Threads store a tile in one layout and load it in another. Both use accesses of elements that are
+ * adjacent registers in both layouts, V. An access is fast if the lanes that are served together, A
+ * of the stores and B of the loads, are in different banks: if no difference of two of them is a
+ * multiple of the banks' 128 bytes. So the upper bits of the offset, S, above the banks' bits, must
+ * span a space that is disjoint from V + A and from V + B:
  *
  *     A = {a1, a2, c}   B = {b1, b2, c}   offset bits   V | c a1 a2 | a1^b1 a2^b2 all others
  *
- * Then b1 is the offset of a1 and that of a1^b1 together: in the bank of a1, some lines on. */
+ * Then the offset of b1 is the sum of those of a1 and a1^b1: the bank of a1, some bank rows
+ * further. */
 
 typedef struct bit_set {
     uint32_t bits;
-    bool single; /* of bits that stand alone in each register, lane and warp of both */
+    bool single; /* contains only bits that are single coordinate bits in both layouts */
 } bit_set;
 
 static void collect_bits(bit_set *all, const uint32_t *bases, unsigned count) {
@@ -229,7 +230,7 @@ static bool is_of_single_bits(const tile_layout *layout) {
     return all.single;
 }
 
-/* Registers of both, at most 16 bytes of them. */
+/* Registers that both layouts have, 16 bytes of them at most. */
 static uint32_t common_registers(const tile_layout *from, const tile_layout *to,
                                  unsigned element_bytes, unsigned *count) {
     uint32_t common = 0;
@@ -242,7 +243,7 @@ static uint32_t common_registers(const tile_layout *from, const tile_layout *to,
     return common;
 }
 
-/* The lanes that are served together in accesses of so many bytes. */
+/* The lane bits that are served together in accesses of this many bytes. */
 static uint32_t lanes_together(const tile_layout *layout, unsigned bytes) {
     unsigned count = bytes >= 16 ? 3 : bytes == 8 ? 4 : TILE_LANE_BITS;
     uint32_t lanes = 0;
@@ -274,14 +275,15 @@ static tile_layout spread_lanes(const tile_layout *from, const tile_layout *to,
     return layout;
 }
 
-/* Wavefronts, and among equals accesses, of a warp that stores or loads the tile once. */
+/* The cost of storing or loading the tile once, for a warp: wavefronts, then the number of
+ * accesses. */
 static uint64_t cost_of(const tile_layout *tile, const tile_layout *memory,
                         unsigned element_bytes) {
     uint32_t reg[TILE_LAYOUT_MAX_BITS], lane[TILE_LANE_BITS], warp[TILE_LAYOUT_MAX_WARP_BITS];
     uint32_t addresses[32];
     unsigned bits = 0, used = 0;
     tile_layout_to_offsets(tile, memory, reg, lane, warp);
-    for (unsigned i = 0; i < tile->reg_bits; i++) /* in whatever order they come */
+    for (unsigned i = 0; i < tile->reg_bits; i++) /* in any order */
         for (unsigned k = 0; k < tile->reg_bits; k++)
             if (element_bytes << bits < 16 && reg[k] == UINT32_C(1) << bits) bits++;
     unsigned bytes = element_bytes << bits;

@@ -1,10 +1,10 @@
 /* Plans of reductions: see the header.
  *
- * Everything is linear. `row` is what an input (registers, lanes, warps) adds to the coordinates
- * besides the axis, `along` what it adds along the axis. Inputs whose rows sum up to zero lead to
- * elements of the same row: they are found by elimination, registers first, then lanes, then warps,
- * so that each takes as few as possible of what comes later. Those that add nothing new along the
- * axis lead to elements that have been counted already. */
+ * Everything is linear. `row` is what an input (register, lane or warp bit) adds to the coordinates
+ * outside the axis, `along` what it adds along the axis. Inputs whose `row`s sum up to zero select
+ * elements of the same row. They are found by Gaussian elimination, registers first, then lanes,
+ * then warps, so that each uses as few later inputs as possible. Inputs that add nothing new along
+ * the axis select elements that have been counted already. */
 #include "lib/layout/reduce.h"
 
 #include "lib/layout/layout.h"
@@ -13,7 +13,7 @@
 enum { LANES_AT = TILE_LAYOUT_MAX_BITS, WARPS_AT = LANES_AT + TILE_LANE_BITS };
 _Static_assert(WARPS_AT + TILE_LAYOUT_MAX_WARP_BITS <= 32, "an input's bits fit a number");
 
-/* Coordinates besides the axis, of an index in a part. */
+/* The coordinates of an index in a part, without the axis. */
 static uint32_t row_of(const tile_reduce_plan *p, uint32_t index) {
     uint32_t bits = (UINT32_C(1) << p->source.dim_bits[p->axis]) - 1;
     return index & ~(bits << tile_layout_dim_shift(&p->source, p->axis));
@@ -23,7 +23,7 @@ static uint32_t along_of(const tile_reduce_plan *p, uint32_t index) {
     return tile_layout_coordinate(&p->source, index, p->axis);
 }
 
-/* What an input adds; registers are the narrow layout's. */
+/* What an input adds to the index; register inputs are those of the narrow layout. */
 static uint32_t index_of(const tile_reduce_plan *p, uint32_t input) {
     uint32_t index = 0;
     for (unsigned i = 0; i < p->narrow.reg_bits; i++)
@@ -57,8 +57,8 @@ static void find_own(tile_reduce_plan *p, elimination *e) {
     }
 }
 
-/* The input with this bit, and what takes it back to the same row; 0 if there is none. *is_new: it
- * has elements that have not been counted. */
+/* Returns the input with this bit, combined with inputs that lead back to the same row; 0 if there
+ * is none. *is_new: it reaches elements that have not been counted. */
 static uint32_t find_step(const tile_reduce_plan *p, elimination *e, unsigned bit, bool *is_new) {
     uint32_t input = UINT32_C(1) << bit, row = row_of(p, index_of(p, input));
     if (space_reduce(&e->rows, row, &input)) {
@@ -81,7 +81,7 @@ static void find_lanes(tile_reduce_plan *p, elimination *e) {
     }
 }
 
-/* Cells by warp, as a linear map: zero for those that have nothing new. */
+/* Finds the cells of each warp, as a linear map: zero for warps without new elements. */
 static void find_warps(tile_reduce_plan *p, elimination *e,
                        uint32_t cells[TILE_LAYOUT_MAX_WARP_BITS]) {
     vector_space numbers = {.count = 0};
@@ -98,7 +98,7 @@ static void find_warps(tile_reduce_plan *p, elimination *e,
     }
 }
 
-/* An element of a result, and a cell of its row. */
+/* The index of a cell in the row of a result element. */
 static uint32_t cell_index(const tile_layout *result, const tile_layout *cells, unsigned axis,
                            uint32_t index, uint32_t cell) {
     uint32_t coordinates[TILE_MAX_RANK];
@@ -116,7 +116,7 @@ static tile_layout blank_cells(const tile_reduce_plan *p, tile_layout_kind kind)
     return layout;
 }
 
-/* All that hold a result hold it in one cell. */
+/* All threads that hold a result hold it in one cell. */
 static tile_layout place_cells(const tile_reduce_plan *p, const tile_layout *result,
                                const uint32_t cells[TILE_LAYOUT_MAX_WARP_BITS]) {
     tile_layout layout = blank_cells(p, TILE_LAYOUT_REGISTER);
@@ -161,7 +161,7 @@ uint32_t tile_reduce_register(const tile_reduce_plan *p, uint32_t narrow, uint32
     return whole << p->source.reg_bits | register_;
 }
 
-/* Nothing but the steps moves along the bits of the axis by which the steps differ. */
+/* In order if only the steps move along the bits of the axis in which the steps differ. */
 bool tile_reduce_in_order(const tile_reduce_plan *p) {
     uint32_t steps = 0, others = 0;
     for (unsigned i = 0; i < p->own_steps; i++) {
@@ -184,8 +184,8 @@ tile_layout tile_reduce_gathered(const tile_reduce_plan *p, const tile_layout *r
     return layout;
 }
 
-/* Neighbours of a thread's result side by side, so that it writes and reads them together; else the
- * cells of one row, which it reads together. */
+/* Adjacent elements of a thread's result are contiguous, so that it writes and reads them together;
+ * otherwise the cells of a row are contiguous, which it reads together. */
 tile_layout tile_reduce_shared(const tile_reduce_plan *p, const tile_layout *result,
                                unsigned element_bytes) {
     uint32_t dims[TILE_MAX_RANK];

@@ -5,12 +5,12 @@
 #include "lib/layout/layout.h"
 #include "lib/layout/space.h"
 
-/* What an element's index says of its holder. */
+/* Maps an element's index to its holder. */
 typedef struct holders {
     const tile_layout *layout;
     vector_space registers; /* sources: register bits */
     vector_space all;       /* sources: register bits, then lane bits above them */
-    uint32_t idle;          /* lane bits that add nothing to what registers have */
+    uint32_t idle;          /* lane bits that only replicate registers' elements */
 } holders;
 
 static holders find_holders(const tile_layout *layout) {
@@ -33,7 +33,8 @@ static uint32_t sum_of(const uint32_t *vectors, uint32_t bits) {
     return sum;
 }
 
-/* The lane that holds an index, beside registers; false: none of the warp's. */
+/* The lane that holds an index, apart from its registers. Returns false if no lane of the warp
+ * does. */
 static bool lane_of(const holders *h, uint32_t index, uint32_t *lane) {
     uint32_t source = 0;
     if (space_reduce(&h->all, index, &source)) return false;
@@ -41,7 +42,7 @@ static bool lane_of(const holders *h, uint32_t index, uint32_t *lane) {
     return true;
 }
 
-/* The register in which that lane holds it. */
+/* The register of that lane which holds the index. */
 static uint32_t register_in(const holders *h, uint32_t index, uint32_t lane) {
     uint32_t source = 0;
     space_reduce(&h->registers, index ^ sum_of(h->layout->lane, lane), &source);
@@ -53,7 +54,7 @@ typedef struct search {
     tile_shuffle_plan *plan;
     uint32_t round[TILE_LAYOUT_MAX_BITS]; /* by bit of the round: the index that it adds */
     uint32_t placed[TILE_LANE_BITS];      /* D: by lane bit, bits of the round */
-    uint32_t taken[TILE_THREAD_BITS];     /* by thread bit: the source's register beside M */
+    uint32_t taken[TILE_THREAD_BITS];     /* by thread bit: source register (M: lane) */
     unsigned warp_bits;
 } search;
 
@@ -65,8 +66,8 @@ static void add_round(search *s, uint32_t index, uint32_t result) {
     p->result[p->round_bits++] = result;
 }
 
-/* Register bits of the result which are registers in the source, too, come first: these rounds read
- * from the same lane, and the first of them are words. */
+/* Register bits of the result that are register bits of the source come first: these rounds read
+ * from the same lane, and the first of them form words. */
 static void choose_rounds(search *s, unsigned element_bytes) {
     const tile_layout *to = s->to.layout;
     for (unsigned moved = 0; moved < 2; moved++)
@@ -89,7 +90,8 @@ static bool place_rounds(search *s) {
 
 /* 2. Lanes: M and D. --------------------------------------------------------------------------- */
 
-/* Rounds that make up a lane's difference (modulo what registers hold); false if none do. */
+/* Finds rounds that add up to a lane's difference (modulo the registers'); false if there are none.
+ */
 static bool find_rounds(const search *s, uint32_t difference, uint32_t *rounds) {
     vector_space lanes = {.count = 0};
     *rounds = 0;
@@ -98,7 +100,7 @@ static bool find_rounds(const search *s, uint32_t difference, uint32_t *rounds) 
     return space_reduce(&lanes, difference & ~s->from.idle, rounds) == 0;
 }
 
-/* Lanes that the source has idle may be added at will. */
+/* Idle lane bits of the source may be added freely. */
 static void set_lane(search *s, unsigned bit, uint32_t lane, uint32_t rounds) {
     uint32_t index = s->to.layout->lane[bit] ^ sum_of(s->round, rounds);
     s->plan->from[bit] = lane;
@@ -106,14 +108,15 @@ static void set_lane(search *s, unsigned bit, uint32_t lane, uint32_t rounds) {
     s->taken[bit] = register_in(&s->from, index, lane);
 }
 
-/* A lane that can stay itself does; one that holds what others hold reads what they read. */
+/* A lane reads from itself if it can. A lane whose elements are replicas reads like the lane that
+ * it replicates. */
 static bool assign_lane(search *s, unsigned bit, uint32_t lane) {
     uint32_t own = UINT32_C(1) << bit, difference = lane ^ own, rounds = 0;
     if (!(difference & ~s->from.idle)) {
         set_lane(s, bit, own, 0);
         return true;
     }
-    if (s->to.idle & own) { /* the registers that make up for it */
+    if (s->to.idle & own) { /* the registers that compensate it */
         space_reduce(&s->to.registers, s->to.layout->lane[bit], &rounds);
         uint32_t moved = 0;
         for (unsigned i = 0; i < s->plan->round_bits; i++)
@@ -132,8 +135,8 @@ static bool is_new(const vector_space *known, uint32_t vector) {
     return space_reduce(known, vector, &ignored) != 0;
 }
 
-/* A lane for this one such that M stays one to one: with registers of another round, or of a lane
- * which has the same. */
+/* Finds another source lane for this lane such that M stays one-to-one: with registers of another
+ * round, or a replica. */
 static bool assign_other_lane(search *s, unsigned bit, uint32_t lane, vector_space *image) {
     if (is_new(image, lane)) {
         set_lane(s, bit, lane, 0);
@@ -162,7 +165,7 @@ static bool place_lanes(search *s) {
         else
             open |= UINT32_C(1) << i;
     }
-    /* first those for which no round makes up */
+    /* first the offsets that no round compensates */
     offsets = image;
     for (unsigned i = 0; i < s->plan->round_bits; i++) space_add(&offsets, s->plan->offset[i], 0);
     for (unsigned i = 0; i < TILE_LANE_BITS; i++)
@@ -187,11 +190,12 @@ static bool place_warps(search *s) {
     return true;
 }
 
-/* 3. What a lane sends: in round t, where lane l reads from M l ^ m(t), that is what its reader
+/* 3. What a lane sends: in round t, lane l reads from M l ^ m(t); a lane sends what its reader
  * takes. ----------------------------------------------------------------------------------------
  */
 
-/* The lane that reads from one: M's inverse, linear also where nobody does. */
+/* The lane that reads from this one: the inverse of M, extended linearly to lanes that no lane
+ * reads. */
 static uint32_t reader_of(const search *s, uint32_t lane) {
     vector_space image = {.count = 0};
     uint32_t reader = 0;
@@ -201,7 +205,8 @@ static uint32_t reader_of(const search *s, uint32_t lane) {
     return reader;
 }
 
-/* Steps that exchange registers by `all` of each thread bit, as few as there are different ones. */
+/* Makes steps that exchange registers, by `all` of each thread bit: one step for each different
+ * value. */
 static unsigned make_steps(const uint32_t *all, unsigned bits, tile_shuffle_step *steps) {
     vector_space known = {.count = 0};
     unsigned count = 0;
@@ -218,7 +223,7 @@ static unsigned make_steps(const uint32_t *all, unsigned bits, tile_shuffle_step
     return count;
 }
 
-/* Lanes that read from one take the same register of it. */
+/* Returns whether all lanes that read from one lane read the same register of it. */
 static bool agree(const search *s) {
     bool same = true;
     for (unsigned i = 0; i < TILE_LANE_BITS; i++)
@@ -278,9 +283,9 @@ uint32_t tile_shuffle_result(const tile_shuffle_plan *plan, uint32_t round) {
     return sum_of(plan->result, round);
 }
 
-/* What it costs ------------------------------------------------------------------------------- */
+/* Cost ----------------------------------------------------------------------------------------- */
 
-/* Registers of 32 bits. */
+/* The number of 32-bit registers. */
 static unsigned words_of(const tile_layout *layout, unsigned word_bits, unsigned element_bytes) {
     unsigned registers = tile_layout_registers(layout) >> word_bits;
     return element_bytes > 4 ? registers * (element_bytes / 4) : registers;

@@ -1,4 +1,4 @@
-/* Spaces over GF(2), whose vectors are the bits of a number. */
+/* Vector spaces over GF(2): the bits of a number are a vector. */
 #ifndef TILE_LIB_LAYOUT_SPACE_H
 #define TILE_LIB_LAYOUT_SPACE_H
 
@@ -13,7 +13,8 @@ typedef struct vector_space {
     unsigned count;
 } vector_space;
 
-/* What is left of value after taking out what the span has; *source collects how. It is linear. */
+/* Reduces value by the span and returns the remainder; *source accumulates the inputs used. It is
+ * linear. */
 static inline uint32_t space_reduce(const vector_space *span, uint32_t value, uint32_t *source) {
     for (unsigned bit = 32; bit-- > 0;)
         if ((value >> bit & 1) && span->vector[bit]) {

@@ -12,7 +12,7 @@ static bool is_column(const uint32_t *three) {
     return three[0] == 1 && three[1] == 2 && three[2] == 4;
 }
 
-/* Whether a lane's elements and the lanes of a quad are contiguous. */
+/* Returns whether a lane's elements and the lanes of a quad are contiguous. */
 static bool is_row(const uint32_t *reg, const uint32_t *lane, unsigned own_bits) {
     bool row = true;
     for (unsigned bit = 0; bit < own_bits; bit++) row &= reg[bit] == UINT32_C(1) << bit;
@@ -38,7 +38,7 @@ tile_matrices tile_matrices_find(const tile_layout *layout, const uint32_t *reg,
 
 /* Shared memory -------------------------------------------------------------------------------- */
 
-/* Each matrix is served by itself: its eight rows. */
+/* Each matrix is served separately: its eight rows. */
 static tile_traffic matrix_traffic(const tile_layout *tile, const tile_matrices *m,
                                    unsigned element_bytes) {
     enum { ROWS = 8, ROW_BYTES = 16 };
@@ -52,7 +52,8 @@ static tile_traffic matrix_traffic(const tile_layout *tile, const tile_matrices 
     return t;
 }
 
-/* Lanes that hold what lower ones hold do not count. */
+/* Lists the addresses of the lanes. Lanes that replicate the elements of lower ones are left out.
+ */
 static unsigned list_lanes(const uint32_t *lane, unsigned bytes, uint32_t *addresses) {
     unsigned used = 0;
     for (uint32_t l = 0; l < LANES; l++) {
@@ -84,7 +85,7 @@ tile_traffic tile_traffic_shared(const tile_layout *tile, const tile_layout *mem
 
 /* Global memory -------------------------------------------------------------------------------- */
 
-/* Where a block of so many bytes begins that an index lies in, as a number that no other has. */
+/* The start of the block of this many bytes that contains an index, as a unique number. */
 static uint32_t block_of(const tile_layout *tile, unsigned d, uint32_t index,
                          unsigned element_bytes, unsigned block_bytes) {
     uint32_t coordinates[TILE_MAX_RANK];
@@ -102,10 +103,10 @@ static void add_new(uint32_t *list, unsigned *count, uint32_t what) {
     list[(*count)++] = what;
 }
 
-/* Of the lanes' accesses with one register. */
+/* The accesses of a warp's lanes with one register. */
 typedef struct request {
     unsigned sectors, lines;
-    unsigned held; /* lanes that have elements of their own */
+    unsigned held; /* lanes with elements of their own */
 } request;
 
 static request count_request(const tile_layout *tile, unsigned d, unsigned register_,
@@ -123,7 +124,10 @@ static request count_request(const tile_layout *tile, unsigned d, unsigned regis
 
 tile_traffic tile_traffic_global(const tile_layout *tile, unsigned d, unsigned width,
                                  unsigned element_bytes) {
-    enum { LOOKED_AT = 4 }; /* accesses: all are alike but where a sector has parts of two */
+    enum {
+        LOOKED_AT = 4
+    }; /* accesses that are counted: all are alike unless a sector has parts of
+        * two rows */
     unsigned widest = d < tile->rank ? width : 1;
     tile_access_split cut =
         tile_split_accesses_along(tile, d < tile->rank ? d : tile->rank - 1u, widest);

@@ -54,7 +54,7 @@ static void add_warps(tile_layout *layout, unsigned d, uint32_t from, uint32_t t
         layout->warp[layout->warp_bits++] = c << tile_layout_dim_shift(layout, d);
 }
 
-/* How many warpgroups lie along rows; the others lie along columns. */
+/* The number of warpgroups along rows; the others are along columns. */
 static uint32_t groups_along_rows(uint32_t part_rows, uint32_t groups) {
     uint32_t most = part_rows / TILE_WGMMA_ROWS;
     return groups < most ? groups : most;
@@ -69,7 +69,7 @@ bool tile_wgmma_admits(const uint32_t dims[2], unsigned row_dim, unsigned num_wa
     return part_columns / (groups / groups_along_rows(part_rows, groups)) >= 8;
 }
 
-/* Lanes, and the registers of a fragment of 16 rows and 8 columns; warps 0 to 3. */
+/* Lanes and registers of a fragment of 16 rows and 8 columns, and warps 0 to 3. */
 static tile_layout start_fragment(const uint32_t dims[2], unsigned row_dim) {
     tile_layout layout = tile_layout_blank(TILE_LAYOUT_REGISTER, dims, 2);
     unsigned row = tile_layout_dim_shift(&layout, row_dim);
@@ -100,7 +100,7 @@ tile_layout tile_wgmma_accumulator(const uint32_t dims[2], unsigned row_dim, uns
     return layout;
 }
 
-/* A step from one fragment to another: along one dim, by whole fragments. */
+/* Returns whether a basis steps from one fragment to another: along one dim, by whole fragments. */
 static bool is_step(const tile_layout *acc, uint32_t basis, unsigned row_dim) {
     uint32_t row = tile_layout_coordinate(acc, basis, row_dim),
              column = tile_layout_coordinate(acc, basis, 1 - row_dim);
@@ -197,7 +197,7 @@ tile_layout tile_wgmma_shared(const uint32_t dims[2], unsigned fastest, unsigned
     return layout;
 }
 
-/* The offset in a stage in bytes before the crossing. */
+/* The offset in a stage, in bytes, before the swizzle. */
 static uint32_t sum_of(const tile_layout *shared, unsigned swizzle, unsigned element_bytes,
                        uint32_t index) {
     uint32_t offset = tile_layout_offset_of(shared, index) * element_bytes;
@@ -209,13 +209,13 @@ uint32_t tile_wgmma_start(const tile_layout *shared, const tile_wgmma_matrix *ma
     return sum_of(shared, matrix->swizzle, element_bytes, tile_layout_index(shared, coordinates));
 }
 
-/* What is known of one shared layout under one swizzle: what coordinate bit i of a dim adds. */
+/* A shared layout under one swizzle: what coordinate bit i of a dim adds to the offset. */
 typedef struct offsets {
     uint32_t of[2][TILE_LAYOUT_MAX_BITS];
-    uint32_t part_step[2]; /* from a part to the next one along a dim; bytes */
+    uint32_t part_step[2]; /* from a part to the next one along a dim, in bytes */
 } offsets;
 
-/* False if sums of what bits add are not what they add together. */
+/* Returns false if the layout is not linear in its bits under this swizzle. */
 static bool find_offsets(const tile_layout *shared, unsigned swizzle, unsigned element_bytes,
                          offsets *o) {
     uint32_t part = element_bytes << tile_layout_part_bits(shared), all = 0;
@@ -232,15 +232,16 @@ static bool find_offsets(const tile_layout *shared, unsigned swizzle, unsigned e
     return true;
 }
 
-/* Whether bits [from, to) of dim d add first, 2 first, 4 first .. */
+/* Returns whether bits [from, to) of dim d add first, 2 first, 4 first and so on. */
 static bool is_run(const offsets *o, unsigned d, unsigned from, unsigned to, uint32_t first) {
     bool run = true;
     for (unsigned i = from; i < to; i++) run &= o->of[d][i] == first << (i - from);
     return run;
 }
 
-/* The step from one `unit` of bits of dim d to the next, constant over `extent` coordinates: a
- * block inside of a part or all parts. False if it is not; 16 if there is one unit only. */
+/* Finds the step from one `unit` of bits of dim d to the next. It must be constant over `extent`
+ * coordinates: a block inside of a part or all parts. Returns false if it is not; the step is 16 if
+ * there is one unit only. */
 static bool find_step(const tile_layout *shared, const offsets *o, unsigned d, unsigned unit,
                       uint32_t extent, uint32_t *step) {
     unsigned bits = shared->dim_bits[d];
@@ -248,7 +249,7 @@ static bool find_step(const tile_layout *shared, const offsets *o, unsigned d, u
     unsigned to = parts ? bits : tile_log2(extent);
     *step = CHUNK;
     if (extent <= UINT32_C(1) << unit) return true;
-    if (to < unit) return false; /* an atom of several parts */
+    if (to < unit) return false; /* an atom that spans several parts */
     *step = to > unit ? o->of[d][unit] : o->part_step[d];
     return is_run(o, d, unit, to, *step) && (!parts || o->part_step[d] == *step << (to - unit));
 }
@@ -291,7 +292,8 @@ bool tile_wgmma_match(const tile_layout *shared, unsigned k_dim, unsigned elemen
 
 /* Boxes of tensor maps ------------------------------------------------------------------------ */
 
-/* How many bits of dim d, from the lowest on, add first, 2 first ..; 256 elements at most. */
+/* The number of bits of dim d, from the lowest on, that add first, 2 first, and so on; 256 elements
+ * at most. */
 static unsigned count_run(const tile_layout *shared, unsigned swizzle, unsigned element_bytes,
                           unsigned d, uint32_t first) {
     unsigned bits = 0;
@@ -302,7 +304,7 @@ static unsigned count_run(const tile_layout *shared, unsigned swizzle, unsigned 
     return bits;
 }
 
-/* Takes the dim of the longest run at `next`; false if there is none. */
+/* Adds the dim with the longest run at `next`; returns false if there is none. */
 static bool extend_box(const tile_layout *shared, unsigned element_bytes, uint32_t next,
                        tile_tma_box *box) {
     unsigned best = 0, bits = 0;
@@ -318,15 +320,15 @@ static bool extend_box(const tile_layout *shared, unsigned element_bytes, uint32
     return true;
 }
 
-/* Under a swizzle a row is as long as that, and eight of them are an atom. */
+/* Under a swizzle a row is as long as the swizzle, and eight rows are an atom. */
 static bool is_atom(const tile_tma_box *box, unsigned element_bytes) {
     if (box->swizzle == CHUNK) return box->extent[box->order[0]] * element_bytes >= CHUNK;
     return box->extent[box->order[0]] * element_bytes == box->swizzle && box->rank > 1 &&
            box->extent[box->order[1]] >= ATOM_ROWS;
 }
 
-/* Parts that follow each other along the box's outermost dim, where it holds all of a part: the
- * most of them that divide the tile's. */
+/* If the box holds all of a part along its outermost dim, extends it over consecutive parts: the
+ * largest number that divides the tile's parts. */
 static void take_parts(const tile_layout *shared, tile_tma_box *box) {
     enum { MOST = 256 };
     unsigned outer = box->order[box->rank - 1];

@@ -1,5 +1,5 @@
-/* The manual that the tools print: chapters of Markdown, with tables of what the compiler is made
- * of in their places. */
+/* The manual that the tools print: Markdown chapters, with tables generated from the compiler's own
+ * tables. */
 #include <string.h>
 
 #include "lib/manual/text.h"
@@ -33,7 +33,7 @@ static void print_list(const tile_out *out) {
             tile_out_print(out, "\n%s\n", chapters[i].about);
 }
 
-/* Lines as they are, but {{NAME}} as the table of that name. */
+/* Copies the lines, but replaces {{NAME}} by the table of that name. */
 static void print_text(const char *text, const tile_out *out) {
     for (size_t length; *text; text += length) {
         length = strcspn(text, "\n");

@@ -1,6 +1,5 @@
-/* The operations in the manual: their list, and a page for each. What a page says comes from
- * ops.def, rules.def and the grammar; its example is a section of operations/<group>.md.
- */
+/* The operations in the manual: their list, and a page for each. The text of a page comes from
+ * ops.def, rules.def and the grammar; its example is a section of operations/<group>.md. */
 #include <string.h>
 
 #include "lib/ir/syntax.h"
@@ -11,7 +10,7 @@
 #include "lib/support/text.h"
 #include "tile/manual.h"
 
-/* In the order of ops.def. A row with a group begins rows of it. */
+/* In the order of ops.def. A row with a group begins that group. */
 typedef struct row {
     const char *group;
     unsigned opcode;
@@ -39,7 +38,7 @@ typedef struct rule_text {
     const char *results, *types, *errors;
 } rule_text;
 
-/* A rule that rules.def does not have is undeclared here. */
+/* A rule that is missing in rules.def is an undeclared name here. */
 #define RULE(name, results, types, errors) \
     static const rule_text rule_##name = {results, types, errors};
 #include "lib/manual/rules.def"
@@ -101,7 +100,7 @@ static void print_operand(const tile_out *out, const tile_op_info *info, unsigne
                    shapes[form].after);
 }
 
-/* What the operands must be: lhs number, rhs number. */
+/* Prints the classes of the operands: lhs number, rhs number. */
 static void print_classes(const tile_out *out, const tile_op_info *info) {
     for (unsigned i = 0; i < info->operand_count; i++)
         tile_out_print(out, "%s%s %s", i ? ", " : "", info->operands[i].name,
@@ -165,7 +164,7 @@ static void print_list(const tile_out *out) {
 
 /* Prose --------------------------------------------------------------------------------------- */
 
-/* Breaks lines between words; one that begins with a dash goes on under its first word. */
+/* Breaks lines between words; the continuation lines of a list item are indented. */
 typedef struct prose {
     const tile_out *out;
     size_t column, indent, length;
@@ -189,7 +188,7 @@ static void end_word(prose *p) {
     p->length = 0;
 }
 
-/* A tile_writer. */
+/* Is a tile_writer. */
 static void append_prose(const char *text, size_t length, void *user) {
     prose *p = user;
     for (size_t i = 0; i < length; i++) {
@@ -275,8 +274,8 @@ typedef struct bit_text {
     const char *text;
 } bit_text;
 
-/* The texts of the bits that are set, the first one after `before`; what comes before the next one.
- */
+/* Prints the texts of the set bits, `before` before the first one. Returns the text to print before
+ * the next one. */
 static const char *print_bits(const tile_out *out, const char *before, const bit_text *texts,
                               size_t count, unsigned bits) {
     for (size_t i = 0; i < count; i++)
@@ -287,7 +286,7 @@ static const char *print_bits(const tile_out *out, const char *before, const bit
     return before;
 }
 
-/* Who executes it, and what it orders: by the columns traits, effects and completion. */
+/* Prints who executes it, and what it orders: from the columns traits, effects and completion. */
 static void print_effects(const tile_out *out, const tile_op_info *info) {
     static const bit_text traits[] = {
         {TILE_TRAIT_WHOLE_SET, "all threads that share the tile execute it together"},
@@ -328,7 +327,7 @@ static void print_effects(const tile_out *out, const tile_op_info *info) {
 
 /* Examples ------------------------------------------------------------------------------------ */
 
-/* After the line that is `mark` and the name; NULL if there is none. */
+/* The text after the line that consists of `mark` and the name; NULL if there is none. */
 static const char *find_section(const char *text, const char *mark, const char *name,
                                 size_t length) {
     size_t start = strlen(mark);
@@ -341,7 +340,7 @@ static const char *find_section(const char *text, const char *mark, const char *
     return NULL;
 }
 
-/* The parameter of this number in a line `@NAME | 1 | 2 ..`; "" if there are fewer. */
+/* Parameter `number` of a line `@NAME | 1 | 2 ..`; "" if there are fewer. */
 static const char *find_parameter(const char *line, unsigned number, size_t *length) {
     *length = 0;
     for (; number; number--) {
@@ -354,7 +353,7 @@ static const char *find_parameter(const char *line, unsigned number, size_t *len
     return line;
 }
 
-/* A template's section: $0 is the operation, $1 and on are the parameters. */
+/* Prints a template's section: $0 is the operation, $1 and following are the parameters. */
 static void print_template(const tile_out *out, const char *text, const char *line,
                            const char *name) {
     size_t length;
@@ -373,7 +372,7 @@ static void print_template(const tile_out *out, const char *text, const char *li
     }
 }
 
-/* The section of the operation; a line `@NAME | ..` of it stands for the template of that name. */
+/* Prints the operation's section, or the template NAME if the section is a line `@NAME | ..`. */
 static void print_example(const tile_out *out, const char *examples, const char *name) {
     const char *line = find_section(examples, "## ", name, strlen(name));
     if (!line) return;

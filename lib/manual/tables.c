@@ -1,4 +1,4 @@
-/* What the manual prints of the tables that the compiler is made of. */
+/* The tables of the manual that are generated from the compiler's own tables. */
 #include <string.h>
 
 #include "lib/ir/cost.h"
@@ -87,7 +87,7 @@ static void print_attrs(const tile_out *out) {
     }
 }
 
-/* Names separated by blanks, as `a`, `b`; what is part of the meaning is in no table of this. */
+/* Prints names that are separated by blanks as `a`, `b`. */
 static void print_names(const tile_out *out, const char *names) {
     for (const char *at = names; *at;) {
         size_t length = strcspn(at, " ");
@@ -168,7 +168,7 @@ static void print_targets(const tile_out *out) {
                        target->sm_blocks);
 }
 
-/* `base` is what every target has. */
+/* Omits `base`, which every target has. */
 static void print_features(const tile_out *out) {
     char targets[TILE_TARGETS_TEXT];
     for (unsigned i = TILE_FEATURE_base + 1; i < TILE_FEATURE_COUNT; i++)
@@ -190,7 +190,7 @@ static void print_launch_limits(const tile_out *out) {
         tile_out_print(out, "| %d | %s |\n", rows[i].number, rows[i].subject);
 }
 
-/* Chapters show a table by its name in two pairs of braces. */
+/* A chapter includes a table by its name in double braces. */
 static const struct {
     const char *name;
     void (*print)(const tile_out *out);

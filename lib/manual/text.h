@@ -1,4 +1,4 @@
-/* The manual's texts, which the build makes arrays of, and what is printed of the tables. */
+/* The manual's texts, which the build converts to arrays, and its generated tables. */
 #ifndef TILE_LIB_MANUAL_TEXT_H
 #define TILE_LIB_MANUAL_TEXT_H
 
@@ -14,11 +14,11 @@
 #include "lib/manual/groups.def"
 #undef GROUP
 
-/* Nothing if there is no such table. */
+/* Does nothing if there is no such table. */
 void tile_manual_print_table(const char *name, size_t length, const tile_out *out);
-/* All operations with their operands, as a table. */
+/* Prints all operations with their operands, as a table. */
 void tile_manual_print_operations(const tile_out *out);
-/* The production of this name in the grammar, indented; false if there is none. */
+/* Prints the grammar production of this name, indented; returns false if there is none. */
 bool tile_manual_print_production(const char *name, const tile_out *out);
 
 #endif

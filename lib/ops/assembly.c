@@ -5,9 +5,9 @@
 
 #include "lib/support/scalar.h"
 
-/* PTX registers that a value of this type takes in one thread: a scalar one, narrow elements of a
- * vector as many as fill 32 bits; of a tile (element by element) one. -1: not known yet, or it has
- * none. */
+/* The number of PTX registers of a value of this type in one thread: one for a scalar, one per 32
+ * bits of a vector's narrow elements, one for a tile (element by element). -1: unknown, or not
+ * allowed. */
 static int64_t registers_of(const tile_type *type) {
     if (type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_SCALAR ||
         type->kind == TILE_TYPE_PTR)
@@ -22,7 +22,8 @@ static bool is_pure(const tile_function *f, tile_op op) {
     return tile_op_word(f, op, TILE_ATTR_effect) == TILE_WORD_effect_pure;
 }
 
-/* How many numbers the text may name; *results: how many of them are results. -1: not known. */
+/* The number of registers that the text may refer to; *results: how many of them are results. -1:
+ * unknown. */
 static int64_t count_registers(const tile_function *f, tile_op op, int64_t *results) {
     bool pure = is_pure(f, op), known = true;
     int64_t total = 0;

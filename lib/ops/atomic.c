@@ -57,7 +57,7 @@ const char *tile_compare_symbol(tile_word compare) {
 
 /* Checks -------------------------------------------------------------------------------------- */
 
-/* A sum of truth values or of floats' bits means nothing. */
+/* Sums of truth values, or of the bits of floats, are meaningless. */
 static bool verify_kind(const tile_function *f, tile_op op) {
     const tile_type *type = tile_value_type(f, tile_operand_src(f, op));
     tile_word kind = tile_op_word(f, op, TILE_ATTR_kind);

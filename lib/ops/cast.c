@@ -1,4 +1,4 @@
-/* What casts mean, and which attributes they take. */
+/* The semantics of casts, and their attributes. */
 #include <math.h>
 #include <string.h>
 
@@ -76,7 +76,7 @@ static void cast_to_integer(tile_scalar to, tile_arith_flags arith_flags, double
                            : tile_integer_from_double(value, -high - 1, high));
 }
 
-/* One step towards zero: the bits of a float are in the order of its size. */
+/* One step towards zero: the bit patterns of floats are ordered by magnitude. */
 static void step_back(tile_scalar scalar, void *at) {
     uint64_t bits = 0;
     unsigned unit = scalar == TILE_tf32 ? 1u << 13 : 1;
@@ -112,7 +112,7 @@ static bool is_integer(tile_scalar scalar) {
     return !tile_scalar_is_floating(scalar) && scalar != TILE_i1;
 }
 
-/* Why the types have no such cast; NULL if they have. */
+/* Returns why the types have no such cast; NULL if they have. */
 static const char *reason_against(tile_scalar from, tile_scalar to, tile_arith_flags arith_flags) {
     bool floats = tile_scalar_is_floating(from) && tile_scalar_is_floating(to);
     bool byte = tile_scalar_bits(to) == 8;

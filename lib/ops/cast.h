@@ -4,16 +4,17 @@
 
 #include "lib/ir/arith.h"
 
-/* The meaning of `cast`, of an element in memory. */
+/* Casts an element in memory, like `cast`. */
 void tile_cast_element(tile_scalar from, tile_scalar to, tile_arith_flags arith_flags,
                        const void *src, void *dst);
-/* The same of a number that such an element has, or, of a float, that is still to be rounded. */
+/* The same for a number that such an element can have or, for a float, that still must be rounded.
+ */
 void tile_cast_integer(tile_scalar from, tile_scalar to, tile_arith_flags arith_flags,
                        int64_t value, void *dst);
 void tile_cast_float(tile_scalar to, tile_arith_flags arith_flags, double value, void *dst);
 /* The largest finite number of a float type. */
 double tile_scalar_largest(tile_scalar scalar);
-/* That a cast's attributes fit its types. False after a diagnostic. */
+/* Checks that a cast's attributes fit its types. False after a diagnostic. */
 bool tile_verify_cast(const tile_function *f, tile_op op);
 
 #endif

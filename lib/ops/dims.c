@@ -8,7 +8,7 @@ const uint8_t tile_dims_table[TILE_OPCODE_LIMIT] = {
 #include "tile/ops.def"
 };
 
-/* An operand, and the result of which its elements are wanted. */
+/* An operand, and the result whose elements are mapped. */
 typedef struct query {
     const tile_function *f;
     tile_op op;
@@ -25,7 +25,7 @@ static tile_dim stretched(const query *q, unsigned d) {
     return dim_of(d + q->to->rank - q->from->rank);
 }
 
-/* Without `order` the last two change places. */
+/* Without `order` the last two dims are exchanged. */
 static tile_dim permuted(const query *q, unsigned d) {
     const tile_attr *order = tile_op_attr(q->f, q->op, TILE_ATTR_order);
     unsigned rank = q->from->rank, at = 0;
@@ -34,7 +34,7 @@ static tile_dim permuted(const query *q, unsigned d) {
     return dim_of(at);
 }
 
-/* Dims that begin at the same element and are as long stay dims. */
+/* A dim with the same extent and the same row-major stride stays a dim. */
 static tile_dim flat(const query *q, unsigned d) {
     int64_t before = 1, other = 1, extent = tile_type_dim(q->from, d);
     for (unsigned i = 0; i < d; i++) before *= tile_type_dim(q->from, i);
@@ -60,7 +60,7 @@ static tile_dim beside(const query *q, unsigned d) {
     return dim;
 }
 
-/* An axis that is not known yet may be any dim. */
+/* An unknown axis may be any dim. */
 static tile_dim along(const query *q, unsigned d) {
     int64_t axis = axis_of(q);
     return axis < 0 || axis == d ? (tile_dim){.kind = TILE_DIM_ALL} : dim_of(d);
@@ -78,7 +78,7 @@ static bool is_operand(const query *q, tile_operand_name name) {
     return values.count && values.at == tile_op_at(q->f, q->op)->operands + q->operand;
 }
 
-/* [.., m, k] x [.., k, n], each of them perhaps transposed. */
+/* [.., m, k] x [.., k, n]; either may be transposed. */
 static tile_dim product(const query *q, unsigned d) {
     bool lhs = is_operand(q, TILE_OPERAND_lhs), rhs = is_operand(q, TILE_OPERAND_rhs);
     bool turned = tile_op_has_attr(q->f, q->op, lhs ? TILE_ATTR_trans_lhs : TILE_ATTR_trans_rhs);

@@ -1,4 +1,4 @@
-/* Which elements of its operands an element of a result is made of: the column `dims` of ops.def.
+/* Which elements of its operands an element of a result depends on: the column `dims` of ops.def.
  * Threads: any. */
 #ifndef TILE_LIB_OPS_DIMS_H
 #define TILE_LIB_OPS_DIMS_H
@@ -32,33 +32,34 @@ static inline tile_dims tile_op_dims(tile_opcode opcode) {
     return (tile_dims)tile_dims_table[opcode];
 }
 
-/* Where along one dim of an operand the elements are of which an element of the result is made. */
+/* Along one dim of an operand, the elements on which an element of the result depends. */
 typedef enum tile_dim_kind {
     TILE_DIM_ALL,  /* anywhere */
-    TILE_DIM_ONE,  /* there is only one, which is repeated */
+    TILE_DIM_ONE,  /* the only one, which is repeated */
     TILE_DIM_OF,   /* at the coordinate along dim `of` of the result, + shift */
     TILE_DIM_AT,   /* at the coordinate `shift` */
-    TILE_DIM_FLAT, /* where all such dims together have the result's place in row-major order */
+    TILE_DIM_FLAT, /* in all FLAT dims together, at the result's row-major index */
 } tile_dim_kind;
 
 typedef struct tile_dim {
     tile_dim_kind kind;
     unsigned of;
-    int64_t shift; /* if the extents and numbers that tell it are known */
+    int64_t shift; /* if the extents and numbers that determine it are known */
 } tile_dim;
 
-/* Fills map for an operand that is a tile or a tensor, and gives its rank; 0: it is none. */
+/* Fills map for an operand that is a tile or a tensor, and returns its rank; 0: it is neither. */
 unsigned tile_dim_map(const tile_function *f, tile_op op, unsigned result, unsigned operand,
                       tile_dim map[TILE_MAX_RANK]);
 
 enum { TILE_NO_DIM = TILE_MAX_RANK };
 
-/* The operand's dim that lies along dim d of the first result. */
+/* The operand's dim that corresponds to dim d of the first result. */
 unsigned tile_dim_in_operand(const tile_function *f, tile_op op, unsigned operand, unsigned d);
 
-/* Whether the elements of results are elements of operands as they are: it computes nothing. */
+/* Returns whether the operation only moves elements of operands to results, and computes nothing.
+ */
 bool tile_opcode_moves(tile_opcode opcode);
-/* How many operands, the first ones, have these; 0: it computes. */
+/* The number of leading operands whose elements the operation moves; 0: it computes. */
 unsigned tile_moved_operands(const tile_function *f, tile_op op);
 
 #endif

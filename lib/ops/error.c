@@ -5,7 +5,7 @@
 
 #include "lib/support/scalar.h"
 
-/* What the attribute `fast` makes of an error. */
+/* How the attribute `fast` changes an error. */
 typedef enum fast_kind {
     KIND_SAME,
     KIND_FAST,
@@ -19,7 +19,7 @@ enum { NONE = 0, F64_FUNCTION = -50 };
 typedef enum error_kind {
     KIND_EXACT,
     KIND_ROUNDED,
-    KIND_ROUNDED_OR, /* in a kernel that `schedule` makes within `relative` */
+    KIND_ROUNDED_OR, /* likewise, but `relative` in a kernel that `schedule` makes */
     KIND_WITHIN
 } error_kind;
 
@@ -61,7 +61,7 @@ double tile_scalar_least(tile_scalar scalar) {
     return ldexp(1, 2 - (1 << (tile_scalar_exponent(scalar) - 1)));
 }
 
-/* Before 16-bit floats are rounded. */
+/* Before the result is rounded to a 16-bit float. */
 static void set_fast(const row_error *row, tile_error *error) {
     double bound = ldexp(1, row->fast);
     switch (row->fast_kind) {
@@ -132,9 +132,9 @@ void tile_op_error_print(tile_opcode opcode, const tile_out *out) {
 
 /* Sums ----------------------------------------------------------------------------------------- */
 
-/* Rounding errors of n additions in any order add up to n units at most, and hardly to more than
- * some sqrt(n) of them (N. J. Higham and T. Mary, "A new approach to probabilistic rounding error
- * analysis", 2019), unless a long chain of like terms is added one after the other. */
+/* The rounding errors of n additions in any order add up to at most n units. In practice they
+ * hardly exceed sqrt(n) units (N. J. Higham and T. Mary, "A new approach to probabilistic rounding
+ * error analysis", 2019), unless a long chain of similar terms is added sequentially. */
 double tile_sum_error(tile_scalar scalar, size_t n) {
     double count = (double)n, steps = fmin(count, 8 * sqrt(count));
     return steps * (scalar == TILE_f64 ? 2 * tile_scalar_rounding(TILE_f64)
@@ -145,9 +145,9 @@ static tile_scalar wider(tile_scalar a, tile_scalar b) {
     return tile_scalar_bits(a) < tile_scalar_bits(b) ? b : a;
 }
 
-/* Tensor cores align the products of one instruction and cut off what lies below the sum: one unit
- * of f32 for each instruction. Of 8-bit floats they keep 13 bits behind the point, and four
- * instructions add up before the sum goes on in f32. */
+/* Tensor cores align the products of one instruction and truncate the bits below the sum: one unit
+ * of f32 for each instruction. For 8-bit floats they keep 13 fractional bits, and add up four
+ * instructions before they accumulate in f32. */
 double tile_product_error(tile_scalar lhs, tile_scalar rhs, tile_scalar sum, size_t n) {
     double bound = tile_sum_error(sum, n);
     tile_scalar type = wider(lhs, rhs);

@@ -12,7 +12,8 @@ static bool is_memory(const tile_type *type) {
     return type->kind == TILE_TYPE_VIEW || type->kind == TILE_TYPE_SHARED;
 }
 
-/* The row's operand whose brackets may hold tiles: a view's, or a buffer's if there is no view. */
+/* The row's operand whose brackets may hold index tiles: a view, or a buffer if there is no view.
+ */
 static bool find_memory(const tile_function *f, tile_op op, unsigned *operand) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     bool found = false;
@@ -39,7 +40,7 @@ tile_value tile_op_predicate(const tile_function *f, tile_op op) {
     return TILE_NO_VALUE;
 }
 
-/* What is moved between the memory and registers, or a shared buffer. */
+/* The value that moves between the memory and registers, or a shared buffer. */
 static const tile_type *find_moved(const tile_function *f, tile_op op, unsigned memory) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     for (unsigned i = 0; i < info->operand_count; i++) {
@@ -99,7 +100,7 @@ bool tile_is_repeated(const tile_function *f, tile_value tile, unsigned d) {
 
 /* Pads ---------------------------------------------------------------------------------------- */
 
-/* A number that is not known yet is taken for something else. */
+/* An unknown number is treated as nonzero. */
 bool tile_op_pads(const tile_function *f, tile_op op) {
     const tile_attr *pad = tile_op_attr(f, op, TILE_ATTR_pad);
     if (!pad) return false;
@@ -125,7 +126,7 @@ void tile_pad_write(const tile_function *f, tile_op op, tile_scalar scalar, void
 
 /* Checks -------------------------------------------------------------------------------------- */
 
-/* The view that is read, or NULL: a shared buffer or a pointer has no outside. */
+/* The view that is read, or NULL: a shared buffer or a pointer has no bounds. */
 static const tile_type *view_read(const tile_function *f, tile_op op) {
     if (!tile_op_takes(tile_op_opcode(f, op), TILE_OPERAND_src)) return NULL;
     tile_value src = tile_operand_src(f, op);
@@ -133,7 +134,7 @@ static const tile_type *view_read(const tile_function *f, tile_op op) {
     return type && type->kind == TILE_TYPE_VIEW ? type : NULL;
 }
 
-/* Extents other than the axis' are the same; one that is not known yet may be. */
+/* Checks that extents other than the axis' are equal; an unknown one may be. */
 static bool check_axis(const tile_function *f, tile_op op) {
     const tile_type *src = tile_value_type(f, tile_operand_src(f, op)),
                     *at = tile_value_type(f, tile_operand_at(f, op));
@@ -157,7 +158,7 @@ static bool check_axis(const tile_function *f, tile_op op) {
     return true;
 }
 
-/* A shared buffer is behind no cache. */
+/* Accesses to a shared buffer bypass all caches. */
 static bool check_cache(const tile_function *f, tile_op op) {
     bool loads = tile_op_opcode(f, op) == TILE_OP_load;
     bool shared =
@@ -169,7 +170,7 @@ static bool check_cache(const tile_function *f, tile_op op) {
         loads ? "comes from" : "goes to");
 }
 
-/* A pad is an element of this type. */
+/* Checks that a pad is an element of this type. */
 static bool check_pad(const tile_function *f, tile_op op, const tile_expr *pad,
                       const tile_type *element) {
     int64_t integer;
@@ -186,7 +187,7 @@ static bool check_pad(const tile_function *f, tile_op op, const tile_expr *pad,
     return true;
 }
 
-/* Only what a GPU leaves out can be said to be inside. */
+/* Only accesses that a GPU would mask can be declared in-bounds. */
 static bool check_within(const tile_function *f, tile_op op) {
     tile_gather g;
     if (!tile_op_has_attr(f, op, TILE_ATTR_in_bounds)) return true;

@@ -1,4 +1,4 @@
-/* Which words of `kind` go with which operation and which elements. */
+/* Which words of `kind` are valid for an operation and its elements. */
 #include "lib/ops/kinds.h"
 
 #include <math.h>
@@ -12,14 +12,14 @@ enum { MAX_KINDS = 8 };
     TILE_WORD_kind_add, TILE_WORD_kind_min, TILE_WORD_kind_max, TILE_WORD_kind_and, \
         TILE_WORD_kind_or, TILE_WORD_kind_xor
 
-/* An operation that is missing here takes none. */
+/* An operation without a row takes no kind. */
 static const struct {
     tile_opcode opcode;
     tile_word words[MAX_KINDS];
 } takers[] = {
     {TILE_OP_atomic, {COMBINING, TILE_WORD_kind_exch}},
     {TILE_OP_atomic_thread, {COMBINING, TILE_WORD_kind_exch}},
-    {TILE_OP_tma_store, {COMBINING, TILE_WORD_kind_exch}}, /* which it refuses in its own words */
+    {TILE_OP_tma_store, {COMBINING, TILE_WORD_kind_exch}}, /* it has its own diagnostic */
     {TILE_OP_bulk_store, {COMBINING, TILE_WORD_kind_exch}},
     {TILE_OP_reduce, {COMBINING, TILE_WORD_kind_mul}},
     {TILE_OP_reduce_arg, {TILE_WORD_kind_max, TILE_WORD_kind_min}},
@@ -38,7 +38,7 @@ static const tile_word *kinds_of(tile_opcode opcode) {
     return NULL;
 }
 
-/* Whether the attribute `kind` of this operation may be that word. */
+/* Returns whether this word is valid for the attribute `kind` of this operation. */
 static bool takes_kind(tile_opcode opcode, tile_word kind) {
     const tile_word *kinds = kinds_of(opcode);
     for (unsigned i = 0; kinds && kind && i < MAX_KINDS; i++)
@@ -60,7 +60,7 @@ bool tile_kind_combines(tile_word kind, tile_scalar scalar) {
     return bits ? !tile_scalar_is_floating(scalar) : scalar != TILE_i1;
 }
 
-/* min and max leave NaN out: with it, nothing is changed. */
+/* min and max ignore NaN, so NaN is their identity. */
 double tile_kind_identity(tile_word kind) {
     if (kind == TILE_WORD_kind_min) return INFINITY;
     if (kind == TILE_WORD_kind_max) return -INFINITY;
@@ -96,7 +96,7 @@ static bool refuse_elements(const tile_function *f, tile_op op, tile_scalar scal
                          remedy);
 }
 
-/* Those that say themselves what they combine. */
+/* Operations that check themselves what they can combine. */
 static bool combines_elements(tile_opcode opcode) {
     return opcode == TILE_OP_reduce || opcode == TILE_OP_reduce_arg || opcode == TILE_OP_scan;
 }
@@ -121,7 +121,7 @@ bool tile_verify_kind(const tile_function *f, tile_op op) {
 /* Names of operations ---------------------------------------------------------------------------
  */
 
-/* atomic_add: the name, and a word of `kind` that it takes. */
+/* atomic_add: the name followed by a word of `kind`. */
 static bool is_name_with_kind(const char *name, const tile_word *kinds, const char *text,
                               size_t length) {
     size_t own = strlen(name);

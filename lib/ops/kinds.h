@@ -1,22 +1,23 @@
-/* What the attribute `kind` of an operation may be. */
+/* The valid words of an operation's attribute `kind`. */
 #ifndef TILE_LIB_OPS_KINDS_H
 #define TILE_LIB_OPS_KINDS_H
 
 #include "lib/ops/atomic.h"
 
-/* Whether two elements of the type can be combined so: bits of integers, truth values by bits only,
- * and nothing of types that are only stored. */
+/* Returns whether two elements of the type can be combined by this kind. Bitwise kinds take
+ * integers, truth values only bitwise kinds, and storage-only types none. */
 bool tile_kind_combines(tile_word kind, tile_scalar scalar);
 
-/* What combined with an element gives that element: a float's, or an integer's of the type. */
+/* The identity element: combining it with an element returns that element. For a float, or an
+ * integer of the type. */
 double tile_kind_identity(tile_word kind);
 int64_t tile_kind_integer_identity(tile_word kind, tile_scalar scalar);
 
-/* That the word of `kind` is one of the operation's, and of its elements. False after a
+/* Checks that the word of `kind` is valid for the operation and its elements. False after a
  * diagnostic; true while a parameter has no value yet. */
 bool tile_verify_kind(const tile_function *f, tile_op op);
 
-/* Whether the word is one that the operation takes for `kind`. */
+/* Returns whether the operation accepts the word for `kind`. */
 bool tile_opcode_takes_kind(tile_opcode opcode, const char *word);
 
 #endif

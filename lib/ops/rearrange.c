@@ -1,4 +1,4 @@
-/* Operations that put elements in other places: see the header. */
+/* Operations that rearrange elements: see the header. */
 #include "lib/ops/rearrange.h"
 
 #include <string.h>
@@ -59,7 +59,7 @@ bool tile_placed_coordinates(const tile_placement *p, const int64_t *from_at, un
     return inside;
 }
 
-/* Elements from one to the next along each dim of what is copied, and how many. */
+/* The copied elements along each dim: the distance of two of them, and their number. */
 typedef struct walk {
     unsigned rank;
     int64_t dims[TILE_MAX_RANK];

@@ -58,7 +58,7 @@ tile_layout tile_rows_layout(const tile_function *f, tile_op op, unsigned warps)
                                axis_of(f, op), warps);
 }
 
-/* Of a sort: all registers of all threads, filled up ones, too. */
+/* The buffer of a sort: all registers of all threads, including padding. */
 static const tile_type *sort_buffer(const tile_function *f, tile_scalar scalar, unsigned axis,
                                     const tile_layout *layout) {
     uint32_t dims[TILE_MAX_RANK], filled = 1, last = layout->rank - 1u;
@@ -72,7 +72,7 @@ static const tile_type *sort_buffer(const tile_function *f, tile_scalar scalar, 
     return buffer_of(f, scalar, &shared);
 }
 
-/* Of a scan: the sums of warps in each round. */
+/* The buffer of a scan: the sums of warps in each round. */
 static const tile_type *scan_buffer(const tile_function *f, tile_scalar scalar,
                                     const tile_axis_map *along, const tile_layout *layout) {
     unsigned near = 0;
@@ -149,7 +149,7 @@ void tile_accumulate_write(const tile_accumulator *sum, void *to) {
                                     : tile_kind_integer_identity(sum->kind, sum->scalar));
 }
 
-/* At level 1 floats are rounded where they are cast or stored. */
+/* At level 1, floats are rounded only by casts and stores. */
 double tile_accumulate_result(const tile_accumulator *sum) {
     unsigned char bytes[sizeof(double)];
     if (tile_scalar_is_floating(sum->scalar))
@@ -177,7 +177,7 @@ tile_number tile_number_of(tile_scalar scalar, double value) {
     return (tile_number){0, tile_integer_from_double(value, INT64_MIN, INT64_MAX)};
 }
 
-/* Integers wrapped to their type. */
+/* The number's value; integers are wrapped to their type. */
 double tile_number_value(tile_scalar scalar, tile_number number) {
     unsigned char bytes[sizeof(int64_t)];
     if (tile_scalar_is_floating(scalar)) return number.real;
@@ -191,7 +191,7 @@ tile_scan tile_scan_of(const tile_function *f, tile_op op) {
                        tile_op_has_attr(f, op, TILE_ATTR_exclusive)};
 }
 
-/* Whether b, further on, is taken instead of a. */
+/* Returns whether b, which comes later, replaces a. */
 static bool wins(tile_word kind, bool floats, tile_number a, tile_number b) {
     bool most = kind == TILE_WORD_kind_max;
     if (!floats) return most ? b.integer > a.integer : b.integer < a.integer;

@@ -1,4 +1,4 @@
-/* What the operations along an axis say, for whoever computes or lowers them. */
+/* The semantics of operations along an axis, for code that computes or lowers them. */
 #ifndef TILE_LIB_OPS_REDUCE_H
 #define TILE_LIB_OPS_REDUCE_H
 
@@ -10,25 +10,26 @@ typedef struct tile_reduction {
     tile_word kind;
 } tile_reduction;
 
-/* False while a parameter has no value yet, or the axis is not one of the operand's dims. */
+/* Returns false while a parameter has no value yet, or if the axis is not a dim of the operand. */
 bool tile_reduction_of(const tile_function *f, tile_op op, tile_reduction *reduction);
 
-/* The type that elements are combined in: sums and products of 16-bit floats are rounded once. */
+/* The type in which elements are combined: sums and products of 16-bit floats are rounded only
+ * once. */
 tile_scalar tile_reduction_scalar(tile_word kind, tile_scalar scalar);
 
-/* The buffer through which threads exchange elements of this type that they have of a tile's rows.
- */
+/* The buffer through which threads exchange their partial results, with this element type, for a
+ * tile's rows. */
 const tile_type *tile_reduction_buffer(const tile_function *f, tile_op op, tile_scalar scalar,
                                        const tile_reduce_plan *plan);
-/* The buffer of a scan or sort of a tile in this layout; NULL: it needs none. */
+/* The buffer of a scan or sort of a tile with this layout; NULL: it needs none. */
 const tile_type *tile_rows_buffer(const tile_function *f, tile_op op, const tile_layout *layout);
-/* Whether a scan or sort can be done where the layout has the elements; else they are moved to the
- * other one first. */
+/* Returns whether a scan or sort can be done in this layout; otherwise the tile is first converted
+ * to another one. */
 bool tile_rows_fit(const tile_function *f, tile_op op, const tile_layout *layout);
 tile_layout tile_rows_layout(const tile_function *f, tile_op op, unsigned warps);
 
-/* An array as seen along one of its dims: rows of `extent` elements, `inner` apart from each other;
- * row r begins at element tile_row_begin. */
+/* An array viewed along one of its dims: rows of `extent` elements with a stride of `inner`. Row r
+ * begins at element tile_row_begin. */
 typedef struct tile_rows {
     size_t outer, extent, inner;
 } tile_rows;
@@ -37,43 +38,43 @@ static inline size_t tile_row_begin(const tile_rows *rows, size_t row) {
     return row / rows->inner * rows->extent * rows->inner + row % rows->inner;
 }
 
-/* Elements combined one after the other, floats in f64. */
+/* Combines elements one after the other, floats in f64. */
 typedef struct tile_accumulator {
-    tile_opcode opcode; /* that combines two */
+    tile_opcode opcode; /* combines two elements */
     tile_scalar scalar;
     tile_word kind;
-    bool any; /* there was an element */
-    bool nan; /* one that is NaN wins; set behind tile_accumulate_start */
+    bool any; /* there was at least one element */
+    bool nan; /* the result is NaN if an element is; set after tile_accumulate_start */
     double real;
     int64_t integer;
 } tile_accumulator;
 tile_accumulator tile_accumulate_start(tile_word kind, tile_scalar scalar);
-/* One element of the type, in memory or as a number. */
+/* Adds one element of the type, in memory or as a number. */
 void tile_accumulate(tile_accumulator *sum, const void *element);
 void tile_accumulate_real(tile_accumulator *sum, double element);
-/* Rounded, wrapped; of no elements what changes nothing. */
+/* Writes the result, rounded or wrapped; the identity if there were no elements. */
 void tile_accumulate_write(const tile_accumulator *sum, void *to);
 double tile_accumulate_result(const tile_accumulator *sum);
 
-/* An element: real of floats, else integer. */
+/* An element: real for floats, else integer. */
 typedef struct tile_number {
     double real;
     int64_t integer;
 } tile_number;
 tile_number tile_number_read(tile_scalar scalar, const void *from);
 void tile_number_write(tile_scalar scalar, tile_number number, void *to);
-/* Of level 1, which has doubles. */
+/* For level 1, whose elements are doubles. */
 tile_number tile_number_of(tile_scalar scalar, double value);
 double tile_number_value(tile_scalar scalar, tile_number number);
 
-/* What a scan says besides. */
+/* The attributes of a scan. */
 typedef struct tile_scan {
     tile_word kind;
     bool reverse, exclusive;
 } tile_scan;
 tile_scan tile_scan_of(const tile_function *f, tile_op op);
 
-/* What the operations make of one row. */
+/* The results of the operations for one row. */
 size_t tile_row_find(tile_word kind, tile_scalar scalar, const tile_number *row, size_t count);
 void tile_row_scan(tile_scan scan, tile_scalar scalar, tile_number *row, size_t count);
 void tile_row_sort(bool descending, tile_scalar scalar, tile_number *row, size_t count);

@@ -40,7 +40,7 @@ tile_value tile_repeated_value(const tile_function *f, tile_value value) {
     return value;
 }
 
-/* The attribute's value, or what its absence means. */
+/* The attribute's value, or its default if it is absent. */
 static bool read_attr(const tile_function *f, tile_op op, tile_attr_id id, int64_t otherwise,
                       int64_t *value) {
     const tile_attr *attr = tile_op_attr(f, op, id);

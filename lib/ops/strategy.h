@@ -13,16 +13,17 @@ typedef enum tile_strategy {
 
 typedef struct tile_strategy_info {
     const char *word;
-    bool only_adds;       /* other reductions would need a start that changes nothing */
+    bool only_adds;       /* other reductions would need an identity as the initial value */
     unsigned most_factor; /* 0: any */
-    bool splits_one;      /* a factor of 1 is a split, too */
+    bool splits_one;      /* a factor of 1 is a split as well */
 } tile_strategy_info;
 
-/* none: NULL, or no such word. */
+/* Returns NONE for NULL and for unknown words. */
 tile_strategy tile_strategy_from_word(const char *word);
-/* Not of `none`. */
+/* Must not be NONE. */
 const tile_strategy_info *tile_strategy_get_info(tile_strategy strategy);
-/* "serial, workspace, exchange or cluster": those that combine any reduction, in the arena. */
+/* The strategies that combine any reduction: "serial, workspace, exchange or cluster"; in the
+ * arena. */
 const char *tile_strategies_of_any(tile_arena *arena);
 
 #endif

@@ -1,4 +1,4 @@
-/* Arenas: blocks of doubling size in a list, taken front to back. */
+/* Arenas: a list of blocks of doubling size; each is filled from its start. */
 #include "lib/support/arena.h"
 
 #include <stdalign.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct tile_arena_block {
-    tile_guarded guarded; /* first */
+    tile_guarded guarded; /* must be the first member */
     const tile_arena *arena;
     tile_arena_block *next;
     size_t size;
@@ -25,7 +25,7 @@ void tile_arena_reset(tile_arena *arena) {
     *arena = (tile_arena){0};
 }
 
-/* The arena of an abandoned function is gone. */
+/* The arena of an abandoned function no longer exists. */
 static void abandon_block(tile_guarded *item, const tile_guard *guard) {
     tile_arena_block *block = (tile_arena_block *)(void *)item;
     if (tile_guard_had(guard, block->arena)) free(block);

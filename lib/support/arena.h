@@ -1,6 +1,6 @@
-/* Memory that is given back all at once. Blocks come from tile_malloc; nothing is freed singly. An
- * arena that is a local variable is reset where memory runs out (memory.h): it must not be copied
- * into something that lives longer. */
+/* Memory that is freed all at once. Blocks come from tile_malloc; nothing is freed individually. An
+ * arena that is a local variable is reset if memory runs out (memory.h): it must not be copied into
+ * an object that lives longer. */
 #ifndef TILE_LIB_SUPPORT_ARENA_H
 #define TILE_LIB_SUPPORT_ARENA_H
 
@@ -14,10 +14,10 @@ typedef struct tile_arena_block tile_arena_block;
 
 typedef struct tile_arena {
     tile_arena_block *head;
-    size_t used; /* bytes of the head block that are taken */
+    size_t used; /* bytes used in the head block */
 } tile_arena;
 
-/* Gives back everything; the arena can be used again. */
+/* Frees all memory; the arena can be used again. */
 void tile_arena_reset(tile_arena *arena);
 
 /* Zeroed memory, aligned for any type. Never NULL. */
@@ -27,8 +27,8 @@ char *tile_arena_string(tile_arena *arena, const char *text, size_t length);
 char *tile_arena_format(tile_arena *arena, const char *format, ...) TILE_PRINTF(2, 3);
 char *tile_arena_vformat(tile_arena *arena, const char *format, va_list args);
 
-/* Makes room for one more element in an array that lives in the arena; *capacity doubles, the old
- * memory stays until the arena is reset. Returns the array, moved or not. */
+/* Grows an array in the arena by one element if needed. *capacity doubles; the old memory stays
+ * until the arena is reset. Returns the array, which may have moved. */
 void *tile_arena_grow(tile_arena *arena, void *data, size_t count, size_t *capacity,
                       size_t element_size);
 

@@ -20,7 +20,7 @@ static const struct timespec moment = {.tv_nsec = 1000000};
 
 /* Starting ------------------------------------------------------------------------------------- */
 
-/* Notes what has been started, or that nothing has. */
+/* Records the new child, or that starting failed. */
 static int begin(tile_child *child, pid_t process, const int ends[2], int error) {
     if (ends[1] >= 0) close(ends[1]);
     *child = (tile_child){.process = error ? 0 : process, .socket = ends[0]};
@@ -59,7 +59,7 @@ int tile_child_fork(tile_child *child, void (*run)(int to, void *user), void *us
     return begin(child, process, ends, process < 0 ? errno : 0);
 }
 
-/* Talking -------------------------------------------------------------------------------------- */
+/* Communication -------------------------------------------------------------------------------- */
 
 /* Waits until the socket is ready for `events`. */
 static tile_child_result await(const tile_child *child, short events,

@@ -1,11 +1,11 @@
-/* The time, for reports of how long something took. */
+/* The time, to measure durations. */
 #ifndef TILE_LIB_SUPPORT_CLOCK_H
 #define TILE_LIB_SUPPORT_CLOCK_H
 
-/* Seconds since some moment in the past; setting the host's clock does not change it. */
+/* Seconds since some moment in the past; unaffected by setting the host's clock. */
 double tile_seconds_now(void);
 
-/* For tests: what tile_seconds_now returns from now on, for all threads; NULL: the time. */
+/* For tests: replaces tile_seconds_now for all threads; NULL restores it. */
 void tile_clock_replace(double (*clock)(void));
 
 #endif

@@ -97,7 +97,7 @@ const char *tile_context_source_name(const tile_context *context, uint32_t file)
     return context && file < context->source_count ? context->sources[file].name : "";
 }
 
-/* Points diagnostic->text at line `line` of a source; leaves it NULL when there is no such line. */
+/* Points diagnostic->text at line `line` of a source; leaves it NULL if there is no such line. */
 static void quote_line(const tile_source *source, tile_diagnostic *diagnostic) {
     const char *at = source->text, *end = source->text + source->length;
     for (uint32_t line = 1; line < diagnostic->line; line++) {
@@ -110,7 +110,7 @@ static void quote_line(const tile_source *source, tile_diagnostic *diagnostic) {
     diagnostic->text_length = (size_t)((newline ? newline : end) - at);
 }
 
-/* The place as its source has it. */
+/* Sets the location, mapped to its source. */
 static void add_place(const tile_context *context, tile_loc loc, tile_diagnostic *diagnostic) {
     if (!loc.line || loc.file >= context->source_count) return;
     diagnostic->file = context->sources[loc.file].name;
@@ -153,7 +153,7 @@ static void write_text(tile_writer writer, void *user, const char *text) {
     writer(text, strlen(text), user);
 }
 
-/* Takes no memory: it may say that there is none. */
+/* Allocates no memory: it may report that there is none. */
 void tile_diagnostic_print(const tile_diagnostic *diagnostic, tile_writer writer, void *user) {
     static const char *const words[] = {"error", "warning", "remark", "note"};
     char place[64];

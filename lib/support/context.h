@@ -1,4 +1,4 @@
-/* The inside of a context: where diagnostics go, which sources they quote, which types exist. */
+/* Internals of a context: the diagnostic sink, sources and interned types. */
 #ifndef TILE_LIB_SUPPORT_CONTEXT_H
 #define TILE_LIB_SUPPORT_CONTEXT_H
 
@@ -14,25 +14,25 @@ typedef struct tile_source {
 } tile_source;
 
 struct tile_context {
-    tile_arena arena; /* types, expressions, names: they live as long as the context */
+    tile_arena arena; /* for types, expressions, names: they live as long as the context */
     tile_sink sink;
     void *sink_user;
     unsigned errors;
     bool remarks;                                  /* tile_context_set_remarks */
-    struct tile_reported_remark *reported_remarks; /* lib/ir/remark.c: by this run of a pipeline */
+    struct tile_reported_remark *reported_remarks; /* of lib/ir/remark.c, in this run */
     tile_arena reported_arena;
     pthread_mutex_t lock;
     tile_source *sources;
     size_t source_count;
     size_t source_capacity;
-    struct tile_intern *interned; /* lib/support/intern.c: types and expressions, each once */
+    struct tile_intern *interned; /* of lib/support/intern.c: types and expressions, each once */
 };
 
-/* Diagnostics go to another sink for a while (NULL: nobody hears of them), and the errors among
- * them are not counted afterwards. Under the context's lock where others may report. */
+/* Diverts diagnostics temporarily to another sink (NULL: they are dropped). Errors among them are
+ * not counted afterwards. Take the context's lock if other threads may report. */
 typedef struct tile_diversion {
     tile_context *context;
-    tile_sink sink; /* where they went, and go again */
+    tile_sink sink; /* the previous sink, restored at the end */
     void *user;
     unsigned errors;
 } tile_diversion;
@@ -40,13 +40,13 @@ typedef struct tile_diversion {
 tile_diversion tile_context_divert(tile_context *context, tile_sink sink, void *user);
 void tile_context_restore(const tile_diversion *diversion);
 
-/* A context belongs to one thread at a time, but for launches, which may run side by side: what of
- * them changes anything but the launch's own stack (compiling, reporting) is done under this lock.
- * A thread may take it again while it has it. */
+/* A context is used by one thread at a time, except for launches, which may run concurrently. Any
+ * part of a launch that modifies more than its own stack (compiling, reporting) holds this lock. It
+ * is recursive. */
 void tile_context_lock(tile_context *context);
 void tile_context_unlock(tile_context *context);
 
-/* tile_report of a text as it is: it takes no memory. */
+/* Reports a text verbatim, like tile_report, but allocates no memory. */
 void tile_report_words(tile_context *context, tile_severity severity, tile_loc loc,
                        const char *message);
 

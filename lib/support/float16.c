@@ -5,10 +5,10 @@
 
 /* A binary float of at most 16 bits with subnormals. */
 typedef struct small_format {
-    int mantissa; /* bits */
+    int mantissa; /* number of bits */
     int bias;
     unsigned largest;  /* the largest finite code, without sign */
-    unsigned overflow; /* what larger numbers become */
+    unsigned overflow; /* the result of overflow */
     unsigned nan;
     unsigned sign;
 } small_format;
@@ -19,8 +19,8 @@ static const small_format e4m3_format = {3, 7, 0x7e, 0x7e, 0x7f, 0x80};
 static const small_format e5m2_format = {2, 15, 0x7b, 0x7b, 0x7f, 0x80};
 
 /* Counts the value in units of its last place; rint rounds ties to even. A carry out of the
- * mantissa runs into the exponent, which is what it should do; so do subnormals, whose field is
- * zero. */
+ * mantissa correctly increments the exponent, also from subnormals, whose exponent field is zero.
+ */
 static unsigned encode(const small_format *format, double value) {
     unsigned sign = signbit(value) ? format->sign : 0;
     double magnitude = fabs(value);
@@ -90,7 +90,7 @@ uint16_t tile_f16_from_float(float value) {
     uint32_t sign = word >> 16 & 0x8000u;
     word &= 0x7fffffffu;
     if (word >= 0x47800000u) return (uint16_t)(sign | (word > 0x7f800000u ? 0x7e00u : 0x7c00u));
-    if (word < 0x38800000u) { /* 0.5f has the last place of the subnormals: the sum rounds to it */
+    if (word < 0x38800000u) { /* 0.5f has the subnormals' last place: + rounds to it */
         float sum = fabsf(value) + 0.5f;
         memcpy(&word, &sum, sizeof word);
         return (uint16_t)(sign | (word - 0x3f000000u));
@@ -106,8 +106,8 @@ float tile_tf32_to_float(uint32_t bits) {
     return value;
 }
 
-/* Rounded to odd in between, so that the second rounding sees on which side of a middle the number
- * is: towards zero, and the last bit is set if something was lost (S. Boldo and G. Melquiond,
+/* Rounds to odd in between, so that the second rounding knows on which side of a midpoint the
+ * number is: truncates, and sets the last bit if that was inexact (S. Boldo and G. Melquiond,
  * "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd"). */
 static uint32_t round_to_odd(double value) {
     float nearest = (float)value;

@@ -1,11 +1,11 @@
-/* Edit distance, for words that were misspelt. */
+/* Edit distance, for misspelled words. */
 #include "lib/support/guess.h"
 
 #include <string.h>
 
 enum { LONGEST_GUESS = 32 };
 
-/* An edit costs 2, another first letter 1. */
+/* An edit costs 2, a different first letter 1 more. */
 tile_guess tile_guess_start(const char *text, size_t length) {
     unsigned tolerated = length < 3 ? 1 : length < 6 ? 2 : 3;
     return (tile_guess){.text = text, .length = length, .cost = 2 * tolerated + 2};
@@ -16,7 +16,7 @@ static unsigned smallest(unsigned a, unsigned b, unsigned c) {
     return least < c ? least : c;
 }
 
-/* Letters put in, left out, replaced, or swapped with their neighbour. */
+/* Counts insertions, deletions, replacements, and swaps of adjacent letters. */
 static unsigned edit_distance(const char *a, size_t a_length, const char *b, size_t b_length) {
     unsigned rows[3][LONGEST_GUESS + 1] = {{0}};
     for (unsigned j = 0; j <= b_length; j++) rows[0][j] = j;

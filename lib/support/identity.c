@@ -1,7 +1,6 @@
-/* Versions change seldom and builds often, so that a version alone would let a cache give a
- * developer what yesterday's compiler made. The linker's build id (a hash of the whole library, or
- * of the program that it is linked into) tells them apart, and is the same where the build is the
- * same. */
+/* A version changes seldom, a build often. With the version alone, a cache would return results of
+ * yesterday's compiler. The linker's build id (a hash of the whole library, or of the program into
+ * which it is linked) distinguishes builds, and is the same for equal builds. */
 #include "lib/support/identity.h"
 
 #include <elf.h>
@@ -12,14 +11,14 @@
 
 #include "tile/base.h"
 
-/* The head of the file that this code was loaded from; the linker defines it. */
+/* The ELF header of the file from which this code was loaded; defined by the linker. */
 extern const uint8_t __ehdr_start[] __attribute__((weak, visibility("hidden")));
 
 static size_t rounded_up(size_t size) {
     return (size + 3) / 4 * 4;
 }
 
-/* The linker's note among those of a segment, NULL if it is not there. */
+/* The build-id note in a segment; NULL if it has none. */
 static const uint8_t *find_note(const uint8_t *at, size_t size, size_t *length) {
     while (size >= sizeof(Elf64_Nhdr)) {
         Elf64_Nhdr head;
@@ -37,8 +36,8 @@ static const uint8_t *find_note(const uint8_t *at, size_t size, size_t *length) 
     return NULL;
 }
 
-/* The head and the notes are in the same piece of the file, and so at the same distance in memory.
- */
+/* The header and the notes are in the same segment of the file, so their distance in memory is the
+ * same. */
 static const uint8_t *build_id(size_t *length) {
     const uint8_t *note = NULL;
     uint64_t loaded = 0;

@@ -1,10 +1,10 @@
-/* Integer arithmetic that C has no operator for. */
+/* Integer arithmetic for which C has no operator. */
 #ifndef TILE_LIB_SUPPORT_INTEGER_H
 #define TILE_LIB_SUPPORT_INTEGER_H
 
 #include <stdint.h>
 
-/* The greatest common divisor; 0 is a multiple of everything. */
+/* The greatest common divisor; gcd(0, a) is a. */
 static inline uint64_t tile_gcd(uint64_t a, uint64_t b) {
     while (b) {
         uint64_t rest = a % b;
@@ -14,21 +14,22 @@ static inline uint64_t tile_gcd(uint64_t a, uint64_t b) {
     return a;
 }
 
-/* The smallest multiple of unit that is not below value, for values from 0. */
+/* The smallest multiple of unit that is at least value, for value >= 0. */
 static inline int64_t tile_round_up(int64_t value, int64_t unit) {
     return (value + unit - 1) / unit * unit;
 }
 
-/* Of a power of two; of others it is rounded down, and 0 of 0. */
+/* log2 of a power of two; other values are rounded down, and 0 returns 0. */
 static inline unsigned tile_log2(uint32_t power) {
     unsigned bits = 0;
     while (power >> (bits + 1)) bits++;
     return bits;
 }
 
-/* The bucket of a size, by which kernels choose their points: the largest size that takes as many
- * eighths of the power of two below (above 16; smaller ones are as they are) and is as good a
- * pitch: a multiple of 64, of 8, or of neither. What is not above 0 stays what it is. */
+/* The bucket of a size, by which kernels choose their tuned points. Sizes up to 16 are their own
+ * bucket. Above, it is the largest size that needs the same number of eighths of the power of two
+ * below and has the same alignment as a pitch: a multiple of 64, of 8, or of neither. Sizes <= 0
+ * are returned unchanged. */
 static inline int64_t tile_bucket(int64_t size) {
     int64_t eighth = 1;
     if (size > INT64_MAX / 2) return INT64_MAX;

@@ -1,4 +1,5 @@
-/* One open-addressing table of byte strings, grown at three quarters full. */
+/* One hash table of byte strings with open addressing, which grows when it is three quarters full.
+ */
 #include "lib/support/intern.h"
 
 #include <string.h>
@@ -16,8 +17,8 @@ struct tile_intern {
     size_t count;
 };
 
-/* FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/) over words of eight bytes, since types take
- * hundreds; the upper half of the last product depends on all bits. */
+/* FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/) over words of eight bytes, since types have
+ * hundreds of bytes. The upper half of the last product depends on all bits. */
 static uint32_t hash_bytes(unsigned tag, const unsigned char *bytes, size_t size) {
     const uint64_t prime = UINT64_C(0x9e3779b97f4a7c15);
     uint64_t hash = UINT64_C(14695981039346656037) ^ tag, word;
@@ -45,7 +46,7 @@ static void grow(tile_context *context, struct tile_intern *table) {
     entry *old = table->entries;
     size_t old_capacity = table->capacity, capacity = old_capacity ? old_capacity * 2 : 256;
     table->entries = TILE_NEW_ARRAY(&context->arena, entry, capacity);
-    table->capacity = capacity; /* once there is room for as many */
+    table->capacity = capacity; /* after the allocation has succeeded */
     for (size_t i = 0; i < old_capacity; i++)
         if (old[i].data)
             *find_place(table, old[i].tag, old[i].hash, old[i].data, old[i].size) = old[i];

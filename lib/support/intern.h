@@ -1,12 +1,12 @@
-/* Types, expressions, names and layouts: each once in its context, found by hash. */
+/* Types, expressions, names and layouts: each exists once per context, found by hash. */
 #ifndef TILE_LIB_SUPPORT_INTERN_H
 #define TILE_LIB_SUPPORT_INTERN_H
 
 #include "lib/support/context.h"
 #include "tile/ir.h"
 
-/* The context's own copy of size bytes that equal data; the same pointer for equal bytes of one
- * tag. Padding bytes in data must be zero. NULL without a context. */
+/* The context's own copy of size bytes that equal data; the same pointer for equal bytes with the
+ * same tag. Padding bytes in data must be zero. NULL if there is no context. */
 const void *tile_intern(tile_context *context, unsigned tag, const void *data, size_t size);
 
 /* The context's copy of a name: equal names are the same pointer. */

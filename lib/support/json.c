@@ -1,4 +1,4 @@
-/* A reader of JSON: one function for each form that a value can have; and what writers share. */
+/* A JSON reader with one function for each kind of value, and functions shared by writers. */
 #include "lib/support/json.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ static char *put_utf8(char *to, uint32_t code) {
     return to + bytes;
 }
 
-/* \uXXXX, and the two of them that make a character beyond the first 65536. */
+/* \uXXXX, or a surrogate pair of two of them. */
 static bool read_code(reader *r, char **to) {
     uint32_t code, low;
     if (!read_hex(r, &code) || !code || (code >= 0xdc00 && code < 0xe000)) return false;
@@ -86,7 +86,7 @@ static const char *read_string(reader *r) {
     const char *quote = r->at;
     while (quote < r->end && *quote != '"') quote += *quote == '\\' ? 2 : 1;
     if (quote >= r->end) return NULL;
-    /* No escape is shorter than what it stands for. */
+    /* An escape is never shorter than its character. */
     char *text = tile_arena_alloc(r->arena, (size_t)(quote - r->at) + 1), *to = text;
     while (r->at < quote) {
         char c = *r->at++;
@@ -126,7 +126,7 @@ static const char *read_number(reader *r) {
     return text;
 }
 
-/* What stands between the brackets, up to and with the closing one. */
+/* The elements between the brackets, and the closing bracket. */
 static bool read_elements(reader *r, tile_json *value, const char *close) {
     const tile_json **end = &value->first;
     skip_blanks(r);

@@ -15,24 +15,24 @@ typedef enum tile_json_kind {
 
 typedef struct tile_json {
     tile_json_kind kind;
-    bool truth;       /* BOOL */
-    const char *text; /* STRING: UTF-8, without a zero byte in it. NUMBER: as written */
+    bool truth;                    /* BOOL */
+    const char *text;              /* STRING: UTF-8, contains no zero byte. NUMBER: as written */
     const struct tile_json *first; /* ARRAY, OBJECT: its elements, in order */
     const struct tile_json *next;  /* the element after this one */
     const char *key;               /* of an object's element */
-    unsigned line, column;         /* where it begins in the text */
+    unsigned line, column;         /* position of its first character in the text */
 } tile_json;
 
-/* The value that the text is; in the arena, and nothing of it in `text`. NULL if it is not JSON, if
- * it is nested more than 64 deep, or a string holds a zero byte. */
+/* Parses the text; the result is allocated in the arena and does not point into `text`. NULL if the
+ * text is not JSON, is nested more than 64 deep, or has a string with a zero byte. */
 const tile_json *tile_json_read(tile_arena *arena, const char *text, size_t length);
 
-/* True and *value if it is a whole number of 64 bits. */
+/* Returns whether it is a 64-bit integer, and *value. */
 bool tile_json_is_int(const tile_json *json, int64_t *value);
 
-/* The text as a string, in quotes. */
+/* Appends the text as a quoted string. */
 void tile_json_put_string(tile_text *to, const char *text);
-/* , "name": "text": a field behind others. NULL is "". */
+/* Appends , "name": "text": a field that follows others. A NULL text becomes "". */
 void tile_json_put_field(tile_text *to, const char *name, const char *text);
 
 #endif

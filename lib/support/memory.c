@@ -1,4 +1,4 @@
-/* Guards, and the allocations that may fail inside of them. */
+/* Guards, and the allocations that may fail inside them. */
 #include "lib/support/memory.h"
 
 #include <stdint.h>
@@ -8,7 +8,7 @@
 #include "lib/support/context.h"
 
 static _Thread_local tile_guard *innermost;
-static _Thread_local size_t allocations, failing; /* failing: the number of the one that fails */
+static _Thread_local size_t allocations, failing; /* failing: index of the one to fail */
 
 /* Guards --------------------------------------------------------------------------------------- */
 
@@ -39,7 +39,7 @@ void tile_guard_leave(tile_guard *guard) {
     innermost = guard->outer;
 }
 
-/* Stacks grow downward on every machine that this is built for. */
+/* The stack grows downward on every supported machine. */
 bool tile_guard_had(const tile_guard *guard, const void *variable) {
     uintptr_t at = (uintptr_t)variable;
     return at >= (uintptr_t)guard->deepest && at < (uintptr_t)guard->frame;
@@ -102,7 +102,7 @@ static bool fails(void) {
 
 _Noreturn void tile_out_of_memory(void) {
     char here;
-    if (!innermost) abort(); /* nothing of the library's that allocates is called without one */
+    if (!innermost) abort(); /* every function of the library that allocates has a guard */
     innermost->deepest = &here;
     longjmp(innermost->place, 1);
 }

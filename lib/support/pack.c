@@ -1,5 +1,5 @@
-/* Records as bytes: a number takes 8, a text or bytes their size and then themselves, a list the
- * number of its items and then these. One walk writes or reads. */
+/* Records as bytes: a number takes 8 bytes; a text or bytes their size, then the data; a list the
+ * number of its items, then the items. The same code writes and reads. */
 #include <string.h>
 
 #include "lib/support/record.h"
@@ -25,7 +25,8 @@ static bool move(stream *s, void *data, size_t size) {
     return true;
 }
 
-/* So many bytes, which lie in the message where it is read; NULL if *size is SIZE_MAX. */
+/* Moves *size bytes; when reading, the result points into the message. NULL if *size is SIZE_MAX.
+ */
 static bool move_bytes(stream *s, const char **data, size_t *size) {
     if (!move(s, size, sizeof *size)) return false;
     if (*size == SIZE_MAX) {

@@ -76,7 +76,7 @@ static void put(const char *text, tile_text *to) {
     tile_text_append(text, strlen(text), to);
 }
 
-/* Before item or field number `index`. */
+/* The separator before item or field `index`. */
 static void print_line(const char *line, unsigned index, tile_text *to) {
     if (index) put(",", to);
     put(line ? line : index ? " " : "", to);
@@ -143,7 +143,7 @@ void tile_record_print(const tile_record *record, const void *from, tile_text *t
 
 typedef struct reader {
     tile_arena *arena;
-    const char *key; /* of the field that is read */
+    const char *key; /* of the field being read */
     const char *why;
 } reader;
 

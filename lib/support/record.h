@@ -1,5 +1,5 @@
-/* Records: a struct that a table of fields describes, and what follows from the table: the struct
- * as JSON, and as bytes between two processes of one version on one machine.
+/* Records: structs described by a table of fields, and functions derived from the table: the struct
+ * as JSON, and as bytes that two processes of the same version on one machine exchange.
  *
  *   static const tile_field fields[] = {
  *       {TILE_FIELD("device", point, device)},
@@ -8,9 +8,9 @@
  *   };
  *   static const tile_record record = {TILE_RECORD(point, fields)};
  *
- * The kind of a field follows from the member's type. Reading verifies that every field is there
- * once and has its kind, that numbers and lengths of lists are in range, and that there is no other
- * field. */
+ * The kind of a field follows from the member's type. Reading checks that every field occurs once
+ * and has its kind, that numbers and lengths of lists are in range, and that there are no other
+ * fields. */
 #ifndef TILE_LIB_SUPPORT_RECORD_H
 #define TILE_LIB_SUPPORT_RECORD_H
 
@@ -20,14 +20,14 @@
 
 typedef enum tile_field_kind {
     TILE_KIND_BOOL,
-    TILE_KIND_UNSIGNED, /* unsigned, and enumerations */
+    TILE_KIND_UNSIGNED, /* unsigned integers and enumerations */
     TILE_KIND_INT,
     TILE_KIND_INT64,
     TILE_KIND_UINT64, /* not in JSON */
     TILE_KIND_DOUBLE,
     TILE_KIND_TEXT,   /* const char * */
     TILE_KIND_RECORD, /* a struct */
-    TILE_KIND_LIST,   /* a pointer to the first item, and in another member how many there are */
+    TILE_KIND_LIST,   /* a pointer to the first item; another member has the number of items */
     TILE_KIND_BYTES,  /* likewise, without a table for the items; not in JSON */
 } tile_field_kind;
 
@@ -37,26 +37,22 @@ typedef struct tile_field {
     const char *key;
     tile_field_kind kind;
     size_t offset, count_offset; /* of the member, and of the number of items or bytes */
-    size_t size;                 /* an item: bytes from one to the next */
-    bool optional;  /* a text or list may be NULL: JSON leaves it out. A bool or number: it is 0 if
-                       JSON leaves it out */
-    bool as_number; /* BOOL: 0 or 1 in JSON */
-    int64_t min, max;              /* number: its range; both 0: that of the type */
-    unsigned least, most;          /* LIST: how many items; most 0: any number */
+    size_t size;                 /* of an item, in bytes */
+    bool optional;               /* JSON may omit it: a text or list is NULL, a bool or number 0 */
+    bool as_number;              /* BOOL: 0 or 1 in JSON */
+    int64_t min, max;            /* number: its range; both 0: the range of the type */
+    unsigned least, most;        /* LIST: number of items; most 0: any number */
     const struct tile_field *item; /* LIST */
     const tile_record *record;     /* RECORD */
-    const char *line;              /* in JSON before the field, or before each item of a list;
-                                      NULL: the record's, or a blank after a comma */
-    const char *end, *empty;       /* LIST in JSON: before the closing bracket, with items and
-                                      without; NULL: nothing */
+    const char *line;              /* JSON: text before the field or each item; NULL: default */
+    const char *end, *empty; /* LIST in JSON: text before `]` with and without items, or NULL */
 } tile_field;
 
 struct tile_record {
     size_t size;
     const tile_field *fields;
     unsigned count;
-    const char *line, *end; /* in JSON before each field and before the closing brace; NULL: fields
-                               stand on one line */
+    const char *line, *end; /* JSON: text before each field, and before `}`; NULL: one line */
 };
 
 #define TILE_MEMBER(type, member) (((const type *)0)->member)
@@ -75,34 +71,34 @@ struct tile_record {
     .count_offset = offsetof(type, length)
 #define TILE_RECORD(type, fields_) \
     .size = sizeof(type), .fields = (fields_), .count = sizeof(fields_) / sizeof *(fields_)
-/* Items of a list that are records. */
+/* The items of a list are records. */
 #define TILE_ITEM(of) \
     { .kind = TILE_KIND_RECORD, .record = &(of) }
 
 extern const tile_field tile_text_item, tile_int64_item;
 
-/* The struct as a JSON object. */
+/* Appends the struct as a JSON object. */
 void tile_record_print(const tile_record *record, const void *from, tile_text *to);
-/* The struct from the text of a JSON object; texts and lists are in the arena. Returns NULL, or
- * what is wrong with the text: where, what was found and what was expected. Members without a field
- * are left as they are. */
+/* Reads the struct from the text of a JSON object; texts and lists are allocated in the arena.
+ * Returns NULL, or an error message with the location, what was found and what was expected.
+ * Members without a field are not changed. */
 const char *tile_record_read(const tile_record *record, const char *text, size_t length,
                              tile_arena *arena, void *to);
 
-/* Whether another version wrote the text, which has the number of its format under `key`: NULL, or
- * what is wrong with the number. NULL also if the text is no JSON object, which tile_record_read
+/* Checks the format number of the text, under `key`. Returns NULL, or an error message if another
+ * version wrote the text. Also returns NULL if the text is no JSON object, which tile_record_read
  * reports. */
 const char *tile_record_other_format(const char *key, int64_t expected, const char *text,
                                      size_t length, tile_arena *arena);
 
 /* Appends the struct as bytes, without keys. */
 void tile_record_pack(const tile_record *record, const void *from, tile_text *to);
-/* The struct from these bytes, and no more of them. Texts and lists are in the arena; what BYTES
- * point to is in `data`. False if something is missing or out of range. */
+/* Reads the struct from these bytes, which must contain nothing else. Texts and lists are allocated
+ * in the arena; BYTES point into `data`. Returns false if something is missing or out of range. */
 bool tile_record_unpack(const tile_record *record, const char *data, size_t size, tile_arena *arena,
                         void *to);
 
-/* Members, for the two formats: whole numbers and bools (false: out of range), pointers, lists. */
+/* Members, for both formats: integers and bools (false: out of range), pointers, lists. */
 int64_t tile_field_load(const tile_field *field, const void *member);
 bool tile_field_store(const tile_field *field, int64_t value, void *member);
 const void *tile_field_pointer(const void *member);

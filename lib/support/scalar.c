@@ -31,7 +31,7 @@ static const struct {
 #include "tile/scalars.def"
 #undef SCALAR
 
-/* What lies outside of the table counts as no type. */
+/* A value outside the table becomes no type. */
 static tile_scalar known(tile_scalar scalar) {
     return (unsigned)scalar < TILE_SCALAR_COUNT ? scalar : TILE_SCALAR_NONE;
 }
@@ -82,7 +82,7 @@ unsigned tile_scalar_pack(tile_scalar scalar) {
     return table[known(scalar)].pack;
 }
 
-/* Subnormals too: a wider exponent reaches further down, an equal one not less far. */
+/* True for subnormals as well: a wider exponent has smaller ones, an equal one has the same. */
 bool tile_scalar_contains(tile_scalar whole, tile_scalar part) {
     if (whole == part || tile_scalar_is_floating(whole) != tile_scalar_is_floating(part))
         return false;

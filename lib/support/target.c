@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bits of a set of features, by which the tables name them. */
+/* Sets of features as bits, for the columns of the tables. */
 enum {
 #define FEATURE(name, text, needs) name = 1 << TILE_FEATURE_##name,
 #include "tile/features.def"
@@ -23,7 +23,7 @@ static const struct {
 #undef FEATURE
 };
 
-/* TILE_EXTRA_TARGETS: a file with rows of a test. */
+/* TILE_EXTRA_TARGETS: a file with additional rows, for tests. */
 static const tile_target targets[] = {
 #define TARGET(name, architecture, capability, form, ptx, set, shared, warps, blocks, sm_shared, \
                mma_rate, wgmma_rate) \
@@ -64,7 +64,8 @@ const char *tile_feature_targets(tile_feature feature, char *text, size_t size) 
         int length = snprintf(text + used, size - used, "%s%s", used ? ", " : "", target->name);
         used = (size_t)length < size - used ? used + (size_t)length : size - 1;
     }
-    bool until_end = first == after && tile_target_at(first + 1); /* from `first` on, all have it */
+    bool until_end =
+        first == after && tile_target_at(first + 1); /* `first` and all later ones have it */
     if (!first && !after)
         snprintf(text, size, "any target");
     else if (until_end)
@@ -106,7 +107,7 @@ bool tile_target_runs_on(const tile_target *target, unsigned capability) {
     return capability / 10 == least / 10 && capability >= least;
 }
 
-/* Later generations assemble the PTX of a portable target. */
+/* A later generation can assemble the PTX of a portable target. */
 static bool can_assemble(const tile_target *target, unsigned capability) {
     bool later = target->form == TILE_TARGET_portable && capability >= target->compute_capability;
     return later || tile_target_runs_on(target, capability);

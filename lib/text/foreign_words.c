@@ -1,4 +1,4 @@
-/* Words of other languages: an error at one of them says what to write. */
+/* Spellings of other languages: an error at one of them says what to write instead. */
 #include <string.h>
 
 #include "lib/text/parser.h"
@@ -21,7 +21,8 @@ static const char *const kinds[] = {
     [TILE_FOREIGN_TOP] = "unexpected",
 };
 
-/* The row of this place, or of WORD where an operation may stand; TILE_FOREIGN_NONE. */
+/* The row for this place, or a row of WORD if an operation is expected; TILE_FOREIGN_NONE if there
+ * is none. */
 static size_t find_row(tile_foreign_place place, const char *text, size_t length) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         bool fits = rows[i].place == place ||
@@ -31,7 +32,7 @@ static size_t find_row(tile_foreign_place place, const char *text, size_t length
     return SIZE_MAX;
 }
 
-/* The length of NAME in `.NAME`, where the token behind begins with a point. */
+/* The length of NAME in `.NAME`, if the next token begins with a point. */
 static size_t member_length(const tile_parser *p, const tile_token *point) {
     const char *at = point->text + 1;
     if (point->kind != TILE_TOKEN_BAD || *point->text != '.') return 0;

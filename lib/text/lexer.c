@@ -1,4 +1,4 @@
-/* Splits a text into tokens; any bytes are input. */
+/* Splits a text into tokens; accepts any bytes. */
 #include "lib/text/lexer.h"
 
 #include <math.h>
@@ -153,7 +153,7 @@ static void lex_punctuation(tile_lexer *lexer, tile_token *token) {
         token->kind = TILE_TOKEN_BAD;
         token->problem = "unexpected character";
     }
-    /* A character of several bytes is one mistake. */
+    /* A multi-byte character is reported once. */
     for (lexer->at++; lexer->at < lexer->end && (*lexer->at & 0xc0) == 0x80;) lexer->at++;
 }
 

@@ -6,15 +6,15 @@
 
 typedef enum tile_token_kind {
     TILE_TOKEN_END,
-    TILE_TOKEN_WORD,   /* a name without a mark */
-    TILE_TOKEN_VALUE,  /* %name; the text leaves out the mark, also in the next two */
+    TILE_TOKEN_WORD,   /* a name without a prefix */
+    TILE_TOKEN_VALUE,  /* %name; `text` omits the prefix, also in the next two kinds */
     TILE_TOKEN_SYMBOL, /* @name */
     TILE_TOKEN_ALIAS,  /* #name */
-    TILE_TOKEN_TEXT,   /* "..." on one line; the text leaves out the marks, not \\ and \" in it */
+    TILE_TOKEN_TEXT,   /* "..." on one line; `text` omits the quotes, not escapes \\ and \" */
     TILE_TOKEN_INT,
     TILE_TOKEN_FLOAT,
     TILE_TOKEN_PUNCT,
-    TILE_TOKEN_BAD, /* a byte or a number that cannot be read: `problem` says why */
+    TILE_TOKEN_BAD, /* an invalid byte or number: `problem` says why */
 } tile_token_kind;
 
 typedef struct tile_token {
@@ -37,7 +37,7 @@ typedef struct tile_lexer {
 
 tile_lexer tile_lexer_start(uint32_t file, const char *text, size_t length);
 tile_token tile_lexer_next(tile_lexer *lexer);
-/* To the end of the line. */
+/* Skips to the end of the line. */
 void tile_lexer_skip_line(tile_lexer *lexer);
 
 #endif

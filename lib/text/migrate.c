@@ -1,7 +1,7 @@
-/* Finds words that were renamed, in the tokens of a text.
+/* Finds renamed words in the tokens of a text.
  *
- * A name may be an old word, too: %old, @old and a parameter `old` stay. What a bare word is
- * follows from its place. A word that an attribute takes is also found where it gets there through
+ * A name may equal an old word: %old, @old and a parameter `old` are kept. The meaning of a bare
+ * word follows from its place. Old words of an attribute are also found if they reach it through
  * parameters:
  *
  *     kernel @k<how: word = old>(..)              a default
@@ -10,9 +10,10 @@
  *     { .. pipelined (3, consumers = how) .. }    the attribute
  *     plan @p<how: word> .. launch @k<how = how>  another function's parameter
  *
- * 1. The text is cut into tokens, and each token gets its place.
- * 2. For each attribute whose words were renamed: which parameters become it, by a fixed point.
- * 3. Each token that is an old word in a place of the row's kind is one. */
+ * 1. The text is split into tokens, and the place of each token is determined.
+ * 2. For each attribute whose words were renamed, a fixed point finds the parameters that become
+ *    it.
+ * 3. Each token that is an old word in a place of the row's kind is reported. */
 #include "lib/text/migrate.h"
 
 #include <string.h>
@@ -25,7 +26,7 @@
 typedef struct param {
     tile_token name;
     bool is_word;
-    bool becomes; /* the attribute that is looked at */
+    bool becomes; /* becomes the attribute that is examined */
 } param;
 
 typedef struct function {
@@ -34,17 +35,17 @@ typedef struct function {
     size_t count, capacity;
 } function;
 
-/* What a token stands in. Numbers of tokens: 0 for none. */
+/* The context of a token, as token numbers: 0 for none. */
 typedef struct place {
-    size_t function; /* number of it + 1 */
-    size_t values;   /* the name before `<..>` */
-    size_t tuned;    /* the parameter of a `tune` whose value this is */
+    size_t function; /* its number + 1 */
+    size_t values;   /* the name before the enclosing `<..>` */
+    size_t tuned;    /* the parameter of a `tune` that gets this value */
     bool in_body;
 } place;
 
 typedef struct finder {
     tile_arena *arena;
-    tile_token *tokens; /* from 1 on: one that is no token comes first, and the end last */
+    tile_token *tokens; /* from index 1 on; index 0 is no token, the end comes last */
     place *places;
     size_t count;
     function *functions;
@@ -75,7 +76,7 @@ static bool is_equal(const tile_token *a, const tile_token *b) {
     return a->length == b->length && memcmp(a->text, b->text, a->length) == 0;
 }
 
-/* False if one cannot be read: that one is the last. */
+/* Returns false at an invalid token, which is then the last one. */
 static bool read_tokens(finder *f, const char *text, size_t length, uint32_t file) {
     tile_lexer lexer = tile_lexer_start(file, text, length);
     size_t capacity = 0;
@@ -117,7 +118,7 @@ static param *find_param(const function *g, const tile_token *name) {
     return NULL;
 }
 
-/* In a function's own `<..>`. */
+/* Returns whether the token is in the function's own `<..>`. */
 static bool is_declared(const finder *f, size_t i) {
     const function *g = function_of(f, i);
     return g && f->places[i].values == g->start;
@@ -130,8 +131,8 @@ static void note_param(finder *f, size_t i) {
     g->params[g->count++] = (param){.name = *token_at(f, i), .is_word = is_word(f, i + 2, "word")};
 }
 
-/* `tune NAME in [..]`, `tune (NAME, ..) in [(..), ..]`, from the word on: whose value each token
- * is. */
+/* `tune NAME in [..]`, `tune (NAME, ..) in [(..), ..]`, from `tune` on: records the parameter that
+ * gets each token as its value. */
 static void place_points(finder *f, size_t i) {
     size_t names = i + 1, at = names, depth = 0, number = 0;
     bool several = is_punct(f, names, "(");
@@ -146,7 +147,7 @@ static void place_points(finder *f, size_t i) {
 }
 
 typedef struct nesting {
-    size_t parens, braces; /* open ones */
+    size_t parens, braces; /* numbers of open ones */
     size_t values, parens_before;
     bool in_body;
 } nesting;
@@ -182,7 +183,7 @@ static void find_places(finder *f) {
 
 /* 2. Parameters that become an attribute ------------------------------------------------------ */
 
-/* The parameter of the function that the `<..>` around the token gives values to. */
+/* The parameter of the function to which the `<..>` around the token gives a value. */
 static param *given_param(const finder *f, size_t i, const tile_token *name) {
     const tile_token *callee = token_at(f, f->places[i].values);
     for (size_t k = 0; k < f->function_count; k++)
@@ -191,7 +192,7 @@ static param *given_param(const finder *f, size_t i, const tile_token *name) {
     return NULL;
 }
 
-/* Whether the token, which follows NAME =, becomes the attribute. */
+/* Returns whether the token, which follows NAME =, becomes the attribute. */
 static bool is_given(const finder *f, size_t i, const char *attribute) {
     const param *to = f->places[i].values ? given_param(f, i, token_at(f, i - 2)) : NULL;
     return f->places[i].values ? to && to->becomes : is_word(f, i - 2, attribute);
@@ -239,7 +240,7 @@ static bool is_old_value(const finder *f, size_t i, const char *attribute) {
     return follows_name(f, i) && is_given(f, i, attribute);
 }
 
-/* A bare word of a function that is neither a name nor a value. */
+/* Returns whether the token is a bare word in a function that is neither a name nor a value. */
 static bool is_free(const finder *f, size_t i) {
     const function *g = function_of(f, i);
     return g && !find_param(g, token_at(f, i)) && !f->places[i].values && !f->places[i].tuned &&
@@ -256,7 +257,7 @@ static bool is_old_operation(const finder *f, size_t i) {
            !is_punct(f, i + 1, ",");
 }
 
-/* Among the clauses of a function that has this one before. */
+/* Returns whether the token is in a function's clauses, after this clause. */
 static bool is_old_clause(const finder *f, size_t i, const char *clause) {
     const function *g = function_of(f, i);
     bool found = false;
@@ -277,7 +278,7 @@ static bool is_old(const finder *f, size_t i, const tile_rename *row) {
     return false;
 }
 
-/* Each of the row's words that changes, if all of them are here. */
+/* Records each of the row's words that changes, if all of them are present. */
 static void take_words(finder *f, size_t i, const tile_rename *row) {
     const char *old = row->old, *now = row->now;
     size_t length, count = 0, next;

@@ -1,6 +1,6 @@
-/* The parser of the text form: files here, headers of functions in parse_function.c, types,
- * expressions and statements in the other parse_*.c, tokens and errors in parse_token.c. The
- * grammar is in manual.c. */
+/* The parser of the text form. This file parses whole files, parse_function.c the headers of
+ * functions. The other parse_*.c parse types, expressions and statements, and parse_token.c handles
+ * tokens and errors. The grammar is in lib/manual/chapters/grammar.md. */
 #include "lib/text/migrate.h"
 #include "lib/text/parse_function.h"
 #include "lib/text/parser.h"
@@ -34,8 +34,8 @@ static void parse_file(tile_parser *p) {
     }
 }
 
-/* Values that only become an attribute through parameters: each alone could be a word of the
- * user's. */
+/* Reports values that become an attribute only through parameters: each alone could be a word of
+ * the user. */
 static void report_old_words(tile_parser *p, uint32_t file, size_t length) {
     if (!p->has_old_words || tile_parse_has_failed(p)) return;
     tile_old_words old =

@@ -52,7 +52,7 @@ bool tile_parse_attr_word(tile_parser *p, const char *what, tile_parsed_attr *at
                             token->kind == TILE_TOKEN_WORD ? tile_guess_text(p, &guess, "") : "");
 }
 
-/* A text without the marks of what it quotes. */
+/* A text with the escapes removed. */
 static bool parse_text(tile_parser *p, tile_parsed_attr *attr) {
     const tile_token token = p->token;
     if (token.kind != TILE_TOKEN_TEXT) return tile_parse_expected(p, "a text in quotation marks");
@@ -69,7 +69,7 @@ static bool parse_text(tile_parser *p, tile_parsed_attr *attr) {
     return true;
 }
 
-/* A number, whose type is its own or what a bare one is elsewhere. */
+/* A number, with its own type or with the default type of a bare number. */
 static bool parse_constant(tile_parser *p, tile_parsed_attr *attr) {
     tile_loc loc = p->token.loc;
     const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
@@ -123,7 +123,8 @@ bool tile_parse_attr(tile_parser *p, tile_attr_set allowed, const char *what,
     return parse_attr_value(p, what, &attrs[(*count)++]);
 }
 
-/* After a mistake inside the braces, their end is looked for on the same line. */
+/* After an error inside the braces, parsing continues after their end, if it is on the same line.
+ */
 bool tile_parse_attrs(tile_parser *p, tile_attr_set allowed, const char *what,
                       tile_parsed_attr *attrs, unsigned *count) {
     if (!tile_parse_take(p, "{")) return true;

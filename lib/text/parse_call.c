@@ -1,6 +1,6 @@
-/* Operations inside an expression: those that compute or read and have one result. Called, max(%a,
- * 0), with attributes by name; a type's name as a cast, f16(%a); and in front of the one operand
- * that is memory, load %a[%i] : [8]. */
+/* Operations inside an expression: those that compute or read and have one result. They are calls,
+ * max(%a, 0), with attributes by name; casts, which are named by a type, f16(%a); or prefixes of
+ * their only operand, which is memory, load %a[%i] : [8]. */
 #include <string.h>
 
 #include "lib/support/scalar.h"
@@ -60,7 +60,7 @@ const tile_node *tile_parse_call_node(tile_parser *p, const tile_invocation *cal
 
 /* Casts --------------------------------------------------------------------------------------- */
 
-/* A number that names a type has the value that it has there: f16(0.1) is not 0.1. */
+/* A literal with a type has the value of that type: f16(0.1) is not 0.1. */
 static bool keeps_value(const tile_node *node) {
     int64_t value;
     return !node->type ||
@@ -69,7 +69,8 @@ static bool keeps_value(const tile_node *node) {
             tile_integer_fits(node->type->scalar, value));
 }
 
-/* A number that can have the type as a constant does; so does a parameter an integer's. */
+/* Returns whether a number can have the type as a constant. A parameter can have an integer type.
+ */
 static bool is_constant_of(const tile_node *node, const tile_type *type) {
     if (node->type != type && !keeps_value(node)) return false;
     bool floating = type->scalar && tile_scalar_is_floating(type->scalar);
@@ -103,7 +104,7 @@ static const tile_node *parse_cast(tile_parser *p) {
     return node;
 }
 
-/* Calls --------------------------------------------------------------------------------------- */
+/* Calls ---------------------------------------------------------------------------------------- */
 
 /* `axis = 0` or `fast` */
 static bool at_attr(const tile_parser *p, tile_attr_set allowed) {
@@ -141,7 +142,7 @@ static bool parse_arguments(tile_parser *p, const tile_op_info *info, tile_invoc
     return tile_parse_expect(p, ")");
 }
 
-/* An operation on values alone, which may turn out to be one on numbers. */
+/* An operation whose operands are values only, which may all be numbers. */
 static const tile_node *make_arithmetic(tile_parser *p, const tile_invocation *call) {
     const tile_op_info *info = tile_op_get_info(call->opcode);
     const tile_node *args[3] = {0};
@@ -152,7 +153,7 @@ static const tile_node *make_arithmetic(tile_parser *p, const tile_invocation *c
     }
     for (unsigned i = 0; i < call->count; i++) {
         if (!call->operands[i].head || call->operands[i].brackets)
-            return tile_parse_call_node(p, call); /* refused when it is built */
+            return tile_parse_call_node(p, call); /* rejected when it is built */
         args[i] = call->operands[i].head;
     }
     return tile_parse_op_node(p, call->loc, call->opcode, args, call->count);
@@ -162,7 +163,7 @@ static bool is_arithmetic(const tile_op_info *info) {
     return info->traits & (TILE_TRAIT_ELEMENTWISE | TILE_TRAIT_UNIFORM) && !info->type_given;
 }
 
-/* `{` begins attributes only before one of them: behind an expression it may begin a region. */
+/* `{` begins attributes only if an attribute follows: after an expression it may begin a region. */
 static bool at_attrs(const tile_parser *p, tile_attr_set allowed) {
     return tile_parse_at(p, "{") && p->next.kind == TILE_TOKEN_WORD &&
            tile_attr_set_has(allowed, tile_attr_from_keyword(p->next.text, p->next.length));

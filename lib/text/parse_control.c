@@ -1,5 +1,5 @@
-/* Operations with regions: `for`, `while`, `if`, `roles`, `parallel`. A region is read also where
- * its operation could not be built, for the mistakes in it. */
+/* Operations with regions: `for`, `while`, `if`, `roles`, `parallel`. A region is parsed even if
+ * its operation could not be built, to report the errors in it. */
 #include <string.h>
 
 #include "lib/ir/regions.h"
@@ -16,7 +16,7 @@ static const tile_value *parse_bound(tile_parser *p, const char *word, tile_valu
 }
 
 typedef struct loop {
-    tile_value begin, end, step; /* for */
+    tile_value begin, end, step; /* of a `for` */
     tile_binding iv;
     tile_binding *carried;
     tile_value *inits;
@@ -50,7 +50,7 @@ static bool parse_iter(tile_parser *p, loop *l) {
     return tile_parse_expect(p, ")");
 }
 
-/* "," WORD: what `split` says behind the factor, without a name. */
+/* "," WORD: the strategy of `split`, which follows the factor without a name. */
 static bool parse_strategy(tile_parser *p, loop *l) {
     tile_parsed_attr *attr = &l->attrs[l->attr_count++];
     *attr = (tile_parsed_attr){.id = TILE_ATTR_strategy};
@@ -60,8 +60,8 @@ static bool parse_strategy(tile_parser *p, loop *l) {
     return tile_parse_attr_word(p, "split", attr);
 }
 
-/* ID "(" expr {"," ID "=" value} ")": an attribute of the loop, and those that go with it. Or what
- * the loop is: `independent`. */
+/* ID "(" expr {"," ID "=" value} ")": an attribute of the loop with its sub-attributes, or the flag
+ * `independent`. */
 static bool parse_loop_clause(tile_parser *p, const tile_op_info *info, loop *l) {
     tile_attr_set allowed = tile_parse_allowed_attrs(info);
     tile_attr_id id = tile_attr_from_keyword(p->token.text, p->token.length);
@@ -135,7 +135,7 @@ static void leave_region(tile_parser *p, const saved *outer) {
     p->yield_count = outer->yield_count;
 }
 
-/* The types that region r's yield should have: *count of them, in the parser's arena. */
+/* The expected types of region r's yield: *count of them, in the parser's arena. */
 static const tile_type **wanted_types(tile_parser *p, tile_op op, unsigned r, unsigned *count) {
     const tile_function *f = p->function;
     unsigned own = tile_shape_own_yields(tile_shape_of(f, op), r);
@@ -147,7 +147,7 @@ static const tile_type **wanted_types(tile_parser *p, tile_op op, unsigned r, un
     return types;
 }
 
-/* Region r of op, whose arguments get these names. */
+/* Parses region r of op; its arguments get these names. */
 static bool parse_region_of(tile_parser *p, tile_op op, unsigned r, const tile_binding *names,
                             size_t name_count) {
     unsigned yields = 0;
@@ -163,7 +163,7 @@ static bool parse_region_of(tile_parser *p, tile_op op, unsigned r, const tile_b
     return ok;
 }
 
-/* All names that the header gives are of values that could be built. */
+/* Returns whether all values in the header could be built. */
 static bool has_inits(const loop *l) {
     bool complete = true;
     for (size_t i = 0; i < l->count; i++) complete &= l->inits[i].id != 0;
@@ -187,7 +187,7 @@ static bool parse_for(tile_parser *p, const tile_statement *s, const tile_op_inf
     return tile_parse_bind_results(p, s, op, info->name) && ok;
 }
 
-/* "do" ["(" "%"ID,+ ")"]: as many names as there are carried values. */
+/* "do" ["(" "%"ID,+ ")"]: the number of names must equal the number of carried values. */
 static bool parse_do(tile_parser *p, size_t count, tile_binding *names) {
     if (!tile_parse_expect_word(p, "do")) return false;
     for (size_t i = 0; i < count; i++)
@@ -213,7 +213,7 @@ static bool parse_while(tile_parser *p, const tile_statement *s, const tile_op_i
     return tile_parse_bind_results(p, s, op, info->name) && ok;
 }
 
-/* The types that a region's yield hands over: *count of them, in the parser's arena. */
+/* The types of a region's yielded values: *count of them, in the parser's arena. */
 static const tile_type **yielded_types(tile_parser *p, tile_region region, unsigned *count) {
     const tile_function *f = p->function;
     tile_op yield = tile_region_yield(f, region);
@@ -231,8 +231,8 @@ static void move_ops(tile_function *f, tile_region from, tile_region to) {
     }
 }
 
-/* What an `if` gives is known once its first region is read, so both regions are read on their own
- * and moved into it. */
+/* The result types of an `if` are known only after its first region has been parsed, so both
+ * regions are parsed separately and moved into it. */
 static bool parse_if(tile_parser *p, const tile_statement *s, const tile_op_info *info) {
     tile_loc loc = p->token.loc;
     tile_function *f = p->function;
@@ -269,7 +269,7 @@ static bool parse_if(tile_parser *p, const tile_statement *s, const tile_op_info
     return tile_parse_bind_results(p, s, op, info->name) && ok;
 }
 
-/* "sync" "explicit" region: what it gives is known once the region is read. */
+/* "sync" "explicit" region: its result types are known after the region has been parsed. */
 static bool parse_sync_explicit(tile_parser *p, const tile_statement *s) {
     tile_loc loc = p->token.loc;
     tile_function *f = p->function;
@@ -297,7 +297,7 @@ bool tile_parse_at_sync_explicit(const tile_parser *p) {
 
 typedef struct parsed_role {
     tile_value warps, groups, registers;
-    tile_binding group; /* no name: none is given */
+    tile_binding group; /* no name if it is absent */
     tile_region region;
 } parsed_role;
 
@@ -415,13 +415,13 @@ static bool parse_extents(tile_parser *p, parsed_elements *e) {
                             e->extent_count);
 }
 
-/* Tiles of the extents, of what the region yields; *count of them, in the parser's arena. NULL
- * after an error. */
+/* Tiles of these extents with the types that the region yields; *count of them, in the parser's
+ * arena. NULL after an error. */
 static const tile_type **tiles_of_yield(tile_parser *p, const parsed_elements *e,
                                         tile_region region, tile_loc loc, unsigned *count) {
     const tile_type **types = yielded_types(p, region, count);
     for (unsigned i = 0; i < *count; i++) {
-        if (!types[i]) return NULL; /* has been reported */
+        if (!types[i]) return NULL; /* reported already */
         tile_type draft = {.kind = TILE_TYPE_TILE,
                            .scalar = types[i]->scalar,
                            .param = types[i]->param,
@@ -441,7 +441,7 @@ static const tile_type **tiles_of_yield(tile_parser *p, const parsed_elements *e
     return types;
 }
 
-/* What it gives is known once the region is read. */
+/* The result types are known after the region has been parsed. */
 static bool parse_parallel(tile_parser *p, const tile_statement *s, const tile_op_info *info) {
     tile_loc loc = p->token.loc;
     tile_function *f = p->function;

@@ -1,5 +1,5 @@
-/* Expressions: C's precedence over values, parameters, numbers and calls. What consists of numbers
- * and parameters only is folded to a host expression on the way. */
+/* Expressions: C's precedence over values, parameters, numbers and calls. Subexpressions of numbers
+ * and parameters only are folded to host expressions. */
 #include <math.h>
 #include <string.h>
 
@@ -22,19 +22,20 @@ static const tile_node *host_node(tile_parser *p, tile_loc loc, const tile_expr 
     return node;
 }
 
-/* What stands for something that was reported: a value 0. */
+/* Replaces something whose error has been reported: a value 0. */
 static const tile_node *poison_node(tile_parser *p, tile_loc loc) {
     return tile_parse_new_node(p, TILE_NODE_VALUE, loc);
 }
 
-/* Host expressions compute with integers: what names a float type, or may, is an operation. */
+/* Host expressions have integers only: a node that has, or may have, a float type is an operation.
+ */
 static bool is_whole(const tile_node *node) {
     return node->kind == TILE_NODE_HOST &&
            (!node->type || (node->type->scalar && !tile_scalar_is_floating(node->type->scalar)));
 }
 
-/* The operation on host expressions, NULL if it is not one. Literals that name different types are
- * left to the operation's own check. */
+/* The operation on host expressions; NULL if it is none. The operation's own check handles literals
+ * of different types. */
 static const tile_node *fold(tile_parser *p, tile_loc loc, tile_opcode opcode,
                              const tile_node *const *args, unsigned count) {
     const tile_expr *exprs[3] = {0};
@@ -46,7 +47,7 @@ static const tile_node *fold(tile_parser *p, tile_loc loc, tile_opcode opcode,
         type = type ? type : args[i]->type;
         truth &= args[i]->is_truth;
     }
-    if (opcode == TILE_OP_not && truth) { /* a host expression's truth values are 0 and 1 */
+    if (opcode == TILE_OP_not && truth) { /* truth values of host expressions are 0 and 1 */
         opcode = TILE_OP_eq;
         exprs[1] = tile_expr_int(p->context, 0);
     }
@@ -78,7 +79,7 @@ const tile_node *tile_parse_op_node(tile_parser *p, tile_loc loc, tile_opcode op
     return node;
 }
 
-/* An integer constant that has a name counts as the number it is. */
+/* A named integer constant is treated as its number. */
 static const tile_node *parse_value(tile_parser *p) {
     tile_token token = p->token;
     const char *name = tile_intern_name(p->context, token.text, token.length);
@@ -144,14 +145,14 @@ static const tile_param_decl *param_at(const tile_parser *p) {
                : NULL;
 }
 
-/* A parameter that is a word or a type, where it is compared. */
+/* A parameter that is a word or a type, in a comparison. */
 static bool at_word_comparison(const tile_parser *p) {
     const tile_param_decl *param = param_at(p);
     return param && (param->kind == TILE_PARAM_word || param->kind == TILE_PARAM_type) &&
            at_comparison(&p->next);
 }
 
-/* policy == rows: what stands on the right is a word, unless it is such a parameter too. */
+/* policy == rows: the right-hand side is a word, unless it is the name of such a parameter. */
 static const tile_node *parse_word_comparison(tile_parser *p) {
     tile_token left = p->token;
     const tile_param_decl *param = param_at(p);
@@ -174,7 +175,7 @@ static const tile_node *parse_word_comparison(tile_parser *p) {
     return host_node(p, left.loc, expr);
 }
 
-/* An operation without parentheses where a value is needed. NULL. */
+/* Reports an operation without parentheses in place of a value. Returns NULL. */
 static const tile_node *refuse_bare_op(tile_parser *p, tile_loc loc, const char *name) {
     bool typed = tile_infer_needs_given(tile_opcode_from_name(name, strlen(name)));
     const char *form = tile_arena_format(&p->arena, typed ? "(%s(..) : type)" : "%s(..)", name);
@@ -212,7 +213,7 @@ static const tile_node *parse_param(tile_parser *p) {
     else if (tile_opcode_from_name(token.text, token.length))
         tile_parse_error(p, token.loc, "'%s' is an operation and cannot be used in an expression",
                          name);
-    else if (value && value->value.id) /* else it has been reported */
+    else if (value && value->value.id) /* otherwise reported already */
         tile_parse_error(p, token.loc, "a value's name begins with %%: write %%%s", name);
     else if (value)
         return poison_node(p, token.loc);
@@ -229,7 +230,7 @@ static const tile_node *parse_param(tile_parser *p) {
     return poison_node(p, token.loc);
 }
 
-/* block_id(0): a coordinate of the tile whose cost is told. */
+/* block_id(0): a coordinate of the tile in its cost expression. */
 static const tile_node *parse_block_id(tile_parser *p) {
     tile_loc loc = p->token.loc;
     int64_t dim;
@@ -312,7 +313,7 @@ const tile_node *tile_parse_element_node(tile_parser *p, const tile_operand *ope
     return tile_parse_call_node(p, call);
 }
 
-/* What stands in brackets behind memory that may be an operand belongs to that. */
+/* Brackets after memory that may be an operand belong to that operand. */
 static const tile_node *parse_value_or_element(tile_parser *p, bool at_operand) {
     tile_operand operand = {.loc = p->token.loc};
     const tile_node *node = operand.head = parse_value(p);

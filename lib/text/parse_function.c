@@ -41,7 +41,7 @@ static bool check_param_name(tile_parser *p, const tile_token *token) {
     return true;
 }
 
-/* Whatever the word means elsewhere. */
+/* Any word, regardless of its other meanings. */
 static const tile_expr *parse_word(tile_parser *p, const char *what) {
     const char *word = tile_parse_name(p, TILE_TOKEN_WORD, what);
     return word ? tile_parse_word_expr(p, word) : NULL;
@@ -169,7 +169,7 @@ static bool parse_results(tile_parser *p) {
     return tile_parse_expect(p, ")");
 }
 
-/* The body's statement that bears a result's name defines it. */
+/* A result is defined by the body's statement with its name. */
 static void set_results(tile_parser *p) {
     for (unsigned i = 0; i < p->function->result_count; i++) {
         const tile_symbol *symbol = tile_parse_find(p, p->function->results[i].name);
@@ -211,7 +211,7 @@ static bool parse_cluster(tile_parser *p) {
     return true;
 }
 
-/* "flat" ["[" expr,+ "]"]: the grid that has been flattened */
+/* "flat" ["[" expr,+ "]"]: the grid before flattening */
 static bool parse_flat(tile_parser *p) {
     const tile_expr *extents[3];
     unsigned rank;
@@ -230,7 +230,8 @@ static bool parse_warps(tile_parser *p) {
     return warps != NULL;
 }
 
-/* Of a launch's sizes, but not of its device: points are also chosen where there is none. */
+/* An expression over a launch's sizes, but not its device: points are also chosen without a device.
+ */
 static const tile_expr *parse_sized(tile_parser *p) {
     tile_loc loc = p->token.loc;
     const tile_expr *expr = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, true);
@@ -326,7 +327,7 @@ static bool parse_tune_names(tile_parser *p, const char **names, unsigned *count
     return tile_parse_expect(p, ")");
 }
 
-/* A number, a word or an element type, as the parameter is. */
+/* A number, a word or an element type, by the parameter's kind. */
 static const tile_expr *parse_tune_value(tile_parser *p, const char *name) {
     const tile_param_decl *param = tile_function_find_param(p->function, name, strlen(name));
     const tile_token token = p->token;
@@ -339,7 +340,7 @@ static const tile_expr *parse_tune_value(tile_parser *p, const char *name) {
     return NULL;
 }
 
-/* One point: a value, or as many in parentheses as there are names. */
+/* One point: a value, or a list in parentheses with one value for each name. */
 static bool parse_point(tile_parser *p, const char *const *names, unsigned name_count,
                         const tile_expr **values) {
     tile_loc loc = p->token.loc;
@@ -382,8 +383,7 @@ static bool parse_tune(tile_parser *p) {
     return true;
 }
 
-/* A word on its own, or this function's parameter that is one; NULL where it means something else.
- */
+/* A bare word, or this function's parameter of kind word; NULL if it is something else. */
 static const tile_expr *find_word(tile_parser *p) {
     const tile_token *token = &p->token;
     const tile_param_decl *own = tile_function_find_param(p->function, token->text, token->length);
@@ -514,7 +514,7 @@ bool tile_parse_function(tile_parser *p) {
     if (!name) return false;
     p->function = tile_function_create(p->module, kind, name, loc);
     if (!p->function) return false;
-    p->function->level = 0; /* not said yet */
+    p->function->level = 0; /* not specified yet */
     if (!parse_params(p) || !parse_args(p) ||
         !(kind == TILE_COMPUTE ? parse_results(p) : parse_clauses(p)))
         return false;

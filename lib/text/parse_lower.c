@@ -1,5 +1,5 @@
-/* Operand expressions become values. Values say what types literals get, so that in one operation
- * all that is not a literal is lowered first. */
+/* Converts operand expressions to values. Values determine the types of literals, so that all
+ * operands that are not literals are lowered first. */
 #include <math.h>
 #include <string.h>
 
@@ -27,7 +27,8 @@ static bool check_range(tile_parser *p, const tile_node *node, const tile_type *
                             tile_scalar_name(type->scalar));
 }
 
-/* The type of an integer constant: the one it names, else the wanted one if it can have that. */
+/* The type of an integer constant: the type in its literal, else the wanted one if the constant
+ * fits. */
 static const tile_type *host_type(tile_parser *p, const tile_node *node, const tile_type *wanted) {
     if (node->type) return node->type;
     const tile_type *own = node->is_truth ? tile_type_scalar(p->context, TILE_i1) : i32_type(p);
@@ -47,7 +48,7 @@ static tile_value lower_host(tile_parser *p, const tile_node *node, const tile_t
     return tile_build_constant(&p->builder, type, node->expr);
 }
 
-/* Where the type is a parameter, a whole number fits whatever it will be. */
+/* If the type is a parameter, an integer fits any type. */
 static tile_value lower_float(tile_parser *p, const tile_node *node, const tile_type *wanted) {
     const tile_type *type = node->type ? node->type : wanted;
     bool whole = fabs(node->number) < 1e9 && floor(node->number) == node->number;
@@ -79,7 +80,7 @@ static tile_value lower_op_node(tile_parser *p, const tile_node *node, const til
     return op.id ? tile_op_result(p->function, op, 0) : TILE_NO_VALUE;
 }
 
-/* A type's name around a value: a cast to the type that the value has is the value. */
+/* A cast to the type that the value already has is the value itself. */
 static bool is_named_cast(const tile_invocation *call) {
     return call->opcode == TILE_OP_cast && call->given && call->count == 1 &&
            call->given->kind == TILE_TYPE_SCALAR && call->operands[0].head &&
@@ -111,22 +112,22 @@ static tile_value lower_call(tile_parser *p, const tile_invocation *call,
     return TILE_NO_VALUE;
 }
 
-/* Whether extents alone are those of the type. */
+/* Returns whether `extents`, without an element type, are those of the type. */
 static bool has_extents(const tile_type *type, const tile_type *extents) {
     bool equal = tile_type_is_extents(extents) && type->rank == extents->rank;
     for (unsigned d = 0; d < type->rank && equal; d++) equal = type->dims[d] == extents->dims[d];
     return equal;
 }
 
-/* A number with extents is in every element. */
+/* A number with extents becomes every element. */
 static tile_value lower_filled(tile_parser *p, const tile_node *node) {
     tile_value value = tile_lower_node(p, node->args[0], NULL);
     p->builder.loc = node->loc;
     return tile_build_splat(&p->builder, value, node->type);
 }
 
-/* The last operation that takes a type and has none, where the type that follows an expression was
- * perhaps meant for it; NULL: there is none. */
+/* The name of the last operation in the expression that takes a type but has none: the type that
+ * follows the expression may have been meant for it. NULL if there is none. */
 static const char *find_untyped(const tile_node *node) {
     while (node->kind == TILE_NODE_OP) {
         unsigned last = 0;
@@ -139,8 +140,8 @@ static const char *find_untyped(const tile_node *node) {
     return call && !call->given && !call->is_element && info->type_given ? info->name : NULL;
 }
 
-/* The type that follows an operation which takes one is the operation's. An element `%x[%i]` takes
- * none: it is one element. */
+/* A type that follows an operation which takes one belongs to that operation. An element `%x[%i]`
+ * takes none. */
 static tile_value lower_typed(tile_parser *p, const tile_node *node) {
     const tile_invocation *call = node->args[0]->call;
     if (call && !call->given && !call->is_element && tile_op_get_info(call->opcode)->type_given) {
@@ -194,13 +195,13 @@ typedef struct lowering {
     const tile_op_info *info;
     const tile_operand *operands;
     const tile_type *given;
-    tile_attr attrs[TILE_MAX_ATTRS]; /* that tell the result's type */
+    tile_attr attrs[TILE_MAX_ATTRS]; /* those that determine the result's type */
     unsigned attr_count;
-    const tile_type *hint;     /* given, for literals: NULL where it has no element type */
-    const tile_type *expected; /* of an element-wise operation's operands as of its result */
+    const tile_type *hint;     /* for literals: the written type; NULL: no element type */
+    const tile_type *expected; /* of an element-wise operation's operands, from its result */
     bool is_yield;
     struct {
-        unsigned first, count; /* of operands */
+        unsigned first, count; /* of the operands */
     } groups[TILE_MAX_OPERANDS];
     tile_value *heads;  /* by operand */
     tile_value **tails; /* by operand */
@@ -211,7 +212,7 @@ static bool form_fits(tile_operand_form form, const tile_operand *operand) {
     return operand->head && (tile_form_has_brackets(form) || !operand->brackets);
 }
 
-/* A shared buffer is not taken for an operand that may miss where a later place is one for it. */
+/* A shared buffer does not match an optional operand if a later operand takes a buffer. */
 static bool is_for_later(const lowering *l, unsigned place, const tile_operand *operand) {
     const tile_node *head = operand->head;
     if (!head || head->kind != TILE_NODE_VALUE || !head->value.id) return false;
@@ -222,19 +223,19 @@ static bool is_for_later(const lowering *l, unsigned place, const tile_operand *
     return shared && later && l->info->operands[place].form == TILE_FORM_optional;
 }
 
-/* Only a buffer is taken for a barrier that may miss, as a predicate may stand in its place. */
+/* Only a buffer matches an optional barrier: the value may be a predicate instead. */
 static bool is_no_barrier(const lowering *l, unsigned place, const tile_operand *operand) {
     const tile_node *head = operand->head;
     if (l->info->operands[place].form != TILE_FORM_optaddress ||
         l->info->operands[place].class_ != TILE_CLASS_barrier ||
         place + 1 == l->info->operand_count)
         return false;
-    if (head->kind == TILE_NODE_VALUE && !head->value.id) return false; /* has been reported */
+    if (head->kind == TILE_NODE_VALUE && !head->value.id) return false; /* reported already */
     return head->kind != TILE_NODE_VALUE ||
            tile_value_type(l->p->function, head->value)->kind != TILE_TYPE_SHARED;
 }
 
-/* Deals the operands out to the row's places. */
+/* Assigns the parsed operands to the row's operands. */
 static bool assign_operands(lowering *l, tile_loc loc, unsigned count) {
     unsigned at = 0;
     for (unsigned i = 0; i < l->info->operand_count; i++) {
@@ -267,7 +268,7 @@ static bool is_peer(const lowering *l, unsigned place, unsigned other) {
            l->info->operands[other].class_ == l->info->operands[place].class_;
 }
 
-/* The type of another operand of the same class, that literals share. *known: there is one. */
+/* The type of another operand of the same class, which literals share. *known: there is one. */
 static const tile_type *type_of_peer(const lowering *l, unsigned place, bool *known) {
     for (unsigned i = 0; i < l->info->operand_count; i++) {
         unsigned at = l->groups[i].first;
@@ -278,7 +279,7 @@ static const tile_type *type_of_peer(const lowering *l, unsigned place, bool *kn
     return NULL;
 }
 
-/* That of literals: the one that a literal names, or f32 beside one with a point. */
+/* The type of literals: that of a typed literal, or f32 if one has a decimal point. */
 static const tile_type *type_of_literals(const lowering *l, unsigned place) {
     const tile_type *type = NULL;
     bool point = false;
@@ -302,7 +303,7 @@ static const tile_type *type_of_memory(const lowering *l) {
     return NULL;
 }
 
-/* What a bare literal in this place becomes. */
+/* The type of a bare literal in this place. */
 static const tile_type *hint_for(const lowering *l, unsigned place, unsigned index) {
     bool known = false, is_variadic = l->info->operands[place].form == TILE_FORM_variadic;
     switch (l->info->operands[place].class_) {
@@ -325,7 +326,7 @@ static const tile_type *hint_for(const lowering *l, unsigned place, unsigned ind
     return wanted ? wanted : type_of_literals(l, place);
 }
 
-/* What an operation in this place is expected to give, where nothing else tells. */
+/* The expected type of an operation in this place, if nothing else determines it. */
 static const tile_type *expected_for(const lowering *l, unsigned place, unsigned index) {
     if (l->is_yield) return index < l->p->yield_count ? l->p->yield_types[index] : NULL;
     return l->info->operands[place].class_ == TILE_CLASS_boolean ? NULL : l->expected;
@@ -365,14 +366,14 @@ static tile_op build(lowering *l, tile_loc loc, tile_opcode opcode) {
                             l->attrs, l->attr_count);
 }
 
-/* Operands of element-wise operations are like the result, except where they need not be. */
+/* Operands of an element-wise operation have the result's type, unless the row permits others. */
 static const tile_type *expected_of_operands(const tile_op_info *info, const tile_type *result) {
     bool alike = info->traits & TILE_TRAIT_ELEMENTWISE && !info->type_given &&
                  !(info->traits & (TILE_TRAIT_COMPARE | TILE_TRAIT_CONVERT));
     return alike ? result : NULL;
 }
 
-/* Those that are numbers and words. */
+/* Reads the attributes that are numbers and words. */
 static void read_attrs(lowering *l, const tile_invocation *call) {
     for (unsigned i = 0; i < call->attr_count; i++)
         l->attrs[l->attr_count++] = (tile_attr){.id = call->attrs[i].id,

@@ -8,7 +8,7 @@
 
 /* Results ------------------------------------------------------------------------------------- */
 
-/* Names of digits only are the printer's; they are given anew each time. */
+/* Names that consist of digits are made by the printer; they are not kept. */
 static bool is_numbered(const char *name) {
     return name[strspn(name, "0123456789")] == 0;
 }
@@ -20,9 +20,9 @@ bool tile_parse_bind(tile_parser *p, const tile_binding *name, tile_value value)
     return ok;
 }
 
-/* Also where the operation could not be built: then to value 0, so that uses are not reported.
- * What only computes may leave its last results without names, and so may what has one beside what
- * it does. */
+/* If the operation could not be built, binds the names to value 0, so that uses are not reported.
+ * Only computes, and operations with side effects and a result, may leave their last results
+ * unnamed. */
 bool tile_parse_bind_results(tile_parser *p, const tile_statement *s, tile_op op,
                              const char *what) {
     unsigned results = op.id ? tile_op_result_count(p->function, op) : s->count;
@@ -75,7 +75,7 @@ bool tile_parse_brackets(tile_parser *p, tile_operand *operand) {
     return tile_parse_expect(p, "]");
 }
 
-/* Memory or a tile. */
+/* Returns whether the node is memory or a tile. */
 static bool has_elements(const tile_parser *p, const tile_node *node) {
     if (node->kind != TILE_NODE_VALUE || !node->value.id) return false;
     tile_type_kind kind = tile_value_type(p->function, node->value)->kind;
@@ -116,15 +116,15 @@ bool tile_parse_memory_operand(tile_parser *p, tile_operand *operand) {
     return operand->head && (!tile_parse_at(p, "[") || tile_parse_brackets(p, operand));
 }
 
-/* Whether an operation may stand without its first operand. */
+/* Returns whether an operation may be written without its first operand. */
 static bool first_may_miss(const tile_op_info *info) {
     bool ends = info->effects & TILE_EFFECT_TERMINATOR; /* no statement follows */
     return tile_form_may_miss(info->operands[0].form) ||
            (info->operands[0].form == TILE_FORM_variadic && !ends);
 }
 
-/* A word begins an operand unless it begins the next statement; so does a value where an operation
- * may have none or takes constants. */
+/* A word begins an operand unless it begins the next statement. So does a value if an operation may
+ * have no operands or takes constants. */
 static bool at_operand(tile_parser *p, const tile_op_info *info) {
     bool may_miss = tile_form_may_miss(info->operands[0].form);
     if (p->token.kind == TILE_TOKEN_VALUE && may_miss &&
@@ -142,8 +142,8 @@ static bool at_operand(tile_parser *p, const tile_op_info *info) {
            tile_parse_at(p, "(") || tile_parse_at(p, "[");
 }
 
-/* A type behind an operand is the operand's if more operands must follow, or if the operation has
- * no result; else it is the result's. */
+/* A type after an operand belongs to the operand if more operands must follow, or if the operation
+ * has no result. Otherwise it is the result type. */
 static bool parse_operand_type(tile_parser *p, const tile_op_info *info, unsigned used,
                                tile_operand *operand) {
     unsigned needed = 0;
@@ -162,7 +162,7 @@ static bool parse_operands(tile_parser *p, const tile_op_info *info, tile_invoca
                 tile_arena_grow(&p->arena, call->operands, used, &capacity, sizeof *call->operands);
             tile_operand *operand = &call->operands[used++];
             bool ends = used == 1 && tile_opcode_is_callable(call->opcode) &&
-                        tile_parse_is_prefix(info); /* with its brackets, as in an expression */
+                        tile_parse_is_prefix(info); /* takes brackets, as in an expression */
             if (!(ends ? tile_parse_memory_operand : tile_parse_operand)(p, operand)) return false;
             tile_parse_resolve_operand(p, info, used - 1, operand);
             if (!parse_operand_type(p, info, (unsigned)used, operand)) return false;
@@ -171,7 +171,7 @@ static bool parse_operands(tile_parser *p, const tile_op_info *info, tile_invoca
     return true;
 }
 
-/* ":" type,+; several results of one type need it only once. */
+/* ":" type,+; results of equal types need it only once. */
 static bool parse_result_types(tile_parser *p, tile_invocation *call) {
     call->given = call->second = NULL;
     if (!tile_parse_take(p, ":")) return true;
@@ -189,7 +189,7 @@ static bool parse_result_types(tile_parser *p, tile_invocation *call) {
     return true;
 }
 
-/* The type that was written for the second result is its type. */
+/* Checks that the second result has the type that was written for it. */
 static bool check_second(tile_parser *p, const tile_invocation *call, tile_op op) {
     if (!op.id || !call->second) return true;
     const tile_type *type = tile_value_type(p->function, tile_op_result(p->function, op, 1));
@@ -203,15 +203,14 @@ static bool check_second(tile_parser *p, const tile_invocation *call, tile_op op
     return false;
 }
 
-/* `sync all`: the flag that makes it another barrier comes after the name, unless the word begins
- * an operand. */
+/* `sync all`: the flag `all` follows the name, unless the word begins an operand. */
 static bool take_all(tile_parser *p, const tile_op_info *info) {
     bool operand = p->next.kind == TILE_TOKEN_PUNCT && *p->next.text != '{' && *p->next.text != '}';
     return tile_attr_set_has(tile_parse_allowed_attrs(info), TILE_ATTR_all) && !operand &&
            tile_parse_take_word(p, tile_attr_keyword(TILE_ATTR_all));
 }
 
-/* What no statement begins with, on the line of the one before it: `? .. : ..`, `.to(..)`. */
+/* A mark that begins no statement, on the same line as the previous one: `? .. : ..`, `.to(..)`. */
 static bool at_foreign_mark(const tile_parser *p) {
     return !p->token.first_on_line &&
            (p->token.kind == TILE_TOKEN_BAD || tile_parse_at(p, "?") || tile_parse_at(p, "->"));
@@ -241,7 +240,7 @@ static bool parse_expression(tile_parser *p, const tile_statement *s) {
     return node && bind_expression(p, s, node);
 }
 
-/* %t = load %a[0] : [8] * 2.0: the operation was only an expression's first operand. */
+/* %t = load %a[0] : [8] * 2.0: the parsed operation is the first operand of an expression. */
 static bool parse_expression_from(tile_parser *p, const tile_statement *s,
                                   const tile_invocation *call) {
     const tile_node *node = tile_parse_call_node(p, call);
@@ -291,13 +290,13 @@ static bool parse_names(tile_parser *p, tile_statement *s) {
     return tile_parse_expect(p, "=");
 }
 
-/* `sync %x`: an operation that is complete leaves its surplus to the next statement. */
+/* `sync %x`: the operation is complete, and the rest would be parsed as the next statement. */
 static bool begins_no_statement(const tile_parser *p) {
     bool named = p->next.kind == TILE_TOKEN_PUNCT && (*p->next.text == ',' || *p->next.text == '=');
     return p->token.kind == TILE_TOKEN_VALUE && !named;
 }
 
-/* A word that can only have been meant as an operation. */
+/* A word where an operation is expected. */
 static bool is_unknown_op(const tile_parser *p) {
     const tile_token *token = &p->token;
     return token->kind == TILE_TOKEN_WORD &&
@@ -341,7 +340,7 @@ static bool parse_statement_rest(tile_parser *p, const tile_statement *s) {
     return parse_expression(p, s);
 }
 
-/* The value at the beginning of something that is no statement. */
+/* Reports a value at the beginning of something that is no statement. */
 static bool refuse_value(tile_parser *p) {
     const tile_token token = p->token;
     const char *name = tile_arena_string(&p->arena, token.text, token.length);

@@ -1,4 +1,4 @@
-/* Launches, the steps of a plan that have a form of their own. */
+/* Launches: the steps of a plan that have their own syntax. */
 #include "lib/text/parser.h"
 
 /* "(" [expr],* ")" */

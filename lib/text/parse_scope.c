@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Names are interned, so that a pointer tells them apart. */
+/* Names are interned, so they are compared by pointer. */
 static size_t hash_name(const char *name) {
     return (size_t)(((uintptr_t)name >> 4) * 0x9e3779b97f4a7c15u >> 20);
 }

@@ -1,14 +1,14 @@
-/* The ground of the parser: tokens, errors, and where to go on after one.
+/* The basis of the parser: tokens, errors and error recovery.
  *
- * A statement has no end mark. After a mistake the parser goes on at the next token that is the
- * first on its line, and skips the regions that belong to what it gives up. */
+ * A statement has no end mark. After an error the parser continues at the next token that is the
+ * first on its line, and skips the regions of the statement that it abandons. */
 #include <string.h>
 
 #include "lib/support/intern.h"
 #include "lib/text/parse_function.h"
 #include "lib/text/parser.h"
 
-/* `;` and comments that begin with # are reported once and read over. */
+/* `;` and comments that begin with # are reported once and skipped. */
 static void read_over(tile_parser *p) {
     tile_token *next = &p->next;
     while (next->kind == TILE_TOKEN_BAD && (*next->text == ';' || *next->text == '#')) {
@@ -128,7 +128,7 @@ const char *tile_parse_name(tile_parser *p, tile_token_kind kind, const char *wh
     return name;
 }
 
-/* From an opening brace to behind its partner. */
+/* From an opening brace to after its closing brace. */
 static void skip_braces(tile_parser *p) {
     unsigned depth = 0;
     do {

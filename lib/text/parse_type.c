@@ -13,7 +13,7 @@ static const unsigned list_limits[TILE_ALIAS_LISTS] = {
     TILE_LAYOUT_MAX_BITS, TILE_LANE_BITS, TILE_LAYOUT_MAX_WARP_BITS, TILE_LAYOUT_MAX_BLOCK_BITS,
     TILE_LAYOUT_MAX_BITS};
 
-/* [8, 0]: one number for each dim; noun says what they are. */
+/* [8, 0]: one number for each dim; noun is their name in diagnostics. */
 static bool parse_numbers(tile_parser *p, tile_alias *alias, const char *noun, int64_t *numbers) {
     tile_loc loc = p->token.loc;
     unsigned rank = 0;
@@ -113,7 +113,7 @@ bool tile_parse_layout_alias(tile_parser *p) {
     return true;
 }
 
-/* The index in a part of each entry of a list; false if a coordinate lies outside the part. */
+/* The index in a part for each entry of a list; false if a coordinate is outside the part. */
 static bool flatten_list(const tile_alias *alias, unsigned list, const tile_layout *layout,
                          uint32_t *flat) {
     for (unsigned i = 0; i < alias->count[list]; i++) {
@@ -127,7 +127,7 @@ static bool flatten_list(const tile_alias *alias, unsigned list, const tile_layo
     return true;
 }
 
-/* Cuts an extent into its count and bits. */
+/* Splits an extent into its count and bits. */
 static bool resolve_dim(tile_parser *p, const tile_token *at, const tile_alias *alias, unsigned d,
                         int64_t extent, tile_layout *layout) {
     int64_t count = alias->counted_dims ? alias->counts[d] : 1, part = extent;
@@ -149,7 +149,7 @@ static bool resolve_dim(tile_parser *p, const tile_token *at, const tile_alias *
     return true;
 }
 
-/* One of the layouts that are built in. */
+/* A built-in layout. */
 static bool name_layout(tile_parser *p, const tile_token *at, const tile_type *draft,
                         tile_layout_name name, tile_layout *layout) {
     bool shared = draft->kind == TILE_TYPE_SHARED;
@@ -184,7 +184,7 @@ static bool resolve_layout(tile_parser *p, const tile_token *at, tile_type *draf
                                 view     ? "a view needs a layout with 'offset'"
                                 : shared ? "a shared buffer needs a layout with 'offset'"
                                          : "a tile needs a layout with 'lane'");
-    /* A view's is that of its last dims. */
+    /* A view's layout is of its last dims. */
     unsigned rank = view && alias->rank && alias->rank < draft->rank ? alias->rank : draft->rank;
     if (alias->rank && alias->rank != rank)
         return tile_parse_error(p, at->loc, "#%s has %u dims, the type has %u", alias->name,
@@ -264,7 +264,8 @@ static bool parse_element_type(tile_parser *p, tile_type *draft) {
     return true;
 }
 
-/* An extent or stride of a view argument, which holds what is known without the arguments. */
+/* An extent or stride of a view argument: kept is the expression, known the part that is known
+ * without arguments. */
 static bool parse_shape_expr(tile_parser *p, const tile_expr **kept, const tile_expr **known) {
     if (tile_parse_at(p, "?"))
         return tile_parse_error(p, p->token.loc,
@@ -276,7 +277,7 @@ static bool parse_shape_expr(tile_parser *p, const tile_expr **kept, const tile_
     return *kept && tile_parse_refuse_num_sms(p, loc, *kept);
 }
 
-/* "[" (expr | "?"),+ "]"; kept: where a view argument's go, else NULL. */
+/* "[" (expr | "?"),+ "]"; kept: receives a view argument's expressions, else NULL. */
 static bool parse_extents(tile_parser *p, const tile_expr **extents, const tile_expr **kept,
                           unsigned *rank) {
     *rank = 0;
@@ -362,7 +363,7 @@ const tile_type *tile_parse_type(tile_parser *p) {
     tile_type draft;
     memset(&draft, 0, sizeof draft);
     tile_layout layout;
-    memset(&layout, 0, sizeof layout); /* interned byte by byte */
+    memset(&layout, 0, sizeof layout); /* types are interned by their bytes */
     unsigned i = 0;
     if (p->token.kind == TILE_TOKEN_WORD) {
         const tile_type *scalar = tile_parse_find_scalar(p, p->token.text, p->token.length);

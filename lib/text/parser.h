@@ -1,8 +1,8 @@
 /* The parser's state, shared by the parse_*.c files.
  *
- * Functions that can fail report first, then return false or NULL; the caller gives up its
- * statement and tile_parse_recover finds the next one. A name whose definition failed is bound to
- * value 0, which builders take without a further report. */
+ * Functions that can fail report first, then return false or NULL. The caller abandons its
+ * statement, and tile_parse_recover finds the next one. A name whose definition failed is bound to
+ * value 0, which builders accept without another report. */
 #ifndef TILE_LIB_TEXT_PARSER_H
 #define TILE_LIB_TEXT_PARSER_H
 
@@ -12,14 +12,14 @@
 #include "lib/support/guess.h"
 #include "lib/text/lexer.h"
 
-/* An operand expression before it is known which type its literals get. */
+/* An operand expression, before the types of its literals are known. */
 typedef enum tile_node_kind {
-    TILE_NODE_HOST,  /* made of numbers and parameters only: expr */
+    TILE_NODE_HOST,  /* numbers and parameters only: expr */
     TILE_NODE_FLOAT, /* number */
     TILE_NODE_VALUE, /* value */
     TILE_NODE_OP,    /* opcode, args */
-    TILE_NODE_CALL,  /* call: an operation with all that one may be given */
-    TILE_NODE_TYPED, /* args[0], whose type is said: type */
+    TILE_NODE_CALL,  /* call: an operation with its operands and attributes */
+    TILE_NODE_TYPED, /* args[0] with an explicit type: type */
 } tile_node_kind;
 
 typedef struct tile_node {
@@ -27,8 +27,8 @@ typedef struct tile_node {
     tile_loc loc;
     unsigned depth;
     const tile_expr *expr;
-    const tile_type *type; /* TYPED; of a literal that names its type, such as i64(5) */
-    bool is_truth;         /* HOST: i1, where nothing else is asked for */
+    const tile_type *type; /* TYPED; also of a typed literal, such as i64(5) */
+    bool is_truth;         /* HOST: i1 unless another type is required */
     double number;
     tile_value value;
     tile_opcode opcode;
@@ -54,7 +54,7 @@ typedef struct tile_parsed_attr {
     const tile_param_value *values;
 } tile_parsed_attr;
 
-/* An operation without regions as it is written. */
+/* An operation without regions, as parsed. */
 typedef struct tile_invocation {
     tile_loc loc;
     tile_opcode opcode;
@@ -62,9 +62,9 @@ typedef struct tile_invocation {
     unsigned count;
     tile_parsed_attr attrs[TILE_MAX_ATTRS];
     unsigned attr_count;
-    const tile_type *given;  /* NULL: none is written */
-    const tile_type *second; /* of the second result, where another one is written */
-    bool is_element;         /* a load that is written %x[%i] */
+    const tile_type *given;  /* NULL: not written */
+    const tile_type *second; /* of the second result, if it is written separately */
+    bool is_element;         /* a load in the form %x[%i] */
 } tile_invocation;
 
 typedef struct tile_symbol {
@@ -74,11 +74,11 @@ typedef struct tile_symbol {
     bool live;
 } tile_symbol;
 
-/* Names of values; no two that are visible at one place are equal, so that each has one entry. */
+/* Names of values. Names that are visible at the same place are unique, so each has one entry. */
 typedef struct tile_symbol_table {
     tile_symbol **entries; /* hash table */
     size_t capacity, used;
-    tile_symbol **stack; /* live ones, inner scopes last */
+    tile_symbol **stack; /* visible symbols, inner scopes last */
     size_t depth, stack_capacity;
 } tile_symbol_table;
 
@@ -91,7 +91,7 @@ enum {
     TILE_ALIAS_LISTS
 };
 
-/* A layout as written: it becomes a tile_layout where a type says how large the dims are. */
+/* A layout as parsed: it becomes a tile_layout for a type, which determines the extents. */
 typedef struct tile_alias {
     struct tile_alias *next;
     const char *name;
@@ -100,11 +100,11 @@ typedef struct tile_alias {
     bool present[TILE_ALIAS_LISTS];
     unsigned count[TILE_ALIAS_LISTS];
     int64_t coordinates[TILE_ALIAS_LISTS][TILE_LAYOUT_MAX_BITS][TILE_MAX_RANK];
-    unsigned counted_dims; /* 0: 'count' does not stand here, all are 1 */
+    unsigned counted_dims; /* 0: there is no 'count', all are 1 */
     int64_t counts[TILE_MAX_RANK];
 } tile_alias;
 
-/* What stands in a view argument's type, arguments too. */
+/* The expressions in a view argument's type, over arguments as well. */
 typedef struct tile_shape {
     const tile_expr *extents[TILE_MAX_RANK];
     const tile_expr *strides[TILE_MAX_RANK];
@@ -113,26 +113,26 @@ typedef struct tile_shape {
 typedef struct tile_parser {
     tile_context *context;
     tile_module *module;
-    tile_arena arena; /* what only the parser needs */
+    tile_arena arena; /* for the parser only */
     tile_lexer lexer;
     tile_token token, next;
-    unsigned first_error;        /* the context's count when parsing began */
-    bool has_old_words;          /* some value is a word that an attribute had */
-    bool stopped;                /* too many errors: the rest of the text is not read */
+    unsigned first_error;        /* the context's error count before parsing */
+    bool has_old_words;          /* some value is a word that an attribute had in the past */
+    bool stopped;                /* too many errors: the rest of the text is not parsed */
     bool skipping;               /* tile_parse_skip */
-    bool abandoned;              /* nothing more is said of this function */
+    bool abandoned;              /* no more diagnostics for this function */
     bool saw_end_mark, saw_hash; /* reported once: `;`, and a comment that begins with # */
-    unsigned regions;            /* how many are open */
-    unsigned depth;              /* of the expression's parentheses, calls and signs */
+    unsigned regions;            /* number of open regions */
+    unsigned depth;              /* nesting of the expression's parentheses, calls and signs */
     tile_alias *aliases;
 
     tile_function *function;
-    tile_shape *shape; /* of the argument whose type is read; NULL elsewhere */
+    tile_shape *shape; /* of the argument whose type is being parsed; NULL elsewhere */
     tile_builder builder;
     tile_symbol_table symbols;
     bool at_operand;   /* the next value may be memory, whose brackets belong to the operand */
-    bool has_block_id; /* block_id(0) stands in the expression that is being read */
-    const tile_type *const *yield_types; /* what this region's yield should give, if known */
+    bool has_block_id; /* the current expression contains block_id(0) */
+    const tile_type *const *yield_types; /* expected types of this region's yield, if known */
     unsigned yield_count;
 } tile_parser;
 
@@ -140,32 +140,32 @@ typedef struct tile_parser {
 void tile_parse_advance(tile_parser *p);
 bool tile_parse_at(const tile_parser *p, const char *punctuation);
 bool tile_parse_at_word(const tile_parser *p, const char *word);
-/* Steps over the token if it is there. */
+/* Consumes the token if it matches. */
 bool tile_parse_take(tile_parser *p, const char *punctuation);
 bool tile_parse_take_word(tile_parser *p, const char *word);
-/* The same, and an error if it is not there. */
+/* The same, but reports an error if it does not match. */
 bool tile_parse_expect(tile_parser *p, const char *punctuation);
 bool tile_parse_expect_word(tile_parser *p, const char *word);
 /* A name of this kind, interned; NULL after an error. what: "a value such as %x". */
 const char *tile_parse_name(tile_parser *p, tile_token_kind kind, const char *what);
-/* Always false. */
+/* Returns false. */
 bool tile_parse_error(tile_parser *p, tile_loc loc, const char *format, ...) TILE_PRINTF(3, 4);
 bool tile_parse_expected(tile_parser *p, const char *what);
-/* True after an error if the token is a word of this kind that the language had (renames.def). */
+/* Returns true after an error if the token is an old word of this kind (renames.def). */
 bool tile_parse_old_word(tile_parser *p, tile_rename_kind kind, const char *where);
-/* A word as a value, of a parameter or compared with one. */
+/* A word as the value of a parameter, or compared with one. */
 const tile_expr *tile_parse_word_expr(tile_parser *p, const char *word);
 bool tile_parse_too_deep(tile_parser *p, tile_loc loc);
-/* The next token, of a part of the text that is given up. */
+/* Advances without parsing, in an abandoned part of the text. */
 void tile_parse_skip(tile_parser *p);
-/* Gives up the function, after an error that the rest of it would only repeat. Always false. */
+/* Abandons the function after an error that would cause further ones. Returns false. */
 bool tile_parse_abandon(tile_parser *p);
-/* To the next layout or function at the margin of the file, behind start. */
+/* Skips to the next layout or function that begins in the first column, after start. */
 void tile_parse_recover_function(tile_parser *p, const char *start);
-/* Skips what is left of the statement that began at start. */
+/* Skips the rest of the statement that began at start. */
 void tile_parse_recover(tile_parser *p, const char *start);
 bool tile_parse_has_failed(const tile_parser *p);
-/* Once the limit of errors is reached, the text ends here for the parser. */
+/* Ends parsing of the text if the limit of errors is reached. */
 void tile_parse_stop_if_too_many(tile_parser *p, tile_loc loc);
 
 /* foreign_words.c */
@@ -178,97 +178,97 @@ typedef enum tile_foreign_place {
     TILE_FOREIGN_MARK,
     TILE_FOREIGN_TOP,
 } tile_foreign_place;
-/* True after an error if the token, or the name behind it and a point, is a word of another
- * language in this place (foreign_words.def). */
+/* Returns true after an error if the token, or the name that follows it and a point, is a word of
+ * another language in this place (foreign_words.def). */
 bool tile_parse_foreign(tile_parser *p, tile_foreign_place place);
-/* Reports a mark of several tokens, such as `**`. */
+/* Reports a mark that consists of several tokens, such as `**`. */
 void tile_parse_foreign_mark(tile_parser *p, tile_loc loc, const char *mark);
-/* What to write instead of the token; NULL: it is no word of another language in this place. */
+/* What to write instead of the token; NULL if it is no word of another language in this place. */
 const char *tile_foreign_advice(tile_foreign_place place, const tile_token *token);
-/* Whether such a word may stand for an operation. */
+/* Returns whether a word of another language stands in place of an operation. */
 bool tile_parse_is_foreign(const tile_token *token);
 
 /* parse_scope.c: names of values */
 tile_symbol *tile_parse_find(const tile_parser *p, const char *name);
-/* The symbol of a region that has ended, NULL: there is none. */
+/* The symbol from a region that has ended; NULL if there is none. */
 tile_symbol *tile_parse_find_gone(const tile_parser *p, const char *name);
 bool tile_parse_define(tile_parser *p, const char *name, tile_loc loc, tile_value value);
 void tile_parse_leave_scope(tile_parser *p, size_t depth);
-/* tile_guess_phrase in the parser's arena. */
+/* Calls tile_guess_phrase with the parser's arena. */
 const char *tile_guess_text(tile_parser *p, const tile_guess *guess, const char *mark);
 
 /* parse_expr.c */
 const tile_node *tile_parse_node(tile_parser *p, int precedence);
-/* What operators stand between. */
+/* An operand of operators. */
 const tile_node *tile_parse_primary(tile_parser *p);
-/* An expression that may say its type: expr [":" type]. */
+/* An expression with an optional type: expr [":" type]. */
 const tile_node *tile_parse_typed_node(tile_parser *p);
-/* The ":" type that follows a node, which begins at loc. */
+/* The ":" type after a node that begins at loc. */
 const tile_node *tile_parse_type_suffix(tile_parser *p, tile_loc loc, const tile_node *node);
-/* The operators that follow a node, which has been read. */
+/* The operators that follow a node, which has been parsed. */
 const tile_node *tile_parse_infix(tile_parser *p, const tile_node *left, int precedence);
 bool tile_parse_at_infix(const tile_parser *p);
 tile_node *tile_parse_new_node(tile_parser *p, tile_node_kind kind, tile_loc loc);
 /* An operation on nodes, folded if they are numbers and parameters. */
 const tile_node *tile_parse_op_node(tile_parser *p, tile_loc loc, tile_opcode opcode,
                                     const tile_node *const *args, unsigned count);
-/* Over numbers and parameters, and what a launch knows where that is allowed: arguments, num_sms.
- */
+/* An expression over numbers and parameters. allow_args: also over values known at launch, which
+ * are arguments and num_sms. */
 const tile_expr *tile_parse_host_expr(tile_parser *p, int precedence, bool allow_args);
-/* `<name = value, ..>` if it is there: values for another function's parameters. */
+/* Parses an optional `<name = value, ..>`: values for another function's parameters. */
 bool tile_parse_param_values(tile_parser *p, const tile_param_value **values, unsigned *count);
 bool tile_node_is_literal(const tile_node *node);
-/* The type that a literal names, NULL: none. */
+/* The type of a typed literal; NULL if it has none. */
 const tile_type *tile_node_literal_type(const tile_node *node);
-/* Whether there is a float in a literal. */
+/* Returns whether a literal contains a float. */
 bool tile_node_has_point(const tile_node *node);
 /* Reports num_sms in an expression that is needed before the launch, or in the kernel. */
 bool tile_parse_refuse_num_sms(tile_parser *p, tile_loc loc, const tile_expr *expr);
 bool tile_parse_int_list(tile_parser *p, const int64_t **values, unsigned *count);
 
 /* parse_call.c: operations inside an expression */
-/* f16(%acc), max(%a, 0), load %a[%i] : [8], thread_id: whether the word begins one. */
+/* Returns whether the word begins a call: f16(%acc), max(%a, 0), load %a[%i] : [8], thread_id. */
 bool tile_parse_at_call(tile_parser *p);
 const tile_node *tile_parse_call(tile_parser *p);
 const tile_node *tile_parse_call_node(tile_parser *p, const tile_invocation *call);
 
-/* parse_lower.c: operand expressions become values */
-/* hint: the type that a bare literal gets; a scalar literal becomes a splat if it is a tile's, a
- * tensor's or a vector's. NULL: its own type. */
+/* parse_lower.c: operand expressions are converted to values */
+/* hint: the type of a bare literal. For a tile, tensor or vector type, a scalar literal becomes a
+ * splat. NULL: the literal's own type. */
 tile_value tile_lower_node(tile_parser *p, const tile_node *node, const tile_type *hint);
-/* Builds what was written. expected: the type that the result should have where the operation does
- * not say it, or NULL. Op 0 after an error. */
+/* Builds the parsed operation. expected: the result type if the operation does not specify it, or
+ * NULL. Returns op 0 after an error. */
 tile_op tile_lower_op(tile_parser *p, const tile_invocation *call, const tile_type *expected);
 
 /* parse_type.c */
 const tile_type *tile_parse_type(tile_parser *p);
-/* What may stand for a result's type: extents alone give a type without an element type. */
+/* A result type: extents alone are a type without an element type. */
 const tile_type *tile_parse_result_type(tile_parser *p);
-/* A scalar's name or a type parameter's; NULL, and no error, if it is neither. */
+/* The scalar or type parameter of that name; NULL, without an error, if there is none. */
 const tile_type *tile_parse_find_scalar(tile_parser *p, const char *text, size_t length);
 bool tile_parse_layout_alias(tile_parser *p);
 
 /* parse_op.c */
-/* atomic_add: the token, the operation's name with a word of `kind` behind it, says what kind it
- * is. */
+/* atomic_add: the token, the operation's name followed by a word of `kind`, sets the kind. */
 void tile_parse_take_kind(tile_parser *p, const tile_op_info *info, tile_invocation *call);
 /* %x, %x[%i, %j], [%i, %j]. */
 bool tile_parse_operand(tile_parser *p, tile_operand *operand);
-/* Whether memory comes first and whatever else may be left out, as in `load %a[%i]`. */
+/* Returns whether an operand in memory comes first and all others are optional, as in `load
+ * %a[%i]`. */
 bool tile_parse_is_prefix(const tile_op_info *info);
-/* The operand is that of the row with this number: what stands in brackets where the row takes none
- * is an element. */
+/* Resolves the operand for operand `index` of the row: if that takes no brackets, the operand is an
+ * element. */
 void tile_parse_resolve_operand(tile_parser *p, const tile_op_info *info, size_t index,
                                 tile_operand *operand);
 /* %x[%i, %j] as an expression: an element of a tile or of memory. */
 const tile_node *tile_parse_element_node(tile_parser *p, const tile_operand *operand);
-/* "[" expr,* "]" behind a head. */
+/* "[" expr,* "]" after a head. */
 bool tile_parse_brackets(tile_parser *p, tile_operand *operand);
-/* %x, %x[%i, %j]; an operator ends it. */
+/* %x, %x[%i, %j]; ends at an operator. */
 bool tile_parse_memory_operand(tile_parser *p, tile_operand *operand);
-/* Reports the token; NULL. */
+/* Reports the token and returns NULL. */
 const tile_node *tile_parse_unknown_op(tile_parser *p);
-/* Reports that the token is no `{`. */
+/* Reports that the token is not `{`. */
 bool tile_parse_expected_body(tile_parser *p);
 bool tile_parse_region(tile_parser *p, tile_region region, bool needs_yield);
 /* A set of attributes. */
@@ -281,33 +281,34 @@ static inline bool tile_attr_set_has(tile_attr_set set, tile_attr_id id) {
 static inline void tile_attr_set_add(tile_attr_set *set, tile_attr_id id) {
     set->words[id / 64] |= (uint64_t)1 << id % 64;
 }
-/* parse_attr.c. `{...}` if it is there. what: whose attributes these are. */
+/* parse_attr.c. Parses an optional `{...}`. what: the owner of the attributes. */
 bool tile_parse_attrs(tile_parser *p, tile_attr_set allowed, const char *what,
                       tile_parsed_attr *attrs, unsigned *count);
-/* One of them, after those that are there already. */
+/* Parses one attribute, after those parsed before. */
 bool tile_parse_attr(tile_parser *p, tile_attr_set allowed, const char *what,
                      tile_parsed_attr *attrs, unsigned *count);
-/* The value of an attribute of kind word. what: whose attribute it is. */
+/* Parses the value of an attribute of kind word. what: the owner of the attribute. */
 bool tile_parse_attr_word(tile_parser *p, const char *what, tile_parsed_attr *attr);
-/* Reports the token; false. */
+/* Reports the token and returns false. */
 bool tile_parse_unknown_attr(tile_parser *p, tile_attr_set allowed, const char *what);
 tile_attr_set tile_parse_allowed_attrs(const tile_op_info *info);
 void tile_parse_set_attrs(tile_parser *p, tile_op op, const tile_parsed_attr *attrs,
                           unsigned count);
 
-/* A name that stands where a value is defined. */
+/* A name in a place that defines a value. */
 typedef struct tile_binding {
     const char *name;
     tile_loc loc;
 } tile_binding;
-/* What stands before the operation: the names of its results. */
+/* The part of a statement before the operation: the names of its results. */
 typedef struct tile_statement {
     tile_loc loc;
     tile_binding *names;
     unsigned count;
 } tile_statement;
 bool tile_parse_bind(tile_parser *p, const tile_binding *name, tile_value value);
-/* Also where the operation could not be built: then to value 0, so that uses are not reported. */
+/* If the operation could not be built, binds the names to value 0, so that uses are not reported.
+ */
 bool tile_parse_bind_results(tile_parser *p, const tile_statement *s, tile_op op, const char *what);
 
 /* parse_plan.c: a step, from the word `launch` on. */

@@ -1,5 +1,5 @@
-/* The printer of the text form: what it writes parses to the same module. Operations are written in
- * their own form, never as operators; constants stand where they are used. */
+/* The printer of the text form: its output parses to the same module. Operations are printed in
+ * their own form, never as operators; constants are printed where they are used. */
 #include "lib/ir/describe.h"
 #include "lib/ir/print_names.h"
 #include "lib/ir/regions.h"
@@ -9,7 +9,7 @@
 
 /* Operations ---------------------------------------------------------------------------------- */
 
-/* A result beside what the operation does, which nobody names. */
+/* An unused result of an operation with side effects. */
 static bool is_unnamed(const tile_printer *p, const tile_op_data *data) {
     return tile_op_has_trait((tile_opcode)data->opcode, TILE_TRAIT_SIDE_RESULT) &&
            data->result_count && !p->names[data->first_result.id];
@@ -24,7 +24,7 @@ static void print_result_names(tile_printer *p, const tile_op_data *data) {
     if (data->result_count) PRINT(p, " = ");
 }
 
-/* Several results of one type show it once. */
+/* Results of equal types print it once. */
 static void print_result_types(tile_printer *p, const tile_op_data *data) {
     bool same = true;
     if (is_unnamed(p, data)) return;
@@ -76,7 +76,7 @@ static bool goes_with_pipelined(tile_attr_id id) {
 }
 
 /* split (8, serial) pipelined (3, order = [0, 1]) unroll (2) independent: an expression opens a
- * clause, what is said about it goes with it. */
+ * clause, which holds its sub-attributes. */
 static void print_loop_clauses(tile_printer *p, tile_op op) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(p->f, op));
     const tile_attr *pipelined = tile_op_attr(p->f, op, TILE_ATTR_pipelined);
@@ -141,7 +141,7 @@ static void print_while(tile_printer *p, tile_op op) {
     print_region(p, tile_op_region(p->f, op, 1));
 }
 
-/* True for a yield without operands, which the text leaves out. */
+/* True for a yield without operands, which the text omits. */
 static bool is_bare_yield(const tile_printer *p, tile_op op) {
     const tile_op_data *data = tile_op_at(p->f, op);
     bool ends = tile_op_effects(p->f, op) & TILE_EFFECT_TERMINATOR;
@@ -202,7 +202,7 @@ static void print_sync_explicit(tile_printer *p, tile_op op) {
     print_region(p, tile_op_region(p->f, op, 0));
 }
 
-/* One clause of a role, unless it says what goes without saying. */
+/* Prints one clause of a role, unless it has the default. */
 static void print_role_clause(tile_printer *p, tile_op op, tile_operand_name list, unsigned r,
                               int64_t implied) {
     int64_t integer;
@@ -236,7 +236,7 @@ static void print_roles(tile_printer *p, tile_op op) {
     PRINT(p, "%*s}", (int)(2 * p->depth), "");
 }
 
-/* One entry of each list for each region, as the rule demands. */
+/* Returns whether each list has one entry for each region, as the verifier requires. */
 static bool has_roles(const tile_printer *p, tile_op op) {
     const tile_op_data *data = tile_op_at(p->f, op);
     return data->opcode == TILE_OP_roles && data->segment[0] == data->region_count &&
@@ -259,7 +259,7 @@ static void print_op(tile_printer *p, tile_op op) {
     bool fits = tile_shape_regions(shape) ? data->region_count == tile_shape_regions(shape)
                                           : data->region_count > 0;
     if (!fits || (data->opcode == TILE_OP_roles && !has_roles(p, op)))
-        shape = TILE_SHAPE_NONE; /* broken */
+        shape = TILE_SHAPE_NONE; /* invalid */
     switch (shape) {
     case TILE_SHAPE_LOOP: print_for(p, op); break;
     case TILE_SHAPE_BRANCH: print_if(p, op); break;
@@ -292,7 +292,7 @@ static void print_region(tile_printer *p, tile_region region) {
 
 /* Functions ----------------------------------------------------------------------------------- */
 
-/* Results that are not what an operation of that name gives: %c = %a : type. */
+/* Prints results that are not the result of an operation with their name: %c = %a : type. */
 static void print_result_aliases(tile_printer *p) {
     for (size_t i = 0; i < p->f->result_count; i++) {
         const tile_result_decl *result = &p->f->results[i];

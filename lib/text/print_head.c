@@ -1,4 +1,4 @@
-/* What stands before a function's body: parameters, arguments, results, clauses. */
+/* The header before a function's body: parameters, arguments, results, clauses. */
 #include "lib/ir/describe.h"
 #include "lib/ir/level.h"
 #include "lib/ir/syntax.h"
@@ -26,7 +26,7 @@ void tile_print_params(tile_printer *p) {
     PRINT(p, "%s", p->f->param_count ? ">" : "");
 }
 
-/* With the expressions of a view argument. */
+/* Includes the expressions of a view argument. */
 static void print_arg_type(tile_printer *p, const tile_arg_decl *arg) {
     tile_type shown = *arg->type;
     for (unsigned d = 0; d < shown.rank && shown.kind == TILE_TYPE_VIEW; d++) {
@@ -135,7 +135,7 @@ void tile_print_clauses(tile_printer *p) {
         tile_print_expr(p, f->warps);
     }
     PRINT(p, "%s", f->sync_explicit ? "\n    sync explicit" : "");
-    /* Said for level 3 always, so that whoever reads the text knows that nothing is added to it. */
+    /* Always printed for level 3, so that readers know that the compiler adds nothing. */
     if (f->level == 3 || f->level != tile_function_level_by_ops(f))
         PRINT(p, "\n    level %u", f->level);
 }

@@ -1,4 +1,4 @@
-/* Layouts, types, values and attributes as text; constants stand where they are used. */
+/* Layouts, types, values and attributes as text; constants are printed at their uses. */
 #include "lib/ir/describe.h"
 #include "lib/ir/syntax.h"
 #include "lib/layout/layout.h"
@@ -24,7 +24,7 @@ static void collect_layout(tile_printer *p, const tile_type *type) {
 
 static void collect_op(tile_printer *p, const tile_function *f, tile_op op) {
     const tile_op_data *data = tile_op_at(f, op);
-    /* What `parallel` gives stands there by its extents alone. */
+    /* The text has only the extents of the results of `parallel`. */
     if (tile_op_get_info((tile_opcode)data->opcode)->shape == TILE_SHAPE_ELEMENTS) return;
     for (uint32_t i = 0; i < data->result_count; i++)
         collect_layout(p, tile_value_type(f, (tile_value){data->first_result.id + i}));
@@ -53,7 +53,7 @@ static void print_bases(tile_printer *p, const tile_layout *layout, const char *
     PRINT(p, "]");
 }
 
-/* Where a tile has more than one part. */
+/* Printed if a tile has more than one part. */
 static void print_counts(tile_printer *p, const tile_layout *layout) {
     if (tile_layout_parts(layout) == 1) return;
     PRINT(p, ", count = [");
@@ -97,8 +97,8 @@ void tile_print_expr(tile_printer *p, const tile_expr *expr) {
     PRINT(p, "%s", tile_expr_text(p->f, expr, &p->text));
 }
 
-/* Bare where the parser gives it the same type by itself, else with its type: i64(5). An operand
- * does not begin with a parenthesis, which would make a call of it. */
+/* Bare if the parser infers the same type, else with its type: i64(5). An operand does not begin
+ * with a parenthesis, which would make it a call. */
 static void print_constant(tile_printer *p, const tile_value_data *data) {
     const tile_expr *expr = data->expr;
     const char *text = tile_expr_text(p->f, expr, &p->text);
