@@ -236,7 +236,7 @@ static void skip_function(manager *m, const tile_pipeline_step *step, const tile
     if (!m->skipped)
         tile_remark_at(
             f, TILE_NO_OP,
-            "@%s is at level %u, which '%s' does not accept; run passes of that level only",
+            "@%s is at level %u, which '%s' does not accept; run only passes of that level",
             f->name, f->level, step->row->info.name);
     m->skipped = true;
 }

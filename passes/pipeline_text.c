@@ -38,7 +38,7 @@ static const tile_pass_row rows[] = {
 };
 
 enum { ROW_COUNT = sizeof rows / sizeof *rows };
-static_assert(ROW_COUNT <= 64, "a set of passes is one word");
+static_assert(ROW_COUNT <= 64, "a set of passes fits one word");
 
 const tile_pass_table tile_all_passes = {rows, ROW_COUNT};
 

@@ -14,9 +14,8 @@ int main(int argc, char **argv) {
     if (argc > 1) {
         bool help = strcmp(argv[1], "--help") == 0;
         if (strcmp(argv[1], "--version") == 0) return tool_print_version("tile-worker");
-        fputs("usage: tile-worker\n"
-              "Runs candidates for a tuning, which starts it (tile-run --tune, tile-bench).\n"
-              "It talks by standard input and output, and is of no use by hand.\n",
+        fputs("usage: tile-worker\nRuns candidates of a tuning, which starts it (tile-run --tune, "
+              "tile-bench).\nIt is controlled through standard input and output, not by users.\n",
               help ? stdout : stderr);
         return help ? 0 : 1;
     }

@@ -15,57 +15,60 @@ static const char help[] =
     "usage: tilec FILE [options]\n"
     "Compiles a kernel of a .tile file (-: standard input) for an NVIDIA GPU.\n"
     "\n"
-    "  --target=NAME         the GPU (default: sm_80), one of\n     "
+    "  --target=NAME         the GPU (default: sm_80), one of\n"
+    "     "
 #define TARGET(name, ...) " " #name
 #include "tile/targets.def"
 #undef TARGET
     "\n"
-    "  --param NAME=VALUE    a compile-time parameter; may be repeated. A missing one takes its\n"
-    "                        default, else its value in the first tune point that agrees\n"
-    "  --kernel=NAME         which kernel, plan or compute (which becomes one of them), if the "
-    "file\n"
-    "                        has several; a plan is taken first where no name is given\n"
-    "  --emit=KIND           tile   the IR after the passes\n"
+    "  --param NAME=VALUE    sets a compile-time parameter; may be repeated. A parameter that is "
+    "not\n"
+    "                        set has its default, or the value of the first tuning point that\n"
+    "                        agrees with the parameters that are set\n"
+    "  --kernel=NAME         the kernel, plan or compute to compile (a compute is first turned "
+    "into\n"
+    "                        a kernel or plan). Required if the file has several; without it, a\n"
+    "                        plan comes first\n"
+    "  --emit=KIND           what to write:\n"
+    "                        tile   the IR after the passes\n"
     "                        llvm   LLVM IR after LLVM's passes\n"
-    "                        ptx    (default)\n"
-    "                        cubin  by ptxas if there is one, else by the driver\n"
+    "                        ptx    PTX (default)\n"
+    "                        cubin  a cubin, assembled by ptxas if it is found, else by the "
+    "driver\n"
     "                        abi    the launch interface as JSON\n"
-    "                        key    names PTX in a cache: equal keys mean equal PTX\n"
-    "                        sass   instructions with their lines, by nvdisasm or cuobjdump\n"
-    "                        resources  registers, spills, shared memory, barriers, occupancy, by\n"
-    "                               ptxas; with --json as JSON\n"
-    "  --variant=N|all       which of the kernel's variants (--emit=abi lists them); 0, the "
-    "default,\n"
-    "                        relies on all that the kernel declares. all: each into a file of its\n"
-    "                        own, FILE with the number before its extension: k.ptx gives k.0.ptx\n"
-    "  --step=N              of what takes several launches (a plan; a point whose `split` adds "
-    "one)\n"
-    "                        the code of kernel N alone, as --emit=abi lists its \"kernels\", from "
-    "0. "
-    "Without\n"
-    "                        it each stands under a line with its number and name; cubins go into "
-    "files of\n"
-    "                        their own, as with --variant=all\n"
-    "  -o FILE               where to (default -, standard output)\n"
-    "  --passes=PIPELINE     instead of the default passes after instantiate\n"
-    "  --ptx-version=N.N     a higher version of PTX than the kernel needs\n"
-    "  --ptxas=PATH          which assembler; `driver` for the driver's\n"
-    "  --disassembler=PATH   which nvdisasm or cuobjdump. Without it and --ptxas they are looked "
-    "for\n"
-    "                        on PATH, in $CUDA_HOME/bin and in /usr/local/cuda/bin\n"
-    "  --bare                LLVM IR, PTX and SASS without comments. Otherwise they begin with "
-    "what\n"
-    "                        the kernel is and asks of a launch, and name source lines, warp "
-    "roles,\n"
-    "                        pipeline stages and barriers at their instructions\n"
-    "  --no-line-info        no .loc directives\n"
-    "  --stamps              the code writes when each warp comes to what synchronises, to a "
-    "global\n"
-    "                        array (tile-run --trace reads it on a GPU); it is "
+    "                        key    the key of the PTX in a cache: equal keys mean equal PTX\n"
+    "                        sass   machine instructions with their source lines, disassembled by\n"
+    "                               nvdisasm or cuobjdump\n"
+    "                        resources  registers, spills, shared memory, barriers and occupancy,\n"
+    "                               as reported by ptxas; as JSON with --json\n"
+    "  --variant=N|all       the variant of the kernel to compile (--emit=abi lists them). The\n"
+    "                        default, 0, relies on everything that the kernel declares. all "
+    "writes\n"
+    "                        each variant to its own file, with the number before the extension "
+    "of\n"
+    "                        FILE: k.ptx gives k.0.ptx\n"
+    "  --step=N              compiles only kernel N of several launches (of a plan, or of a point\n"
+    "                        whose `split` adds one), counted from 0 as in \"kernels\" of\n"
+    "                        --emit=abi. Without it, the output has all of them, each after a "
+    "line\n"
+    "                        with its number and name; cubins go into files as with --variant=all\n"
+    "  -o FILE               output file (default: -, standard output)\n"
+    "  --passes=PIPELINE     runs these passes after instantiate instead of the default ones\n"
+    "  --ptx-version=N.N     writes a higher PTX version than the kernel needs\n"
+    "  --ptxas=PATH          the assembler to use; `driver` is the driver's\n"
+    "  --disassembler=PATH   the nvdisasm or cuobjdump to use. Without it and --ptxas, the tools "
+    "are\n"
+    "                        searched on PATH, in $CUDA_HOME/bin and in /usr/local/cuda/bin\n"
+    "  --bare                writes LLVM IR, PTX and SASS without comments. Otherwise the output\n"
+    "                        begins with a description of the kernel and its launch, and comments\n"
+    "                        name source lines, warp roles, pipeline stages and barriers\n"
+    "  --no-line-info        writes no .loc directives\n"
+    "  --stamps              adds code that records in a global array when each warp synchronizes\n"
+    "                        (tile-run --trace reads it on a GPU); the kernel becomes "
     "slower\n" TOOL_REMARKS_HELP TOOL_CACHE_HELP
-    "  --timing              what each step took, on standard error\n"
-    "  --help\n"
-    "  --version\n";
+    "  --timing              prints the time of each step to standard error\n"
+    "  --help                prints this text\n"
+    "  --version             prints the version\n";
 
 enum { MAX_PARAMS = 64 };
 
@@ -125,13 +128,13 @@ static bool set_variant(options *o, const char *text) {
     o->variant = 0;
     bool digit = *text >= '0' && *text <= '9'; /* sscanf would also accept a sign */
     return o->all_variants || (digit && sscanf(text, "%2u%c", &o->variant, &rest) == 1) ||
-           complain("--variant takes a number from 0 or 'all', not", text);
+           complain("--variant takes a number from 0 to 99 or 'all', not", text);
 }
 
 static bool set_step(options *o, const char *text) {
     char rest;
     o->one_step = sscanf(text, "%3u%c", &o->step, &rest) == 1;
-    return o->one_step || complain("--step takes a number from 0, not", text);
+    return o->one_step || complain("--step takes a number from 0 to 999, not", text);
 }
 
 static bool take_option(tool_arguments *words, options *o) {

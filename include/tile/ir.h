@@ -92,31 +92,9 @@ typedef enum tile_operand_form {
 } tile_operand_form;
 
 typedef enum tile_operand_class {
-    TILE_CLASS_any,
-    TILE_CLASS_number,   /* integers or floats: scalar, tensor, tile or vector */
-    TILE_CLASS_integer,  /* number, but integers only (including i1) */
-    TILE_CLASS_floating, /* number, but floats only */
-    TILE_CLASS_boolean,  /* i1: scalar, tensor, tile or vector */
-    TILE_CLASS_scalar,
-    TILE_CLASS_index,      /* scalar i32 */
-    TILE_CLASS_long_index, /* scalar i32 or i64 */
-    TILE_CLASS_constant,   /* scalar i32 known at compile time */
-    TILE_CLASS_pointer,
-    TILE_CLASS_tensor,
-    TILE_CLASS_view,
-    TILE_CLASS_shared,      /* of the executing block */
-    TILE_CLASS_any_shared,  /* of any block of the cluster */
-    TILE_CLASS_barrier,     /* a shared buffer of barriers, of the executing block */
-    TILE_CLASS_any_barrier, /* a shared buffer of barriers, of any block of the cluster */
-    TILE_CLASS_global,      /* pointer or view */
-    TILE_CLASS_memory,      /* view or shared */
-    TILE_CLASS_location,    /* pointer, view or shared */
-    TILE_CLASS_tile,
-    TILE_CLASS_tile_or_shared,
-    TILE_CLASS_vector,
-    TILE_CLASS_tensor_map,
-    TILE_CLASS_descriptor,
-    TILE_CLASS_vector_or_descriptor,
+#define OPERAND_CLASS(name, word, phrase) TILE_CLASS_##name,
+#include "tile/classes.def"
+#undef OPERAND_CLASS
 } tile_operand_class;
 
 /* How an operation accesses the memory that an operand refers to. */

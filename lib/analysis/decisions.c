@@ -170,9 +170,9 @@ bool tile_dot_admits_cooperative_3(const tile_dot_facts *dot, unsigned row_dim) 
 
 tile_rejection tile_dot_rejects_ping_pong(const tile_dot_facts *dot) {
     if (!admits_any(dot, TILE_WARPGROUP))
-        return (tile_rejection){"4 warps alone cannot compute its tile", NULL};
+        return (tile_rejection){"4 warps cannot compute its tile alone", NULL};
     if (TILE_PING_PONG * tile_dot_registers(dot) > TILE_WGMMA_MAX_REGISTERS)
-        return (tile_rejection){"the sums of its tile do not fit the registers of 4 warps alone",
+        return (tile_rejection){"the sums of its tile do not fit into the registers of 4 warps",
                                 "use a smaller tile"};
     return (tile_rejection){NULL, NULL};
 }
@@ -192,23 +192,23 @@ static bool has_wgmma(const tile_loop_facts *loop) {
 tile_rejection tile_loop_rejects_roles(const tile_loop_facts *loop) {
     if (loop->stages < 2)
         return (tile_rejection){"one stage cannot be filled while it is read",
-                                "give `pipelined` 2 or more"};
+                                "write `pipelined (2)` or more"};
     if (loop->ordered)
-        return (tile_rejection){"`order` and `stage` say what one set of warps does in turn",
-                                "leave them out"};
+        return (tile_rejection){"`order` and `stage` schedule the statements of one set of warps",
+                                "remove them"};
     if (loop->is_explicit)
         return (tile_rejection){
             "it is marked `sync explicit`, and the compiler inserts no barriers in it",
-            "leave `sync explicit` out, or write `roles`"};
+            "remove `sync explicit`, or write `roles`"};
     if (loop->warps != TILE_WARPGROUP && loop->warps != 2 * TILE_WARPGROUP)
         return (tile_rejection){"the kernel's warps are not one or two warpgroups",
-                                "say `warps 4` or `warps 8`"};
+                                "write `warps 4` or `warps 8`"};
     return (tile_rejection){NULL, NULL};
 }
 
 tile_rejection tile_loop_rejects_dot(const tile_loop_facts *loop, bool wgmma, bool mma) {
     if (has_wgmma(loop) && !wgmma)
-        return (tile_rejection){"warpgroups do not compute it", "see why it takes no wgmma"};
+        return (tile_rejection){"it is not computed by wgmma", "the remark \"no wgmma\" says why"};
     if (!has_wgmma(loop) && !mma) return (tile_rejection){"no mma instruction computes it", NULL};
     return (tile_rejection){NULL, NULL};
 }
@@ -216,17 +216,17 @@ tile_rejection tile_loop_rejects_dot(const tile_loop_facts *loop, bool wgmma, bo
 tile_rejection tile_loop_rejects_chain(const tile_loop_facts *loop) {
     if (has_wgmma(loop)) return (tile_rejection){NULL, NULL};
     return (tile_rejection){
-        "a product by mma.sync takes what another one makes: the fragments of both would spill in "
-        "the registers that a block with a copying warp has",
+        "it is an mma.sync product of another product's result: the fragments of both would spill "
+        "in the registers that a block with a producer warp has",
         NULL};
 }
 
 tile_rejection tile_loop_rejects_ping_pong(const tile_loop_facts *loop) {
     if (!has_wgmma(loop)) return (tile_rejection){"the target has no wgmma", NULL};
     if (loop->warps != TILE_PING_PONG * TILE_WARPGROUP)
-        return (tile_rejection){"two groups of 4 warps take turns", "say `warps 8`"};
+        return (tile_rejection){"it needs two groups of 4 warps", "write `warps 8`"};
     if (!loop->over_tiles)
-        return (tile_rejection){"groups take turns at tiles, and a block has one",
+        return (tile_rejection){"groups alternate between tiles, and a block has only one tile",
                                 "make the kernel `persistent`"};
     return (tile_rejection){NULL, NULL};
 }

@@ -275,12 +275,14 @@ tile_barrier tile_barrier_of(const tile_function *f, tile_op op, unsigned group)
 bool tile_check_barriers(const tile_function *f) {
     barrier_table table;
     if (number_barriers(f, &table)) return true;
-    tile_error_at(f, TILE_NO_OP, "@%s needs more than the %d named barriers of a block", f->name,
-                  TILE_MAX_BARRIERS - 1);
+    tile_error_at(f, TILE_NO_OP,
+                  "@%s needs more than the %d named barriers of a block; use fewer numbered "
+                  "barriers, or fewer groups",
+                  f->name, TILE_MAX_BARRIERS - 1);
     for (unsigned i = 1; i < TILE_MAX_BARRIERS; i++)
         if (table.named >> i & 1) tile_note_at(f, table.named_by[i], "barrier %u is used here", i);
     for (unsigned i = 0; i < table.set_count; i++)
-        tile_note_at(f, table.sets[i].op, "warps %u to %u synchronise here", table.sets[i].first,
+        tile_note_at(f, table.sets[i].op, "warps %u to %u synchronize here", table.sets[i].first,
                      table.sets[i].first + table.sets[i].warps - 1);
     return false;
 }

@@ -96,7 +96,8 @@ static void visit_copy(collecting *c, tile_op op) {
     tile_value source = tile_shared_source(c->f, buffer[0]);
     if (tile_target_has(c->target, TILE_FEATURE_tma) &&
         !tile_view_cannot_have_map(c->f, view[0], &c->arena, &remedy)) {
-        add_use(c, source, op, (tile_layout_use){.way = "the bulk tensor copy (TMA), if it fits"});
+        add_use(c, source, op,
+                (tile_layout_use){.way = "the bulk tensor copy (TMA), if it is possible"});
         return;
     }
     unsigned bytes = tile_scalar_bytes(type->scalar);

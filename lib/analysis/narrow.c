@@ -161,15 +161,14 @@ static void visit_indices(search *s, tile_op op) {
 
 static void report(search *s, const tile_arg_decl *arg, const finding *found) {
     const char *type = tile_type_text(s->f, arg->type, NULL, &s->arena);
-    const char *known = arg->divisible
-                            ? tile_arena_format(&s->arena, "of %%%s only {divisible = %u} is known",
-                                                arg->name, arg->divisible)
-                            : tile_arena_format(&s->arena, "nothing is known of %%%s", arg->name);
-    tile_remark_at(s->f, TILE_NO_OP,
-                   "@%s: accesses to %%%s are %u bytes wide, for %s: write '%%%s: %s {divisible = "
-                   "%u}'",
-                   s->f->name, found->operand, found->bytes, known, arg->name, type,
-                   found->divisor);
+    const char *known =
+        arg->divisible ? tile_arena_format(&s->arena, "%%%s is only known to be {divisible = %u}",
+                                           arg->name, arg->divisible)
+                       : tile_arena_format(&s->arena, "no divisor of %%%s is known", arg->name);
+    tile_remark_at(
+        s->f, TILE_NO_OP,
+        "@%s: accesses to %%%s are %u bytes wide, because %s: write '%%%s: %s {divisible = %u}'",
+        s->f->name, found->operand, found->bytes, known, arg->name, type, found->divisor);
 }
 
 void tile_remark_narrow(tile_function *f) {

@@ -129,8 +129,9 @@ static obstacle check_branches(const planner *p, tile_op op) {
          at = tile_op_parent(p->f, at)) {
         found = check_address(p, tile_operand_condition(p->f, at));
         if (!found.reason) continue;
-        found.reason = "whether it runs is known in its iteration only";
-        found.remedy = "compute the condition from the loop's variable, or put the copy outside";
+        found.reason = "its condition is known only in its own iteration";
+        found.remedy =
+            "compute the condition from the loop's variable, or move the copy out of the branch";
         found.culprit = at;
     }
     return found;
@@ -153,13 +154,14 @@ static obstacle check_use(const planner *p, tile_op copy, tile_value buffer, til
     for (unsigned i = 0; i < count; i++)
         if (accesses[i].memory.id == buffer.id && accesses[i].write)
             return (obstacle){"its buffer is written by another operation",
-                              "give each of them its own", op};
+                              "give each of them its own buffer", op};
     if (!tile_ancestor_in(p->f, op, region).id)
         return (obstacle){"its buffer is read where the branch with the copy may not have run",
                           "read it in the branch", op};
     if (p->position[op.id] < p->position[copy.id])
-        return (obstacle){"its buffer is read before the copy, so it holds the iteration before",
-                          "put the copy first", op};
+        return (obstacle){"its buffer is read before the copy, and then still holds the data of "
+                          "the previous iteration",
+                          "move the copy before the read", op};
     if (is_staged_operand(opcode)) return (obstacle){0};
     return (obstacle){"its buffer is used by an operation that cannot take a stage",
                       "read it by `load_shared` or `dot`", op};
@@ -168,10 +170,11 @@ static obstacle check_use(const planner *p, tile_op copy, tile_value buffer, til
 static obstacle check_buffer(const planner *p, tile_op copy, tile_value buffer) {
     tile_op alloc = tile_value_def(p->f, buffer);
     if (!alloc.id || tile_op_opcode(p->f, alloc) != TILE_OP_alloc_shared)
-        return (obstacle){"which buffer it writes is not known at compile time",
-                          "copy to one that `alloc_shared` makes", alloc};
+        return (obstacle){"the compiler cannot tell which buffer it writes",
+                          "copy to a buffer that `alloc_shared` allocates", alloc};
     if (tile_value_type(p->f, buffer)->stages)
-        return (obstacle){"its buffer already has stages", "leave these to `pipelined`", alloc};
+        return (obstacle){"its buffer already has stages",
+                          "remove them, `pipelined` adds stages itself", alloc};
     TILE_FOR_EACH_OP_INSIDE (p->f, op, p->f->body) {
         obstacle found = {0};
         if (tile_op_uses(p->f, op, buffer)) found = check_use(p, copy, buffer, op);
@@ -190,7 +193,8 @@ static obstacle check_source(const planner *p, tile_value source) {
                                   : "its source may be written in the loop";
     TILE_FOR_EACH_OP_INSIDE (p->f, op, acquires ? p->f->body : p->body)
         if (tile_may_write(p->f, op, source))
-            return (obstacle){reason, "say {noalias} of an argument that no other one reaches", op};
+            return (obstacle){
+                reason, "add {noalias} to an argument whose memory no other argument accesses", op};
     return (obstacle){0};
 }
 
@@ -348,7 +352,8 @@ static bool check_stages(const planner *p, const schedule *s, unsigned stages, u
     for (unsigned i = 0; i < p->statement_count; i++)
         last = s->stage[i] > last ? s->stage[i] : last;
     if (last >= stages) {
-        return tile_error_at(p->f, p->loop, "stage %lld needs %llu stages, pipelined gives %u",
+        return tile_error_at(p->f, p->loop,
+                             "stage %lld requires %llu stages, and `pipelined` gives %u",
                              (long long)last, (unsigned long long)last + 1, stages);
     }
     for (unsigned i = 0; i < p->statement_count; i++)
@@ -388,7 +393,7 @@ static bool plan_statement(const planner *p, const schedule *s, unsigned i,
     tile_staged_copy copy = {.op = op};
     obstacle found = {.reason = "only a copy to shared memory, the load of a dot's operand or "
                                 "of an address can",
-                      .remedy = "put it into another stage"};
+                      .remedy = "move it to another stage"};
     if (candidate) found = find_obstacle(p, op, &copy.buffer);
     if (!found.reason) {
         plan->copies[plan->copy_count++] = copy;
@@ -410,9 +415,9 @@ static void plan_nested(const planner *p, const schedule *s, tile_region region,
             plan_nested(p, s, tile_op_region(p->f, op, r), plan);
         if (region.id == p->body.id || !candidate) continue;
         tile_staged_copy copy = {.op = op};
-        obstacle found = {.reason = "it is nested in another region of the loop's body",
-                          .remedy = "put it into the body itself, or make the loop around it "
-                                    "`pipelined`"};
+        obstacle found = {
+            .reason = "it is nested in another region of the loop's body",
+            .remedy = "move it directly into the body, or make the loop around it `pipelined`"};
         if (!s->given && tile_pipelined_around(p->f, op).id == p->loop.id)
             found = find_obstacle(p, op, &copy.buffer);
         if (found.reason)
@@ -504,8 +509,8 @@ static void remark_no_candidate(const planner *p, const tile_pipeline_plan *plan
     if (p->quiet || plan->stages < 2 || has_candidate(p)) return;
     tile_missed_at(
         p->f, p->loop, "not pipelined",
-        "`copy %x[..], %buffer` to an `alloc_shared` and `load_shared %buffer` in place of the "
-        "load, or leave `pipelined` out",
+        "replace the load by `copy %x[..], %buffer` to an `alloc_shared` and `load_shared "
+        "%buffer`, or remove `pipelined`",
         "it loads into registers; `pipelined` only prefetches copies to shared memory and loads of "
         "a `dot`'s operands");
 }

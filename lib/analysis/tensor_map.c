@@ -145,6 +145,7 @@ const char *tile_view_cannot_have_map(const tile_function *f, tile_value view, t
         return tile_arena_format(arena, "no tensor map describes the view's array: it needs %s",
                                  broken->words);
     if (arg->tensor_map) return NULL;
-    *remedy = "say {tensor_map} of the argument, or launch with arrays that tensor maps take";
+    *remedy =
+        "add {tensor_map} to the argument, or launch with arrays that a tensor map can describe";
     return "a tensor map may not be able to describe the view's array";
 }

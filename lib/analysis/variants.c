@@ -49,7 +49,8 @@ enum { WIDTHS = sizeof widths / sizeof *widths, DECLARED = 0, ELEMENT = 1 };
 
 enum { MAX_ARGUMENT_VARIANTS = TILE_MAX_VARIANTS / 2 /* the rest is for flat grids */ };
 
-_Static_assert(MAX_ARGUMENT_VARIANTS > WIDTHS + 2, "there is no room for groups");
+_Static_assert(MAX_ARGUMENT_VARIANTS > WIDTHS + 2,
+               "a kernel has room for the groups of its arguments");
 
 typedef struct derivation {
     const tile_function *f;

@@ -180,12 +180,16 @@ static bool check(const bitcast_width *x, const tile_type *from, const tile_type
     if (!alike)
         return refuse(x, "the last extent changes as the width does, the others stay", from, to);
     if (!narrows && known && have % x->parts)
-        return refuse(x, "the last extent is no multiple of the elements that make one", from, to);
+        return refuse(
+            x, "the last extent is not a multiple of the number of elements that form a new one",
+            from, to);
     if (from->scalar == TILE_tf32 || to->scalar == TILE_tf32)
-        return refuse(x, "of tf32 some bits are ignored; cast to or from f32", from, to);
+        return refuse(x, "some bits of tf32 are ignored; cast to or from f32 instead", from, to);
     unsigned room = from->kind == TILE_TYPE_VECTOR ? 0 : tile_log2(x->parts);
     if (from->rank + room > TILE_MAX_RANK)
-        return refuse(x, "there is no room for dims of two; reshape to fewer dims first", from, to);
+        return refuse(x,
+                      "it would need more dims than a type can have; reshape to fewer dims first",
+                      from, to);
     return true;
 }
 

@@ -65,7 +65,7 @@ static bool check_parts(const tile_builder *builder, const tile_op_info *info,
             continue;
         tile_report(tile_function_context(builder->function), TILE_ERROR, builder->loc,
                     "%s: operand '%s' is %s", info->name, info->operands[i].name,
-                    list ? "a list: its values are the tail" : "one value, without a tail");
+                    list ? "a list: pass its values as the tail" : "one value: pass no tail");
         return false;
     }
     return true;

@@ -16,14 +16,14 @@ tile_op tile_build_fill_stores(tile_builder *builder, tile_value dst, tile_value
     int64_t stages = 0;
     if (buffer->kind != TILE_TYPE_SHARED)
         return refuse(builder,
-                      "in a kernel it sets a shared buffer; of a view store a tile, `store "
-                      "splat(0.0) : tile<f32[64]>, %y[%i]`",
+                      "in a kernel `fill` sets a shared buffer; to set a part of a view, store a "
+                      "tile, `store splat(0.0) : tile<f32[64]>, %y[%i]`",
                       buffer);
     if (scalar->kind != TILE_TYPE_SCALAR || scalar->scalar != buffer->scalar ||
         scalar->param != buffer->param)
         return refuse(builder, "the value must be one element of the buffer", scalar);
     if (buffer->stages && !tile_expr_is_int(buffer->stages, &stages))
-        return refuse(builder, "how many stages the buffer has must be a number", buffer);
+        return refuse(builder, "the number of stages of the buffer must be a constant", buffer);
     tile_type draft = *buffer;
     draft.kind = TILE_TYPE_TILE;
     draft.stages = NULL;

@@ -145,10 +145,12 @@ static bool tile_infer_bitcast(tile_infer *infer) {
     if (tile_scalar_bits(from->scalar) != tile_scalar_bits(to->scalar))
         return fail(infer, "the element types must have the same width, not", from, " and", to);
     if (from->scalar != to->scalar && (from->scalar == TILE_tf32 || to->scalar == TILE_tf32))
-        return fail(infer, "of tf32 some bits are ignored; cast to or from f32:", from, " to", to);
+        return fail(infer,
+                    "some bits of tf32 are ignored; cast to or from f32 instead of a bitcast from",
+                    from, " to", to);
     if (from->scalar != to->scalar && tile_scalar_bits(to->scalar) == 64 &&
         infer->function->kind == TILE_COMPUTE)
-        return fail(infer, "computes are evaluated in f64, which does not hold all bits of", to, "",
+        return fail(infer, "computes are evaluated in f64, which cannot hold all bits of", to, "",
                     NULL);
     return result(infer, to);
 }
@@ -206,8 +208,10 @@ static bool tile_infer_iota(tile_infer *infer) {
         return fail(infer, "the result must be a tile or a tensor", NULL,
                     type ? ", not" : "; write its type after ':'", type);
     if (!type->param && (type->scalar == TILE_i1 || !tile_scalar_has_arithmetic(type->scalar)))
-        return fail(infer, "a coordinate is an integer, or a float that has arithmetic, not in",
-                    type, "", NULL);
+        return fail(
+            infer,
+            "the element type must be an integer, or a float that has arithmetic, not that of",
+            type, "", NULL);
     return result(infer, type);
 }
 
@@ -256,7 +260,7 @@ static bool check_known(const tile_infer *infer, const tile_expr *const *known, 
     return true;
 }
 
-_Static_assert(TILE_MAX_RANK == 6, "the diagnostic below says so");
+_Static_assert(TILE_MAX_RANK == 6, "the diagnostic below states this limit");
 
 static bool tile_infer_view(tile_infer *infer) {
     unsigned extents, strides;

@@ -7,8 +7,8 @@ static bool check_element(const tile_infer *infer, const tile_type *type) {
     bool fits = type->param || (type->scalar != TILE_i1 && type->scalar != TILE_tf32 &&
                                 tile_scalar_has_arithmetic(type->scalar));
     return fits || fail(infer,
-                        "an atomic access has integers of 8 to 64 bits, f16, bf16, f32 or "
-                        "f64, not",
+                        "the elements of an atomic access must be integers of 8 to 64 bits, f16, "
+                        "bf16, f32 or f64, not",
                         type, "", NULL);
 }
 
@@ -28,8 +28,8 @@ static bool check_places(const tile_infer *infer, const tile_type *src, unsigned
         return fail(infer, "the element types differ:", src, " and", memory);
     if (tile_infer_points(infer, operand)) return tile_infer_check_points(infer, operand, src);
     if (scalar && memory->kind == TILE_TYPE_SHARED)
-        return part ||
-               fail(infer, "one element is named by all of its coordinates in", memory, "", NULL);
+        return part || fail(infer, "an access to one element needs an index for each dim of",
+                            memory, "", NULL);
     if (scalar) return true;
     if (src->kind == TILE_TYPE_TILE && part) return tile_infer_check_part(infer, src, memory);
     bool fits = src->kind == TILE_TYPE_TILE && src->rank <= memory->rank;
@@ -90,7 +90,8 @@ bool tile_infer_atomic_cas_thread(tile_infer *infer) {
     const tile_type *src = type_of(infer, TILE_OPERAND_expected);
     if (!tile_infer_own_predicate(infer, 3)) return false;
     if (src->kind != TILE_TYPE_SCALAR)
-        return fail(infer, "a thread compares and swaps one element, a scalar, not", src, "", NULL);
+        return fail(infer, "compare and swap by a thread takes one element, a scalar, not", src, "",
+                    NULL);
     return check_desired(infer) &&
            tile_infer_is_access(infer, src, type_of(infer, TILE_OPERAND_dst)) &&
            check_element(infer, src) && result(infer, src);

@@ -66,8 +66,8 @@ bool tile_infer_check_points(const tile_infer *infer, unsigned operand, const ti
     for (unsigned d = rank - covered; d < rank; d++)
         if (tile_at(infer, index[d]))
             return fail(infer,
-                        "index tiles come first: along the memory's last dims the tile "
-                        "extends from scalar starts, so that these cannot be",
+                        "index tiles must come before scalar starts: along the memory's last dims "
+                        "the tile extends from scalars, not from",
                         tile_at(infer, index[d]), " for", moved);
     return true;
 }
@@ -149,11 +149,12 @@ static bool check_in_buffer(const tile_infer *infer, const tile_type *moved, uns
     bool scalar = moved->kind == TILE_TYPE_SCALAR;
     if (!same_element(moved, buffer)) return tile_infer_refuse_elements(infer, moved, buffer);
     if (scalar && !tile_infer_is_part(infer, operand))
-        return fail(infer, "one element is named by all of its coordinates in", buffer, "", NULL);
+        return fail(infer, "an access to one element needs an index for each dim of", buffer, "",
+                    NULL);
     if (!scalar && !tile_infer_points(infer, operand))
         return fail(infer,
-                    operand ? "without index tiles store_shared stores a tile in"
-                            : "without index tiles load_shared loads a tile from",
+                    operand ? "without index tiles, use store_shared to store a tile to"
+                            : "without index tiles, use load_shared to load a tile from",
                     buffer, "", NULL);
     return tile_infer_check_points(infer, operand, moved) &&
            tile_infer_check_predicate(infer, operand + 1, moved);
@@ -186,7 +187,9 @@ bool tile_infer_prefetch_l2(tile_infer *infer) {
         tile_value_is_int(infer->function, extents[d], &extent);
         if (extent < 1 || extent > TILE_MAX_TILE_ELEMENTS ||
             (elements *= extent) > TILE_MAX_TILE_ELEMENTS)
-            return fail(infer, "extents must be at least 1, and no more in all than a tile has",
+            return fail(infer,
+                        "extents must be at least 1, and their product at most the 1048576 "
+                        "elements of a tile",
                         NULL, "", NULL);
     }
     return no_result(infer);

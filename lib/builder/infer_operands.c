@@ -52,35 +52,13 @@ static bool class_fits(const tile_infer *infer, unsigned operand, tile_value val
     return false;
 }
 
-static const char *class_words(tile_operand_class class) {
-    static const char *const words[] = {
-        [TILE_CLASS_any] = "a value",
-        [TILE_CLASS_number] = "a number: a scalar, tensor, tile or vector",
-        [TILE_CLASS_integer] = "integers: a scalar, tensor, tile or vector of them",
-        [TILE_CLASS_floating] = "floats: a scalar, tensor, tile or vector of them",
-        [TILE_CLASS_boolean] = "i1: a scalar, tensor, tile or vector of it",
-        [TILE_CLASS_scalar] = "a scalar",
-        [TILE_CLASS_index] = "an i32",
-        [TILE_CLASS_long_index] = "an i32 or i64",
-        [TILE_CLASS_constant] = "a constant i32",
-        [TILE_CLASS_pointer] = "a pointer",
-        [TILE_CLASS_tensor] = "a tensor",
-        [TILE_CLASS_view] = "a view",
-        [TILE_CLASS_shared] = "a shared buffer",
-        [TILE_CLASS_any_shared] = "a shared buffer",
-        [TILE_CLASS_barrier] = "a shared buffer of barriers of this block",
-        [TILE_CLASS_any_barrier] = "a shared buffer of barriers",
-        [TILE_CLASS_global] = "a pointer or a view",
-        [TILE_CLASS_memory] = "a view or a shared buffer",
-        [TILE_CLASS_location] = "a pointer, a view or a shared buffer",
-        [TILE_CLASS_tile] = "a tile",
-        [TILE_CLASS_tile_or_shared] = "a tile or a shared buffer",
-        [TILE_CLASS_vector] = "a vector",
-        [TILE_CLASS_tensor_map] = "a tensor map",
-        [TILE_CLASS_descriptor] = "a descriptor",
-        [TILE_CLASS_vector_or_descriptor] = "a vector or a descriptor",
+static const char *class_phrase(tile_operand_class class) {
+    static const char *const phrases[] = {
+#define OPERAND_CLASS(name, word, phrase) [TILE_CLASS_##name] = phrase,
+#include "tile/classes.def"
+#undef OPERAND_CLASS
     };
-    return words[class];
+    return phrases[class];
 }
 
 /* What to write if a value is not of this class. */
@@ -93,7 +71,7 @@ static const char *class_remedy(const tile_infer *infer, unsigned operand, tile_
     bool memory = class == TILE_CLASS_memory || class == TILE_CLASS_view;
     if (is_barrier(type) && info->operands[operand].access != TILE_ACCESS_none)
         return "; use barrier_arrive, barrier_wait and the other operations on barriers";
-    if (infer->opcode == TILE_OP_map_shared) return "; map a buffer of the block's own";
+    if (infer->opcode == TILE_OP_map_shared) return "; pass a buffer of this block";
     if (type->kind == TILE_TYPE_SHARED && type->cluster)
         return "; use load_shared, store_shared, ld_shared or st_shared for the buffer of another "
                "block";
@@ -102,7 +80,7 @@ static const char *class_remedy(const tile_infer *infer, unsigned operand, tile_
     if (is_value(type) && memory && infer->opcode == TILE_OP_load)
         return "; in an expression, put the load in parentheses: `(load %x[%i] : [64]) * 2.0`";
     if (is_value(type) && memory && info->operands[operand].access == TILE_ACCESS_write)
-        return tile_arena_format(arena, "; the memory comes last: `%s %%t, %%x[%%i]`", info->name);
+        return tile_arena_format(arena, "; write the memory last: `%s %%t, %%x[%%i]`", info->name);
     if (type->kind == TILE_TYPE_PTR && memory)
         return tile_arena_format(
             arena, "; declare the argument as a view, or write `%%v = view %s, [%%n]`", name);
@@ -124,7 +102,7 @@ static bool fail_class(const tile_infer *infer, unsigned operand, tile_value val
     const char *remedy = class_remedy(infer, operand, value, &scratch);
     tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
                 "%s: operand '%s' must be %s, not %s%s", info->name, info->operands[operand].name,
-                class_words(info->operands[operand].class_), type_text(infer, type, &scratch),
+                class_phrase(info->operands[operand].class_), type_text(infer, type, &scratch),
                 remedy);
     tile_arena_reset(&scratch);
     return false;
@@ -163,8 +141,8 @@ static bool check_indices(const tile_infer *infer, tile_operand_form form, const
                     type_text(infer, base, &scratch), placed, placed == 1 ? "index" : "indices",
                     count - 1, remedy,
                     placed == wanted ? ""
-                    : part ? base->stages ? " (a stage and where a part of it begins, or the stage)"
-                                          : " (where a part of it begins, or none)"
+                    : part ? base->stages ? " (a stage and the start of the part, or the stage)"
+                                          : " (the start of the part, or none)"
                     : base->stages ? " (a stage and its coordinates, or one offset)"
                                    : " (its coordinates, or one offset)");
         tile_arena_reset(&scratch);

@@ -92,7 +92,7 @@ bool tile_infer_dot(tile_infer *infer) {
                     c, "", NULL);
     if (!c->param && !tile_scalar_has_arithmetic(c->scalar))
         return fail(infer,
-                    "the accumulator must be of a type that has arithmetic, such as f32, not", c,
-                    "", NULL);
+                    "the accumulator must have an element type with arithmetic, such as f32, not",
+                    c, "", NULL);
     return result(infer, c);
 }

@@ -83,8 +83,8 @@ bool tile_infer_reduce(tile_infer *infer) {
     if (!infer->given && !find_axis(infer))
         return fail(infer, "it needs the attribute 'axis', as in {axis = 0}", NULL, "", NULL);
     if (!infer->given)
-        return fail(infer, "the axis is not a number yet; write the result's type after ':'", NULL,
-                    "", NULL);
+        return fail(infer, "the axis is not a constant yet; write the result's type after ':'",
+                    NULL, "", NULL);
     return check_reduced(infer, infer->given) && result(infer, infer->given);
 }
 
@@ -94,7 +94,8 @@ bool tile_infer_reduce_arg(tile_infer *infer) {
                     *places = type_of(infer, TILE_OPERAND_places);
     if (!tile_infer_reduce(infer) || !check_buffer(infer, places)) return false;
     if (!buffer != !places)
-        return fail(infer, "values and coordinates need a buffer each, or none", NULL, "", NULL);
+        return fail(infer, "pass two buffers, one for values and one for coordinates, or none",
+                    NULL, "", NULL);
     infer->results[1] =
         tile_type_with_scalar(tile_function_context(infer->function), infer->results[0], TILE_i32);
     infer->result_count = 2;

@@ -163,11 +163,10 @@ bool tile_infer_concat_arrays(tile_infer *infer) {
     if (!attr && !infer->has_attrs && infer->given) return result(infer, infer->given);
     if (!attr)
         return fail(infer,
-                    "tiles and tensors need the axis along which they follow each other: "
-                    "{axis = 0}",
+                    "tiles and tensors need the axis along which they are concatenated: {axis = 0}",
                     NULL, "", NULL);
     if (!tile_expr_is_int(attr->expr, &axis) || axis < 0 || axis >= first->rank)
-        return fail(infer, "the axis must be a number, a dim of", first, "", NULL);
+        return fail(infer, "the axis must be a constant, a dim of", first, "", NULL);
     tile_type draft = *first;
     for (unsigned i = 1; i < count; i++) {
         const tile_type *type = tile_value_type(infer->function, values[i]);

@@ -104,7 +104,7 @@ bool tile_infer_is_access(const tile_infer *infer, const tile_type *fragment,
 bool tile_infer_own_predicate(const tile_infer *infer, unsigned operand) {
     const tile_type *predicate = type_at(infer, operand);
     return !predicate || predicate->kind == TILE_TYPE_SCALAR ||
-           fail(infer, "the predicate is one of the thread, an i1, not", predicate, "", NULL);
+           fail(infer, "the predicate must be an i1 of the thread, not", predicate, "", NULL);
 }
 
 bool tile_infer_thread_load(tile_infer *infer) {
@@ -208,10 +208,13 @@ static bool check_asm_operand(const tile_infer *infer, const tile_type *type) {
         return (given && same_extents(type, given) &&
                 (!type->scalar || !given->scalar ||
                  tile_scalar_bits(type->scalar) == tile_scalar_bits(given->scalar))) ||
-               fail(infer, "a tile makes one of its extents and its elements' width, not", type,
-                    " to", given);
+               fail(infer,
+                    "asm with a tile as an operand must have a tile of the same extents and "
+                    "element width as its result, not",
+                    type, " to", given);
     if (given && given->kind == TILE_TYPE_TILE && type->kind != TILE_TYPE_SCALAR)
-        return fail(infer, "a tile is made of tiles and scalars, not", type, "", NULL);
+        return fail(infer, "asm with a tile as its result takes tiles and scalars, not", type, "",
+                    NULL);
     return fits || fail(infer, "an operand must be a scalar, a pointer, a vector or a tile, not",
                         type, "", NULL);
 }

@@ -50,7 +50,7 @@ static bool check_bytes(tile_infer *infer, unsigned bytes_operand) {
     if (!same_element(from, to)) return fail(infer, "the element types differ:", from, " and", to);
     if (tile_value_is_int(infer->function, segment_at(infer, bytes_operand, &count)[0], &bytes) &&
         (bytes < 16 || bytes % 16))
-        return fail(infer, "it copies multiples of 16 bytes", NULL, "", NULL);
+        return fail(infer, "the number of bytes must be a multiple of 16", NULL, "", NULL);
     return no_result(infer);
 }
 
@@ -66,8 +66,8 @@ bool tile_infer_copy_async(tile_infer *infer) {
     const tile_type *from = type_of(infer, TILE_OPERAND_src);
     if (!tile_infer_copy(infer)) return false;
     return from->kind == TILE_TYPE_VIEW || !type_of(infer, TILE_OPERAND_bar) ||
-           fail(infer, "a copy to a view is waited for by `bulk_wait`, and takes no barrier", NULL,
-                "", NULL);
+           fail(infer, "a copy to a view takes no barrier; wait for it by `bulk_wait`", NULL, "",
+                NULL);
 }
 
 bool tile_infer_store_async(tile_infer *infer) {

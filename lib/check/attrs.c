@@ -31,11 +31,13 @@ static void check_loop(checker *c, tile_op op) {
     if (has(c, op, TILE_ATTR_split) != has(c, op, TILE_ATTR_strategy))
         c->ok = tile_error_at(c->f, op, "split takes a factor and a strategy: `split(8, serial)`");
     if (!has(c, op, TILE_ATTR_pipelined) && has(c, op, TILE_ATTR_consumers))
-        c->ok = tile_error_at(c->f, op, "consumers belong to `pipelined(..)`");
+        c->ok = tile_error_at(c->f, op,
+                              "`consumers` requires `pipelined`: write both in its parentheses, "
+                              "`pipelined (4, consumers = cooperative)`");
     if (!has(c, op, TILE_ATTR_producer_fed) && has(c, op, TILE_ATTR_ordered_issue))
         c->ok = tile_error_at(c->f, op,
-                              "`ordered_issue` requires `producer_fed`; write `consumers = "
-                              "ordered` beside `pipelined`");
+                              "`ordered_issue` requires `producer_fed`; write `pipelined (4, "
+                              "consumers = ordered)`, which sets both");
     if (int_of(c, op, TILE_ATTR_unroll, 1) < 1)
         c->ok = tile_error_at(c->f, op, "unroll takes at least 1");
 }
@@ -55,7 +57,8 @@ static void check_dot(checker *c, tile_op op) {
         c->ok = tile_error_at(c->f, op, "a dot is computed via mma or wgmma, not via %s", text);
     if (has(c, op, TILE_ATTR_swap_operands) && via != TILE_WORD_via_wgmma)
         c->ok = tile_error_at(
-            c->f, op, "`swap_operands` says how wgmma computes a dot: say `via = wgmma`, too");
+            c->f, op,
+            "`swap_operands` selects how wgmma computes a dot; write `via = wgmma` as well");
 }
 
 static void check_offset(checker *c, tile_op op) {
@@ -74,8 +77,10 @@ static void check_order(checker *c, tile_op op) {
                               "permute: 'order' needs one entry for each element of the result");
     for (unsigned i = 0; i < order->count; i++)
         if (order->list[i] < 0 || order->list[i] >= count)
-            c->ok = tile_error_at(c->f, op, "permute: there is no element %lld",
-                                  (long long)order->list[i]);
+            c->ok = tile_error_at(
+                c->f, op,
+                "permute: there is no element %lld; `order` counts the elements of src from 0",
+                (long long)order->list[i]);
 }
 
 static void check_axis(checker *c, tile_op op) {

@@ -18,8 +18,8 @@ typedef struct checker {
 static void check_number(checker *c, tile_op op, const char *what, int64_t value, int64_t low,
                          int64_t high) {
     if (value < low || value > high)
-        c->ok = tile_error_of(c->f, op, "%s is %lld to %lld, not %lld", what, (long long)low,
-                              (long long)high, (long long)value);
+        c->ok = tile_error_of(c->f, op, "%s must be from %lld to %lld, not %lld", what,
+                              (long long)low, (long long)high, (long long)value);
 }
 
 static void check_operand(checker *c, tile_op op, tile_value value, const char *what, int64_t low,
@@ -46,10 +46,10 @@ static void check_alloc(checker *c, tile_op op) {
     while (parent.id && tile_op_opcode(c->f, parent) == TILE_OP_sync_explicit)
         parent = tile_op_parent(c->f, parent);
     if (parent.id)
-        c->ok = tile_error_at(
-            c->f, op,
-            "alloc_barrier: all threads of the block must come, once; move it out of this `%s`",
-            tile_op_name(c->f, parent));
+        c->ok = tile_error_at(c->f, op,
+                              "alloc_barrier: all threads of the block must execute it exactly "
+                              "once; move it out of this `%s`",
+                              tile_op_name(c->f, parent));
     const tile_attr *count = tile_op_attr(c->f, op, TILE_ATTR_count);
     int64_t arrivals;
     if (count && tile_expr_is_int(count->expr, &arrivals))
@@ -75,13 +75,15 @@ static void check_turn(checker *c, tile_op op) {
     const char *name = tile_op_name(c->f, op);
     check_set(c, op);
     if (executors.warps && (executors.warps % TILE_WARPS_PER_ORDERED_GROUP || count < 2))
-        c->ok = tile_error_at(c->f, op, "%s: two or more warpgroups take turns, not %u of %u warps",
-                              name, executors.groups, executors.warps);
+        c->ok = tile_error_at(
+            c->f, op,
+            "%s: ordered issue needs two or more whole warpgroups, not %u groups of %u warps", name,
+            executors.groups, executors.warps);
     else if (tile_value_is_int(c->f, tile_operand_first(c->f, op), &first) &&
              (first < 1 || first > TILE_MAX_BARRIERS - (int64_t)count))
-        c->ok =
-            tile_error_at(c->f, op, "%s: the barriers' numbers are 1 to %d, not %lld to %lld", name,
-                          TILE_MAX_BARRIERS - 1, (long long)first, (long long)first + count - 1);
+        c->ok = tile_error_at(
+            c->f, op, "%s: the barriers' numbers must be from 1 to %d, not %lld to %lld", name,
+            TILE_MAX_BARRIERS - 1, (long long)first, (long long)first + count - 1);
 }
 
 static void check_scope(checker *c, tile_op op) {
@@ -94,7 +96,8 @@ static void check_scope(checker *c, tile_op op) {
 
 static void check_free(checker *c, tile_op op) {
     if (tile_value_type(c->f, tile_operand_buffer(c->f, op))->scalar == TILE_barrier)
-        c->ok = tile_error_at(c->f, op, "free_shared: barriers stay until the block ends");
+        c->ok = tile_error_at(
+            c->f, op, "free_shared: barriers exist until the block ends; remove this operation");
 }
 
 static void check_op(checker *c, tile_op op) {

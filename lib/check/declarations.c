@@ -184,7 +184,7 @@ static void check_params(checker *c) {
         else if ((unsigned)param->kind > TILE_PARAM_word)
             FAIL(c, f->loc, "the parameter '%s' has no valid kind", param->name);
         else if (param->kind == TILE_PARAM_word && f->kind == TILE_COMPUTE)
-            FAIL(c, f->loc, "the parameter '%s' is a word: only a kernel may have one",
+            FAIL(c, f->loc, "the parameter '%s' is a word: only a kernel may have word parameters",
                  param->name);
         else if (is_type ? param->default_expr != NULL : param->default_type != NULL)
             FAIL(c, f->loc, "the default of '%s' does not have the parameter's kind", param->name);
@@ -228,10 +228,13 @@ static void check_constant_arg(checker *c, const tile_arg_decl *arg) {
         arg->type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(arg->type->scalar);
     int64_t value;
     if ((arg->is_const || arg->known) && (!integer || c->f->kind != TILE_KERNEL))
-        FAIL(c, c->f->loc, "the argument '%s' is {const}, which only a kernel's integer may be",
+        FAIL(c, c->f->loc,
+             "the argument '%s' cannot be {const}; only an integer argument of a kernel can",
              shown(arg->name));
     else if (arg->known && !arg->is_const)
-        FAIL(c, c->f->loc, "the argument '%s' has a value and is not {const}", shown(arg->name));
+        FAIL(c, c->f->loc,
+             "the argument '%s' has a value and is not {const}; add {const}, or remove the value",
+             shown(arg->name));
     else if (arg->known && (!tile_expr_is_int(arg->known, &value) ||
                             !tile_integer_fits(arg->type->scalar, value)))
         FAIL(c, c->f->loc, "the value of the argument '%s' does not fit its type",
@@ -296,7 +299,7 @@ static void check_raster(checker *c) {
     bool grouped = f->raster != TILE_RASTER_NONE;
     int64_t group;
     if (grouped && !tile_raster_name(f->raster))
-        FAIL(c, f->loc, "this is no `raster`");
+        FAIL(c, f->loc, "`raster` must be rows(n) or columns(n)");
     else if (grouped != (f->raster_group != NULL) ||
              (grouped && !is_expr(f, f->raster_group, SCOPE_PARAMS)))
         FAIL(c, f->loc,
@@ -323,11 +326,11 @@ static void check_persistent(checker *c) {
     for (unsigned d = 0; d < f->grid_rank && f->is_persistent; d++)
         if (is_expr(f, f->grid[d], SCOPE_ARGS) && tile_expr_holds(f->grid[d], TILE_EXPR_NUM_SMS))
             FAIL(c, f->loc,
-                 "the extent of dim %u of the grid of a `persistent` kernel counts tiles: num_sms, "
-                 "the number of blocks that share them, cannot stand there",
+                 "the extent of dim %u of the grid of a `persistent` kernel counts tiles; it "
+                 "cannot use num_sms, the number of blocks that share the tiles",
                  d);
     if (f->persistent_if && !f->is_persistent)
-        FAIL(c, f->loc, "a condition belongs to `persistent`");
+        FAIL(c, f->loc, "a condition requires `persistent`");
     else if (f->persistent_if && !is_expr(f, f->persistent_if, SCOPE_PARAMS))
         FAIL(c, f->loc, "`persistent if` may depend on compile-time parameters only");
     else if (f->persistent_if)
@@ -340,7 +343,7 @@ static void check_persistent(checker *c) {
     if (!f->cost) return;
     unsigned dims = is_expr(f, f->cost, SCOPE_TILE) ? dims_named(f->cost) : 0;
     if (!f->is_persistent)
-        FAIL(c, f->loc, "a tile's cost belongs to `persistent`");
+        FAIL(c, f->loc, "the cost of a tile requires `persistent`");
     else if (!is_expr(f, f->cost, SCOPE_TILE))
         fail_cost(c, f->loc);
     else if (dims >> f->grid_rank)
@@ -355,10 +358,10 @@ static void check_walk(checker *c) {
     check_persistent(c);
     if (!f->raster && !f->is_persistent) return;
     if (f->kind != TILE_KERNEL)
-        FAIL(c, f->loc, "`%s` belongs to a kernel", clause);
+        FAIL(c, f->loc, "`%s` is a clause of kernels only; remove it", clause);
     else if (f->level == 3)
         FAIL(c, f->loc,
-             "`%s` has no meaning at level 3, where a kernel is compiled as written; leave it out",
+             "`%s` has no meaning at level 3, where a kernel is compiled as written; remove it",
              clause);
 }
 
@@ -387,8 +390,8 @@ static void check_count(checker *c) {
     const tile_function *f = c->f;
     if (f->kind != TILE_COMPUTE && f->arg_count > TILE_MAX_ARGUMENTS)
         FAIL(c, f->loc,
-             "@%s has %zu arguments, and a %s takes at most %d; make several arrays parts of one, "
-             "or parameters of numbers that stay as they are",
+             "@%s has %zu arguments, and a %s takes at most %d; combine several arrays into one, "
+             "or turn numbers that do not change into parameters",
              shown(f->name), f->arg_count, tile_function_kind_name(f->kind), TILE_MAX_ARGUMENTS);
 }
 

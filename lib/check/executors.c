@@ -60,13 +60,14 @@ static void check_named_barrier(checker *c, tile_op op) {
     tile_executors executors = tile_executors_of(c->f, op), block = tile_executors_of_block(c->f);
     const char *name = tile_op_name(c->f, op);
     if (tile_op_has_attr(c->f, op, TILE_ATTR_all))
-        c->ok = tile_error_at(c->f, op, "%s: `all` and a number exclude each other", name);
+        c->ok = tile_error_at(
+            c->f, op, "%s: `all` and a number cannot be combined; remove one of them", name);
     if (tile_value_is_int(c->f, tile_operand_number(c->f, op), &number) &&
         (number < 1 || number >= TILE_MAX_BARRIERS))
-        c->ok = tile_error_at(
-            c->f, op,
-            "%s: a barrier's number is 1 to %d, not %lld; 0 is the barrier of the whole block",
-            name, TILE_MAX_BARRIERS - 1, (long long)number);
+        c->ok = tile_error_at(c->f, op,
+                              "%s: a barrier's number must be from 1 to %d, not %lld; 0 is the "
+                              "barrier of the whole block",
+                              name, TILE_MAX_BARRIERS - 1, (long long)number);
     if (!tile_value_is_int(c->f, tile_operand_warps(c->f, op), &warps)) return;
     if (block.warps && (warps < 1 || warps > block.warps))
         c->ok = tile_error_at(c->f, op, "%s: %lld warps cannot participate, the block has %u", name,
@@ -84,8 +85,10 @@ static void check_cluster_barrier(checker *c, tile_op op) {
     if (!c->varying) c->varying = tile_group_varying_values(c->f, &c->scratch);
     tile_op control = tile_divergent_control(c->f, c->varying, op);
     if (!control.id) return;
-    c->ok = tile_error_at(c->f, op, "%s all: not every group of the region reaches it",
-                          tile_op_name(c->f, op));
+    c->ok = tile_error_at(
+        c->f, op,
+        "%s all: not every group of the region reaches it; move it to where all groups do",
+        tile_op_name(c->f, op));
     tile_note_at(c->f, control, "this %s differs between groups", tile_op_name(c->f, control));
 }
 
@@ -204,7 +207,9 @@ static void check_roles(checker *c, tile_op op) {
     unsigned count = tile_op_at(c->f, op)->region_count;
     unsigned numbers = tile_operands_warps(c->f, op).count;
     if (numbers != count) {
-        c->ok = tile_error_at(c->f, op, "roles has %u regions and numbers for %u", count, numbers);
+        c->ok =
+            tile_error_at(c->f, op, "roles has %u regions, and warps, groups and registers for %u",
+                          count, numbers);
         return;
     }
     c->ok = true;
@@ -228,7 +233,7 @@ static void check_groups(checker *c, tile_op op) {
     int64_t groups = tile_op_attr_int(c->f, op, TILE_ATTR_groups, 1);
     unsigned block = tile_executors_of_block(c->f).warps;
     if (groups < 1 || groups > TILE_MAX_WARPS) {
-        c->ok = tile_error_at(c->f, op, "groups takes 1 to %d, not %lld", TILE_MAX_WARPS,
+        c->ok = tile_error_at(c->f, op, "groups takes 1 to %d groups, not %lld", TILE_MAX_WARPS,
                               (long long)groups);
         return;
     }
@@ -238,8 +243,8 @@ static void check_groups(checker *c, tile_op op) {
                               "groups: only some of the block's warps execute this loop; a loop "
                               "with `groups` must be executed by all warps");
     if (block && block % groups)
-        c->ok = tile_error_at(c->f, op, "groups: %u warps are not %lld groups of as many", block,
-                              (long long)groups);
+        c->ok = tile_error_at(c->f, op, "groups: %u warps cannot be divided into %lld equal groups",
+                              block, (long long)groups);
     tile_op control = divergent_control(c, op);
     if (!control.id) return;
     c->ok = tile_error_at(
@@ -258,12 +263,12 @@ static void check_tiles(checker *c, tile_op op) {
             tile_executors_of_value(c->f, value).role.id == role.id)
             continue;
         tile_op of = tile_region_at(c->f, role)->parent;
-        c->ok = tile_error_of(
-            c->f, op,
-            "the tile %s%s is distributed over all warps of the block, and a %s has only "
-            "some",
-            data->name ? "%" : "", data->name ? data->name : "",
-            tile_is_grouped(c->f, of) ? "group of those that share the loop" : "role");
+        c->ok = tile_error_of(c->f, op,
+                              "the tile %s%s is distributed over all warps of the block, and a %s "
+                              "has only some of them",
+                              data->name ? "%" : "", data->name ? data->name : "",
+                              tile_is_grouped(c->f, of) ? "group of those that share the loop"
+                                                        : "role");
         tile_op def = tile_value_def(c->f, value);
         if (def.id) tile_note_at(c->f, def, "it is defined here; pass it through shared memory");
     }

@@ -108,27 +108,27 @@ static void check_parallel(checker *c, tile_op op) {
     for (unsigned d = 0; d < rank; d++) {
         int64_t extent = 1;
         if (tile_value_at(c->f, tile_op_operand(c->f, op, d))->kind != TILE_VALUE_CONSTANT) {
-            c->sound = tile_error_at(c->f, op, "parallel: the extents are numbers or parameters");
+            c->sound =
+                tile_error_at(c->f, op, "parallel: the extents must be numbers or parameters");
             return;
         }
         const tile_type *type = tile_value_type(c->f, (tile_value){body->first_arg.id + d});
         if (type->kind != TILE_TYPE_SCALAR || type->scalar != TILE_i32)
-            c->sound = tile_error_at(c->f, op, "parallel: coordinates are i32");
+            c->sound = tile_error_at(c->f, op, "parallel: the coordinates must be i32");
         tile_value_is_int(c->f, tile_op_operand(c->f, op, d), &extent);
         if (extent < 1 || extent > TILE_MAX_TILE_ELEMENTS ||
             (elements *= extent) > TILE_MAX_TILE_ELEMENTS) {
             c->sound = tile_error_at(
                 c->f, op,
-                "parallel: extents are at least 1 and their product at most %d, as a tile's",
+                "parallel: extents must be at least 1, and their product at most %d, as for a tile",
                 TILE_MAX_TILE_ELEMENTS);
             return;
         }
         if (!tile_layout_admits_extent(extent)) {
-            c->sound = tile_error_at(
-                c->f, op,
-                "parallel: extents are odd numbers up to %d times powers of two, as a tile's, "
-                "not %lld",
-                TILE_LAYOUT_MAX_COUNT, (long long)extent);
+            c->sound = tile_error_at(c->f, op,
+                                     "parallel: extents must be odd numbers up to %d times powers "
+                                     "of two, as for a tile, not %lld",
+                                     TILE_LAYOUT_MAX_COUNT, (long long)extent);
             return;
         }
     }

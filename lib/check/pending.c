@@ -81,10 +81,9 @@ static void note_origin(const walk *w, tile_value value, const char *what) {
 
 static void fail_consumed(walk *w, tile_op op, tile_value value) {
     if (w->dry_run) return;
-    w->ok = tile_error_of(
-        w->f, op,
-        "a pending accumulator is used once, and the registers of this one have gone on as "
-        "another value");
+    w->ok = tile_error_of(w->f, op,
+                          "a pending accumulator can be used only once, and the registers of this "
+                          "one already hold another value");
     note_origin(w, value, "it is pending from here on");
 }
 
@@ -99,14 +98,15 @@ static void check_use(walk *w, const state *s, tile_op op, tile_value value) {
     if (status == CONSUMED) fail_consumed(w, op, value);
     if (w->dry_run) return;
     if (is_pending(status)) {
-        w->ok = tile_error_of(
-            w->f, op,
-            "the value is still pending; let a %s that covers its group give it back first",
-            wait_name(w, value));
+        w->ok = tile_error_of(w->f, op,
+                              "the value is still pending; wait for its group with a %s first, and "
+                              "use the result of that",
+                              wait_name(w, value));
         note_origin(w, value, "pending from here on");
     } else if (status == UNDEFINED) {
         w->ok = tile_error_of(
-            w->f, op, "the value is undefined; only a wgmma that does not keep it takes it");
+            w->f, op,
+            "the value is undefined; use it only as acc of a wgmma whose `keep` is false");
     }
 }
 
@@ -134,8 +134,8 @@ static void check_stretch(walk *w, state *s, tile_op op) {
     if (s->unfenced[NO_FENCE] && !w->dry_run)
         w->ok = tile_error_of(
             w->f, op,
-            "no wgmma_fence stands between it and the beginning of its region, or the last "
-            "operation with regions or that waits in a loop");
+            "there is no wgmma_fence between it and the beginning of its region, or the last "
+            "operation with regions or that waits in a loop; add one before it");
     s->unfenced[NO_FENCE] = 0;
 }
 
@@ -292,8 +292,9 @@ static void check_end(walk *w, const state *s, tile_region region) {
         for (unsigned i = 0; i < count; i++) {
             tile_value value = tile_op_result(w->f, op, i);
             if (is_pending(s->status[value.id]) && !is_yielded(w, region, value))
-                w->ok = tile_error_of(w->f, op, "its result stays pending: no %s covers it",
-                                      wait_name(w, value));
+                w->ok =
+                    tile_error_of(w->f, op, "its result stays pending: no %s covers it; add one",
+                                  wait_name(w, value));
         }
     }
 }

@@ -32,7 +32,7 @@ static void check_arithmetic(checker *c, tile_op op) {
     for (unsigned i = 0; i < tile_op_result_count(c->f, op); i++)
         if (!is_known_to_host(c, tile_op_result(c->f, op, i)))
             FAIL(c, tile_op_loc(c->f, op),
-                 "%s: a plan computes integers, of numbers, integer arguments and `num_sms`",
+                 "%s: a plan computes only integers, from numbers, integer arguments and `num_sms`",
                  tile_op_name(c->f, op));
 }
 
@@ -40,17 +40,17 @@ static void check_scratch(checker *c, tile_op op) {
     tile_loc loc = tile_op_loc(c->f, op);
     if (++c->scratch_views == TILE_MAX_SCRATCH_VIEWS + 1)
         FAIL(c, loc,
-             "@%s: a plan has at most %d scratch views, and this is one more; let steps that do "
-             "not need theirs at the same time share one, or cut the plan in two",
+             "@%s: a plan has at most %d scratch views, and this is one more; let steps that need "
+             "them at different times share one, or cut the plan in two",
              c->f->name, TILE_MAX_SCRATCH_VIEWS);
     if (tile_op_has_attr(c->f, op, TILE_ATTR_clean))
-        FAIL(c, loc, "scratch of a plan is not clean: `fill` it");
+        FAIL(c, loc, "scratch of a plan cannot be {clean}: set it with `fill`");
     if (tile_op_has_attr(c->f, op, TILE_ATTR_opaque))
-        FAIL(c, loc, "scratch of a plan is not opaque: several kernels may use it");
+        FAIL(c, loc, "scratch of a plan cannot be {opaque}, because several kernels may use it");
     if (tile_value_type(c->f, tile_op_result(c->f, op, 0))->kind != TILE_TYPE_VIEW)
-        FAIL(c, loc, "scratch of a plan is a view");
+        FAIL(c, loc, "scratch of a plan must be a view");
     if (tile_op_parent(c->f, op).id)
-        FAIL(c, loc, "scratch lives to the end of the plan; move it out of the `if`");
+        FAIL(c, loc, "scratch exists until the plan ends; move it out of the `if`");
 }
 
 /* Launches ------------------------------------------------------------------------------------ */
@@ -150,7 +150,9 @@ static void check_dependent(checker *c, tile_op op, const tile_function *kernel)
     tile_loc loc = tile_op_loc(c->f, op);
     if (!tile_op_has_attr(c->f, op, TILE_ATTR_pdl)) return;
     if (tile_op_opcode(c->f, step_before(c, op)) != TILE_OP_launch)
-        FAIL(c, loc, "a step with 'pdl' overlaps the launch right before it, and here is none");
+        FAIL(c, loc,
+             "a step with 'pdl' overlaps the launch right before it, and there is none here; "
+             "remove 'pdl'");
     if (!tile_function_waits(kernel))
         FAIL(c, loc,
              "@%s is launched with 'pdl' but has no `pdl_wait`, so nothing orders it after the "
@@ -176,16 +178,18 @@ static void check_resident(checker *c, tile_op op) {
     tile_loc loc = tile_op_loc(c->f, op);
     if (resident && tile_op_has_attr(c->f, op, TILE_ATTR_pdl))
         FAIL(c, loc,
-             "a step with 'resident' has the device for itself and overlaps none: leave out "
-             "'pdl'");
+             "a step with 'resident' runs alone on the device and overlaps no other; remove 'pdl'");
     if (other && !resident)
         FAIL(c, loc,
-             "'otherwise' applies only to a launch with 'resident'; add 'resident' or leave "
-             "'otherwise' out");
+             "'otherwise' applies only to a launch with 'resident'; add 'resident', or remove "
+             "'otherwise'");
     const tile_function *kernel = other ? find_kernel(c, op, other) : NULL;
     if (!kernel) return;
     if (kernel->param_count)
-        FAIL(c, loc, "@%s has parameters, and `otherwise` gives it none", kernel->name);
+        FAIL(c, loc,
+             "@%s has parameters, and `otherwise` cannot give it values; name a kernel without "
+             "parameters",
+             kernel->name);
     check_arguments(c, op, kernel);
 }
 
@@ -214,7 +218,7 @@ static void check_op(checker *c, tile_op op) {
     case TILE_OP_yield: break;
     case TILE_OP_if:
         if (tile_op_result_count(c->f, op))
-            FAIL(c, tile_op_loc(c->f, op), "the `if` of a plan has no results");
+            FAIL(c, tile_op_loc(c->f, op), "the `if` of a plan cannot have results");
         break;
     default: check_arithmetic(c, op); break;
     }
@@ -239,7 +243,7 @@ bool tile_verify_plan(tile_function *f) {
     bool has_clauses = f->grid_rank || f->cluster_rank || f->warps || f->sync_explicit ||
                        f->raster || f->is_persistent || f->is_flat || f->level;
     if (has_clauses || f->result_count)
-        FAIL(&c, f->loc, "a plan has no results and none of a kernel's clauses, such as `grid`");
+        FAIL(&c, f->loc, "a plan cannot have results or a kernel's clauses, such as `grid`");
     if (!c.errors)
         TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_op(&c, op);
     tile_arena_reset(&c.scratch);

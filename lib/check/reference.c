@@ -82,8 +82,8 @@ static void check_value(checker *c, const tile_param_value *value) {
     else if (!param)
         FAIL(c, "@%s has no parameter '%s'", c->compute->name, value->name);
     else if (param->kind == TILE_PARAM_type)
-        FAIL(c, "'%s' of @%s is a type, which follows from the arguments; leave it out",
-             value->name, c->compute->name);
+        FAIL(c, "'%s' of @%s is a type, which follows from the arguments; remove it", value->name,
+             c->compute->name);
     else if (!value->expr || !tile_is_host_expr(c->f, value->expr))
         FAIL(c, "'%s' of @%s must follow from parameters and integer arguments", value->name,
              c->compute->name);
@@ -114,7 +114,7 @@ bool tile_verify_reference(const tile_function *f) {
     checker c = {.f = f, .compute = tile_module_find(f->module, f->reference)};
     if (!f->reference) return true;
     if (f->kind == TILE_COMPUTE)
-        FAIL(&c, "a compute is its own reference: `of` is for kernels and plans");
+        FAIL(&c, "a compute is its own reference: `of` is for kernels and plans; remove it");
     else if (!c.compute || c.compute->kind != TILE_COMPUTE)
         fail_unknown(&c);
     else

@@ -29,16 +29,16 @@ static bool check_kind(const tile_function *f, tile_op op) {
     const tile_type *source = tile_value_type(f, tile_operand_src(f, op));
     if (lacks_sum(f, op, source->scalar))
         return tile_error_at(f, op,
-                             "tma_store: tensor copies have no `add` of i64; bulk_store has it");
+                             "tma_store: tensor copies have no `add` of i64; use bulk_store");
     if (!tile_op_has_attr(f, op, TILE_ATTR_kind) || source->param ||
         can_combine(source->scalar, tile_op_word(f, op, TILE_ATTR_kind)))
         return true;
-    return tile_error_at(
-        f, op,
-        "%s: there is no `%s` of %s in memory: add takes floats, i32 and i64, min and max "
-        "take f16, bf16, i32 and i64, and, or and xor take i32 and i64",
-        tile_op_get_info(tile_op_opcode(f, op))->name, tile_op_attr_text(f, op, TILE_ATTR_kind),
-        tile_scalar_name(source->scalar));
+    return tile_error_at(f, op,
+                         "%s: `%s` of %s is not available: add takes floats, i32 and i64; min and "
+                         "max take f16, bf16, i32 and i64; and, or and xor take i32 and i64",
+                         tile_op_get_info(tile_op_opcode(f, op))->name,
+                         tile_op_attr_text(f, op, TILE_ATTR_kind),
+                         tile_scalar_name(source->scalar));
 }
 
 static bool check_multicast(const tile_function *f, tile_op op) {
@@ -51,9 +51,9 @@ static bool check_multicast(const tile_function *f, tile_op op) {
                              "copy_async: with `multicast` each block of the cluster waits at a "
                              "barrier for the copies of the others; add the barrier operand");
     if (!tile_expr_is_int(dim->expr, &number) || (number >= 0 && number < DIMS)) return true;
-    return tile_error_at(f, op,
-                         "copy_async: `multicast` is a dim of the cluster, 0, 1 or 2, not %lld",
-                         (long long)number);
+    return tile_error_at(
+        f, op, "copy_async: `multicast` must be a dim of the cluster, 0, 1 or 2, not %lld",
+        (long long)number);
 }
 
 bool tile_verify_tma(const tile_function *f, tile_op op) {
@@ -63,9 +63,9 @@ bool tile_verify_tma(const tile_function *f, tile_op op) {
     case TILE_OP_tensor_map:
         number = tile_op_attr_int(f, op, TILE_ATTR_swizzle, 0);
         if (!number || number == 32 || number == 64 || number == 128) return true;
-        return tile_error_at(f, op,
-                             "tensor_map: the swizzle is 0, 32, 64 or 128 bytes wide, not %lld",
-                             (long long)number);
+        return tile_error_at(
+            f, op, "tensor_map: the swizzle must be 0, 32, 64 or 128 bytes wide, not %lld",
+            (long long)number);
     case TILE_OP_tma_store:
     case TILE_OP_bulk_store: return check_kind(f, op);
     case TILE_OP_bulk_wait:

@@ -366,7 +366,10 @@ static void check_level(verifier *v, tile_op op) {
              : info->levels & TILE_LEVEL_1 ? "; write it in a compute"
                                            : "");
     else if (!tile_op_is_allowed(info, f->level))
-        FAIL(v, loc, "%s is an operation of level 2, and @%s is at level 3", info->name, f->name);
+        FAIL(v, loc,
+             "%s is an operation of level 2, and @%s is at level 3; use operations of threads, or "
+             "remove `level 3`",
+             info->name, f->name);
     if (f->level != 3) return;
     if (tile_op_opcode(f, op) == TILE_OP_alloc_shared && !tile_op_has_attr(f, op, TILE_ATTR_offset))
         FAIL(v, loc, "alloc_shared needs the attribute 'offset': @%s is at level 3", f->name);
@@ -374,14 +377,14 @@ static void check_level(verifier *v, tile_op op) {
     if (tile_op_returns_tile(f, op))
         FAIL(v, loc, "%s has a tile as its result, and @%s is at level 3", info->name, f->name);
     if (tile_op_has_attr(f, op, TILE_ATTR_pipelined))
-        FAIL(v, loc, "%s: @%s is at level 3, where no loop is to be pipelined any more", info->name,
-             f->name);
+        FAIL(v, loc, "%s: @%s is at level 3, where loops are not pipelined; remove `pipelined`",
+             info->name, f->name);
     if (tile_op_has_attr(f, op, TILE_ATTR_split))
-        FAIL(v, loc, "%s: @%s is at level 3, where no loop is to be split any more", info->name,
+        FAIL(v, loc, "%s: @%s is at level 3, where loops are not split; remove `split`", info->name,
              f->name);
     if (tile_op_has_attr(f, op, TILE_ATTR_groups))
-        FAIL(v, loc, "%s: @%s is at level 3, where groups have got their roles", info->name,
-             f->name);
+        FAIL(v, loc, "%s: @%s is at level 3, where loops have no groups; remove `groups`",
+             info->name, f->name);
 }
 
 /* Only loads and stores know the addresses of elements in opaque memory. */
@@ -395,8 +398,8 @@ static void check_opaque(verifier *v, tile_op op) {
             tile_op_has_attr(v->f, def, TILE_ATTR_opaque))
             FAIL(v, tile_op_loc(v->f, op),
                  plain ? "%s: only load and store can access scratch whose layout is opaque"
-                       : "%s: a load or store of opaque scratch has no index tiles, predicate or "
-                         "pad, and moves a tile",
+                       : "%s: a load or store of opaque scratch must move a tile, without index "
+                         "tiles, predicate or pad",
                  tile_op_name(v->f, op));
     }
 }
@@ -514,7 +517,8 @@ static void check_compute(verifier *v) {
     if (!f->result_count) FAIL(v, f->loc, "compute @%s needs a result", f->name);
     if (f->grid_rank || f->is_flat || f->cluster_rank || f->warps || f->sync_explicit ||
         f->tune_count || f->where_count)
-        FAIL(v, f->loc, "compute @%s has a kernel's clause, such as `grid`: it has none", f->name);
+        FAIL(v, f->loc, "compute @%s cannot have a kernel's clause, such as `grid`; remove it",
+             f->name);
     if (f->level != 1) FAIL(v, f->loc, "compute @%s is at level %u, not 1", f->name, f->level);
 }
 

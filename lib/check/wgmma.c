@@ -9,15 +9,15 @@ static bool verify_stride(const tile_function *f, tile_op op, tile_attr_id id) {
     enum { UNIT = 16, LIMIT = 1 << 18 };
     int64_t bytes = tile_op_attr_int(f, op, id, UNIT);
     if (bytes >= 0 && bytes % UNIT == 0 && bytes < LIMIT) return true;
-    return tile_error_at(f, op,
-                         "wgmma_descriptor: '%s' is a multiple of %d bytes below 2^18, not %lld",
-                         tile_attr_get_info(id)->name, UNIT, (long long)bytes);
+    return tile_error_at(
+        f, op, "wgmma_descriptor: '%s' must be a multiple of %d bytes below 2^18, not %lld",
+        tile_attr_get_info(id)->name, UNIT, (long long)bytes);
 }
 
 static bool verify_descriptor(const tile_function *f, tile_op op) {
     int64_t swizzle = tile_op_attr_int(f, op, TILE_ATTR_swizzle, 128);
     if (swizzle != 128 && swizzle != 64 && swizzle != 32 && swizzle)
-        return tile_error_of(f, op, "'swizzle' is 128, 64 or 32 bytes, or 0 for none");
+        return tile_error_of(f, op, "'swizzle' must be 128, 64 or 32 bytes, or 0 for none");
     return verify_stride(f, op, TILE_ATTR_leading) && verify_stride(f, op, TILE_ATTR_stride);
 }
 
@@ -31,14 +31,15 @@ static bool verify_warpgroup(const tile_function *f, tile_op op) {
             "`sync explicit { .. }`, or write the kernel at level 3");
     if (executors.warps % WARPGROUP == 0 && executors.first % WARPGROUP == 0) return true;
     return tile_error_of(
-        f, op, "warpgroups execute it, 4 warps from a multiple of 4 on, not %u from warp %u on",
+        f, op,
+        "whole warpgroups must execute it, 4 warps from a multiple of 4 on, not %u from warp %u on",
         executors.warps, executors.first);
 }
 
 static bool verify_wait(const tile_function *f, tile_op op) {
     int64_t pending;
     if (!tile_value_is_int(f, tile_operand_pending(f, op), &pending) || pending >= 0) return true;
-    return tile_error_of(f, op, "fewer than 0 groups cannot be pending");
+    return tile_error_of(f, op, "the number of pending groups must not be negative");
 }
 
 /* Checks which threads provide the positions of elements in a sparse lhs. With 8-bit elements all
@@ -51,9 +52,10 @@ static bool verify_places(const tile_function *f, tile_op op, tile_scalar lhs) {
         return tile_error_of(
             f, op, "'selector' applies only with the operand `places`, which comes after keep");
     if (sparse && tile_op_has_attr(f, op, TILE_ATTR_popc))
-        return tile_error_of(f, op, "bits are not sparse: `popc` goes without `places`");
+        return tile_error_of(
+            f, op, "`popc` and `places` cannot be combined: products of bits are not sparse");
     if (selector == 0 || (selector == 1 && tile_scalar_bits(lhs) > BYTE)) return true;
-    return tile_error_of(f, op, "'selector' is 0 or 1, and 0 with elements of 8 bits");
+    return tile_error_of(f, op, "'selector' must be 0 or 1, and 0 with elements of 8 bits");
 }
 
 /* Checks the attributes that PTX supports for each kind of element: negation for floats, signs and
@@ -80,12 +82,10 @@ static bool verify_attributes(const tile_function *f, tile_op op) {
     tile_wgmma_elements elements = tile_wgmma_find(&query);
     if (elements == TILE_WGMMA_bits && !tile_op_has_attr(f, op, TILE_ATTR_popc))
         return tile_error_of(
-            f, op,
-            "i32 is multiplied bit by bit: say `popc`, or let the operands have elements "
-            "of i8");
+            f, op, "i32 is multiplied bit by bit: add `popc`, or use operands with elements of i8");
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (!(rows[i].refused >> elements & 1) || !tile_op_has_attr(f, op, rows[i].attr)) continue;
-        return tile_error_at(f, op, "wgmma: '%s' does not go with elements of %s: %s",
+        return tile_error_at(f, op, "wgmma: '%s' does not apply to elements of %s: %s; remove it",
                              tile_attr_get_info(rows[i].attr)->name, tile_scalar_name(query.lhs),
                              rows[i].why);
     }

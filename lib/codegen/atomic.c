@@ -28,7 +28,7 @@ typedef struct atomic_access {
 static const char *integer_type(tile_word kind, tile_scalar scalar) {
     _Static_assert(
         TILE_WORDS_kind == 16,
-        "and, or, xor and exch are of bits, others go with other operations, the rest has a case");
+        "bits have and, or, xor and exch, other operations have others, and the rest has a case");
     bool is_long = scalar == TILE_i64;
     switch (kind) {
     case TILE_WORD_kind_add: return is_long ? ".u64" : ".s32"; /* wraps: signs are alike */

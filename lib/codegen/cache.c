@@ -76,7 +76,7 @@ static const char *explain(const tile_function *f, tile_op op, const tile_target
     bool small = tile_op_opcode(f, op) == TILE_OP_cp_async &&
                  tile_op_attr_int(f, op, TILE_ATTR_bytes, 0) < 16;
     return small && tile_op_word(f, op, TILE_ATTR_cache) == TILE_WORD_cache_no_allocate
-               ? "asynchronous copies of less than 16 bytes go through the L1"
+               ? "an asynchronous copy of less than 16 bytes goes through the L1"
                : NULL;
 }
 
@@ -85,7 +85,7 @@ bool tile_check_cache_hint(const tile_function *f, tile_op op, const tile_target
     tile_cache_hint hint = tile_find_cache_hint(f, op, false);
     const char *why = explain(f, op, target, ptx_version, hint.machine);
     if (why && remark)
-        tile_remark_at(f, op, "%s: cache = %s is left out: %s", tile_op_name(f, op),
+        tile_remark_at(f, op, "%s: cache = %s is ignored: %s", tile_op_name(f, op),
                        tile_op_attr_text(f, op, TILE_ATTR_cache), why);
     return hint.machine != TILE_MACHINE_COUNT && !why;
 }

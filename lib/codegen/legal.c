@@ -279,8 +279,8 @@ static void check_frame(checker *c) {
     c->lacks_clusters = f->cluster_rank && !tile_target_has(c->target, TILE_FEATURE_cluster);
     if (c->lacks_clusters)
         FAIL(c, f->loc,
-             "@%s needs %s, which %s lacks; compile for %s, or write the kernel without `cluster`, "
-             "also as a strategy of `split`",
+             "@%s needs %s, which %s lacks; compile for %s, or write the kernel without `cluster` "
+             "and without the strategy `cluster` of `split`",
              f->name, tile_feature_text(TILE_FEATURE_cluster), c->target->name,
              tile_feature_targets(TILE_FEATURE_cluster, targets, sizeof targets));
     if (!tile_cluster_extents(f, cluster))
@@ -305,8 +305,8 @@ static void check_parameters(checker *c, const tile_abi_parameter *parameters, u
         bytes = tile_round_up(bytes, size) + size;
     }
     if (bytes > MAX_BYTES)
-        FAIL(c, c->f->loc, "@%s: the arguments take %lld bytes, a kernel's at most %d", c->f->name,
-             (long long)bytes, MAX_BYTES);
+        FAIL(c, c->f->loc, "@%s: the arguments take %lld bytes, and those of a kernel at most %d",
+             c->f->name, (long long)bytes, MAX_BYTES);
     else if (bytes > MAX_BYTES_BEFORE_81 && c->ptx_version < 81)
         c->ptx_version = 81;
 }

@@ -324,7 +324,7 @@ void tile_emit_cp_async(tile_emitter *e, tile_op op) {
 
 /* LLVM's names of PTX's scopes; on targets without clusters, the cluster's scope is the device. */
 static const char *scope_of(const tile_emitter *e, tile_op op) {
-    _Static_assert(TILE_WORDS_scope == 4, "gpu goes without saying, each other one has a case");
+    _Static_assert(TILE_WORDS_scope == 4, "gpu is the default, and each other scope has a case");
     switch (tile_op_word(e->f, op, TILE_ATTR_scope)) {
     case TILE_WORD_scope_cta: return "block";
     case TILE_WORD_scope_cluster:
@@ -342,7 +342,8 @@ static void make_atomic(const tile_emitter *e, LLVMValueRef word, LLVMAtomicOrde
 }
 
 static LLVMIntPredicate predicate_of_compare(const tile_emitter *e, tile_op op) {
-    _Static_assert(TILE_WORDS_compare == 6, "eq goes without saying, each other one has a case");
+    _Static_assert(TILE_WORDS_compare == 6,
+                   "eq is the default, and each other comparison has a case");
     switch (tile_op_word(e->f, op, TILE_ATTR_compare)) {
     case TILE_WORD_compare_ne: return LLVMIntNE;
     case TILE_WORD_compare_lt: return LLVMIntSLT;

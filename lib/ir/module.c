@@ -89,7 +89,7 @@ tile_function *tile_function_create(tile_module *module, tile_function_kind kind
         return NULL;
     }
     if (!tile_function_kind_name(kind)) {
-        tile_report(module->context, TILE_ERROR, loc, "@%s is of no kind of function", name);
+        tile_report(module->context, TILE_ERROR, loc, "@%s has no valid kind of function", name);
         return NULL;
     }
     tile_function *f = TILE_NEW(&module->arena, tile_function);

@@ -120,8 +120,7 @@ const char *tile_layout_resolve(const tile_type *type, unsigned warps, tile_layo
     uint32_t dims[TILE_MAX_RANK] = {0};
     for (unsigned d = 0; d < type->rank; d++) {
         int64_t extent = tile_type_dim(type, d);
-        if (!tile_layout_admits_extent(extent))
-            return "its extents are none that a layout can have";
+        if (!tile_layout_admits_extent(extent)) return "a layout cannot have its extents";
         dims[d] = (uint32_t)extent;
     }
     if (!shared && (!warps || (warps & (warps - 1))))

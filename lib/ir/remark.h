@@ -12,7 +12,7 @@ bool tile_remarks_wanted(const tile_function *f);
  * WHAT: WHY; REMEDY" at the operation's line, or "@KERNEL: ..." at the kernel's for TILE_NO_OP.
  * Returns false, for `return tile_missed_at(..)`.
  *
- * what: "no wgmma", "no TMA", "not specialised", "not split" (few, and the same everywhere: users
+ * what: "no wgmma", "no TMA", "not specialized", "not split" (few, and the same everywhere: users
  * search for them). remedy: "make block_m a multiple of 64", NULL if there is none. why: the cause
  * with its figures, "the tile has 48 rows, wgmma takes multiples of 64". All use the terms of CUDA
  * and PTX, without a full stop; they need not outlive the call.

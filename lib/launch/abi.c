@@ -230,8 +230,8 @@ tile_status tile_abi_scratch(const tile_abi *abi, const int64_t *args,
         if (!tile_abi_evaluate(abi, abi->scratch[i].bytes, args, facts, &bytes) || bytes < 0 ||
             bytes > (INT64_MAX >> 2) - *sum) {
             tile_report(abi->context, TILE_ERROR, abi->loc,
-                        "@%s: these arguments give no size of scratch memory: %s bytes", abi->entry,
-                        abi->scratch_texts[i].bytes);
+                        "@%s: the size of scratch memory is invalid for these arguments: %s bytes",
+                        abi->entry, abi->scratch_texts[i].bytes);
             return TILE_INVALID;
         }
         *sum += tile_round_up(bytes, TILE_SCRATCH_ALIGNMENT);

@@ -75,7 +75,7 @@ static void report_no_grid(const tile_abi *abi, const int64_t *args, const tile_
                     excess == TILE_TOO_MANY_TILES ? "`persistent`" : "`stream_k`", TILE_MAX_TILES);
     else
         tile_report(abi->context, TILE_ERROR, abi->loc,
-                    "@%s: these arguments give no grid: dim %u is %s", abi->entry, d,
+                    "@%s: the grid is invalid for these arguments: dim %u is %s", abi->entry, d,
                     extents->text[d]);
 }
 
@@ -153,7 +153,7 @@ tile_status tile_abi_check_grid(const tile_abi *abi, const int64_t grid[3]) {
                  abi->cluster[d], "xyz"[d]);
     tile_report(abi->context, TILE_ERROR, abi->loc,
                 "@%s: the grid has %" PRId64 " blocks along %c; a launch takes at most %" PRId64
-                " there%s: let each block visit several tiles with `persistent`, or %s",
+                " there%s: let each block compute several tiles with `persistent`, or %s",
                 abi->entry, grid[d], "xyz"[d], tile_grid_limit(d), why,
                 d ? "write this extent first" : "make the tiles larger");
     return TILE_UNSUPPORTED;

@@ -79,7 +79,7 @@ static bool check_rules(const tile_function *f, const tile_map *map) {
                                                                      : tile_number_unknown(1);
     }
     if (tile_map_rule_holds(&facts, &broken) != TILE_NO) return true;
-    return tile_error_at(f, map->op, "tensor_map: the hardware has no such map, which needs %s",
+    return tile_error_at(f, map->op, "tensor_map: the hardware has no such tensor map; it needs %s",
                          broken->words);
 }
 

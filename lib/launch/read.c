@@ -262,8 +262,7 @@ static bool read_variants(reader *r, tile_abi *abi) {
     for (unsigned i = 0; i < abi->variant_count; i++)
         if (!read_variant(&r->json.variants[i], abi, &abi->variants[i]))
             return fail(r, "its variants are not lists of conditions on its arguments");
-    if (abi->variant >= abi->variant_count)
-        return fail(r, "it does not say which of its variants it is");
+    if (abi->variant >= abi->variant_count) return fail(r, "it does not name its variant");
     find_flat(abi);
     return true;
 }

@@ -107,11 +107,11 @@ tile_status tile_abi_table_extents(const tile_abi *abi, unsigned index, const in
             count *= extents[d];
             continue;
         }
-        tile_report(abi->context, TILE_ERROR, abi->loc,
-                    "@%s: tiles cannot be distributed for these arguments: dim %u is %s, and there "
-                    "must be 1 to %d tiles; launch less at once, or write `persistent` without "
-                    "`balanced by`",
-                    abi->entry, d, abi->table_texts[index].extents[d], TILE_MAX_TABLE_TILES);
+        tile_report(
+            abi->context, TILE_ERROR, abi->loc,
+            "@%s: tiles cannot be distributed for these arguments: dim %u is %s, and there must be "
+            "1 to %d tiles; launch fewer at once, or write `persistent` without `balanced by`",
+            abi->entry, d, abi->table_texts[index].extents[d], TILE_MAX_TABLE_TILES);
         return TILE_INVALID;
     }
     return TILE_OK;

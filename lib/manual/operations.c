@@ -50,34 +50,12 @@ static const rule_text *const rules[TILE_OPCODE_LIMIT] = {
 };
 
 static const char *class_word(tile_operand_class class) {
-    switch (class) {
-    case TILE_CLASS_any: return "any";
-    case TILE_CLASS_number: return "number";
-    case TILE_CLASS_integer: return "integer";
-    case TILE_CLASS_floating: return "float";
-    case TILE_CLASS_boolean: return "i1";
-    case TILE_CLASS_scalar: return "scalar";
-    case TILE_CLASS_index: return "i32";
-    case TILE_CLASS_long_index: return "i32 or i64";
-    case TILE_CLASS_constant: return "constant i32";
-    case TILE_CLASS_pointer: return "pointer";
-    case TILE_CLASS_tensor: return "tensor";
-    case TILE_CLASS_view: return "view";
-    case TILE_CLASS_shared: return "shared";
-    case TILE_CLASS_any_shared: return "shared, of the cluster too";
-    case TILE_CLASS_barrier: return "barriers";
-    case TILE_CLASS_any_barrier: return "barriers, of the cluster too";
-    case TILE_CLASS_memory: return "view or shared";
-    case TILE_CLASS_global: return "pointer or view";
-    case TILE_CLASS_location: return "pointer, view or shared";
-    case TILE_CLASS_tile: return "tile";
-    case TILE_CLASS_tile_or_shared: return "tile or shared";
-    case TILE_CLASS_vector: return "vector";
-    case TILE_CLASS_tensor_map: return "tensor map";
-    case TILE_CLASS_descriptor: return "descriptor";
-    case TILE_CLASS_vector_or_descriptor: return "vector or descriptor";
-    }
-    return NULL;
+    static const char *const words[] = {
+#define OPERAND_CLASS(name, word, phrase) [TILE_CLASS_##name] = word,
+#include "tile/classes.def"
+#undef OPERAND_CLASS
+    };
+    return words[class];
 }
 
 static void print_operand(const tile_out *out, const tile_op_info *info, unsigned i) {
@@ -119,7 +97,7 @@ static void print_op_row(const tile_out *out, tile_opcode opcode) {
     tile_out_print(out, "|");
     for (unsigned i = 0; i < info->attr_count; i++)
         tile_out_print(out, " `%s`%s", tile_attr_keyword(info->attrs[i].id),
-                       info->attrs[i].required ? " (needed)" : "");
+                       info->attrs[i].required ? " (required)" : "");
     tile_out_print(out, " | ");
     tile_out_print(out, "%s", info->meaning);
     tile_op_error_print(opcode, out);
@@ -252,7 +230,7 @@ static void print_operands(const tile_out *out, const tile_op_info *info) {
                         form == TILE_FORM_whole || form == TILE_FORM_optlist;
         tile_out_print(out, "%s- `%s`: %s%s%s\n", i ? "" : "\n**Operands:**\n\n",
                        info->operands[i].name, class_word(info->operands[i].class_),
-                       accesses[info->operands[i].access], optional ? "; may be left out" : "");
+                       accesses[info->operands[i].access], optional ? "; optional" : "");
     }
 }
 
@@ -261,7 +239,7 @@ static void print_attributes(const tile_out *out, const tile_op_info *info) {
         tile_attr_id id = info->attrs[i].id;
         const char *word;
         tile_out_print(out, "%s- `%s`%s: %s", i ? "" : "\n**Attributes:**\n\n",
-                       tile_attr_keyword(id), info->attrs[i].required ? " (needed)" : "",
+                       tile_attr_keyword(id), info->attrs[i].required ? " (required)" : "",
                        tile_attr_get_info(id)->meaning);
         for (unsigned w = 0; (word = tile_attr_word(id, w)); w++)
             tile_out_print(out, "%s`%s`", w ? ", " : ": ", word);
@@ -290,7 +268,7 @@ static const char *print_bits(const tile_out *out, const char *before, const bit
 static void print_effects(const tile_out *out, const tile_op_info *info) {
     static const bit_text traits[] = {
         {TILE_TRAIT_WHOLE_SET, "all threads that share the tile execute it together"},
-        {TILE_TRAIT_ONE_THREAD, "one of them accesses the memory for all"},
+        {TILE_TRAIT_ONE_THREAD, "one thread accesses the memory for all"},
         {TILE_TRAIT_UNIFORM, "the result is the same in all threads"},
         {TILE_TRAIT_DIVERGES, "results differ between threads"},
     };
@@ -299,20 +277,20 @@ static void print_effects(const tile_out *out, const tile_op_info *info) {
         {TILE_EFFECT_WRITE_GLOBAL, "writes global memory"},
         {TILE_EFFECT_READ_SHARED, "reads shared memory"},
         {TILE_EFFECT_WRITE_SHARED, "writes shared memory"},
-        {TILE_EFFECT_BARRIER, "threads meet"},
+        {TILE_EFFECT_BARRIER, "barrier of the threads that execute it"},
         {TILE_EFFECT_ACQUIRE, "acquires: later accesses stay after it"},
         {TILE_EFFECT_RELEASE, "releases: earlier accesses stay before it"},
         {TILE_EFFECT_COLLECTIVE, "all threads of a warp execute it together"},
         {TILE_EFFECT_REGION, "its effects are those of its regions"},
         {TILE_EFFECT_TERMINATOR, "ends its region"},
-        {TILE_EFFECT_ALLOC, "begins or ends a shared buffer"},
-        {TILE_EFFECT_CLUSTER, "concerns all blocks of the cluster"},
+        {TILE_EFFECT_ALLOC, "begins or ends the lifetime of a shared buffer"},
+        {TILE_EFFECT_CLUSTER, "involves all blocks of the cluster"},
         {TILE_EFFECT_ATOMIC, "atomic"},
-        {TILE_EFFECT_REPORT, "tells the host or the caches something"},
+        {TILE_EFFECT_REPORT, "reports to the host, or gives the caches a hint"},
         {TILE_EFFECT_WARPGROUP, "a whole warpgroup executes it"},
     };
     static const char *const completions[] = {
-        [TILE_COMPLETION_STARTS] = "asynchronous: its accesses end at a later wait",
+        [TILE_COMPLETION_STARTS] = "asynchronous: its accesses are complete after a later wait",
         [TILE_COMPLETION_COMMITS] = "closes a group of asynchronous operations",
         [TILE_COMPLETION_WAITS] = "waits for asynchronous operations"};
     const char *before = "\n**Effects:** ";

@@ -120,7 +120,7 @@ static void print_instructions(const tile_out *out) {
     }
 #define WGMMA(lhs, rhs, acc, k, elements) \
     tile_out_print(out, "| `wgmma m64nNk%d`%s | " #lhs " | " #rhs " | " #acc " | %s |\n", k, \
-                   TILE_WGMMA_##elements == TILE_WGMMA_bits ? ", of bits, at level 3 alone" : "", \
+                   TILE_WGMMA_##elements == TILE_WGMMA_bits ? ", of bits, at level 3 only" : "", \
                    tile_feature_targets(TILE_FEATURE_wgmma, targets, sizeof targets));
 #include "lib/layout/wgmma.def"
 }
@@ -135,17 +135,31 @@ static void print_limit(const tile_out *out, int64_t number, const char *subject
     tile_out_print(out, " | %s |\n", subject);
 }
 
+typedef struct limit_row {
+    int number;
+    const char *subject;
+} limit_row;
+
+static void print_limit_rows(const tile_out *out, const limit_row *rows, size_t count) {
+    for (size_t i = 0; i < count; i++) print_limit(out, rows[i].number, rows[i].subject);
+}
+
 static void print_limits(const tile_out *out) {
-    static const struct {
-        int number;
-        const char *subject;
-    } rows[] = {
+    static const limit_row rows[] = {
 #define LIMIT(name, number, subject) {number, subject},
 #include "tile/limits.def"
 #undef LIMIT
     };
-    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
-        print_limit(out, rows[i].number, rows[i].subject);
+    print_limit_rows(out, rows, sizeof rows / sizeof *rows);
+}
+
+static void print_launch_limits(const tile_out *out) {
+    static const limit_row rows[] = {
+#define LAUNCH_LIMIT(name, number, subject) {number, subject},
+#include "tile/launch_limits.def"
+#undef LAUNCH_LIMIT
+    };
+    print_limit_rows(out, rows, sizeof rows / sizeof *rows);
 }
 
 static void print_glossary(const tile_out *out) {
@@ -175,19 +189,6 @@ static void print_features(const tile_out *out) {
         tile_out_print(out, "| `%s` | %s | %s |\n", tile_feature_name((tile_feature)i),
                        tile_feature_text((tile_feature)i),
                        tile_feature_targets((tile_feature)i, targets, sizeof targets));
-}
-
-static void print_launch_limits(const tile_out *out) {
-    static const struct {
-        int number;
-        const char *subject;
-    } rows[] = {
-#define LAUNCH_LIMIT(name, number, subject) {number, subject},
-#include "tile/launch_limits.def"
-#undef LAUNCH_LIMIT
-    };
-    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
-        tile_out_print(out, "| %d | %s |\n", rows[i].number, rows[i].subject);
 }
 
 /* A chapter includes a table by its name in double braces. */

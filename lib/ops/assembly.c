@@ -44,8 +44,8 @@ static int64_t count_registers(const tile_function *f, tile_op op, int64_t *resu
 /* Every pure call takes one register of each vector. */
 static bool check_calls(const tile_function *f, tile_op op) {
     if (!tile_op_result_count(f, op))
-        return tile_error_at(f, op,
-                             "asm: what is pure gives a result; write its type, or another effect");
+        return tile_error_at(
+            f, op, "asm: pure PTX must have a result; write its type after ':', or another effect");
     int64_t calls = registers_of(tile_value_type(f, tile_op_result(f, op, 0)));
     for (unsigned i = 0; i < tile_op_operand_count(f, op) && calls > 0; i++) {
         const tile_type *type = tile_value_type(f, tile_op_operand(f, op, i));
@@ -69,7 +69,8 @@ static bool check_text(const tile_function *f, tile_op op, const char *text) {
         long number = strtol(at + 1, &end, 10);
         if (at[1] < '0' || at[1] > '9')
             ok = tile_error_at(
-                f, op, "asm: a register is $ and its number, as $0; there is none at \"%.8s\"", at);
+                f, op, "asm: a register is written as $ and its number, such as $0; found \"%.8s\"",
+                at);
         else if (number >= count)
             ok = tile_error_at(
                 f, op,
@@ -81,7 +82,8 @@ static bool check_text(const tile_function *f, tile_op op, const char *text) {
     }
     for (int64_t i = 0; ok && count >= 0 && i < results; i++)
         if (!named[i])
-            ok = tile_error_at(f, op, "asm: the text never names $%lld, a result", (long long)i);
+            ok = tile_error_at(f, op, "asm: the text never uses $%lld, a register of the result",
+                               (long long)i);
     free(named);
     return ok;
 }
@@ -94,14 +96,14 @@ static bool check_reference(const tile_function *f, tile_op op) {
         return tile_error_at(f, op, "asm: there is no compute @%s", name);
     if (!is_pure(f, op))
         return tile_error_at(
-            f, op, "asm: a reference is computed element by element; that is for effect = pure");
-    if (compute->arg_count != tile_op_operand_count(f, op) || compute->result_count != 1)
-        return tile_error_at(
             f, op,
-            "asm: the reference @%s takes %u tensors and gives %u; the text has %u operands "
-            "and one result",
-            name, (unsigned)compute->arg_count, (unsigned)compute->result_count,
-            tile_op_operand_count(f, op));
+            "asm: `reference` requires effect = pure, because it is computed element by element");
+    if (compute->arg_count != tile_op_operand_count(f, op) || compute->result_count != 1)
+        return tile_error_at(f, op,
+                             "asm: the reference @%s takes %u tensors and gives %u; the text has "
+                             "%u operands and one result",
+                             name, (unsigned)compute->arg_count, (unsigned)compute->result_count,
+                             tile_op_operand_count(f, op));
     return true;
 }
 
@@ -111,7 +113,9 @@ bool tile_verify_asm(const tile_function *f, tile_op op) {
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
         if (tile_value_type(f, tile_op_operand(f, op, i))->kind == TILE_TYPE_TILE &&
             !is_pure(f, op))
-            return tile_error_at(f, op, "asm: only pure PTX works on tiles, element by element");
+            return tile_error_at(
+                f, op,
+                "asm: only pure PTX works on tiles, element by element; write effect = pure");
     return (!is_pure(f, op) || check_calls(f, op)) && check_text(f, op, text) &&
            check_reference(f, op);
 }

@@ -12,7 +12,7 @@ bool tile_value_is_used(const tile_function *f, tile_value value) {
 /* Meaning ------------------------------------------------------------------------------------- */
 
 tile_opcode tile_kind_opcode(tile_word kind) {
-    _Static_assert(TILE_WORDS_kind == 16, "what combines has a case");
+    _Static_assert(TILE_WORDS_kind == 16, "each operation that combines has a case");
     switch (kind) {
     case TILE_WORD_kind_add: return TILE_OP_add;
     case TILE_WORD_kind_mul: return TILE_OP_mul;
@@ -32,7 +32,8 @@ bool tile_atomic_allows_vectors(const tile_function *f, tile_op op) {
 }
 
 bool tile_compare_holds(tile_word compare, int32_t word, int32_t value) {
-    _Static_assert(TILE_WORDS_compare == 6, "eq goes without saying, each other one has a case");
+    _Static_assert(TILE_WORDS_compare == 6,
+                   "eq is the default, and each other comparison has a case");
     switch (compare) {
     case TILE_WORD_compare_ne: return word != value;
     case TILE_WORD_compare_lt: return word < value;
@@ -44,7 +45,8 @@ bool tile_compare_holds(tile_word compare, int32_t word, int32_t value) {
 }
 
 const char *tile_compare_symbol(tile_word compare) {
-    _Static_assert(TILE_WORDS_compare == 6, "eq goes without saying, each other one has a case");
+    _Static_assert(TILE_WORDS_compare == 6,
+                   "eq is the default, and each other comparison has a case");
     switch (compare) {
     case TILE_WORD_compare_ne: return "!= ";
     case TILE_WORD_compare_lt: return "< ";
@@ -64,14 +66,14 @@ static bool verify_kind(const tile_function *f, tile_op op) {
     bool bits =
         kind == TILE_WORD_kind_and || kind == TILE_WORD_kind_or || kind == TILE_WORD_kind_xor;
     if (type->param || !bits || !tile_scalar_is_floating(type->scalar)) return true;
-    return tile_error_of(f, op, "and, or and xor are for integers");
+    return tile_error_of(f, op, "and, or and xor take integers");
 }
 
 bool tile_verify_atomic(const tile_function *f, tile_op op) {
     tile_word ordering = tile_op_word(f, op, TILE_ATTR_ordering);
     if (tile_op_opcode(f, op) == TILE_OP_fence)
         return ordering != TILE_WORD_ordering_relaxed ||
-               tile_error_of(f, op, "a relaxed fence orders nothing; leave it out");
+               tile_error_of(f, op, "a relaxed fence orders nothing; remove it");
     if (!(tile_op_get_info(tile_op_opcode(f, op))->effects & TILE_EFFECT_ATOMIC)) return true;
     if (ordering == TILE_WORD_ordering_sc)
         return tile_error_of(f, op, "PTX has no sc access; put `fence {ordering = sc}` before it");

@@ -117,22 +117,22 @@ static const char *reason_against(tile_scalar from, tile_scalar to, tile_arith_f
     bool floats = tile_scalar_is_floating(from) && tile_scalar_is_floating(to);
     bool byte = tile_scalar_bits(to) == 8;
     if (arith_flags.rounding && !tile_scalar_is_floating(from))
-        return "integers are rounded to nearest even; leave out `round`";
+        return "integers are rounded to nearest even; remove `round`";
     if (arith_flags.rounding && to == TILE_i1)
-        return "a cast to i1 compares with 0; leave out `round`";
+        return "a cast to i1 compares with 0; remove `round`";
     if (arith_flags.rounding > TILE_ROUNDING_ZERO && floats)
-        return "floats become others by `round = even` or `zero`";
+        return "a cast between floats takes `round = even` or `round = zero`";
     if (arith_flags.rounding == TILE_ROUNDING_ZERO && floats && byte)
-        return "8-bit floats are rounded to nearest even; leave out `round`";
+        return "casts to 8-bit floats round to nearest even; remove `round`";
     if (arith_flags.rounding == TILE_ROUNDING_EVEN && to == TILE_tf32)
-        return "tf32 is rounded to nearest, ties away from zero; leave out `round`, or write "
+        return "casts to tf32 round to nearest, ties away from zero; remove `round`, or write "
                "`zero`";
     if (arith_flags.is_unsigned && !is_integer(from) && !is_integer(to))
-        return "`unsigned` is for integers; leave it out";
+        return "`unsigned` applies to integers; remove it";
     if (arith_flags.is_unsigned && from == TILE_i64 && to == TILE_tf32)
-        return "an unsigned i64 becomes no tf32; cast it to f32 first";
+        return "an unsigned i64 cannot be cast to tf32; cast it to f32 first";
     if (arith_flags.saturates && to == TILE_i1)
-        return "a cast to i1 compares with 0; leave out `saturate`";
+        return "a cast to i1 compares with 0; remove `saturate`";
     return NULL;
 }
 

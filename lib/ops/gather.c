@@ -149,11 +149,10 @@ static bool check_axis(const tile_function *f, tile_op op) {
         bool known = src->dims[d] && at->dims[d] && src->dims[d]->kind == TILE_EXPR_INT &&
                      at->dims[d]->kind == TILE_EXPR_INT;
         if ((int64_t)d == axis || src->dims[d] == at->dims[d] || !known) continue;
-        return tile_error_at(
-            f, op,
-            "gather: src and its indices must have the same extents but along the axis; "
-            "of dim %u they have %lld and %lld",
-            d, (long long)src->dims[d]->integer, (long long)at->dims[d]->integer);
+        return tile_error_at(f, op,
+                             "gather: src and its indices must have the same extents except along "
+                             "the axis; along dim %u they have %lld and %lld",
+                             d, (long long)src->dims[d]->integer, (long long)at->dims[d]->integer);
     }
     return true;
 }
@@ -165,9 +164,9 @@ static bool check_cache(const tile_function *f, tile_op op) {
         tile_value_type(f, (loads ? tile_operand_src(f, op) : tile_operand_dst(f, op)))->kind ==
         TILE_TYPE_SHARED;
     if (!shared || !tile_op_has_attr(f, op, TILE_ATTR_cache)) return true;
-    return tile_error_of(
-        f, op, "cache is how global memory is kept; this %s a shared buffer, leave it out",
-        loads ? "comes from" : "goes to");
+    return tile_error_of(f, op,
+                         "`cache` applies to global memory, and this %s a shared buffer; remove it",
+                         loads ? "comes from" : "goes to");
 }
 
 /* Checks that a pad is an element of this type. */
@@ -176,13 +175,13 @@ static bool check_pad(const tile_function *f, tile_op op, const tile_expr *pad,
     int64_t integer;
     if (element->param || tile_scalar_is_floating(element->scalar)) return true;
     if (pad->kind == TILE_EXPR_FLOAT)
-        return tile_error_of(f, op, "pad must be an integer, as the elements are: %s",
+        return tile_error_of(f, op, "pad must be an integer, because the elements are %s",
                              tile_scalar_name(element->scalar));
     if (element->scalar == TILE_i1 && tile_expr_is_int(pad, &integer) &&
         (integer == 0 || integer == 1))
         return true;
     if (tile_expr_is_int(pad, &integer) && !tile_integer_fits(element->scalar, integer))
-        return tile_error_of(f, op, "pad does not fit the elements, %s",
+        return tile_error_of(f, op, "pad does not fit into the elements, %s",
                              tile_scalar_name(element->scalar));
     return true;
 }
@@ -195,7 +194,7 @@ static bool check_within(const tile_function *f, tile_op op) {
         tile_value_type(f, g.memory)->kind == TILE_TYPE_SHARED)
         return true;
     return tile_error_of(
-        f, op, "within is said of elements of a shared buffer at index tiles; leave it out here");
+        f, op, "`in_bounds` applies to elements of a shared buffer at index tiles; remove it");
 }
 
 bool tile_verify_gather(const tile_function *f, tile_op op) {
@@ -209,7 +208,7 @@ bool tile_verify_gather(const tile_function *f, tile_op op) {
         return check_pad(f, op, pad->expr, tile_value_type(f, tile_op_result(f, op, 0)));
     const tile_type *element = view_read(f, op);
     if (!element) {
-        return tile_error_of(f, op, "`pad` applies to loads from views only; leave it out");
+        return tile_error_of(f, op, "`pad` applies to loads from views only; remove it");
     }
     return check_pad(f, op, pad->expr, element);
 }

@@ -88,7 +88,7 @@ static bool refuse_word(const tile_function *f, tile_op op, const tile_word *kin
 }
 
 static bool refuse_elements(const tile_function *f, tile_op op, tile_scalar scalar) {
-    const char *remedy = "and, or and xor are for integers; add, mul, min and max for numbers";
+    const char *remedy = "and, or and xor take integers; add, mul, min and max take numbers";
     if (!tile_scalar_has_arithmetic(scalar)) remedy = "cast it to f32 first";
     if (scalar == TILE_i1) remedy = "i1 takes and, or and xor; cast it to i32 to count";
     return tile_error_of(f, op, "there is no `%s` of %s: %s",
@@ -111,8 +111,8 @@ bool tile_verify_kind(const tile_function *f, tile_op op) {
     bool orders = kind == TILE_WORD_kind_min || kind == TILE_WORD_kind_max;
     if (!orders && tile_op_has_attr(f, op, TILE_ATTR_nan)) {
         return tile_error_of(f, op,
-                             "`nan` applies to the kinds min and max only; leave it out, as other "
-                             "kinds return NaN anyway");
+                             "`nan` applies to the kinds min and max only; remove it, as other "
+                             "kinds propagate NaN anyway");
     }
     return !combines_elements(opcode) || type->param || tile_kind_combines(kind, type->scalar) ||
            refuse_elements(f, op, type->scalar);

@@ -56,8 +56,8 @@ void tile_guard_abandon(tile_guard *guard) {
     tile_context_set_sink(guard->context, guard->sink, guard->sink_user);
     tile_context_set_remarks(guard->context, guard->remarks);
     tile_report_words(guard->context, TILE_ERROR, (tile_loc){0},
-                      "out of memory: the process can get no more from the system; give it more, "
-                      "or compile less at once");
+                      "out of memory: the system gives the process no more; give it more, or "
+                      "compile less at once");
 }
 
 void tile_guarded_add(tile_guarded *item, void (*abandon)(tile_guarded *, const tile_guard *)) {

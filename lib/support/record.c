@@ -245,7 +245,7 @@ static bool read_record(reader *r, const tile_record *record, const tile_json *f
         unsigned i = 0;
         while (i < record->count && strcmp(record->fields[i].key, at->key) != 0) i++;
         if (i == record->count) return fail_unknown(r, record, at);
-        if (read >> i & 1) return fail(r, at, "the field \"%s\" is there twice", at->key);
+        if (read >> i & 1) return fail(r, at, "the field \"%s\" occurs twice", at->key);
         read |= UINT64_C(1) << i;
         r->key = at->key;
         if (!read_value(r, &record->fields[i], at, to)) return false;

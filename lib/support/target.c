@@ -87,7 +87,7 @@ const tile_target *tile_target_find(const char *name) {
 
 bool tile_target_check(tile_context *context, tile_loc loc, const tile_target *target) {
     if (!target) {
-        tile_report(context, TILE_ERROR, loc, "no target is given");
+        tile_report(context, TILE_ERROR, loc, "no target was given");
         return false;
     }
     const tile_target *row = tile_target_find(target->name);

@@ -103,15 +103,15 @@ static void lex_number(tile_lexer *lexer, tile_token *token) {
     if (suffix && strchr("fFuUlLhH", suffix) && !is_name(peek(lexer, 1))) {
         lexer->at++;
         token->kind = TILE_TOKEN_BAD;
-        token->problem = "a number has no suffix; its type follows from its place, or is written "
-                         "around it: f16(2.0)";
+        token->problem =
+            "a number has no suffix; its type follows from the context, or from a cast: f16(2.0)";
     } else if (!floating) {
         read_integer(token, start, length, 10);
     } else if (tile_double_from_text(start, length, &token->number)) {
         token->kind = isinf(token->number) ? TILE_TOKEN_BAD : TILE_TOKEN_FLOAT;
         token->problem = "this number is larger than any f64; write inf for infinity";
     } else {
-        _Static_assert(TILE_MAX_NUMBER == 120, "the text says so");
+        _Static_assert(TILE_MAX_NUMBER == 120, "the text states this limit");
         token->kind = TILE_TOKEN_BAD;
         token->problem = "this number has more than 120 characters; write fewer digits";
     }
@@ -136,7 +136,7 @@ static void lex_text(tile_lexer *lexer, tile_token *token) {
     bool closed = lexer->at < lexer->end && *lexer->at == '"';
     lexer->at += closed;
     if (closed && token->length <= TILE_MAX_TEXT) return;
-    _Static_assert(TILE_MAX_TEXT == 16384, "the text says so");
+    _Static_assert(TILE_MAX_TEXT == 16384, "the text states this limit");
     token->kind = TILE_TOKEN_BAD;
     token->problem = closed ? "this text has more than 16384 bytes; write a shorter one"
                             : "this text lacks its closing quotation mark";

@@ -61,7 +61,8 @@ static bool parse_text(tile_parser *p, tile_parsed_attr *attr) {
     for (size_t i = 0; i < token.length; i++) {
         bool marked = token.text[i] == '\\' && i + 1 < token.length;
         if (marked) i++;
-        if (!token.text[i]) return tile_parse_error(p, token.loc, "a text holds no zero byte");
+        if (!token.text[i])
+            return tile_parse_error(p, token.loc, "a text cannot contain a zero byte");
         text[length++] = marked && token.text[i] == 'n' ? '\n' : token.text[i];
     }
     attr->text = text;
@@ -75,7 +76,7 @@ static bool parse_constant(tile_parser *p, tile_parsed_attr *attr) {
     const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
     if (!node) return false;
     if (!tile_node_is_literal(node) || node->kind == TILE_NODE_OP)
-        return tile_parse_error(p, loc, "'%s' is a constant", tile_attr_keyword(attr->id));
+        return tile_parse_error(p, loc, "'%s' must be a constant", tile_attr_keyword(attr->id));
     tile_value value = tile_lower_node(p, node, NULL);
     if (!value.id) return false;
     attr->type = tile_value_type(p->function, value);

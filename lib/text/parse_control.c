@@ -388,8 +388,8 @@ static bool parse_coordinates(tile_parser *p, parsed_elements *e) {
     do {
         if (e->rank == TILE_MAX_RANK)
             return tile_parse_error(p, p->token.loc,
-                                    "parallel has up to %d dims; put several into one and take "
-                                    "them apart with `/` and `rem`",
+                                    "parallel has up to %d dims; combine several into one, and "
+                                    "separate them with `/` and `rem`",
                                     TILE_MAX_RANK);
         if (!parse_binding(p, "a coordinate such as %i", &e->names[e->rank])) return false;
         e->rank++;
@@ -427,13 +427,13 @@ static const tile_type **tiles_of_yield(tile_parser *p, const parsed_elements *e
                            .param = types[i]->param,
                            .rank = (uint8_t)e->rank};
         if (types[i]->kind != TILE_TYPE_SCALAR) {
-            tile_parse_error(p, loc, "parallel: the region yields elements, scalars");
+            tile_parse_error(p, loc, "parallel: the region must yield elements, which are scalars");
             return NULL;
         }
         for (unsigned d = 0; d < e->rank; d++) {
             draft.dims[d] = tile_value_as_expr(p->function, e->extents[d]);
             if (draft.dims[d]) continue;
-            tile_parse_error(p, loc, "parallel: the extents are numbers or parameters");
+            tile_parse_error(p, loc, "parallel: the extents must be numbers or parameters");
             return NULL;
         }
         types[i] = tile_type_get(p->context, &draft);

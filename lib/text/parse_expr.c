@@ -93,8 +93,8 @@ static const tile_node *parse_value(tile_parser *p) {
         const tile_symbol *gone = tile_parse_find_gone(p, name);
         if (gone) {
             tile_parse_error(p, token.loc,
-                             "%%%s is defined only inside a region that has ended; hand it on with "
-                             "`yield`, or define it before the region",
+                             "%%%s is defined only inside a region that has ended; pass it out "
+                             "with `yield`, or define it before the region",
                              name);
             tile_report(p->context, TILE_NOTE, gone->loc, "it is defined here");
             return node;
@@ -381,9 +381,10 @@ const tile_node *tile_parse_infix(tile_parser *p, const tile_node *left, int pre
             return NULL;
         }
         if (doubled) {
-            tile_parse_error(p, loc,
-                             "there is no '%s%s'; use '%s', which binds weaker than comparisons",
-                             infix->symbol, infix->symbol, infix->symbol);
+            tile_parse_error(
+                p, loc,
+                "there is no '%s%s'; use '%s', which has a lower precedence than comparisons",
+                infix->symbol, infix->symbol, infix->symbol);
             return NULL;
         }
         const tile_node *right = tile_parse_node(p, infix->precedence + 1);
@@ -504,7 +505,7 @@ bool tile_parse_int_list(tile_parser *p, const int64_t **values, unsigned *count
         list = tile_arena_grow(&p->arena, list, used, &capacity, sizeof *list);
         if (!expr) return false;
         if (!tile_expr_is_int(expr, &list[used++]))
-            return tile_parse_error(p, loc, "this list takes integer constants");
+            return tile_parse_error(p, loc, "this list takes only integer constants");
         if (!tile_parse_take(p, ",")) break;
     }
     *values = list;

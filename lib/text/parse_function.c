@@ -186,8 +186,8 @@ static bool parse_extents(tile_parser *p, const tile_expr *extents[3], unsigned 
     do {
         if (*rank == TILE_MAX_GRID_RANK)
             return tile_parse_error(p, loc,
-                                    "a grid or cluster has at most %d dims; put several "
-                                    "into one and take them apart with `/` and `rem`",
+                                    "a grid or cluster has at most %d dims; combine several into "
+                                    "one, and separate them with `/` and `rem`",
                                     TILE_MAX_GRID_RANK);
         extents[*rank] = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, true);
         if (!extents[(*rank)++]) return false;
@@ -478,9 +478,10 @@ static bool parse_clauses(tile_parser *p) {
         if (seen[i] && !clauses[i].repeats)
             return tile_parse_error(p, p->token.loc, "'%s' is given twice", clauses[i].word);
         if (p->function->kind == TILE_PLAN && !is_for_plans(clauses[i].word))
-            return tile_parse_error(p, p->token.loc,
-                                    "'%s' is a clause of kernels: a plan launches them as they are",
-                                    clauses[i].word);
+            return tile_parse_error(
+                p, p->token.loc,
+                "'%s' is a clause of kernels: a plan launches kernels with their own clauses",
+                clauses[i].word);
         seen[i] = true;
         tile_parse_advance(p);
         if (!clauses[i].parse(p)) return false;

@@ -49,13 +49,13 @@ bool tile_parse_bind_results(tile_parser *p, const tile_statement *s, tile_op op
 static bool refuse_range(tile_parser *p) {
     bool whole = p->next.kind == TILE_TOKEN_PUNCT && strchr(",]", *p->next.text);
     if (whole)
-        return tile_parse_error(p, p->token.loc,
-                                "brackets hold coordinates and no ranges: a new axis is "
-                                "`(reshape(%%t) : [64, 1])`, a row or column of a tile "
-                                "`(slice(%%t, [0, 0]) : [64, 1])`");
+        return tile_parse_error(
+            p, p->token.loc,
+            "brackets hold coordinates, not ranges: a new axis is `(reshape(%%t) : [64, 1])`, a "
+            "row or column of a tile `(slice(%%t, [0, 0]) : [64, 1])`");
     return tile_parse_error(p, p->token.loc,
-                            "brackets hold the first coordinates and no ranges: a part of a tile "
-                            "is `slice(%%t, [0]) : [64]`, one of a view `load %%x[0] : [64]`");
+                            "brackets hold the first coordinates, not ranges: a part of a tile is "
+                            "`slice(%%t, [0]) : [64]`, one of a view `load %%x[0] : [64]`");
 }
 
 bool tile_parse_brackets(tile_parser *p, tile_operand *operand) {

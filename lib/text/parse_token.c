@@ -100,10 +100,10 @@ bool tile_parse_expected(tile_parser *p, const char *what) {
 }
 
 bool tile_parse_too_deep(tile_parser *p, tile_loc loc) {
-    return tile_parse_error(p, loc,
-                            "this expression has more than %d operations inside each other; give a "
-                            "part of it a name, %%x = ..",
-                            TILE_MAX_EXPRESSION_DEPTH);
+    return tile_parse_error(
+        p, loc,
+        "this expression has more than %d nested operations; give a part of it a name, %%x = ..",
+        TILE_MAX_EXPRESSION_DEPTH);
 }
 
 static bool expected_quoted(tile_parser *p, const char *word) {

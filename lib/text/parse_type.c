@@ -42,7 +42,8 @@ static bool parse_counts(tile_parser *p, tile_alias *alias) {
     alias->counted_dims = alias->rank;
     for (unsigned d = 0; d < alias->rank; d++)
         if (alias->counts[d] % 2 == 0 || alias->counts[d] > TILE_LAYOUT_MAX_COUNT)
-            return tile_parse_error(p, loc, "a count is odd, from 1 to %d", TILE_LAYOUT_MAX_COUNT);
+            return tile_parse_error(p, loc, "a count must be odd, from 1 to %d",
+                                    TILE_LAYOUT_MAX_COUNT);
     return true;
 }
 
@@ -140,10 +141,10 @@ static bool resolve_dim(tile_parser *p, const tile_token *at, const tile_alias *
                                 TILE_LAYOUT_MAX_COUNT, (long long)extent);
     while (part % 2 == 0) part /= 2;
     if (part != count)
-        return tile_parse_error(p, at->loc,
-                                "dim %u of the type has %lld parts of a power of two, #%s has a "
-                                "count of %lld",
-                                d, (long long)part, alias->name, (long long)count);
+        return tile_parse_error(
+            p, at->loc,
+            "the odd factor of dim %u of the type is %lld, and #%s has a count of %lld there", d,
+            (long long)part, alias->name, (long long)count);
     layout->count[d] = (uint8_t)count;
     while (count << layout->dim_bits[d] < extent) layout->dim_bits[d]++;
     return true;
@@ -286,7 +287,7 @@ static bool parse_extents(tile_parser *p, const tile_expr **extents, const tile_
         if (*rank == TILE_MAX_RANK)
             return tile_parse_error(
                 p, p->token.loc,
-                "a type has at most %d dims; reshape to fewer, or put several into one",
+                "a type has at most %d dims; reshape to fewer, or combine several into one",
                 TILE_MAX_RANK);
         extents[*rank] = NULL;
         if (kept) {

@@ -57,9 +57,9 @@ static void check_dim(checker *c, tile_op op, unsigned d, tile_value at, int64_t
     }
     c->ok = false;
     tile_error_of(c->f, op,
-                  "along dim %u the part has %lld elements, and where it begins is not known to "
-                  "be a multiple of that; write the coordinate as a product with %lld, or say "
-                  "`assume rem(%%i, %lld) == 0` of it",
+                  "along dim %u the part has %lld elements, and where it begins is not known to be "
+                  "a multiple of that; write the coordinate as a product with %lld, or put `assume "
+                  "rem(%%i, %lld) == 0` before it",
                   d, (long long)extent, (long long)extent, (long long)extent);
 }
 

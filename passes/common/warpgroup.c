@@ -207,7 +207,7 @@ const char *warpgroup_find_plan(const tile_function *f, tile_op dot, warpgroup_p
     plan->depth = tile_wgmma_depth(one->scalar);
     if (!plan->depth ||
         tile_layout_part_extent((uint32_t)tile_type_dim(one, first_k)) % plan->depth)
-        return "its inner extent is no multiple of the instruction's";
+        return "its inner extent is not a multiple of the instruction's";
     if (other->kind != TILE_TYPE_SHARED) return "wgmma takes this operand from shared memory only";
     uint32_t part = UINT32_C(1) << acc->layout->dim_bits[1 - plan->row_dim];
     if (!match_second(other, second, tile_product_k_dim(f, dot, second), part, plan))

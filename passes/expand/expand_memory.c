@@ -183,8 +183,8 @@ static bool refuse_store(expansion *e, tile_op op, uint32_t missing) {
     const char *name =
         tile_value_at(e->f, tile_region_arg(e->f, tile_op_region(e->f, e->op, 0), d))->name;
     tile_error_of(e->f, op,
-                  "elements of `parallel` that differ in %%%s alone store to one place; put %%%s "
-                  "into the coordinates, choose one by `if %%%s == 0`, or use atomic",
+                  "elements of `parallel` that differ only in %%%s store to one location; put %%%s "
+                  "into the coordinates, select one by `if %%%s == 0`, or use an atomic operation",
                   name ? name : "i", name ? name : "i", name ? name : "i");
     e->failed = true;
     return false;

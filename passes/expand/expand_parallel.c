@@ -142,8 +142,8 @@ static void expand_check(expansion *e, tile_op op) {
 
 bool expand_reject_varying(expansion *e, tile_op op, const char *what) {
     tile_error_at(e->f, op,
-                  "%s in `parallel` must be the same for all elements; those that differ are "
-                  "written with `while`, or with `if` in a loop of the most iterations",
+                  "%s in `parallel` must be the same for all elements; for others write `while`, "
+                  "or a loop with the largest bound and an `if` in it",
                   what);
     e->failed = true;
     return false;
@@ -300,7 +300,7 @@ static void expand_op(expansion *e, tile_op op) {
     case TILE_OP_yield: break; /* handled by the enclosing operation */
     case TILE_OP_uniform:
         if (expand_value(e, tile_operand_src(e->f, op)).dims) {
-            expand_reject_varying(e, op, "what is `uniform`");
+            expand_reject_varying(e, op, "the operand of `uniform`");
             break;
         }
         expand_elementwise(e, op);

@@ -58,11 +58,11 @@ static bool prepare_concat(tile_pass *pass, tile_function *f, tile_op op) {
     unsigned axis = (unsigned)tile_op_attr_int(f, op, TILE_ATTR_axis, 0);
     cut c = {tile_builder_before(f, op), pass->context, axis, 0, NULL, 0};
     if (to->rank == TILE_MAX_RANK) {
-        return tile_error_at(
-            f, op,
-            "concat: the operands' extents along the axis are no powers of two that divide "
-            "the result's, which takes a dim more than %d; reshape the operands to fewer",
-            TILE_MAX_RANK);
+        return tile_error_at(f, op,
+                             "concat: the operands' extents along the axis are not powers of two "
+                             "that divide the result's, so that it needs one dim more, and a tile "
+                             "has at most %d; reshape the operands to fewer",
+                             TILE_MAX_RANK);
     }
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
         const tile_type *type = tile_value_type(f, tile_op_operand(f, op, i));

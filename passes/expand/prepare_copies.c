@@ -12,10 +12,10 @@ static bool is_copy(tile_opcode opcode) {
 static const char *find_obstacle(const tile_function *f, tile_op op) {
     if (tile_op_opcode(f, op) != TILE_OP_copy_async) return NULL;
     if (tile_op_mechanism(f, op) == TILE_MECHANISM_BARRIER)
-        return "with a barrier boxes are copied, which have no index tiles, no predicate and no "
+        return "a copy with a barrier moves boxes, which have no index tiles, no predicate and no "
                "pad";
     if (tile_op_mechanism(f, op) == TILE_MECHANISM_BULK_GROUP)
-        return "boxes have no index tiles, no predicate and no pad";
+        return "TMA copies boxes, which have no index tiles, no predicate and no pad";
     return NULL;
 }
 

@@ -82,11 +82,10 @@ static bool check(const folding *s) {
                       f->raster ? "raster" : "persistent", before);
     for (unsigned d = 0; d < f->grid_rank && !before; d++) {
         if (!tile_expr_holds(f->grid[d], TILE_EXPR_NUM_SMS)) continue;
-        return tile_error_at(
-            f, TILE_NO_OP,
-            "@%s is `flat`, and the kernel cannot compute extent %u of its grid, which "
-            "names num_sms; leave `flat` out, or write a grid of one dim",
-            f->name, d + 1);
+        return tile_error_at(f, TILE_NO_OP,
+                             "@%s is `flat`, and the kernel cannot compute extent %u of its grid, "
+                             "which uses num_sms; remove `flat`, or write a grid of one dim",
+                             f->name, d + 1);
     }
     return !before;
 }

@@ -182,13 +182,14 @@ static void visit_unknown(rounding *r, tile_op op) {
 static void reject_control(rounding *r, tile_op op, tile_value value) {
     tile_op def = tile_value_def(r->f, value);
     r->failed = true;
-    tile_error_of(r->f, op,
-                  "a cluster barrier in it depends on memory, which the blocks that round the "
-                  "grid of @%s up to whole clusters do not read; let it depend on arguments and "
-                  "block_id, or make the grid's extents multiples of those of `cluster`",
-                  r->f->name);
+    tile_error_of(
+        r->f, op,
+        "whether a cluster barrier in it is reached depends on memory, which the blocks that round "
+        "the grid of @%s up to whole clusters do not read; make it depend on arguments and "
+        "block_id, or make the grid's extents multiples of those of `cluster`",
+        r->f->name);
     if (def.id && def.id != op.id)
-        tile_note_at(r->f, def, "this %s decides about it", tile_op_name(r->f, def));
+        tile_note_at(r->f, def, "this %s determines it", tile_op_name(r->f, def));
 }
 
 static void check_control(rounding *r, tile_op op) {
@@ -212,9 +213,8 @@ static void reject_remote(rounding *r, tile_op op) {
     r->failed = true;
     tile_error_at(
         f, op,
-        "%s at a barrier of another block, and the blocks that round the grid of @%s up to "
-        "whole clusters do nothing; make the grid's extents multiples of those of "
-        "`cluster`",
+        "%s at a barrier of another block is not executed by the blocks that round the grid of @%s "
+        "up to whole clusters; make the grid's extents multiples of those of `cluster`",
         tile_op_name(f, op), f->name);
 }
 
@@ -333,8 +333,8 @@ static bool may_escape(const rounding *r, tile_op op) {
 static void reject_address(rounding *r, tile_op op) {
     r->failed = true;
     tile_error_at(r->f, op,
-                  "%s gives a pointer that is used after a cluster barrier, and blocks that are "
-                  "added to round the grid of @%s up to whole clusters have none; make the grid's "
+                  "the pointer that %s gives is used after a cluster barrier, and the blocks that "
+                  "round the grid of @%s up to whole clusters do not have it; make the grid's "
                   "extents multiples of those of `cluster`",
                   tile_op_name(r->f, op), r->f->name);
 }

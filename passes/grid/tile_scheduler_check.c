@@ -11,16 +11,16 @@ static bool rejects_clusters(tile_function *f) {
     if (f->cost) {
         tile_error_at(f, TILE_NO_OP,
                       "`persistent balanced by` and `cluster` cannot be combined: the tiles of a "
-                      "cluster are neighbors in the grid; leave one of them out");
+                      "cluster are neighbors in the grid; remove one of them");
         return true;
     }
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body) {
         if (!is_wait(f, op)) continue;
-        tile_error_of(f, op,
-                      "@%s is `persistent` and has clusters, of which perhaps not all run at "
-                      "once, so that no tile may wait for another one; leave `cluster` or "
-                      "`persistent` out",
-                      f->name);
+        tile_error_of(
+            f, op,
+            "@%s is `persistent` and has clusters: not all of them may run at the same time, so "
+            "that no tile may wait for another one; remove `cluster` or `persistent`",
+            f->name);
         return true;
     }
     return false;
@@ -31,11 +31,11 @@ static bool rejects_barriers(tile_pass *pass, tile_function *f) {
     unsigned count;
     const tile_op *barriers = tile_find_ops(f, TILE_OP_alloc_barrier, pass->scratch, &count);
     if (!f->is_persistent || !count) return false;
-    tile_error_at(f, barriers[0],
-                  "alloc_barrier: @%s is `persistent`, and every tile of a block would allocate "
-                  "new barriers; write the loop over tiles yourself, after alloc_barrier, or leave "
-                  "`persistent` out",
-                  f->name);
+    tile_error_at(
+        f, barriers[0],
+        "alloc_barrier: @%s is `persistent`, and every tile of a block would allocate new "
+        "barriers; write the loop over tiles yourself, after alloc_barrier, or remove `persistent`",
+        f->name);
     return true;
 }
 

@@ -262,11 +262,10 @@ void tile_note_fitting_point(const tile_module *module, const char *kernel,
     tile_context_restore(&diversion);
     if (found) {
         const tile_bound_params point = {f, s.found, NULL};
-        tile_note_at(
-            f, TILE_NO_OP,
-            "other points of 'tune' fit %s: %s; leave its parameters out to take that one, "
-            "or let --tune find the fastest",
-            target->name, point_text(&s, &point));
+        tile_note_at(f, TILE_NO_OP,
+                     "other points of 'tune' fit %s: %s; bind none of its parameters to take that "
+                     "one, or let --tune find the fastest",
+                     target->name, point_text(&s, &point));
     }
     tile_arena_reset(&arena);
 }

@@ -267,8 +267,8 @@ static bool convert_for_warpgroup(conversions *c, tile_op op) {
         if (tile_value_type(c->f, second)->kind == TILE_TYPE_TILE) {
             stage_operand_in_shared(c, op, 1 - first, second);
             warpgroup_make_synchronous(c->f, op,
-                                       "an operand goes through a buffer, which is filled "
-                                       "again while later products are under way");
+                                       "an operand is copied through a buffer, which is "
+                                       "overwritten while later products still run");
         }
         if (warpgroup_fragment(c->f, op, acc->layout, row_dim, &fragment))
             take_fragment(c, op, first, &fragment);

@@ -37,7 +37,7 @@ static bool has_room(const store_widening *w, tile_op op, const tile_type *tile)
     int64_t bytes = tile_type_elements(tile) * tile_scalar_bytes(tile->scalar) *
                     tile_executors_of(w->f, op).groups;
     if (taken + bytes <= (int64_t)w->pass->target->max_shared_bytes) return true;
-    tile_missed_at(w->f, op, "narrow accesses", "take smaller buffers or fewer stages",
+    tile_missed_at(w->f, op, "narrow accesses", "use smaller buffers or fewer stages",
                    "shared memory is too small for its threads to exchange elements");
     return false;
 }

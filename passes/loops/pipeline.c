@@ -403,6 +403,6 @@ tile_status tile_pass_pipeline(tile_pass *pass, tile_function *f) {
         staged += rings[i].plan.copy_count;
     }
     tile_pass_count(pass, "pipelined loops", list.count);
-    tile_pass_count(pass, "copies that run ahead", staged);
+    tile_pass_count(pass, "copies ahead of the loop", staged);
     return TILE_OK;
 }

@@ -53,9 +53,8 @@ static bool find_products(dot_pipeline *s) {
         uint8_t depth = depth_of_operands(s, op);
         if (tile_op_opcode(s->f, op) == TILE_OP_dot) {
             if (depth > SECOND_STAGE)
-                return tile_missed_at(
-                    s->f, op, "not overlapped", NULL,
-                    "three products depend on each other, and there are two stages");
+                return tile_missed_at(s->f, op, "not overlapped", NULL,
+                                      "three products depend on each other, and two can overlap");
             s->dots[depth]++;
             s->last[depth++] = op;
         }
@@ -72,17 +71,17 @@ static bool check_product(const dot_pipeline *s, tile_op dot) {
     unsigned row_dim, warps = tile_executors_of(s->f, dot).warps;
     const bool staged[2] = {false, false};
     if (!warpgroup_uses_wgmma(s->f, dot) || !warpgroup_row_dim(s->f, dot, &row_dim))
-        return tile_missed_at(s->f, dot, "not overlapped", "see why it takes no wgmma",
-                              "warpgroups do not compute it");
+        return tile_missed_at(s->f, dot, "not overlapped", "the remark \"no wgmma\" says why",
+                              "it is not computed by wgmma");
     if (warpgroup_promotes(s->f, dot))
-        return tile_missed_at(s->f, dot, "not overlapped", "say `fast`",
-                              "its sums leave the tensor cores for their precision");
+        return tile_missed_at(s->f, dot, "not overlapped", "add `fast` to the dot",
+                              "its sums are added outside of the tensor cores for precision");
     tile_type_dims(warpgroup_operand(s->f, dot, TILE_MMA_ACC), dims);
     if (dims[row_dim] != TILE_WGMMA_ROWS * warps / TILE_WARPGROUP ||
         dims[1 - row_dim] > TILE_WGMMA_MAX_COLUMNS)
         return tile_missed_at(s->f, dot, "not overlapped",
                               "give each warpgroup 64 rows, and at most 256 columns",
-                              "a warpgroup's sums are not those of one instruction");
+                              "the sums of a warpgroup are not those of one wgmma instruction");
     return warpgroup_may_stay_pending(s->f, dot, staged) ||
            tile_missed_at(s->f, dot, "not overlapped", NULL,
                           "its second operand goes through a buffer that every iteration fills");
@@ -141,7 +140,7 @@ static const char *find_fault(const dot_pipeline *s, tile_op op) {
     unsigned count = tile_op_accesses(s->f, op, accesses);
     bool more = tile_op_effects(s->f, op) || tile_op_at(s->f, op)->region_count;
     for (unsigned i = 0; i < count; i++) more |= accesses[i].write;
-    return more ? "it does more than to read and to compute" : NULL;
+    return more ? "it has effects other than reads and arithmetic" : NULL;
 }
 
 /* Operations that depend on the second stage belong to it, also through carried values. True if
@@ -379,7 +378,7 @@ static bool check_registers(const dot_pipeline *s) {
         s->f, s->loop, "not overlapped",
         "use a smaller tile, or one with fewer columns in the first product", "%s",
         tile_arena_format(s->pass->scratch,
-                          "sums and what is multiplied next take %lld registers of a "
+                          "the sums and the operands of the next product take %lld registers of a "
                           "thread, and of its %lld there are %lld for them",
                           (long long)needed, (long long)there, (long long)there - OTHER_REGISTERS));
 }

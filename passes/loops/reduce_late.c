@@ -437,7 +437,7 @@ static long visit_loop(sinker *m, tile_op loop) {
         if (!find_loop_step(m, loop, i, &s) || !find_cut(m, s.reduce, &c)) continue;
         if (tile_sync_is_explicit(m->f, loop) && tile_op_at(m->f, s.reduce)->segment[1]) continue;
         if (!may_reorder(m, &s)) {
-            tile_missed_at(m->f, s.reduce, "not behind the loop", "say `fast`",
+            tile_missed_at(m->f, s.reduce, "not after the loop", "add `fast` to the reduction",
                            "threads exchange partial sums of a row in each iteration, because the "
                            "order of additions of floats must be kept");
             continue;

@@ -133,10 +133,9 @@ static void check_copy(checker *c, tile_op op, const tile_gather *g) {
     if (tile_op_opcode(c->f, op) == TILE_OP_copy ||
         tile_op_mechanism(c->f, op) != TILE_MECHANISM_GROUP ||
         !lower_gathered_copy(c->f, c->ranges, op, &ignored))
-        c->ok = tile_error_at(
-            c->f, op,
-            "a copy with index tiles, a predicate or a pad is none that threads can make so; run "
-            "assign-layouts");
+        c->ok = tile_error_at(c->f, op,
+                              "threads cannot make a copy with these index tiles, predicate or "
+                              "pad; run assign-layouts");
 }
 
 /* The gather uses a buffer or shuffles, and the indices have the layout of the result. */
@@ -186,7 +185,7 @@ static void fail_buffer(checker *c, tile_op op, bool missing) {
                   missing ? "warps exchange elements, which needs a shared buffer as the operand "
                             "after the tile; run assign-layouts"
                           : "the buffer's extents or layout are not those that the tile's layout "
-                            "asks for; leave it out, and assign-layouts adds it");
+                            "requires; remove the buffer, and assign-layouts adds it");
 }
 
 /* wanted: NULL if no buffer is needed. */

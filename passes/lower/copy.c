@@ -25,7 +25,7 @@ static void explain_threads(lowering *l, tile_op op, const tile_type *view, unsi
     if (!tile_remarks_wanted(&l->old)) return;
     if (bytes < 4) {
         snprintf(why, sizeof why,
-                 "only %u contiguous bytes can be proven, and cp.async moves 4 at least", bytes);
+                 "only %u contiguous bytes can be proven, and cp.async moves at least 4", bytes);
         tile_missed_at(&l->old, op, "not asynchronous",
                        "declare the pointer, extents and strides of the view {divisible = N}, "
                        "or copy along the dim of stride 1",

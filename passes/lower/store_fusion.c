@@ -108,10 +108,10 @@ static void remark_not_fused(const fusion_finder *s, tile_op load) {
     tile_value root = tile_memory_root(f, tile_operand_src(f, load));
     bool is_argument = root.id && tile_value_at(f, root)->kind == TILE_VALUE_ARG;
     if (is_argument && tile_type_elements(tile) == tile_type_elements(stored))
-        tile_missed_at(f, load, "not loaded piece by piece",
-                       "say `noalias` of the argument, or load what is stored to the same "
-                       "place right before the store",
-                       "the kernel may write it before the last piece is stored");
+        tile_missed_at(
+            f, load, "not loaded piece by piece",
+            "add `noalias` to the argument, or load from the location of the store right before it",
+            "the kernel may write it before the last piece is stored");
 }
 
 /* Returns whether op computes one element per row, which each piece of the row would compute

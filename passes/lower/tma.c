@@ -201,7 +201,7 @@ static const char *find_plan(const lowering *l, tma_copy *c, const char **remedy
     if ((rule = tile_view_cannot_have_map(&l->old, c->view[0], l->pass->scratch, remedy)))
         return rule;
     if (!tile_tma_find_box(c->type->layout, tile_scalar_bytes(c->type->scalar), &c->box)) {
-        *remedy = "let its rows be 16 bytes or more, and leave the layout to the compiler";
+        *remedy = "make its rows 16 bytes or longer, and leave the layout to the compiler";
         return "the buffer's layout has no 16 contiguous bytes";
     }
     c->boxes = 1;
@@ -209,26 +209,27 @@ static const char *find_plan(const lowering *l, tma_copy *c, const char **remedy
     share_boxes(c);
     order_dims(c);
     if ((rule = broken_rule(c))) {
-        *remedy = "see the rules of tensor maps";
+        *remedy = "`tile-opt --manual=variants` lists what a tensor map needs";
         return tile_arena_format(l->pass->scratch, "a tensor map needs %s", rule);
     }
     if (!begins_aligned(l, c)) {
-        *remedy = "let the innermost coordinate be a multiple of 16 bytes";
-        return "the copy may begin where no multiple of 16 bytes of a row does";
+        *remedy = "make the innermost coordinate a multiple of 16 bytes";
+        return "the copy may begin at an offset in a row that is not a multiple of 16 bytes";
     }
     if (!begins_inside(l, c)) {
-        *remedy = "let no coordinate be below 0";
-        return "the copy may begin before the view does";
+        *remedy = "use only coordinates that cannot be negative";
+        return "a coordinate of the copy may be negative";
     }
     if (c->boxes > MAX_BOXES) {
         *remedy = "copy it in parts, or give the buffer extents that are powers of two";
         return tile_arena_format(l->pass->scratch,
-                                 "the buffer consists of %lld boxes, and a copy starts %d at most",
+                                 "the buffer consists of %lld boxes, and a copy starts at most %d",
                                  (long long)c->boxes, MAX_BOXES);
     }
     if (!is_aligned(c)) {
-        *remedy = "let them be such multiples, or copy rows of 128 bytes";
-        return "the buffer's stages, or the boxes it consists of, are no multiples of 128 bytes";
+        *remedy = "make them multiples of 128 bytes, or copy rows of 128 bytes";
+        return "the buffer's stages, or the boxes of which it consists, are not multiples of 128 "
+               "bytes";
     }
     return NULL;
 }

@@ -133,8 +133,8 @@ static void take_param(schedule *s, const tile_param_decl *param) {
     case TILE_PARAM_bool:
     case TILE_PARAM_word:
         SCHED_FAIL(s, TILE_NO_OP,
-                   "@%s: '%s' is neither a number nor an element type, and no argument of a kernel "
-                   "could be it: write the value into the compute",
+                   "@%s: '%s' is neither a number nor an element type, and cannot be an argument "
+                   "of a kernel: write its value into the compute",
                    s->compute->name, param->name);
         return;
     }
@@ -445,10 +445,11 @@ static bool check_length(schedule *s) {
         for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
             length[tile_op_result(f, op, i).id] = most + 1;
         if (most + 1 <= MAX_IN_A_ROW) continue;
-        SCHED_FAIL(s, op,
-                   "more than %d operations depend on each other in a row here; begin a compute of "
-                   "its own with this one, and hand over what it is made of",
-                   MAX_IN_A_ROW);
+        SCHED_FAIL(
+            s, op,
+            "this is a chain of more than %d operations, each of which depends on the one before; "
+            "start a separate compute with this one, and pass its operands as arguments",
+            MAX_IN_A_ROW);
         return false;
     }
     return true;
@@ -461,14 +462,14 @@ static void check_room(schedule *s, const tile_function *made) {
         scratch += s->arrays[a].place == SCHED_SCRATCH && sched_writer_of(s, (unsigned)a) >= 0;
     if (made->arg_count > TILE_MAX_ARGUMENTS)
         SCHED_FAIL(s, TILE_NO_OP,
-                   "@%s: its %s takes %zu arguments (dims, arrays and results), and there may be "
-                   "%d; cut the compute in two, or make several arrays parts of one",
+                   "@%s: its %s takes %zu arguments (dims, arrays and results), and the limit is "
+                   "%d; cut the compute in two, or combine several arrays into one",
                    s->compute->name, tile_function_kind_name(made->kind), made->arg_count,
                    TILE_MAX_ARGUMENTS);
     if (scratch > TILE_MAX_SCRATCH_VIEWS)
         SCHED_FAIL(s, TILE_NO_OP,
-                   "@%s: its kernels hand over %u arrays to each other, and there may be %d; cut "
-                   "the compute in two",
+                   "@%s: its kernels pass %u arrays to each other, and the limit is %d; cut the "
+                   "compute in two",
                    s->compute->name, scratch, TILE_MAX_SCRATCH_VIEWS);
 }
 

@@ -187,7 +187,7 @@ static void reject_sum(checker *c, tile_value carried, const char *why) {
 
 static void reject_kind(checker *c, tile_value carried, const struct reduction *kind) {
     FAIL(c, tile_op_loc(c->f, c->s->loop),
-         "%s, which the loop carries, is %s, and the strategy %s only adds; take %s",
+         "%s, which the loop carries, is %s, and the strategy %s supports only sums; use %s",
          name_of(c, carried, "a value"), kind->name, split_info(c->s->strategy)->word,
          tile_strategies_of_any(c->s->pass->scratch));
 }
@@ -219,7 +219,7 @@ static void check_sum(checker *c, unsigned i) {
     if (type->kind != TILE_TYPE_TILE)
         reject_sum(c, carried, "is no tile");
     else if (type->rank == TILE_MAX_RANK)
-        reject_sum(c, carried, "has too many dims for a store in parts");
+        reject_sum(c, carried, "has too many dims to be stored in parts");
     else if (!(kind = find_kind(c, next, carried)))
         reject_sum(c, carried,
                    "is no sum: it is not only added to (`dot`, `add`, `sub`, `fma`), nor only made "
@@ -359,7 +359,7 @@ static void check_buffer(checker *c, tile_value buffer) {
     if (search.reads) {
         FAIL(c, tile_op_loc(c->f, place),
              "%s may hold data of another iteration of a split loop; write all of it before its "
-             "first use (`pipelined` makes the stages)",
+             "first use (`pipelined` adds the stages)",
              name_of(c, buffer, "a shared buffer"));
         note_split(c);
     }
@@ -442,7 +442,7 @@ static void check_place(checker *c) {
              "body");
     else if (f->sync_explicit)
         FAIL(c, loc,
-             "@%s is `sync explicit`, and %s writes no barriers; leave them to the compiler",
+             "@%s is `sync explicit`, and %s cannot write barriers there; remove `sync explicit`",
              f->name, c->s->strategy ? "split-k" : "group-warps");
     if (c->ok && c->s->strategy) check_strategy(c);
 }

@@ -100,7 +100,7 @@ static bool check_carried(const grouping *g) {
         if (tile_value_type(f, carried)->layout)
             return tile_error_at(g->s.f, g->s.loop,
                                  "groups: %s has a layout, which is either the block's or a "
-                                 "group's; leave it to the compiler",
+                                 "group's; leave the layout to the compiler",
                                  name);
     }
     return true;
@@ -114,8 +114,8 @@ static bool check_body_op(grouping *g, tile_op op) {
         bool barrier = type->kind == TILE_TYPE_SHARED && type->scalar == TILE_barrier;
         if (!barrier || tile_op_is_in(f, tile_value_def(f, value), g->s.loop)) continue;
         return tile_error_at(g->s.f, op,
-                             "groups: %s uses a barrier that all warps have together; allocate "
-                             "it in the loop, or leave it out: `pipelined` makes its own",
+                             "groups: %s uses a barrier that all warps share; allocate it in the "
+                             "loop, or remove it: `pipelined` adds its own",
                              tile_op_name(f, op));
     }
     return true;

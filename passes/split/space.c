@@ -161,11 +161,11 @@ static bool is_point(const tile_function *f, const tile_split_point *point) {
     bool known = split_find_strategy(word);
     tile_arena arena = {0};
     if (f->kind == TILE_COMPUTE)
-        refuse(f, point, "it is no kernel", "");
+        refuse(f, point, "it is not a kernel", "");
     else if (!known)
         refuse(f, point, "there is no such strategy", split_suggest_strategy(word, &arena));
     else if (point->factor < 1 || point->factor > TILE_MAX_SPLIT)
-        refuse(f, point, "a factor is a number from 1 to 65535", "");
+        refuse(f, point, "the factor must be a number from 1 to 65535", "");
     tile_arena_reset(&arena);
     return f->kind != TILE_COMPUTE && known && point->factor >= 1 &&
            point->factor <= TILE_MAX_SPLIT;

@@ -176,11 +176,12 @@ static bool check_options(const tile_pass *pass, const tile_function *f, choice 
     long factor = c->factor ? strtol(c->factor, &end, 10) : 0;
     if (!c->factor || !c->strategy)
         return tile_error_at(f, TILE_NO_OP,
-                             "split-k: @%s: the options factor and strategy go together", f->name);
+                             "split-k: @%s: the options factor and strategy must be given together",
+                             f->name);
     if (end == c->factor || *end || errno || factor < 1 || factor > TILE_MAX_SPLIT)
         return tile_error_at(f, TILE_NO_OP,
-                             "split-k: @%s: a factor is a number from 1 to 65535, not %s", f->name,
-                             c->factor);
+                             "split-k: @%s: the factor must be a number from 1 to 65535, not %s",
+                             f->name, c->factor);
     if (!split_find_strategy(c->strategy))
         return tile_error_at(f, TILE_NO_OP, "split-k: @%s: there is no strategy %s", f->name,
                              tile_arena_format(pass->scratch, "%s%s", c->strategy,

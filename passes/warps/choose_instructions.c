@@ -177,9 +177,9 @@ static tile_op load_in_place(const chooser *c, tile_op dot, tile_value tile, obs
     const tile_type *buffer = tile_value_type(c->f, element.at[0]);
     if (buffer->cluster || element.count != 1u + (buffer->stages != NULL)) return TILE_NO_OP;
     if (c->uses[tile.id] != 1)
-        OBSTACLE(o, "give dot the buffer", "the load_shared of an operand has other uses");
+        OBSTACLE(o, "pass the buffer to `dot`", "the load_shared of an operand has other uses");
     else if (!undisturbed_load(c->f, load, element.at[0], dot))
-        OBSTACLE(o, "put the load_shared next to the dot",
+        OBSTACLE(o, "move the load_shared next to the dot",
                  "between an operand's load_shared and the dot its buffer may be written or freed");
     return o->found ? TILE_NO_OP : load;
 }
@@ -211,7 +211,7 @@ static bool find_shared(const chooser *c, tile_op dot, unsigned operand, unsigne
     }
     if (type->cluster) return false;
     if (c->single[value.id]) {
-        OBSTACLE(o, "copy it from a view of tf32, whose low 13 bits are left out",
+        OBSTACLE(o, "copy it from a view of tf32, whose low 13 bits are ignored",
                  "%s is copied from f32 and rounded to tf32 when it is loaded, but wgmma reads "
                  "shared memory directly",
                  operand_name(operand));
@@ -282,25 +282,25 @@ static void report_obstacle(const tile_dot_facts *dot, tile_wgmma_obstacle found
         break;
     case TILE_WGMMA_OBSTACLE_ROWS:
         OBSTACLE(
-            o, "make m or n a multiple of 64, the other one larger, or the warps fewer",
+            o, "make m or n a multiple of 64, make the other one larger, or use fewer warps",
             "each warpgroup takes 64 rows and a multiple of 8 columns, and the sums are %u x %u "
             "for %u warps",
             (unsigned)query->m, (unsigned)query->n, dot->warps);
         break;
     case TILE_WGMMA_OBSTACLE_K:
-        OBSTACLE(o, "make the tiles deeper", "k is %u, and wgmma takes multiples of %u",
-                 (unsigned)query->k, (unsigned)tile_wgmma_depth(query->lhs));
+        OBSTACLE(o, "make k larger", "k is %u, and wgmma takes multiples of %u", (unsigned)query->k,
+                 (unsigned)tile_wgmma_depth(query->lhs));
         break;
     case TILE_WGMMA_OBSTACLE_REGISTERS: report_registers(dot, o); break;
     case TILE_WGMMA_OBSTACLE_GIVEN_LAYOUT:
         OBSTACLE(o, "leave the layout to the compiler", "the accumulator's layout is given");
         break;
     case TILE_WGMMA_OBSTACLE_ROW_DIM:
-        OBSTACLE(o, "leave `swap_operands` to the compiler",
+        OBSTACLE(o, "remove `swap_operands`, and the compiler chooses",
                  "exchanged, each warpgroup takes 64 columns of the sums and a multiple of 8 rows");
         break;
     case TILE_WGMMA_OBSTACLE_NOT_SHARED:
-        OBSTACLE(o, "store_shared it, and give dot the buffer",
+        OBSTACLE(o, "store it by store_shared, and pass the buffer to `dot`",
                  "%s is in registers, and wgmma takes it from shared memory only",
                  operand_name(operand));
         break;
@@ -448,7 +448,7 @@ static void check_others(const chooser *c, tile_op dot, const tile_dot_facts *fa
     unsigned warps = warps_of_sums(c, dot, facts);
     int64_t sums = tile_dot_excess_registers(facts, row_dim, warps, c->held[dot.id]);
     if (c->call.id)
-        OBSTACLE(o, "take it out (`drop-asserts` takes every assert), or say {via = wgmma}",
+        OBSTACLE(o, "remove it (`drop-asserts` removes every assert), or write {via = wgmma}",
                  "the kernel calls %s, and ptxas then ends each wgmma before the next",
                  tile_op_name(c->f, c->call));
     else if (sums)
@@ -492,7 +492,7 @@ static void report_loaded(const chooser *c, tile_op dot) {
         tile_missed_at(c->f, dot, "not in place",
                        reason.found
                            ? reason.remedy
-                           : "give each group its own buffer, or the whole tile to all its warps",
+                           : "use a buffer for each group, or give the whole tile to all its warps",
                        "%s", reason.found ? reason.why : part);
     }
 }
@@ -508,7 +508,7 @@ static void reject_target(chooser *c, tile_op dot) {
     tile_arena *arena = c->pass->scratch;
     tile_feature_targets(TILE_FEATURE_wgmma, targets, sizeof targets);
     reject(c, dot, tile_arena_format(arena, "%s has no wgmma", c->pass->target->name),
-           tile_arena_format(arena, "compile for %s, or leave `via` to the compiler", targets));
+           tile_arena_format(arena, "compile for %s, or remove `via`", targets));
 }
 
 static void decide(chooser *c, tile_op dot) {
@@ -536,10 +536,10 @@ static void decide(chooser *c, tile_op dot) {
     }
     if (tile_dot_is_flat(&facts) && !forced) {
         tile_missed_at(c->f, dot, "no wgmma",
-                       "say {via = wgmma} where its operands are in shared memory already, or "
+                       "write {via = wgmma} if its operands are in shared memory already, or if "
                        "there are many columns",
-                       "products of at most 32 rows most often wait for memory, and mma.sync "
-                       "then is as fast");
+                       "products of at most 32 rows are usually limited by memory, and mma.sync is "
+                       "then as fast");
         return;
     }
     if (tile_remarks_wanted(c->f)) report_loaded(c, dot);

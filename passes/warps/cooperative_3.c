@@ -47,7 +47,7 @@ static bool distribute_operand(warp_specialization *s, tile_op dot, unsigned ope
         if (tile_staged_value(s->ring.f, &s->ring.plan.copies[i]).id != value.id) continue;
         if (!is_operand_alone(s, value, operand))
             return tile_missed_at(s->ring.f, dot, "no cooperative_3", NULL,
-                                  "its operand with the rows is no copy that products alone use");
+                                  "its row operand is not a copy that only products use");
         s->distributed[i] = true;
     }
     return true;
@@ -70,12 +70,11 @@ static bool can_divide(warp_specialization *s) {
         if (!admits_cooperative_3(f, op, &row_dim))
             return tile_missed_at(
                 s->ring.f, op, "no cooperative_3",
-                "take 192 rows and at most 192 columns, whose sums stay in the tensor "
-                "cores",
+                "use 192 rows and at most 192 columns, whose sums stay in the tensor cores",
                 "three groups of 4 warps cannot each compute a third of its rows");
         if (s->distributed_dim < TILE_MAX_RANK && s->distributed_dim != row_dim)
             return tile_missed_at(s->ring.f, op, "no cooperative_3", NULL,
-                                  "its rows are not those of the product before");
+                                  "its row dimension differs from that of the product before");
         s->distributed_dim = row_dim;
         if (!distribute_operand(s, op, warpgroup_first(row_dim))) return false;
     }

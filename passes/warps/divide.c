@@ -67,7 +67,7 @@ static void mark_distributed(division *d, tile_op op, tile_value value, unsigned
         return;
     const tile_type *type = tile_value_type(d->f, value);
     if (d->distributed[value.id] || dim >= type->rank || tile_type_dim(type, dim) % GROUPS) {
-        reject(d, op, "its rows are not those of the products", NULL);
+        reject(d, op, "its row dimension differs from that of the products", NULL);
         return;
     }
     d->distributed[value.id] = (uint8_t)(1 + dim);
@@ -307,13 +307,13 @@ static void check_product(division *d, tile_op op) {
     if (!warpgroup_uses_wgmma(d->f, op) || !warpgroup_row_dim(d->f, op, &row_dim) ||
         !tile_dot_admits_cooperative_3(&facts, d->s->distributed_dim))
         reject(d, op, "three groups of 4 warps cannot each compute a third of its rows",
-               "take 192 rows and at most 192 columns, whose sums stay in the tensor cores");
+               "use 192 rows and at most 192 columns, whose sums stay in the tensor cores");
     else if (row_dim != d->s->distributed_dim || is_distributed(d, other))
-        reject(d, op, "its rows are not those of the product before", NULL);
+        reject(d, op, "its row dimension differs from that of the product before", NULL);
     else if (tile_product_k_dim(d->f, op, first) != (first == TILE_MMA_LHS))
-        reject(d, op, "its operand with the rows lies transposed", NULL);
+        reject(d, op, "its row operand is transposed", NULL);
     else if (!is_distributed(d, one) && !is_ring_buffer(d->s, one))
-        reject(d, op, "a group has all rows of its operand with them", NULL);
+        reject(d, op, "each group would need all rows of its row operand", NULL);
 }
 
 /* Checks an operation that the consumers run. */
@@ -322,16 +322,17 @@ static void check_op(division *d, tile_op op) {
     bool distributed = uses_distributed(d, op),
          own = distributed && (moves(d, op) || uses_own_buffer(d, op));
     if (tile_lays_out_warps(f, op))
-        reject(d, op, "its layout is for the warps that share a tile", "leave the layout out");
+        reject(d, op, "its layout is for the warps that share a tile", "remove the layout");
     if (is_ring_op(d->s, op) || (!distributed && specialize_is_shared_by_all(d->s, op))) return;
     if (tile_numbers_warps(f, op))
         reject(d, op, "it counts the warps that share a tile", NULL);
     else if (distributed && !can_be_distributed(d, op))
-        reject(d, op, "a group cannot do it with a third of the rows", NULL);
+        reject(d, op, "this operation cannot be split across three consumer warpgroups", NULL);
     else if (distributed && tile_op_opcode(f, op) == TILE_OP_dot)
         check_product(d, op);
     else if (!own && tile_op_opcode(f, op) != TILE_OP_dot && writes(f, op))
-        reject(d, op, "it is no part of a tile, and each group would do it", NULL);
+        reject(d, op, "it does not work on a part of a tile, and each group would execute it",
+               NULL);
 }
 
 bool specialize_check_division(warp_specialization *s) {

@@ -88,11 +88,11 @@ static void plan_copy(const planner *outer, tile_op copy) {
     const char *remedy =
         "give it a buffer that no other operation fills, and load from it afterwards";
     if (!why && p.s->ping_pong) {
-        why = "groups that take turns at tiles copy what is theirs";
-        remedy = "say `consumers = cooperative`";
+        why = "groups that alternate between tiles copy their own data";
+        remedy = "write `consumers = cooperative`";
     }
     if (!why && p.s->readers > 1 && !has_products_rows(&p, copy)) {
-        why = "its tile's rows are not those of the products, whose rows three groups share";
+        why = "the rows of its tile are not those of the products, which three groups share";
         remedy = "`load` the tile";
     }
     if (why) tile_missed_at(p.f, copy, p.missed, remedy, "%s", why);

@@ -36,9 +36,10 @@ const char *specialize_reject_part(const warp_specialization *s, unsigned i) {
     if (!part->end.id) return NULL;
     if (part->dim + tile_value_type(s->ring.f, tile)->rank <
         tile_value_type(s->ring.f, part->whole)->rank)
-        return "the view ends along a dim of which the tile has one coordinate";
-    if (s->distributed[i]) return "groups of warps have shares of a part of an argument's array";
-    if (s->shared_along[i]) return "blocks of a cluster share a part of an argument's array";
+        return "the view ends along a dim that the tile lacks";
+    if (s->distributed[i]) return "groups of warps share a copy from a part of an argument's array";
+    if (s->shared_along[i])
+        return "blocks of a cluster share a copy from a part of an argument's array";
     return NULL;
 }
 

@@ -51,13 +51,14 @@ static bool can_ping_pong(warp_specialization *s) {
     for (unsigned i = 0; i < 3; i++)
         if (!is_fixed(s, tile_op_operand(f, loop, i)))
             return tile_missed_at(s->ring.f, loop, "no ping-pong", NULL,
-                                  "the loop's bounds depend on the tile, and warpgroups that take "
-                                  "turns need the same bounds");
+                                  "the loop's bounds depend on the tile, and warpgroups that "
+                                  "alternate between tiles need the same bounds");
     TILE_FOR_EACH_OP (f, op, f->body)
         if (op.id != s->outer_loops[0].id && !specialize_is_shared_by_all(s, op) &&
             !may_repeat(f, op))
-            return tile_missed_at(s->ring.f, op, "no ping-pong", NULL,
-                                  "it is no part of a tile, and both groups would do it");
+            return tile_missed_at(
+                s->ring.f, op, "no ping-pong", NULL,
+                "it does not work on a part of a tile, and both groups would execute it");
     TILE_FOR_EACH_OP (f, op, tile_op_region(f, loop, 0)) {
         if (tile_op_opcode(f, op) != TILE_OP_dot) continue;
         const tile_dot_facts facts = warpgroup_facts(f, op);
@@ -70,7 +71,7 @@ static bool can_ping_pong(warp_specialization *s) {
             return tile_missed_at(s->ring.f, op, "no ping-pong", NULL,
                                   "it counts the warps of both groups");
         else if (tile_lays_out_warps(f, op))
-            return tile_missed_at(s->ring.f, op, "no ping-pong", "leave the layout out",
+            return tile_missed_at(s->ring.f, op, "no ping-pong", "remove the layout",
                                   "its layout is for the warps of both groups");
     return true;
 }
@@ -82,7 +83,7 @@ void specialize_plan_ping_pong(warp_specialization *s) {
     if (!loop_parts_interleave(&s->tiles, GROUPS)) {
         tile_missed_at(s->ring.f, s->outer_loops[0], "no ping-pong",
                        "make its step a constant, or the kernel `persistent`",
-                       "two steps of the loop over tiles may be more than an i32 holds");
+                       "two steps of the loop over tiles may overflow an i32");
         return;
     }
     s->ping_pong = true;

@@ -28,12 +28,12 @@ static void find_outer_loops(planner *p) {
         if (tile_op_opcode(p->f, op) == TILE_OP_roles) {
             reject(
                 p, p->loop,
-                "the warps of a role, or of one of the groups that share it, copy for themselves",
+                "the warps of a role, or of one of the groups that share it, copy their own data",
                 NULL);
             return;
         }
         if (tile_op_opcode(p->f, op) != TILE_OP_for || s->outer_loop_count == MAX_TILE_LOOPS) {
-            reject(p, op, "the pipelined loop is inside of it, and only `for` may be around one",
+            reject(p, op, "the pipelined loop is inside of it, and only `for` may enclose one",
                    NULL);
             return;
         }
@@ -217,7 +217,7 @@ static void check_unwritten(planner *p, tile_op copy, bool in_order) {
             reject(p, copy,
                    "the kernel may write memory that it also loads, and a producer warp would load "
                    "it too early",
-                   "say `noalias`");
+                   "add `noalias` to the argument");
 }
 
 static void check_source(planner *p, tile_op copy) {
@@ -243,10 +243,10 @@ static void visit_cluster_barrier(planner *p, tile_op op) {
         why = "all threads of the block must reach it";
     else if (opcode == TILE_OP_pdl_wait)
         why = "the producer's copies would not wait for it",
-        remedy = "put it before the first operation on tiles";
+        remedy = "move it before the first operation on tiles";
     else if (opcode == TILE_OP_alloc_barrier)
         why = "all threads of the block must reach it",
-        remedy = "put it before the first operation on tiles";
+        remedy = "move it before the first operation on tiles";
     else if (opcode == TILE_OP_roles || opcode == TILE_OP_sync_explicit)
         why = "the region is marked `sync explicit`, and the compiler inserts no barriers in it";
     else if (effects & TILE_EFFECT_ACQUIRE && !(effects & TILE_EFFECT_CLUSTER) &&
@@ -311,13 +311,14 @@ static void check_producer_values(planner *p, tile_op copy, tile_value value) {
     if (!p->ok || data->kind == TILE_VALUE_ARG || data->kind == TILE_VALUE_CONSTANT) return;
     if (data->kind == TILE_VALUE_REGION) {
         if (data->index < tile_region_own_args(p->f, (tile_region){data->owner})) return;
-        reject(p, copy, "where it reads depends on a value that a loop around it carries", NULL);
+        reject(p, copy, "its source address depends on a value that a loop around it carries",
+               NULL);
         return;
     }
     tile_op def = {data->owner};
     if (p->s->run_by_all[def.id] || p->s->needed_by_producer[def.id]) return;
     if (!is_arithmetic(p->f, def) && !is_scalar_load(p, def)) {
-        reject(p, copy, "where it reads depends on more than arithmetic and loads of scalars",
+        reject(p, copy, "its source address depends on more than arithmetic and loads of scalars",
                NULL);
         return;
     }
@@ -473,7 +474,7 @@ static void check_parts(planner *p) {
 bool specialize_plan(warp_specialization *s, tile_op loop) {
     tile_function *f = s->ring.f;
     tile_arena *arena = s->ring.pass->scratch;
-    planner p = {.s = s, .f = f, .loop = loop, .missed = "not specialised", .ok = true};
+    planner p = {.s = s, .f = f, .loop = loop, .missed = "not specialized", .ok = true};
     p.body = tile_op_region(f, loop, 0);
     p.uses = tile_count_uses(f, arena);
     p.position = TILE_NEW_ARRAY(arena, uint32_t, f->op_count + 1u);

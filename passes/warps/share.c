@@ -52,13 +52,13 @@ static void remark_none(const warp_specialization *s) {
     tile_function *f = s->ring.f;
     if (tile_uses_cluster(f)) return;
     if (!tile_shares_copies(s->ring.pass->target))
-        tile_missed_at(f, s->ring.plan.loop, "no multicast", "leave `cluster` out",
+        tile_missed_at(f, s->ring.plan.loop, "no multicast", "remove `cluster`",
                        "the target has none at full rate, and each block copies for itself");
     else
-        tile_missed_at(f, s->ring.plan.loop, "no multicast",
-                       "leave `cluster` out, or let a copy not depend on one dim of block_id",
-                       "each block of a cluster copies something else, or another number of "
-                       "times");
+        tile_missed_at(
+            f, s->ring.plan.loop, "no multicast",
+            "remove `cluster`, or use a copy that does not depend on one dim of block_id",
+            "each block of a cluster copies different data, or a different number of times");
 }
 
 void specialize_plan_sharing(warp_specialization *s) {

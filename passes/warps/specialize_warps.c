@@ -255,11 +255,11 @@ static void mark_producer_fed(const warp_specialization *s) {
     if (ordered && !specialize_has_wgmma(s))
         tile_missed_at(f, loop, "no ordered issue", NULL, "the target has no wgmma");
     else if (ordered && !s->chained)
-        tile_missed_at(f, loop, "no ordered issue", "leave `consumers` out",
+        tile_missed_at(f, loop, "no ordered issue", "remove `consumers`",
                        "no dot takes the result of another dot");
     else if (ordered && s->warps * s->consumer_groups == WARPGROUP)
-        tile_missed_at(f, loop, "no ordered issue", "say `warps 8`",
-                       "one warpgroup has none to take turns with");
+        tile_missed_at(f, loop, "no ordered issue", "write `warps 8`",
+                       "a single warpgroup has no other one to alternate with");
     else if (ordered)
         tile_op_set_flag(f, loop, TILE_ATTR_ordered_issue);
 }
@@ -303,13 +303,14 @@ tile_status tile_pass_specialize_warps(tile_pass *pass, tile_function *f) {
         if (tile_op_has_attr(f, op, TILE_ATTR_pipelined) && !loops++) loop = op;
     if (!loops || !tile_specializes_warps(pass->target)) return TILE_OK;
     if (loops > 1) {
-        tile_missed_at(f, loop, "not specialised", "leave `pipelined` out of the others",
-                       "the kernel has several pipelined loops, and one warp serves one");
+        tile_missed_at(
+            f, loop, "not specialized", "remove `pipelined` from the others",
+            "the kernel has several pipelined loops, and a producer warp serves only one");
         return TILE_OK;
     }
     /* 2. Its requirements. */
     warp_specialization s = {.ring = {.pass = pass, .f = f}};
     if (specialize_plan(&s, loop)) make_roles(&s);
-    tile_pass_count(pass, "specialised loops", s.group_count > 0);
+    tile_pass_count(pass, "specialized loops", s.group_count > 0);
     return TILE_OK;
 }

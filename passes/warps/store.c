@@ -49,12 +49,12 @@ static const char *find_obstacle(const warp_specialization *s, tile_op op, const
     const tile_type *tile = tile_value_type(f, tile_operand_src(f, op));
     tile_value view = tile_operand_dst(f, op);
     *remedy = NULL;
-    if (tile->rank != 2) return "its tile is no product's";
-    *remedy = "put it last";
+    if (tile->rank != 2) return "its tile is not the result of a product";
+    *remedy = "move it to the end";
     for (tile_op next = next_after(s, op); next.id; next = next_after(s, next))
         if (needs_wait(f, next, view) && tile_stores_may_alias(f, op, next))
             return "code after it may need the completed store";
-    *remedy = "say `independent` of the loop around, if its iterations are tiles of the grid";
+    *remedy = "add `independent` to the loop around it, if its iterations are tiles of the grid";
     for (unsigned i = 0; i < s->outer_loop_count; i++)
         if (!tile_op_has_attr(f, s->outer_loops[i], TILE_ATTR_independent))
             return "the next iteration may need it complete";
@@ -167,7 +167,7 @@ static void report_last(const warp_specialization *s) {
     tile_op op = s->outer_loop_count ? tile_op_next(f, specialize_outermost_op(s)) : TILE_NO_OP;
     for (; op.id; op = tile_op_next(f, op))
         if (is_result(f, op) && tile_value_type(f, tile_operand_src(f, op))->rank == 2)
-            tile_missed_at(f, op, "no TMA", "make one loop of the two",
+            tile_missed_at(f, op, "no TMA", "combine the two loops into one",
                            "it comes after a loop around the pipelined one");
 }
 
@@ -190,7 +190,7 @@ void specialize_stores(warp_specialization *s, tile_region region) {
         if (buffer.id)
             replace_store(s, op, buffer);
         else if (!no_map)
-            tile_missed_at(f, op, "no TMA", why ? help : "take a stage less", "%s",
+            tile_missed_at(f, op, "no TMA", why ? help : "use one stage less", "%s",
                            why ? why : "shared memory is too small for pieces of its tile");
     }
     report_last(s);

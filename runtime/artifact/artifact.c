@@ -179,7 +179,7 @@ tile_status tile_artifact_read(tile_context *context, const void *data, size_t s
     *out = NULL;
     if (!context) return TILE_INVALID;
     if (!data || size < HEAD + END || memcmp(data, head, HEAD - 2) != 0)
-        return fail(context, "its first line is another one");
+        return fail(context, "its first line is not that of an artifact");
     if (memcmp(data, head, HEAD) != 0) return fail(context, "its format has another version");
     if (!is_whole(data, size)) return fail(context, "it is truncated or damaged");
     reader r = {tile_artifact_create(context), (const char *)data + HEAD,
@@ -191,5 +191,5 @@ tile_status tile_artifact_read(tile_context *context, const void *data, size_t s
         return TILE_OK;
     }
     tile_artifact_destroy(r.artifact);
-    return fail(context, "its parts are not in the order of the format, or not all there");
+    return fail(context, "its parts are incomplete or not in the order of the format");
 }

@@ -77,7 +77,7 @@ static void touch(tile_cache *cache, const row *r) {
 
 static void drop(tile_cache *cache, const char *key, const row *r) {
     tile_report(cache->context, TILE_REMARK, (tile_loc){0},
-                "cache %s: the entry %s is damaged and is made anew", cache->db.path, key);
+                "cache %s: the entry %s is damaged and is created again", cache->db.path, key);
     sqlite3_stmt *statement = tile_database_begin(&cache->db, DB_DROP_ARTIFACT);
     if (!statement) return;
     sqlite3_bind_int64(statement, 1, r->id);

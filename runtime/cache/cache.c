@@ -80,7 +80,7 @@ tile_status tile_cache_clear(tile_cache *cache, unsigned contents) {
     bool ok = true;
     if (contents & TILE_CACHE_ARTIFACTS) ok &= tile_database_run(&cache->db, DB_CLEAR_ARTIFACTS);
     if (contents & TILE_CACHE_POINTS) ok &= tile_database_run(&cache->db, DB_CLEAR_POINTS);
-    return finish(cache, ok, "not all of it could be cleared");
+    return finish(cache, ok, "not all entries could be removed");
 }
 
 tile_status tile_cache_trim(tile_cache *cache, uint64_t bytes) {

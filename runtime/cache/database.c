@@ -70,7 +70,7 @@ static void finalize(tile_database *db) {
 
 void tile_database_disable(tile_database *db, const char *why) {
     if (!db->handle) return;
-    report(db, why, "going on without it");
+    report(db, why, "continuing without the cache");
     finalize(db);
     sqlite3_close(db->handle);
     db->handle = NULL;
@@ -95,7 +95,8 @@ static void renew(tile_database *db, const char *why, bool keep_points) {
         tile_database_disable(db, why);
         return;
     }
-    report(db, why, keep_points ? "it is made anew" : "it is made anew without its tuned points");
+    report(db, why,
+           keep_points ? "it is created again" : "it is created again without its tuned points");
     /* A reset requires that the tables have been read, which this does. */
     execute(db, "CREATE TEMP TABLE kept AS SELECT * FROM main.point");
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_RESET_DATABASE, 1, 0);
@@ -113,7 +114,7 @@ static void renew(tile_database *db, const char *why, bool keep_points) {
 }
 
 static void stop_writing(tile_database *db, const char *why) {
-    if (db->is_writable) report(db, why, "nothing more is kept there");
+    if (db->is_writable) report(db, why, "nothing more is stored there");
     db->is_writable = false;
 }
 

@@ -35,8 +35,8 @@ static tile_function *choose_kernel(const tile_module *module, const char *name)
     if (name)
         tile_report(module->context, TILE_ERROR, (tile_loc){0}, "there is no kernel @%s", name);
     else if (kernels)
-        tile_report(module->context, TILE_ERROR, (tile_loc){0}, "there are %u kernels: name one",
-                    kernels);
+        tile_report(module->context, TILE_ERROR, (tile_loc){0},
+                    "there are %u kernels; name one of them", kernels);
     else
         tile_report(module->context, TILE_ERROR, (tile_loc){0}, "there is no kernel");
     return NULL;
@@ -132,8 +132,8 @@ static tile_status build(const job *j, tile_artifact **out) {
     tile_status status = lower(f, options);
     if (status == TILE_OK && f->kind != TILE_KERNEL) {
         tile_report(f->module->context, TILE_ERROR, f->loc,
-                    "@%s takes several launches after these passes: choose how it is split by the "
-                    "clause `split` instead",
+                    "@%s takes several launches after these passes; choose the split by the clause "
+                    "`split` instead",
                     f->name);
         status = TILE_INVALID;
     }
@@ -420,9 +420,10 @@ tile_status tile_compile(tile_module *module, const char *kernel, const tile_bin
     tile_status status = tile_artifact_build(module, f->name, &build, &artifact);
     if (status != TILE_OK) return status;
     if (artifact->plan) {
-        tile_report(module->context, TILE_ERROR, f->loc,
-                    "@%s takes several launches at this point: tile_artifact_build has them all",
-                    f->name);
+        tile_report(
+            module->context, TILE_ERROR, f->loc,
+            "@%s takes several launches at this point; tile_artifact_build gives all of them",
+            f->name);
         tile_artifact_destroy(artifact);
         return TILE_UNSUPPORTED;
     }

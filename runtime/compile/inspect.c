@@ -48,8 +48,7 @@ tile_status tile_inspect_resources(tile_context *context, const tile_blob *ptx, 
     TILE_GUARD(context, TILE_OUT_OF_MEMORY)
     tile_program program;
     *out = (tile_resources){.target = target, .limit = ""};
-    if (!abi ||
-        !check(context, ptx, target, ptxas, "resources are reported by ptxas; give its path"))
+    if (!abi || !check(context, ptx, target, ptxas, "ptxas reports the resources; give its path"))
         return TILE_INVALID;
     tile_status status = tile_run_ptxas(context, &program, ptx, target, ptxas, "-v");
     if (status == TILE_OK) {
@@ -157,7 +156,7 @@ tile_status tile_disassemble(tile_context *context, const tile_blob *ptx, const 
     tile_blob cubin = {NULL, 0};
     *sass = (tile_blob){NULL, 0};
     if (!check(context, ptx, target, disassembler,
-               "instructions are printed by nvdisasm; give its path"))
+               "nvdisasm prints the instructions; give its path"))
         return TILE_INVALID;
     tile_status status = assemble(context, ptx, target, ptxas, &cubin);
     if (status == TILE_OK) status = run_disassembler(context, &cubin, disassembler, sass);

@@ -101,7 +101,8 @@ static tile_status cuda_encode(tile_device *device, const tile_tensor_map *array
     tile_status status = enter(d, &before);
     if (status != TILE_OK) return status;
     CUresult result = tile_driver_encode(d->driver, array, encoded);
-    if (result && d->driver->cuGetErrorString(result, why)) *why = "what the driver does not say";
+    if (result && d->driver->cuGetErrorString(result, why))
+        *why = "a value that the driver does not report";
     return leave(d, before, result ? TILE_UNAVAILABLE : TILE_OK);
 }
 

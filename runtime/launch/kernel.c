@@ -407,8 +407,8 @@ tile_status tile_kernel_set_point(tile_kernel *kernel, const tile_argument *argu
     if (status != TILE_OK) return status;
     if (!kernel->has_bucket_points) {
         tile_report(kernel->device->context, TILE_ERROR, no_location,
-                    "@%s was made with all that 'tune' names bound, or has no 'tune', and has no "
-                    "other point",
+                    "@%s has no other point: it has no 'tune', or all parameters that 'tune' names "
+                    "are bound",
                     kernel->name);
         return TILE_INVALID;
     }

@@ -312,8 +312,8 @@ static tile_status take_kernel(const run *r, unsigned index, tile_kernel **kerne
 
 static tile_status reject(const run *r, const tile_step *step, int64_t room) {
     tile_report(r->plan->device->context, TILE_ERROR, step->loc,
-                "@%s: the blocks of @%s do not all run at once, as 'resident' asks for: the device "
-                "holds %" PRId64 "; launch fewer, or say `otherwise`",
+                "@%s: the blocks of @%s cannot all run at once, as 'resident' requires: the device "
+                "holds %" PRId64 "; launch fewer, or add `otherwise`",
                 r->plan->steps->plan->name, r->plan->steps->kernels[step->kernel], room);
     return TILE_UNSUPPORTED;
 }

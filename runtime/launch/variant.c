@@ -111,7 +111,7 @@ static void report_condition(const tile_function *f, const tile_abi *abi,
                      "%%%s lies at a multiple of %" PRId64 " bytes, not of %" PRId64, arg->name,
                      number & -number, condition->value);
         else
-            snprintf(why, sizeof why, "%%%s is %" PRId64 ", and not a multiple of %" PRId64,
+            snprintf(why, sizeof why, "%%%s is %" PRId64 ", which is not a multiple of %" PRId64,
                      arg->name, number, condition->value);
         tile_missed_at(f, TILE_NO_OP, "narrow accesses",
                        "launch with such a multiple, for which there is other code", "%s", why);
@@ -188,12 +188,12 @@ static tile_status refuse_conditions(const tile_kernel *kernel, const tile_abi *
         tile_report(kernel->device->context, TILE_ERROR, no_location,
                     "@%s: a tensor map cannot describe the array of argument %%%s: it needs an "
                     "address and strides that are multiples of 16 bytes, extents of at least 1 and "
-                    "elements of a row side by side; the kernel is at level 3 and relies on it",
+                    "contiguous elements in a row; the kernel is at level 3 and relies on it",
                     kernel->name, arg->name);
         break;
     case TILE_CONDITION_value:
         tile_report(kernel->device->context, TILE_ERROR, no_location,
-                    "@%s: argument %%%s must be %" PRId64 ", for which the kernel was made",
+                    "@%s: argument %%%s must be %" PRId64 ", for which the kernel was compiled",
                     kernel->name, arg->name, condition->value);
         break;
     case TILE_CONDITION_grid: break;

@@ -105,13 +105,14 @@ bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsi
                               tile_arena_format(arena, "has no parameter '%s'", bindings[i].name));
     if (!tile_visit_points(f, options, count, sizes, arena, add_point, &l)) return false;
     if (!l.count)
-        return fail(f, f->tune_count
-                           ? "has no point: none of 'tune' agrees with 'where' and what is given"
-                           : "has no point: it has no 'tune', and what is given leaves a parameter "
-                             "without a value or does not agree with 'where'");
+        return fail(
+            f, f->tune_count
+                   ? "has no point: no point of 'tune' agrees with 'where' and the given values"
+                   : "has no point: it has no 'tune', and the given values leave a parameter "
+                     "without a value or do not agree with 'where'");
     if (l.count > TUNE_MAX_POINTS)
         return fail(f, tile_arena_format(arena,
-                                         "has more than %d points; leave values out of `tune`, or "
+                                         "has more than %d points; remove values from `tune`, or "
                                          "exclude combinations with `where`",
                                          TUNE_MAX_POINTS));
     *points = l.points;

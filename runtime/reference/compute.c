@@ -62,7 +62,7 @@ static void bind_values(evaluation *e, const tile_compute_value *values, unsigne
             FAIL(e, "'%s' of @%s is given twice", name, e->f->name);
         else if (is_type != (param->kind == TILE_PARAM_type))
             FAIL(e, "'%s' of @%s is %s", name, e->f->name,
-                 is_type ? "a number, no type" : "a type, no number");
+                 is_type ? "a number, not a type" : "a type, not a number");
         else if (is_type && !tile_scalar_is_data(values[i].scalar))
             FAIL(e, "'%s' of @%s is an element type such as f16, not %s", name, e->f->name,
                  tile_scalar_name(values[i].scalar));

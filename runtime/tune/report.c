@@ -73,7 +73,7 @@ const tile_candidate *tile_tuning_candidate_at(const tile_tuning *t, unsigned in
 static void print_head(tile_text *to, const tile_tuning *t) {
     const tile_tuning_facts *f = &t->facts;
     if (f->found) {
-        tile_text_format(to, "@%s: its point for %s was there%s\n", t->kernel, f->sizes,
+        tile_text_format(to, "@%s: the cache has a point for %s%s\n", t->kernel, f->sizes,
                          f->stale ? ", of another compiler" : "");
         return;
     }
@@ -124,7 +124,7 @@ static void print_meanings(tile_text *to, const tile_tuning *t) {
 
 static void print_text(tile_text *to, const tile_tuning *t) {
     print_head(to, t);
-    tile_text_format(to, "%5s %10s %19s %5s %6s %7s %6s %9s  %s\n", "rank", "us", "half of them",
+    tile_text_format(to, "%5s %10s %19s %5s %6s %7s %6s %9s  %s\n", "rank", "us", "quartiles us",
                      "regs", "local", "shared", "per SM", "model us", "candidate");
     for (size_t i = 0; i < t->count; i++) print_row(to, t->ranked[i], (unsigned)i + 1);
     print_meanings(to, t);

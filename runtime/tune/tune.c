@@ -447,7 +447,7 @@ static tile_status fail_without_best(tuner *u) {
     if (u->options.budget > 0 && u->tried < u->runnable)
         text = tile_arena_format(&u->arena,
                                  "no candidate of @%%s won within the budget of %g s: %zu of %zu "
-                                 "were tried; the report says what became of each",
+                                 "were tried; the report lists the reason for each",
                                  u->options.budget, u->tried, u->runnable);
     return fail(u, TILE_FAILED, text, u->f->name);
 }

@@ -141,7 +141,7 @@ static tile_status begin_process(tune_runner *r) {
     }
     if (status == TILE_OK && why) {
         const char *often = killed ? ", in each of three starts" : "";
-        tile_report(r->context, TILE_ERROR, no_location, "the worker %s does not begin: %s%s",
+        tile_report(r->context, TILE_ERROR, no_location, "the worker %s does not start: %s%s",
                     r->path, why, often);
         status = TILE_UNAVAILABLE;
     }

@@ -256,7 +256,7 @@ Test(abi, what_cannot_be_read) {
          "\"tensor_maps\": [" MAP("x", "[4]", "1]>, %z: view<f16[1", "1") "]",
          "unexpected contents"},
         {"\"variants\"", "\"others\"", "there is no field \"others\""},
-        {"\"variant\": 0", "\"variant\": 1", "which of its variants"},
+        {"\"variant\": 0", "\"variant\": 1", "it does not name its variant"},
         {"\"condition\": \"divisible\"", "\"condition\": \"prime\"", "lists of conditions"},
         {"\"argument\": \"x\"", "\"argument\": \"y\"", "lists of conditions"},
         {"\"value\": 16", "\"value\": 0", "lists of conditions"},

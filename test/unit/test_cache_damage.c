@@ -66,7 +66,7 @@ Test(cache_damage, a_file_of_garbage) {
         write_file(&x, image, size);
         cr_expect_eq(use_file(&x, &usable), 0);
         cr_expect(usable, "%s", x.messages);
-        cr_expect(strstr(x.messages, "; it is made anew\n"), "%s", x.messages);
+        cr_expect(strstr(x.messages, "; it is created again\n"), "%s", x.messages);
         cache_is_sound(&x);
     }
     free(image);
@@ -91,7 +91,7 @@ Test(cache_damage, points_stay) {
     fclose(file);
     cache_reopen(&x, NULL);
     cr_expect_not(cache_has(&x, 0));
-    cr_expect(strstr(x.messages, "; it is made anew\n"), "%s", x.messages);
+    cr_expect(strstr(x.messages, "; it is created again\n"), "%s", x.messages);
     cr_assert(tile_cache_find_point(x.cache, &key, &found));
     cr_expect_str_eq(found.bindings, "b=64");
     cr_expect(cache_keep(&x, 0, 10) && cache_has(&x, 0));
@@ -148,7 +148,7 @@ Test(cache_damage, an_entry_that_does_not_fit) {
             continue;
         }
         cr_expect_not(cache_has(&x, 1), "%s", changes[i]);
-        cr_expect(strstr(x.messages, "is damaged and is made anew"), "%s: %s", changes[i],
+        cr_expect(strstr(x.messages, "is damaged and is created again"), "%s: %s", changes[i],
                   x.messages);
         cr_expect_eq(tile_cache_get_statistics(x.cache).artifacts, 1);
         cr_expect(cache_keep(&x, 1, 500) && cache_has(&x, 1));
@@ -161,9 +161,9 @@ Test(cache_damage, an_entry_that_does_not_fit) {
 Test(cache_damage, files_that_are_not_ours_stay_as_they_are) {
     static const char *const made[] = {"PRAGMA user_version = 5", "PRAGMA application_id = 77",
                                        "PRAGMA application_id = 0"};
-    static const char *const said[] = {"a newer version of Tile made it; going on without it",
-                                       "it is the database of another program",
-                                       "it is the database of another program"};
+    static const char *const said[] = {
+        "a newer version of Tile made it; continuing without the cache",
+        "it is the database of another program", "it is the database of another program"};
     for (unsigned i = 0; i < 3; i++) {
         cache_fixture x;
         char answer[64];
@@ -191,7 +191,7 @@ Test(cache_damage, other_tables_are_replaced) {
         cache_reopen(&x, NULL);
         cr_expect_eq(cache_has(&x, 1), i == 3, "%s", made[i]);
         cr_expect(cache_keep(&x, 1, 10) && cache_has(&x, 1), "%s: %s", made[i], x.messages);
-        cr_expect_eq(strstr(x.messages, "it is made anew") == NULL, i == 3, "%s", x.messages);
+        cr_expect_eq(strstr(x.messages, "it is created again") == NULL, i == 3, "%s", x.messages);
         cache_is_sound(&x);
         cache_close(&x);
     }
@@ -216,8 +216,9 @@ Test(cache_damage, points_of_an_older_form_are_ignored) {
         *x.messages = 0;
         cache_reopen(&x, NULL);
         cr_expect_not(tile_cache_find_point(x.cache, &key, &found));
-        cr_expect(strstr(x.messages, "an older version of Tile made it; it is made anew without "
-                                     "its tuned points"),
+        cr_expect(strstr(x.messages,
+                         "an older version of Tile made it; it is created again without "
+                         "its tuned points"),
                   "form %d: %s", form, x.messages);
         cr_expect_eq(x.errors, 0);
     }

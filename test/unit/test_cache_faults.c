@@ -252,7 +252,7 @@ Test(cache_faults, no_file_may_grow) {
         if (i < kept) cr_expect(cache_has(&x, i));
     }
     cr_expect(kept > 5 && kept < 20, "%u", kept);
-    cr_expect(strstr(x.messages, "nothing more is kept there\n"), "%s", x.messages);
+    cr_expect(strstr(x.messages, "nothing more is stored there\n"), "%s", x.messages);
     cr_expect_eq(strchr(x.messages, '\n')[1], 0, "said once: %s", x.messages);
     for (unsigned i = 0; i < kept; i++) cr_expect(cache_has(&x, i), "%u", i);
     cache_is_sound(&x);
@@ -275,7 +275,7 @@ Test(cache_faults, a_full_disk) {
     fclose(file);
     for (unsigned i = 0; i < 100; i++) kept += cache_keep(&x, i, 10000);
     cr_expect(kept > 5 && kept < 20, "%u", kept);
-    cr_expect(strstr(x.messages, "full; nothing more is kept there\n"), "%s", x.messages);
+    cr_expect(strstr(x.messages, "full; nothing more is stored there\n"), "%s", x.messages);
     for (unsigned i = 0; i < kept; i++) cr_expect(cache_has(&x, i), "%u", i);
     cache_is_sound(&x);
     unlink(other);
@@ -322,7 +322,7 @@ static void use_nothing(cache_fixture *x) {
     EXPECT(!cache_find(x, 1, &wrong));
     EXPECT(!cache_keep(x, 1, 10));
     EXPECT(!tile_cache_get_statistics(x->cache).usable);
-    EXPECT(strstr(x->messages, "unable to open database file; going on without it\n"));
+    EXPECT(strstr(x->messages, "unable to open database file; continuing without the cache\n"));
 }
 
 Test(cache_faults, a_read_only_folder) {
@@ -354,7 +354,7 @@ Test(cache_faults, a_file_instead_of_a_folder) {
     close(open(x.folder, O_CREAT | O_WRONLY, 0600));
     cache_reopen(&x, NULL);
     cr_expect(!cache_has(&x, 1) && !cache_keep(&x, 1, 10));
-    cr_expect(strstr(x.messages, "going on without it"), "%s", x.messages);
+    cr_expect(strstr(x.messages, "continuing without the cache"), "%s", x.messages);
     x.errors += tile_cache_clear(x.cache, TILE_CACHE_ARTIFACTS) == TILE_OK;
     cr_expect_eq(x.errors--, 1, "who asks for something is told");
     strrchr(x.folder, '/')[0] = 0;

@@ -119,7 +119,8 @@ Test(cache_system, a_folder_without_locks) {
         }
         cr_expect_lt(tile_seconds_now() - since, 3.0);
         cr_expect_not(tile_cache_get_statistics(x.cache).usable);
-        cr_expect(strstr(x.messages, "going on without it\n"), "%d: %s", errors[i], x.messages);
+        cr_expect(strstr(x.messages, "continuing without the cache\n"), "%d: %s", errors[i],
+                  x.messages);
         cr_expect_eq(strchr(x.messages, '\n')[1], 0, "said once: %s", x.messages);
     }
     cache_close(&x);

@@ -145,7 +145,7 @@ Test(compute, parameters_take_values_that_inputs_do_not_tell) {
     cr_expect(strstr(x.messages, "'by' of @f is given twice"), "%s", x.messages);
     values[1] = (tile_compute_value){"R", 2, TILE_SCALAR_NONE};
     cr_expect_eq(tile_compute_run_with(f, values, 2, &in, 1, &out, 1), TILE_INVALID);
-    cr_expect(strstr(x.messages, "'R' of @f is a type, no number"), "%s", x.messages);
+    cr_expect(strstr(x.messages, "'R' of @f is a type, not a number"), "%s", x.messages);
     values[1] = (tile_compute_value){"R", 0, TILE_barrier};
     cr_expect_eq(tile_compute_run_with(f, values, 2, &in, 1, &out, 1), TILE_INVALID);
     cr_expect(strstr(x.messages, "'R' of @f is an element type such as f16, not barrier"), "%s",

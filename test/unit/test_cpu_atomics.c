@@ -106,9 +106,9 @@ Test(cpu_atomics, fences_order_relaxed_accesses) {
     expect((order_case){2, FENCED("fence", ""), words, NULL});
     expect((order_case){2, FENCED("", "fence"), words, NULL});
     expect((order_case){2, FENCED("fence {scope = cta}", "fence"), words,
-                        "the scopes of the two do not reach that far"});
+                        "the scopes of the two do not include each other's threads"});
     expect((order_case){2, FENCED("fence", "fence {scope = cta}"), words,
-                        "this fence met the release of another block"});
+                        "this fence read what another block released"});
 }
 
 Test(cpu_atomics, scopes_reach_as_far_as_they_say) {
@@ -145,7 +145,7 @@ Test(cpu_atomics, shared_memory) {
     expect((order_case){3, SHARED("  sync\n  %r = ld_shared %s[0]\n  atomic_thread_add 1, %s[0]\n"),
                         "data race: atomic access without a barrier after a read", NULL});
     expect((order_case){3, SHARED("  sync\n  atomic_thread_add 1, %s[%t + 32]\n"),
-                        "read of uninitialised shared memory", NULL});
+                        "read of uninitialized shared memory", NULL});
 }
 
 Test(cpu_atomics, elements_of_a_buffer) {
@@ -162,7 +162,7 @@ Test(cpu_atomics, memory_that_nobody_has_written) {
     expect((order_case){2,
                         "kernel @k(%p: ptr<i32>) grid [3] warps 1 {\n"
                         "  %s = scratch [4] : view<i32[4]>\n  atomic_add 1, %s[0]\n}\n",
-                        "atomic: read of uninitialised scratch memory", NULL});
+                        "atomic: read of uninitialized scratch memory", NULL});
     expect((order_case){2,
                         "kernel @k(%p: ptr<i32>) grid [3] warps 1 {\n"
                         "  %s = scratch [4] {clean} : view<i32[4]>\n  atomic_add 1, %s[0]\n"

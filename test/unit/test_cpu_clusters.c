@@ -64,7 +64,7 @@ Test(cpu_clusters, the_start) {
     /* The memory exists, whatever the other block did before. */
     expect(KERNEL(1, "  cluster_arrive {relaxed}\n  cluster_wait\n  st_shared %t, %m[%t]\n" MEET),
            NULL);
-    expect(KERNEL(1, MEET "  %v = ld_shared %m[%t]\n" MEET), "read of uninitialised shared memory");
+    expect(KERNEL(1, MEET "  %v = ld_shared %m[%t]\n" MEET), "read of uninitialized shared memory");
 }
 
 Test(cpu_clusters, races) {

@@ -69,11 +69,11 @@ Test(cpu_faults, uninitialised_shared_memory) {
     expect(3,
            THREADS(1, "  %s = alloc_shared : shared<i32[64]>\n  st_shared 1, %s[%t]\n  sync\n"
                       "  %v = ld_shared %s[%t + 1] : i32\n"),
-           4, 1, "6:", "read of uninitialised shared memory, at byte 128");
+           4, 1, "6:", "read of uninitialized shared memory, at byte 128");
     expect(2,
            TILES("  %s = alloc_shared : shared<f16[8, 8]>\n"
                  "  %t = load_shared %s : tile<f16[8, 8]>\n"),
-           4, 1, "3:", "read of uninitialised shared memory");
+           4, 1, "3:", "read of uninitialized shared memory");
 }
 
 #define COPY_THREADS(wait) \

@@ -72,7 +72,7 @@ Test(cpu_mbarriers, one_lane_does_not_wait_for_its_warp) {
 Test(cpu_mbarriers, arrivals_beyond_the_count) {
     expect(INIT(1) "  if %t == 0 {\n    mbarrier_expect %b[0], 16\n    mbarrier_arrive %b[0]\n"
                    "  }\n",
-           "14:5:", "where 0 of 1 are missing in phase 0: more arrive than its count says");
+           "14:5:", "where 0 of 1 are missing in phase 0: more arrivals than its count");
 }
 
 Test(cpu_mbarriers, bytes_that_nobody_writes) {

@@ -78,7 +78,7 @@ Test(cpu_wgmma, races) {
     expect(KERNEL(4, STORE "  fence_async\n" START WAIT KEEP), "wgmma: ");
     expect(KERNEL(4, DESCRIBE "  sync\n  wgmma_fence\n  %c = wgmma %a, %b, %none, false\n"
                               "  wgmma_commit\n" WAIT KEEP),
-           "read of uninitialised shared memory");
+           "read of uninitialized shared memory");
     /* wgmma still reads: no wait, a wait for too few groups, or a wait by other threads than the
      * writer. */
     static const char words[] =
@@ -119,7 +119,7 @@ Test(cpu_wgmma, strides) {
 }
 
 Test(cpu_wgmma, a_warpgroup) {
-    static const char missing[] = "not all 4 warps of the warpgroup come here: warp";
+    static const char missing[] = "not all 4 warps of the warpgroup execute this: warp";
     expect(KERNEL(4, READY "  if %t < 96 {\n" START WAIT "  }\n"), missing);
     expect(KERNEL(8, "  if %t < 128 {\n" STORE
                      "  fence_async\n  }\n  sync\n  if %t < 128 {\n" START WAIT "  }\n"),
@@ -148,7 +148,7 @@ Test(cpu_wgmma, a_sparse_lhs) {
               "  %c = wgmma %a, %b, %none, false, " places "\n  wgmma_commit\n" WAIT KEEP)
     expect(SPARSE("1145324612"), NULL); /* 0x4444 4444: the first two of four */
     expect(SPARSE("-286331154"), NULL); /* 0xeeee eeee: the last two */
-    expect(SPARSE("0"), "'places' tells nothing of elements 0 to 3 of row ");
+    expect(SPARSE("0"), "'places' selects no valid elements of 0 to 3 of row ");
     expect(SPARSE("1145324613"), "its bits are 0x5 there");
     expect(SPARSE("1145324612 + rem(%t / 2, 2) * 65536"), NULL); /* threads that are not asked */
     expect(SPARSE("1145324612 {selector = 1}"), NULL);

@@ -237,7 +237,7 @@ Test(global_shadow, plain_scratch_is_uninitialised) {
     expect((race_case){2,
                        TILES("  %s = scratch [32] : view<i32[32]>\n"
                              "  %v = load %s[0] : tile<i32[32]>\n"),
-                       "5:", "load: read of uninitialised scratch memory, at offset 0",
+                       "5:", "load: read of uninitialized scratch memory, at offset 0",
                        "4:8: note: "});
     expect((race_case){2,
                        TILES("  %s = scratch [96] : view<i32[96]>\n"
@@ -245,7 +245,7 @@ Test(global_shadow, plain_scratch_is_uninitialised) {
                              "  %w = load %s[%b * 32] : tile<i32[32]>\n"),
                        NULL, NULL, NULL});
     expect((race_case){2, TILES("  %s = scratch [1] : view<i32[1]>\n  lock_semaphore %s[0], 0\n"),
-                       "5:", "lock_semaphore: read of uninitialised scratch memory, at offset 0",
+                       "5:", "lock_semaphore: read of uninitialized scratch memory, at offset 0",
                        "4:8: note: it is undefined at the start of a launch; {clean}"});
 }
 

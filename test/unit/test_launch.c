@@ -238,7 +238,7 @@ Test(launch, a_bound_constant_is_checked) {
     cr_expect_eq(launch_special(kernel, buffer, 100, 8), TILE_OK, "%s", x->text.messages);
     cr_expect(x->prepared == 1 && special_value(x) == 100);
     cr_expect_eq(launch_special(kernel, buffer, 101, 8), TILE_INVALID);
-    expect(x, "@s: argument %n must be 100, for which the kernel was made");
+    expect(x, "@s: argument %n must be 100, for which the kernel was compiled");
     cr_expect_eq(x->prepared, 1);
     tile_kernel_destroy(kernel);
     tile_buffer_destroy(buffer);

@@ -91,7 +91,7 @@ Test(launch_points, a_kernel_without_bindings_takes_the_point_of_the_bucket) {
     cr_assert_eq(tile_kernel_set_point(kernel, arguments, COUNT, &small, 1), TILE_INVALID);
     expect(
         x,
-        "@k was made with all that 'tune' names bound, or has no 'tune', and has no other point");
+        "@k has no other point: it has no 'tune', or all parameters that 'tune' names are bound");
     tile_kernel_destroy(kernel);
     tile_buffer_destroy(buffer);
     tile_device_destroy(&x->base);
@@ -179,8 +179,8 @@ Test(launch_points, what_bindings_leave_open_is_picked) {
     }
     cr_assert_eq(tile_kernel_create(&x->base, module, "open", given, 3, &kernel), TILE_OK);
     cr_assert_eq(tile_kernel_set_point(kernel, arguments, 2, given, 3), TILE_INVALID);
-    expect(x, "@open was made with all that 'tune' names bound, or has no 'tune', and has no other "
-              "point");
+    expect(x, "@open has no other point: it has no 'tune', or all parameters that 'tune' names are "
+              "bound");
     tile_kernel_destroy(kernel);
     tile_module_destroy(module);
     tile_buffer_destroy(buffer);

@@ -97,7 +97,7 @@ static void write_ranks(program *p, int64_t n) {
 
 static void test_RANK(int number) {
     check(write_ranks, PARSED, number, number + 1,
-          "a type has at most 6 dims; reshape to fewer, or put several into one");
+          "a type has at most 6 dims; reshape to fewer, or combine several into one");
 }
 
 static void write_map_ranks(program *p, int64_t n) {
@@ -119,7 +119,7 @@ static void write_grids(program *p, int64_t n) {
 
 static void test_GRID_RANK(int number) {
     check(write_grids, PARSED, number, number + 1,
-          "a grid or cluster has at most 3 dims; put several into one");
+          "a grid or cluster has at most 3 dims; combine several into one,");
 }
 
 static void write_extent(program *p, int64_t n) {
@@ -197,9 +197,9 @@ static void write_results(program *p, int64_t n) {
 
 static void test_ARGUMENTS(int number) {
     check(write_arguments, PARSED, number, number + 1,
-          "@k has 257 arguments, and a kernel takes at most 256; make several arrays parts of one");
+          "@k has 257 arguments, and a kernel takes at most 256; combine several arrays into one");
     check(write_results, SCHEDULED, number, number + 1,
-          "@k: its kernel takes 257 arguments (dims, arrays and results), and there may be 256");
+          "@k: its kernel takes 257 arguments (dims, arrays and results), and the limit is 256");
 }
 
 static void write_scratch(program *p, int64_t n) {
@@ -251,7 +251,7 @@ static void test_TUNE_POINTS(int number) {
     text_open(&x);
     cr_expect(lists_points(&x, number), "%s", x.messages);
     cr_expect_not(lists_points(&x, number + 1));
-    cr_expect(strstr(x.messages, "@k has more than 16384 points; leave values out of `tune`"), "%s",
+    cr_expect(strstr(x.messages, "@k has more than 16384 points; remove values from `tune`"), "%s",
               x.messages);
     text_close(&x);
 }
@@ -284,7 +284,7 @@ static void write_parentheses(program *p, int64_t n) {
 }
 
 static void test_EXPRESSION_DEPTH(int number) {
-    static const char message[] = "this expression has more than 200 operations inside each other; "
+    static const char message[] = "this expression has more than 200 nested operations; "
                                   "give a part of it a name, %x = ..";
     check(write_sum, PARSED, number, number + 1, message);
     check(write_parentheses, PARSED, number, number + 1, message);
@@ -349,7 +349,7 @@ static void write_print(program *p, int64_t n) {
 
 static void test_PRINTED(int number) {
     check(write_print, PARSED, number, number + 1,
-          "at most 28 numbers are printed at once, not 29; write another print");
+          "one print takes at most 28 numbers, not 29; write another print");
 }
 
 static void write_divisor(program *p, int64_t n) {
@@ -400,7 +400,7 @@ static void write_barrier(program *p, int64_t n) {
 
 static void test_ARRIVALS(int number) {
     check(write_barrier, PARSED, number, number + 1,
-          "alloc_barrier: `count` is 1 to 1048575, not 1048576");
+          "alloc_barrier: `count` must be from 1 to 1048575, not 1048576");
 }
 
 static void write_copies(program *p, int64_t n) {
@@ -432,7 +432,7 @@ static void write_sorted(program *p, int64_t n) {
 
 static void test_SORTED_ROW(int number) {
     check(write_sorted, SCHEDULED, number, number + 1,
-          "sort: a block has a whole row, of at most 16384 elements, and its extent is more");
+          "sort: a block computes a whole row, of at most 16384 elements, and its extent is more");
 }
 
 static void write_reductions(program *p, int64_t n) {
@@ -445,7 +445,7 @@ static void write_reductions(program *p, int64_t n) {
 
 static void test_ROW_REDUCTIONS(int number) {
     check(write_reductions, SCHEDULED, number, number + 1,
-          "more than 64 reductions of the same rows: compute some of them in another compute");
+          "more than 64 reductions of the same rows: compute some of them in a separate compute");
 }
 
 /* ---------------------------------------------------------------------------------------------- */

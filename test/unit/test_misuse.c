@@ -150,17 +150,18 @@ Test(misuse, header_expressions) {
 Test(misuse, order_of_tiles) {
     const char *group = "n of rows(n) and columns(n) may depend on compile-time parameters only";
     const tile_expr *two = NULL;
-    REFUSED("this is no `raster`", tile_function_set_raster(x->kernel, (tile_raster)77, two));
+    REFUSED("`raster` must be rows(n) or columns(n)",
+            tile_function_set_raster(x->kernel, (tile_raster)77, two));
     REFUSED(group, tile_function_set_raster(x->kernel, TILE_RASTER_ROWS, NULL));
     REFUSED(group,
             tile_function_set_raster(x->kernel, TILE_RASTER_NONE, tile_expr_int(x->context, 2)));
     REFUSED(group,
             tile_function_set_raster(x->kernel, TILE_RASTER_COLUMNS, tile_expr_arg(x->context, 0)));
-    REFUSED("belongs to `persistent`",
+    REFUSED("requires `persistent`",
             tile_function_set_persistent(x->kernel, false, tile_expr_block_id(x->context, 0)));
     REFUSED("the cost of a tile may depend on",
             tile_function_set_persistent(x->kernel, true, tile_expr_float(x->context, 1.5)));
-    REFUSED("a condition belongs to `persistent`",
+    REFUSED("a condition requires `persistent`",
             tile_function_set_persistent(x->kernel, false, NULL);
             tile_function_set_persistent_if(x->kernel, tile_expr_int(x->context, 1)));
     REFUSED("`persistent if` may depend on compile-time parameters only",
@@ -373,9 +374,9 @@ Test(misuse, huge_elements) {
 Test(misuse, segments) {
     const tile_value more[] = {{1}, {1}};
     const tile_segment tail = {{1}, more, 2}, absent = {{1}, NULL, 2}, head = {{1}, more, 1};
-    REPORTED("neg: operand 'src' is one value, without a tail",
+    REPORTED("neg: operand 'src' is one value: pass no tail",
              tile_build_op(&x->b, TILE_OP_neg, &tail, 1, NULL));
-    REPORTED("scratch: operand 'extents' is a list: its values are the tail",
+    REPORTED("scratch: operand 'extents' is a list: pass its values as the tail",
              tile_build_op(&x->b, TILE_OP_scratch, &head, 1, NULL));
     REPORTED("", tile_build_op(&x->b, TILE_OP_scratch, &absent, 1, NULL);
              tile_build_op(&x->b, TILE_OP_neg, NULL, 1, NULL));

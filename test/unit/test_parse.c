@@ -56,9 +56,10 @@ Test(parse, names) {
     check_refused(TEXT_KERNEL("%n = neg %l"),
                   "2:1: error: %n is defined already, and a value cannot change; use another "
                   "name\n1:54: note: previous definition is here\n");
-    check_refused(TEXT_KERNEL("for %i = 0 to 4 step 1 { %a = neg %i }\n%b = neg %a"),
-                  "3:10: error: %a is defined only inside a region that has ended; hand it on with "
-                  "`yield`, or define it before the region\n2:26: note: it is defined here\n");
+    check_refused(
+        TEXT_KERNEL("for %i = 0 to 4 step 1 { %a = neg %i }\n%b = neg %a"),
+        "3:10: error: %a is defined only inside a region that has ended; pass it out with "
+        "`yield`, or define it before the region\n2:26: note: it is defined here\n");
     check_refused(TEXT_KERNEL("%i = neg %n\nfor %i = 0 to 4 step 1 { }"),
                   "3:5: error: %i is defined already, and a value cannot change; use another "
                   "name\n2:1: note: previous definition is here\n");
@@ -93,8 +94,9 @@ Test(parse, operands) {
                   "vector, not ptr<f32>\n");
     check_refused(TEXT_KERNEL("%a = 99999999999999999999"),
                   "2:6: error: this number is too large\n");
-    check_refused(TEXT_KERNEL("%a = %n && %n"),
-                  "2:9: error: there is no '&&'; use '&', which binds weaker than comparisons\n");
+    check_refused(
+        TEXT_KERNEL("%a = %n && %n"),
+        "2:9: error: there is no '&&'; use '&', which has a lower precedence than comparisons\n");
     check_refused(TEXT_KERNEL("wait_group %n"),
                   "2:1: error: wait_group: operand 'pending' must be a constant i32, not i32\n");
     check_refused(TEXT_KERNEL("%a = splat 0.5 : tile<T[4]>"),
@@ -140,8 +142,9 @@ Test(parse, constants_of_headers) {
                   "kernel: <b: int>\n");
     check_refused("kernel @k<a: int, b: int>() tune (a, b) in [(1, 2, 3)] grid [1] warps 4 {}",
                   "1:45: error: this point has 3 values for 2 parameters\n");
-    check_refused("compute @c<p: word>(%a: tensor<f32[4]>) -> (%b: tensor<f32[4]>) { %b = neg %a }",
-                  "1:9: error: the parameter 'p' is a word: only a kernel may have one\n");
+    check_refused(
+        "compute @c<p: word>(%a: tensor<f32[4]>) -> (%b: tensor<f32[4]>) { %b = neg %a }",
+        "1:9: error: the parameter 'p' is a word: only a kernel may have word parameters\n");
     check_refused("kernel @k<min: int>() grid [1] warps 4 {}",
                   "1:11: error: 'min' is a word of the language and cannot name a parameter\n");
     check_refused("kernel @k(%n: i32 {divisible = 0}) grid [1] warps 4 {}",
@@ -169,8 +172,8 @@ Test(parse, layouts) {
                   "times powers of two, not 66\n");
     snprintf(text, sizeof text, "#a = layout {reg = [[1]], %s%s", lane,
              TEXT_KERNEL("%t = splat 0 : tile<i32[6], #a>"));
-    check_refused(text, "3:29: error: dim 0 of the type has 3 parts of a power of two, #a has a "
-                        "count of 1\n");
+    check_refused(text, "3:29: error: the odd factor of dim 0 of the type is 3, and #a has a "
+                        "count of 1 there\n");
     snprintf(text, sizeof text, "#a = layout {reg = [[1]], %s%s", lane,
              TEXT_KERNEL("%t = alloc_shared : shared<f16[4], #a>"));
     check_refused(text, "3:36: error: a shared buffer needs a layout with 'offset'\n");
@@ -179,8 +182,10 @@ Test(parse, layouts) {
              "[0, 0, 0, 0, 0]], warp = []}\n",
              TEXT_KERNEL("%t = splat 0 : tile<i32[31, 31, 31, 31, 31], #a>"));
     check_refused(text, "3:46: error: a tile has at most 2^20 elements\n");
-    check_refused("#a = layout {count = [2]}\n", "1:14: error: a count is odd, from 1 to 31\n");
-    check_refused("#a = layout {count = [33]}\n", "1:14: error: a count is odd, from 1 to 31\n");
+    check_refused("#a = layout {count = [2]}\n",
+                  "1:14: error: a count must be odd, from 1 to 31\n");
+    check_refused("#a = layout {count = [33]}\n",
+                  "1:14: error: a count must be odd, from 1 to 31\n");
     check_refused("#a = layout {count = [3], count = [3]}\n",
                   "1:27: error: 'count' is given twice\n");
     check_refused("#a = layout {offset = [[1, 2]], count = [3]}\n",

@@ -180,7 +180,7 @@ typedef struct level_case {
 /* The manager checks levels: it runs the pass, skips the function, or refuses. */
 Test(pass_table, passes_run_at_their_levels) {
     static const char past[] =
-        "2 @k is at level 3, which 'tiles' does not accept; run passes of that level only\n";
+        "2 @k is at level 3, which 'tiles' does not accept; run only passes of that level\n";
     static const level_case cases[] = {
         {NULL, 2, 2, "tiles", "tiles:k tiles:l ", NULL, TILE_OK},
         {NULL, 2, 3, "tiles", "tiles:k ", "@l is at level 3", TILE_OK},

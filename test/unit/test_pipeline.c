@@ -315,7 +315,7 @@ Test(pipeline, wrong_lists_are_errors) {
     } cases[] = {
         {{0, 1, 0}, {0, 0, 2}, 2, "needs one entry for each of the body's 3 statements, it has 2"},
         {{0, 1, 1}, {0, 0, 2}, 3, "'order' must be a permutation of 0 to 2"},
-        {{0, 1, 2}, {0, 0, 3}, 3, "stage 3 needs 4 stages, pipelined gives 3"},
+        {{0, 1, 2}, {0, 0, 3}, 3, "stage 3 requires 4 stages, and `pipelined` gives 3"},
         {{0, 1, 2}, {0, 1, 2}, 3, "this load is in stage 1"},
         {{0, 1, 2}, {0, 2, 0}, 3, "'stage' puts this dot before the load that it depends on"},
         {{0, 2, 1}, {0, 2, 2}, 3, "'order' puts this dot before the load that it depends on"},

@@ -188,7 +188,7 @@ static void walk_object(walk *w, const tile_record *record, const tile_json *obj
         at->key = field->key;
         tile_json twice = *at;
         at->next = &twice;
-        expect(w, tile_arena_format(&arena, "the field \"%s\" is there twice", field->key));
+        expect(w, tile_arena_format(&arena, "the field \"%s\" occurs twice", field->key));
         at->next = twice.next;
         walk_value(w, field, field->key, at);
         link = (const tile_json **)&at->next;

@@ -75,8 +75,8 @@ Test(tune, a_kernel_without_tune_takes_what_is_given) {
     tune_fixture x;
     tune_open(&x, without_tune, "");
     cr_expect_eq(tune_add(&x, 50), TILE_INVALID);
-    cr_expect(strstr(x.text.messages, "@add has no point: it has no 'tune', and what is given "
-                                      "leaves a parameter without a value"),
+    cr_expect(strstr(x.text.messages, "@add has no point: it has no 'tune', and the given "
+                                      "values leave a parameter without a value"),
               "%s", x.text.messages);
     x.options.binding_count = 1;
     x.options.bindings = &small;
@@ -372,7 +372,7 @@ Test(tune, a_worker_that_is_none_is_reported) {
     static const char *const workers[] = {"/no/such/worker", "/bin/true"};
     static const char *const said[] = {
         "the worker /no/such/worker: No such file or directory",
-        "the worker /bin/true does not begin: its process ended with "
+        "the worker /bin/true does not start: its process ended with "
         "status 0"};
     for (unsigned i = 0; i < 2; i++) {
         tune_fixture x;

@@ -19,9 +19,10 @@ Test(while_loop, text_that_is_refused) {
                   "2:40: error: expected '(', found '{'\n");
     check_refused(TEXT_KERNEL("while iter (%a = 1) { yield q, %a } do (%b, %c) { yield 1 }"),
                   "2:43: error: expected ')', found ','\n");
-    check_refused(TEXT_KERNEL("while iter (%a = 1) { yield q, %a } do (%b) { yield %a }"),
-                  "2:53: error: %a is defined only inside a region that has ended; hand it on with "
-                  "`yield`, or define it before the region\n2:13: note: it is defined here\n");
+    check_refused(
+        TEXT_KERNEL("while iter (%a = 1) { yield q, %a } do (%b) { yield %a }"),
+        "2:53: error: %a is defined only inside a region that has ended; pass it out with "
+        "`yield`, or define it before the region\n2:13: note: it is defined here\n");
     check_refused(TEXT_KERNEL("%r, %s = while iter (%a = 1) { yield q, %a } do (%b) { yield 1 }"),
                   "2:1: error: 'while' has 1 result, but 2 names are given\n");
     check_refused(TEXT_KERNEL("while { sync } do { sync }"),

@@ -62,7 +62,7 @@ static bool parse_array(const char *text, const char *at, run_argument *argument
         char *end;
         long long extent = strtoll(at, &end, 10);
         if (end == at || extent < 0 || array->rank == TILE_MAX_RANK)
-            return fail(text, "the dims are up to six numbers that are not negative");
+            return fail(text, "the dims must be at most six numbers that are not negative");
         array->dims[array->rank++] = extent;
         at = end + (*end == ',');
     }
@@ -81,9 +81,8 @@ static bool parse_scalar(const char *text, const char *value, run_argument *argu
         argument->integer = fits ? (int64_t)argument->number : 0;
     }
     if (end == value || *end)
-        return fail(text,
-                    "the value is none of these: a number; int, rand, zeros or poison for a view; "
-                    "rand:f32[128,64] for a pointer; values:f32[3]=1,2,3; @FILE.npy");
+        return fail(text, "the value must be a number; int, rand, zeros or poison for a view; "
+                          "rand:f32[128,64] for a pointer; values:f32[3]=1,2,3; or @FILE.npy");
     return true;
 }
 
@@ -161,7 +160,7 @@ static bool fill_values(run_argument *argument) {
         if (!*at && index == array->count) return true;
     }
     return (!array->count && !*argument->values) ||
-           fail(argument->name, "the list of values has one number for each element, or "
+           fail(argument->name, "the list of values needs one number for each element, or "
                                 "COUNT*NUMBER for several, separated by commas");
 }
 
@@ -212,9 +211,9 @@ static bool put_nonfinite(run_argument *argument, uint64_t *state) {
         if (!same && part + 1 < parts) at = *at == '/' ? read_runs(at + 1, finite, extent) : NULL;
     }
     free(finite);
-    return (at && !*at) || fail(argument->name, "finite@DIM=RUNS has a dim of the array, and one "
-                                                "list of lengths, or one for each index of dim 0, "
-                                                "separated by slashes");
+    return (at && !*at) ||
+           fail(argument->name, "finite@DIM=RUNS needs a dim of the array, and one list of "
+                                "lengths, or one for each index of dim 0, separated by slashes");
 }
 
 /* The sum of n products of -1, 0 and 1 with density q has standard deviation q sqrt(n). The density

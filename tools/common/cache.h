@@ -26,10 +26,11 @@ bool tool_cache_exists(const char *folder);
 tile_cache *tool_cache_open(const tool_cache *cache, tile_context *context);
 
 #define TOOL_CACHE_HELP \
-    "  --cache-dir=DIR       where compiled code is kept (default: $TILE_CACHE_DIR, else tile " \
-    "in\n" \
-    "                        $XDG_CACHE_HOME or ~/.cache); an empty TILE_CACHE_DIR is " \
-    "--no-cache\n" \
-    "  --no-cache            compiles, whatever is kept\n"
+    "  --cache-dir=DIR       folder of the cache of compiled code (default: $TILE_CACHE_DIR, " \
+    "else\n" \
+    "                        tile in $XDG_CACHE_HOME or ~/.cache); an empty TILE_CACHE_DIR is " \
+    "the\n" \
+    "                        same as --no-cache\n" \
+    "  --no-cache            uses no cache\n"
 
 #endif

@@ -64,7 +64,7 @@ static bool fail(const char *path, const char *why) {
 static bool parse_header(const char *path, const char *header, host_array *array) {
     const char *descr = strstr(header, "'descr'"), *shape = strstr(header, "'shape'");
     const char *fortran = strstr(header, "'fortran_order'");
-    if (!descr || !shape || !fortran) return fail(path, "its header is not one of a .npy file");
+    if (!descr || !shape || !fortran) return fail(path, "its header is not that of a .npy file");
     const char *code = descr + 7 + strspn(descr + 7, ": ");
     bool plain = *code == '\'' && strcspn(code + 1, "'") == 3; /* [('x', '<f4')] is a record */
     array->scalar = TILE_SCALAR_NONE;
@@ -86,7 +86,7 @@ static bool parse_header(const char *path, const char *header, host_array *array
         char *end;
         long long extent = strtoll(at, &end, 10);
         if (end == at || extent < 0 || array->rank == TILE_MAX_RANK)
-            return fail(path, "its shape is not of up to four extents");
+            return fail(path, "its shape has more than four extents");
         array->dims[array->rank++] = extent;
         at = end;
     }

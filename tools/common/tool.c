@@ -207,7 +207,8 @@ bool tool_remarks_option(tool_arguments *arguments, tool_remarks *remarks, bool 
     if (*kind && *kind != '=') return false;
     *ok = !*kind || strcmp(kind, "=error") == 0;
     *remarks = *kind ? TOOL_REMARKS_ERROR : TOOL_REMARKS_ALL;
-    if (!*ok) fprintf(stderr, "error: --remarks takes no value or =error, not '%s'\n", word);
+    if (!*ok)
+        fprintf(stderr, "error: write --remarks or --remarks=error, not --remarks='%s'\n", word);
     arguments->next++;
     return true;
 }
@@ -262,7 +263,7 @@ bool tool_refuse_option(const tool_arguments *arguments, const char *tool, const
     if (named)
         fprintf(stderr, "error: option '%s' has another form", word);
     else if (*word != '-')
-        fprintf(stderr, "error: '%s' is one file more than %s takes", word, tool);
+        fprintf(stderr, "error: '%s' is a second file, and %s takes one", word, tool);
     else
         fprintf(stderr, "error: %s has no option '%s'", tool, word);
     if (best) {

@@ -53,10 +53,10 @@ typedef enum tool_remarks {
 } tool_remarks;
 
 #define TOOL_REMARKS_HELP \
-    "  --remarks             say at each line what could not be done (TMA, wgmma, splitting, " \
-    "..),\n" \
-    "                        why, and what to write so that it can\n" \
-    "  --remarks=error       and treat each such remark as an error\n"
+    "  --remarks             prints, for each line, which optimization was not possible (TMA, " \
+    "wgmma,\n" \
+    "                        splitting, ..), why, and what to write to make it possible\n" \
+    "  --remarks=error       reports each such remark as an error\n"
 
 /* Consumes the next word if it is --remarks or --remarks=KIND. *ok is false after a message. */
 bool tool_remarks_option(tool_arguments *arguments, tool_remarks *remarks, bool *ok);

@@ -13,63 +13,61 @@
 static const char help_head[] =
     "usage: tile-bench attention [--kernel=FILE[:NAME] [--point=..]..].. [--shapes=LIST|FILE] "
     "[options]\n"
-    "Measures kernels that compute o = softmax(q x k^T / sqrt(d)) x v, beside PyTorch's flash "
-    "and\n"
-    "cuDNN backends and the floors of memory and tensor cores. A kernel takes %batch, %heads,\n"
-    "%groups, %m, %n, %d, %causal, %scale as far as it needs them, the arrays %q, %k, %v, %o, "
-    "and\n"
-    "%lengths (all are n), %slopes (0), %window (0), %lse. One with an array %table gets its keys "
-    "in\n"
+    "Compares kernels that compute o = softmax(q x k^T / sqrt(d)) x v with PyTorch's flash and "
+    "cuDNN\n"
+    "backends and with the floors of memory and tensor cores. A kernel takes those of %batch, "
+    "%heads,\n"
+    "%groups, %m, %n, %d, %causal and %scale that it needs, the arrays %q, %k, %v, %o, and "
+    "%lengths\n"
+    "(all are n), %slopes (0), %window (0), %lse. A kernel with an array %table gets its keys in\n"
     "pages of 16 (%pages, %page, %most).\n"
-    "Every result is checked first, against f64; each candidate has a process of its own.\n"
+    "Every result is first checked against f64. Each candidate runs in its own process.\n"
     "\n"
     "  --kernel=FILE[:NAME]  a kernel, plan or (by name) compute; NAME if FILE has several. May "
     "be\n"
-    "                        given again.\n"
-    "                        Without any: attention.tile and, of e4m3, attention_fp8.tile\n"
-    "  --param=NAME=VALUE    binds a parameter of the kernel before it; {type} and {result} are "
+    "                        repeated. Without it: attention.tile and, for e4m3,\n"
+    "                        attention_fp8.tile\n"
+    "  --param=NAME=VALUE    sets a parameter of the preceding kernel; {type} and {result} are "
     "the\n"
     "                        element types of q and of o, {d} is the shape's\n"
-    "  --point='A=1 B=2'     likewise, several at once; each further --point is one more "
-    "candidate.\n"
-    "                        Without any the kernel takes its tuned point, else the model's\n";
+    "  --point='A=1 B=2'     sets several parameters; each further --point adds one candidate.\n"
+    "                        Without it the kernel uses its tuned point, else the model's\n";
 
 static const char help_shapes[] =
-    "  --shape=BATCH,HEADS,GROUPS,M,N,D[,causal]  heads of queries and of keys, queries, keys and\n"
-    "                        elements of each; may be given again\n"
+    "  --shape=BATCH,HEADS,GROUPS,M,N,D[,causal]  heads of queries and of keys, number of queries\n"
+    "                        and keys, elements of each; may be repeated\n"
     "  --shapes=LIST         shapes from a file (blanks between them, # begins a comment), or\n";
 
 static const char help_own[] =
-    "  --type=f16            of q, k and v: f16 bf16 e4m3 (o is bf16 then, and\n"
-    "                        v has its keys one after the other); several with commas\n"
-    "  --all                 everything that the README's table has, of f16 and bf16, with all\n"
-    "                        checks, by both protocols (--pairs=3 --seconds=0.6), unless options "
-    "behind it\n"
-    "                        say otherwise (--shape: these, for each kernel): first the plan, then "
-    "each result as it comes\n"
-    "  --plan                says what would be measured and about how long it would take on an "
-    "H200,\n"
-    "                        and needs none\n"
-    "  --check=random        inputs of the check, with commas, or all:\n";
+    "  --type=f16            type of q, k and v: f16 bf16 e4m3 (o is then bf16, and v has its "
+    "keys\n"
+    "                        contiguous); several with commas\n"
+    "  --all                 measures everything in the README's table, for f16 and bf16, with "
+    "all\n"
+    "                        checks, by both protocols (--pairs=3 --seconds=0.6), unless "
+    "following\n"
+    "                        options change this (--shape: these shapes, for each kernel). Prints\n"
+    "                        the plan first, then each result\n"
+    "  --plan                prints what would be measured, and about how long it would take on "
+    "an\n"
+    "                        H200, without a GPU\n"
+    "  --check=random        inputs of the check, several with commas, or all:\n";
 
-static const char help_peers[] = "  --python=PROGRAM      runs attention_peers.py, which asks "
-                                 "PyTorch; default: python3 on a GPU, "
-                                 "and\n"
-                                 "                        nobody on the CPU device\n"
-                                 "  --no-peers            leaves PyTorch out\n";
+static const char help_peers[] = "  --python=PROGRAM      runs attention_peers.py, which measures "
+                                 "PyTorch; default: python3 on a\n"
+                                 "                        GPU, nothing on the CPU device\n"
+                                 "  --no-peers            does not measure PyTorch\n";
 
-static const char help_end[] =
-    "\n"
-    "FLOP are 4 d for each score, half of them in causal squares. The error is the largest one of\n"
-    "the rows that are looked at: beside what rounding explains there, and beside 1.5 times "
-    "flash's\n"
-    "own on the same inputs and 2e-4; its norm is beside 1.3 times flash's. On a GPU bf16 is "
-    "beside "
-    "f16,\n"
-    "of whose speed it has to have 0.97. Exit status: 0 if each shape had a candidate that is "
-    "right "
-    "and all\n"
-    "right kernels kept these limits, 1 otherwise.\n";
+static const char help_end[] = "\n"
+                               "FLOP are 4 d for each score, and half of these in causal squares. "
+                               "The error is the largest one of\n"
+                               "the checked rows. Its bounds are the rounding error of each "
+                               "element, and 1.5 times flash's own\n"
+                               "error on the same inputs and 2e-4; the bound of its norm is 1.3 "
+                               "times flash's. On a GPU, bf16\n"
+                               "must have 0.97 of the speed of f16. Exit status: 0 if each shape "
+                               "had a correct candidate and all\n"
+                               "correct kernels kept these limits, 1 otherwise.\n";
 
 enum { MAX_PART_SHAPES = 64 }; /* for --all */
 
@@ -159,7 +157,7 @@ static void add_peers(options *o) {
     static char script[700];
     if ((!o->common.plan.cuda && !o->python) || o->no_peers) return;
     if (!bench_find_script("attention_peers.py", script, sizeof script)) {
-        fputs("remark: attention_peers.py is not beside the program, so there are no peers\n",
+        fputs("remark: attention_peers.py is not in the program's folder, so there are no peers\n",
               stderr);
         return;
     }
@@ -174,7 +172,7 @@ static bool make_folder(options *o) {
     snprintf(folder, sizeof folder, "%s/tile-bench-XXXXXX",
              temporary && *temporary ? temporary : "/tmp");
     o->common.plan.folder = mkdtemp(folder);
-    if (!o->common.plan.folder) fprintf(stderr, "error: no folder could be made: %s\n", folder);
+    if (!o->common.plan.folder) fprintf(stderr, "error: no folder could be created: %s\n", folder);
     return o->common.plan.folder != NULL;
 }
 
@@ -250,7 +248,7 @@ static bool add_all_shapes(options *o) {
 
 static bool take_all(options *o) {
     if (o->common.plan.contender_count)
-        return bench_complain(&o->common, "--all has kernels of its own; leave out", "--kernel");
+        return bench_complain(&o->common, "--all has its own kernels; remove", "--kernel");
     if (!o->common.type_count && !bench_add_types(&o->common, "f16,bf16")) return false;
     for (unsigned t = 0; t < o->common.type_count; t++)
         if (tile_scalar_bytes(o->common.types[t]->operand) == 1)
@@ -310,7 +308,7 @@ static void write_plan(const options *o) {
         printf("\n");
         all += seconds;
     }
-    printf("all in all about %.0f s on an H200\n\n", all);
+    printf("in total about %.0f s on an H200\n\n", all);
     fflush(stdout);
 }
 

@@ -12,25 +12,25 @@
 
 static const char help[] =
     "usage: tile-bench cache [COMMAND] [options]\n"
-    "Looks at the cache of the tools.\n"
+    "Shows and changes the cache of the tools.\n"
     "\n"
-    "  show                  how much is in it (default)\n"
-    "  list                  the tuned points, the newest first: when, kernel, device, sizes,\n"
-    "                        bucket, point, time, driver, compiler; `stale` if another\n"
-    "                        compiler made the code that was measured\n"
+    "  show                  prints the size of the cache (default)\n"
+    "  list                  lists the tuned points, the newest first: date, kernel, device, "
+    "sizes,\n"
+    "                        bucket, point, time, driver, compiler; `stale` if another compiler\n"
+    "                        made the measured code\n"
     "  export FILE           writes the tuned points as text, or as C data if FILE ends in .c, "
     "for\n"
     "                        tile_tuned_table_read (tile/tuned.h)\n"
-    "  import FILE           puts the points of such a text into the cache\n"
-    "  trim SIZE             drops the least recently used artifacts until the file takes at most\n"
-    "                        so many bytes; 500K, 20M, 1G are understood\n"
-    "  clear                 drops all artifacts, and keeps the points\n"
-    "  clear-points          drops all tuned points\n"
+    "  import FILE           adds the points of such a text to the cache\n"
+    "  trim SIZE             removes the least recently used artifacts until the file has at most\n"
+    "                        this size in bytes; accepts 500K, 20M, 1G\n"
+    "  clear                 removes all artifacts, and keeps the points\n"
+    "  clear-points          removes all tuned points\n"
     "\n"
-    "  --cache-dir=DIR       which cache (default: $TILE_CACHE_DIR, else tile in $XDG_CACHE_HOME "
-    "or\n"
-    "                        ~/.cache)\n"
-    "  --help\n";
+    "  --cache-dir=DIR       folder of the cache (default: $TILE_CACHE_DIR, else tile in\n"
+    "                        $XDG_CACHE_HOME or ~/.cache)\n"
+    "  --help                prints this text\n";
 
 static bool complain(const char *what, const char *word) {
     fprintf(stderr, "error: %s '%s'; see tile-bench cache --help\n", what, word);
@@ -102,16 +102,15 @@ static bool import_points(tile_context *context, tile_cache *cache, const char *
     bool ok = tile_tuned_table_read(context, text, size, &table) == TILE_OK;
     if (!ok)
         fprintf(stderr, "note: in %s%s\n", path,
-                is_c(path) ? ", which is for a compiler; export the points as text to import them"
-                           : "");
+                is_c(path) ? ", which is C source; export the points as text to import them" : "");
     unsigned count = tile_tuned_table_count(table);
     unsigned kept = ok ? tile_tuned_table_keep(table, cache) : 0;
     if (ok && kept == count)
         printf("points     %u\n", count);
     else if (ok)
         fprintf(stderr,
-                "error: %s: the cache keeps %u of %u points; its folder cannot be written, "
-                "or is full\n",
+                "error: %s: the cache stored %u of %u points; its folder cannot be written, or is "
+                "full\n",
                 path, kept, count);
     ok = ok && kept == count;
     tile_tuned_table_destroy(table);
@@ -158,7 +157,9 @@ int tile_bench_cache(tool_arguments *words) {
     }
     char *folder = tool_cache_folder(&choice);
     if (!folder) {
-        fputs("error: there is no cache: no --cache-dir, no TILE_CACHE_DIR, no home\n", stderr);
+        fputs("error: there is no folder for the cache: give --cache-dir, or set TILE_CACHE_DIR or "
+              "HOME\n",
+              stderr);
         return 1;
     }
     tile_context *context = tile_context_create();

@@ -17,7 +17,8 @@ static void print_help(void) {
     printf("usage: tile-bench COMMAND [options]\n\n");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         printf("  %-10s %s\n", commands[i].name, commands[i].meaning);
-    printf("\ntile-bench COMMAND --help tells the rest, tile-bench --version the version.\n");
+    printf("\ntile-bench COMMAND --help prints the options of a command, tile-bench --version the "
+           "version.\n");
 }
 
 int main(int argc, char **argv) {

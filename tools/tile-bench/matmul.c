@@ -9,41 +9,41 @@
 static const char help_head[] =
     "usage: tile-bench matmul [--kernel=FILE[:NAME] [--point=..]..].. [--shapes=LIST|FILE] "
     "[options]\n"
-    "Measures kernels that compute c = a x b, beside cuBLASLt and the floors of memory and tensor\n"
-    "cores. A kernel takes %m, %n, %k and the arrays %a, %b, %c. Every result is checked first, "
-    "on\n"
-    "whole numbers, for equality; each candidate has a process of its own.\n"
+    "Compares kernels that compute c = a x b with cuBLASLt and with the floors of memory and "
+    "tensor\n"
+    "cores. A kernel takes %m, %n, %k and the arrays %a, %b, %c. Every result is first checked "
+    "for\n"
+    "equality, on whole numbers. Each candidate runs in its own process.\n"
     "\n"
     "  --kernel=FILE[:NAME]  a kernel, plan or (by name) compute; NAME if FILE has several. May "
     "be\n"
-    "                        given again.\n"
-    "                        Without any: those that come with the tools\n"
-    "  --param=NAME=VALUE    binds a parameter of the kernel before it; {type} and {result} are "
+    "                        repeated. Without it: the kernels that come with the tools\n"
+    "  --param=NAME=VALUE    sets a parameter of the preceding kernel; {type} and {result} are "
     "the\n"
-    "                        product's element types, {sum} is what it is summed in, "
-    "{depth}\n"
-    "                        the operand's elements in 128 bytes; {trans}, also in NAME, is nn, "
-    "nt, "
-    "tn or tt\n"
-    "  --point='A=1 B=2'     likewise, several at once; each further --point is one more "
-    "candidate.\n"
-    "                        Without any the kernel takes its tuned point, else the model's\n";
+    "                        product's element types, {sum} is the type of its sums, {depth} the\n"
+    "                        operand's elements in 128 bytes; {trans}, also in NAME, is nn, nt, "
+    "tn\n"
+    "                        or tt\n"
+    "  --point='A=1 B=2'     sets several parameters; each further --point adds one candidate.\n"
+    "                        Without it the kernel uses its tuned point, else the model's\n";
 
 static const char help_shapes[] =
-    "  --shape=M,N,K         may be given again\n"
+    "  --shape=M,N,K         a shape; may be repeated\n"
     "  --shapes=LIST         shapes from a file (blanks between them, # begins a comment), or\n";
 
 static const char help_own[] =
-    "  --type=f16            of the operands: f16 bf16 tf32 f32 f64 i8 e4m3; several with commas\n"
+    "  --type=f16            type of the operands: f16 bf16 tf32 f32 f64 i8 e4m3; several with\n"
+    "                        commas\n"
     "  --trans=NN            N or T for a, then b; several with commas\n"
     "  --cublas=FILE         the library; default: where the loader or $CUDA_HOME has it\n"
-    "  --first               adds the algorithm that cuBLASLt puts first, which callers get who\n"
-    "                        measure nothing; the ratio stays that to its fastest\n"
-    "  --no-cublas           leaves cuBLASLt out\n";
+    "  --first               adds the algorithm that cuBLASLt ranks first, which callers that do "
+    "not\n"
+    "                        measure get; the ratio is still that to its fastest one\n"
+    "  --no-cublas           does not measure cuBLASLt\n";
 
 static const char help_end[] =
     "\n"
-    "Exit status: 0 if each product had a candidate that is right, 1 otherwise.\n";
+    "Exit status: 0 if each product had a correct candidate, 1 otherwise.\n";
 
 typedef struct options {
     bench_options common;

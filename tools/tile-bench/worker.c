@@ -60,7 +60,7 @@ static void keep_error(const tile_diagnostic *diagnostic, void *user) {
 }
 
 static void answer_failure(worker *w) {
-    printf("failed %s\n", *w->error ? w->error : "nobody said why");
+    printf("failed %s\n", *w->error ? w->error : "no reason was given");
 }
 
 /* Answers ------------------------------------------------------------------------------------- */

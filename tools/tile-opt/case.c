@@ -71,7 +71,7 @@ static bool check_argument(const tile_function *f, unsigned index, const run_arg
     if (array != a->is_array)
         return complain(a->name, array ? "takes an array" : "is a scalar and takes a number");
     if (array && a->shapeless && type->kind != TILE_TYPE_VIEW)
-        return complain(a->name, "is no view: give TYPE[DIMS], as in int:f16[128,64]");
+        return complain(a->name, "is not a view: give TYPE[DIMS], as in int:f16[128,64]");
     if (array && a->fill != FILL_FILE && !a->shapeless && type->scalar != TILE_SCALAR_NONE &&
         a->array.scalar != type->scalar)
         return complain(a->name, "the array's element type is not the argument's");

@@ -114,7 +114,10 @@ static bool show_layouts(const session *s, tool_text *out) {
     tool_text picture = {NULL, 0, 0};
     bool ok = report.count != 0;
     if (!ok && o->layout_name)
-        fprintf(stderr, "error: no tile or buffer '%s' has a layout here\n", o->layout_name);
+        fprintf(stderr,
+                "error: no tile or buffer '%s' has a layout here; run assign-layouts, or name a "
+                "layout in its type\n",
+                o->layout_name);
     else if (!ok)
         fprintf(stderr, "error: no tile or buffer has a layout here; run assign-layouts, or name "
                         "layouts in the types\n");

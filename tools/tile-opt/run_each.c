@@ -116,7 +116,8 @@ bool run_each(const opt_options *o, const char *name, const char *text, const ch
     trial t = trial_run(&input);
     bool right = t.kind == TRIAL_RIGHT;
     if (right)
-        printf("%u runs on the CPU device are alike: no pass changes a result\n", t.runs);
+        printf("%u runs on the CPU device have the same results: no pass changes a result\n",
+               t.runs);
     else if (!*t.pass)
         fprintf(stderr, "%serror: this %s\n", t.detail, trial_kind_text(t.kind));
     else

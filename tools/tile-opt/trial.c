@@ -22,12 +22,12 @@ static const char *const kinds[] = {
     [TRIAL_RIGHT] = "changes no result",
     [TRIAL_INVALID] = "is wrong before any pass",
     [TRIAL_CHANGED] = "changes a result",
-    [TRIAL_FAULT] = "makes the kernel do what is forbidden",
+    [TRIAL_FAULT] = "makes the kernel fault",
     [TRIAL_REFUSED] = "makes a kernel that cannot run",
     [TRIAL_BROKEN] = "breaks the rules of the IR",
     [TRIAL_STOPPED] = "stops with an error",
     [TRIAL_CRASHED] = "crashes",
-    [TRIAL_ENDLESS] = "does not end in its time",
+    [TRIAL_ENDLESS] = "does not end within the time limit",
 };
 
 const char *trial_kind_text(trial_kind kind) {

@@ -58,7 +58,7 @@ static tile_status open_device(run *r) {
     bool automatic = !o->device || strcmp(o->device, "auto") == 0;
     if (o->device && !automatic && strcmp(o->device, "cpu") != 0 &&
         strcmp(o->device, "cuda") != 0) {
-        fail("--device", "takes auto, cpu or cuda");
+        fail("--device", "expected auto, cpu or cuda");
         return TILE_INVALID;
     }
     if (automatic && !o->target && !tool_is_hidden("cuda")) {
@@ -224,7 +224,7 @@ static bool set_offsets(options *o) {
                                          (size_t)(equals - o->offsets[i]));
         double number;
         if (!a || !a->is_array) return !fail(o->offsets[i], "there is no array of this name");
-        if (!options_read_count("--offset", equals + 1, 1 << 20, &number)) return false;
+        if (!options_read_count("--offset", equals + 1, 0, 1 << 20, &number)) return false;
         a->offset = (size_t)number;
     }
     return true;

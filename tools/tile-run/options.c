@@ -8,78 +8,81 @@ static const char help[] =
     "usage: tile-run FILE.tile [options]\n"
     "Runs a kernel of FILE and checks its result.\n"
     "\n"
-    "  --kernel=NAME        which kernel or plan; needed if FILE has several. Without it a plan "
-    "comes\n"
-    "                       before the kernels that it launches\n"
-    "  --device=auto|cpu|cuda   auto takes a GPU if there is one (default: auto)\n"
-    "  --param NAME=VALUE   binds a compile-time parameter; a missing one takes its value from "
-    "the\n"
-    "                       first point of the tune clauses that agrees with those given\n"
-    "  --arg NAME=VALUE     a number, FILL:TYPE[DIMS] or @FILE.npy; for a view also FILL alone,\n"
-    "                       with the shape that the view has. FILL is\n"
-    "                         int     -1, 0 and 1, so sparse that sums of products stay exact\n"
+    "  --kernel=NAME        the kernel or plan to run. Required if FILE has several; without it, "
+    "a\n"
+    "                       plan comes before the kernels that it launches\n"
+    "  --device=auto|cpu|cuda   the device; auto uses a GPU if there is one (default: auto)\n"
+    "  --param NAME=VALUE   sets a compile-time parameter. A parameter that is not set has the "
+    "value\n"
+    "                       of the first tuning point that agrees with the parameters that are "
+    "set\n"
+    "  --arg NAME=VALUE     sets an argument to a number, FILL:TYPE[DIMS] or @FILE.npy; for a "
+    "view\n"
+    "                       also to FILL alone, with the shape of the view. FILL is\n"
+    "                         int     -1, 0 and 1, so sparse that sums of products are exact\n"
     "                         rand    uniform between -0.5 and 0.5\n"
     "                         zeros   zeros\n"
     "                         poison  NaN (-77 for integers), and undefined: the CPU device "
     "reports\n"
     "                                 where a kernel reads memory that has not been written\n"
-    "                       FILL:TYPE[DIMS]:finite@DIM=N,N,..  N finite indices along DIM (from "
-    "0), "
-    "N\n"
-    "                       not finite (infinities and NaN), and so on; the rest is of the other "
-    "kind.\n"
-    "                       N,../N,..: for each index of the outermost dim\n"
-    "                       values:TYPE[DIMS]=V,V,..  these numbers; COUNT*V for several\n"
+    "                       FILL:TYPE[DIMS]:finite@DIM=N,N,..  along DIM (counted from 0), N "
+    "indices\n"
+    "                       are finite, the next N are not (infinities and NaN), and so on; the\n"
+    "                       rest is of the other kind. N,../N,..: one list for each index of dim "
+    "0\n"
+    "                       values:TYPE[DIMS]=V,V,..  these numbers; COUNT*V repeats one\n"
     "  --check OUT=EXPR     compares OUT with an expression over the arguments: names, numbers,\n"
-    "                       + - * / and level-1 operations in call form, such as matmul(a, b).\n"
-    "                       Computed in f64; equality for integers, and if the inputs are `int`;\n"
-    "                       else what rounding explains. OUT=@FILE.npy compares it with the file,\n"
-    "                       two units in the last place are allowed; may be given again\n"
-    "  --check              compares all results of the compute that the kernel names with `of`:\n"
-    "                       each element lies in its interval (tile-opt --manual=checking)\n"
-    "  --offset NAME=BYTES  the array begins so far behind an aligned address (default: 0)\n"
-    "  --variant            which variant of the kernel runs, and under which conditions\n"
-    "  --tolerance=X        error of floats allowed instead, relative to |expected| + the root "
-    "mean\n"
-    "                       square of all elements; 0: equality\n"
+    "                       + - * / and level-1 operations as calls, such as matmul(a, b). The\n"
+    "                       expression is computed in f64. Integers, and results of `int` inputs,\n"
+    "                       must be equal; others must be within the rounding error.\n"
+    "                       OUT=@FILE.npy compares OUT with the file, up to two units in the last\n"
+    "                       place. May be repeated\n"
+    "  --check              compares all results with the compute that the kernel names by `of`:\n"
+    "                       each element must be in its interval (tile-opt --manual=checking)\n"
+    "  --offset NAME=BYTES  bytes from an aligned address to the start of the array (default: 0)\n"
+    "  --variant            prints the variant of the kernel that runs, and its conditions\n"
+    "  --tolerance=X        allows this error of floats instead, relative to |expected| + the "
+    "root\n"
+    "                       mean square of all elements; 0 requires equality\n"
     "  --save NAME=FILE     writes an argument as .npy after the run; bf16, e4m3 and e5m2 as "
     "bytes\n"
     "                       (V2, V1), as ml_dtypes does: np.load(FILE).view(ml_dtypes.bfloat16)\n"
-    "  --seed=N             of generated arguments, and of the order in which the CPU device runs\n"
-    "                       and preempts blocks (default: 1, and the natural order)\n"
-    "  --target=NAME        CPU: refuses what code for this GPU could not do; `auto` is the CPU "
-    "then\n"
-    "                       (default: whatever the IR says runs). CUDA: code for another target "
-    "of\n"
-    "                       the GPU's generation. One of\n     "
+    "  --seed=N             seed of generated arguments, and of the order in which the CPU device\n"
+    "                       runs and preempts blocks (default: 1, and the natural order)\n"
+    "  --target=NAME        on the CPU: rejects what code for this GPU cannot do; `auto` then "
+    "uses\n"
+    "                       the CPU (default: everything that the IR allows runs). With CUDA: "
+    "compiles\n"
+    "                       for another target of the GPU's generation. One of\n"
+    "     "
 #define TARGET(name, ...) " " #name
 #include "tile/targets.def"
 #undef TARGET
     "\n"
-    "  --level=1|2|3        CPU: which level of the IR runs (default: 3); 1 runs a compute\n"
+    "  --level=1|2|3        CPU: the level of the IR that runs (default: 3); 1 runs a compute\n"
     "  --sms=N              CPU: num_sms of grid extents (default: 132)\n"
-    "  --max-operations=N   CPU: ends a launch that executes more than this (default: no limit)\n"
+    "  --max-operations=N   CPU: stops a launch that executes more operations (default: no limit)\n"
     "  --time[=N]           measures N launches (default: 20), with the L2 flushed before each\n"
-    "  --flush=dirty|clean|none   by writing a large buffer, by reading one, or not at all\n"
-    "                       (default: dirty)\n";
+    "  --flush=dirty|clean|none   flushes the L2 by writing a large buffer, by reading one, or "
+    "not\n"
+    "                       at all (default: dirty)\n";
 
 static const char more_help[] = TUNE_HELP TOOL_REMARKS_HELP
-    "  --trace=FILE         what each warp does over time, waits too, as a trace for Perfetto\n"
-    "                       (ui.perfetto.dev) or chrome://tracing. CPU: a tick is about a cycle, "
-    "by "
-    "fixed\n"
-    "                       costs, and every block begins at 0. GPU: nanoseconds, by stamps in the "
-    "code\n"
-    "                       around what synchronises\n"
-    "  --trace-blocks=N     of how many blocks (default: 4)\n"
-    "  --counts             CPU: barriers, bank conflicts, sectors and operations of the run\n"
-    "  --timing             how long each step of the tool took\n"
+    "  --trace=FILE         writes what each warp does over time, including waits, as a trace for\n"
+    "                       Perfetto (ui.perfetto.dev) or chrome://tracing. On the CPU a tick is\n"
+    "                       about one cycle, by fixed costs, and every block begins at 0. On a "
+    "GPU\n"
+    "                       times are nanoseconds, recorded by code around synchronization\n"
+    "  --trace-blocks=N     number of blocks to trace (default: 4)\n"
+    "  --counts             CPU: prints barriers, bank conflicts, sectors and operations of the "
+    "run\n"
+    "  --timing             prints the time of each step of the tool\n"
     "  --ptx=FILE           writes the PTX that runs\n"
-    "  --ptxas=FILE         assembler for the GPU; without it the driver "
-    "assembles\n" TOOL_CACHE_HELP "  --help\n"
-    "  --version\n"
+    "  --ptxas=FILE         the assembler for the GPU (default: the driver's)\n" TOOL_CACHE_HELP
+    "  --help               prints this text\n"
+    "  --version            prints the version\n"
     "\n"
-    "Exit status: 0 if everything fits, 1 otherwise.\n";
+    "Exit status: 0 if the run succeeded and all checks passed, 1 otherwise.\n";
 
 void options_print_help(void) {
     fputs(help, stdout);
@@ -98,8 +101,9 @@ static bool add_binding(options *o, const char *text) {
 
 static bool add_argument(options *o, const char *text) {
     if (o->argument_count == TILE_MAX_ARGUMENTS)
-        return !fail(text,
-                     "it is one argument more than a kernel may have (tile-opt --manual=limits)");
+        return !fail(
+            text,
+            "a kernel cannot have so many arguments; `tile-opt --manual=limits` prints the limit");
     run_argument *added = &o->arguments[o->argument_count];
     if (!argument_parse(text, added)) return false;
     if (arguments_find(o->arguments, o->argument_count, added->name, strlen(added->name)))
@@ -124,17 +128,22 @@ static bool add_offset(options *o, const char *text) {
 
 enum { MAX_SMS = 65535 };
 
-/* Parses a number from 0 to limit. */
-static bool read_number(const char *name, const char *text, double limit, double *number) {
+/* Parses a number from least to most; an integer if `whole`. */
+static bool read_number(const char *name, const char *text, double least, double most, bool whole,
+                        double *number) {
     char *end;
     *number = strtod(text, &end);
-    bool inside = *number >= 0 && *number <= limit;
-    return (end != text && !*end && inside) || !fail(name, "takes a number in its range");
+    if (end != text && !*end && *number >= least && *number <= most &&
+        (!whole || *number == (double)(uint64_t)*number))
+        return true;
+    fprintf(stderr, "error: %s: expected a %s from %.16g to %.16g, found '%s'\n", name,
+            whole ? "whole number" : "number", least, most, text);
+    return false;
 }
 
-bool options_read_count(const char *name, const char *text, double limit, double *number) {
-    return read_number(name, text, limit, number) &&
-           (*number == (double)(uint64_t)*number || !fail(name, "takes a whole number"));
+bool options_read_count(const char *name, const char *text, double least, double most,
+                        double *number) {
+    return read_number(name, text, least, most, true, number);
 }
 
 static const char *const flush_names[] = {
@@ -180,36 +189,36 @@ bool options_parse(options *o, tool_arguments *args) {
     if (tool_option(args, "--save", &value)) return add_save(o, value);
     if (tool_option(args, "--offset", &value)) return add_offset(o, value);
     if (tool_option(args, "--max-operations", &value)) {
-        bool ok = options_read_count("--max-operations", value, 0x1p53, &number);
+        bool ok = options_read_count("--max-operations", value, 0, 0x1p53, &number);
         o->max_operations = ok ? (uint64_t)number : 0;
         return ok;
     }
     if (tool_option(args, "--sms", &value)) {
-        bool ok = options_read_count("--sms", value, MAX_SMS, &number);
+        bool ok = options_read_count("--sms", value, 1, MAX_SMS, &number);
         o->sms = ok ? (unsigned)number : 0;
-        return ok && (o->sms || !fail("--sms", "takes a number from 1"));
+        return ok;
     }
     if (tool_option(args, "--trace-blocks", &value)) {
-        bool ok = options_read_count("--trace-blocks", value, 1e6, &number);
+        bool ok = options_read_count("--trace-blocks", value, 0, 1e6, &number);
         o->trace_blocks = ok ? (unsigned)number : 0;
         return ok;
     }
     if (tool_option(args, "--seed", &value)) {
-        o->seed_given = options_read_count("--seed", value, 0x1p53, &number);
+        o->seed_given = options_read_count("--seed", value, 0, 0x1p53, &number);
         o->seed = o->seed_given ? (uint64_t)number : 0;
         return o->seed_given;
     }
     if (tool_option(args, "--target", &value)) {
         o->target = tile_target_find(value);
         return o->target ||
-               !fail(value, "there is no such target; `tile-run --help` lists the targets");
+               !fail(value, "this is not a target; `tile-run --help` lists the targets");
     }
     if (tool_option(args, "--level", &value)) {
         o->level = *value && !value[1] ? (unsigned)(*value - '0') : 0;
-        return (o->level >= 1 && o->level <= 3) || !fail("--level", "takes 1, 2 or 3");
+        return (o->level >= 1 && o->level <= 3) || !fail("--level", "expected 1, 2 or 3");
     }
     if (tool_option(args, "--tolerance", &value))
-        return read_number("--tolerance", value, 1e30, &o->tolerance);
+        return read_number("--tolerance", value, 0, 1e30, false, &o->tolerance);
     if (tool_option(args, "--flush", &value)) return read_flush(value, &o->flush);
     if (tool_flag(args, "--variant")) return o->variant = true;
     if (tool_flag(args, "--counts")) return o->counts = true;
@@ -219,7 +228,7 @@ bool options_parse(options *o, tool_arguments *args) {
         return true;
     }
     if (tool_option(args, "--time", &value)) {
-        bool ok = options_read_count("--time", value, TILE_MAX_REPEATS, &number);
+        bool ok = options_read_count("--time", value, 0, TILE_MAX_REPEATS, &number);
         o->repeats = ok ? (unsigned)number : 0;
         return ok;
     }

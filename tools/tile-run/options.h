@@ -48,8 +48,9 @@ void options_print_help(void);
 bool options_parse(options *o, tool_arguments *args);
 /* Returns whether they bind the parameter. */
 bool options_bind(const options *o, const char *name);
-/* Parses an integer from 0 to limit; name is for the message. */
-bool options_read_count(const char *name, const char *text, double limit, double *number);
+/* Parses an integer from least to most; name is for the message. */
+bool options_read_count(const char *name, const char *text, double least, double most,
+                        double *number);
 
 /* schedule.c: returns the kernel or plan that a compute is scheduled to, and adds it to the module.
  * Also adds dims, element types and results that the command line omits. NULL after a message. */

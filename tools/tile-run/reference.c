@@ -21,8 +21,7 @@ bool reference_open(reference *to, const tile_module *module, const tile_functio
     int64_t sizes[MAX_ARRAYS] = {0};
     *to = (reference){.module = NULL};
     if (!compute)
-        return fail(name,
-                    "names no reference: give OUT=EXPR, or write `of @compute` into the text");
+        return fail(name, "names no reference: give OUT=EXPR, or add `of @compute` to the kernel");
     to->input_count = tile_function_arg_count(compute);
     to->count = to->input_count + tile_function_result_count(compute);
     if (to->count > MAX_ARRAYS || count > MAX_ARRAYS) return fail(name, "has too many arrays");
@@ -121,7 +120,7 @@ bool reference_keep(reference *to, const run_argument *arguments) {
         if (i >= to->input_count) continue;
         if (!argument->is_array) array->scalar = TILE_f64; /* a scalar is converted */
         host_array kept = as_host(array);
-        if (!array_allocate(&kept)) return fail(argument->name, "cannot be kept: no memory");
+        if (!array_allocate(&kept)) return fail(argument->name, "cannot be stored: out of memory");
         array->data = kept.data;
         if (argument->is_array)
             gather(to, i, argument, kept.data);
@@ -150,7 +149,7 @@ static bool is_ranged(const reference *from, const check_result *result) {
 static bool run(reference *from, bool ranged) {
     for (unsigned i = from->input_count; i < from->count; i++) {
         host_array made = as_host(&from->arrays[i]);
-        if (!array_allocate(&made)) return fail("the reference", "has no memory");
+        if (!array_allocate(&made)) return fail("the reference", "ran out of memory");
         from->arrays[i].data = made.data;
         if (ranged && !(from->ranges[i] = ranges_allocate(made.count))) return false;
     }
@@ -186,7 +185,7 @@ bool reference_check(reference *from, const run_argument *arguments, unsigned in
     index += from->input_count;
     const run_argument *output = &arguments[from->which[index]];
     host_array got = as_host(&from->arrays[index]);
-    if (!array_allocate(&got)) return fail(output->name, "cannot be compared: no memory");
+    if (!array_allocate(&got)) return fail(output->name, "cannot be compared: out of memory");
     gather(from, index, output, got.data);
     *result = (check_result){.elements = got.count};
     result->exact = inputs_are_whole(from, arguments) && !tile_compute_rounds(from->compute);

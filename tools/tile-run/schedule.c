@@ -19,9 +19,8 @@ static run_argument *find(options *o, const char *name) {
 
 static bool add(options *o, run_argument argument, const char *name) {
     if (o->argument_count == MAX_ARGUMENTS)
-        return fail(name,
-                    "with the compute's dims and results it is one argument more than a kernel "
-                    "may have (tile-opt --manual=limits)");
+        return fail(name, "with the compute's dims and results, a kernel cannot have so many "
+                          "arguments; `tile-opt --manual=limits` prints the limit");
     argument.name = tool_copy(name, strlen(name));
     o->arguments[o->argument_count++] = argument;
     return true;

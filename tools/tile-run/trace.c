@@ -49,8 +49,8 @@ static void name_row(trace *t, const trace_row *row, const tile_trace_event *e) 
         snprintf(warps, sizeof warps, "warps %u to %u", e->warp, e->warp + e->warps - 1);
     else
         snprintf(warps, sizeof warps, "warp %u", e->warp);
-    snprintf(name, sizeof name, "%s%s", warps, row->background ? ", in the background" : "");
-    if (row->lane) snprintf(name, sizeof name, "%s, in the background %u", warps, row->lane + 1);
+    snprintf(name, sizeof name, "%s%s", warps, row->background ? ", asynchronous" : "");
+    if (row->lane) snprintf(name, sizeof name, "%s, asynchronous %u", warps, row->lane + 1);
     put_name(t, "thread_name", row->number, thread_of(row), name);
     begin_object(t);
     fprintf(t->file,
@@ -155,7 +155,7 @@ bool trace_close(trace *t) {
     if (ok && t->left_out)
         fprintf(stderr,
                 "note: the trace has %u blocks and at most %" PRIu64 " events; %" PRIu64
-                " events are left out\n",
+                " more events were not recorded\n",
                 t->block_count, most_events, t->left_out);
     return ok;
 }

@@ -15,16 +15,18 @@ static bool fail(const char *what, const char *why) {
 static bool read_seconds(const char *name, const char *text, double *seconds) {
     char *end;
     *seconds = strtod(text, &end);
-    return (end != text && !*end && *seconds > 0 && *seconds < 1e9) ||
-           fail(name, "takes a number of seconds above 0");
+    if (end != text && !*end && *seconds > 0 && *seconds < 1e9) return true;
+    fprintf(stderr, "error: %s: expected seconds above 0 and below 1e9, found '%s'\n", name, text);
+    return false;
 }
 
 static bool read_jobs(const char *text, unsigned *jobs) {
     char *end;
     long number = strtol(text, &end, 10);
     *jobs = (unsigned)number;
-    return (end != text && !*end && number > 0 && number <= 1024) ||
-           fail("--jobs", "takes a number from 1 to 1024");
+    if (end != text && !*end && number > 0 && number <= 1024) return true;
+    fprintf(stderr, "error: --jobs: expected a number from 1 to 1024, found '%s'\n", text);
+    return false;
 }
 
 static bool read_retune(const char *text, tile_retune *retune) {
@@ -87,7 +89,7 @@ static void print_summary(const tile_tuning *tuning) {
     const tile_candidate *best = tile_tuning_best(tuning);
     if (facts.found) {
         printf("tuned    for %s before%s\n", facts.sizes,
-               facts.stale ? ", with another compiler: --retune=stale measures again" : "");
+               facts.stale ? ", with another compiler: --retune=stale tunes again" : "");
     } else {
         unsigned counts[TILE_CANDIDATE_measured + 1] = {0};
         for (unsigned i = 0; i < tile_tuning_candidate_count(tuning); i++)
@@ -106,7 +108,7 @@ static void print_summary(const tile_tuning *tuning) {
                tile_candidate_state_name(first->state), first->why);
     if (best)
         printf("best     %s: %.2f us%s\n", *best->text ? best->text : "as it is written",
-               1e6 * best->time.median, facts.kept ? ", kept in the cache" : "");
+               1e6 * best->time.median, facts.kept ? ", stored in the cache" : "");
 }
 
 static tile_tune_argument *take_arguments(const run_argument *arguments, unsigned count) {

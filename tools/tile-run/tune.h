@@ -21,19 +21,22 @@ typedef struct tune_options {
 #define TUNE_HELP \
     "  --tune               finds the fastest point of the kernel's `tune` clauses for these " \
     "sizes,\n" \
-    "                       keeps it in the cache and runs it; a point that is there already is " \
-    "taken\n" \
-    "  --retune=stale|always   measures although there is a point: of another compiler, or any\n" \
-    "  --budget=SECONDS     begins no candidate after that (default: tries all)\n" \
-    "  --timeout=SECONDS    that a candidate may take (default: 20); a worker begins within " \
-    "three\n" \
-    "                       times as long, or 5 seconds\n" \
-    "  --jobs=N             threads that compile (default: one for each core)\n" \
-    "  --worker=FILE|none   the program that runs candidates, so that a fault costs only one\n" \
-    "                       (default: tile-worker beside tile-run); none: in this process\n" \
-    "  --report=FILE        every candidate and what became of it; JSON if FILE ends in .json\n" \
-    "  --split              tries to split the reduction loop, too, where the text does not\n" \
-    "  --unchecked          tunes a kernel that names no reference, without looking at results\n"
+    "                       stores it in the cache and runs it; a point from the cache is used\n" \
+    "                       without a search\n" \
+    "  --retune=stale|always   searches although the cache has a point: if it is of another\n" \
+    "                       compiler, or always\n" \
+    "  --budget=SECONDS     starts no candidate after this time (default: tries all)\n" \
+    "  --timeout=SECONDS    time limit of a candidate (default: 20); a worker must start within\n" \
+    "                       three times that, or 5 seconds\n" \
+    "  --jobs=N             number of threads that compile (default: one for each core)\n" \
+    "  --worker=FILE|none   the program that runs candidates, so that a fault ends only one " \
+    "(default:\n" \
+    "                       tile-worker in tile-run's folder); none runs them in this process\n" \
+    "  --report=FILE        writes every candidate and its result; as JSON if FILE ends in " \
+    ".json\n" \
+    "  --split              also tries to split the reduction loop if the text does not split " \
+    "it\n" \
+    "  --unchecked          tunes a kernel that names no reference, without checking results\n"
 
 /* Consumes the next word if it is one of these options. *ok is false after a message. */
 bool tune_option(tool_arguments *args, tune_options *options, bool *ok);

@@ -459,8 +459,8 @@ bool sched_cut(schedule *s) {
     for (size_t i = 0; i < f->result_count; i++) {
         if (!sched_is_tensor(s, f->results[i].value))
             SCHED_FAIL(s, TILE_NO_OP,
-                       "@%s: the result %%%s is a scalar, which no kernel gives: make it a tensor "
-                       "of one element",
+                       "@%s: the result %%%s is a scalar, which a kernel cannot return: make it a "
+                       "tensor of one element",
                        f->name, f->results[i].name);
         else
             add_array(s, f->results[i].name, f->results[i].value, SCHED_RESULT);

@@ -80,20 +80,20 @@ static bool check_extents(online_classifier *f, tile_op op) {
         bool transposed = tile_op_has_attr(s->compute, o->inner[i].op, TILE_ATTR_trans_lhs);
         int64_t deep = sched_constant(sched_dim(s, type, type->rank - (transposed ? 2 : 1)));
         if (deep < 1 || deep > WIDEST)
-            return reject_online(f, o->inner[i].op,
-                                 deep < 1 ? "it is not known how many elements a block has of the "
-                                            "axis along which this one adds up"
-                                          : "a block has all of the axis along which this one adds "
-                                            "up, up to 256 elements",
-                                 remedy);
+            return reject_online(
+                f, o->inner[i].op,
+                deep < 1 ? "the extent of the axis along which this one adds up is not known"
+                         : "a block must have all of the axis along which this one adds up, up to "
+                           "256 elements",
+                remedy);
         if (deep > o->deep) o->deep = deep;
     }
     if (tile_op_opcode(s->compute, op) != TILE_OP_matmul) return true;
     o->wide = sched_constant(f->domain->extents[f->domain->rank - 1]);
     if (o->wide < 1 || o->wide > WIDEST)
         return reject_online(f, op,
-                             o->wide < 1 ? "it is not known how many columns it has"
-                                         : "a block has all of its columns, up to 256",
+                             o->wide < 1 ? "its number of columns is not known"
+                                         : "a block must have all of its columns, up to 256",
                              remedy);
     return true;
 }
@@ -174,8 +174,8 @@ static bool explain_root(online_classifier *f) {
     return f->uncast.id &&
            reject_online(
                f, f->uncast,
-               "this type may not hold what is cast before it is divided: what is subtracted "
-               "may be far above the row's largest element, or a factor large",
+               "this type may not hold the value, which is cast before it is divided: it may be "
+               "far above the row's largest element, or multiplied by a large factor",
                "subtract the row's maximum alone, add exp(%sink - %top) to the divisor for "
                "all that %top is a maximum of, or multiply as f32 and cast the product");
 }
@@ -189,7 +189,7 @@ bool sched_fuse_online(schedule *s, sched_group *g, tile_op op, const sched_doma
     if (!o->inner_count || tile_expr_is(o->extent, 1)) return false;
     if (needs_own_kernel(s, o, op))
         return reject_online(&f, op, "its attributes ask for a separate kernel",
-                             "leave out `split`, `strategy` and `raster`");
+                             "remove `split`, `strategy` and `raster`");
     if (!o->exp_count && !user_tiles_agree(s, o, op)) return false;
     fuse_siblings(&f, value, map);
     if (!check_extents(&f, op)) return false;

@@ -52,37 +52,35 @@ static const char walk[] =
 /* Why a product's kernel does not compute its operand. */
 static cause of_operand(const array_transfer *h) {
     if (is_product(h->writer))
-        return (cause){
-            "it is an operand of the next product, and a block of the first one's kernel "
-            "has only some of the columns that the next one adds up",
-            "give the extents along which both add up, up to 256, as in "
-            "schedule{d=128}, or leave it: two kernels are often as fast"};
+        return (cause){"it is an operand of the next product, and a block of the first product's "
+                       "kernel has only some of the columns that the next one adds up",
+                       "give the extents along which both add up, up to 256, as in "
+                       "schedule{d=128}, or accept two kernels, which are often as fast"};
     if (h->writer->kind == SCHED_ROWS && is_of_product(h))
         return (cause){"the two products and the reductions between them do not become one kernel; "
                        "a remark \"not online\" says why if little is missing",
                        walk};
     if (h->writer->kind == SCHED_ROWS)
-        return (cause){
-            "it is an operand of a product, whose blocks have a part of a row at a time, "
-            "and it needs what is reduced of the whole row",
-            "multiply the product by the row's factor in place of the operand, as in "
-            "`matmul(%x, %w) * %scale`: then only that factor is written"};
-    return (cause){"it is an operand of a product, and is computed of more than a product's kernel "
-                   "computes as it loads one",
-                   "make of operands nothing but casts and arithmetic of arrays that have their "
-                   "dims, or several kernels remain"};
+        return (cause){"it is an operand of a product, whose blocks have a part of a row at a "
+                       "time, and it needs a reduction of the whole row",
+                       "multiply the product by the row's factor instead of the operand, as in "
+                       "`matmul(%x, %w) * %scale`: then only that factor is written"};
+    return (cause){"it is an operand of a product, and takes more operations than a product's "
+                   "kernel can do when it loads an operand",
+                   "compute operands only by casts and arithmetic on arrays that have their dims, "
+                   "or several kernels remain"};
 }
 
 /* Why reductions of a reduction are separate. */
 static cause of_rows(const array_transfer *h) {
     if (h->writer->kind == SCHED_ROWS && is_reduced_value(h))
-        return (cause){"a kernel reduces along one axis of one shape, and the other one reduces "
-                       "along another axis",
+        return (cause){"a kernel reduces along one axis of one shape, and this reduction is along "
+                       "another axis",
                        "reshape the argument so that all reduced axes are its last one, as in "
                        "`reshape(%x) : [b * g, c * n]`, and reduce once"};
     if (h->writer->kind == SCHED_ELEMENTWISE)
-        return (cause){"the next kernel wants it in another shape, as a reshape or a transpose of "
-                       "what is computed",
+        return (cause){"the next kernel reads it in another shape, by a reshape or a transpose of "
+                       "a computed value",
                        "reshape arguments before all arithmetic"};
     return (cause){"the product and the reductions of its rows do not become one kernel; a remark "
                    "\"not online\" says why if little is missing",
@@ -96,9 +94,9 @@ static cause find_cause(const array_transfer *h) {
                        NULL};
     if (is_operand(h)) return of_operand(h);
     if (is_product(h->reader) && is_product(h->writer))
-        return (cause){"a kernel computes one product, and there is another one",
-                       "write a kernel with both `dot`s in one loop (`of @c`), where the trip "
-                       "through memory costs more than a few percent"};
+        return (cause){"a kernel computes one product, and there is a second one",
+                       "write a kernel with both `dot`s in one loop (`of @c`), if writing it to "
+                       "memory costs more than a few percent"};
     if (is_product(h->reader))
         return (cause){"the product's kernel reads its result and computes no reductions", NULL};
     if (h->reader->kind == SCHED_ROWS) return of_rows(h);

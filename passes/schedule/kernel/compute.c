@@ -99,7 +99,7 @@ bool sched_visit_first(schedule *s, sched_visited_values *visits, tile_value val
     if (places == SCHED_MAX_PLACES) {
         const char *name = tile_value_at(s->compute, value)->name;
         SCHED_FAIL(s, tile_value_def(s->compute, value),
-                   "%%%s is used at more than %d places for one element of a result; end the "
+                   "%%%s is used in more than %d places for one element of a result; end the "
                    "compute after it, or after an operation that uses it several times, and start "
                    "a separate compute",
                    name ? name : "?", SCHED_MAX_PLACES);

@@ -44,8 +44,8 @@ static const tile_expr *number_of(schedule *s, tile_op op, tile_attr_id id) {
     const tile_expr *value = sched_resolved(s, attr->expr);
     if (sched_constant(value) >= 1) return value;
     SCHED_FAIL(s, op,
-               "%s: `%s` must be a number from 1 on: where it is a dim of the compute, give that, "
-               "as in schedule{n=4}",
+               "%s: `%s` must be a number of at least 1: if it is a dim of the compute, give it a "
+               "value, as in schedule{n=4}",
                tile_op_name(s->compute, op), tile_attr_keyword(id));
     return NULL;
 }

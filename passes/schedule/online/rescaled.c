@@ -169,7 +169,7 @@ static void add_deferred(online_kernel *w, rescaled_value *out, const sched_mapp
                          bool divides) {
     if (out->deferred_count == SCHED_MAX_DEFERRED) {
         SCHED_FAIL(w->k.s, w->k.g->root,
-                   "more than %d factors of whole rows: compute some of them in another compute",
+                   "more than %d factors of whole rows: compute some of them in a separate compute",
                    SCHED_MAX_DEFERRED);
         return;
     }

@@ -204,7 +204,7 @@ static void choose_sum(product *p) {
         sum = TILE_i64;
     if (!tile_scalar_is_floating(declared) && tile_scalar_is_floating(multiplied))
         SCHED_FAIL(s, p->op,
-                   "matmul: products of %s are no integers: cast the operands or the result",
+                   "matmul: products of %s are not integers: cast the operands or the result",
                    tile_scalar_name(multiplied));
     p->sum = tile_type_scalar(s->context, sum);
 }

@@ -335,9 +335,9 @@ void rows_remark_loops(rows *r) {
     for (size_t i = 0; i < r->k.g->reduction_count; i++)
         if (r->loops[i] > 1)
             tile_missed_at(
-                r->k.s->compute, rows_op(r, i), "not in one walk",
-                "sums of products of exp(x - reduce_max(x)), differences from the mean and factors "
-                "of the row need not wait",
+                r->k.s->compute, rows_op(r, i), "not in one loop",
+                "rewrite it with sums of products of exp(x - reduce_max(x)), differences from the "
+                "mean and factors of the row, which need not wait",
                 "it needs the result of another reduction of the same rows, so the rows are read "
                 "again");
 }

@@ -55,9 +55,10 @@ static bool may_be_parts(rows *r, size_t index) {
     if (sched_is_along(r->k.s, op)) /* it has a whole row in one tile, and a diagnostic has said
                                        so */
         return rows_must_split(r) && miss(r, op, "a block has a whole row of it",
-                                          "compute the sums in a compute of their own");
+                                          "compute the sums in a separate compute");
     if (rows_returns_index(r, index) && !rows_has_key(r, index))
-        return miss(r, op, "a value of 64 bits and its place are handed on as no one number",
+        return miss(r, op,
+                    "blocks cannot exchange a value of 64 bits and its coordinate as one number",
                     "reduce values of 32 bits, or take reduce_max or reduce_min");
     if (r->levels[index] > 1)
         return miss(r, op, "it needs the result of another reduction of the same rows",
@@ -71,7 +72,7 @@ static bool is_alone(rows *r) {
         tile_value value = s->arrays[r->k.g->outputs[i].array].value;
         if (!rows_is_long(r, &r->k.g->outputs[i])) continue;
         const char *why = tile_arena_format(
-            s->arena, "the same kernel goes along the axis again, for %s", name_of(r, value));
+            s->arena, "the same kernel reads the axis again, for %s", name_of(r, value));
         return miss(r, rows_op(r, 0), why, "put the reduction into a separate compute");
     }
     return true;

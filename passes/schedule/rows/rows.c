@@ -397,11 +397,12 @@ static bool fits_along(rows *r) {
     for (size_t i = 0; i < r->k.g->reduction_count; i++) {
         tile_op op = r->k.g->reductions[i];
         if (!is_along(r, i) || (r->known >= 0 && r->known <= TILE_MAX_SORTED_ROW)) continue;
-        SCHED_FAIL(r->k.s, op,
-                   "%s: a block has a whole row, of at most %d elements, and its extent is %s: %s",
-                   tile_op_name(r->k.s->compute, op), TILE_MAX_SORTED_ROW,
-                   r->known < 0 ? "not known" : "more",
-                   r->known < 0 ? "give it, as in schedule{n=4096}" : "write a kernel for it");
+        SCHED_FAIL(
+            r->k.s, op,
+            "%s: a block computes a whole row, of at most %d elements, and its extent is %s: %s",
+            tile_op_name(r->k.s->compute, op), TILE_MAX_SORTED_ROW,
+            r->known < 0 ? "not known" : "more",
+            r->known < 0 ? "give it, as in schedule{n=4096}" : "write a kernel for it");
         return false;
     }
     return true;

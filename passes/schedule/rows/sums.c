@@ -60,8 +60,8 @@ static void begin_sums(rows *r, unsigned loop_index, rows_loop *w, rows_carried 
         if (r->loops[i] != loop_index) continue;
         if (c->count == ROWS_MAX_REDUCTIONS) {
             SCHED_FAIL(k->s, k->g->reductions[i],
-                       "more than %d reductions of the same rows: compute some of them in another "
-                       "compute",
+                       "more than %d reductions of the same rows: compute some of them in a "
+                       "separate compute",
                        TILE_MAX_ROW_REDUCTIONS);
             return;
         }

@@ -238,7 +238,8 @@ void cpu_decode_sync(cpu_decoder *d, tile_op op) {
     insn->count = barrier.warps;
     insn->flag = insn->opcode == TILE_OP_sync_arrive;
     if (!barrier.warps)
-        CPU_FAIL(d, insn->loc, "%s: how many warps meet is not known yet", tile_op_name(d->f, op));
+        CPU_FAIL(d, insn->loc, "%s: the number of participating warps is not known yet",
+                 tile_op_name(d->f, op));
 }
 
 void cpu_decode_sync_arrive(cpu_decoder *d, tile_op op) {

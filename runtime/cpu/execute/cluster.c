@@ -132,9 +132,10 @@ static void note_missing(cpu_run *run, const cpu_cluster *cluster) {
             tile_report(run->context, TILE_NOTE, run->program->insns[missing->pc].loc,
                         "%s waits here, for its own barrier", name);
         else if (block->ended)
-            tile_report(run->context, TILE_NOTE, run->program->function->loc,
-                        "%s has ended; all blocks of a cluster come to the same `cluster_arrive`",
-                        name);
+            tile_report(
+                run->context, TILE_NOTE, run->program->function->loc,
+                "%s has ended; all blocks of a cluster must execute the same `cluster_arrive`",
+                name);
     }
     tile_arena_reset(&scratch);
 }
@@ -216,14 +217,13 @@ cpu_block *cpu_find_owner(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
     cpu_block *block = buffer == NO_BLOCK ? NULL : cluster->blocks[buffer >> OFFSET_BITS];
     if (block == agent->block) return block;
     if (!block)
-        why = tile_arena_format(&scratch,
-                                "the rank that %%%s was mapped with is none of the "
-                                "cluster's, which are 0 to %u",
-                                insn->name, cluster->count - 1);
+        why = tile_arena_format(
+            &scratch, "%%%s was mapped with a rank outside of the cluster, whose ranks are 0 to %u",
+            insn->name, cluster->count - 1);
     else if (!has_started(run, agent, block))
         why = tile_arena_format(&scratch,
-                                "%s may not have started, so there is no shared memory of its; put "
-                                "`cluster_arrive` and `cluster_wait` before the first access",
+                                "%s may not have started, so that its shared memory may not exist; "
+                                "put `cluster_arrive` and `cluster_wait` before the first access",
                                 cpu_block_name(&scratch, block));
     else if (block->ended)
         why = tile_arena_format(&scratch,

@@ -73,7 +73,7 @@ static bool fault_use(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int 
                       cpu_mbarrier_at at, const char *what) {
     cpu_fault(run, agent, insn, lane, "%%%s[%u] %s", insn->name, at.index, what);
     if (at.barrier->init)
-        tile_report(run->context, TILE_NOTE, at.barrier->init->loc, "it is initialised here");
+        tile_report(run->context, TILE_NOTE, at.barrier->init->loc, "it is initialized here");
     return false;
 }
 
@@ -94,14 +94,14 @@ static bool is_intact(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int 
 static bool is_published(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                          cpu_mbarrier_at at) {
     const cpu_mbarrier *b = at.barrier;
-    if (!b->count) return fault_use(run, agent, insn, lane, at, "has not been initialised");
+    if (!b->count) return fault_use(run, agent, insn, lane, at, "has not been initialized");
     if (!is_intact(run, agent, insn, lane, at)) return false;
     bool own = b->init_agent == agent->clock.agent;
     bool same = lane < 0 || (unsigned)lane == b->init_lane || b->init_time < agent->last_sync_time;
     if (own ? !same : !cpu_lane_knows(agent, lane, b->init_agent, b->init_time))
-        return fault_use(run, agent, insn, lane, at,
-                         "may not be initialised yet: a barrier between its mbarrier_init and this "
-                         "is missing");
+        return fault_use(
+            run, agent, insn, lane, at,
+            "may not be initialized yet: a barrier between its mbarrier_init and this is missing");
     return at.owner == agent->block || b->fenced ||
            fault_use(
                run, agent, insn, lane, at,
@@ -137,7 +137,7 @@ static bool init(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                  int64_t count) {
     cpu_mbarrier *b = at.barrier;
     if (b->count)
-        return fault_use(run, agent, insn, lane, at, "is initialised again, while it is in use");
+        return fault_use(run, agent, insn, lane, at, "is initialized again, while it is in use");
     if (count < 1 || count > MAX_BYTES) {
         cpu_fault(run, agent, insn, lane, "the count is %" PRId64 ", it must be 1 to %d", count,
                   MAX_BYTES);
@@ -275,8 +275,8 @@ static bool check_expectations(cpu_run *run, cpu_mbarrier_at at) {
     if (!b->open_count) return true;
     cpu_fault(run, e->agent, e->insn, e->lane,
               "its bytes may come too late for phase %" PRId64
-              " of %%%s[%u]: no arrival of that phase comes behind this, so that it may be "
-              "complete before, and the next one counts them",
+              " of %%%s[%u]: no arrival of that phase comes after this, so that it may be complete "
+              "before, and the next one counts them",
               b->phase, e->insn->name, at.index);
     if (b->last)
         tile_report(run->context, TILE_NOTE, b->last->loc, "the last arrival of phase %" PRId64,
@@ -338,7 +338,7 @@ bool cpu_barrier_arrive(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, in
     if (count > b->pending) {
         cpu_fault(run, agent, insn, lane,
                   "%u arrival%s at %%%s[%u], where %u of %u are missing in phase %" PRId64
-                  ": more arrive than its count says",
+                  ": more arrivals than its count",
                   count, count == 1 ? "" : "s", insn->name, at.index, b->pending, b->count,
                   b->phase);
         if (b->last) tile_report(run->context, TILE_NOTE, b->last->loc, "the arrival before it");

@@ -75,7 +75,7 @@ static test_outcome fault_late(cpu_run *run, cpu_agent *agent, const cpu_insn *i
                                cpu_mbarrier_at at, int64_t known) {
     cpu_fault(run, agent, insn, lane,
               "the wait comes too late: it is for phase %" PRId64 " of %%%s[%u], and phase %" PRId64
-              " is complete, too: with the other parity",
+              ", which has the other parity, is also complete",
               known + 1, insn->name, at.index, known + 2);
     return PHASE_FAULT;
 }
@@ -200,7 +200,7 @@ static void report_phase(cpu_run *run, cpu_agent *agent, cpu_mbarrier_at at, boo
         b->phase, (int)(b->phase & 1), insn->name, at.index, b->pending, b->count,
         bytes_text(&scratch, b->bytes));
     if (first)
-        cpu_fault(run, agent, insn, -1, "deadlock: waits %s, and nothing more will come", what);
+        cpu_fault(run, agent, insn, -1, "deadlock: waits %s, and nothing more will arrive", what);
     else
         tile_report(run->context, TILE_NOTE, insn->loc, "%s wait%s here %s",
                     cpu_agent_name(&scratch, run, agent), agent->weight > 1 ? "" : "s", what);

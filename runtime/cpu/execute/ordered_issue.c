@@ -156,7 +156,7 @@ bool cpu_ordered_issue_may_end(cpu_run *run, const cpu_block *block) {
             cpu_fault(run, set_of(t, (w + t->warpgroups - 1) % t->warpgroups)->agent, t->passed[w],
                       -1,
                       "the block ends, and warpgroup %u never waits for the turn that is passed on "
-                      "to it: take what is left behind the last one, `ordered_wait %u {edge}`",
+                      "to it: after the last product, add `ordered_wait %u {edge}`",
                       w, first);
             return false;
         }

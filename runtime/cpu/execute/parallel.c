@@ -73,7 +73,7 @@ static cpu_outcome report_conflict(cpu_run *run, cpu_agent *agent, const cpu_ins
     write_element(insn, other->element, before, sizeof before);
     cpu_fault(run, agent, insn, -1,
               "element %s of `parallel` %s what element %s has %s %%%s: they run in no order, so "
-              "each place belongs to one of them",
+              "only one of them may access a location",
               now, insn->flag ? "stores" : "loads", before,
               other->stored ? "stored in" : "loaded from", insn->name);
     return CPU_STOP;

@@ -44,8 +44,7 @@ static CPU_HANDLER(run_finite) {
         double value = tile_scalar_read(insn->scalar, from + (size_t)i * insn->size);
         if (value <= DBL_MAX || !(agent->mask >> i % lanes & 1)) continue;
         int lane = lanes > 1 ? (int)(i % lanes) : -1;
-        return cpu_fault(run, agent, insn, lane,
-                         "%s is handed on by a loop that is said to be `finite`",
+        return cpu_fault(run, agent, insn, lane, "the loop is marked `finite`, and carries %s",
                          isnan(value) ? "NaN" : "infinity");
     }
     return CPU_NEXT;

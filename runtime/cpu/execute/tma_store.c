@@ -328,8 +328,8 @@ bool cpu_end_bulks(cpu_run *run, cpu_agent *agent) {
         ok = bulk->bytes && !bulk->held;
         if (!ok)
             cpu_fault(run, agent, bulk->t.insn, bulk->tile ? -1 : (int)bulk->t.lane,
-                      "the thread ends, and the store may not have read its shared memory yet: "
-                      "%s missing behind it",
+                      "the thread ends, and the store may not have read its shared memory yet: %s "
+                      "missing after it",
                       bulk->held ? "bulk_wait 0 {read} is"
                                  : "bulk_commit and bulk_wait 0 {read} are");
         run->landing = bulk;

@@ -158,7 +158,7 @@ static void forget_steps(cpu_warpgroup *group, const cpu_agent *agent) {
 static bool fault_missing(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                           const cpu_agent *missing) {
     cpu_fault(run, agent, insn, -1,
-              "not all 4 warps of the warpgroup come here: warp %u ends without it",
+              "not all 4 warps of the warpgroup execute this: warp %u ends without it",
               missing->index);
     return false;
 }
@@ -302,8 +302,8 @@ uint32_t *cpu_wgmma_picks(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) 
             picks[row * depth + k] = k / each * 2 * each + within;
             if (right) continue;
             cpu_fault(run, agent, insn, -1,
-                      "'places' tells nothing of elements %u to %u of row %u along k: its bits are "
-                      "0x%x there",
+                      "'places' selects no valid elements of %u to %u of row %u along k: its bits "
+                      "are 0x%x there",
                       k / each * 2 * each, (k / each + 1) * 2 * each - 1,
                       agent->index % WARPS * WARP_ROWS + row, bits);
             free(picks);

@@ -135,8 +135,8 @@ static bool fault_race(walk *w, uint64_t address, uint32_t event, bool other_wri
     const cpu_insn *narrow = w->agent->order.narrow;
     if (narrow && !same_block)
         tile_report(run->context, TILE_NOTE, narrow->loc,
-                    "this %s met the release of another block, and the scopes of the two do not "
-                    "reach that far",
+                    "this %s read what another block released, and the scopes of the two do not "
+                    "include each other's threads",
                     tile_op_get_info(narrow->opcode)->name);
     tile_arena_reset(&scratch);
     return false;
@@ -146,11 +146,11 @@ static bool fault_undefined(walk *w, uint64_t address, tile_loc loc, const char 
     const cpu_range *range = &w->run->ranges[w->range];
     if (range->is_scratch)
         cpu_fault(w->run, w->agent, w->insn, lane_at(w, address),
-                  "read of uninitialised scratch memory, at offset %" PRIu64,
+                  "read of uninitialized scratch memory, at offset %" PRIu64,
                   address - range->begin);
     else
         cpu_fault(w->run, w->agent, w->insn, lane_at(w, address),
-                  "read of uninitialised memory, at offset %" PRIu64 " of %s%s",
+                  "read of uninitialized memory, at offset %" PRIu64 " of %s%s",
                   address - range->begin, *range->name ? "%" : "a buffer", range->name);
     tile_report(w->run->context, TILE_NOTE, loc, "%s", why);
     return false;
@@ -173,12 +173,12 @@ static bool check_written(walk *w, uint64_t address, uint64_t bytes) {
     }
     const uint8_t *hole = memchr(written, 0, (size_t)bytes);
     if (!hole) return true;
-    return fault_undefined(w, address + (uint64_t)(hole - written),
-                           range->is_scratch ? buffer->scratch_loc : w->insn->loc,
-                           range->is_scratch
-                               ? "no step has written it; `fill` makes it defined"
-                               : "neither the host nor a launch before has written it, nor has "
-                                 "this launch so far");
+    return fault_undefined(
+        w, address + (uint64_t)(hole - written),
+        range->is_scratch ? buffer->scratch_loc : w->insn->loc,
+        range->is_scratch
+            ? "no step has written it; `fill` makes it defined"
+            : "neither the host nor an earlier launch has written it, nor has this launch so far");
 }
 
 /* Cells ---------------------------------------------------------------------------------------- */

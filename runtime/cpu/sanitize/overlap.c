@@ -97,14 +97,14 @@ bool cpu_overlap_allows(cpu_run *run, const cpu_agent *agent, const cpu_insn *in
     if (run->program->lanes == 1) lane = -1;
     if (run->ranges[range].is_scratch)
         return fault(run, agent, insn, lane, address, range, writes,
-                     "a step before may still use this scratch");
+                     "an earlier step may still use this scratch");
     at = find_common(&run->launch_log->written, address, end);
     if (at != end)
         return fault(run, agent, insn, lane, at, range, writes,
-                     "a step before, which may still run, writes it");
+                     "an earlier step, which may still run, writes it");
     at = writes ? find_common(&run->launch_log->read, address, end) : end;
     if (at != end)
         return fault(run, agent, insn, lane, at, range, writes,
-                     "a step before, which may still run, reads it");
+                     "an earlier step, which may still run, reads it");
     return true;
 }

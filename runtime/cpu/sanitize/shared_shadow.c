@@ -266,7 +266,7 @@ static bool check_list(const access *a, uint32_t list,
 static bool check_read(const access *a, const cpu_shadow *shadow, uint32_t granule) {
     if (shadow->writer == CPU_IN_FLIGHT) return fault_in_flight(a, "read", shadow, granule);
     if (!shadow->writer && !a->insn->speculative)
-        return fault_at(a, "read of uninitialised shared memory", granule);
+        return fault_at(a, "read of uninitialized shared memory", granule);
     if (shadow->writer && !is_before(a, shadow->writer, shadow->write_time))
         return fault_race(a, "read without a barrier after a write", granule, shadow->writer,
                           shadow->write_insn);
@@ -454,7 +454,7 @@ bool cpu_shared_update(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int
         cpu_shadow *shadow = &agent->block->shadow[i];
         if (shadow->writer == CPU_IN_FLIGHT) return fault_in_flight(&a, "updated", shadow, i);
         if (shadow->pending) return fault_pending(&a, shadow, i, "update");
-        if (!shadow->writer) return fault_at(&a, "read of uninitialised shared memory", i);
+        if (!shadow->writer) return fault_at(&a, "read of uninitialized shared memory", i);
         if (!is_before(&a, shadow->writer, shadow->write_time))
             return fault_race(&a, "atomic access without a barrier after a write", i,
                               shadow->writer, shadow->write_insn);

@@ -92,9 +92,9 @@ EARLY = "may pass one round early|wait comes too late"
 LANDS = "while an asynchronous copy is in flight"
 READS = "write while an asynchronous operation that nothing has waited for reads"
 RACE = "data race: "
-UNINITIALISED = "read of uninitialised shared memory"
+UNINITIALISED = "read of uninitialized shared memory"
 BYTES = "fewer bytes are expected than copied|bytes more have been written than|bytes that a barrier expects"
-MANY = "more arrive than its count says"
+MANY = "more arrivals than its count"
 MEET = "arrives at barrier|the block ends, and barrier"
 WRONG = "first wrong element"
 OUTSIDE = "are not in the buffer in which the matrix begins"
@@ -117,16 +117,16 @@ def turned(m):
 
 # The fault; where, at this level; the replacement; the expected report.
 ROWS = {3: [
-    ("a barrier is not initialised", r"\n *mbarrier_init.*", "", "has not been initialised"),
+    ("a barrier is not initialised", r"\n *mbarrier_init.*", "", "has not been initialized"),
     ("a count is one too high", r"mbarrier_init %\S+, (\d+)", add(1, 1), STUCK),
     ("a count is twice as high", r"mbarrier_init %\S+, (\d+)", add(1, 2.0), STUCK),
     ("a count is one too low", r"mbarrier_init %\S+, ([2-9]|\d\d)", add(1, -1), "|".join((EARLY, READS, RACE, MANY))),
     ("no mbarrier_fence", r"\n *mbarrier_fence", "", "add mbarrier_fence after its mbarrier_init"),
     ("mbarrier_fence before what it publishes", r"((?:\n *mbarrier_init.*)+)(\n *mbarrier_fence)", r"\2\1",
      "add mbarrier_fence after its mbarrier_init"),
-    ("no barrier behind mbarrier_init", r"\n  sync(?=\n  roles)", "", "initialised"),
+    ("no barrier behind mbarrier_init", r"\n  sync(?=\n  roles)", "", "initialized"),
     ("everybody initialises", r"if %\w+ (\{\n *mbarrier_init)", r"if true \1", RACE),
-    ("nobody initialises", r"if %\w+ (\{\n *mbarrier_init)", r"if false \1", "has not been initialised"),
+    ("nobody initialises", r"if %\w+ (\{\n *mbarrier_init)", r"if false \1", "has not been initialized"),
     ("no bytes expected, no arrival", r"\n *mbarrier_expect.*", "", STUCK),
     ("an arrival that expects nothing", r"mbarrier_expect (%\S+), \d+", r"mbarrier_arrive \1", BYTES),
     ("16 bytes too few", r"mbarrier_expect %\S+ (\d+)", add(1, -16), BYTES + "|16 bytes more than expected"),
@@ -160,7 +160,7 @@ ROWS = {3: [
     ("no wgmma_fence", r"\n *wgmma_fence", "", "wgmma_fence"),
     ("no wgmma_commit", r"\n *wgmma_commit", "", "still pending|" + READS),
     ("the first product keeps what was there", r"(= wgmma %\w+, %\w+, %sum), %\w+ ", r"\1, true ",
-     "poison|undefined|uninitialised|" + WRONG),
+     "poison|undefined|uninitialized|" + WRONG),
     ("the next product does not keep the sums", r"(= wgmma %\w+, %\w+, %\w+), true ", r"\1, false ", WRONG),
     ("another stage is multiplied", r"(wgmma_descriptor %\w+\[)%\w+", r"\g<1>0", "|".join((WAITED, WRONG))),
     ("a descriptor of another swizzle", r"(wgmma_descriptor .*swizzle = )\d+", r"\g<1>32", "|".join((LANDS, UNINITIALISED, RACE, WRONG))),
@@ -190,7 +190,7 @@ ROWS = {3: [
     ("no bulk_wait at the end", r"\n *bulk_wait 0 \{read\}(?=\n *\})", "", "the thread ends, and the store may not have read"),
     ("one copy more under way at the end", r"bulk_wait 0( \{read\}\n *\})", r"bulk_wait 1\1", "the thread ends, and the store may not"),
     ("a piece of the tile is not written", r"\n *stmatrix .*", "", UNINITIALISED + "|" + WRONG),
-    ("no cluster barrier behind mbarrier_init", r"\n *cluster_arrive\n *cluster_wait", "", ENDED + "|initialised"),
+    ("no cluster barrier behind mbarrier_init", r"\n *cluster_arrive\n *cluster_wait", "", ENDED + "|initialized"),
     ("another block is not told", r"\n *mbarrier_arrive %\d+.*", "", STUCK),
     ("a block tells itself in place of the other", r"(map_shared %empty, )%\w+", r"\g<1>0",
      "|".join((MANY, EARLY, STUCK, READS, RACE))),
@@ -210,17 +210,17 @@ ROWS = {3: [
     ("the buffers overlap", r"alloc_shared \{offset = (\d{5,})\} : shared<f16", add(1, -1024),
      "|".join((LANDS, READS, RACE, "overlap"))),
     ("a buffer over the barriers", r"%full = alloc_shared \{offset = (\d+)", add(1, -128),
-     "has been overwritten|initialised again|" + RACE),
+     "has been overwritten|initialized again|" + RACE),
     ("a counter does not release", r"\{kind = add, ordering = release\}", "{kind = add}", RACE),
-    ("nobody waits at the counter", r"\n *wait_acquire .*", "", RACE + "|uninitialised scratch"),
+    ("nobody waits at the counter", r"\n *wait_acquire .*", "", RACE + "|uninitialized scratch"),
     ("a counter misses an arrival", r"if %\w+ (\{\n *atomic_thread .*release)", r"if false \1", "deadlock|wait_acquire"),
     ("no barrier before the counter", r"\n *sync(?=(\n *%.*)*\n *if %\w+ \{\n *atomic_thread .*release)", "", RACE),
-    ("no barrier behind the counter", r"(wait_acquire .*\n *\})\n *sync", r"\1", RACE + "|uninitialised scratch"),
+    ("no barrier behind the counter", r"(wait_acquire .*\n *\})\n *sync", r"\1", RACE + "|uninitialized scratch"),
     ("who asks for the others does not acquire", r"\{kind = add, ordering = acquire\}", "{kind = add}", RACE),
     ("who asks counts, too", r"atomic_thread 0(, .*ordering = acquire\})", r"atomic_thread 1\1",
-     "|".join((WRONG, RACE, "uninitialised scratch"))),
+     "|".join((WRONG, RACE, "uninitialized scratch"))),
     ("who asks is one short", r"(\n *)(%\w+) = sub (%\w+, %\w+) : i32(?=(?:\n.*){0,13}ordering = acquire)",
-     r"\1%less = sub \3 : i32\1\2 = sub %less, 1 : i32", "|".join((WRONG, RACE, "uninitialised scratch"))),
+     r"\1%less = sub \3 : i32\1\2 = sub %less, 1 : i32", "|".join((WRONG, RACE, "uninitialized scratch"))),
     ("who hands over does not release", r"ordering = acq_rel", "ordering = acquire", RACE),
     ("the last block does not acquire", r"ordering = acq_rel", "ordering = release", RACE),
     ("nobody says that a part is there", r"if %\w+ (\{\n(?: *%.*\n)* *%\w+ = atomic_thread 1, .*acq_rel)",

@@ -43,7 +43,7 @@ class Tile:
 WITHOUT_CLUSTERS = ("sm_80", "sm_86", "sm_89")
 
 # Messages for exceeded limits, of the target or of the length of code.
-LIMITS = ("of shared memory", "one thread's code exceeds", "the code of one thread has more than")
+LIMITS = ("of shared memory", "one thread's code exceeds", "the code of one thread exceeds")
 
 
 def is_too_large(text):

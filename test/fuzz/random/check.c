@@ -15,7 +15,7 @@
 static const char *const texts[] = {
     [FOUND_NOTHING] = "nothing is wrong",
     [FOUND_LIMIT] = "it asks for more than there is",
-    [FOUND_INVALID] = "it is no kernel",
+    [FOUND_INVALID] = "it is not a kernel",
     [FOUND_SCHEDULE] = "it cannot be scheduled",
     [FOUND_FAULT_2] = "level 2 does not run",
     [FOUND_FAULT_3] = "level 3 does not run",
@@ -39,7 +39,7 @@ const char *finding_text(finding f) {
 static bool is_limit(const char *reports) {
     static const char *const limits[] = {"of shared memory",
                                          "one thread's code exceeds",
-                                         "the code of one thread has more than",
+                                         "the code of one thread exceeds",
                                          "split-k: ",
                                          "a split loop",
                                          "has a `cluster` clause",

@@ -241,7 +241,7 @@ static int cover(const run_options *o) {
     for (unsigned long long i = 0; i < o->count; i++) {
         char *text = make(o, o->seed + i);
         if (!count_operations(text, counts, TILE_OPCODE_LIMIT)) {
-            printf("seed %llu: it is no kernel\n", o->seed + i);
+            printf("seed %llu: it is not a kernel\n", o->seed + i);
             wrong++;
         }
         free(text);

@@ -110,9 +110,9 @@ static const char *fail_worker(bench_worker *w, tile_child_result trouble, doubl
     const int *state = &w->child.state;
     bool ended = trouble == TILE_CHILD_CLOSED && tile_child_wait(&w->child, 1);
     if (trouble == TILE_CHILD_TIMED_OUT)
-        snprintf(w->failure, sizeof w->failure, "failed no answer within %g s: it hangs", seconds);
+        snprintf(w->failure, sizeof w->failure, "failed no answer within %g s", seconds);
     else if (ended && WIFSIGNALED(*state))
-        snprintf(w->failure, sizeof w->failure, "failed it was ended by signal %d, %s",
+        snprintf(w->failure, sizeof w->failure, "failed it was stopped by signal %d, %s",
                  WTERMSIG(*state), strsignal(WTERMSIG(*state)));
     else
         snprintf(w->failure, sizeof w->failure, "%s",

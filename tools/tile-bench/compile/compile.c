@@ -11,29 +11,31 @@
 
 static const char help[] =
     "usage: tile-bench compile FILE [options]\n"
-    "Compiles all points of a kernel's space (`tune`, `where`), in one warm process, and tells "
-    "how\n"
-    "many it makes in a second, how long one takes, and where the time goes.\n"
+    "Compiles all points of a kernel's space (`tune`, `where`) in one process, and prints the "
+    "rate,\n"
+    "the time of each point, and the time of each step.\n"
     "\n"
-    "  --kernel=NAME         which kernel, if the file has several\n"
-    "  --param NAME=VALUE    only points with this value; may be repeated\n"
-    "  --target=sm_90a       the GPU, one of\n     "
+    "  --kernel=NAME         the kernel; required if the file has several\n"
+    "  --param NAME=VALUE    compiles only points with this value; may be repeated\n"
+    "  --target=sm_90a       the GPU, one of\n"
+    "     "
 #define TARGET(name, ...) " " #name
 #include "tile/targets.def"
 #undef TARGET
     "\n"
-    "  --workers=1,2         numbers of threads, one row each (default 1)\n"
+    "  --workers=1,2         numbers of threads, one row each (default: 1)\n"
     "  --emit=ptx            ptx or cubin (with ptxas, a process for each)\n"
-    "  --ptxas=PATH          which assembler\n"
-    "  --rounds=1            measures so often, and shows the fastest, of each point, too\n"
-    "  --no-line-info        no .loc directives\n"
-    "  --otherwise           also the kernels that are launched only where another one cannot be, "
-    "and\n"
-    "                        which a launch compiles when it needs them\n"
-    "  --points              each point with its time, and what of it our passes, building LLVM IR "
-    "and\n"
-    "                        LLVM's selection take; the slowest first\n"
-    "  --help\n";
+    "  --ptxas=PATH          the assembler to use\n"
+    "  --rounds=1            repeats the measurement, and prints the fastest time, also of each "
+    "point\n"
+    "  --no-line-info        writes no .loc directives\n"
+    "  --otherwise           also compiles the kernels that are launched only if another one "
+    "cannot\n"
+    "                        be; a launch compiles these when it needs them\n"
+    "  --points              prints the time of each point, and the share of the passes, of "
+    "building\n"
+    "                        LLVM IR and of LLVM's instruction selection; the slowest first\n"
+    "  --help                prints this text\n";
 
 enum { MAX_PARAMS = 32, MAX_ROWS = 16, MAX_WORKERS = 256 };
 

@@ -14,44 +14,50 @@
 #include "tools/tile-bench/report/limits.h"
 
 const char bench_kernel_help[] =
-    "  --tune[=SECONDS]      tunes each kernel for each of them first, for so long at most; "
-    "without\n"
-    "                        a number: 4 s and 50 ns for each element of the arrays\n"
-    "  --retune              also where the cache has a tuned point\n"
-    "  --split               tries to split the reduction loop, too, where the text does not\n";
+    "  --tune[=SECONDS]      tunes each kernel for each shape first, with this time limit; without "
+    "a\n"
+    "                        number: 4 s, and 50 ns for each element of the arrays\n"
+    "  --retune              tunes even if the cache has a point\n"
+    "  --split               also tries to split the reduction loop if the text does not split "
+    "it\n";
 
 const char bench_measuring_help[] =
-    "  --protocol=interleaved  in random order, one after the other, ranked by latency (default)\n"
-    "           sustained    each back to back, with clock and power; ranked by energy where the "
-    "chip\n"
-    "                        is at its power limit\n"
+    "  --protocol=interleaved  in random order, one launch after the other, ranked by latency\n"
+    "                        (default)\n"
+    "           sustained    each candidate back to back, with clock and power; ranked by energy "
+    "if\n"
+    "                        the chip is at its power limit\n"
     "           both\n"
-    "  --l2=dirty            what is done to the L2 before each launch of `interleaved`: dirty, it "
+    "  --l2=dirty            state of the L2 before each launch of `interleaved`: dirty, a buffer "
     "is\n"
-    "                        written over; clean, it is read over; none. Several with commas\n"
-    "  --rounds=20 --turn=5  interleaved: rounds, and launches of a candidate in each\n"
-    "  --seconds=1           sustained: of each candidate\n"
-    "  --pairs=N             sustained: so often each kernel and the peer one after the other, the "
-    "order\n"
-    "                        changing; the ratio is the median of the pairs'. As clock and heat "
-    "drift,\n"
-    "                        only a pair compares. Without: each once\n"
-    "  --timeout=60          a worker that gives no answer for so many seconds is ended; one that\n"
-    "                        tunes has the seconds of --tune beside them, each of its points a\n"
-    "                        third of them\n"
-    "  --seed=N              of the random order\n"
-    "  --profile             adds counters of Nsight Compute's ncu, where it is found\n"
-    "  --device=auto|cpu|cuda  the CPU device shows that everything works; its times mean nothing\n"
-    "  --target=sm_90        code for another target of the GPU's generation, so that products "
-    "are\n"
-    "                        mma.sync's; default: the one with the most features that it runs\n"
-    "  --no-kernels          measures the peers and the floors alone\n"
-    "  --no-floor            leaves the reading kernel out\n"
-    "  --best=N              the text has the N fastest kernels of each, each on one line\n"
-    "  --csv=FILE --json=FILE --svg=FILE  writes the table so too; - is standard output, in the\n"
-    "                        place of the text\n"
-    "  --ptxas=FILE          assembler for the GPU; without it the driver "
-    "assembles\n" TOOL_CACHE_HELP "  --help\n";
+    "                        written; clean, a buffer is read; none. Several with commas\n"
+    "  --rounds=20 --turn=5  interleaved: number of rounds, and launches of a candidate in each\n"
+    "  --seconds=1           sustained: time of each candidate\n"
+    "  --pairs=N             sustained: measures each kernel and the peer N times one after the\n"
+    "                        other, in changing order; the ratio is the median of the pairs'\n"
+    "                        ratios. Clock and temperature drift, so only a pair can be compared.\n"
+    "                        Without it: each once\n"
+    "  --timeout=60          stops a worker that gives no answer for so many seconds; a worker "
+    "that\n"
+    "                        tunes has the seconds of --tune in addition, and each of its points "
+    "a\n"
+    "                        third of this time\n"
+    "  --seed=N              seed of the random order\n"
+    "  --profile             adds counters of Nsight Compute's ncu, if it is found\n"
+    "  --device=auto|cpu|cuda  the device; the CPU device only shows that everything works, and "
+    "its\n"
+    "                        times mean nothing\n"
+    "  --target=sm_90        compiles for another target of the GPU's generation, so that "
+    "products\n"
+    "                        use mma.sync; default: the target with the most features\n"
+    "  --no-kernels          measures only the peers and the floors\n"
+    "  --no-floor            does not measure the reading kernel\n"
+    "  --best=N              prints the N fastest kernels of each shape, each on one line\n"
+    "  --csv=FILE --json=FILE --svg=FILE  also writes the table in this form; - is standard "
+    "output,\n"
+    "                        instead of the text\n"
+    "  --ptxas=FILE          the assembler for the GPU (default: the driver's)\n" TOOL_CACHE_HELP
+    "  --help\n";
 
 bool bench_complain(const bench_options *o, const char *what, const char *word) {
     fprintf(stderr, "error: %s '%s'; see tile-bench %s --help\n", what, word, o->command);
@@ -238,7 +244,8 @@ static bool read_number(const char *name, const char *text, double least, double
     char *end;
     *number = strtod(text, &end);
     if (end != text && !*end && *number >= least && *number <= most) return true;
-    fprintf(stderr, "error: %s takes a number from %g to %g, not '%s'\n", name, least, most, text);
+    fprintf(stderr, "error: %s: expected a number from %.16g to %.16g, found '%s'\n", name, least,
+            most, text);
     return false;
 }
 
@@ -521,7 +528,7 @@ static bool write_report(const bench_options *o, const bench_report *report) {
     FILE *to = has_text(o) ? stdout : stderr;
     if (has_text(o) && !o->as_they_come) bench_write_text(report, has_colour(), tool_write, stdout);
     if (has_text(o) && o->as_they_come)
-        bench_print(tool_write, stdout, "all in all %.0f s%s%s\n", tile_seconds_now() - o->began,
+        bench_print(tool_write, stdout, "in total %.0f s%s%s\n", tile_seconds_now() - o->began,
                     *report->peer ? ", beside " : "", report->peer);
     bool written = write_files(o, report);
     return (!o->has_limits || bench_limits_check(report, o->plan.cuda, tool_write, to)) && written;

@@ -303,7 +303,7 @@ static void profile(bench_state *r) {
                                         is_kernel(e) && *e->point ? e->point : NULL, line,
                                         answer_timeout, &e->counters, why, sizeof why);
         if (!e->has_counters)
-            fprintf(stderr, "remark: ncu gives no counters of %s: %s\n", e->contender->name, why);
+            fprintf(stderr, "remark: ncu has no counters of %s: %s\n", e->contender->name, why);
     }
 }
 

@@ -92,7 +92,8 @@ static void report_missing(const bench_report *r, tile_writer writer, void *user
         missing += is_right_kernel(row) && !row->cells[BENCH_error_peer].known;
     }
     if (flash && missing)
-        bench_print(writer, user, "limit: %u without flash beside them are not compared with it\n",
+        bench_print(writer, user,
+                    "limit: %u were measured without flash and are not compared with it\n",
                     missing);
 }
 
