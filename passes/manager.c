@@ -337,7 +337,7 @@ static tile_status run_pipeline(manager *m, const tile_pass_table *passes, const
 tile_status tile_run_passes_of(const tile_pass_table *passes, tile_module *module,
                                const char *pipeline, const tile_pass_options *options) {
     manager m = {.module = module, .context = module->context};
-    tile_take_options(&m.options, sizeof m.options, options);
+    if (!TILE_TAKE_OPTIONS(m.context, tile_pass_options, &m.options, options)) return TILE_INVALID;
     if (!m.options.target) m.options.target = tile_target_find("sm_80");
     tile_remarks_begin(m.context);
     tile_status status = run_pipeline(&m, passes, pipeline ? pipeline : "");

@@ -55,16 +55,49 @@ static bool is_to_cast(const tile_type *type, const tile_type *other) {
     return tile_scalar_bits(type->scalar) < tile_scalar_bits(other->scalar);
 }
 
+/* "1, 1, 8, 64": the last `count` extents of the type, after as many 1 as make them `rank`. */
+static const char *extents_text(const tile_infer *infer, const tile_type *type, unsigned count,
+                                unsigned rank, tile_arena *arena) {
+    const char *text = "";
+    for (unsigned d = 0; d < rank; d++) {
+        unsigned at = type->rank + d - rank;
+        const char *extent =
+            d + count < rank ? "1" : tile_expr_text(infer->function, type->dims[at], arena);
+        text = tile_arena_format(arena, "%s%s%s", text, d ? ", " : "", extent);
+    }
+    return text;
+}
+
+/* Whether an extent is that of the dim, or one of the two is 1 or not known. */
+static bool extent_fits(const tile_expr *extent, const tile_type *type, unsigned d) {
+    return extent == type->dims[d] || tile_expr_is(extent, 1) || tile_expr_is(type->dims[d], 1);
+}
+
+/* How the operand of lower rank gets the other one's: as a column, a row, or by leading 1. */
+static const char *reshape_remedy(const tile_infer *infer, unsigned operand, const tile_type *low,
+                                  const tile_type *high, tile_arena *arena) {
+    const char *name = value_text(infer, infer->operands[operand], arena),
+               *row = extents_text(infer, low, low->rank, high->rank, arena);
+    bool vector = low->rank == 1 && high->rank == 2;
+    bool is_column = vector && extent_fits(low->dims[0], high, 0),
+         is_row = !vector || extent_fits(low->dims[0], high, 1);
+    const char *extent = tile_expr_text(infer->function, low->dims[0], arena);
+    if (vector && is_column == is_row)
+        return tile_arena_format(
+            arena, "; add a dim: `(reshape(%s) : [%s, 1])` for a column, `[%s]` for a row", name,
+            extent, row);
+    if (is_column) row = tile_arena_format(arena, "%s, 1", extent);
+    return tile_arena_format(arena, "; add a dim: `(reshape(%s) : [%s])`", name, row);
+}
+
 static bool fail_mixed(const tile_infer *infer, const tile_type *a, const tile_type *b) {
     const char *what = "both operands must have the same type, not", *remedy = "";
     bool shapes = a->kind == b->kind && same_element(a, b) && !same_dims(a, b);
     tile_arena scratch = {0};
     if (shapes && a->kind == TILE_TYPE_TILE && a->rank != b->rank) {
-        const tile_type *low = a->rank < b->rank ? a : b;
+        unsigned at = a->rank < b->rank ? 0 : 1;
         what = "both operands must have the same rank, not";
-        remedy = low->rank == 1 ? "; add a dim: `(reshape(..) : [64, 1])` for a column, `[1, 64]` "
-                                  "for a row"
-                                : "; add a dim by `(reshape(..) : ..)` with an extent of 1";
+        remedy = reshape_remedy(infer, at, at ? b : a, at ? a : b, &scratch);
     } else if (shapes && (a->kind == TILE_TYPE_TILE || a->kind == TILE_TYPE_TENSOR)) {
         what = "extents must be the same or 1, not";
     } else if (!same_element(a, b) && is_value(a) && is_value(b)) {
@@ -349,18 +382,43 @@ static bool tile_infer_map_shared(tile_infer *infer) {
     return result(infer, tile_type_in_cluster(tile_function_context(infer->function), own));
 }
 
+/* An operand with its indices, as the text has it: %w[0, %i]. */
+static const char *element_text(const tile_infer *infer, unsigned place, tile_arena *arena) {
+    unsigned count;
+    const tile_value *values = segment_at(infer, place, &count);
+    const char *indices = "";
+    for (unsigned i = 1; i < count; i++)
+        indices = tile_arena_format(arena, "%s%s%s", indices, i > 1 ? ", " : "",
+                                    value_text(infer, values[i], arena));
+    return tile_arena_format(arena, "%s[%s]", value_text(infer, values[0], arena), indices);
+}
+
+/* What to write for a tile with more dims than the view. */
+static const char *fewer_dims(const tile_infer *infer, const tile_type *tile, const tile_type *view,
+                              tile_arena *arena) {
+    const char *moved = extents_text(infer, tile, view->rank, view->rank, arena);
+    bool reshapes = true; /* the extents that the view does not have are 1 */
+    for (unsigned d = 0; d < tile->rank - view->rank; d++)
+        reshapes &= tile_expr_is(tile->dims[d], 1);
+    if (infer->opcode == TILE_OP_load)
+        return tile_arena_format(
+            arena,
+            "; the view has %u dim%s: load [%s], then reshape: `reshape(load %s : [%s]) : [%s]`",
+            view->rank, view->rank == 1 ? "" : "s", moved, element_text(infer, 0, arena), moved,
+            extents_text(infer, tile, view->rank, tile->rank, arena));
+    const char *counts = tile_arena_format(arena, "; the tile has %u dims and the view has %u",
+                                           tile->rank, view->rank);
+    if (!reshapes) return counts;
+    return tile_arena_format(arena, "%s: write `(reshape(%s) : [%s])`", counts,
+                             value_text(infer, infer->operands[0], arena), moved);
+}
+
 bool tile_infer_refuse_shapes(const tile_infer *infer, const tile_type *tile,
                               const tile_type *memory) {
     tile_arena scratch = {0};
-    const char *remedy = "", *extents = "";
-    if (memory->kind == TILE_TYPE_VIEW && tile->rank > memory->rank) {
-        for (unsigned d = tile->rank - memory->rank; d < tile->rank; d++)
-            extents = tile_arena_format(&scratch, "%s%s%s", extents, *extents ? ", " : "",
-                                        tile_expr_text(infer->function, tile->dims[d], &scratch));
-        remedy = tile_arena_format(
-            &scratch, "; the tile has %u dims and the view has %u: write `(reshape(..) : [%s])`",
-            tile->rank, memory->rank, extents);
-    }
+    const char *remedy = "";
+    if (memory->kind == TILE_TYPE_VIEW && memory->rank && tile->rank > memory->rank)
+        remedy = fewer_dims(infer, tile, memory, &scratch);
     fail_with(infer, "the shapes do not match:", tile, " and", memory, remedy);
     tile_arena_reset(&scratch);
     return false;

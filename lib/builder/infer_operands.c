@@ -61,6 +61,12 @@ static const char *class_phrase(tile_operand_class class) {
     return phrases[class];
 }
 
+static bool has_axis(const tile_op_info *info) {
+    for (unsigned i = 0; i < info->attr_count; i++)
+        if (info->attrs[i].id == TILE_ATTR_axis) return true;
+    return false;
+}
+
 /* What to write if a value is not of this class. */
 static const char *class_remedy(const tile_infer *infer, unsigned operand, tile_value value,
                                 tile_arena *arena) {
@@ -71,6 +77,9 @@ static const char *class_remedy(const tile_infer *infer, unsigned operand, tile_
     bool memory = class == TILE_CLASS_memory || class == TILE_CLASS_view;
     if (is_barrier(type) && info->operands[operand].access != TILE_ACCESS_none)
         return "; use barrier_arrive, barrier_wait and the other operations on barriers";
+    if (class == TILE_CLASS_shared && has_axis(info) &&
+        tile_value_at(infer->function, value)->kind == TILE_VALUE_CONSTANT)
+        return tile_arena_format(arena, "; write the axis as an attribute: `axis = %s`", name);
     if (infer->opcode == TILE_OP_map_shared) return "; pass a buffer of this block";
     if (type->kind == TILE_TYPE_SHARED && type->cluster)
         return "; use load_shared, store_shared, ld_shared or st_shared for the buffer of another "

@@ -34,10 +34,12 @@ static inline bool fail(const tile_infer *infer, const char *what, const tile_ty
     return fail_with(infer, what, a, between, b, "");
 }
 
-/* The text of a value: %n, or .. if it has no name. */
+/* The text of a value: %n, 0, or .. if it has no name. */
 static inline const char *value_text(const tile_infer *infer, tile_value value, tile_arena *arena) {
-    const char *name = tile_value_at(infer->function, value)->name;
-    return name ? tile_arena_format(arena, "%%%s", name) : "..";
+    const tile_value_data *data = tile_value_at(infer->function, value);
+    if (data->kind == TILE_VALUE_CONSTANT)
+        return tile_expr_text(infer->function, data->expr, arena);
+    return data->name ? tile_arena_format(arena, "%%%s", data->name) : "..";
 }
 
 /* Operands ------------------------------------------------------------------------------------ */

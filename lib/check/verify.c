@@ -18,12 +18,17 @@
 #include "lib/layout/layout.h"
 #include "lib/ir/named.h"
 
+/* Faults of types that are reported once: one wrong parameter makes many types wrong. */
+typedef enum type_fault { FAULT_NOT_POSITIVE, FAULT_ODD, FAULT_SIZE } type_fault;
+
 typedef struct verifier {
     tile_function *f;
     tile_context *context;
     tile_arena scratch;
     bool *visible; /* by value id: defined here or in an enclosing region */
     bool uneven;   /* reported: tiles on a number of warps that is not a power of two */
+    unsigned reported_faults, repeated_count; /* a set of type_fault */
+    tile_loc repeated_loc;                    /* of the first repetition */
     unsigned errors;
 } verifier;
 
@@ -35,9 +40,19 @@ static const char *text(verifier *v, const tile_type *type) {
     return tile_type_text(v->f, type, NULL, &v->scratch);
 }
 
-/* Reports an extent that no layout supports, with the nearest supported ones. */
-static void fail_extent(verifier *v, tile_loc loc, const tile_type *type, int64_t extent) {
+/* True if a type had this fault before; the repetition is counted. */
+static bool is_repeated(verifier *v, tile_loc loc, type_fault fault) {
+    bool repeated = v->reported_faults >> fault & 1;
+    v->reported_faults |= 1u << fault;
+    if (repeated && !v->repeated_count++) v->repeated_loc = loc;
+    return repeated;
+}
+
+/* Reports an extent that no layout supports, with the nearest supported ones. Returns false if it
+ * was reported before. */
+static bool fail_extent(verifier *v, tile_loc loc, const tile_type *type, int64_t extent) {
     int64_t below = extent, above = extent;
+    if (is_repeated(v, loc, FAULT_ODD)) return false;
     while (!tile_layout_admits_extent(below)) below--;
     while (!tile_layout_admits_extent(above)) above++;
     FAIL(v, loc,
@@ -48,6 +63,7 @@ static void fail_extent(verifier *v, tile_loc loc, const tile_type *type, int64_
          type->kind == TILE_TYPE_TILE
              ? "; accesses of a view skip the elements that lie outside of it"
              : "");
+    return true;
 }
 
 /* A view has the layout of its last dims. */
@@ -82,7 +98,8 @@ static void check_type(verifier *v, tile_loc loc, const tile_type *type) {
             FAIL(v, loc, "only a view may have an extent '?', not %s", text(v, type));
         if (extent < 0 && !(type->dims[d] && type->dims[d]->kind == TILE_EXPR_INT)) continue;
         if (extent < 1 && type->kind != TILE_TYPE_VIEW && type->kind != TILE_TYPE_TENSOR) {
-            FAIL(v, loc, "the extents of %s must be positive", text(v, type));
+            if (!is_repeated(v, loc, FAULT_NOT_POSITIVE))
+                FAIL(v, loc, "the extents of %s must be positive", text(v, type));
             return;
         }
         if (type->kind == TILE_TYPE_TILE && extent <= TILE_MAX_TILE_ELEMENTS &&
@@ -91,7 +108,8 @@ static void check_type(verifier *v, tile_loc loc, const tile_type *type) {
             return;
         }
     }
-    if (tile_type_excess(type)) FAIL(v, loc, "%s has %s", text(v, type), tile_type_excess(type));
+    if (tile_type_excess(type) && !is_repeated(v, loc, FAULT_SIZE))
+        FAIL(v, loc, "%s has %s", text(v, type), tile_type_excess(type));
     if (type->stages && type->stages->kind == TILE_EXPR_INT &&
         (type->stages->integer < 1 || type->stages->integer > 1024))
         FAIL(v, loc, "%s must have 1 to 1024 stages", text(v, type));
@@ -185,6 +203,7 @@ static bool check_rule(verifier *v, tile_op op) {
                         .has_attrs = true,
                         .results = TILE_NEW_ARRAY(&v->scratch, const tile_type *,
                                                   data.operand_count + (unsigned)TILE_MAX_RANK)};
+    if (given && tile_type_excess(given) && is_repeated(v, data.loc, FAULT_SIZE)) return false;
     if (!tile_infer_results(&infer)) {
         v->errors++;
         return false;
@@ -316,7 +335,7 @@ static void check_buffers(verifier *v, tile_op op) {
         bool buffer = type->kind == TILE_TYPE_SHARED && tile_op_handles_tile(v->f, op, value);
         int64_t extent = buffer ? odd_extent(type) : 0;
         if (!extent) continue;
-        fail_extent(v, tile_op_loc(v->f, op), type, extent);
+        if (!fail_extent(v, tile_op_loc(v->f, op), type, extent)) continue;
         tile_op alloc = tile_value_def(v->f, value);
         if (alloc.id)
             tile_note_at(
@@ -538,6 +557,9 @@ tile_status tile_function_verify(const tile_function *function) {
             FAIL(&v, f->loc, "only a view of opaque scratch has a layout");
     }
     check_region(&v, f->body);
+    if (v.repeated_count)
+        tile_report(v.context, TILE_NOTE, v.repeated_loc, "and %u more of this kind",
+                    v.repeated_count);
     switch (f->kind) {
     case TILE_COMPUTE: check_compute(&v); break;
     case TILE_KERNEL: check_kernel(&v); break;

@@ -104,7 +104,8 @@ tile_status tile_emit(const tile_function *kernel, tile_emit_kind kind,
     tile_emit_options options;
     *out = (tile_blob){0};
     if (!kernel) return TILE_INVALID;
-    tile_take_options(&options, sizeof options, given);
+    if (!TILE_TAKE_OPTIONS(tile_function_context(kernel), tile_emit_options, &options, given))
+        return TILE_INVALID;
     return emit(kernel, kind, &options, false, out);
 }
 

@@ -207,7 +207,7 @@ bool tile_abi_evaluate(const tile_abi *abi, const tile_expr *expr, const int64_t
                        const tile_launch_facts *facts, int64_t *value) {
     arg_values values = {abi, args};
     tile_launch_facts known;
-    tile_take_options(&known, sizeof known, facts);
+    if (!TILE_TAKE_OPTIONS(abi->context, tile_launch_facts, &known, facts)) return false;
     tile_bindings bindings = {.arg = arg_value, .user = &values, .num_sms = known.num_sms};
     return tile_expr_eval(expr, &bindings, value);
 }
@@ -224,10 +224,12 @@ tile_status tile_abi_scratch(const tile_abi *abi, const int64_t *args,
                              int64_t *plain_bytes) {
     TILE_GUARD(abi ? abi->context : NULL, TILE_OUT_OF_MEMORY)
     int64_t sums[2] = {0, 0};
-    if (!abi) return TILE_INVALID;
+    tile_launch_facts known;
+    if (!abi || !TILE_TAKE_OPTIONS(abi->context, tile_launch_facts, &known, facts))
+        return TILE_INVALID;
     for (unsigned i = 0; i < abi->scratch_count; i++) {
         int64_t bytes, *sum = &sums[abi->scratch[i].clean];
-        if (!tile_abi_evaluate(abi, abi->scratch[i].bytes, args, facts, &bytes) || bytes < 0 ||
+        if (!tile_abi_evaluate(abi, abi->scratch[i].bytes, args, &known, &bytes) || bytes < 0 ||
             bytes > (INT64_MAX >> 2) - *sum) {
             tile_report(abi->context, TILE_ERROR, abi->loc,
                         "@%s: the size of scratch memory is invalid for these arguments: %s bytes",

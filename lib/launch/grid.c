@@ -5,6 +5,7 @@
 #include "lib/analysis/grid_fit.h"
 #include "lib/ir/describe.h"
 #include "lib/launch/data.h"
+#include "lib/support/options.h"
 
 bool tile_cluster_extents(const tile_function *kernel, int64_t extents[3]) {
     int64_t blocks = 1;
@@ -123,11 +124,13 @@ static tile_status check_folded(const tile_abi *abi, const int64_t grid[3]) {
 
 tile_status tile_abi_find_grid(const tile_abi *abi, const int64_t *args,
                                const tile_launch_facts *facts, int64_t grid[3]) {
-    tile_status status = evaluate(abi, args, facts, written_grid(abi), grid);
+    tile_launch_facts known;
+    if (!TILE_TAKE_OPTIONS(abi->context, tile_launch_facts, &known, facts)) return TILE_INVALID;
+    tile_status status = evaluate(abi, args, &known, written_grid(abi), grid);
     if (status == TILE_OK) status = check_clusters(abi, grid);
     if (status != TILE_OK || !abi->unfolded.rank) return status;
     status = check_folded(abi, grid);
-    return status == TILE_OK ? evaluate(abi, args, facts, &abi->grid, grid) : status;
+    return status == TILE_OK ? evaluate(abi, args, &known, &abi->grid, grid) : status;
 }
 
 /* Limits --------------------------------------------------------------------------------------- */

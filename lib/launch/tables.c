@@ -197,7 +197,7 @@ static void balance_tiles(const int64_t *costs, int32_t count, int32_t blocks, i
 /* The number of blocks that share the tiles; 0 after a diagnostic. */
 static int32_t blocks_of(const tile_abi *abi, const tile_launch_facts *facts, int64_t tiles) {
     tile_launch_facts known;
-    tile_take_options(&known, sizeof known, facts);
+    if (!TILE_TAKE_OPTIONS(abi->context, tile_launch_facts, &known, facts)) return 0;
     if (known.num_sms > 0) return (int32_t)(known.num_sms < tiles ? known.num_sms : tiles);
     tile_report(abi->context, TILE_ERROR, abi->loc,
                 "@%s: num_sms is missing in the launch's facts, and the tile schedule needs it",

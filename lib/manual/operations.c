@@ -5,6 +5,7 @@
 #include "lib/ir/syntax.h"
 #include "lib/manual/text.h"
 #include "lib/ops/error.h"
+#include "lib/ops/kinds.h"
 #include "lib/support/guess.h"
 #include "lib/support/memory.h"
 #include "lib/support/text.h"
@@ -43,6 +44,14 @@ typedef struct rule_text {
     static const rule_text rule_##name = {results, types, errors};
 #include "lib/manual/rules.def"
 #undef RULE
+
+/* Levels of the text form beside those of ops.def; NULL: none. */
+static const char *const shorthands[TILE_OPCODE_LIMIT] = {
+#define RULE(name, results, types, errors)
+#define SHORTHAND(operation, levels) [TILE_OP_##operation] = levels,
+#include "lib/manual/rules.def"
+#undef RULE
+};
 
 static const rule_text *const rules[TILE_OPCODE_LIMIT] = {
 #define OP(number, name, levels, operands, attributes, typing, rule, ...) [number] = &rule_##rule,
@@ -209,7 +218,8 @@ static void print_syntax(const tile_out *out, tile_opcode opcode) {
         tile_out_print(out, "    inside an expression: %s(...)\n", info->name);
 }
 
-static void print_levels(const tile_out *out, const tile_op_info *info) {
+static void print_levels(const tile_out *out, tile_opcode opcode) {
+    const tile_op_info *info = tile_op_get_info(opcode);
     static const char *const levels[] = {"0 (plans)", "1 (computes)", "2 (tiles)", "3 (threads)"};
     const char *comma = "";
     tile_out_print(out, "\n**Levels:** ");
@@ -218,6 +228,7 @@ static void print_levels(const tile_out *out, const tile_op_info *info) {
             tile_out_print(out, "%s%s", comma, levels[level]);
             comma = ", ";
         }
+    if (shorthands[opcode]) tile_out_print(out, "%s%s", comma, shorthands[opcode]);
     tile_out_print(out, ".\n");
 }
 
@@ -234,15 +245,57 @@ static void print_operands(const tile_out *out, const tile_op_info *info) {
     }
 }
 
-static void print_attributes(const tile_out *out, const tile_op_info *info) {
+/* The operation that a part "round: .." of a meaning is about; 0: all of them. */
+static tile_opcode part_opcode(const char *part) {
+    size_t length = strcspn(part, ":; ");
+    return part[length] == ':' ? tile_opcode_from_name(part, length) : TILE_OP_NONE;
+}
+
+/* The part after this one; NULL after the last one. */
+static const char *next_part(const char *part) {
+    const char *end = strstr(part, "; ");
+    return end ? end + 2 : NULL;
+}
+
+/* Prints what a meaning says of the operation: its own parts if there are some, else those that
+ * are about all operations. A part without a name continues the part before it. */
+static void print_meaning(const tile_out *out, const char *meaning, tile_opcode opcode) {
+    bool own = false;
+    const char *before = "";
+    for (const char *part = meaning; part; part = next_part(part))
+        own |= part_opcode(part) == opcode;
+    tile_opcode wanted = own ? opcode : TILE_OP_NONE, current = TILE_OP_NONE;
+    for (const char *part = meaning; part; part = next_part(part)) {
+        const char *end = strstr(part, "; ");
+        size_t length = end ? (size_t)(end - part) : strlen(part), skipped = 0;
+        if (part_opcode(part)) {
+            current = part_opcode(part);
+            skipped = strcspn(part, ":") + 2;
+        }
+        if (current != wanted) continue;
+        tile_out_print(out, "%s%.*s", before, (int)(length - skipped), part + skipped);
+        before = "; ";
+    }
+}
+
+/* Prints the words that the attribute of this operation may be. */
+static void print_words(const tile_out *out, tile_opcode opcode, tile_attr_id id) {
+    const char *word, *before = ": ";
+    for (unsigned w = 0; (word = tile_attr_word(id, w)); w++) {
+        if (id == TILE_ATTR_kind && !tile_opcode_takes_kind(opcode, word)) continue;
+        tile_out_print(out, "%s`%s`", before, word);
+        before = ", ";
+    }
+}
+
+static void print_attributes(const tile_out *out, tile_opcode opcode) {
+    const tile_op_info *info = tile_op_get_info(opcode);
     for (unsigned i = 0; i < info->attr_count; i++) {
         tile_attr_id id = info->attrs[i].id;
-        const char *word;
-        tile_out_print(out, "%s- `%s`%s: %s", i ? "" : "\n**Attributes:**\n\n",
-                       tile_attr_keyword(id), info->attrs[i].required ? " (required)" : "",
-                       tile_attr_get_info(id)->meaning);
-        for (unsigned w = 0; (word = tile_attr_word(id, w)); w++)
-            tile_out_print(out, "%s`%s`", w ? ", " : ": ", word);
+        tile_out_print(out, "%s- `%s`%s: ", i ? "" : "\n**Attributes:**\n\n", tile_attr_keyword(id),
+                       info->attrs[i].required ? " (required)" : "");
+        print_meaning(out, tile_attr_get_info(id)->meaning, opcode);
+        print_words(out, opcode, id);
         tile_out_print(out, "\n");
     }
 }
@@ -386,10 +439,10 @@ static void print_page(const tile_out *out, tile_opcode opcode) {
     tile_op_error_print(opcode, &text);
     tile_out_print(&text, ".\n\n");
     print_syntax(out, opcode);
-    print_levels(&text, info);
+    print_levels(&text, opcode);
     print_operands(&text, info);
     tile_out_print(&text, "\n**Types:** %s\n", rule->types);
-    print_attributes(&text, info);
+    print_attributes(&text, opcode);
     print_effects(&text, info);
     if (*rule->errors) tile_out_print(&text, "\n**Errors:** %s\n", rule->errors);
     print_example(out, find_examples(opcode), info->name);

@@ -129,7 +129,17 @@ void tile_report_words(tile_context *context, tile_severity severity, tile_loc l
         add_place(context, loc, &diagnostic);
         context->sink(&diagnostic, context->sink_user);
     }
+    const char *note = severity == TILE_ERROR ? context->error_note : NULL;
+    if (note) {
+        context->error_note = NULL;
+        tile_report_words(context, TILE_NOTE, context->error_note_loc, note);
+    }
     tile_context_unlock(context);
+}
+
+void tile_context_note_next_error(tile_context *context, tile_loc loc, const char *note) {
+    context->error_note = note;
+    context->error_note_loc = loc;
 }
 
 void tile_report(tile_context *context, tile_severity severity, tile_loc loc, const char *format,

@@ -18,6 +18,8 @@ struct tile_context {
     tile_sink sink;
     void *sink_user;
     unsigned errors;
+    const char *error_note; /* a note for the next error; NULL: none */
+    tile_loc error_note_loc;
     bool remarks;                                  /* tile_context_set_remarks */
     struct tile_reported_remark *reported_remarks; /* of lib/ir/remark.c, in this run */
     tile_arena reported_arena;
@@ -45,6 +47,10 @@ void tile_context_restore(const tile_diversion *diversion);
  * is recursive. */
 void tile_context_lock(tile_context *context);
 void tile_context_unlock(tile_context *context);
+
+/* Reports the note once, directly after the next error. NULL revokes it. The text must live as long
+ * as the context. */
+void tile_context_note_next_error(tile_context *context, tile_loc loc, const char *note);
 
 /* Reports a text verbatim, like tile_report, but allocates no memory. */
 void tile_report_words(tile_context *context, tile_severity severity, tile_loc loc,

@@ -3,16 +3,16 @@
 #ifndef TILE_LIB_SUPPORT_OPTIONS_H
 #define TILE_LIB_SUPPORT_OPTIONS_H
 
-#include <stddef.h>
-#include <string.h>
+#include "tile/base.h"
 
-/* Fills *to, of `size` bytes, from the caller's struct; NULL: all defaults. */
-static inline void tile_take_options(void *to, size_t size, const void *from) {
-    size_t given = 0;
-    memset(to, 0, size);
-    if (from) memcpy(&given, from, sizeof given);
-    if (given) memcpy(to, from, given < size ? given : size);
-    memcpy(to, &size, sizeof size);
-}
+/* Fills *to, of `size` bytes, from the caller's struct; NULL selects all defaults. Returns false
+ * after a diagnostic if the caller set fields, but not the size: the fields would be ignored. *to
+ * then holds the defaults. */
+bool tile_take_options(tile_context *context, const char *type, void *to, size_t size,
+                       const void *from);
+
+/* tile_take_options for an object of this type. */
+#define TILE_TAKE_OPTIONS(context, type, to, from) \
+    tile_take_options((context), #type, (to), sizeof(type), (from))
 
 #endif

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/support/arena.h"
+
 /* Sets of features as bits, for the columns of the tables. */
 enum {
 #define FEATURE(name, text, needs) name = 1 << TILE_FEATURE_##name,
@@ -85,9 +87,21 @@ const tile_target *tile_target_find(const char *name) {
     return NULL;
 }
 
+static void refuse_missing(tile_context *context, tile_loc loc) {
+    tile_arena scratch = {0};
+    const char *known = "";
+    for (unsigned i = 0; i < sizeof targets / sizeof *targets; i++)
+        known = tile_arena_format(&scratch, "%s%s%s", known, i ? ", " : "", targets[i].name);
+    tile_report(context, TILE_ERROR, loc,
+                "no target is given: it is NULL, which tile_target_find returns for an unknown "
+                "name; the known targets are %s",
+                known);
+    tile_arena_reset(&scratch);
+}
+
 bool tile_target_check(tile_context *context, tile_loc loc, const tile_target *target) {
     if (!target) {
-        tile_report(context, TILE_ERROR, loc, "no target was given");
+        refuse_missing(context, loc);
         return false;
     }
     const tile_target *row = tile_target_find(target->name);

@@ -197,7 +197,9 @@ static const tile_node *parse_param(tile_parser *p) {
     const char *name = tile_arena_string(&p->arena, token.text, token.length);
     const tile_symbol *value =
         tile_parse_find(p, tile_intern_name(p->context, token.text, token.length));
-    if (param && param->kind == TILE_PARAM_word)
+    if (param && tile_parse_at(p, "="))
+        tile_parse_equals(p, name);
+    else if (param && param->kind == TILE_PARAM_word)
         tile_parse_error(
             p, token.loc,
             "'%s' is a word; it can only be compared, %s == rows, or be an attribute's", name,

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "lib/ir/describe.h"
 #include "lib/ir/level.h"
 #include "lib/support/intern.h"
 #include "lib/support/scalar.h"
@@ -240,6 +241,8 @@ static const tile_expr *parse_sized(tile_parser *p) {
 
 static bool parse_where(tile_parser *p) {
     const tile_expr *condition = parse_sized(p);
+    if (condition && tile_parse_at(p, "="))
+        return tile_parse_equals(p, tile_expr_text(p->function, condition, &p->arena));
     if (condition) tile_function_add_where(p->function, condition);
     return condition != NULL;
 }

@@ -43,6 +43,11 @@ bool tile_parse_at(const tile_parser *p, const char *punctuation) {
            tile_text_is(punctuation, p->token.text, p->token.length);
 }
 
+bool tile_parse_equals(tile_parser *p, const char *left) {
+    return tile_parse_error(p, p->token.loc, "'=' does not compare; write `%s == %.*s`", left,
+                            (int)p->next.length, p->next.text);
+}
+
 bool tile_parse_at_word(const tile_parser *p, const char *word) {
     return p->token.kind == TILE_TOKEN_WORD && tile_text_is(word, p->token.text, p->token.length);
 }

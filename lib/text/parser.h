@@ -140,6 +140,8 @@ typedef struct tile_parser {
 void tile_parse_advance(tile_parser *p);
 bool tile_parse_at(const tile_parser *p, const char *punctuation);
 bool tile_parse_at_word(const tile_parser *p, const char *word);
+/* Reports the `=` at this token, where a condition needs `==` after `left`. Returns false. */
+bool tile_parse_equals(tile_parser *p, const char *left);
 /* Consumes the token if it matches. */
 bool tile_parse_take(tile_parser *p, const char *punctuation);
 bool tile_parse_take_word(tile_parser *p, const char *word);

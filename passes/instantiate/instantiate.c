@@ -420,11 +420,18 @@ static bool resolve_layouts(instance *i) {
     return any;
 }
 
-/* The verifier reports values; a note adds the parameters once. */
-static tile_status check_result(instance *i) {
+/* Errors report values; a note after the first one adds the parameters. */
+static void note_parameters(instance *i) {
     const char *values = tile_bound_text(&i->bound, NULL, i->arena);
+    const char *note = tile_arena_format(i->arena, "instantiated with %s", values);
+    if (*values)
+        tile_context_note_next_error(i->context, i->f->loc,
+                                     tile_intern_name(i->context, note, strlen(note)));
+}
+
+static tile_status check_result(instance *i) {
     bool ok = i->errors == 0 && tile_function_verify(i->f) == TILE_OK;
-    if (!ok && *values) tile_note_at(i->f, TILE_NO_OP, "instantiated with %s", values);
+    tile_context_note_next_error(i->context, i->f->loc, NULL);
     return ok ? TILE_OK : TILE_INVALID;
 }
 
@@ -444,6 +451,7 @@ tile_status tile_instantiate_function(tile_function *f, const tile_pass_option *
     i.bindings.arg = known_argument;
     decide_persistent(&i);
     if (i.errors) return TILE_INVALID;
+    note_parameters(&i);
     if (!f->param_count && !has_constants(f)) {
         bool resolved = resolve_layouts(&i);
         if (resolved && check_result(&i) != TILE_OK) return TILE_INVALID;

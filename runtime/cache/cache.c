@@ -16,7 +16,7 @@ static int64_t time_now(void) {
 tile_cache *tile_cache_open(tile_context *context, const char *folder,
                             const tile_cache_options *options, const char *vfs) {
     tile_cache_options taken;
-    tile_take_options(&taken, sizeof taken, options);
+    if (!TILE_TAKE_OPTIONS(context, tile_cache_options, &taken, options)) return NULL;
     tile_cache *cache = tile_malloc(sizeof *cache);
     *cache = (tile_cache){.context = context,
                           .max_bytes = taken.max_bytes ? taken.max_bytes : default_bytes,
@@ -39,7 +39,7 @@ tile_status tile_cache_create(tile_context *context, const char *folder,
         return TILE_INVALID;
     }
     *out = tile_cache_open(context, folder, options, NULL);
-    return TILE_OK;
+    return *out ? TILE_OK : TILE_INVALID;
 }
 
 void tile_cache_destroy(tile_cache *cache) {

@@ -75,7 +75,7 @@ static bool use_kernel(const tile_module *module, const char *kernel,
     if (!j->f) return false;
     const tile_function *f = j->f;
     tile_build_options *options = &j->options;
-    tile_take_options(options, sizeof *options, given);
+    if (!TILE_TAKE_OPTIONS(module->context, tile_build_options, options, given)) return false;
     if (!options->level) options->level = 3;
     options->pipeline = choose_pipeline(f, options->pipeline, options->level);
     if (options->wants & TILE_WANT_CUBIN) options->wants |= TILE_WANT_PTX;
@@ -292,7 +292,8 @@ static tile_status build_quietly(const job *j, tile_artifact **out) {
 static tile_status build_steps(tile_function *f, const tile_build_options *given,
                                tile_artifact **out) {
     tile_build_options options;
-    tile_take_options(&options, sizeof options, given);
+    if (!TILE_TAKE_OPTIONS(f->module->context, tile_build_options, &options, given))
+        return TILE_INVALID;
     tile_status status = TILE_OK;
     if (!f->param_count) { /* other reasons to refuse it come first */
         if (!tile_target_check(f->module->context, f->loc, options.target)) return TILE_INVALID;
@@ -385,11 +386,12 @@ tile_status tile_lower(tile_module *module, const char *kernel, const tile_bindi
                        const tile_pass_options *options, tile_function **out) {
     TILE_GUARD(tile_module_context(module), TILE_OUT_OF_MEMORY)
     tile_pass_options passes;
-    tile_take_options(&passes, sizeof passes, options);
+    if (out) *out = NULL;
+    if (!TILE_TAKE_OPTIONS(tile_module_context(module), tile_pass_options, &passes, options))
+        return TILE_INVALID;
     if (!passes.target) passes.target = tile_target_find("sm_80");
     const tile_build_options build = {
         .target = passes.target, .timing = passes.timing, .report_user = passes.report_user};
-    if (out) *out = NULL;
     tile_function *f = bind(module, kernel, bindings, binding_count, &build);
     if (!f) return TILE_INVALID;
     const char *name = f->name;
@@ -404,7 +406,10 @@ tile_status tile_compile(tile_module *module, const char *kernel, const tile_bin
                          tile_abi **abi) {
     TILE_GUARD(tile_module_context(module), TILE_OUT_OF_MEMORY)
     tile_emit_options emit;
-    tile_take_options(&emit, sizeof emit, options);
+    *ptx = (tile_blob){0};
+    if (abi) *abi = NULL;
+    if (!TILE_TAKE_OPTIONS(tile_module_context(module), tile_emit_options, &emit, options))
+        return TILE_INVALID;
     const tile_build_options build = {.size = sizeof build,
                                       .target = emit.target,
                                       .wants = TILE_WANT_PTX,
@@ -412,8 +417,6 @@ tile_status tile_compile(tile_module *module, const char *kernel, const tile_bin
                                       .no_line_info = emit.no_line_info,
                                       .timing = emit.timing,
                                       .report_user = emit.report_user};
-    *ptx = (tile_blob){0};
-    if (abi) *abi = NULL;
     tile_function *f = bind(module, kernel, bindings, binding_count, &build);
     if (!f) return TILE_INVALID;
     tile_artifact *artifact;

@@ -198,9 +198,10 @@ static bool check_options(tile_dump_options *options, tile_emit_options *emit,
     if (!kernel || kernel->level != 3 || !options->abi || !code || !code->data ||
         (unsigned)options->kind > TILE_DUMP_SASS)
         return false;
-    tile_take_options(emit, sizeof *emit, options->emit);
+    bool taken =
+        TILE_TAKE_OPTIONS(tile_function_context(kernel), tile_emit_options, emit, options->emit);
     options->emit = emit;
-    return tile_target_check(tile_function_context(kernel), kernel->loc, emit->target);
+    return taken && tile_target_check(tile_function_context(kernel), kernel->loc, emit->target);
 }
 
 /* The same code, whose places are operations. */
@@ -217,8 +218,9 @@ tile_status tile_annotate(const tile_dump_options *given, const tile_blob *code,
     tile_emit_options emit;
     tile_blob marked = {NULL, 0};
     *out = (tile_blob){NULL, 0};
-    tile_take_options(&options, sizeof options, given);
-    TILE_GUARD(options.kernel ? tile_function_context(options.kernel) : NULL, TILE_OUT_OF_MEMORY)
+    tile_context *context = given && given->kernel ? tile_function_context(given->kernel) : NULL;
+    TILE_GUARD(context, TILE_OUT_OF_MEMORY)
+    if (!TILE_TAKE_OPTIONS(context, tile_dump_options, &options, given)) return TILE_INVALID;
     if (!check_options(&options, &emit, code)) return TILE_INVALID;
     tile_status status = make_marked(&options, &marked);
     if (status == TILE_OK) write_annotated(&options, code, &marked, out);
@@ -248,8 +250,9 @@ tile_status tile_inspect_spills(const tile_dump_options *given, const tile_blob 
     tile_blob marked = {NULL, 0};
     tile_arena arena = {0};
     unsigned count;
-    tile_take_options(&options, sizeof options, given);
-    TILE_GUARD(options.kernel ? tile_function_context(options.kernel) : NULL, TILE_OUT_OF_MEMORY)
+    tile_context *context = given && given->kernel ? tile_function_context(given->kernel) : NULL;
+    TILE_GUARD(context, TILE_OUT_OF_MEMORY)
+    if (!TILE_TAKE_OPTIONS(context, tile_dump_options, &options, given)) return TILE_INVALID;
     if (!resources || options.kind != TILE_DUMP_SASS || !check_options(&options, &emit, sass))
         return TILE_INVALID;
     tile_resources_destroy(resources);

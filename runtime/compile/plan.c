@@ -83,9 +83,10 @@ tile_status tile_artifact_make_plan_key(const tile_function *plan, const tile_bu
     tile_arena arena = {0};
     tile_text text = {.arena = &arena};
     tile_build_options options;
-    tile_take_options(&options, sizeof options, given);
     tile_status status = check(plan);
     if (status != TILE_OK) return status;
+    if (!TILE_TAKE_OPTIONS(plan->module->context, tile_build_options, &options, given))
+        return TILE_INVALID;
     tile_steps *steps = tile_steps_create(plan);
     tile_function_print(plan, tile_text_append, &text);
     if (options.no_otherwise) tile_text_append("no otherwise\n", 13, &text);

@@ -344,10 +344,10 @@ tile_status tile_device_create_cpu(tile_context *context, const tile_device_opti
                                         .describe = cpu_describe,
                                         .time = cpu_time};
     tile_device_options taken;
-    tile_take_options(&taken, sizeof taken, options);
-    unsigned level = taken.level ? taken.level : 3;
     *out = NULL;
-    if (!context) return TILE_INVALID;
+    if (!context || !TILE_TAKE_OPTIONS(context, tile_device_options, &taken, options))
+        return TILE_INVALID;
+    unsigned level = taken.level ? taken.level : 3;
     if (level != 2 && level != 3) {
         tile_report(context, TILE_ERROR, (tile_loc){0}, "the CPU device runs level 2 or 3, not %u",
                     level);

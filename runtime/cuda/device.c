@@ -308,7 +308,7 @@ tile_status tile_cuda_device_create(tile_context *context, const tile_driver *dr
                                     const tile_device_options *options, tile_device **device) {
     tile_device_options taken;
     *device = NULL;
-    tile_take_options(&taken, sizeof taken, options);
+    if (!TILE_TAKE_OPTIONS(context, tile_device_options, &taken, options)) return TILE_INVALID;
     if (taken.target && !tile_target_check(context, no_location, taken.target)) return TILE_INVALID;
     const tile_target *wanted = taken.target ? tile_target_find(taken.target->name) : NULL;
     tile_status status = check_ordinal(context, driver, taken.ordinal);

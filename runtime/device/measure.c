@@ -14,7 +14,7 @@ enum {
 
 tile_status tile_take_measure_options(tile_context *context, const tile_measure_options *given,
                                       tile_measure_options *taken) {
-    tile_take_options(taken, sizeof *taken, given);
+    if (!TILE_TAKE_OPTIONS(context, tile_measure_options, taken, given)) return TILE_INVALID;
     if (!taken->repeats) taken->repeats = 1;
     if (!taken->batch) taken->batch = 1;
     if (taken->warmup <= TILE_MAX_REPEATS && taken->repeats <= TILE_MAX_REPEATS &&

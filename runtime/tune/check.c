@@ -394,6 +394,6 @@ tile_status tune_check_large(tune_check *c, tune_check *small, const tune_shape 
 const char *tune_check_words(const tune_check *c) {
     if (c->is_short) return "element by element";
     if (c->is_product) return "Freivalds' test on whole numbers";
-    return c->rounds ? "the first candidate's result, within what rounding explains"
+    return c->rounds ? "the first candidate's result, within the allowed rounding"
                      : "equality with the first candidate's result on whole numbers";
 }

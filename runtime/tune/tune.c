@@ -127,24 +127,26 @@ static tile_status check_request(tuner *u, const char *name, unsigned argument_c
     return TILE_OK;
 }
 
-static void choose_defaults(tuner *u) {
+static bool choose_defaults(tuner *u) {
     bool cuda = tile_device_is_cuda(u->device);
     tile_measure_options *m = &u->task.measure;
     if (!(u->options.timeout > 0)) u->options.timeout = default_timeout;
     if (!u->options.seed) u->options.seed = 1;
     *m = (tile_measure_options){.size = sizeof *m, .repeats = 1};
     if (cuda) m->warmup = 5, m->repeats = 20, m->flush = TILE_FLUSH_DIRTY;
-    if (u->options.measure) tile_take_options(m, sizeof *m, u->options.measure);
+    bool taken = !u->options.measure ||
+                 TILE_TAKE_OPTIONS(u->device->context, tile_measure_options, m, u->options.measure);
     m->samples = NULL;
     m->abandon_above = 0;
+    return taken;
 }
 
 static tile_status make_task(tuner *u, unsigned count) {
     tune_task *task = &u->task;
     tile_text text = {.arena = &u->arena};
     tile_measure_options checked;
-    choose_defaults(u);
-    if (tile_take_measure_options(u->device->context, &task->measure, &checked) != TILE_OK)
+    if (!choose_defaults(u) ||
+        tile_take_measure_options(u->device->context, &task->measure, &checked) != TILE_OK)
         return TILE_INVALID;
     task->cuda = tile_device_is_cuda(u->device);
     u->device->ops->describe(u->device, &task->device);
@@ -491,8 +493,8 @@ tile_status tile_tune(tile_device *device, const tile_module *module, const char
     *u->t =
         (tile_tuning){.kernel = "", .facts = {.name = "", .sizes = "", .bucket = "", .check = ""}};
     u->start = u->last_progress = tile_seconds_now();
-    tile_take_options(&u->options, sizeof u->options, options);
-    tile_status status = tune(u, kernel, count);
+    bool taken = TILE_TAKE_OPTIONS(device->context, tile_tune_options, &u->options, options);
+    tile_status status = taken ? tune(u, kernel, count) : TILE_INVALID;
     u->t->facts.seconds = tile_seconds_now() - u->start;
     if (!u->t->ranked) tune_rank(u->t);
     *out = u->t;

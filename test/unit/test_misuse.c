@@ -5,10 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tile/build.h"
-#include "tile/compile.h"
-#include "tile/compute.h"
-#include "tile/device.h"
+#include "tile/tile.h"
 
 #define NO_VALUE ((tile_value){0})
 
@@ -18,7 +15,7 @@ typedef struct fixture {
     tile_function *kernel;
     tile_builder b;
     tile_value n, p;
-    char last[256]; /* error */
+    char last[512]; /* error */
 } fixture;
 
 static void keep(const tile_diagnostic *diagnostic, void *user) {
@@ -445,6 +442,65 @@ Test(misuse, compiling) {
     tile_blob_destroy(&blob);
     cr_expect_eq(tile_assemble(x.context, &empty, options.target, "/none", &blob), TILE_INVALID);
     cr_expect_eq(tile_assemble(x.context, &empty, NULL, NULL, &blob), TILE_INVALID);
+    close_kernel(&x);
+}
+
+/* Fields of options without a size would be ignored: the call must fail and name the struct. */
+Test(misuse, options_without_size) {
+    fixture x;
+    open_kernel(&x);
+    tile_blob blob;
+    tile_device *device;
+    tile_kernel *kernel;
+    tile_measurement taken;
+    tile_cache *cache;
+    tile_artifact_key key;
+    tile_tuning *tuning;
+    int64_t grid[3];
+    const tile_target *target = tile_target_find("sm_80");
+    const int64_t args[2] = {0};
+    const tile_argument arguments[2] = {{.integer = 0}};
+#define UNSIZED(type, call) \
+    do { \
+        x.last[0] = 0; \
+        cr_expect_eq((call), TILE_INVALID, "%s", #call); \
+        cr_expect_str_eq(x.last, #type ".size is 0: set it to sizeof(" #type ")"); \
+    } while (0)
+    cr_assert_eq(tile_device_create_cpu(x.context, &(tile_device_options){0}, &device), TILE_OK);
+    cr_assert_eq(tile_kernel_create(device, x.module, "k", NULL, 0, &kernel), TILE_OK);
+    UNSIZED(tile_measure_options, tile_measure(kernel, arguments, 2, NULL,
+                                               &(tile_measure_options){.repeats = 3}, &taken));
+    UNSIZED(tile_tune_options, tile_tune(device, x.module, "k", NULL, 0,
+                                         &(tile_tune_options){.unchecked = true}, &tuning));
+    tile_tuning_destroy(tuning);
+    tile_kernel_destroy(kernel);
+    tile_device_destroy(device);
+    UNSIZED(tile_device_options,
+            tile_device_create_cpu(x.context, &(tile_device_options){.level = 2}, &device));
+    UNSIZED(tile_cache_options,
+            tile_cache_create(x.context, "/none", &(tile_cache_options){.max_bytes = 1}, &cache));
+    UNSIZED(tile_build_options,
+            tile_artifact_make_key(x.module, "k", &(tile_build_options){.target = target}, &key));
+    UNSIZED(tile_pass_options,
+            tile_run_passes(x.module, "dce", &(tile_pass_options){.target = target}));
+    UNSIZED(tile_emit_options,
+            tile_emit(x.kernel, TILE_EMIT_PTX, &(tile_emit_options){.target = target}, &blob));
+    UNSIZED(tile_emit_options, tile_compile(x.module, "k", NULL, 0,
+                                            &(tile_emit_options){.target = target}, &blob, NULL));
+    UNSIZED(tile_dump_options,
+            tile_annotate(&(tile_dump_options){.kernel = x.kernel}, &blob, &blob));
+    tile_abi *abi = tile_abi_create(x.kernel);
+    cr_assert(abi);
+    UNSIZED(tile_launch_facts, tile_abi_grid(abi, args, &(tile_launch_facts){.num_sms = 1}, grid));
+    UNSIZED(tile_launch_facts,
+            tile_abi_scratch(abi, args, &(tile_launch_facts){.num_sms = 1}, &grid[0], &grid[1]));
+    tile_abi_destroy(abi);
+#undef UNSIZED
+    /* An unknown name: the known ones are listed. */
+    const tile_emit_options unknown = {.size = sizeof unknown, .target = tile_target_find("sm_81")};
+    cr_expect_eq(tile_compile(x.module, "k", NULL, 0, &unknown, &blob, NULL), TILE_INVALID);
+    cr_expect(strstr(x.last, "tile_target_find returns for an unknown name"), "%s", x.last);
+    cr_expect(strstr(x.last, "sm_90a"), "%s", x.last);
     close_kernel(&x);
 }
 

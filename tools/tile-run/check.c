@@ -44,7 +44,7 @@ static void complain(size_t index, const host_array *array, double expected, dou
         fprintf(stderr, "%s%lld", d ? ", " : "", (long long)at[d]);
     fprintf(stderr, "]: expected %.9g, got %.9g", expected, got);
     if (range && range->low < range->high)
-        fprintf(stderr, "; rounding explains %.9g to %.9g", range->low, range->high);
+        fprintf(stderr, "; rounding allows %.9g to %.9g", range->low, range->high);
     fputc('\n', stderr);
 }
 

@@ -323,6 +323,20 @@ static bool measure(run *r) {
     return true;
 }
 
+/* Prints the largest error relative to the allowed one: percent below 10 times, rounded up if the
+ * result is wrong, so that 100 % is never wrong. Infinity: no error is allowed, or a result is NaN.
+ */
+static void print_share(double share) {
+    double percent = 100 * share;
+    if (percent >= 10) percent = share > 1 ? ceil(percent) : floor(percent);
+    if (isinf(share))
+        printf("largest error not caused by rounding");
+    else if (share >= 10)
+        printf("largest error %.3g times the allowed rounding", share);
+    else
+        printf("largest error %.*g %% of the allowed rounding", percent < 10 ? 2 : 3, percent);
+}
+
 static bool print_check(const check_result *c) {
     if (c->freivalds)
         printf("check    %zu elements by Freivalds' test on whole numbers: %zu wrong rows\n",
@@ -334,9 +348,11 @@ static bool print_check(const check_result *c) {
         printf("check    %zu elements, largest error %.3g of |expected| + rms, bound %.3g: %zu "
                "wrong\n",
                c->elements, c->largest, c->tolerance, c->mismatches);
-    else
-        printf("check    %zu elements, largest error %.3g of what rounding explains: %zu wrong\n",
-               c->elements, c->largest, c->mismatches);
+    else {
+        printf("check    %zu elements, ", c->elements);
+        print_share(c->largest);
+        printf(": %zu wrong\n", c->mismatches);
+    }
     if (c->inexact_sums)
         printf(
             "warning: some results are too large to be exact in their type; use smaller inputs\n");
