@@ -29,7 +29,7 @@ PROGRAMS = {
     "llvm-22-tools": "FileCheck count lit not split-file",
     "this build": "embed_vector_add first_launch launch_cost tile-bench tile-faulty-opt tile-faulty-worker "
                   "tile-fuzz-replay tile-model-facts tile-opt tile-random tile-run tile-unit tile-worker tilec "
-                  "twice",
+                  "text_to_ptx twice",
 }
 KNOWN = {name for names in PROGRAMS.values() for name in names.split()}
 SUBSTITUTIONS = set("S s p t T build cc include kernels libtile loops python root".split())
