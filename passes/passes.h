@@ -49,6 +49,16 @@ typedef bool (*tile_point_visit)(const tile_bound_params *point, void *user);
 bool tile_visit_points(const tile_function *f, const tile_pass_option *options,
                        unsigned option_count, const int64_t *sizes, tile_arena *arena,
                        tile_point_visit visit, void *user);
+/* The same for all points that agree with the options, also those at which a `where` is false.
+ * Sizes are not rounded. */
+bool tile_visit_all_points(const tile_function *f, const tile_pass_option *options,
+                           unsigned option_count, const int64_t *sizes, tile_arena *arena,
+                           tile_point_visit visit, void *user);
+/* Returns whether f->wheres[index] is true at the point, or names arguments and there are no sizes.
+ */
+bool tile_where_holds(const tile_bound_params *point, size_t index);
+/* The largest sizes of the bucket: one integer for each argument, in the arena. */
+const int64_t *tile_bucket_sizes(const tile_function *f, const int64_t *sizes, tile_arena *arena);
 /* Returns whether a `where` names arguments, so that the set of points depends on the launch. */
 bool tile_needs_sizes(const tile_function *f);
 /* Returns whether a `tune` clause names the parameter. */
@@ -61,7 +71,8 @@ bool tile_bindings_are_complete(tile_context *context, const tile_binding *bindi
 /* Finds the parameter with this name; NULL if there is none. */
 const tile_bound_param *tile_find_bound(const tile_bound_params *bound, const char *name);
 
-/* tile_instantiate for a target. Parameters without a binding take their values from the first
+/* tile_instantiate for a target. The `where` clauses that name arguments stay in the function, for
+ * launches to check. Parameters without a binding take their values from the first
  * tuning point that fits. The result is deterministic: equal arguments select the same point. */
 tile_status tile_instantiate_for(tile_module *module, const char *kernel,
                                  const tile_binding *bindings, unsigned binding_count,

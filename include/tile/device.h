@@ -170,6 +170,12 @@ TILE_API void tile_buffer_forget(tile_buffer *buffer);
  *   bucket,
  * - the first point of the space.
  *
+ * Each launch checks the `where` clauses that name arguments with its exact sizes. If one of them
+ * is false at the selected point, the launch takes the first point of the space at which all of
+ * them are true. It fails with TILE_INVALID if there is no such point, if the bindings fix all
+ * parameters, or if tile_kernel_set_point set the point. The launches of a plan's kernels are
+ * checked before the first one runs.
+ *
  * A bucket is a range of argument sizes that share one tuned point. Arguments are in the same
  * bucket if each integer is. Each of the integers 1 to 16 is a bucket. Larger integers are grouped
  * by eighths of the next lower power of two (17 and 18; 2561 to 2816). Within such a group,

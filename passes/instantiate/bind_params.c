@@ -31,7 +31,7 @@ static bool param_value(const char *name, int64_t *value, void *user) {
 static bool arg_value(unsigned index, int64_t *value, void *user) {
     const tile_bound_params *bound = user;
     if (!bound->sizes) return false;
-    *value = tile_bucket(bound->sizes[index]);
+    *value = bound->sizes[index];
     return true;
 }
 
@@ -248,6 +248,7 @@ typedef struct walk {
     tile_arena *arena;
     tile_point_visit visit;
     void *user;
+    bool all; /* also visits points at which a `where` is false */
     bool ended;
 } walk;
 
@@ -263,14 +264,22 @@ bool tile_is_tuned(const tile_function *f, const char *param) {
     return count_clauses_to(f, param) > 0;
 }
 
+static bool where_holds(tile_bound_params *bound, size_t index) {
+    const tile_expr *where = bound->f->wheres[index];
+    tile_bindings bindings = tile_param_bindings(bound);
+    int64_t value;
+    return is_open(bound, where) || (tile_expr_eval(where, &bindings, &value) && value);
+}
+
+bool tile_where_holds(const tile_bound_params *point, size_t index) {
+    tile_bound_params copy = *point;
+    return where_holds(&copy, index);
+}
+
 /* Evaluates the `where` clauses of this level. */
 static bool wheres_hold(const walk *w, tile_bound_params *bound, size_t level) {
-    tile_bindings bindings = tile_param_bindings(bound);
-    for (size_t i = 0; i < bound->f->where_count; i++) {
-        int64_t value;
-        if (w->where_levels[i] != level || is_open(bound, bound->f->wheres[i])) continue;
-        if (!tile_expr_eval(bound->f->wheres[i], &bindings, &value) || !value) return false;
-    }
+    for (size_t i = 0; i < bound->f->where_count && !w->all; i++)
+        if (w->where_levels[i] == level && !where_holds(bound, i)) return false;
     return true;
 }
 
@@ -314,13 +323,14 @@ static void walk_clauses(walk *w, size_t clause_index) {
     }
 }
 
-bool tile_visit_points(const tile_function *f, const tile_pass_option *options,
-                       unsigned option_count, const int64_t *sizes, tile_arena *arena,
-                       tile_point_visit visit, void *user) {
+static bool visit_points(const tile_function *f, const tile_pass_option *options,
+                         unsigned option_count, const int64_t *sizes, tile_arena *arena,
+                         tile_point_visit visit, void *user, bool all) {
     walk w = {.bound = {f, TILE_NEW_ARRAY(arena, tile_bound_param, f->param_count + 1), sizes},
               .arena = arena,
               .visit = visit,
-              .user = user};
+              .user = user,
+              .all = all};
     for (unsigned i = 0; i < option_count; i++)
         if (!bind_given(&w.bound, &options[i])) return false;
     bool *given = TILE_NEW_ARRAY(arena, bool, f->param_count + 1);
@@ -333,6 +343,25 @@ bool tile_visit_points(const tile_function *f, const tile_pass_option *options,
         w.where_levels[i] = find_where_level(&w.bound, f->wheres[i]);
     walk_clauses(&w, 0);
     return true;
+}
+
+const int64_t *tile_bucket_sizes(const tile_function *f, const int64_t *sizes, tile_arena *arena) {
+    int64_t *rounded = TILE_NEW_ARRAY(arena, int64_t, f->arg_count + 1);
+    for (size_t i = 0; i < f->arg_count; i++) rounded[i] = tile_bucket(sizes[i]);
+    return rounded;
+}
+
+bool tile_visit_points(const tile_function *f, const tile_pass_option *options,
+                       unsigned option_count, const int64_t *sizes, tile_arena *arena,
+                       tile_point_visit visit, void *user) {
+    const int64_t *rounded = sizes ? tile_bucket_sizes(f, sizes, arena) : NULL;
+    return visit_points(f, options, option_count, rounded, arena, visit, user, false);
+}
+
+bool tile_visit_all_points(const tile_function *f, const tile_pass_option *options,
+                           unsigned option_count, const int64_t *sizes, tile_arena *arena,
+                           tile_point_visit visit, void *user) {
+    return visit_points(f, options, option_count, sizes, arena, visit, user, true);
 }
 
 const char *tile_bound_value(const tile_bound_params *bound, size_t param, tile_arena *arena) {
@@ -353,18 +382,37 @@ const char *tile_bound_text(const tile_bound_params *bound, const tile_expr *exp
                             tile_arena *arena) {
     const char *text = "";
     for (size_t i = 0; i < bound->f->param_count; i++) {
-        const tile_param_decl *decl = &bound->f->params[i];
-        const tile_bound_param *param = &bound->params[i];
-        if (!param->bound || (expr && !mentions(expr, decl->name))) continue;
-        const char *comma = *text ? ", " : "";
-        const char *name = param->word ? param->word : tile_scalar_name(param->scalar);
-        if (decl->kind == TILE_PARAM_type || decl->kind == TILE_PARAM_word)
-            text = tile_arena_format(arena, "%s%s%s = %s", text, comma, decl->name, name);
-        else
-            text = tile_arena_format(arena, "%s%s%s = %" PRId64, text, comma, decl->name,
-                                     param->value);
+        const char *name = bound->f->params[i].name;
+        if (!bound->params[i].bound || (expr && !mentions(expr, name))) continue;
+        text = tile_arena_format(arena, "%s%s%s = %s", text, *text ? ", " : "", name,
+                                 tile_bound_value(bound, i, arena));
     }
     return text;
+}
+
+const char *tile_where_text(const tile_bound_params *bound, const tile_expr *where,
+                            tile_arena *arena) {
+    const tile_function *f = bound->f;
+    const char *text = tile_bound_text(bound, where, arena);
+    for (size_t a = 0; a < f->arg_count; a++)
+        if (f->args[a].known)
+            text = tile_arena_format(arena, "%s%s%%%s = %s", text, *text ? ", " : "",
+                                     f->args[a].name, tile_expr_text(f, f->args[a].known, arena));
+    return text;
+}
+
+const tile_expr *tile_simplify_where(const tile_function *f, const tile_expr *where) {
+    bool is_or = where->kind == TILE_EXPR_OP && where->opcode == TILE_OP_or;
+    if (!is_or && !(where->kind == TILE_EXPR_OP && where->opcode == TILE_OP_and)) return where;
+    const tile_expr *a = tile_simplify_where(f, where->args[0]);
+    const tile_expr *b = tile_simplify_where(f, where->args[1]);
+    for (unsigned side = 0; side < 2; side++) {
+        const tile_expr *constant = side ? b : a, *other = side ? a : b;
+        if (!tile_expr_is_truth(f, other)) continue;
+        if (tile_expr_is(constant, is_or)) return constant;
+        if (tile_expr_is(constant, !is_or)) return other;
+    }
+    return tile_expr_op(tile_function_context(f), where->opcode, a, b, NULL);
 }
 
 bool tile_check_wheres(tile_bound_params *bound, tile_arena *arena) {

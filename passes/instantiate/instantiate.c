@@ -385,6 +385,23 @@ static void bind_declarations(instance *i) {
     f->warps = bind_constant(i, f->loc, f->warps);
 }
 
+/* Keeps the conditions that depend on arguments: launches check them. */
+static void bind_wheres(instance *i) {
+    tile_function *f = i->f;
+    size_t kept = 0;
+    for (size_t w = 0; w < f->where_count; w++) {
+        const tile_expr *where = tile_simplify_where(f, bind_expr(i, f->loc, f->wheres[w]));
+        int64_t value;
+        if (tile_expr_is(where, 0))
+            FAIL(i, f->loc, "`where %s` does not hold: %s",
+                 tile_expr_text(f, f->wheres[w], i->arena),
+                 tile_where_text(&i->bound, f->wheres[w], i->arena));
+        else if (!tile_expr_is_int(where, &value))
+            f->wheres[kept++] = where;
+    }
+    f->where_count = kept;
+}
+
 /* Resolves `persistent if` to persistent or not. */
 static void decide_persistent(instance *i) {
     tile_function *f = i->f;
@@ -459,6 +476,7 @@ tile_status tile_instantiate_function(tile_function *f, const tile_pass_option *
     }
     /* 2. Substitution. */
     bind_declarations(&i);
+    bind_wheres(&i);
     bind_attrs(&i);
     bind_values(&i);
     resolve_layouts(&i);
@@ -466,7 +484,7 @@ tile_status tile_instantiate_function(tile_function *f, const tile_pass_option *
     /* 3. Removal of the parameters; the point is kept for remarks and dumps. */
     const char *point = tile_bound_text(&i.bound, NULL, arena);
     if (f->param_count) f->point = tile_intern_name(i.context, point, strlen(point));
-    f->param_count = f->tune_count = f->where_count = 0;
+    f->param_count = f->tune_count = 0;
     /* 4. Instances of the kernels that a plan launches. */
     return status == TILE_OK ? tile_instantiate_launches(f, target, arena) : status;
 }

@@ -203,7 +203,7 @@ static tile_status take_point(tile_kernel *kernel, const tile_argument *argument
     tile_status status = check_count(kernel, arguments, count);
     if (status != TILE_OK) return status;
     *point = tile_find_point(kernel, arguments, count);
-    if (*point) return TILE_OK;
+    if (*point && tile_point_allows(*point, arguments)) return TILE_OK;
     status = tile_check_arguments(kernel->device, kernel->name, kernel->head, arguments, numbers);
     return status == TILE_OK ? tile_visit_bucket(kernel, arguments, count, stream, point) : status;
 }
@@ -379,8 +379,8 @@ tile_status tile_kernel_point(tile_kernel *kernel, const tile_argument *argument
     *binding_count = 0;
     tile_status status = take_point(kernel, arguments, count, NULL, &point);
     if (status != TILE_OK) return status;
-    *bindings = point->bindings;
-    *binding_count = point->binding_count;
+    *bindings = point->params;
+    *binding_count = point->param_count;
     return TILE_OK;
 }
 

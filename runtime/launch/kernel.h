@@ -11,6 +11,10 @@ typedef struct kernel_point {
     struct kernel_point *next; /* older */
     const tile_binding *bindings;
     unsigned binding_count;
+    const tile_binding *params; /* the values of all parameters, then the other bindings */
+    unsigned param_count;
+    const tile_expr **wheres; /* of arguments; each launch checks them */
+    size_t where_count;
     tile_plan *plan; /* set if the kernel takes several launches; there are no variants then */
     /* Indexed as in the abi. NULL: not compiled yet; the first one is always compiled. */
     tile_variant *_Atomic variants[TILE_MAX_VARIANTS];
@@ -83,10 +87,10 @@ tile_status tile_take_first(tile_kernel *kernel, kernel_point **first);
  * choice. */
 bool tile_kernel_looks_up(const tile_kernel *kernel);
 /* NULL if no launch has used the bucket of these arguments and it may have its own point, or if
- * their point is not compiled yet. */
+ * their point is not compiled yet. The point may not allow the arguments. */
 kernel_point *tile_find_point(tile_kernel *kernel, const tile_argument *arguments, unsigned count);
-/* Finds or compiles the point of arguments for which tile_find_point returned NULL. Fails while the
- * stream is being captured. */
+/* Finds or compiles the point of arguments for which tile_find_point returned NULL or a point that
+ * does not allow them. Fails while the stream is being captured. */
 tile_status tile_visit_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                               void *stream, kernel_point **out);
 /* From now on launches in these arguments' bucket use the point of these bindings. Call it under
@@ -96,5 +100,21 @@ tile_status tile_set_bucket(tile_kernel *kernel, const tile_argument *arguments,
 /* Computes tile_kernel.constants for these bindings, which have been checked. */
 tile_arg_set tile_find_constants(const tile_function *f, const tile_binding *bindings,
                                  unsigned binding_count);
+
+/* where.c */
+
+/* Sets the point's params and wheres from the instantiated function. Call it under the context's
+ * lock. */
+void tile_describe_point(tile_kernel *kernel, kernel_point *point, const tile_function *f);
+/* Returns whether all conditions of the point are true for the arguments. */
+bool tile_wheres_hold(const kernel_point *point, const tile_argument *arguments);
+static inline bool tile_point_allows(const kernel_point *point, const tile_argument *arguments) {
+    return !point->where_count || tile_wheres_hold(point, arguments);
+}
+/* Reports that the kernel has no point for the arguments. Returns TILE_INVALID. */
+tile_status tile_refuse_sizes(const tile_kernel *kernel, const tile_argument *arguments);
+/* Reports that the arguments' only point does not allow them. Returns TILE_INVALID. */
+tile_status tile_refuse_point(const tile_kernel *kernel, const kernel_point *point,
+                              const tile_argument *arguments);
 
 #endif

@@ -53,7 +53,9 @@ static tile_status make_point(tile_kernel *kernel, kernel_point *point) {
         tile_module_destroy(module);
         return status;
     }
-    return tile_becomes_plan(tile_module_find(module, kernel->name))
+    const tile_function *f = tile_module_find(module, kernel->name);
+    tile_describe_point(kernel, point, f);
+    return tile_becomes_plan(f)
                ? tile_plan_create(kernel->device, module, kernel->name, &point->plan)
                : tile_add_variant(kernel, point, 0, module, &variant);
 }
@@ -266,11 +268,59 @@ static tile_status add_chosen(tile_kernel *kernel, const tile_argument *argument
     return status;
 }
 
+/* Searches the exact sizes for a point that allows them. */
+typedef struct exact_search {
+    tile_kernel *kernel;
+    const tile_argument *arguments;
+    unsigned count;
+    const tile_binding *first; /* of the first such point; NULL: there is none */
+    unsigned first_count;
+    kernel_point *found; /* the first one that compiles */
+} exact_search;
+
+static bool try_exact(const tile_bound_params *point, void *user) {
+    exact_search *s = user;
+    tile_kernel *kernel = s->kernel;
+    unsigned bound;
+    for (size_t i = 0; i < point->f->where_count; i++)
+        if (!tile_where_holds(point, i)) return true;
+    const tile_binding *bindings =
+        tune_name_point(point, kernel->bindings, kernel->binding_count, &kernel->arena, &bound);
+    if (!s->first) s->first = bindings, s->first_count = bound;
+    return add_special_point(kernel, s->arguments, bindings, bound, &s->found) != TILE_OK;
+}
+
+/* The point of the arguments' bucket does not allow their exact sizes: takes the first point that
+ * does. Call it under the context's lock. */
+static tile_status add_allowed(tile_kernel *kernel, const tile_argument *arguments,
+                               unsigned count) {
+    tile_arena arena = {0};
+    int64_t sizes[TILE_MAX_ARGUMENTS];
+    const tile_function *f = tile_module_find(kernel->module, kernel->name);
+    exact_search s = {.kernel = kernel, .arguments = arguments, .count = count};
+    tile_diversion to;
+    for (unsigned i = 0; i < count; i++) sizes[i] = arguments[i].integer;
+    to = tile_context_divert(kernel->device->context, pass_remarks, &to);
+    const tile_pass_option *given =
+        tune_make_options(kernel->bindings, kernel->binding_count, &arena);
+    tile_visit_all_points(f, given, kernel->binding_count, sizes, &arena, try_exact, &s);
+    tile_context_restore(&to);
+    tile_arena_reset(&arena);
+    if (!s.first) return tile_refuse_sizes(kernel, arguments);
+    tile_status status =
+        s.found ? TILE_OK /* else reports why the first one does not compile */
+                : add_special_point(kernel, arguments, s.first, s.first_count, &s.found);
+    if (status == TILE_OK)
+        add_bucket(kernel, arguments, count, (kernel_bucket){.point = s.found, .is_exact = true});
+    return status;
+}
+
 /* A search for the first point of these sizes that compiles. */
 typedef struct sized_search {
     tile_kernel *kernel;
     const tile_argument *arguments;
     unsigned count, tried;
+    bool any;                      /* there is such a point, or all other sizes use it too */
     const tile_bound_param *first; /* the point that all other sizes use */
     tile_status status;
 } sized_search;
@@ -292,6 +342,7 @@ static bool try_sized(const tile_bound_params *point, void *user) {
     sized_search *s = user;
     tile_kernel *kernel = s->kernel;
     unsigned bound;
+    s->any = true;
     if (s->first && same_values(point->f, point->params, s->first)) return false;
     const tile_binding *bindings =
         tune_name_point(point, kernel->bindings, kernel->binding_count, &kernel->arena, &bound);
@@ -300,13 +351,15 @@ static bool try_sized(const tile_bound_params *point, void *user) {
 }
 
 /* If the set of points depends on sizes, sets the bucket's point to the first one that exists for
- * its sizes. Returns TILE_UNAVAILABLE if all other sizes use this point too, or if there is none.
- * Call it under the context's lock. */
+ * its sizes. If there is none, takes one that exists for the exact sizes. Returns TILE_UNAVAILABLE
+ * if all other sizes use this point too, or if no point compiles. Call it under the context's lock.
+ */
 static tile_status add_sized(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
     tile_arena arena = {0};
     int64_t sizes[TILE_MAX_ARGUMENTS];
     const tile_function *f = tile_module_find(kernel->module, kernel->name);
-    sized_search s = {kernel, arguments, count, 0, NULL, TILE_UNAVAILABLE};
+    sized_search s = {
+        .kernel = kernel, .arguments = arguments, .count = count, .status = TILE_UNAVAILABLE};
     tile_diversion to;
     if (!kernel->needs_sizes) return TILE_UNAVAILABLE;
     for (unsigned i = 0; i < count; i++) sizes[i] = arguments[i].integer;
@@ -317,6 +370,7 @@ static tile_status add_sized(tile_kernel *kernel, const tile_argument *arguments
     tile_visit_points(f, given, kernel->binding_count, sizes, &arena, try_sized, &s);
     tile_context_restore(&to);
     tile_arena_reset(&arena);
+    if (!s.any) return add_allowed(kernel, arguments, count);
     return s.status == TILE_OK ? TILE_OK : TILE_UNAVAILABLE;
 }
 
@@ -342,19 +396,28 @@ static tile_status visit_bucket(tile_kernel *kernel, const tile_argument *argume
     if (status == TILE_UNAVAILABLE)
         status =
             attach_bucket(kernel, arguments, count, kernel->bindings, kernel->binding_count, false);
-    if (status == TILE_OK && bucket) /* the exact sizes use the bucket's new point, too */
-        atomic_store_explicit(&bucket->point, find_bucket(kernel, arguments, count, false)->point,
-                              memory_order_release);
+    const kernel_bucket *whole = find_bucket(kernel, arguments, count, false);
+    if (status == TILE_OK && bucket && whole) /* the exact sizes use the bucket's new point, too */
+        atomic_store_explicit(&bucket->point, whole->point, memory_order_release);
     return status;
 }
 
 tile_status tile_visit_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                               void *stream, kernel_point **out) {
+    const kernel_bucket *bucket = find_either(kernel, arguments, count);
+    *out = tile_find_point(kernel, arguments, count);
+    if (*out && (!kernel->has_open_tune || (bucket && bucket->is_set)))
+        return tile_refuse_point(kernel, *out, arguments);
     tile_status status = tile_refuse_capture(kernel->device, kernel->name, stream);
     if (status != TILE_OK) return status;
     tile_context_lock(kernel->device->context);
     status = visit_bucket(kernel, arguments, count);
     *out = tile_find_point(kernel, arguments, count);
+    if (status == TILE_OK && !tile_point_allows(*out, arguments)) {
+        status = kernel->has_open_tune ? add_allowed(kernel, arguments, count)
+                                       : tile_refuse_point(kernel, *out, arguments);
+        *out = tile_find_point(kernel, arguments, count);
+    }
     tile_context_unlock(kernel->device->context);
     return status;
 }

@@ -159,7 +159,7 @@ static bool same(double a, double b) {
     return a == b || (isnan(a) && isnan(b));
 }
 
-static tile_status compute(tune_check *c, const tune_shape *shape) {
+tile_status tune_check_prepare(tune_check *c, const tune_shape *shape) {
     if (c->is_known) return TILE_OK;
     take_inputs(c, shape);
     for (unsigned i = c->input_count; i < c->count; i++)
@@ -228,7 +228,7 @@ static tile_status compare(tune_check *c, const tune_shape *shape, unsigned inde
 
 tile_status tune_check_elements(tune_check *c, const tune_shape *shape, tile_arena *arena,
                                 const char **why) {
-    tile_status status = compute(c, shape);
+    tile_status status = tune_check_prepare(c, shape);
     *why = NULL;
     for (unsigned i = c->input_count; i < c->count && status == TILE_OK && !*why; i++)
         status = compare(c, shape, i, arena, why);

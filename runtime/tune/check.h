@@ -36,6 +36,8 @@ void tune_check_close(tune_check *check);
 void tune_check_roles(const tune_check *check, unsigned *roles);
 double tune_check_limit(const tune_check *check);
 
+/* Computes the results for the shape's arrays, once. */
+tile_status tune_check_prepare(tune_check *check, const tune_shape *shape);
 /* Compares the results of a launch in the shape's arrays with the compute. Each element must be
  * within its interval (tile_compute_run_intervals). *why, in the arena, is NULL if the results are
  * correct. Other errors are reported. */
@@ -43,7 +45,7 @@ tile_status tune_check_elements(tune_check *check, const tune_shape *shape, tile
                                 const char **why);
 /* Checks a shape for which the compute would take long. A product is checked by Freivalds' test.
  * Other results are compared with those of the first candidate, which are assumed to be correct.
- * `small`, for which tune_check_elements has been called, tells how far correct results may
+ * `small`, for which one of the above has been called, tells how far correct results may
  * differ. */
 tile_status tune_check_large(tune_check *check, tune_check *small, const tune_shape *shape,
                              tile_arena *arena, const char **why);
