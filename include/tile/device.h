@@ -245,9 +245,9 @@ TILE_API tile_status tile_kernel_prepare(tile_kernel *kernel, const tile_argumen
  * compiled if necessary. The interface is owned by the kernel. */
 TILE_API tile_status tile_kernel_variant(tile_kernel *kernel, const tile_argument *arguments,
                                          unsigned argument_count, const tile_abi **abi);
-/* Returns the parameters of the point that a launch with these arguments uses: *binding_count
- * bindings, owned by the kernel. The point is compiled if necessary. There are none if the kernel
- * has no parameters or uses the first point of its space. */
+/* Returns the values of all parameters at the point that a launch with these arguments uses, in the
+ * order of their declaration, then those of {const} arguments and of a tuned split: *binding_count
+ * bindings, owned by the kernel. The point is compiled if necessary. */
 TILE_API tile_status tile_kernel_point(tile_kernel *kernel, const tile_argument *arguments,
                                        unsigned argument_count, const tile_binding **bindings,
                                        unsigned *binding_count);
