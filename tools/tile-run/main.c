@@ -268,7 +268,13 @@ static bool save_ptx(const run *r) {
 
 /* 2. The run. --------------------------------------------------------------------------------- */
 
-/* Prints what was given, and which point the kernel picked. */
+static bool has_name(const tile_binding *bindings, unsigned count, const char *name) {
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(bindings[i].name, name) == 0) return true;
+    return false;
+}
+
+/* Prints the point that the launch used, and what else was given. */
 static void print_head(const run *r) {
     const options *o = r->options;
     const tile_binding *point;
@@ -277,10 +283,10 @@ static void print_head(const run *r) {
         count = 0;
     printf("device   %s\nkernel   @%s", tile_device_name(r->device),
            tile_function_name(r->function));
+    for (unsigned i = 0; i < count; i++) printf(" %s=%s", point[i].name, point[i].value);
     for (unsigned i = 0; i < o->binding_count; i++)
-        printf(" %s=%s", o->bindings[i].name, o->bindings[i].value);
-    for (unsigned i = 0; i < count; i++)
-        if (!options_bind(o, point[i].name)) printf(" %s=%s", point[i].name, point[i].value);
+        if (!has_name(point, count, o->bindings[i].name))
+            printf(" %s=%s", o->bindings[i].name, o->bindings[i].value);
     printf("\nsizes   ");
     for (unsigned i = 0; i < o->argument_count; i++)
         if (!o->arguments[i].is_array)
