@@ -57,7 +57,11 @@ Test(cost, rows_round_or_are_checked_exactly) {
             continue;
         }
         bool approximate = tile_op_is_approximate(opcode);
-        cr_expect_eq(rounds, approximate || !keeps_whole_numbers(opcode), "%s", name);
+        cr_expect(rounds || !approximate, "%s: a row with WITHIN must have ROUNDS", name);
+        cr_expect_eq(rounds, approximate || !keeps_whole_numbers(opcode),
+                     "%s: a row has ROUNDS if its error is WITHIN or if whole operands give "
+                     "fractions, and only then",
+                     name);
         cr_expect(!rounds || tile_op_error_of(opcode, TILE_f32, false).relative > 0, "%s", name);
     }
     cr_expect_geq(rounding, 11);

@@ -86,6 +86,16 @@ static bool has_after(trial_kind kind) {
     return kind == TRIAL_CHANGED || kind == TRIAL_FAULT || kind == TRIAL_REFUSED;
 }
 
+/* Says where in the pipeline the failing pass is, unless it is the first one. */
+static void report_place(const trial *t) {
+    unsigned number = 0, count = 0;
+    for (const char *at = t->pipeline; *at; at = opt_next_step(at), count++)
+        if (at <= t->pipeline + t->step) number = count + 1;
+    if (number < 2) return;
+    fprintf(stderr, "note: it is pass %u of %u; before it: %.*s\n", number, count, (int)t->step - 1,
+            t->pipeline);
+}
+
 static void report(const opt_options *o, const trial_input *input, const trial *t) {
     const char *at = t->pipeline + t->step;
     char *before = trial_lower(input, t, t->step), *after = NULL;
@@ -95,7 +105,7 @@ static void report(const opt_options *o, const trial_input *input, const trial *
     }
     fprintf(stderr, "error: pass '%s' %s: %s", t->pass, trial_kind_text(t->kind), t->detail);
     if (!*t->detail || t->detail[strlen(t->detail) - 1] != '\n') fputc('\n', stderr);
-    fprintf(stderr, "note: it comes after '%.*s'\n", (int)t->step, t->pipeline);
+    report_place(t);
     if (o->reproducer && before) {
         write_files(o, t, before, after);
     } else {

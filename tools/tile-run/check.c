@@ -32,14 +32,14 @@ static bool inputs_are_whole(const run_argument *arguments, unsigned count,
     return true;
 }
 
-static void complain(size_t index, const host_array *array, double expected, double got,
-                     const tile_interval *range) {
+static void complain(size_t index, const char *name, const host_array *array, double expected,
+                     double got, const tile_interval *range) {
     int64_t at[TILE_MAX_RANK] = {0};
     for (unsigned d = array->rank; d-- > 0;) {
         at[d] = (int64_t)(index % (size_t)array->dims[d]);
         index /= (size_t)array->dims[d];
     }
-    fprintf(stderr, "error: the first wrong element is [");
+    fprintf(stderr, "error: the first wrong element is %s%s[", name ? "%" : "", name ? name : "");
     for (unsigned d = 0; d < array->rank; d++)
         fprintf(stderr, "%s%lld", d ? ", " : "", (long long)at[d]);
     fprintf(stderr, "]: expected %.9g, got %.9g", expected, got);
@@ -76,7 +76,7 @@ void check_compare(const host_array *expected, const tile_interval *ranges, cons
         if (isnan(error)) error = INFINITY; /* one of them is NaN */
         if (!same && error > result->largest) result->largest = error;
         if (!right && result->mismatches++ == 0)
-            complain(i, got, want, have, relative || !ranges ? NULL : &ranges[i]);
+            complain(i, result->name, got, want, have, relative || !ranges ? NULL : &ranges[i]);
         result->inexact_sums |= result->exact && isfinite(want) && fabs(want) > limit;
     }
 }
@@ -110,7 +110,8 @@ bool check_product(const check_matrix *a, const check_matrix *b, const host_arra
     tile_product_vectors(&lhs, &rhs, 1, vectors);
     result->mismatches = (size_t)tile_product_wrong_rows(&c, vectors, &row);
     if (result->mismatches)
-        fprintf(stderr, "error: row %lld is the first wrong one\n", (long long)row);
+        fprintf(stderr, "error: row %lld%s%s is the first wrong one\n", (long long)row,
+                result->name ? " of %" : "", result->name ? result->name : "");
     free(vectors);
     return true;
 }
@@ -203,11 +204,11 @@ static bool compare_with_file(const char *path, const run_argument *output, chec
 }
 
 bool check_run(tile_context *context, const char *text, run_argument *arguments, unsigned count,
-               double tolerance, check_result *result) {
+               double tolerance, bool named, check_result *result) {
     run_argument *output = check_output(text, arguments, count);
     const char *expression = strchr(text, '=') + 1;
     const run_argument *a, *b;
-    *result = (check_result){.elements = output->array.count};
+    *result = (check_result){.name = named ? output->name : NULL, .elements = output->array.count};
     result->exact = inputs_are_whole(arguments, count, output);
     result->tolerance = tolerance;
     if (*expression == '@') return compare_with_file(expression + 1, output, result);

@@ -19,6 +19,7 @@ typedef struct run {
     tile_device *device;
     tile_kernel *kernel;
     const tile_function *function;
+    bool scheduled; /* the function was made from a compute of the file */
     tile_argument launch[TILE_MAX_ARGUMENTS];
     tile_tuning *tuning;
     reference reference;
@@ -118,8 +119,8 @@ static const tile_function *find_function(run *r) {
     else if (tile_function_get_kind(found) != kind)
         fail(tile_function_name(found), "is a kernel: level 1 runs computes");
     if (!found || tile_function_get_kind(found) != kind) return NULL;
-    return kind == TILE_COMPUTE && o->level != 1 ? run_schedule(r->options, r->module, found)
-                                                 : found;
+    r->scheduled = kind == TILE_COMPUTE && o->level != 1;
+    return r->scheduled ? run_schedule(r->options, r->module, found) : found;
 }
 
 /* Checks a value before arrays of that size are allocated. */
@@ -154,6 +155,20 @@ static bool fail_elements(const char *name, tile_scalar given, tile_scalar wante
     return true;
 }
 
+static bool fail_shape(const run *r, const char *name, const tile_type *type) {
+    const char *scalar = type->scalar == TILE_SCALAR_NONE ? "f32" : tile_scalar_name(type->scalar);
+    if (type->kind != TILE_TYPE_TENSOR)
+        return fail(name, "this argument is a pointer, so the shape is needed; write TYPE[DIMS], "
+                          "as in int:f16[128,64]");
+    fprintf(stderr,
+            "error: %s: level 1 runs the compute @%s: give each tensor its shape, `--arg "
+            "%s=int:%s[",
+            name, tile_function_name(r->function), name, scalar);
+    for (unsigned d = 0; d < type->rank; d++) fprintf(stderr, "%s1000", d ? "," : "");
+    fputs("]`\n", stderr);
+    return true;
+}
+
 /* Sorts the arguments into the kernel's order. */
 static bool order_arguments(run *r) {
     options *o = r->options;
@@ -173,10 +188,7 @@ static bool order_arguments(run *r) {
             return !fail(name, "this argument is an integer and takes a whole number");
         if (!array && !tile_scalar_is_floating(type->scalar) && !fits_type(type, given->integer))
             return !fail(name, "the number is outside of the range of the argument's type");
-        if (given->shapeless && type->kind != TILE_TYPE_VIEW)
-            return !fail(name,
-                         "this argument is a pointer, so the shape is needed; write TYPE[DIMS], as "
-                         "in int:f16[128,64]");
+        if (given->shapeless && type->kind != TILE_TYPE_VIEW) return !fail_shape(r, name, type);
         if (array && given->fill != FILL_FILE && !given->shapeless &&
             type->scalar != TILE_SCALAR_NONE && given->array.scalar != type->scalar)
             return !fail_elements(name, given->array.scalar, type->scalar);
@@ -344,18 +356,18 @@ static void print_share(double share) {
 }
 
 static bool print_check(const check_result *c) {
+    printf("check    %s%s", c->name ? c->name : "", c->name ? ": " : "");
     if (c->freivalds)
-        printf("check    %zu elements by Freivalds' test on whole numbers: %zu wrong rows\n",
-               c->elements, c->mismatches);
-    else if (c->exact)
-        printf("check    %zu elements, all compared for equality: %zu wrong\n", c->elements,
+        printf("%zu elements by Freivalds' test on whole numbers: %zu wrong rows\n", c->elements,
                c->mismatches);
+    else if (c->exact)
+        printf("%zu elements, all compared for equality: %zu wrong\n", c->elements, c->mismatches);
     else if (c->tolerance >= 0)
-        printf("check    %zu elements, largest error %.3g of |expected| + rms, bound %.3g: %zu "
+        printf("%zu elements, largest error %.3g of |expected| + rms, bound %.3g: %zu "
                "wrong\n",
                c->elements, c->largest, c->tolerance, c->mismatches);
     else {
-        printf("check    %zu elements, ", c->elements);
+        printf("%zu elements, ", c->elements);
         print_share(c->largest);
         printf(": %zu wrong\n", c->mismatches);
     }
@@ -365,30 +377,46 @@ static bool print_check(const check_result *c) {
     return c->mismatches == 0 && !c->inexact_sums;
 }
 
-static bool check_reference(run *r) {
+/* Prints how to find out whether the compiler or the kernel is wrong. */
+static void suggest_run_each(const run *r) {
+    const options *o = r->options;
+    fprintf(stderr, "note: `tile-opt %s --run-each --kernel=%s", o->file,
+            tile_function_name(r->function));
+    for (unsigned i = 0; i < o->binding_count; i++)
+        fprintf(stderr, " --param=%s=%s", o->bindings[i].name, o->bindings[i].value);
+    for (unsigned i = 0; i < o->argument_count; i++)
+        if (!o->arguments[i].is_array)
+            fprintf(stderr, " --arg=%s=%.17g", o->arguments[i].name, o->arguments[i].number);
+    fprintf(stderr, "` tells whether a pass changed a result\n");
+}
+
+/* False: a comparison was impossible. Otherwise, *right becomes false if a result is wrong. */
+static bool check_reference(run *r, unsigned count, bool named, bool *right) {
     options *o = r->options;
-    bool right = true;
-    for (unsigned i = 0; i + r->reference.input_count < r->reference.count; i++) {
+    for (unsigned i = 0; i < count; i++) {
         check_result result;
-        if (!reference_check(&r->reference, o->arguments, i, o->tolerance, &result)) return false;
-        right &= print_check(&result);
+        if (!reference_check(&r->reference, o->arguments, i, o->tolerance, named, &result))
+            return false;
+        *right &= print_check(&result);
     }
-    return right;
+    return true;
 }
 
 static bool check(run *r) {
     options *o = r->options;
-    bool right = true;
-    if (o->with_reference && !check_reference(r)) return false;
+    unsigned references = r->reference.count - r->reference.input_count;
+    bool right = true, named = references + o->check_count > 1;
+    if (!check_reference(r, references, named, &right)) return false;
     for (unsigned i = 0; i < o->check_count; i++) {
         check_result result;
         if (!check_output(o->checks[i], o->arguments, o->argument_count))
             return !fail(o->checks[i], "--check takes OUT=EXPR, where OUT is a result");
         if (!check_run(r->context, o->checks[i], o->arguments, o->argument_count, o->tolerance,
-                       &result))
+                       named, &result))
             return false;
         right &= print_check(&result);
     }
+    if (!right && o->level != 1 && !r->scheduled) suggest_run_each(r);
     return right;
 }
 

@@ -181,13 +181,13 @@ static bool check_result_array(reference *from, unsigned index, const host_array
 }
 
 bool reference_check(reference *from, const run_argument *arguments, unsigned index,
-                     double tolerance, check_result *result) {
+                     double tolerance, bool named, check_result *result) {
     index += from->input_count;
     const run_argument *output = &arguments[from->which[index]];
     host_array got = as_host(&from->arrays[index]);
     if (!array_allocate(&got)) return fail(output->name, "cannot be compared: out of memory");
     gather(from, index, output, got.data);
-    *result = (check_result){.elements = got.count};
+    *result = (check_result){.name = named ? output->name : NULL, .elements = got.count};
     result->exact = inputs_are_whole(from, arguments) && !tile_compute_rounds(from->compute);
     result->tolerance = tolerance;
     bool ok = check_result_array(from, index, &got, output->name, result);

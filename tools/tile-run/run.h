@@ -26,6 +26,7 @@ bool compute_run_named(const tile_function *f, const tile_binding *bindings, uns
 
 /* check.c */
 typedef struct check_result {
+    const char *name; /* the output's, if several are checked; else NULL */
     bool exact;       /* inputs were integers: equality is required */
     bool freivalds;   /* used Freivalds' test instead of a reference */
     double tolerance; /* of the error relative to |expected| + its root mean square; below 0: each
@@ -54,9 +55,9 @@ bool check_product(const check_matrix *a, const check_matrix *b, const host_arra
 bool check_is_long(const host_array *product, int64_t depth);
 
 /* Checks OUT=EXPR on the arguments' arrays, or OUT=@FILE.npy. The output's array contains what the
- * kernel wrote. A tolerance below 0 means none. */
+ * kernel wrote. A tolerance below 0 means none. named: messages name the output. */
 bool check_run(tile_context *context, const char *text, run_argument *arguments, unsigned count,
-               double tolerance, check_result *result);
+               double tolerance, bool named, check_result *result);
 /* reference.c: the check against the compute that the kernel names with `of`. */
 typedef struct reference {
     tile_module *module; /* the instantiated kernel's; NULL: no such check */
@@ -82,7 +83,7 @@ double reference_limit(const reference *from);
 bool reference_keep(reference *to, const run_argument *arguments);
 /* Compares result `index` (from 0) with the arguments' current arrays. */
 bool reference_check(reference *from, const run_argument *arguments, unsigned index,
-                     double tolerance, check_result *result);
+                     double tolerance, bool named, check_result *result);
 void reference_close(reference *from);
 
 /* Returns the output named in OUT=EXPR; NULL if there is none. */
