@@ -127,8 +127,7 @@ typedef enum tile_trait {
                                          whatever the operands */
     TILE_TRAIT_SIDE_RESULT = 1 << 12, /* the result may be left unnamed in the text */
     TILE_TRAIT_GATHERS = 1 << 13, /* the brackets of its memory operand may contain index tiles */
-    TILE_TRAIT_ROUNDS =
-        1 << 14, /* floats: the error is WITHIN, or whole operands give fractions */
+    TILE_TRAIT_ROUNDS = 1 << 14, /* floats: the error is WITHIN, or whole operands give fractions */
 } tile_trait;
 
 /* What an operation does besides computing results; a set. Memory effects follow from the accesses
