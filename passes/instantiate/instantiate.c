@@ -389,12 +389,12 @@ static void bind_declarations(instance *i) {
 static void bind_wheres(instance *i) {
     tile_function *f = i->f;
     size_t kept = 0;
+    int64_t value;
     for (size_t w = 0; w < f->where_count; w++) {
         const tile_expr *where = tile_simplify_where(f, bind_expr(i, f->loc, f->wheres[w]));
-        int64_t value;
+        const char *text = tile_expr_text(f, f->wheres[w], i->arena);
         if (tile_expr_is(where, 0))
-            FAIL(i, f->loc, "`where %s` does not hold: %s",
-                 tile_expr_text(f, f->wheres[w], i->arena),
+            FAIL(i, f->loc, "`where %s` does not hold: %s", text,
                  tile_where_text(&i->bound, f->wheres[w], i->arena));
         else if (!tile_expr_is_int(where, &value))
             f->wheres[kept++] = where;
@@ -402,7 +402,7 @@ static void bind_wheres(instance *i) {
     f->where_count = kept;
 }
 
-/* Resolves `persistent if` to persistent or not. */
+/* Resolves `persistent if`. */
 static void decide_persistent(instance *i) {
     tile_function *f = i->f;
     int64_t holds;
@@ -440,10 +440,9 @@ static bool resolve_layouts(instance *i) {
 /* Errors report values; a note after the first one adds the parameters. */
 static void note_parameters(instance *i) {
     const char *values = tile_bound_text(&i->bound, NULL, i->arena);
-    const char *note = tile_arena_format(i->arena, "instantiated with %s", values);
-    if (*values)
-        tile_context_note_next_error(i->context, i->f->loc,
-                                     tile_intern_name(i->context, note, strlen(note)));
+    const char *text = tile_arena_format(i->arena, "instantiated with %s", values);
+    const char *note = tile_intern_name(i->context, text, strlen(text));
+    if (*values) tile_context_note_next_error(i->context, i->f->loc, note);
 }
 
 static tile_status check_result(instance *i) {
@@ -470,8 +469,7 @@ tile_status tile_instantiate_function(tile_function *f, const tile_pass_option *
     if (i.errors) return TILE_INVALID;
     note_parameters(&i);
     if (!f->param_count && !has_constants(f)) {
-        bool resolved = resolve_layouts(&i);
-        if (resolved && check_result(&i) != TILE_OK) return TILE_INVALID;
+        if (resolve_layouts(&i) && check_result(&i) != TILE_OK) return TILE_INVALID;
         return tile_instantiate_launches(f, target, arena);
     }
     /* 2. Substitution. */

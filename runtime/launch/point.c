@@ -352,8 +352,8 @@ static bool try_sized(const tile_bound_params *point, void *user) {
 
 /* If the set of points depends on sizes, sets the bucket's point to the first one that exists for
  * its sizes. If there is none, takes one that exists for the exact sizes. Returns TILE_UNAVAILABLE
- * if all other sizes use this point too, or if no point compiles. Call it under the context's lock.
- */
+ * if all other sizes use this point too, if no point compiles, or if no point has the bound values.
+ * Call it under the context's lock. */
 static tile_status add_sized(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
     tile_arena arena = {0};
     int64_t sizes[TILE_MAX_ARGUMENTS];
@@ -370,7 +370,7 @@ static tile_status add_sized(tile_kernel *kernel, const tile_argument *arguments
     tile_visit_points(f, given, kernel->binding_count, sizes, &arena, try_sized, &s);
     tile_context_restore(&to);
     tile_arena_reset(&arena);
-    if (!s.any) return add_allowed(kernel, arguments, count);
+    if (s.first && !s.any) return add_allowed(kernel, arguments, count);
     return s.status == TILE_OK ? TILE_OK : TILE_UNAVAILABLE;
 }
 
