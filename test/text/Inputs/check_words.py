@@ -3,8 +3,9 @@
 usage: check_words.py FOLDER
 
 banned.txt, in this script's folder, has the phrases. lib/ir/renames.def and renamed_identifiers.def have the words that
-were renamed; renames.def also has the forms in which the tree must not contain them. A phrase may be wrapped: lines are
-joined without comment marks and without the quotation marks of C's adjacent strings.
+were renamed; renames.def also has the forms in which the tree must not contain them. The new name of a C identifier must
+exist. A phrase may be wrapped: lines are joined without comment marks and without the quotation marks of C's adjacent
+strings.
 """
 import bisect
 import os
@@ -54,10 +55,20 @@ def renamed_words(tables):
                 yield old.lower(), re.compile(rf"(?<![\w-]){old_form.replace(' ', ' +')}(?![\w-])"), suffixes, f"'{now}'"
 
 
+def unknown_names(tables, names):
+    """Rows whose new name does not exist, because it was renamed once more."""
+    for table in tables:
+        text = table.read_text() if table.exists() else ""
+        for old, now in re.findall(r'^TILE_RENAME\(identifier, *"", *"(\w+)", *"(\w+)"\)', text, re.MULTILINE):
+            if now not in names:
+                yield f"{table}: '{now}', which '{old}' became, does not exist: write its name of today"
+
+
 def files(root):
-    """Build folders are skipped, because other tests create and remove files there meanwhile."""
+    """Build folders in the root are skipped, because other tests create and remove files there meanwhile."""
     for folder, inner, names in os.walk(root):
-        inner[:] = sorted(name for name in inner if not name.startswith((".", "build")))
+        skipped = (".", "build") if pathlib.Path(folder) == root else (".",)
+        inner[:] = sorted(name for name in inner if not name.startswith(skipped))
         for name in sorted(names):
             path = pathlib.Path(folder, name)
             if path.suffix in SUFFIXES and path.relative_to(root).as_posix() not in EXEMPT:
@@ -81,17 +92,23 @@ def joined(text):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    rules = [*banned_phrases(), *renamed_words([root / table for table in RENAMES])]
+    tables, names = [root / table for table in RENAMES], set()
+    rules = [*banned_phrases(), *renamed_words(tables)]
     seen = found = 0
     for path in files(root):
         seen += 1
         text, starts = joined(path.read_text(errors="replace"))
         lower = text.lower()
+        if path.suffix in (".c", ".h", ".def"):
+            names.update(re.findall(r"\w+", text))
         hits = [(match.start(), match.group(), instead) for literal, rule, suffixes, instead in rules
                 if literal in lower and (not suffixes or path.suffix in suffixes) for match in rule.finditer(text)]
         for at, words, instead in sorted(hits):
             found += 1
             print(f"{path}:{bisect.bisect_right(starts, at)}: '{words}': write {instead}")
+    for line in unknown_names(tables, names):
+        found += 1
+        print(line)
     print(f"{seen} files, {found} words")
     return found > 0 or seen == 0
 
