@@ -128,7 +128,8 @@ def check(document, root, scratch, is_copy):
 
 def documents(root):
     for folder, inner, names in os.walk(root):
-        inner[:] = sorted(name for name in inner if not name.startswith((".", "build")))
+        skipped = (".", "build") if pathlib.Path(folder) == root else (".",)  # lib/builder is no build folder
+        inner[:] = sorted(name for name in inner if not name.startswith(skipped))
         path = pathlib.Path(folder, "README.md")
         if "README.md" in names and blocks(path.read_text()):
             yield path

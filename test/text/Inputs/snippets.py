@@ -57,11 +57,12 @@ def verify(job):
 
 
 def documents(name):
-    """Build folders are skipped."""
+    """Build folders in the root are skipped."""
     if not os.path.isdir(name):
         yield pathlib.Path(name)
     for folder, inner, names in os.walk(name):
-        inner[:] = [name for name in inner if not name.startswith((".", "build"))]
+        skipped = (".", "build") if folder == name else (".",)
+        inner[:] = [entry for entry in inner if not entry.startswith(skipped)]
         if "README.md" in names:
             yield pathlib.Path(folder, "README.md")
 
