@@ -191,17 +191,19 @@ static void write_annotated(const tile_dump_options *options, const tile_blob *c
     tile_arena_reset(&arena);
 }
 
-/* Returns whether the options describe a kernel at level 3, and copies those of the emission. */
-static bool check_options(tile_dump_options *options, tile_emit_options *emit,
-                          const tile_blob *code) {
+/* Copies the caller's options. Returns false, after a diagnostic if the cause is not plain, unless
+ * they describe a kernel at level 3 and there is code. */
+static bool take_dump_options(tile_context *context, const tile_dump_options *given,
+                              const tile_blob *code, tile_dump_options *options,
+                              tile_emit_options *emit) {
+    if (!TILE_TAKE_OPTIONS(context, tile_dump_options, options, given)) return false;
     const tile_function *kernel = options->kernel;
     if (!kernel || kernel->level != 3 || !options->abi || !code || !code->data ||
         (unsigned)options->kind > TILE_DUMP_SASS)
         return false;
-    bool taken =
-        TILE_TAKE_OPTIONS(tile_function_context(kernel), tile_emit_options, emit, options->emit);
+    bool taken = TILE_TAKE_OPTIONS(context, tile_emit_options, emit, options->emit);
     options->emit = emit;
-    return taken && tile_target_check(tile_function_context(kernel), kernel->loc, emit->target);
+    return taken && tile_target_check(context, kernel->loc, emit->target);
 }
 
 /* The same code, whose places are operations. */
@@ -220,8 +222,7 @@ tile_status tile_annotate(const tile_dump_options *given, const tile_blob *code,
     *out = (tile_blob){NULL, 0};
     tile_context *context = given && given->kernel ? tile_function_context(given->kernel) : NULL;
     TILE_GUARD(context, TILE_OUT_OF_MEMORY)
-    if (!TILE_TAKE_OPTIONS(context, tile_dump_options, &options, given)) return TILE_INVALID;
-    if (!check_options(&options, &emit, code)) return TILE_INVALID;
+    if (!take_dump_options(context, given, code, &options, &emit)) return TILE_INVALID;
     tile_status status = make_marked(&options, &marked);
     if (status == TILE_OK) write_annotated(&options, code, &marked, out);
     tile_blob_destroy(&marked);
@@ -252,8 +253,8 @@ tile_status tile_inspect_spills(const tile_dump_options *given, const tile_blob 
     unsigned count;
     tile_context *context = given && given->kernel ? tile_function_context(given->kernel) : NULL;
     TILE_GUARD(context, TILE_OUT_OF_MEMORY)
-    if (!TILE_TAKE_OPTIONS(context, tile_dump_options, &options, given)) return TILE_INVALID;
-    if (!resources || options.kind != TILE_DUMP_SASS || !check_options(&options, &emit, sass))
+    if (!take_dump_options(context, given, sass, &options, &emit) || !resources ||
+        options.kind != TILE_DUMP_SASS)
         return TILE_INVALID;
     tile_resources_destroy(resources);
     tile_status status = make_marked(&options, &marked);
