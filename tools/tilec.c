@@ -48,7 +48,7 @@ static const char help[] =
     "                        whose `split` adds one), counted from 0 as in \"kernels\" of\n"
     "                        --emit=abi. Without it, the output has all of them, each after a\n"
     "                        line with its number and name; cubins go into files as with\n"
-    "                        --variant=all\n" TOOL_POINTS_HELP
+    "                        --variant=all\n"
     "  -o FILE               output file (default: -, standard output)\n"
     "  --passes=PIPELINE     runs these passes after instantiate instead of the default ones\n"
     "  --ptx-version=N.N     writes a higher PTX version than the kernel needs\n"
@@ -574,7 +574,8 @@ int main(int argc, char **argv) {
     if (!tool_points_check(&o.points)) return 1;
     if (o.help) {
         fputs(help, stdout);
-        printf("\nThe default passes: %s\n", tile_default_pipeline(3));
+        printf("\nPoints:\n" TOOL_POINTS_HELP "\nThe default passes: %s\n",
+               tile_default_pipeline(3));
         return tool_finish(true);
     }
     if (o.version) return tool_print_version("tilec");

@@ -159,8 +159,8 @@ typedef struct tile_space_query {
     unsigned size_count;
 } tile_space_query;
 
-/* Calls visit for each point that agrees with the bindings, until it returns false. dropped: NULL if
- * a launch may use the point, else why not: a `where` is false, or the target cannot run it.
+/* Calls visit for each point that agrees with the bindings, until it returns false. dropped: NULL
+ * if a launch may use the point, else why not: a `where` is false, or the target cannot run it.
  * TILE_INVALID after a diagnostic. */
 TILE_API tile_status tile_explain_points(const tile_module *module, const tile_space_query *query,
                                          bool (*visit)(const char *point, const char *dropped,
@@ -195,6 +195,7 @@ typedef struct tile_tuning_facts {
     unsigned restarts;    /* how often the worker was restarted */
     double build_seconds; /* from the start of the first compilation to the end of the last */
     double seconds;       /* total */
+    const char *unkept;   /* why the best point is not stored; NULL: it is, or there is none */
 } tile_tuning_facts;
 
 TILE_API tile_tuning_facts tile_tuning_get_facts(const tile_tuning *tuning);
