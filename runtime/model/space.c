@@ -80,7 +80,7 @@ static const char *find_false(const list *l, const tile_bound_params *point) {
     for (size_t i = 0; i < f->where_count; i++) {
         bool in_bucket = tile_where_holds(point, i), alone = tile_where_holds(&exact, i);
         if (in_bucket && alone) continue;
-        const int64_t *sizes = in_bucket ? l->sizes : point->sizes;
+        const int64_t *sizes = alone ? point->sizes : l->sizes;
         const char *at = sizes ? tile_sizes_text(f, f->wheres[i], sizes, l->arena) : "";
         const char *of = *at && alone ? tile_sizes_text(f, f->wheres[i], l->sizes, l->arena) : "";
         return tile_arena_format(l->arena, "`where %s` is false%s%s%s%s%s",
