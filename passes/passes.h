@@ -59,6 +59,9 @@ bool tile_visit_all_points(const tile_function *f, const tile_pass_option *optio
 bool tile_where_holds(const tile_bound_params *point, size_t index);
 /* The largest sizes of the bucket: one integer for each argument, in the arena. */
 const int64_t *tile_bucket_sizes(const tile_function *f, const int64_t *sizes, tile_arena *arena);
+/* "n=300 k=64": the arguments that the `where` names (NULL: any of them), in the arena. */
+const char *tile_sizes_text(const tile_function *f, const tile_expr *where, const int64_t *sizes,
+                            tile_arena *arena);
 /* Returns whether a `where` names arguments, so that the set of points depends on the launch. */
 bool tile_needs_sizes(const tile_function *f);
 /* Returns whether a `tune` clause names the parameter. */
@@ -77,6 +80,11 @@ const tile_bound_param *tile_find_bound(const tile_bound_params *bound, const ch
 tile_status tile_instantiate_for(tile_module *module, const char *kernel,
                                  const tile_binding *bindings, unsigned binding_count,
                                  const tile_target *target);
+
+/* Why the target cannot run the function with these values of its parameters, in the arena. NULL if
+ * it can. */
+const char *tile_point_fault(const tile_function *f, const tile_pass_option *options,
+                             unsigned count, const tile_target *target, tile_arena *arena);
 
 /* Emits a remark at each load of a single element at the block's coordinates that is only stored
  * again: probably a tile load whose extents were forgotten. Parameters must be bound. */

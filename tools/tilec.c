@@ -9,6 +9,7 @@
 #include "tools/common/annotate.h"
 #include "tools/common/assembler.h"
 #include "tools/common/cache.h"
+#include "tools/common/points.h"
 #include "tools/common/tool.h"
 
 static const char help[] =
@@ -21,20 +22,17 @@ static const char help[] =
 #include "tile/targets.def"
 #undef TARGET
     "\n"
-    "  --param NAME=VALUE    sets a compile-time parameter; may be repeated. A parameter that is "
-    "not\n"
-    "                        set has its default, or the value of the first tuning point that\n"
+    "  --param NAME=VALUE    sets a compile-time parameter; may be repeated. A parameter that is\n"
+    "                        not set has its default, or the value of the first tuning point that\n"
     "                        agrees with the parameters that are set\n"
-    "  --kernel=NAME         the kernel, plan or compute to compile (a compute is first turned "
-    "into\n"
-    "                        a kernel or plan). Required if the file has several; without it, a\n"
-    "                        plan comes first\n"
+    "  --kernel=NAME         the kernel, plan or compute to compile (a compute is first turned\n"
+    "                        into a kernel or plan). Required if the file has several; without\n"
+    "                        it, a plan comes first\n"
     "  --emit=KIND           what to write:\n"
     "                        tile   the IR after the passes\n"
     "                        llvm   LLVM IR after LLVM's passes\n"
     "                        ptx    PTX (default)\n"
-    "                        cubin  a cubin, assembled by ptxas if it is found, else by the "
-    "driver\n"
+    "                        cubin  a cubin, by ptxas if it is found, else by the driver\n"
     "                        abi    the launch interface as JSON\n"
     "                        key    the key of the PTX in a cache: equal keys mean equal PTX\n"
     "                        sass   machine instructions with their source lines, disassembled by\n"
@@ -42,23 +40,20 @@ static const char help[] =
     "                        resources  registers, spills, shared memory, barriers and occupancy,\n"
     "                               as reported by ptxas; as JSON with --json\n"
     "  --variant=N|all       the variant of the kernel to compile (--emit=abi lists them). The\n"
-    "                        default, 0, relies on everything that the kernel declares. all "
-    "writes\n"
-    "                        each variant to its own file, with the number before the extension "
-    "of\n"
-    "                        FILE: k.ptx gives k.0.ptx\n"
+    "                        default, 0, relies on everything that the kernel declares. all\n"
+    "                        writes each variant to its own file, with the number before the\n"
+    "                        extension of FILE: k.ptx gives k.0.ptx\n"
     "  --step=N              compiles only kernel N of several launches (of a plan, or of a point\n"
     "                        whose `split` adds one), counted from 0 as in \"kernels\" of\n"
-    "                        --emit=abi. Without it, the output has all of them, each after a "
-    "line\n"
-    "                        with its number and name; cubins go into files as with --variant=all\n"
+    "                        --emit=abi. Without it, the output has all of them, each after a\n"
+    "                        line with its number and name; cubins go into files as with\n"
+    "                        --variant=all\n"
     "  -o FILE               output file (default: -, standard output)\n"
     "  --passes=PIPELINE     runs these passes after instantiate instead of the default ones\n"
     "  --ptx-version=N.N     writes a higher PTX version than the kernel needs\n"
     "  --ptxas=PATH          the assembler to use; `driver` is the driver's\n"
-    "  --disassembler=PATH   the nvdisasm or cuobjdump to use. Without it and --ptxas, the tools "
-    "are\n"
-    "                        searched on PATH, in $CUDA_HOME/bin and in /usr/local/cuda/bin\n"
+    "  --disassembler=PATH   the nvdisasm or cuobjdump to use. Without it and --ptxas, the tools\n"
+    "                        are searched on PATH, in $CUDA_HOME/bin and in /usr/local/cuda/bin\n"
     "  --bare                writes LLVM IR, PTX and SASS without comments. Otherwise the output\n"
     "                        begins with a description of the kernel and its launch, and comments\n"
     "                        name source lines, warp roles, pipeline stages and barriers\n"
@@ -81,6 +76,7 @@ typedef struct options {
     bool one_step, all_variants, no_line_info, timing, json, stamps, bare, help, version;
     tool_remarks remarks;
     tool_cache cache;
+    tool_points points;
 } options;
 
 static bool complain(const char *what, const char *word) {
@@ -143,6 +139,7 @@ static bool take_option(tool_arguments *words, options *o) {
     if (tool_remarks_option(words, &o->remarks, &ok)) return ok;
     if (tool_option(words, "--target", &value)) return set_target(o, value);
     if (tool_option(words, "--param", &value)) return add_param(o, value);
+    if (tool_points_option(words, &o->points, &ok)) return ok;
     if (tool_option(words, "--emit", &value)) {
         o->emit = NULL;
         return set_emit(o, value);
@@ -573,16 +570,15 @@ int main(int argc, char **argv) {
     tool_start();
     while (words.next < argc)
         if (!take_option(&words, &o)) return 1;
+    if (!tool_points_check(&o.points)) return 1;
     if (o.help) {
         fputs(help, stdout);
-        printf("\nThe default passes: %s\n", tile_default_pipeline(3));
+        printf("\nPoints:\n" TOOL_POINTS_HELP "\nThe default passes: %s\n",
+               tile_default_pipeline(3));
         return tool_finish(true);
     }
     if (o.version) return tool_print_version("tilec");
-    if (!o.input) {
-        fputs("error: no input file; see tilec --help\n", stderr);
-        return 1;
-    }
+    if (!o.input) return fputs("error: no input file; see tilec --help\n", stderr), 1;
     if (o.all_variants && strcmp(o.output, "-") == 0) {
         fputs("error: --variant=all writes several files: name them with -o FILE\n", stderr);
         return 1;
@@ -591,10 +587,14 @@ int main(int argc, char **argv) {
     tool_print_remarks(context, o.remarks);
     tile_module *module = tool_parse_file(context, o.input);
     print_time("parse", now() - begin, &o);
-    bool ok = module && schedule(&o, module) && compile(&o, module);
+    bool ok = module && schedule(&o, module) &&
+              (o.points.list ? tool_list_points(module, &o.points, o.kernel, o.target, o.params,
+                                                o.param_count, o.output)
+                             : compile(&o, module));
     print_time("total", now() - begin, &o);
     tile_module_destroy(module);
     tile_context_destroy(context);
     for (unsigned i = 0; i < o.param_count; i++) free((char *)o.params[i].name);
+    tool_points_close(&o.points);
     return tool_finish(ok);
 }

@@ -147,6 +147,26 @@ TILE_API tile_status tile_list_points(const tile_module *module, const char *ker
                                       const tile_binding *bindings, unsigned binding_count,
                                       bool (*visit)(const char *point, void *user), void *user);
 
+/* A question about a space. */
+typedef struct tile_space_query {
+    size_t size;        /* sizeof(tile_space_query) */
+    const char *kernel; /* NULL: the only kernel or plan that has `tune` */
+    const tile_binding *bindings;
+    unsigned binding_count;
+    const tile_target *target; /* NULL: points are not checked for a target */
+    const tile_binding *sizes; /* integer arguments: {"n", "1000"}; none: `where` clauses that name
+                                  arguments are assumed to be true */
+    unsigned size_count;
+} tile_space_query;
+
+/* Calls visit for each point that agrees with the bindings, until it returns false. dropped: NULL
+ * if a launch may use the point, else why not: a `where` is false, or the target cannot run it.
+ * TILE_INVALID after a diagnostic. */
+TILE_API tile_status tile_explain_points(const tile_module *module, const tile_space_query *query,
+                                         bool (*visit)(const char *point, const char *dropped,
+                                                       void *user),
+                                         void *user);
+
 /* The result of a tuning. It does not refer to the device or the module. */
 typedef struct tile_tuning tile_tuning;
 
@@ -175,6 +195,7 @@ typedef struct tile_tuning_facts {
     unsigned restarts;    /* how often the worker was restarted */
     double build_seconds; /* from the start of the first compilation to the end of the last */
     double seconds;       /* total */
+    const char *unkept;   /* why the best point is not stored; NULL: it is, or there is none */
 } tile_tuning_facts;
 
 TILE_API tile_tuning_facts tile_tuning_get_facts(const tile_tuning *tuning);

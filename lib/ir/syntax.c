@@ -68,6 +68,13 @@ bool tile_expr_holds(const tile_expr *expr, tile_expr_kind leaf) {
     return found;
 }
 
+bool tile_expr_names_arg(const tile_expr *expr, size_t arg) {
+    if (!expr) return false;
+    bool found = expr->kind == TILE_EXPR_ARG && expr->integer == (int64_t)arg;
+    for (unsigned i = 0; i < 3 && !found; i++) found = tile_expr_names_arg(expr->args[i], arg);
+    return found;
+}
+
 bool tile_expr_is_of_arguments(const tile_expr *expr) {
     return !tile_expr_holds(expr, TILE_EXPR_PARAM) && !tile_expr_holds(expr, TILE_EXPR_FLOAT) &&
            !tile_expr_holds(expr, TILE_EXPR_NUM_SMS);

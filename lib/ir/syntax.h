@@ -36,6 +36,8 @@ bool tile_expr_is_word(const tile_function *f, const tile_expr *expr);
 
 /* True if a leaf of the expression is of this kind. */
 bool tile_expr_holds(const tile_expr *expr, tile_expr_kind leaf);
+/* True if the expression (which may be NULL) names the argument. */
+bool tile_expr_names_arg(const tile_expr *expr, size_t arg);
 /* True if a launch can compute it: it refers to no parameters and no device-only values, and is no
  * floating-point number. */
 bool tile_expr_is_of_arguments(const tile_expr *expr);

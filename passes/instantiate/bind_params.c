@@ -364,6 +364,20 @@ bool tile_visit_all_points(const tile_function *f, const tile_pass_option *optio
     return visit_points(f, options, option_count, sizes, arena, visit, user, true);
 }
 
+const char *tile_sizes_text(const tile_function *f, const tile_expr *where, const int64_t *sizes,
+                            tile_arena *arena) {
+    const char *text = "";
+    for (size_t a = 0; a < f->arg_count; a++) {
+        bool named = where && tile_expr_names_arg(where, a);
+        for (size_t i = 0; i < f->where_count && !where; i++)
+            named |= tile_expr_names_arg(f->wheres[i], a);
+        if (named)
+            text = tile_arena_format(arena, "%s%s%s=%" PRId64, text, *text ? " " : "",
+                                     f->args[a].name, sizes[a]);
+    }
+    return text;
+}
+
 const char *tile_bound_value(const tile_bound_params *bound, size_t param, tile_arena *arena) {
     const tile_bound_param *value = &bound->params[param];
     switch (bound->f->params[param].kind) {

@@ -12,6 +12,7 @@
 #include "lib/codegen/legal.h"
 #include "lib/ir/syntax.h"
 #include "lib/launch/steps.h"
+#include "lib/ops/strategy.h"
 #include "lib/support/context.h"
 #include "passes/pass.h"
 #include "passes/passes.h"
@@ -44,6 +45,20 @@ static void record_cause(const tile_diagnostic *d, void *user) {
 
 /* Estimates ------------------------------------------------------------------------------------ */
 
+/* Returns whether a loop may be split across a cluster. bound: NULL for an instantiated kernel. */
+static bool splits_cluster(const tile_function *f, const tile_bound_params *bound) {
+    for (uint32_t id = 1; id < f->op_count; id++) {
+        const tile_op op = {id};
+        if (f->ops[id].opcode != TILE_OP_for || !tile_op_has_attr(f, op, TILE_ATTR_split)) continue;
+        const tile_attr *strategy = tile_op_attr(f, op, TILE_ATTR_strategy);
+        const char *word = strategy ? strategy->text : NULL;
+        if (strategy && bound && strategy->expr && strategy->expr->kind == TILE_EXPR_PARAM)
+            word = tile_find_bound(bound, strategy->expr->name)->word;
+        if (tile_strategy_from_word(word) == TILE_STRATEGY_cluster) return true;
+    }
+    return false;
+}
+
 /* instantiate drops a cluster of one block. */
 static bool has_clusters(const tile_function *f, const tile_bound_params *bound) {
     tile_bound_params copy = {0};
@@ -56,7 +71,7 @@ static bool has_clusters(const tile_function *f, const tile_bound_params *bound)
         int64_t extent;
         if (!tile_expr_eval(f->cluster[d], &bindings, &extent) || extent != 1) return true;
     }
-    return false;
+    return splits_cluster(f, bound);
 }
 
 /* What must be checked by running passes. */
@@ -241,6 +256,14 @@ void tile_choose_fitting_point(const tile_function *f, const tile_pass_option *o
     if (try_options(&s, first, named, &why) || !find_point(&s)) return;
     report_choice(&s, bound, why.text ? why.text : "it does not compile");
     memcpy(bound->params, s.found, sizeof *bound->params * f->param_count);
+}
+
+const char *tile_point_fault(const tile_function *f, const tile_pass_option *options,
+                             unsigned count, const tile_target *target, tile_arena *arena) {
+    const search s = {.f = f, .target = target, .arena = arena};
+    cause why = {.arena = arena};
+    if (try_options(&s, options, count, &why)) return NULL;
+    return why.text ? why.text : "it does not compile";
 }
 
 /* Ignores the given values of `tune` parameters. */

@@ -1,5 +1,4 @@
 /* `where` clauses that name arguments: each launch checks those of its point. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "lib/ir/describe.h"
@@ -58,6 +57,7 @@ enum { MAX_COUNTED = 1 << 16 };
 /* The points that agree with given parameters, and at how many of them each `where` is false. */
 typedef struct census {
     const tile_function *f;
+    const int64_t *sizes;
     size_t points;
     size_t *false_at; /* by `where` */
 } census;
@@ -70,34 +70,12 @@ static bool count_point(const tile_bound_params *point, void *user) {
 
 static census take_census(const tile_function *f, const tile_binding *bindings, unsigned count,
                           const tile_argument *arguments, tile_arena *arena) {
-    census c = {f, 0, TILE_NEW_ARRAY(arena, size_t, f->where_count + 1)};
     int64_t *sizes = TILE_NEW_ARRAY(arena, int64_t, f->arg_count + 1);
+    census c = {f, sizes, 0, TILE_NEW_ARRAY(arena, size_t, f->where_count + 1)};
     for (size_t i = 0; i < f->arg_count; i++) sizes[i] = arguments[i].integer;
     tile_visit_all_points(f, tune_make_options(bindings, count, arena), count, sizes, arena,
                           count_point, &c);
     return c;
-}
-
-static bool names_argument(const tile_expr *expr, size_t arg) {
-    bool found = expr->kind == TILE_EXPR_ARG && expr->integer == (int64_t)arg;
-    for (unsigned i = 0; i < 3 && !found && expr->args[i]; i++)
-        found = names_argument(expr->args[i], arg);
-    return found;
-}
-
-/* "n=300 k=64": the arguments that the false clauses name. */
-static const char *sizes_text(const census *c, const tile_argument *arguments, tile_arena *arena) {
-    const tile_function *f = c->f;
-    const char *text = "";
-    for (size_t a = 0; a < f->arg_count; a++) {
-        bool named = false;
-        for (size_t i = 0; i < f->where_count; i++)
-            named |= c->false_at[i] && names_argument(f->wheres[i], a);
-        if (named)
-            text = tile_arena_format(arena, "%s%s%s=%" PRId64, text, *text ? " " : "",
-                                     f->args[a].name, arguments[a].integer);
-    }
-    return text;
 }
 
 static const char *bindings_text(const tile_binding *bindings, unsigned count, tile_arena *arena) {
@@ -137,7 +115,7 @@ tile_status tile_refuse_sizes(const tile_kernel *kernel, const tile_argument *ar
     const census c = take_census(f, params, count, arguments, &arena);
     tile_report(tile_function_context(f), TILE_ERROR, f->loc,
                 "@%s has no point for %s: %s%s%s; add a point to 'tune' at which it is true%s",
-                f->name, sizes_text(&c, arguments, &arena), clauses_text(&c, &arena),
+                f->name, tile_sizes_text(f, NULL, c.sizes, &arena), clauses_text(&c, &arena),
                 count ? " with " : "", bindings_text(params, count, &arena),
                 count ? ", or give other parameters" : "");
     tile_arena_reset(&arena);
@@ -157,8 +135,8 @@ tile_status tile_refuse_point(const tile_kernel *kernel, const kernel_point *poi
                           ? "give other parameters, or add the condition as a `where` to the plan"
                           : "launch it with other sizes";
     tile_report(tile_function_context(f), TILE_ERROR, f->loc, "@%s: %s for %s%s%s; %s", f->name,
-                clauses_text(&c, &arena), sizes_text(&c, arguments, &arena), params ? " with " : "",
-                params ? params : "", fix);
+                clauses_text(&c, &arena), tile_sizes_text(f, NULL, c.sizes, &arena),
+                params ? " with " : "", params ? params : "", fix);
     tile_arena_reset(&arena);
     return TILE_INVALID;
 }

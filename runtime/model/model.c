@@ -562,6 +562,7 @@ void tune_estimate_points(const tile_device *device, const tile_module *module, 
         tile_arena arena = {0};
         const char *why = NULL;
         if (watch && !watch->keep_going("Estimating", i, count, watch->user)) break;
+        if (c->state == TILE_CANDIDATE_dropped) continue;
         tile_context_set_sink(context, take_message, &points[i]);
         c->estimate = estimate_listed_point(model, module, name, c, &arena, &why);
         if (why) {

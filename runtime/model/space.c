@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "lib/ir/describe.h"
 #include "lib/ir/syntax.h"
 #include "lib/ops/strategy.h"
 #include "lib/support/context.h"
@@ -23,6 +24,7 @@ typedef struct list {
     tile_arena *arena;
     const tile_binding *given;
     unsigned given_count;
+    const int64_t *sizes; /* exact; NULL: unknown */
     tune_point *points;
     size_t count, capacity;
     listed *heads[1 << HEAD_BITS]; /* hashed by text */
@@ -70,6 +72,24 @@ static bool is_new(list *l, const char *text) {
     return true;
 }
 
+/* The first `where` that is false at the point, for the bucket's sizes or for the exact ones; "" if
+ * there is none. */
+static const char *find_false(const list *l, const tile_bound_params *point) {
+    const tile_function *f = point->f;
+    const tile_bound_params exact = {f, point->params, l->sizes};
+    for (size_t i = 0; i < f->where_count; i++) {
+        bool in_bucket = tile_where_holds(point, i), alone = tile_where_holds(&exact, i);
+        if (in_bucket && alone) continue;
+        const int64_t *sizes = alone ? point->sizes : l->sizes;
+        const char *at = sizes ? tile_sizes_text(f, f->wheres[i], sizes, l->arena) : "";
+        const char *of = *at && alone ? tile_sizes_text(f, f->wheres[i], l->sizes, l->arena) : "";
+        return tile_arena_format(l->arena, "`where %s` is false%s%s%s%s%s",
+                                 tile_expr_text(f, f->wheres[i], l->arena), *at ? " for " : "", at,
+                                 *of ? " (the bucket of " : "", of, *of ? ")" : "");
+    }
+    return "";
+}
+
 static bool add_point(const tile_bound_params *point, void *user) {
     list *l = user;
     unsigned count;
@@ -80,9 +100,11 @@ static bool add_point(const tile_bound_params *point, void *user) {
                                  bindings[i].value);
     if (!is_new(l, text)) return true;
     l->points = tile_arena_grow(l->arena, l->points, l->count, &l->capacity, sizeof *l->points);
-    l->points[l->count] =
-        (tune_point){.c = {.bindings = bindings, .binding_count = count, .text = text, .why = ""},
-                     .order = l->count};
+    l->points[l->count] = (tune_point){
+        .c = {.bindings = bindings, .binding_count = count, .text = text}, .order = l->count};
+    tile_candidate *c = &l->points[l->count].c;
+    c->why = find_false(l, point);
+    if (*c->why) c->state = TILE_CANDIDATE_dropped;
     return ++l->count <= TUNE_MAX_POINTS;
 }
 
@@ -91,10 +113,12 @@ static bool fail(const tile_function *f, const char *why) {
     return false;
 }
 
-bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsigned count,
-                      const int64_t *sizes, tile_arena *arena, tune_point **points,
-                      size_t *point_count) {
-    list l = {.arena = arena, .given = bindings, .given_count = count};
+/* all: also points that do not agree with the sizes. */
+static bool list_points(const tile_function *f, const tile_binding *bindings, unsigned count,
+                        const int64_t *sizes, bool all, tile_arena *arena, tune_point **points,
+                        size_t *point_count) {
+    list l = {.arena = arena, .given = bindings, .given_count = count, .sizes = sizes};
+    const int64_t *bucket = all && sizes ? tile_bucket_sizes(f, sizes, arena) : sizes;
     const tile_pass_option *options = tune_make_options(bindings, count, arena);
     for (unsigned i = 0; i < count; i++)
         if (!tile_function_find_param(f, bindings[i].name, strlen(bindings[i].name)))
@@ -103,13 +127,22 @@ bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsi
                                  "ask for them with --split (tile_tune_options.split)")
                        : fail(f,
                               tile_arena_format(arena, "has no parameter '%s'", bindings[i].name));
-    if (!tile_visit_points(f, options, count, sizes, arena, add_point, &l)) return false;
+    if (!(all ? tile_visit_all_points : tile_visit_points)(f, options, count, bucket, arena,
+                                                           add_point, &l))
+        return false;
     if (!l.count)
         return fail(
             f, f->tune_count
                    ? "has no point: no point of 'tune' agrees with 'where' and the given values"
                    : "has no point: it has no 'tune', and the given values leave a parameter "
                      "without a value or do not agree with 'where'");
+    if (l.count > TUNE_MAX_POINTS && all) {
+        tile_report(tile_function_context(f), TILE_REMARK, f->loc,
+                    "@%s: `tune` has more than %d combinations; those that `where` excludes are "
+                    "left out",
+                    f->name, TUNE_MAX_POINTS);
+        return list_points(f, bindings, count, sizes, false, arena, points, point_count);
+    }
     if (l.count > TUNE_MAX_POINTS)
         return fail(f, tile_arena_format(arena,
                                          "has more than %d points; remove values from `tune`, or "
@@ -118,6 +151,18 @@ bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsi
     *points = l.points;
     *point_count = l.count;
     return true;
+}
+
+bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsigned count,
+                      const int64_t *sizes, tile_arena *arena, tune_point **points,
+                      size_t *point_count) {
+    return list_points(f, bindings, count, sizes, false, arena, points, point_count);
+}
+
+bool tune_list_all_points(const tile_function *f, const tile_binding *bindings, unsigned count,
+                          const int64_t *sizes, tile_arena *arena, tune_point **points,
+                          size_t *point_count) {
+    return list_points(f, bindings, count, sizes, true, arena, points, point_count);
 }
 
 /* Splits --------------------------------------------------------------------------------------- */
@@ -224,7 +269,8 @@ void tune_join_splits(const tile_device *device, const tile_module *module, cons
         all[joined].order = joined;
         joined++;
         if (watch && keep_going) keep_going = watch->keep_going("Splitting", i, whole, watch->user);
-        if (keep_going && tile_instantiate(copy, f->name, c->bindings, c->binding_count) == TILE_OK)
+        bool splits_too = keep_going && c->state != TILE_CANDIDATE_dropped;
+        if (splits_too && tile_instantiate(copy, f->name, c->bindings, c->binding_count) == TILE_OK)
             found =
                 find_splits(device, tile_module_find(copy, f->name), sizes, arena, splits, &blocks);
         for (unsigned s = 0; s < found && joined < TUNE_MAX_POINTS; s++) {
@@ -242,25 +288,17 @@ void tune_join_splits(const tile_device *device, const tile_module *module, cons
 
 /* Shapes --------------------------------------------------------------------------------------- */
 
-static bool mentions(const tile_expr *expr, unsigned arg) {
-    if (!expr) return false;
-    if (expr->kind == TILE_EXPR_ARG && expr->integer == (int64_t)arg) return true;
-    for (unsigned i = 0; i < 3; i++)
-        if (mentions(expr->args[i], arg)) return true;
-    return false;
-}
-
 /* Returns whether the argument is a size: some extent or grid is computed from it. */
 static bool is_size(const tile_function *f, unsigned arg) {
     const tile_arg_decl *a = &f->args[arg];
     if (a->type->kind != TILE_TYPE_SCALAR || tile_scalar_is_floating(a->type->scalar)) return false;
     for (unsigned i = 0; i < f->grid_rank; i++)
-        if (mentions(f->grid[i], arg)) return true;
+        if (tile_expr_names_arg(f->grid[i], arg)) return true;
     for (size_t v = 0; v < f->arg_count; v++)
         for (unsigned d = 0; d < TILE_MAX_RANK && f->args[v].type->kind == TILE_TYPE_VIEW; d++)
-            if (mentions(f->args[v].extents[d], arg)) return true;
+            if (tile_expr_names_arg(f->args[v].extents[d], arg)) return true;
     for (size_t i = 0; i < f->reference_count; i++)
-        if (mentions(f->reference_values[i].expr, arg)) return true;
+        if (tile_expr_names_arg(f->reference_values[i].expr, arg)) return true;
     const tile_function *compute = f->reference ? tile_module_find(f->module, f->reference) : NULL;
     return compute && tile_function_find_param(compute, a->name, strlen(a->name));
 }

@@ -34,12 +34,19 @@ typedef struct tune_watch {
     void *user;
 } tune_watch;
 
-/* Lists all points that agree with the bindings and the sizes (NULL: unknown). Without a `tune`
+/* Lists all points that agree with the bindings and the sizes of the bucket (NULL: unknown). Those
+ * at which a `where` is false for the exact sizes are dropped (c.state, c.why). Without a `tune`
  * clause there is a single point. Returns false after a report: the bindings are wrong, there is no
  * point, or there are too many. */
 bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsigned count,
                       const int64_t *sizes, tile_arena *arena, tune_point **points,
                       size_t *point_count);
+
+/* The same; points at which a `where` is false for the bucket are listed, too, as dropped, unless
+ * there are too many. */
+bool tune_list_all_points(const tile_function *f, const tile_binding *bindings, unsigned count,
+                          const int64_t *sizes, tile_arena *arena, tune_point **points,
+                          size_t *point_count);
 
 /* Converts the bindings to the form of tile_visit_points, in the arena. */
 tile_pass_option *tune_make_options(const tile_binding *bindings, unsigned count,

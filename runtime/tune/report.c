@@ -1,5 +1,6 @@
 /* The results of a tuning, ranked, as a table and as JSON. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,8 +85,16 @@ static void print_head(tile_text *to, const tile_tuning *t) {
         tile_text_format(to, "worker   none: candidates ran in this process\n");
     else
         tile_text_format(to, "worker   restarted %u times\n", f->restarts);
-    tile_text_format(to, "point    %s%s%s\n", f->kept ? "kept in the cache" : "not kept",
-                     t->unkept ? ": " : "", t->unkept ? t->unkept : "");
+    tile_text_format(to, "point    %s%s%s\n", f->kept ? "stored in the cache" : "not stored",
+                     f->unkept ? ": " : "", f->unkept ? f->unkept : "");
+}
+
+/* "-" if the number is not known. */
+static void print_number(tile_text *to, int width, int number, bool known) {
+    if (known)
+        tile_text_format(to, " %*d", width, number);
+    else
+        tile_text_format(to, " %*s", width, "-");
 }
 
 static void print_row(tile_text *to, const tile_candidate *c, unsigned rank) {
@@ -98,12 +107,18 @@ static void print_row(tile_text *to, const tile_candidate *c, unsigned rank) {
         tile_text_format(to, " %10.2f %9.2f-%-9.2f", 1e6 * c->time.median, 1e6 * c->time.lower,
                          1e6 * c->time.upper);
     else if (c->time.median > 0) /* the point was in the cache: nothing else is known */
-        tile_text_format(to, " %10.2f %19s", 1e6 * c->time.median, "");
+        tile_text_format(to, " %10.2f %19s", 1e6 * c->time.median, "-");
     else
-        tile_text_format(to, " %10s %19s", "-", "");
-    tile_text_format(to, " %5d %6d %7d %6d %9.1f  %s", c->registers, c->local_bytes,
-                     c->shared_bytes, c->blocks_per_sm, 1e6 * c->estimate,
-                     *c->text ? c->text : "(as it is written)");
+        tile_text_format(to, " %10s %19s", "-", "-");
+    print_number(to, 5, c->registers, c->registers > 0);
+    print_number(to, 6, c->local_bytes, c->registers > 0);
+    print_number(to, 7, c->shared_bytes, has_time || c->shared_bytes);
+    print_number(to, 9, c->blocks_per_sm, c->blocks_per_sm > 0);
+    if (c->estimate > 0)
+        tile_text_format(to, " %9.1f", 1e6 * c->estimate);
+    else
+        tile_text_format(to, " %9s", "-");
+    tile_text_format(to, "  %s", *c->text ? c->text : "(as it is written)");
     if (c->state != TILE_CANDIDATE_measured)
         tile_text_format(to, "  %s%s%s", tile_candidate_state_name(c->state), *c->why ? ": " : "",
                          c->why);
@@ -124,10 +139,14 @@ static void print_meanings(tile_text *to, const tile_tuning *t) {
 
 static void print_text(tile_text *to, const tile_tuning *t) {
     print_head(to, t);
-    tile_text_format(to, "%5s %10s %19s %5s %6s %7s %6s %9s  %s\n", "rank", "us", "quartiles us",
-                     "regs", "local", "shared", "per SM", "model us", "candidate");
+    tile_text_format(to, "%5s %10s %19s %5s %6s %7s %9s %9s  %s\n", "rank", "us", "quartiles us",
+                     "regs", "local", "shared", "blocks/SM", "model us", "candidate");
     for (size_t i = 0; i < t->count; i++) print_row(to, t->ranked[i], (unsigned)i + 1);
     print_meanings(to, t);
+    tile_text_format(to, "us: the median launch; half of the launches are between the quartiles. "
+                         "regs: registers of a thread. local, shared: bytes.\n"
+                         "blocks/SM: blocks on a multiprocessor at the same time. model us: the "
+                         "estimate. -: not known\n");
 }
 
 /* JSON ----------------------------------------------------------------------------------------- */
@@ -136,19 +155,36 @@ static void put_bool(tile_text *to, const char *name, bool value) {
     tile_text_format(to, ", \"%s\": %s", name, value ? "true" : "false");
 }
 
+/* null if the number is not known. */
+static void put_number(tile_text *to, const char *name, int digits, double number, bool known) {
+    if (known && isfinite(number))
+        tile_text_format(to, ", \"%s\": %.*f", name, digits, number);
+    else
+        tile_text_format(to, ", \"%s\": null", name);
+}
+
 static void print_candidate(tile_text *to, const tile_candidate *c) {
     tile_text_format(to, "    {\"state\": \"%s\"", tile_candidate_state_name(c->state));
     tile_json_put_field(to, "point", c->text);
     tile_json_put_field(to, "why", c->why);
-    tile_text_format(to,
-                     ", \"median_us\": %.4f, \"lower_us\": %.4f, \"upper_us\": %.4f, "
-                     "\"fastest_us\": %.4f, \"slowest_us\": %.4f, \"repeats\": %u, \"rate\": %.9g, "
-                     "\"model_us\": %.4f, \"registers\": %d, \"local_bytes\": %d, "
-                     "\"shared_bytes\": %d, \"blocks_per_sm\": %d, \"build_s\": %.4f}",
-                     1e6 * c->time.median, 1e6 * c->time.lower, 1e6 * c->time.upper,
-                     1e6 * c->time.fastest, 1e6 * c->time.slowest, c->time.repeats, c->rate,
-                     1e6 * c->estimate, c->registers, c->local_bytes, c->shared_bytes,
-                     c->blocks_per_sm, c->build_seconds);
+    const bool has_time = c->time.repeats != 0, has_registers = c->registers > 0;
+    put_number(to, "median_us", 4, 1e6 * c->time.median, c->time.median > 0);
+    put_number(to, "lower_us", 4, 1e6 * c->time.lower, has_time);
+    put_number(to, "upper_us", 4, 1e6 * c->time.upper, has_time);
+    put_number(to, "fastest_us", 4, 1e6 * c->time.fastest, has_time);
+    put_number(to, "slowest_us", 4, 1e6 * c->time.slowest, has_time);
+    put_number(to, "repeats", 0, c->time.repeats, has_time);
+    if (c->state == TILE_CANDIDATE_measured && isfinite(c->rate))
+        tile_text_format(to, ", \"rate\": %.9g", c->rate);
+    else
+        tile_text_format(to, ", \"rate\": null");
+    put_number(to, "model_us", 4, 1e6 * c->estimate, c->estimate > 0);
+    put_number(to, "registers", 0, c->registers, has_registers);
+    put_number(to, "local_bytes", 0, c->local_bytes, has_registers);
+    put_number(to, "shared_bytes", 0, c->shared_bytes, has_time || c->shared_bytes);
+    put_number(to, "blocks_per_sm", 0, c->blocks_per_sm, c->blocks_per_sm > 0);
+    put_number(to, "build_s", 4, c->build_seconds, c->build_seconds > 0);
+    tile_text_format(to, "}");
 }
 
 static void print_json(tile_text *to, const tile_tuning *t) {
@@ -164,8 +200,10 @@ static void print_json(tile_text *to, const tile_tuning *t) {
     put_bool(to, "in_process", f->in_process);
     put_bool(to, "unchecked", f->unchecked);
     put_bool(to, "kept", f->kept);
-    tile_text_format(to, ", \"restarts\": %u, \"build_s\": %.4f, \"seconds\": %.4f", f->restarts,
-                     f->build_seconds, f->seconds);
+    tile_json_put_field(to, "unkept", f->unkept ? f->unkept : "");
+    put_number(to, "restarts", 0, f->restarts, !f->found);
+    put_number(to, "build_s", 4, f->build_seconds, f->build_seconds > 0);
+    put_number(to, "seconds", 4, f->seconds, true);
     tile_text_format(to, ",\n  \"candidates\": [");
     for (size_t i = 0; i < t->count; i++) {
         tile_text_format(to, i ? ",\n" : "\n");

@@ -208,7 +208,7 @@ static const char *driver_text(const tuner *u) {
 
 static const char *find_reason_not_to_keep(const tuner *u) {
     if (!u->device->cache) return "the device has no cache";
-    if (u->options.binding_count) return "it is the best point that agrees with the given bindings";
+    if (u->options.binding_count) return "only points with the given parameters were measured";
     return NULL;
 }
 
@@ -217,8 +217,8 @@ static const char in_one_part[] = TILE_SPLIT_FACTOR "=1 " TILE_SPLIT_STRATEGY "=
 static void keep_best(tuner *u) {
     tile_tuning *t = u->t;
     const tile_tuned_point whole = {.bindings = ""};
-    if (t->best) t->unkept = find_reason_not_to_keep(u);
-    if (!t->best || t->unkept) return;
+    if (t->best) t->facts.unkept = find_reason_not_to_keep(u);
+    if (!t->best || t->facts.unkept) return;
     const tile_tuned_point point = {
         .kernel_name = t->kernel,
         .bindings = *t->best->text || was_asked(u, &whole) ? t->best->text : in_one_part,
@@ -227,6 +227,7 @@ static void keep_best(tuner *u) {
         .unchecked = t->facts.unchecked};
     tile_point_key key = tile_tuned_key(u->device, u->f, u->sizes, &u->arena);
     t->facts.kept = tile_cache_keep_point(u->device->cache, &key, &point);
+    if (!t->facts.kept) t->facts.unkept = "the cache cannot be written";
 }
 
 /* Adds the best point's code to the cache under the key of later launches: with line info. */

@@ -8,7 +8,6 @@ struct tile_tuning {
     tile_arena arena;
     const char *kernel; /* name of the kernel */
     tile_tuning_facts facts;
-    const char *unkept; /* why the best point is not in a cache; NULL: it is, or there is none */
     tune_point *points;
     size_t count;
     const tile_candidate **ranked; /* all candidates; NULL: not ranked yet */

@@ -520,6 +520,7 @@ Test(null, tunings) {
     cr_expect_null(tile_candidate_state_name((tile_candidate_state)99));
     cr_expect_eq(tile_tune_serve(-1, -1), 1);
     cr_expect_eq(tile_list_points(NULL, NULL, NULL, 0, NULL, NULL), TILE_INVALID);
+    cr_expect_eq(tile_explain_points(NULL, NULL, NULL, NULL), TILE_INVALID);
     tile_tuning_print(NULL, TILE_TUNING_TEXT, NULL, NULL);
     tile_tuning_destroy(NULL);
 }

@@ -88,8 +88,8 @@ static void print_summary(const tile_tuning *tuning) {
     tile_tuning_facts facts = tile_tuning_get_facts(tuning);
     const tile_candidate *best = tile_tuning_best(tuning);
     if (facts.found) {
-        printf("tuned    for %s before%s\n", facts.sizes,
-               facts.stale ? ", with another compiler: --retune=stale tunes again" : "");
+        printf("tuned    for %s before%s (--retune=always tunes again)\n", facts.sizes,
+               facts.stale ? ", with another compiler" : "");
     } else {
         unsigned counts[TILE_CANDIDATE_measured + 1] = {0};
         for (unsigned i = 0; i < tile_tuning_candidate_count(tuning); i++)
@@ -107,8 +107,9 @@ static void print_summary(const tile_tuning *tuning) {
         printf("first    %s, %s: %s\n", *first->text ? first->text : "as it is written",
                tile_candidate_state_name(first->state), first->why);
     if (best)
-        printf("best     %s: %.2f us%s\n", *best->text ? best->text : "as it is written",
-               1e6 * best->time.median, facts.kept ? ", stored in the cache" : "");
+        printf("best     %s: %.2f us, %s%s\n", *best->text ? best->text : "as it is written",
+               1e6 * best->time.median, facts.kept ? "stored in the cache" : "not stored: ",
+               facts.unkept ? facts.unkept : "");
 }
 
 static tile_tune_argument *take_arguments(const run_argument *arguments, unsigned count) {
