@@ -422,6 +422,7 @@ static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned 
     case TILE_OP_view:
     case TILE_OP_base:
     case TILE_OP_uniform:
+    case TILE_OP_scalar:
     case TILE_OP_broadcast:
     case TILE_OP_extract:
     case TILE_OP_permute:
