@@ -231,8 +231,10 @@ typedef struct tile_op_info {
 
 /* Never NULL for a number of tile_opcode; the name is NULL if the number is unused. */
 TILE_API const tile_op_info *tile_op_get_info(tile_opcode opcode);
-/* Also accepts a name followed by a word of the attribute `kind`, as in the text: atomic_add. */
+/* Also accepts a name with a word of the attribute `kind`, as in the text: atomic_add, ceil. */
 TILE_API tile_opcode tile_opcode_from_name(const char *name, size_t length);
+/* Returns that word: `add` of atomic_add, `up` of round_up and of ceil; NULL if there is none. */
+TILE_API const char *tile_kind_from_name(const char *name, size_t length);
 /* Returns whether the operation has any of these traits. */
 TILE_API bool tile_op_has_trait(tile_opcode opcode, unsigned traits);
 

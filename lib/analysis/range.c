@@ -97,16 +97,6 @@ static tile_range with_zeros(tile_range r, uint64_t zeros) {
     return tighten(r);
 }
 
-/* The range after the result is truncated to the type's bits. */
-static tile_range wrap(tile_scalar scalar, tile_range r) {
-    tile_range whole = tile_range_of_scalar(scalar);
-    if (r.min >= whole.min && r.max <= whole.max) return tighten(r);
-    unsigned bits = tile_scalar_bits(scalar);
-    int64_t limit = (int64_t)1 << (bits >= 63 ? 62 : bits - 1);
-    whole.divisor = bits == 1 ? 1 : smaller(power_of_two_part(r.divisor), limit);
-    return tighten(whole);
-}
-
 /* The whole range of the type, with a divisor that is still known. */
 static tile_range unbounded(tile_scalar scalar, int64_t divisor) {
     tile_range whole = tile_range_of_scalar(scalar);
@@ -114,6 +104,13 @@ static tile_range unbounded(tile_scalar scalar, int64_t divisor) {
     unsigned bits = tile_scalar_bits(scalar);
     if (bits < 64 && bits > 1) whole.divisor = smaller(whole.divisor, (int64_t)1 << (bits - 1));
     return tighten(whole);
+}
+
+/* The range after the result is truncated to the type's bits. */
+static tile_range wrap(tile_scalar scalar, tile_range r) {
+    tile_range whole = tile_range_of_scalar(scalar);
+    bool fits = r.min >= whole.min && r.max <= whole.max;
+    return fits ? tighten(r) : unbounded(scalar, r.divisor);
 }
 
 /* Operations --------------------------------------------------------------------------------- */
@@ -266,6 +263,8 @@ tile_range tile_range_apply(tile_opcode opcode, tile_scalar s, const tile_range 
     case TILE_OP_mod: return remainder_ranges(opcode, s, a, operands[1]);
     case TILE_OP_min:
     case TILE_OP_max: return extreme_range(opcode, a, operands[1]);
+    case TILE_OP_clamp:
+        return extreme_range(TILE_OP_min, extreme_range(TILE_OP_max, a, operands[1]), operands[2]);
     case TILE_OP_and:
     case TILE_OP_or:
     case TILE_OP_xor: return bit_ranges(opcode, s, a, operands[1]);
@@ -423,6 +422,7 @@ static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned 
     case TILE_OP_view:
     case TILE_OP_base:
     case TILE_OP_uniform:
+    case TILE_OP_scalar:
     case TILE_OP_broadcast:
     case TILE_OP_extract:
     case TILE_OP_permute:

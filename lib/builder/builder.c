@@ -432,7 +432,9 @@ tile_op tile_build_if_else(tile_builder *builder, tile_value condition,
         tile_report(tile_function_context(f), TILE_ERROR, builder->loc,
                     "the condition of `if` must be one i1, not %s%s",
                     tile_type_text(f, type, NULL, &scratch),
-                    tile_type_is_array(type)
+                    type->kind == TILE_TYPE_TILE && tile_type_elements(type) == 1
+                        ? "; take its element: `if scalar(%condition)`"
+                    : tile_type_is_array(type)
                         ? "; choose between tiles by `select(%condition, %yes, %no)`, or give the "
                           "store the condition: `store %t, %y[%i], %condition`"
                         : "; compare it: `if %n != 0`");

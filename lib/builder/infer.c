@@ -127,13 +127,23 @@ static bool tile_infer_unary(tile_infer *infer) {
     return result(infer, type_of(infer, TILE_OPERAND_src));
 }
 
-static bool tile_infer_fma(tile_infer *infer) {
-    const tile_type *a = type_of(infer, TILE_OPERAND_lhs), *b = type_of(infer, TILE_OPERAND_rhs),
-                    *c = type_of(infer, TILE_OPERAND_addend);
+/* Three operands of one type, which is the result's. */
+static bool three_alike(tile_infer *infer, const tile_type *a, const tile_type *b,
+                        const tile_type *c, const char *remedy) {
     if (a != b || a != c)
         return fail_with(infer, "all operands must have the same type, not", a, " and",
-                         a != b ? b : c, "; cast them, or write `a * b + c`");
+                         a != b ? b : c, remedy);
     return result(infer, a);
+}
+
+static bool tile_infer_fma(tile_infer *infer) {
+    return three_alike(infer, type_of(infer, TILE_OPERAND_lhs), type_of(infer, TILE_OPERAND_rhs),
+                       type_of(infer, TILE_OPERAND_addend), "; cast them, or write `a * b + c`");
+}
+
+static bool tile_infer_clamp(tile_infer *infer) {
+    return three_alike(infer, type_of(infer, TILE_OPERAND_src), type_of(infer, TILE_OPERAND_low),
+                       type_of(infer, TILE_OPERAND_high), "; cast them");
 }
 
 /* An unassigned layout matches any other. */

@@ -99,6 +99,15 @@ static const char *class_remedy(const tile_infer *infer, unsigned operand, tile_
         return tile_arena_format(arena, "; load it: `(load_shared %s)`", name);
     if (class == TILE_CLASS_index && type->kind == TILE_TYPE_SCALAR)
         return tile_arena_format(arena, "; cast it: `i32(%s)`", name);
+    bool scalar =
+        class == TILE_CLASS_index || class == TILE_CLASS_long_index || class == TILE_CLASS_scalar;
+    if (scalar && type->kind == TILE_TYPE_TILE)
+        return tile_arena_format(
+            arena,
+            tile_type_elements(type) == 1
+                ? "; take its element: `scalar(%s)`"
+                : "; take one number from it: `scalar(reduce_max(%s, axis = 0))`",
+            name);
     if (class == TILE_CLASS_floating && is_value(type))
         return tile_arena_format(arena, "; cast it: `f32(%s)`", name);
     return "";

@@ -223,6 +223,7 @@ bool tile_infer_transpose(tile_infer *infer);
 bool tile_infer_reshape(tile_infer *infer);
 bool tile_infer_join(tile_infer *infer);
 bool tile_infer_unjoin(tile_infer *infer);
+bool tile_infer_scalar(tile_infer *infer);
 bool tile_infer_slice(tile_infer *infer);
 bool tile_infer_concat_arrays(tile_infer *infer);
 

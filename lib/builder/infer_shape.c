@@ -178,3 +178,14 @@ bool tile_infer_concat_arrays(tile_infer *infer) {
     take_unknown_extent(infer, &draft, (unsigned)axis);
     return result(infer, get_result(infer, &draft));
 }
+
+bool tile_infer_scalar(tile_infer *infer) {
+    const tile_type *from = type_of(infer, TILE_OPERAND_src);
+    for (unsigned d = 0; d < from->rank; d++)
+        if (from->dims[d]->kind == TILE_EXPR_INT && tile_type_dim(from, d) != 1)
+            return fail(infer, "the operand must have one element, not", from,
+                        "; combine its elements first, as in `scalar reduce_add(%t, axis = 0)`",
+                        NULL);
+    tile_type draft = {.kind = TILE_TYPE_SCALAR, .scalar = from->scalar, .param = from->param};
+    return result(infer, tile_type_get(tile_function_context(infer->function), &draft));
+}

@@ -136,6 +136,15 @@ static void check_operands(verifier *v, tile_op op) {
     }
 }
 
+static void refuse_missing(verifier *v, tile_op op, const tile_op_info *info, tile_attr_id attr) {
+    tile_arena scratch = {0};
+    const char *names =
+        attr == TILE_ATTR_kind ? tile_kind_names(tile_op_opcode(v->f, op), &scratch) : "";
+    FAIL(v, tile_op_loc(v->f, op), "%s needs the attribute '%s'%s%s", info->name,
+         tile_attr_keyword(attr), *names ? ": write " : "", names);
+    tile_arena_reset(&scratch);
+}
+
 static void check_attrs(verifier *v, tile_op op) {
     const tile_op_data *data = tile_op_at(v->f, op);
     const tile_op_info *info = tile_op_get_info((tile_opcode)data->opcode);
@@ -149,8 +158,7 @@ static void check_attrs(verifier *v, tile_op op) {
     }
     for (unsigned a = 0; a < info->attr_count; a++)
         if (info->attrs[a].required && !tile_op_has_attr(v->f, op, info->attrs[a].id))
-            FAIL(v, data->loc, "%s needs the attribute '%s'", info->name,
-                 tile_attr_get_info(info->attrs[a].id)->name);
+            refuse_missing(v, op, info, info->attrs[a].id);
 }
 
 static void check_matrices(verifier *v, tile_op op) {

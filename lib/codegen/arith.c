@@ -133,6 +133,22 @@ static LLVMValueRef int_largest(tile_emitter *e, LLVMValueRef a, LLVMValueRef b)
     return int_extreme(e, TILE_MACHINE_int_max, a, b);
 }
 
+static LLVMValueRef clamp_int(tile_emitter *e, tile_op op, const LLVMValueRef *args) {
+    (void)op;
+    return int_least(e, int_largest(e, args[0], args[1]), args[2]);
+}
+
+static LLVMValueRef clamp_truth(tile_emitter *e, tile_op op, const LLVMValueRef *args) {
+    (void)op;
+    return LLVMBuildAnd(e->builder, LLVMBuildOr(e->builder, args[0], args[1], ""), args[2], "");
+}
+
+static LLVMValueRef sign_int(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
+    (void)b;
+    LLVMTypeRef type = LLVMTypeOf(a);
+    return int_least(e, int_largest(e, a, splat_int(type, -1)), splat_int(type, 1));
+}
+
 /* The integer type with twice the bits. */
 static LLVMTypeRef twice_as_wide(LLVMTypeRef type) {
     bool pair = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
@@ -213,6 +229,14 @@ static LLVMValueRef largest(tile_emitter *e, tile_op op, const LLVMValueRef *arg
     return extreme(e, op, TILE_MACHINE_float_max, TILE_MACHINE_float_max_nan, args);
 }
 
+/* NaN wins over a number. */
+static LLVMValueRef clamp_float(tile_emitter *e, tile_op op, const LLVMValueRef *args) {
+    LLVMValueRef at_least[] = {args[0], args[1]}, both[] = {NULL, args[2]};
+    (void)op;
+    both[0] = tile_machine_call(e, TILE_MACHINE_float_max_nan, at_least, 2);
+    return tile_machine_call(e, TILE_MACHINE_float_min_nan, both, 2);
+}
+
 tile_machine tile_machine_of_rounding(tile_rounding rounding) {
     switch (rounding) {
     case TILE_ROUNDING_NONE:
@@ -251,7 +275,7 @@ typedef struct emission {
     LLVMValueRef (*build)(LLVMBuilderRef, LLVMValueRef, LLVMValueRef, const char *);
     LLVMValueRef (*made)(tile_emitter *e, LLVMValueRef a, LLVMValueRef b);
     LLVMValueRef (*own)(tile_emitter *e, tile_op op, const LLVMValueRef *args);
-    LLVMValueRef (*math)(tile_emitter *e, LLVMValueRef x, bool fast);
+    tile_math_function *math;
     int row; /* a tile_machine, or an LLVM predicate */
 } emission;
 
@@ -300,26 +324,6 @@ enum {
 #define OP(...)
 #define ELEMENTWISE_OP(number, name, ...) _Static_assert(CODE_OF_##name, #name);
 #include "tile/ops.def"
-
-/* Calls a function of math.c for each element; 16-bit floats are computed in f32. */
-static LLVMValueRef each_by_math(tile_emitter *e, const emission *row, bool fast,
-                                 LLVMValueRef src) {
-    LLVMTypeRef type = LLVMTypeOf(src), f32 = LLVMFloatTypeInContext(e->llvm);
-    if (LLVMGetTypeKind(type) == LLVMVectorTypeKind) {
-        LLVMValueRef result = LLVMGetPoison(type);
-        for (unsigned half = 0; half < 2; half++) {
-            LLVMValueRef at = tile_llvm_int(e->i32, half);
-            LLVMValueRef element = LLVMBuildExtractElement(e->builder, src, at, "");
-            element = each_by_math(e, row, fast, element);
-            result = LLVMBuildInsertElement(e->builder, result, element, at, "");
-        }
-        return result;
-    }
-    LLVMTypeKind kind = LLVMGetTypeKind(type);
-    if (kind != LLVMHalfTypeKind && kind != LLVMBFloatTypeKind) return row->math(e, src, fast);
-    LLVMValueRef value = row->math(e, LLVMBuildFPExt(e->builder, src, f32, ""), fast);
-    return LLVMBuildFPTrunc(e->builder, value, type, "");
-}
 
 static LLVMValueRef call(tile_emitter *e, const emission *row, unsigned arity, bool flag,
                          const LLVMValueRef *args) {
@@ -419,7 +423,8 @@ static LLVMValueRef emit_part(tile_emitter *e, tile_op op, tile_opcode opcode,
     case HOW_NARROW:
     case HOW_NARROW_NO_F64: return through_f32(e, op, (tile_machine)row->row, args[0]);
     case HOW_MATH:
-        return each_by_math(e, row, op.id && tile_op_has_attr(e->f, op, TILE_ATTR_fast), args[0]);
+        return tile_emit_math(e, row->math, arity,
+                              op.id && tile_op_has_attr(e->f, op, TILE_ATTR_fast), args);
     case HOW_COMPARE:
         if (real)
             return LLVMBuildFCmp(e->builder, (LLVMRealPredicate)row->row, args[0], args[1], "");
@@ -436,8 +441,9 @@ static LLVMValueRef emit_part(tile_emitter *e, tile_op op, tile_opcode opcode,
     return NULL;
 }
 
-LLVMValueRef tile_emit_int_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef a, LLVMValueRef b) {
-    const LLVMValueRef args[3] = {a, b, NULL};
+LLVMValueRef tile_emit_int_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef a, LLVMValueRef b,
+                              LLVMValueRef c) {
+    const LLVMValueRef args[3] = {a, b, c};
     return emit_part(e, TILE_NO_OP, opcode, args);
 }
 

@@ -253,8 +253,8 @@ static LLVMValueRef emit_loop(tile_emitter *e, const atomic_access *a, LLVMValue
     LLVMValueRef last = LLVMBuildPhi(e->builder, c.bits, "");
     LLVMValueRef old = expected ? with_element(e, &c, last, expected) : last;
     if (!expected && tile_kind_opcode(a->kind))
-        element =
-            tile_emit_int_op(e, tile_kind_opcode(a->kind), element_in(e, a, &c, old), operand);
+        element = tile_emit_int_op(e, tile_kind_opcode(a->kind), element_in(e, a, &c, old), operand,
+                                   NULL);
     LLVMValueRef seen = swap_cell(e, a, &c, old, with_element(e, &c, old, element));
     LLVMValueRef end = LLVMBuildICmp(e->builder, LLVMIntEQ, seen, old, "");
     if (expected) end = LLVMBuildOr(e->builder, end, differs(e, a, &c, seen, expected), "");

@@ -212,10 +212,15 @@ void tile_stamps_end(tile_emitter *e);
 /* arith.c: floats to whole numbers. */
 tile_machine tile_machine_of_rounding(tile_rounding rounding);
 
-/* math.c: functions of an f32 or f64; fast: only the machine's approximation, if it has one. */
-#define FUNCTION(name, fast_body) \
-    LLVMValueRef tile_math_##name(tile_emitter *e, LLVMValueRef x, bool fast);
+/* math.c: functions of f32 or f64; fast: only the machine's approximation, if it has one. */
+typedef LLVMValueRef tile_math_function(tile_emitter *e, const LLVMValueRef *args, bool fast);
+#define FUNCTION(name, fast_body) tile_math_function tile_math_##name;
+#define FUNCTION_OF_TWO(name) tile_math_function tile_math_##name;
 #include "lib/codegen/math.def"
+/* Calls a function for each element of parts of any float type; 16-bit floats are computed in f32.
+ */
+LLVMValueRef tile_emit_math(tile_emitter *e, tile_math_function *function, unsigned arity,
+                            bool fast, const LLVMValueRef *args);
 /* cast.c */
 void tile_emit_cast(tile_emitter *e, tile_op op);
 /* The conversion instruction between types that not all targets support; TILE_MACHINE_COUNT if
@@ -229,9 +234,10 @@ bool tile_loop_is_periodic(const tile_function *f, tile_op loop, unsigned carrie
 LLVMValueRef tile_emit_address(tile_emitter *e, tile_op op, tile_operand_name operand);
 /* The same, with all but a trailing constant hidden from ptxas (cache.c). */
 LLVMValueRef tile_emit_hidden_address(tile_emitter *e, tile_op op, tile_operand_name operand);
-/* An element-wise operation on values of one LLVM type; comparisons return i1. b: NULL if the
- * operation has one operand. For host expressions and compare-and-swap loops. */
-LLVMValueRef tile_emit_int_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef a, LLVMValueRef b);
+/* An element-wise operation on values of one LLVM type; comparisons return i1. b, c: NULL if the
+ * operation has fewer operands. For host expressions and compare-and-swap loops. */
+LLVMValueRef tile_emit_int_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef a, LLVMValueRef b,
+                              LLVMValueRef c);
 
 /* kernel.c: a host expression over arguments, as i64 code */
 LLVMValueRef tile_emit_expr(tile_emitter *e, const tile_expr *expr);

@@ -93,18 +93,17 @@ static num num_pick(math *m, truth which, num yes, num no) {
     return LLVMBuildSelect(m->e->builder, which, yes, no, "");
 }
 
-/* 2^n for an integer n in the range of f64's exponents. */
+/* 2^n for an integer n in the range of the type's exponents. */
 static num power_of_two(math *m, LLVMValueRef n) {
     LLVMBuilderRef b = m->e->builder;
     LLVMTypeRef word = word_type(m);
-    LLVMValueRef biased = LLVMBuildAdd(b, n, tile_llvm_int(word, 1023), "");
-    LLVMValueRef bits = LLVMBuildShl(b, biased, tile_llvm_int(word, 52), "");
+    LLVMValueRef biased = LLVMBuildAdd(b, n, tile_llvm_int(word, m->wide ? 1023 : 127), "");
+    LLVMValueRef bits = LLVMBuildShl(b, biased, tile_llvm_int(word, m->wide ? 52 : 23), "");
     return LLVMBuildBitCast(b, bits, float_type(m), "");
 }
 
 /* Multiplies by two powers: a single one may be out of range. */
 static num num_scale(math *m, num x, num n) {
-    assert(m->wide);
     LLVMBuilderRef b = m->e->builder;
     LLVMTypeRef word = word_type(m);
     LLVMValueRef whole = LLVMBuildFPToSI(b, n, word, "");
@@ -178,11 +177,63 @@ static num num_cos_approx(math *m, num x) {
     return call(m, TILE_MACHINE_cos, x, NULL, NULL);
 }
 
+/* Emits a loop. */
+static num num_repeat(math *m, num a, num b, num (*step)(math *m, num a, num b)) {
+    LLVMBuilderRef builder = m->e->builder;
+    LLVMBasicBlockRef head = LLVMAppendBasicBlockInContext(m->e->llvm, m->e->function, "repeat");
+    LLVMBasicBlockRef body = LLVMAppendBasicBlockInContext(m->e->llvm, m->e->function, "step");
+    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(m->e->llvm, m->e->function, "repeated");
+    LLVMBasicBlockRef from[] = {LLVMGetInsertBlock(builder), body};
+    LLVMBuildBr(builder, head);
+    LLVMPositionBuilderAtEnd(builder, head);
+    LLVMValueRef current = LLVMBuildPhi(builder, float_type(m), "");
+    truth more = LLVMBuildFCmp(builder, LLVMRealOLE, b, num_absolute(m, current), "");
+    LLVMBuildCondBr(builder, more, body, done);
+    LLVMPositionBuilderAtEnd(builder, body);
+    num values[] = {a, step(m, current, b)};
+    LLVMBuildBr(builder, head);
+    LLVMAddIncoming(current, values, from, 2);
+    LLVMPositionBuilderAtEnd(builder, done);
+    return current;
+}
+
 #include "lib/codegen/math_bodies.h"
 
 #define FUNCTION(name, fast_body) \
-    LLVMValueRef tile_math_##name(tile_emitter *e, LLVMValueRef x, bool fast) { \
-        math m = {e, LLVMGetTypeKind(LLVMTypeOf(x)) == LLVMDoubleTypeKind}; \
-        return fast && !m.wide ? fast_body(&m, x) : body_##name(&m, x); \
+    LLVMValueRef tile_math_##name(tile_emitter *e, const LLVMValueRef *args, bool fast) { \
+        math m = {e, LLVMGetTypeKind(LLVMTypeOf(args[0])) == LLVMDoubleTypeKind}; \
+        return fast && !m.wide ? fast_body(&m, args[0]) : body_##name(&m, args[0]); \
+    }
+#define FUNCTION_OF_TWO(name) \
+    LLVMValueRef tile_math_##name(tile_emitter *e, const LLVMValueRef *args, bool fast) { \
+        math m = {e, LLVMGetTypeKind(LLVMTypeOf(args[0])) == LLVMDoubleTypeKind}; \
+        (void)fast; \
+        return body_##name(&m, args[0], args[1]); \
     }
 #include "lib/codegen/math.def"
+
+/* 16-bit floats are computed in f32. */
+static LLVMValueRef by_math(tile_emitter *e, tile_math_function *function, unsigned arity,
+                            bool fast, const LLVMValueRef *args) {
+    LLVMTypeRef type = LLVMTypeOf(args[0]), f32 = LLVMFloatTypeInContext(e->llvm);
+    LLVMTypeKind kind = LLVMGetTypeKind(type);
+    LLVMValueRef wide[2];
+    if (kind != LLVMHalfTypeKind && kind != LLVMBFloatTypeKind) return function(e, args, fast);
+    for (unsigned i = 0; i < arity; i++) wide[i] = LLVMBuildFPExt(e->builder, args[i], f32, "");
+    return LLVMBuildFPTrunc(e->builder, function(e, wide, fast), type, "");
+}
+
+LLVMValueRef tile_emit_math(tile_emitter *e, tile_math_function *function, unsigned arity,
+                            bool fast, const LLVMValueRef *args) {
+    LLVMTypeRef type = LLVMTypeOf(args[0]);
+    if (LLVMGetTypeKind(type) != LLVMVectorTypeKind) return by_math(e, function, arity, fast, args);
+    LLVMValueRef result = LLVMGetPoison(type), elements[2];
+    for (unsigned half = 0; half < 2; half++) {
+        LLVMValueRef at = tile_llvm_int(e->i32, half);
+        for (unsigned i = 0; i < arity; i++)
+            elements[i] = LLVMBuildExtractElement(e->builder, args[i], at, "");
+        LLVMValueRef element = by_math(e, function, arity, fast, elements);
+        result = LLVMBuildInsertElement(e->builder, result, element, at, "");
+    }
+    return result;
+}

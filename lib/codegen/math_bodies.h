@@ -11,6 +11,7 @@
  *   clamp                        into low .. high; NaN becomes either
  *   nearest                      the nearest integer, ties to even
  *   scale                        x * 2^n, n an integer, rounded once
+ *   repeat                       a = step(a, b) while b <= |a|
  *   exp2_approx, reciprocal_approx   of an f32, with relative errors of 2^-22 and 2^-23
  *   exp2_flushed                 exp2_approx, but results below 2^-126 are 0
  *   log2_approx tanh_approx sin_approx cos_approx   of an f32, with the errors of {fast} in ops.def
@@ -104,21 +105,31 @@ static const double wide_log[] = {/* (2 atanh(s) - 2 s) / s^3 over z = s^2 <= 0.
                                   0x1.c71c72e2f78d5p-3, 0x1.745cab2727663p-3, 0x1.3b29fcbbce66dp-3,
                                   0x1.0e88ea4725d3dp-3, 0x1.16b68338bd78bp-3};
 
-/* log(1 + f) of the fraction; *exponent is the exponent of x. */
-static num log_of_fraction(math *m, num x, num *exponent) {
-    num fraction, one = num_number(m, 1);
+/* The fraction of a positive x, subnormal or not; *exponent is the exponent of x. */
+static num fraction_of(math *m, num x, num *exponent) {
+    num fraction;
     num small = num_number(m, m->wide ? 0x1p-1022 : 0x1p-126); /* the subnormals are below it */
     truth is_small = num_less(m, x, small);
     num large = num_mul(m, x, num_number(m, 0x1p64));
     *exponent = num_split(m, num_pick(m, is_small, large, x), &fraction);
     *exponent = num_pick(m, is_small, num_add(m, *exponent, num_number(m, -64)), *exponent);
-    num f = num_sub(m, fraction, one);
+    return fraction;
+}
+
+/* log(1 + f), |f| <= 1/3 */
+static num log_near_1(math *m, num f) {
     if (!m->wide)
         return num_fma(m, num_mul(m, f, f), polynomial(m, f, narrow_log, COUNT(narrow_log)), f);
     num s = num_divide(m, f, num_add(m, f, num_number(m, 2)));
     num z = num_mul(m, s, s), zero = num_number(m, 0);
     num tail = num_mul(m, z, polynomial(m, z, wide_log, COUNT(wide_log)));
     return num_fma(m, num_sub(m, zero, s), num_sub(m, f, tail), f); /* 2 s = f - s f */
+}
+
+/* log(1 + f) of the fraction; *exponent is the exponent of x. */
+static num log_of_fraction(math *m, num x, num *exponent) {
+    num one = num_number(m, 1);
+    return log_near_1(m, num_sub(m, fraction_of(m, x, exponent), one));
 }
 
 /* The result for 0, for infinity, and for numbers without a logarithm. */
@@ -130,11 +141,16 @@ static num limit_log(math *m, num x, num result) {
     return num_pick(m, ordinary, result, rest);
 }
 
-static num body_log(math *m, num x) {
-    num n, part = log_of_fraction(m, x, &n);
+/* part + n ln 2 */
+static num add_exponent(math *m, num part, num n) {
     num low = num_fma(m, n, num_number(m, m->wide ? 0x1.a39ef35793c76p-33 : -0x1.05c61p-29), part);
     num high = num_number(m, m->wide ? 0x1.62e42fee00000p-1 : 0x1.62e43p-1);
-    return limit_log(m, x, num_fma(m, n, high, low));
+    return num_fma(m, n, high, low);
+}
+
+static num body_log(math *m, num x) {
+    num n, part = log_of_fraction(m, x, &n);
+    return limit_log(m, x, add_exponent(m, part, n));
 }
 
 static num body_log2(math *m, num x) {
@@ -143,6 +159,64 @@ static num body_log2(math *m, num x) {
     num low = num_number(m, m->wide ? 0x1.777d0ffda0d24p-56 : 0x1.4ae0cp-26);
     num rest = num_fma(m, part, low, n);
     return limit_log(m, x, num_fma(m, part, high, rest));
+}
+
+/* log(1 + x) for x > -1. The sum is off by rest, which counts where an f32's exponent is not 0;
+ * where it is, x is taken instead of the sum. */
+static num log_of_sum(math *m, num x, num sum) {
+    num fraction, one = num_number(m, 1), n = num_split(m, sum, &fraction);
+    truth near = num_equal(m, n, num_number(m, 0));
+    num part = log_near_1(m, num_pick(m, near, x, num_sub(m, fraction, one)));
+    num result = add_exponent(m, part, n);
+    if (m->wide) return result;
+    num rest = num_sub(m, x, num_sub(m, sum, one));
+    return num_pick(m, near, result, num_fma(m, rest, num_reciprocal_approx(m, sum), result));
+}
+
+static num body_log1p(math *m, num x) {
+    num sum = num_add(m, x, num_number(m, 1));
+    num result = limit_log(m, sum, log_of_sum(m, x, sum));
+    return num_pick(m, num_equal(m, x, num_number(m, 0)), x, result); /* -0 */
+}
+
+static const double narrow_expm1[] = {/* exp_tail in f32: 2^-30 */
+                                      0x1.0000000ba132cp-1,  0x1.5555555a800cdp-3,
+                                      0x1.5554e8a22b84cp-5,  0x1.1110e0c5c7f50p-7,
+                                      0x1.6d43af18200d3p-10, 0x1.a1256cd2f13c2p-13};
+
+/* (e^r - 1) 2^n + (2^n - 1). Half of it is computed first, because 2^n may overflow. */
+static num body_expm1(math *m, num x) {
+    num capped = num_clamp(m, x, -100, m->wide ? 710 : 89);
+    num n = num_nearest(m, num_mul(m, capped, num_number(m, 0x1.71547652b82fep+0)));
+    num high = num_number(m, m->wide ? -0x1.62e42fee00000p-1 : -0x1.62e4p-1);
+    num low = num_number(m, m->wide ? -0x1.a39ef35793c76p-33 : -0x1.7f7d1cp-20);
+    num r = num_fma(m, n, low, num_fma(m, n, high, capped));
+    num tail = m->wide ? polynomial(m, r, exp_tail, COUNT(exp_tail))
+                       : polynomial(m, r, narrow_expm1, COUNT(narrow_expm1));
+    num near = num_fma(m, num_mul(m, r, r), tail, r);
+    num half = num_scale(m, num_number(m, 0.5), n);
+    num result = num_fma(m, near, half, num_sub(m, half, num_number(m, 0.5)));
+    truth ordinary = num_less(m, num_number(m, 0), num_absolute(m, x)); /* not 0, not NaN */
+    return num_pick(m, ordinary, num_add(m, result, result), x);
+}
+
+/* Activations ---------------------------------------------------------------------------------- */
+
+/* Computed from e^-|x|, which is at most 1. Far below 0 the result is e^x. */
+static num body_sigmoid(math *m, num x) {
+    num zero = num_number(m, 0), one = num_number(m, 1);
+    num power = body_exp(m, num_sub(m, zero, num_absolute(m, x))), sum = num_add(m, power, one);
+    num part = m->wide ? num_divide(m, one, sum) : num_reciprocal_approx(m, sum);
+    return num_pick(m, num_less(m, x, zero), num_mul(m, power, part), part);
+}
+
+/* log(1 + e^x) = max(x, 0) + log(1 + e^-|x|) */
+static num body_softplus(math *m, num x) {
+    num zero = num_number(m, 0), one = num_number(m, 1);
+    num power = body_exp(m, num_sub(m, zero, num_absolute(m, x)));
+    num rest = log_of_sum(m, power, num_add(m, power, one));
+    num result = num_add(m, num_clamp(m, x, 0, INFINITY), rest);
+    return num_pick(m, num_equal(m, x, x), result, x);
 }
 
 /* Hyperbolic tangent and error function -------------------------------------------------------- */
@@ -327,8 +401,16 @@ static num fast_cos(math *m, num x) {
     return num_cos_approx(m, x);
 }
 
+static num fast_sigmoid(math *m, num x) {
+    num one = num_number(m, 1), minus_log2e = num_number(m, -0x1.715476p+0);
+    num power = num_exp2_flushed(m, num_mul(m, x, minus_log2e));
+    return num_reciprocal_approx(m, num_add(m, power, one));
+}
+
 #ifdef TILE_TEST_FUNCTION
 static num body_test_function(math *m, num x) {
     return num_divide(m, x, num_add(m, num_number(m, 1), num_absolute(m, x)));
 }
 #endif
+
+#include "lib/codegen/math_bodies_more.h"

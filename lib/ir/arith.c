@@ -67,6 +67,53 @@ static double smaller(tile_arith_flags arith_flags, double a, double b) {
     return a < b ? a : b;
 }
 
+static double clamp_float(double a, double low, double high) {
+    const tile_arith_flags nan = {.nan = true};
+    return smaller(nan, -smaller(nan, -a, -low), high);
+}
+
+static int64_t clamp_integer(int64_t a, int64_t low, int64_t high) {
+    int64_t at_least = a < low ? low : a;
+    return at_least > high ? high : at_least;
+}
+
+static double sign_of(double a) {
+    return fabs(a) > 0 ? copysign(1, a) : a;
+}
+
+static double sigmoid(double a) {
+    double power = exp(-fabs(a));
+    return a < 0 ? power / (1 + power) : 1 / (1 + power);
+}
+
+static double softplus(double a) {
+    return isnan(a) ? a : fmax(a, 0) + log1p(exp(-fabs(a)));
+}
+
+/* Within 2e-3 of the inverse error function, relative, for 0 < a < 1: S. Winitzki, "A handy
+ * approximation for the error function and its inverse", 2008. The logarithm's argument would
+ * cancel below 1e-4. */
+static double guess_inverse_erf(double a) {
+    static const double half_root_pi = 0x1.c5bf891b4ef6bp-1, c = 0.147;
+    double log = log1p(-a * a), t = 0.5 * log + 2 / (3.14159265358979 * c);
+    return a < 1e-4 ? a * half_root_pi : sqrt(sqrt(t * t - log / c) - t);
+}
+
+/* Halley's method, which triples the digits of the guess. */
+static double inverse_erf(double a) {
+    static const double two_by_root_pi = 0x1.20dd750429b6dp+0;
+    double size = fabs(a);
+    if (!(size > 0)) return a;
+    if (size >= 1) return size > 1 ? NAN : copysign(INFINITY, a);
+    double x = guess_inverse_erf(size);
+    for (unsigned round = 0; round < 4; round++) {
+        double off = size < 0.5 ? erf(x) - size : (1 - size) - erfc(x);
+        double step = off / (two_by_root_pi * exp(-x * x));
+        x -= step / (1 + x * step);
+    }
+    return copysign(x, a);
+}
+
 /* In f64, an f32 sum would be rounded twice. */
 static double fused(tile_scalar scalar, double a, double b, double c) {
     return scalar == TILE_f32 ? (double)fmaf((float)a, (float)b, (float)c) : fma(a, b, c);

@@ -121,26 +121,66 @@ bool tile_verify_kind(const tile_function *f, tile_op op) {
 /* Names of operations ---------------------------------------------------------------------------
  */
 
-/* atomic_add: the name followed by a word of `kind`. */
-static bool is_name_with_kind(const char *name, const tile_word *kinds, const char *text,
+/* Other spellings of an operation with its kind. */
+static const struct {
+    const char *name, *canonical;
+} spellings[] = {{"ceil", "round_up"}, {"trunc", "round_zero"}};
+
+/* Returns the word of `kind` that follows the name, as in atomic_add; NULL if it is another name.
+ */
+static const char *kind_after(const char *name, const tile_word *kinds, const char *text,
                               size_t length) {
     size_t own = strlen(name);
-    if (length <= own + 1 || memcmp(name, text, own) != 0 || text[own] != '_') return false;
-    for (unsigned i = 0; i < MAX_KINDS && kinds[i]; i++)
-        if (tile_text_is(tile_attr_word_text(kinds[i]), text + own + 1, length - own - 1))
-            return true;
-    return false;
+    if (length <= own + 1 || memcmp(name, text, own) != 0 || text[own] != '_') return NULL;
+    for (unsigned i = 0; i < MAX_KINDS && kinds[i]; i++) {
+        const char *word = tile_attr_word_text(kinds[i]);
+        if (tile_text_is(word, text + own + 1, length - own - 1)) return word;
+    }
+    return NULL;
+}
+
+/* The row of takers that a name with a kind is of; *word: the kind. NULL: there is none. */
+static const tile_opcode *find_taker(const char *name, size_t length, const char **word) {
+    for (unsigned i = 0; i < sizeof spellings / sizeof *spellings; i++)
+        if (tile_text_is(spellings[i].name, name, length)) {
+            name = spellings[i].canonical;
+            length = strlen(name);
+        }
+    for (unsigned i = 0; i < sizeof takers / sizeof *takers; i++) {
+        *word = kind_after(tile_op_get_info(takers[i].opcode)->name, takers[i].words, name, length);
+        if (*word) return &takers[i].opcode;
+    }
+    return NULL;
 }
 
 tile_opcode tile_opcode_from_name(const char *name, size_t length) {
+    const char *word;
     if (!name || !length) return TILE_OP_NONE;
     for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++) {
         const char *own = tile_op_get_info((tile_opcode)i)->name;
         if (own && *own == *name && tile_text_is(own, name, length)) return (tile_opcode)i;
     }
-    for (unsigned i = 0; i < sizeof takers / sizeof *takers; i++)
-        if (is_name_with_kind(tile_op_get_info(takers[i].opcode)->name, takers[i].words, name,
-                              length))
-            return takers[i].opcode;
-    return TILE_OP_NONE;
+    const tile_opcode *taker = find_taker(name, length, &word);
+    return taker ? *taker : TILE_OP_NONE;
+}
+
+const char *tile_kind_from_name(const char *name, size_t length) {
+    const char *word;
+    const char *own = tile_op_get_info(tile_opcode_from_name(name, length))->name;
+    if (!own || tile_text_is(own, name, length)) return NULL; /* reduce_arg is a name */
+    return find_taker(name, length, &word) ? word : NULL;
+}
+
+const char *tile_kind_names(tile_opcode opcode, tile_arena *arena) {
+    const tile_word *kinds = kinds_of(opcode);
+    const char *name = tile_op_get_info(opcode)->name, *list = "";
+    for (unsigned i = 0; kinds && i < MAX_KINDS && kinds[i]; i++) {
+        bool last = i + 1 == MAX_KINDS || !kinds[i + 1];
+        list = tile_arena_format(arena, "%s%s%s_%s", list,
+                                 !i     ? ""
+                                 : last ? " or "
+                                        : ", ",
+                                 name, tile_attr_word_text(kinds[i]));
+    }
+    return list;
 }

@@ -20,4 +20,7 @@ bool tile_verify_kind(const tile_function *f, tile_op op);
 /* Returns whether the operation accepts the word for `kind`. */
 bool tile_opcode_takes_kind(tile_opcode opcode, const char *word);
 
+/* "round_even, round_zero, round_up or round_down" of `round`; "" where it takes no kind. */
+const char *tile_kind_names(tile_opcode opcode, tile_arena *arena);
+
 #endif

@@ -187,7 +187,7 @@ const tile_node *tile_parse_call(tile_parser *p) {
     if (!call.opcode) return parse_cast(p);
     const tile_op_info *info = tile_op_get_info(call.opcode);
     bool called = is_called(p);
-    tile_parse_take_kind(p, info, &call);
+    tile_parse_take_kind(p, &call);
     tile_parse_advance(p);
     if (!called) return parse_prefix(p, info, &call) ? tile_parse_call_node(p, &call) : NULL;
     tile_parse_advance(p);

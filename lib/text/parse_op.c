@@ -249,18 +249,16 @@ static bool parse_expression_from(tile_parser *p, const tile_statement *s,
     return node && bind_expression(p, s, node);
 }
 
-void tile_parse_take_kind(tile_parser *p, const tile_op_info *info, tile_invocation *call) {
-    size_t own = strlen(info->name);
-    if (p->token.length <= own) return;
-    const char *word =
-        tile_arena_string(&p->arena, p->token.text + own + 1, p->token.length - own - 1);
-    call->attrs[call->attr_count++] = (tile_parsed_attr){.id = TILE_ATTR_kind, .text = word};
+void tile_parse_take_kind(tile_parser *p, tile_invocation *call) {
+    const char *word = tile_kind_from_name(p->token.text, p->token.length);
+    if (word)
+        call->attrs[call->attr_count++] = (tile_parsed_attr){.id = TILE_ATTR_kind, .text = word};
 }
 
 static bool parse_op(tile_parser *p, const tile_statement *s, tile_opcode opcode) {
     const tile_op_info *info = tile_op_get_info(opcode);
     tile_invocation call = {.loc = p->token.loc, .opcode = opcode};
-    tile_parse_take_kind(p, info, &call);
+    tile_parse_take_kind(p, &call);
     tile_parse_advance(p);
     if (take_all(p, info)) call.attrs[call.attr_count++] = (tile_parsed_attr){.id = TILE_ATTR_all};
     if (!parse_operands(p, info, &call) ||

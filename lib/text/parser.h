@@ -252,7 +252,7 @@ bool tile_parse_layout_alias(tile_parser *p);
 
 /* parse_op.c */
 /* atomic_add: the token, the operation's name followed by a word of `kind`, sets the kind. */
-void tile_parse_take_kind(tile_parser *p, const tile_op_info *info, tile_invocation *call);
+void tile_parse_take_kind(tile_parser *p, tile_invocation *call);
 /* %x, %x[%i, %j], [%i, %j]. */
 bool tile_parse_operand(tile_parser *p, tile_operand *operand);
 /* Returns whether an operand in memory comes first and all others are optional, as in `load

@@ -40,3 +40,11 @@ void lower_coordinates(lowering *l, tile_op op, tile_value *coordinates) {
                                                        : lower_add(l, thread, own);
     }
 }
+
+/* Every layout gives each thread all elements of a tile that has one. */
+tile_value lower_scalar(lowering *l, tile_op op) {
+    tile_value parts = lower_mapped(l, tile_operand_src(&l->old, op));
+    const tile_type *type = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
+    return tile_build_uniform(&l->builder,
+                              tile_build_extract(&l->builder, parts, lower_int(l, 0), type));
+}

@@ -432,6 +432,7 @@ tile_value lower_repeat(lowering *l, tile_value source, const tile_type *from, c
 
 /* Lowers a `coordinates` operation: one value for each dim of the tile. */
 void lower_coordinates(lowering *l, tile_op op, tile_value *coordinates);
+tile_value lower_scalar(lowering *l, tile_op op);
 
 /* reduce.c ------------------------------------------------------------------------------------ */
 

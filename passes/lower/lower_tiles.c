@@ -390,6 +390,7 @@ static void lower_op(lowering *l, tile_op op) {
         set_result(l, op, lower_mapped(l, tile_operand_src(&l->old, op)));
         break;
     case TILE_OP_coordinates: lower_places(l, op); break;
+    case TILE_OP_scalar: set_result(l, op, lower_scalar(l, op)); break;
     case TILE_OP_iota: set_result(l, op, lower_iota(l, op)); break;
     case TILE_OP_broadcast: set_result(l, op, lower_broadcast(l, op)); break;
     case TILE_OP_print: lower_print(l, op); break;

@@ -174,6 +174,32 @@ static tile_interval wave(tile_interval x, double value) {
                : (tile_interval){fmax(value - width, -1), fmin(value + width, 1)};
 }
 
+/* On either side of 0 a power grows or falls with its base. */
+static tile_interval power(const range_op *op, const tile_interval *x) {
+    tile_interval below[] = {{x[0].low, -0.0}, x[1]}, above[] = {{0.0, x[0].high}, x[1]};
+    if (!has_zero(x[0]) && x[0].low > 0) return try_ends(op, x);
+    if (!range_is_point(x[1])) return range_anything();
+    return has_zero(x[0]) ? range_union(try_ends(op, below), try_ends(op, above)) : try_ends(op, x);
+}
+
+/* Angles jump from pi to -pi where y passes 0 and x is below 0. */
+static tile_interval angle(const range_op *op, const tile_interval *x) {
+    static const double pi = 0x1.921fb54442d18p+1;
+    bool jumps = has_zero(x[0]) && x[1].low <= 0;
+    return jumps ? (tile_interval){-pi, pi} : try_ends(op, x);
+}
+
+/* A remainder starts again where the quotient becomes the next whole number. */
+static tile_interval remainder_range(const range_op *op, const tile_interval *x) {
+    double most = range_size(x[1]);
+    if (range_is_point(x[1]) && trunc(x[0].low / most) == trunc(x[0].high / most) &&
+        fabs(x[0].high / most) < 0x1p52)
+        return try_ends(op, x);
+    if (has_zero(x[1])) return range_anything();
+    return (tile_interval){x[0].low < 0 ? fmax(-most, x[0].low) : 0,
+                           x[0].high > 0 ? fmin(most, x[0].high) : 0};
+}
+
 static tile_interval try_floats(const range_op *op, const tile_interval *x, double value) {
     tile_interval r;
     switch (tile_opcode_ranges(op->opcode)) {
@@ -185,6 +211,9 @@ static tile_interval try_floats(const range_op *op, const tile_interval *x, doub
     case TILE_RANGES_QUOTIENT:
         return has_zero(x[1]) && !range_is_point(x[1]) ? range_anything() : try_ends(op, x);
     case TILE_RANGES_WAVE: return wave(x[0], value);
+    case TILE_RANGES_POWER: return power(op, x);
+    case TILE_RANGES_ANGLE: return angle(op, x);
+    case TILE_RANGES_REMAINDER: return remainder_range(op, x);
     case TILE_RANGES_EQUAL: return equality(op, x);
     case TILE_RANGES_CHOICE:
     case TILE_RANGES_NONE: break;

@@ -156,6 +156,7 @@ static const struct {
     {TILE_OP_print, TILE_DIMS_none, "it has no results"},
     {TILE_OP_assert, TILE_DIMS_none, "it has no results"},
     {TILE_OP_assume, TILE_DIMS_none, "it has no results"},
+    {TILE_OP_scalar, TILE_DIMS_none, "it gives a scalar"},
     {TILE_OP_element, TILE_DIMS_none, "it gives a scalar, from where scalars say"},
     {TILE_OP_coordinates, TILE_DIMS_none, "its results are numbers of a thread"},
     {TILE_OP_to_fragment, TILE_DIMS_none, "a layout tells which elements a thread has"},

@@ -16,6 +16,50 @@ typedef struct function {
     double least; /* below this, the result has fewer bits than its bound needs */
 } function;
 
+static long double sigmoidl(long double x) {
+    return 1 / (1 + expl(-x));
+}
+
+static double sigmoid(double x) {
+    return (double)sigmoidl(x);
+}
+
+static long double softplusl(long double x) {
+    return x > 0 ? x + log1pl(expl(-x)) : log1pl(expl(x));
+}
+
+static double softplus(double x) {
+    return (double)softplusl(x);
+}
+
+/* Bisection, which needs nothing but erf. */
+static long double erfinvl(long double x) {
+    long double low = 0, high = 7, size = fabsl(x);
+    if (size < 0x1p-30L) return x * 0.886226925452758013649083741671L; /* sqrt(pi) / 2 */
+    if (!(size < 1)) return size == 1 ? copysignl(INFINITY, x) : (long double)NAN;
+    for (unsigned i = 0; i < 100; i++) {
+        long double middle = (low + high) / 2;
+        bool below = size < 0.5L ? erfl(middle) < size : erfcl(middle) > 1 - size;
+        if (below)
+            low = middle;
+        else
+            high = middle;
+    }
+    return copysignl(low, x);
+}
+
+static double erfinv(double x) {
+    return (double)erfinvl(x);
+}
+
+static long double signl(long double x) {
+    return x > 0 ? 1 : x < 0 ? -1 : x;
+}
+
+static double sign(double x) {
+    return (double)signl(x);
+}
+
 #ifdef TILE_TEST_FUNCTION
 static double test_function(double x) {
     return x / (1 + fabs(x));
@@ -35,6 +79,12 @@ static const function functions[] = {
     {"erf", body_erf, erf, erfl, 0x1p-126},
     {"sin", body_sin, sin, sinl, 0x1p-126},
     {"cos", body_cos, cos, cosl, 0x1p-126},
+    {"sigmoid", body_sigmoid, sigmoid, sigmoidl, 0x1p-126},
+    {"softplus", body_softplus, softplus, softplusl, 0x1p-126},
+    {"log1p", body_log1p, log1p, log1pl, 0x1p-126},
+    {"expm1", body_expm1, expm1, expm1l, 0x1p-126},
+    {"erfinv", body_erfinv, erfinv, erfinvl, 0x1p-126},
+    {"sign", body_sign, sign, signl, 0},
 #ifdef TILE_TEST_FUNCTION
     {"test_function", body_test_function, test_function, test_functionl, 0x1p-126},
 #endif
@@ -42,16 +92,36 @@ static const function functions[] = {
 
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
+typedef struct function_of_two {
+    const char *name;
+    num (*body)(math *m, num x, num y);
+    double (*narrow)(double x, double y);
+    long double (*wide)(long double x, long double y);
+} function_of_two;
+
+static const function_of_two functions_of_two[] = {
+    {"pow", body_pow, pow, powl},
+    {"atan2", body_atan2, atan2, atan2l},
+    {"fmod", body_fmod, fmod, fmodl},
+};
+
+enum { FUNCTIONS_OF_TWO = sizeof functions_of_two / sizeof *functions_of_two };
+
 _Static_assert(0
 #define FUNCTION(name, fast_body) +1
+#define FUNCTION_OF_TWO(name) +1
 #include "lib/codegen/math.def"
-                   == FUNCTIONS,
+                   == FUNCTIONS + FUNCTIONS_OF_TWO,
                "each function of math.def has a row");
 
 /* The bound in ops.def. */
-static double stated_for(const function *f, bool wide) {
-    tile_opcode opcode = tile_opcode_from_name(f->name, strlen(f->name));
+static double stated_of(const char *name, bool wide) {
+    tile_opcode opcode = tile_opcode_from_name(name, strlen(name));
     return tile_op_error_of(opcode, wide ? TILE_f64 : TILE_f32, false).relative;
+}
+
+static double stated_for(const function *f, bool wide) {
+    return stated_of(f->name, wide);
 }
 
 static bool turns(const function *f, bool wide, double x) {
@@ -59,20 +129,24 @@ static bool turns(const function *f, bool wide, double x) {
 }
 
 /* Returns the error in units of the bound; 0 if both are NaN, or the same infinity. */
-static double error_of(const function *f, bool wide, double nudge, double x) {
-    math m = {wide, nudge};
-    double got = f->body(&m, x), bound = stated_for(f, wide);
-    long double want = wide ? f->wide(x) : (long double)f->narrow(x);
-    if (!turns(f, wide, x)) return isnan(got) ? 0 : INFINITY;
+static double error_against(long double want, double got, bool wide, double bound, double least) {
     double near = wide ? (double)want : (double)(float)want;
     if (isnan(want) || isnan(got)) return isnan(want) && isnan(got) ? 0 : INFINITY;
     if (isinf(near) || isinf(got) || got == near)
         return got == near || fabsl(want) > (wide ? 0x1.fffffffffffp1023 : 0x1.ffffcp127)
                    ? 0
                    : INFINITY;
-    double least = wide && f->least > 0 ? 0x1p-1022 : f->least;
+    if (wide && least > 0) least = 0x1p-1022;
     double size = fmax((double)fabsl(want), least);
     return (double)(fabsl(got - want) / size) / bound;
+}
+
+static double error_of(const function *f, bool wide, double nudge, double x) {
+    math m = {wide, nudge};
+    double got = f->body(&m, x);
+    long double want = wide ? f->wide(x) : (long double)f->narrow(x);
+    if (!turns(f, wide, x)) return isnan(got) ? 0 : INFINITY;
+    return error_against(want, got, wide, stated_for(f, wide), f->least);
 }
 
 /* Tests every n-th f32. All of them pass as well (step 1, some minutes). */
@@ -140,10 +214,88 @@ Test(math, signs_of_zero) {
         cr_expect(signbit(body_tanh(both[w], -0.0)));
         cr_expect(signbit(body_erf(both[w], -0.0)));
         cr_expect(signbit(body_sin(both[w], -0.0)));
+        cr_expect(signbit(body_log1p(both[w], -0.0)));
+        cr_expect(signbit(body_expm1(both[w], -0.0)));
+        cr_expect(signbit(body_erfinv(both[w], -0.0)));
+        cr_expect(signbit(body_sign(both[w], -0.0)));
         cr_expect_eq(body_exp(both[w], 0), 1);
+        cr_expect_eq(body_pow(both[w], 2, 10), 1024);
         cr_expect_eq(body_log(both[w], 1), 0);
         cr_expect_eq(body_log2(both[w], 1024), 10);
         cr_expect_eq(body_cos(both[w], 0), 1);
+    }
+}
+
+/* Functions of two numbers --------------------------------------------------------------------- */
+
+static double error_of_two(const function_of_two *f, bool wide, double nudge, double x, double y) {
+    math m = {wide, nudge};
+    long double want = wide ? f->wide(x, y) : (long double)f->narrow(x, y);
+    double got = f->body(&m, x, y);
+    if (got == 0 && want == 0 && !signbit(got) != !signbit(want)) return INFINITY;
+    return error_against(want, got, wide, stated_of(f->name, wide), 0x1p-126);
+}
+
+/* The edges that C lists for pow, atan2 and fmod, and what lies beside them. */
+Test(math, corners_of_two) {
+    static const double ends[] = {0.0,      -0.0,     1.0,       -1.0,      2.0,
+                                  -2.0,     3.0,      -3.0,      0.5,       -0.5,
+                                  2.5,      -2.5,     1e-30,     -1e-30,    1e30,
+                                  -1e30,    INFINITY, -INFINITY, NAN,       0x1p-149,
+                                  0x1p-126, 7.0,      0x1p24,    -0x1p24,   0x1p24 + 2,
+                                  0x1p53,   1e-310,   1e300,     -1e300,    127.0,
+                                  128.0,    -126.0,   -149.0,    -150.0,    1023.0,
+                                  1024.0,   -1074.0,  0.9999999, 1.0000001, 10.0,
+                                  38.5,     39.0,     -45.5,     0x1p-1074, 0x1.fffffep127,
+                                  0x1p-100, 0x1p100,  0.333,     5.0,       0x1.fffffffffffffp1023};
+    enum { ENDS = sizeof ends / sizeof *ends };
+    for (unsigned i = 0; i < FUNCTIONS_OF_TWO; i++)
+        for (unsigned c = 0; c < ENDS * ENDS; c++)
+            for (int nudge = -1; nudge <= 1; nudge++) {
+                const function_of_two *f = &functions_of_two[i];
+                double x = ends[c / ENDS], y = ends[c % ENDS];
+                double narrow = error_of_two(f, false, nudge, (float)x, (float)y);
+                cr_expect_leq(narrow, 1, "%s of f32 %a, %a: %g", f->name, x, y, narrow);
+                double wide = error_of_two(f, true, nudge, x, y);
+                cr_expect_leq(wide, 1, "%s of f64 %a, %a: %g", f->name, x, y, wide);
+            }
+}
+
+/* A number of any size, one near 1, a small one, or a whole one. */
+static double draw(uint64_t *state, bool wide) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    double unit = (double)(*state >> 11) * 0x1p-53 - 0.5, x = 0;
+    switch (*state >> 8 & 7) {
+    case 0:
+    case 1:
+        x = ldexp(unit, (int)(*state >> 20 & 2047) % (wide ? 2098 : 277) - (wide ? 1074 : 149));
+        break;
+    case 2: x = 1 + ldexp(unit, -(int)(*state >> 20 & 31)); break;
+    case 3: x = rint(unit * 64); break;
+    case 4: x = unit * 600; break;
+    case 5: x = unit * 4096; break;
+    default: x = unit * 4; break;
+    }
+    return wide ? x : (double)(float)x;
+}
+
+Test(math, errors_of_functions_of_two) {
+    enum { DRAWS = 120000 };
+    for (unsigned i = 0; i < 2 * FUNCTIONS_OF_TWO; i++) {
+        const function_of_two *f = &functions_of_two[i / 2];
+        bool wide = i % 2;
+        uint64_t state = i + 1;
+        double worst = 0, at[2] = {0};
+        for (unsigned k = 0; k < DRAWS; k++) {
+            double x = draw(&state, wide), y = draw(&state, wide);
+            if (!is_in_share(k / 8)) continue;
+            for (int nudge = -1; nudge <= 1; nudge += 2) {
+                double error = error_of_two(f, wide, nudge, x, y);
+                if (error > worst) worst = error, at[0] = x, at[1] = y;
+            }
+        }
+        cr_expect_leq(worst, 1, "%s of f%d: %g times the bound at %a, %a", f->name, wide ? 64 : 32,
+                      worst, at[0], at[1]);
     }
 }
 
@@ -240,7 +392,8 @@ Test(math, the_cpu_device_has_the_bodies_at_level_3) {
                       all[i].name, from[k], got[k], want);
             differ += isfinite(want) && want != (float)all[i].host(from[k]);
         }
-        cr_expect(differ || strcmp(all[i].name, "exp2") == 0, "%s is the host's", all[i].name);
+        bool same = strcmp(all[i].name, "exp2") == 0 || strcmp(all[i].name, "sign") == 0;
+        cr_expect(differ || same, "%s is the host's", all[i].name);
         if (all[i].has_fast) compute_on_device(3, all[i].name, true, from, got);
         for (unsigned k = 0; k < VALUES && all[i].has_fast; k++) {
             float want = (float)all[i].fast(&m, from[k]);

@@ -101,6 +101,7 @@ Test(null, tables) {
     cr_expect_null(tile_attr_get_info((tile_attr_id)-1)->name);
     cr_expect_null(tile_attr_word((tile_attr_id)-1, 0));
     cr_expect_eq(tile_opcode_from_name(NULL, 3), TILE_OP_NONE);
+    cr_expect_null(tile_kind_from_name(NULL, 3));
     cr_expect_eq(tile_attr_from_name(NULL, 3), TILE_ATTR_NONE);
     cr_expect_eq(tile_scalar_from_name(NULL, 3), TILE_SCALAR_NONE);
     cr_expect_not_null(tile_scalar_name((tile_scalar)-1));

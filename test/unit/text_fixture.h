@@ -193,7 +193,10 @@ static const char *const text_corpus[] = {
         "  %y = neg %x %z = not %t %aa = abs %x %ab = sqrt %x {fast} : f32 %ac = exp2 %x\n"
         "  %fa = exp %x %fb = log %x {fast} : f32 %fc = log2 %x %fd = tanh %x %fe = erf %x %ff = "
         "sin %x "
-        "%fg = cos %x\n" TEXT_TEST_FUNCTION
+        "%fg = cos %x\n" TEXT_TEST_FUNCTION "  %ga = sigmoid %x {fast} %gb = softplus %x %gc = "
+        "log1p %x %gd = expm1 %x %ge = erfinv %x\n"
+        "  %gf = pow %x, %y %gg = atan2(%x, 2.0) %gh = fmod %x, 3 %gi = sign %n %gj = sign(%x)\n"
+        "  %gk = clamp %x, -1, %y %gl = clamp(%n, 0, p) %gm = ceil %x %gn = trunc(%x)\n"
         "  %ad = fma %x, 2, %y %ae = select %t, %x, -nan %af = cast %x : f64 %ag = add %af, 0.1\n"
         "  %ah = select q, 1, %n %ai = select %t & (p < 3) | false, %x, 1.0 %aj = cast i8(-128) : "
         "i16\n"
@@ -286,6 +289,11 @@ static const char *const text_corpus[] = {
     TEXT_KERNEL("  %l2 = lane_id\n  %w2 = warp_id : i32\n  %c = vote %l2 < 4 {kind = any}\n"
                 "  %d = vote_all(%c) & vote_any(%w2 == p) : i1\n  %e = match i64(%l2)\n"
                 "  %g = vote_ballot %d : i32\n  %h2 = match(%e ^ %g) + vote(%c, kind = ballot)\n"),
+
+    TEXT_KERNEL("  %i = iota {axis = 0} : tile<i32[64]>\n"
+                "  %a = reduce_max %i {axis = 0}\n  %b = scalar %a : i32\n"
+                "  %c = scalar(reduce_or(%i < %b, axis = 0)) & true\n"
+                "  %one = splat %x : [1, 1, 1]\n  %d = scalar %one\n"),
 
     TEXT_KERNEL("  %i = iota {axis = 0} : tile<i32[64, 16]>\n"
                 "  %a = convert_layout %i : tile<i32[64, 16], #mma_acc>\n"

@@ -83,8 +83,13 @@ static tile_value read_call(reader *r, const char *name, size_t length) {
         if (!r->at) return (tile_value){0};
     } while (take(r, ','));
     if (!take(r, ')')) return fail(r, "expected ')'");
-    return count == info->operand_count ? apply(r, opcode, operands, count)
-                                        : fail(r, "too few operands");
+    if (count != info->operand_count) return fail(r, "too few operands");
+    tile_value value = apply(r, opcode, operands, count);
+    const char *kind = tile_kind_from_name(name, length);
+    if (value.id && kind)
+        tile_op_set_text(r->builder.function, tile_value_op(r->builder.function, value),
+                         TILE_ATTR_kind, kind);
+    return value;
 }
 
 static tile_value read_name(reader *r) {

@@ -216,6 +216,10 @@ void cpu_decode_convert_layout(cpu_decoder *d, tile_op op) {
     cpu_add_move(d, op, tile_operand_src(d->f, op), cpu_place_of(d, tile_op_result(d->f, op, 0)));
 }
 
+void cpu_decode_scalar(cpu_decoder *d, tile_op op) {
+    cpu_add_move(d, op, tile_operand_src(d->f, op), cpu_place_of(d, tile_op_result(d->f, op, 0)));
+}
+
 void cpu_decode_iota(cpu_decoder *d, tile_op op) {
     tile_iota *iota = TILE_NEW(&d->program->arena, tile_iota);
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_iota);

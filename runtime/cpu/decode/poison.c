@@ -407,6 +407,7 @@ static propagate_function find_propagator(tile_opcode opcode) {
     } others[] = {
         {TILE_OP_splat, propagate_move},
         {TILE_OP_element, propagate_move},
+        {TILE_OP_scalar, propagate_move},
         {TILE_OP_extract, propagate_move},
         {TILE_OP_permute, propagate_move},
         {TILE_OP_insert, propagate_move},

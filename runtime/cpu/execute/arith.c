@@ -30,13 +30,15 @@ static cpu_outcome run_integer(cpu_run *run, cpu_agent *agent, const cpu_insn *i
     unsigned size = tile_scalar_bytes(scalar), to_size = tile_scalar_bytes(to);
     const char *a = element_at(run, agent, insn, 0);
     const char *b = insn->operand[1] == CPU_NO_PLACE ? a : element_at(run, agent, insn, 1);
+    const char *c = insn->operand[2] == CPU_NO_PLACE ? a : element_at(run, agent, insn, 2);
     char *result = cpu_at(run, agent, insn->result);
     for (uint32_t i = 0; i < insn->count; i++) {
         int64_t value = 0;
         int64_t x = tile_integer_read(scalar, a + i * size),
-                y = tile_integer_read(scalar, b + i * size);
+                y = tile_integer_read(scalar, b + i * size),
+                z = tile_integer_read(scalar, c + i * size);
         unsigned lane = i % run->program->lanes;
-        bool fine = tile_fold_element(insn->opcode, scalar, insn->arith_flags, x, y, 0, &value) ||
+        bool fine = tile_fold_element(insn->opcode, scalar, insn->arith_flags, x, y, z, &value) ||
                     insn->poison;
         if (!fine && agent->mask >> lane & 1)
             return cpu_fault(run, agent, insn, (int)lane, "division by zero");

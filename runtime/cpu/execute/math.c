@@ -8,10 +8,12 @@
 typedef struct function {
     num (*body)(math *m, num x);
     num (*fast)(math *m, num x);
+    num (*of_two)(math *m, num x, num y);
 } function;
 
 static const function functions[TILE_OPCODE_LIMIT] = {
-#define FUNCTION(name, fast_body) [TILE_OP_##name] = {body_##name, fast_body},
+#define FUNCTION(name, fast_body) [TILE_OP_##name] = {body_##name, fast_body, NULL},
+#define FUNCTION_OF_TWO(name) [TILE_OP_##name] = {NULL, NULL, body_##name},
 #include "lib/codegen/math.def"
 };
 
@@ -29,6 +31,19 @@ static cpu_outcome run_math(cpu_run *run, cpu_agent *agent, const cpu_insn *insn
     return CPU_NEXT;
 }
 
+static cpu_outcome run_math_of_two(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+    const char *a = cpu_at(run, agent, insn->operand[0]), *b = cpu_at(run, agent, insn->operand[1]);
+    char *to = cpu_at(run, agent, insn->result);
+    math m = {.wide = insn->scalar == TILE_f64};
+    unsigned size = tile_scalar_bytes(insn->scalar);
+    for (uint32_t at = 0; at < insn->count * size; at += size)
+        tile_scalar_write(insn->scalar, to + at,
+                          functions[insn->opcode].of_two(&m, tile_scalar_read(insn->scalar, a + at),
+                                                         tile_scalar_read(insn->scalar, b + at)));
+    return CPU_NEXT;
+}
+
 cpu_handler cpu_math_handler(tile_opcode opcode) {
+    if (functions[opcode].of_two) return run_math_of_two;
     return functions[opcode].body ? run_math : NULL;
 }

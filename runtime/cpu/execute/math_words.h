@@ -121,8 +121,12 @@ static num num_pick(math *m, truth which, num yes, num no) {
 
 static num num_scale(math *m, num x, num n) {
     int whole = (int)n, half = whole >> 1;
-    (void)m;
-    return x * ldexp(1, half) * ldexp(1, whole - half);
+    return rounded(m, rounded(m, x * ldexp(1, half)) * ldexp(1, whole - half));
+}
+
+static num num_repeat(math *m, num a, num b, num (*step)(math *m, num a, num b)) {
+    while (b <= fabs(a)) a = step(m, a, b);
+    return a;
 }
 
 static num num_split(math *m, num x, num *fraction) {

@@ -423,11 +423,27 @@ bool gen_cluster(gen *g) {
 
 /* Scalars ------------------------------------------------------------------------------------- */
 
-/* Uniform i32 values: loads, arithmetic, properties of the grid. */
+/* A tile's largest or smallest element. */
+static bool whole_tile(gen *g, const char *name) {
+    const value a = *gen_any(g);
+    const char *left = a.name, *kind = gen_word(g, "min", "max");
+    if (a.scalar != TILE_i32) return false;
+    for (unsigned axis = 0; axis < a.shape.rank; axis++) {
+        const char *reduced = gen_name(g, "r");
+        gen_say(g, "%s = reduce_%s %s {axis = %u}", reduced, kind, left, axis);
+        left = reduced;
+    }
+    gen_say(g, "%s = scalar %s", name, left);
+    gen_add_index(g, name);
+    return true;
+}
+
+/* Uniform i32 values: loads, arithmetic, properties of the grid, reduced tiles. */
 bool gen_scalars(gen *g) {
     const char *name = gen_name(g, "u");
     if (g->meaning) return false;
-    switch (gen_below(g, 4)) {
+    switch (gen_below(g, 5)) {
+    case 4: return whole_tile(g, name);
     case 0: {
         const char *view = gen_view(g, TILE_i32, (shape){1, {gen_pick(g, 1, 4)}}, "int");
         gen_say(g, "%s = load %s[%s]", name, view, start(g, 1));

@@ -47,6 +47,7 @@ static bool takes(const row *r, tile_scalar scalar) {
 static int64_t bound_of(const row *r, int64_t a, int64_t b) {
     if (a == ANYTHING || b == ANYTHING) return ANYTHING;
     if (strcmp(r->name, "add") == 0 || strcmp(r->name, "sub") == 0) return a + b;
+    if (strcmp(r->name, "sign") == 0) return 1;
     if (strcmp(r->name, "mul") == 0 && a < 1 << 20 && b < 1 << 20) return a * b;
     if (strcmp(r->name, "min") == 0 || strcmp(r->name, "max") == 0) return a > b ? a : b;
     if (strcmp(r->name, "neg") == 0 || strcmp(r->name, "abs") == 0 ||
@@ -83,6 +84,22 @@ static const char *second(gen *g, const row *r, const value *a, int64_t *small) 
     return gen_text("%s", narrow.name);
 }
 
+/* Between numbers, or a number and a value. */
+static bool say_clamp(gen *g, const row *r, const value *a) {
+    enum { LEAST = 3, MOST = 5 };
+    const value *high = gen_like(g, a);
+    bool bounded = gen_chance(g, 50), known = a->small != ANYTHING;
+    int64_t bound = bounded ? MOST : high->small > a->small ? high->small : a->small;
+    known &= bounded || high->small != ANYTHING;
+    value v = gen_value(g, a->scalar, a->shape, !known ? ANYTHING : bound < LEAST ? LEAST : bound);
+    if (g->meaning && !known) return false;
+    gen_say(g, "%s = %s(%s, %s, %s)", v.name, r->name, a->name,
+            gen_number(a->scalar, gen_pick(g, -LEAST, -1, 0)),
+            bounded ? gen_number(a->scalar, gen_pick(g, 0, 1, MOST)) : high->name);
+    gen_add(g, &v);
+    return true;
+}
+
 static bool try_row(gen *g, const row *r, const value *a) {
     const char *flags = "", *suffix = "";
     int64_t small = 0, third = 0;
@@ -112,6 +129,8 @@ static bool try_row(gen *g, const row *r, const value *a) {
         if (g->meaning && v.small == ANYTHING) return false;
         gen_say(g, "%s = %s %s, %s, %s", v.name, r->name, a->name, b->name, c->name);
         gen_add(g, &v);
+    } else if (strcmp(r->rule, "clamp") == 0) {
+        return say_clamp(g, r, a);
     } else if (strcmp(r->rule, "compare") == 0) {
         const char *b = second(g, r, a, &small), *condition = gen_name(g, "b");
         const value *yes = gen_any(g);
