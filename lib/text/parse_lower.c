@@ -7,6 +7,7 @@
 #include "lib/builder/infer.h"
 #include "lib/ir/describe.h"
 #include "lib/support/scalar.h"
+#include "lib/ir/syntax.h"
 #include "lib/text/parser.h"
 
 static const tile_type *element_type(tile_parser *p, const tile_type *type) {
@@ -141,8 +142,36 @@ static const char *find_untyped(const tile_node *node) {
     return call && !call->given && !call->is_element && info->type_given ? info->name : NULL;
 }
 
+/* Counts the calls that need a type and have none, in operators and their operands. */
+static unsigned count_calls(const tile_node *node) {
+    const tile_invocation *call = node->call;
+    unsigned count = 0;
+    if (node->kind == TILE_NODE_CALL)
+        return !call->given && !call->is_element && tile_infer_needs_given(call->opcode);
+    for (unsigned i = 0; i < 3 && node->kind == TILE_NODE_OP && node->args[i]; i++)
+        count += count_calls(node->args[i]);
+    return count;
+}
+
+bool tile_node_ends_in_call(const tile_node *node) {
+    bool alone = count_calls(node) == 1;
+    while (node->kind == TILE_NODE_OP && tile_infix_from_opcode(node->opcode)) node = node->args[1];
+    return alone && node->kind == TILE_NODE_CALL && count_calls(node) == 1;
+}
+
+/* Moves the type after an expression to the call in which the expression ends. */
+static const tile_node *type_last(tile_parser *p, const tile_node *node, const tile_type *type) {
+    bool ends = node->kind == TILE_NODE_CALL;
+    tile_node *typed = tile_parse_new_node(p, ends ? TILE_NODE_TYPED : node->kind, node->loc);
+    if (!ends) *typed = *node;
+    unsigned last = ends ? 0 : 1;
+    typed->args[last] = ends ? node : type_last(p, node->args[1], type);
+    if (ends) typed->type = type;
+    return typed;
+}
+
 /* A type that follows an operation which takes one belongs to that operation. An element `%x[%i]`
- * takes none. */
+ * takes none. The type after `%a == reshape(%b)` belongs to reshape, which needs one. */
 static tile_value lower_typed(tile_parser *p, const tile_node *node) {
     const tile_invocation *call = node->args[0]->call;
     if (call && !call->given && !call->is_element && tile_op_get_info(call->opcode)->type_given) {
@@ -152,6 +181,8 @@ static tile_value lower_typed(tile_parser *p, const tile_node *node) {
     }
     if (tile_type_is_extents(node->type) && tile_node_is_literal(node->args[0]))
         return lower_filled(p, node);
+    if (!call && tile_node_ends_in_call(node->args[0]))
+        return tile_lower_node(p, type_last(p, node->args[0], node->type), NULL);
     tile_value value = tile_lower_node(p, node->args[0], node->type);
     const tile_type *type = value.id ? tile_value_type(p->function, value) : node->type;
     if (type == node->type || has_extents(p, type, node->type)) return value;
@@ -163,6 +194,10 @@ static tile_value lower_typed(tile_parser *p, const tile_node *node) {
         advice = tile_arena_format(
             &scratch, "; for the type of `%s` alone put both in parentheses, (%s(..) : %s)", op, op,
             asked);
+    else if (!*advice && node->args[0]->kind == TILE_NODE_OP &&
+             node->type->kind != TILE_TYPE_SCALAR)
+        advice = tile_arena_format(
+            &scratch, "; for the type of one operand put both in parentheses, (.. : %s)", asked);
     tile_parse_error(p, node->loc, "the expression is %s, not %s%s",
                      tile_type_text(p->function, type, NULL, &scratch), asked, advice);
     tile_arena_reset(&scratch);

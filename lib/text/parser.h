@@ -220,6 +220,8 @@ const tile_expr *tile_parse_host_expr(tile_parser *p, int precedence, bool allow
 /* Parses an optional `<name = value, ..>`: values for another function's parameters. */
 bool tile_parse_param_values(tile_parser *p, const tile_param_value **values, unsigned *count);
 bool tile_node_is_literal(const tile_node *node);
+/* Returns whether the last operand is a call that needs a type, and the only such call. */
+bool tile_node_ends_in_call(const tile_node *node);
 /* The type of a typed literal; NULL if it has none. */
 const tile_type *tile_node_literal_type(const tile_node *node);
 /* Returns whether a literal contains a float. */
