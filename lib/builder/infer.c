@@ -2,6 +2,7 @@
 #include "lib/builder/infer.h"
 
 #include "lib/builder/infer_rules.h"
+#include "lib/ir/accumulator.h"
 #include "lib/ops/shape.h"
 
 /* Results ------------------------------------------------------------------------------------- */
@@ -50,6 +51,7 @@ static const char *cast_of(const tile_infer *infer, tile_value value, const tile
  * integer if the other is a float, otherwise the narrower one. */
 static bool is_to_cast(const tile_type *type, const tile_type *other) {
     if (tile_type_is_array(type) != tile_type_is_array(other)) return !tile_type_is_array(type);
+    if (!type->param != !other->param) return type->param != NULL; /* to a type that is known */
     bool floating = tile_scalar_is_floating(type->scalar);
     if (floating != tile_scalar_is_floating(other->scalar)) return !floating;
     return tile_scalar_bits(type->scalar) < tile_scalar_bits(other->scalar);
@@ -444,11 +446,11 @@ bool tile_infer_refuse_elements(const tile_infer *infer, const tile_type *tile,
 }
 
 /* Checks a tile that is copied from or to a view or shared buffer: same element type, and equal
- * last dims. */
+ * last dims. `acc(T)` is checked again when T has a value. */
 static bool check_transfer(const tile_infer *infer, const tile_type *tile,
                            const tile_type *memory) {
-    return same_element(tile, memory) ? check_shapes(infer, tile, memory)
-                                      : tile_infer_refuse_elements(infer, tile, memory);
+    return tile_elements_may_agree(tile, memory) ? check_shapes(infer, tile, memory)
+                                                 : tile_infer_refuse_elements(infer, tile, memory);
 }
 
 bool tile_infer_check_part(const tile_infer *infer, const tile_type *tile,

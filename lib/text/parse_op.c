@@ -308,7 +308,7 @@ static bool is_unknown_op(const tile_parser *p) {
            !tile_parse_find(p, tile_intern_name(p->context, token->text, token->length)) &&
            !tile_function_find_param(p->function, token->text, token->length) &&
            !tile_is_literal_word(token->text, token->length) &&
-           !tile_scalar_from_name(token->text, token->length);
+           !tile_scalar_from_name(token->text, token->length) && !tile_parse_at_accumulator(p);
 }
 
 const tile_node *tile_parse_unknown_op(tile_parser *p) {

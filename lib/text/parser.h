@@ -250,6 +250,9 @@ const tile_type *tile_parse_type(tile_parser *p);
 const tile_type *tile_parse_result_type(tile_parser *p);
 /* The scalar or type parameter of that name; NULL, without an error, if there is none. */
 const tile_type *tile_parse_find_scalar(tile_parser *p, const char *text, size_t length);
+/* f16, T or acc(T). NULL: there is no element type; *failed after a message. */
+const tile_type *tile_parse_scalar(tile_parser *p, bool *failed);
+bool tile_parse_at_accumulator(const tile_parser *p);
 bool tile_parse_layout_alias(tile_parser *p);
 
 /* parse_op.c */
