@@ -5,6 +5,7 @@
 
 #include "lib/builder/fill.h"
 #include "lib/builder/bitcast_width.h"
+#include "lib/builder/lower_rank.h"
 #include "lib/ir/accumulator.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/function.h"
@@ -191,12 +192,16 @@ tile_op tile_build_op_of(tile_builder *builder, tile_opcode opcode, const tile_s
     tile_value *operands = TILE_NEW_ARRAY(&scratch, tile_value, total + 1);
     uint16_t sizes[TILE_MAX_OPERANDS] = {0};
     tile_op op = TILE_NO_OP;
-    if (flatten(builder, info, segments, segment_count, operands, sizes) &&
-        (!tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) ||
-         tile_broadcast_operands(builder, opcode, operands, segment_count)) &&
-        (!tile_op_has_trait(opcode, TILE_TRAIT_GATHERS) ||
-         (tile_splat_scalars(builder, opcode, operands, sizes) &&
-          tile_broadcast_predicate(builder, opcode, operands, sizes, type)))) {
+    bool complete = flatten(builder, info, segments, segment_count, operands, sizes);
+    if (complete && tile_lowers_rank(builder, opcode, segments, type))
+        op = tile_build_lower_rank(builder, opcode, segments, segment_count, type, attrs,
+                                   attr_count);
+    else if (complete &&
+             (!tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) ||
+              tile_broadcast_operands(builder, opcode, operands, segment_count)) &&
+             (!tile_op_has_trait(opcode, TILE_TRAIT_GATHERS) ||
+              (tile_splat_scalars(builder, opcode, operands, sizes) &&
+               tile_broadcast_predicate(builder, opcode, operands, sizes, type)))) {
         tile_infer infer = {.function = builder->function,
                             .opcode = opcode,
                             .loc = builder->loc,

@@ -384,35 +384,23 @@ static bool tile_infer_map_shared(tile_infer *infer) {
     return result(infer, tile_type_in_cluster(tile_function_context(infer->function), own));
 }
 
-/* An operand with its indices, as the text has it: %w[0, %i]. */
-static const char *element_text(const tile_infer *infer, unsigned place, tile_arena *arena) {
-    unsigned count;
-    const tile_value *values = segment_at(infer, place, &count);
-    const char *indices = "";
-    for (unsigned i = 1; i < count; i++)
-        indices = tile_arena_format(arena, "%s%s%s", indices, i > 1 ? ", " : "",
-                                    value_text(infer, values[i], arena));
-    return tile_arena_format(arena, "%s[%s]", value_text(infer, values[0], arena), indices);
-}
-
-/* What to write for a tile with more dims than the view. */
+/* What to write for a tile with more dims than the view. `load` and `store` drop dims of extent 1;
+ * other operations need a `reshape`. */
 static const char *fewer_dims(const tile_infer *infer, const tile_type *tile, const tile_type *view,
                               tile_arena *arena) {
-    const char *moved = extents_text(infer, tile, view->rank, view->rank, arena);
-    bool reshapes = true; /* the extents that the view does not have are 1 */
+    bool reshapes =
+        tile->kind == TILE_TYPE_TILE; /* the extents that the view does not have are 1 */
     for (unsigned d = 0; d < tile->rank - view->rank; d++)
         reshapes &= tile_expr_is(tile->dims[d], 1);
-    if (infer->opcode == TILE_OP_load)
-        return tile_arena_format(
-            arena,
-            "; the view has %u dim%s: load [%s], then reshape: `reshape(load %s : [%s]) : [%s]`",
-            view->rank, view->rank == 1 ? "" : "s", moved, element_text(infer, 0, arena), moved,
-            extents_text(infer, tile, view->rank, tile->rank, arena));
     const char *counts = tile_arena_format(arena, "; the tile has %u dims and the view has %u",
                                            tile->rank, view->rank);
-    if (!reshapes) return counts;
+    if (!reshapes)
+        return tile_arena_format(
+            arena, "%s, and `load` and `store` drop only dims of extent 1: give the view %u dims",
+            counts, tile->rank);
     return tile_arena_format(arena, "%s: write `(reshape(%s) : [%s])`", counts,
-                             value_text(infer, infer->operands[0], arena), moved);
+                             value_text(infer, infer->operands[0], arena),
+                             extents_text(infer, tile, view->rank, view->rank, arena));
 }
 
 bool tile_infer_refuse_shapes(const tile_infer *infer, const tile_type *tile,

@@ -5,9 +5,10 @@
 
 #include "lib/builder/builder.h"
 #include "lib/builder/infer.h"
+#include "lib/ir/operands.h"
 #include "lib/ir/describe.h"
-#include "lib/support/scalar.h"
 #include "lib/ir/syntax.h"
+#include "lib/support/scalar.h"
 #include "lib/text/parser.h"
 
 static const tile_type *element_type(tile_parser *p, const tile_type *type) {
@@ -179,10 +180,10 @@ static tile_value lower_typed(tile_parser *p, const tile_node *node) {
         typed.given = node->type;
         return lower_call(p, &typed, NULL);
     }
-    if (tile_type_is_extents(node->type) && tile_node_is_literal(node->args[0]))
-        return lower_filled(p, node);
     if (!call && tile_node_ends_in_call(node->args[0]))
         return tile_lower_node(p, type_last(p, node->args[0], node->type), NULL);
+    if (tile_type_is_extents(node->type) && tile_node_is_literal(node->args[0]))
+        return lower_filled(p, node);
     tile_value value = tile_lower_node(p, node->args[0], node->type);
     const tile_type *type = value.id ? tile_value_type(p->function, value) : node->type;
     if (type == node->type || has_extents(p, type, node->type)) return value;
@@ -419,6 +420,12 @@ static void read_attrs(lowering *l, const tile_invocation *call) {
                                                 .count = call->attrs[i].count};
 }
 
+/* The operation that has the attributes: a load whose result is reshaped has its own. */
+static tile_op with_attrs(const tile_function *f, tile_op op, tile_opcode opcode) {
+    bool reshaped = op.id && opcode == TILE_OP_load && tile_op_opcode(f, op) == TILE_OP_reshape;
+    return reshaped ? tile_value_def(f, tile_operand_src(f, op)) : op;
+}
+
 tile_op tile_lower_op(tile_parser *p, const tile_invocation *call, const tile_type *expected) {
     const tile_op_info *info = tile_op_get_info(call->opcode);
     unsigned count = call->count;
@@ -436,6 +443,7 @@ tile_op tile_lower_op(tile_parser *p, const tile_invocation *call, const tile_ty
     bool complete = lower_heads(&l, false);
     complete &= lower_heads(&l, true);
     tile_op op = complete ? build(&l, call->loc, call->opcode) : TILE_NO_OP;
-    tile_parse_set_attrs(p, op, call->attrs, call->attr_count);
+    tile_parse_set_attrs(p, with_attrs(p->function, op, call->opcode), call->attrs,
+                         call->attr_count);
     return op;
 }
