@@ -74,6 +74,10 @@ bool tile_bindings_are_complete(tile_context *context, const tile_binding *bindi
 /* Finds the parameter with this name; NULL if there is none. */
 const tile_bound_param *tile_find_bound(const tile_bound_params *bound, const char *name);
 
+/* Returns the element type that a type's parameter, or `acc` of it, has; TILE_SCALAR_NONE if it has
+ * none. */
+tile_scalar tile_find_bound_scalar(const tile_bound_params *bound, const char *name);
+
 /* tile_instantiate for a target. The `where` clauses that name arguments stay in the function, for
  * launches to check. Parameters without a binding take their values from the first
  * tuning point that fits. The result is deterministic: equal arguments select the same point. */

@@ -82,6 +82,11 @@ TILE_API tile_status tile_annotate(const tile_dump_options *options, const tile_
 TILE_API tile_status tile_inspect_spills(const tile_dump_options *options, const tile_blob *sass,
                                          tile_resources *resources);
 
+/* Lists the module's functions, or the one of this name (NULL: all): a line with the kind and the
+ * name, then a line for each parameter, `tune` and `where` clause, argument and result. */
+TILE_API void tile_module_list(const tile_module *module, const char *name, tile_writer writer,
+                               void *user);
+
 /* How an operation accesses a tile or buffer that has a layout. The numbers are those of the first
  * warp; 0 if not applicable. */
 typedef struct tile_layout_use {

@@ -190,7 +190,7 @@ bool tile_broadcast_predicate(tile_builder *builder, tile_opcode opcode, tile_va
     if (from->kind != TILE_TYPE_TILE || from->rank != moved->rank || !moved->rank) return true;
     const tile_type *to = tile_type_get(tile_function_context(f), &draft);
     bool same = true;
-    for (unsigned d = 0; d < moved->rank; d++) same &= from->dims[d] == moved->dims[d];
+    for (unsigned d = 0; d < moved->rank && to; d++) same &= from->dims[d] == to->dims[d];
     if (same || !to || !tile_type_stretches(from, to)) return true;
     operands[at] = tile_build_broadcast(builder, operands[at], to);
     return operands[at].id != 0;

@@ -5,6 +5,8 @@
 
 #include "lib/builder/fill.h"
 #include "lib/builder/bitcast_width.h"
+#include "lib/builder/lower_rank.h"
+#include "lib/ir/accumulator.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/function.h"
 #include "lib/builder/infer.h"
@@ -101,16 +103,6 @@ tile_op tile_build_op(tile_builder *builder, tile_opcode opcode, const tile_segm
     return tile_build_op_of(builder, opcode, segments, segment_count, type, NULL, 0);
 }
 
-/* The element type of sums that start at zero: the most suitable one for products of these
- * elements. */
-static const tile_type *sum_element(const tile_builder *builder, const tile_type *lhs) {
-    tile_context *context = tile_function_context(builder->function);
-    if (lhs->param) return NULL;
-    if (lhs->scalar == TILE_f64 || lhs->scalar == TILE_i64)
-        return tile_type_scalar(context, lhs->scalar);
-    return tile_type_scalar(context, tile_scalar_is_floating(lhs->scalar) ? TILE_f32 : TILE_i32);
-}
-
 /* Builds zeros for a dot without an accumulator, of its result's type if that is given. */
 static tile_value start_sum(tile_builder *builder, const tile_segment *segments,
                             const tile_type *type, const tile_attr *attrs, unsigned attr_count) {
@@ -126,8 +118,8 @@ static tile_value start_sum(tile_builder *builder, const tile_segment *segments,
     tile_context *context = tile_function_context(builder->function);
     if (!is_known(builder, operands[0]) || !is_known(builder, operands[1])) return TILE_NO_VALUE;
     const tile_type *lhs = tile_value_type(builder->function, operands[0]);
-    const tile_type *element = sum_element(builder, lhs), *sum = type;
-    if (!sum && element) {
+    const tile_type *element = tile_accumulator_type(context, lhs), *sum = type;
+    if (!sum) {
         const tile_type *product = tile_infer_product(&infer, element);
         tile_type draft = product ? *product : (tile_type){0};
         draft.kind = TILE_TYPE_TILE;
@@ -141,18 +133,13 @@ static tile_value start_sum(tile_builder *builder, const tile_segment *segments,
             tile_report(context, TILE_ERROR, builder->loc,
                         "dot: the operands must be tiles or shared buffers, not views; load them: "
                         "`dot(load %%a[%%i, %%k] : [64, 32], load %%b[%%k, %%j] : [32, 64])`");
-        else if (element)
+        else
             tile_report(context, TILE_ERROR, builder->loc,
                         "dot: the operands must be [m, k] and [k, n], not %s and %s; "
                         "`trans_rhs` or `trans_lhs` exchanges the dims of one: `dot(%%a, %%b, "
                         "trans_rhs)`",
                         tile_type_text(builder->function, lhs, NULL, &scratch),
                         tile_type_text(builder->function, rhs, NULL, &scratch));
-        else
-            tile_report(context, TILE_ERROR, builder->loc,
-                        "dot: the accumulator's type depends on '%s'; write an accumulator as the "
-                        "third operand: `0.0 : tile<f32[64, 64]>`",
-                        lhs->param);
         tile_arena_reset(&scratch);
         return TILE_NO_VALUE;
     }
@@ -205,12 +192,16 @@ tile_op tile_build_op_of(tile_builder *builder, tile_opcode opcode, const tile_s
     tile_value *operands = TILE_NEW_ARRAY(&scratch, tile_value, total + 1);
     uint16_t sizes[TILE_MAX_OPERANDS] = {0};
     tile_op op = TILE_NO_OP;
-    if (flatten(builder, info, segments, segment_count, operands, sizes) &&
-        (!tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) ||
-         tile_broadcast_operands(builder, opcode, operands, segment_count)) &&
-        (!tile_op_has_trait(opcode, TILE_TRAIT_GATHERS) ||
-         (tile_splat_scalars(builder, opcode, operands, sizes) &&
-          tile_broadcast_predicate(builder, opcode, operands, sizes, type)))) {
+    bool complete = flatten(builder, info, segments, segment_count, operands, sizes);
+    if (complete && tile_lowers_rank(builder, opcode, segments, type))
+        op = tile_build_lower_rank(builder, opcode, segments, segment_count, type, attrs,
+                                   attr_count);
+    else if (complete &&
+             (!tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) ||
+              tile_broadcast_operands(builder, opcode, operands, segment_count)) &&
+             (!tile_op_has_trait(opcode, TILE_TRAIT_GATHERS) ||
+              (tile_splat_scalars(builder, opcode, operands, sizes) &&
+               tile_broadcast_predicate(builder, opcode, operands, sizes, type)))) {
         tile_infer infer = {.function = builder->function,
                             .opcode = opcode,
                             .loc = builder->loc,

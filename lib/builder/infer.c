@@ -2,6 +2,7 @@
 #include "lib/builder/infer.h"
 
 #include "lib/builder/infer_rules.h"
+#include "lib/ir/accumulator.h"
 #include "lib/ops/shape.h"
 
 /* Results ------------------------------------------------------------------------------------- */
@@ -50,6 +51,7 @@ static const char *cast_of(const tile_infer *infer, tile_value value, const tile
  * integer if the other is a float, otherwise the narrower one. */
 static bool is_to_cast(const tile_type *type, const tile_type *other) {
     if (tile_type_is_array(type) != tile_type_is_array(other)) return !tile_type_is_array(type);
+    if (!type->param != !other->param) return type->param != NULL; /* to a type that is known */
     bool floating = tile_scalar_is_floating(type->scalar);
     if (floating != tile_scalar_is_floating(other->scalar)) return !floating;
     return tile_scalar_bits(type->scalar) < tile_scalar_bits(other->scalar);
@@ -392,35 +394,23 @@ static bool tile_infer_map_shared(tile_infer *infer) {
     return result(infer, tile_type_in_cluster(tile_function_context(infer->function), own));
 }
 
-/* An operand with its indices, as the text has it: %w[0, %i]. */
-static const char *element_text(const tile_infer *infer, unsigned place, tile_arena *arena) {
-    unsigned count;
-    const tile_value *values = segment_at(infer, place, &count);
-    const char *indices = "";
-    for (unsigned i = 1; i < count; i++)
-        indices = tile_arena_format(arena, "%s%s%s", indices, i > 1 ? ", " : "",
-                                    value_text(infer, values[i], arena));
-    return tile_arena_format(arena, "%s[%s]", value_text(infer, values[0], arena), indices);
-}
-
-/* What to write for a tile with more dims than the view. */
+/* What to write for a tile with more dims than the view. `load` and `store` drop dims of extent 1;
+ * other operations need a `reshape`. */
 static const char *fewer_dims(const tile_infer *infer, const tile_type *tile, const tile_type *view,
                               tile_arena *arena) {
-    const char *moved = extents_text(infer, tile, view->rank, view->rank, arena);
-    bool reshapes = true; /* the extents that the view does not have are 1 */
+    bool reshapes =
+        tile->kind == TILE_TYPE_TILE; /* the extents that the view does not have are 1 */
     for (unsigned d = 0; d < tile->rank - view->rank; d++)
         reshapes &= tile_expr_is(tile->dims[d], 1);
-    if (infer->opcode == TILE_OP_load)
-        return tile_arena_format(
-            arena,
-            "; the view has %u dim%s: load [%s], then reshape: `reshape(load %s : [%s]) : [%s]`",
-            view->rank, view->rank == 1 ? "" : "s", moved, element_text(infer, 0, arena), moved,
-            extents_text(infer, tile, view->rank, tile->rank, arena));
     const char *counts = tile_arena_format(arena, "; the tile has %u dims and the view has %u",
                                            tile->rank, view->rank);
-    if (!reshapes) return counts;
+    if (!reshapes)
+        return tile_arena_format(
+            arena, "%s, and `load` and `store` drop only dims of extent 1: give the view %u dims",
+            counts, tile->rank);
     return tile_arena_format(arena, "%s: write `(reshape(%s) : [%s])`", counts,
-                             value_text(infer, infer->operands[0], arena), moved);
+                             value_text(infer, infer->operands[0], arena),
+                             extents_text(infer, tile, view->rank, view->rank, arena));
 }
 
 bool tile_infer_refuse_shapes(const tile_infer *infer, const tile_type *tile,
@@ -454,11 +444,11 @@ bool tile_infer_refuse_elements(const tile_infer *infer, const tile_type *tile,
 }
 
 /* Checks a tile that is copied from or to a view or shared buffer: same element type, and equal
- * last dims. */
+ * last dims. `acc(T)` is checked again when T has a value. */
 static bool check_transfer(const tile_infer *infer, const tile_type *tile,
                            const tile_type *memory) {
-    return same_element(tile, memory) ? check_shapes(infer, tile, memory)
-                                      : tile_infer_refuse_elements(infer, tile, memory);
+    return tile_elements_may_agree(tile, memory) ? check_shapes(infer, tile, memory)
+                                                 : tile_infer_refuse_elements(infer, tile, memory);
 }
 
 bool tile_infer_check_part(const tile_infer *infer, const tile_type *tile,

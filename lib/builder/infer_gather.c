@@ -2,6 +2,7 @@
  * the same shape S. The moved tile has the shape S, followed by extents along the memory's last
  * dims, whose indices are scalar starts. */
 #include "lib/builder/infer_rules.h"
+#include "lib/ir/accumulator.h"
 #include "lib/ops/shape.h"
 
 /* The indices of an element operand, by dim, and the number of dims. */
@@ -86,7 +87,8 @@ bool tile_infer_check_predicate(const tile_infer *infer, unsigned operand, const
 static bool check_moved(const tile_infer *infer, const tile_type *moved, unsigned memory_operand,
                         unsigned predicate_operand) {
     const tile_type *memory = type_at(infer, memory_operand);
-    if (!same_element(moved, memory)) return tile_infer_refuse_elements(infer, moved, memory);
+    if (!tile_elements_may_agree(moved, memory))
+        return tile_infer_refuse_elements(infer, moved, memory);
     bool gathers = tile_infer_points(infer, memory_operand);
     if (!gathers && moved->rank > memory->rank)
         return tile_infer_refuse_shapes(infer, moved, memory);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "lib/ir/accumulator.h"
 #include "lib/ir/describe.h"
 #include "lib/ir/syntax.h"
 #include "lib/support/scalar.h"
@@ -144,12 +145,20 @@ static bool fits_param(const tile_function *f, const tile_param_decl *param, con
 }
 
 static bool is_type_param(const tile_function *f, const char *name) {
-    const tile_param_decl *param = tile_function_find_param(f, name, strlen(name));
+    size_t length;
+    tile_is_accumulator(name, &name, &length);
+    const tile_param_decl *param = tile_function_find_param(f, name, length);
     return param && param->kind == TILE_PARAM_type;
 }
 
 static void check_type(checker *c, tile_loc loc, const tile_type *type) {
-    if (type->param && !is_type_param(c->f, type->param))
+    const char *param;
+    size_t length;
+    if (type->param && c->f->kind != TILE_KERNEL &&
+        tile_is_accumulator(type->param, &param, &length))
+        FAIL(c, loc, "'%s' is an element type in kernels only; write a type such as f32",
+             type->param);
+    else if (type->param && !is_type_param(c->f, type->param))
         FAIL(c, loc, "a type names the parameter '%s', which is not declared as a type",
              type->param);
     else if (!type->param && !type->scalar)

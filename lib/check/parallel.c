@@ -80,7 +80,9 @@ static bool is_tile_of(const tile_function *f, tile_op op, const tile_type *type
                 type->scalar == element->scalar && type->param == element->param &&
                 type->rank == tile_op_operand_count(f, op);
     for (unsigned d = 0; same && d < type->rank; d++)
-        same = type->dims[d] == tile_value_as_expr(f, tile_op_operand(f, op, d));
+        same = type->dims[d] ==
+               tile_extent_canonical(tile_function_context(f),
+                                     tile_value_as_expr(f, tile_op_operand(f, op, d)));
     return same;
 }
 

@@ -341,6 +341,8 @@ tile_value tile_declare_view_arg(tile_function *f, const char *name, const tile_
 bool tile_expr_has_arg(const tile_expr *expr);
 /* The product; the other factor if one is 1; NULL if one is. */
 const tile_expr *tile_expr_multiply(tile_context *context, const tile_expr *a, const tile_expr *b);
+/* One form for all spellings of a sum of products and shifts; NULL if the extent is. */
+const tile_expr *tile_extent_canonical(tile_context *context, const tile_expr *extent);
 
 /* The layout of the result of an element-wise operation: a named layout is kept if it is the same
  * for both element types; otherwise the result has no layout. */

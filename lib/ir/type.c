@@ -11,16 +11,18 @@
 typedef struct kind_rule {
     unsigned least_rank, most_rank;
     bool strides, stages, cluster, mn_major, layout;
+    bool spelled; /* extents stay as they are written: a launch computes them */
 } kind_rule;
 
 static const kind_rule rules[] = {
     [TILE_TYPE_SCALAR] = {.most_rank = 0},
     [TILE_TYPE_PTR] = {.most_rank = 0},
-    [TILE_TYPE_TENSOR] = {.least_rank = 1, .most_rank = TILE_MAX_RANK},
+    [TILE_TYPE_TENSOR] = {.least_rank = 1, .most_rank = TILE_MAX_RANK, .spelled = true},
     [TILE_TYPE_VIEW] = {.least_rank = 1,
                         .most_rank = TILE_MAX_RANK,
                         .strides = true,
-                        .layout = true},
+                        .layout = true,
+                        .spelled = true},
     [TILE_TYPE_SHARED] = {.least_rank = 1,
                           .most_rank = TILE_MAX_RANK,
                           .stages = true,
@@ -29,7 +31,8 @@ static const kind_rule rules[] = {
     [TILE_TYPE_TILE] = {.least_rank = 1, .most_rank = TILE_MAX_RANK, .layout = true},
     [TILE_TYPE_VECTOR] = {.least_rank = 1, .most_rank = 1},
     [TILE_TYPE_MAP] = {.least_rank = 1,
-                       .most_rank = TILE_MAX_RANK}, /* the verifier reports TILE_MAX_MAP_RANK */
+                       .most_rank = TILE_MAX_RANK,
+                       .spelled = true}, /* the verifier reports TILE_MAX_MAP_RANK */
     [TILE_TYPE_DESCRIPTOR] = {.mn_major = true},
 };
 
@@ -52,6 +55,7 @@ const tile_type *tile_type_get(tile_context *context, const tile_type *draft) {
             "there is no such type: its kind, element type, rank or layout is out of range");
         return NULL;
     }
+    bool spelled = rules[draft->kind].spelled || tile_type_is_extents(draft); /* of any kind */
     tile_type clean;
     memset(&clean, 0, sizeof clean); /* types are interned by their bytes, including the padding */
     clean.kind = draft->kind;
@@ -64,7 +68,7 @@ const tile_type *tile_type_get(tile_context *context, const tile_type *draft) {
     clean.cluster = draft->cluster;
     clean.mn_major = draft->mn_major;
     for (unsigned d = 0; d < draft->rank; d++) {
-        clean.dims[d] = draft->dims[d];
+        clean.dims[d] = spelled ? draft->dims[d] : tile_extent_canonical(context, draft->dims[d]);
         clean.strides[d] = draft->has_strides ? draft->strides[d] : NULL;
     }
     if (draft->layout) {

@@ -29,7 +29,9 @@ bool tile_parse_at_call(tile_parser *p) {
     const char *text = p->token.text;
     tile_opcode opcode = tile_opcode_from_name(text, p->token.length);
     const tile_op_info *info = tile_op_get_info(opcode);
-    if (!opcode) return is_called(p) && tile_parse_find_scalar(p, text, p->token.length);
+    if (!opcode)
+        return is_called(p) && (tile_parse_find_scalar(p, text, p->token.length) ||
+                                tile_parse_at_accumulator(p));
     return tile_opcode_is_callable(opcode) &&
            (is_called(p) || (!info->operand_count && !info->attr_count) ||
             (tile_parse_is_prefix(info) && is_memory(&p->next)));
@@ -83,9 +85,9 @@ static const tile_node *parse_cast(tile_parser *p) {
     const tile_op_info *info = tile_op_get_info(TILE_OP_cast);
     tile_attr_set allowed = tile_parse_allowed_attrs(info);
     tile_loc loc = p->token.loc;
-    const tile_type *type = tile_parse_find_scalar(p, p->token.text, p->token.length);
-    tile_parse_advance(p);
-    tile_parse_advance(p);
+    bool failed;
+    const tile_type *type = tile_parse_scalar(p, &failed);
+    if (failed || !tile_parse_expect(p, "(")) return NULL;
     tile_invocation call = {.loc = loc, .opcode = TILE_OP_cast, .count = 1, .given = type};
     const tile_node *inner = tile_parse_typed_node(p);
     while (inner && tile_parse_take(p, ","))

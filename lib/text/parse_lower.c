@@ -5,7 +5,9 @@
 
 #include "lib/builder/builder.h"
 #include "lib/builder/infer.h"
+#include "lib/ir/operands.h"
 #include "lib/ir/describe.h"
+#include "lib/ir/syntax.h"
 #include "lib/support/scalar.h"
 #include "lib/text/parser.h"
 
@@ -113,10 +115,11 @@ static tile_value lower_call(tile_parser *p, const tile_invocation *call,
 }
 
 /* Returns whether `extents`, without an element type, are those of the type. */
-static bool has_extents(const tile_type *type, const tile_type *extents) {
-    bool equal = tile_type_is_extents(extents) && type->rank == extents->rank;
-    for (unsigned d = 0; d < type->rank && equal; d++) equal = type->dims[d] == extents->dims[d];
-    return equal;
+static bool has_extents(tile_parser *p, const tile_type *type, const tile_type *extents) {
+    tile_type draft = *type;
+    if (!tile_type_is_extents(extents) || type->rank != extents->rank) return false;
+    for (unsigned d = 0; d < type->rank; d++) draft.dims[d] = extents->dims[d];
+    return tile_type_get(p->context, &draft) == type;
 }
 
 /* A number with extents becomes every element. */
@@ -140,8 +143,36 @@ static const char *find_untyped(const tile_node *node) {
     return call && !call->given && !call->is_element && info->type_given ? info->name : NULL;
 }
 
+/* Counts the calls that need a type and have none, in operators and their operands. */
+static unsigned count_calls(const tile_node *node) {
+    const tile_invocation *call = node->call;
+    unsigned count = 0;
+    if (node->kind == TILE_NODE_CALL)
+        return !call->given && !call->is_element && tile_infer_needs_given(call->opcode);
+    for (unsigned i = 0; i < 3 && node->kind == TILE_NODE_OP && node->args[i]; i++)
+        count += count_calls(node->args[i]);
+    return count;
+}
+
+bool tile_node_ends_in_call(const tile_node *node) {
+    bool alone = count_calls(node) == 1;
+    while (node->kind == TILE_NODE_OP && tile_infix_from_opcode(node->opcode)) node = node->args[1];
+    return alone && node->kind == TILE_NODE_CALL && count_calls(node) == 1;
+}
+
+/* Moves the type after an expression to the call in which the expression ends. */
+static const tile_node *type_last(tile_parser *p, const tile_node *node, const tile_type *type) {
+    bool ends = node->kind == TILE_NODE_CALL;
+    tile_node *typed = tile_parse_new_node(p, ends ? TILE_NODE_TYPED : node->kind, node->loc);
+    if (!ends) *typed = *node;
+    unsigned last = ends ? 0 : 1;
+    typed->args[last] = ends ? node : type_last(p, node->args[1], type);
+    if (ends) typed->type = type;
+    return typed;
+}
+
 /* A type that follows an operation which takes one belongs to that operation. An element `%x[%i]`
- * takes none. */
+ * takes none. The type after `%a == reshape(%b)` belongs to reshape, which needs one. */
 static tile_value lower_typed(tile_parser *p, const tile_node *node) {
     const tile_invocation *call = node->args[0]->call;
     if (call && !call->given && !call->is_element && tile_op_get_info(call->opcode)->type_given) {
@@ -149,11 +180,13 @@ static tile_value lower_typed(tile_parser *p, const tile_node *node) {
         typed.given = node->type;
         return lower_call(p, &typed, NULL);
     }
+    if (!call && tile_node_ends_in_call(node->args[0]))
+        return tile_lower_node(p, type_last(p, node->args[0], node->type), NULL);
     if (tile_type_is_extents(node->type) && tile_node_is_literal(node->args[0]))
         return lower_filled(p, node);
     tile_value value = tile_lower_node(p, node->args[0], node->type);
     const tile_type *type = value.id ? tile_value_type(p->function, value) : node->type;
-    if (type == node->type || has_extents(type, node->type)) return value;
+    if (type == node->type || has_extents(p, type, node->type)) return value;
     tile_arena scratch = {0};
     const char *asked = tile_type_text(p->function, node->type, NULL, &scratch);
     const char *op = find_untyped(node->args[0]);
@@ -162,6 +195,10 @@ static tile_value lower_typed(tile_parser *p, const tile_node *node) {
         advice = tile_arena_format(
             &scratch, "; for the type of `%s` alone put both in parentheses, (%s(..) : %s)", op, op,
             asked);
+    else if (!*advice && node->args[0]->kind == TILE_NODE_OP &&
+             node->type->kind != TILE_TYPE_SCALAR)
+        advice = tile_arena_format(
+            &scratch, "; for the type of one operand put both in parentheses, (.. : %s)", asked);
     tile_parse_error(p, node->loc, "the expression is %s, not %s%s",
                      tile_type_text(p->function, type, NULL, &scratch), asked, advice);
     tile_arena_reset(&scratch);
@@ -383,6 +420,12 @@ static void read_attrs(lowering *l, const tile_invocation *call) {
                                                 .count = call->attrs[i].count};
 }
 
+/* The operation that has the attributes: a load whose result is reshaped has its own. */
+static tile_op with_attrs(const tile_function *f, tile_op op, tile_opcode opcode) {
+    bool reshaped = op.id && opcode == TILE_OP_load && tile_op_opcode(f, op) == TILE_OP_reshape;
+    return reshaped ? tile_value_def(f, tile_operand_src(f, op)) : op;
+}
+
 tile_op tile_lower_op(tile_parser *p, const tile_invocation *call, const tile_type *expected) {
     const tile_op_info *info = tile_op_get_info(call->opcode);
     unsigned count = call->count;
@@ -400,6 +443,7 @@ tile_op tile_lower_op(tile_parser *p, const tile_invocation *call, const tile_ty
     bool complete = lower_heads(&l, false);
     complete &= lower_heads(&l, true);
     tile_op op = complete ? build(&l, call->loc, call->opcode) : TILE_NO_OP;
-    tile_parse_set_attrs(p, op, call->attrs, call->attr_count);
+    tile_parse_set_attrs(p, with_attrs(p->function, op, call->opcode), call->attrs,
+                         call->attr_count);
     return op;
 }

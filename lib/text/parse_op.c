@@ -1,6 +1,7 @@
 /* Statements. */
 #include <string.h>
 
+#include "lib/builder/infer.h"
 #include "lib/ir/describe.h"
 #include "lib/ir/regions.h"
 #include "lib/support/intern.h"
@@ -142,15 +143,19 @@ static bool at_operand(tile_parser *p, const tile_op_info *info) {
            tile_parse_at(p, "(") || tile_parse_at(p, "[");
 }
 
-/* A type after an operand belongs to the operand if more operands must follow, or if the operation
- * has no result. Otherwise it is the result type. */
-static bool parse_operand_type(tile_parser *p, const tile_op_info *info, unsigned used,
+/* A type after an operand belongs to the operand in three cases: more operands must follow, the
+ * operation has no result, or the operand ends in a call that needs a type and the operation needs
+ * none. Otherwise it is the result type. */
+static bool parse_operand_type(tile_parser *p, tile_opcode opcode, unsigned used,
                                tile_operand *operand) {
+    const tile_op_info *info = tile_op_get_info(opcode);
     unsigned needed = 0;
     for (unsigned i = 0; i < info->operand_count; i++)
         needed += !tile_form_may_miss(info->operands[i].form);
-    bool own = used < needed || info->effects & TILE_EFFECT_TERMINATOR;
-    if (!own || !operand->head || operand->brackets || !tile_parse_at(p, ":")) return true;
+    if (!operand->head || operand->brackets || !tile_parse_at(p, ":")) return true;
+    bool own = used < needed || info->effects & TILE_EFFECT_TERMINATOR ||
+               (!tile_infer_needs_given(opcode) && tile_node_ends_in_call(operand->head));
+    if (!own) return true;
     operand->head = tile_parse_type_suffix(p, operand->loc, operand->head);
     return operand->head != NULL;
 }
@@ -165,7 +170,7 @@ static bool parse_operands(tile_parser *p, const tile_op_info *info, tile_invoca
                         tile_parse_is_prefix(info); /* takes brackets, as in an expression */
             if (!(ends ? tile_parse_memory_operand : tile_parse_operand)(p, operand)) return false;
             tile_parse_resolve_operand(p, info, used - 1, operand);
-            if (!parse_operand_type(p, info, (unsigned)used, operand)) return false;
+            if (!parse_operand_type(p, call->opcode, (unsigned)used, operand)) return false;
         } while (tile_parse_take(p, ","));
     call->count = (unsigned)used;
     return true;
@@ -301,7 +306,7 @@ static bool is_unknown_op(const tile_parser *p) {
            !tile_parse_find(p, tile_intern_name(p->context, token->text, token->length)) &&
            !tile_function_find_param(p->function, token->text, token->length) &&
            !tile_is_literal_word(token->text, token->length) &&
-           !tile_scalar_from_name(token->text, token->length);
+           !tile_scalar_from_name(token->text, token->length) && !tile_parse_at_accumulator(p);
 }
 
 const tile_node *tile_parse_unknown_op(tile_parser *p) {

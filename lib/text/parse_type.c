@@ -1,6 +1,7 @@
 /* Types and layout aliases. */
 #include <string.h>
 
+#include "lib/ir/accumulator.h"
 #include "lib/layout/layout.h"
 #include "lib/ir/named.h"
 #include "lib/support/intern.h"
@@ -248,10 +249,44 @@ static bool unknown_type(tile_parser *p) {
                             p->token.text, tile_guess_text(p, &guess, ""));
 }
 
+/* acc(T) or acc(f16): the type of a dot's accumulator. */
+static const tile_type *parse_accumulator(tile_parser *p) {
+    tile_parse_advance(p);
+    tile_parse_advance(p);
+    const tile_type *element = p->token.kind == TILE_TOKEN_WORD
+                                   ? tile_parse_find_scalar(p, p->token.text, p->token.length)
+                                   : NULL;
+    if (!element) {
+        tile_parse_expected(p, "the element type of a dot's operands, such as acc(f16)");
+        return NULL;
+    }
+    tile_parse_advance(p);
+    if (!tile_parse_expect(p, ")")) return NULL;
+    return tile_accumulator_type(p->context, element);
+}
+
+bool tile_parse_at_accumulator(const tile_parser *p) {
+    return tile_parse_at_word(p, TILE_ACCUMULATOR_WORD) && p->next.kind == TILE_TOKEN_PUNCT &&
+           *p->next.text == '(';
+}
+
+const tile_type *tile_parse_scalar(tile_parser *p, bool *failed) {
+    *failed = false;
+    if (p->token.kind != TILE_TOKEN_WORD) return NULL;
+    if (tile_parse_at_accumulator(p)) {
+        const tile_type *type = parse_accumulator(p);
+        *failed = !type;
+        return type;
+    }
+    const tile_type *type = tile_parse_find_scalar(p, p->token.text, p->token.length);
+    if (type) tile_parse_advance(p);
+    return type;
+}
+
 static bool parse_element_type(tile_parser *p, tile_type *draft) {
-    const tile_type *scalar = p->token.kind == TILE_TOKEN_WORD
-                                  ? tile_parse_find_scalar(p, p->token.text, p->token.length)
-                                  : NULL;
+    bool failed;
+    const tile_type *scalar = tile_parse_scalar(p, &failed);
+    if (failed) return false;
     if (!scalar && p->token.kind == TILE_TOKEN_WORD) return unknown_type(p);
     if (!scalar && p->token.kind != TILE_TOKEN_INT)
         return tile_parse_expected(p, "an element type such as f16");
@@ -261,7 +296,6 @@ static bool parse_element_type(tile_parser *p, tile_type *draft) {
                                 "brackets: f32[64, 64]");
     draft->scalar = scalar->scalar;
     draft->param = scalar->param;
-    tile_parse_advance(p);
     return true;
 }
 
@@ -366,13 +400,9 @@ const tile_type *tile_parse_type(tile_parser *p) {
     tile_layout layout;
     memset(&layout, 0, sizeof layout); /* types are interned by their bytes */
     unsigned i = 0;
-    if (p->token.kind == TILE_TOKEN_WORD) {
-        const tile_type *scalar = tile_parse_find_scalar(p, p->token.text, p->token.length);
-        if (scalar) {
-            tile_parse_advance(p);
-            return scalar;
-        }
-    }
+    bool failed;
+    const tile_type *scalar = tile_parse_scalar(p, &failed);
+    if (scalar || failed) return scalar;
     while (i < COMPOSITE_COUNT && !tile_parse_at_word(p, composite_types[i].name)) i++;
     if (i == COMPOSITE_COUNT) {
         unknown_type(p);

@@ -220,6 +220,8 @@ const tile_expr *tile_parse_host_expr(tile_parser *p, int precedence, bool allow
 /* Parses an optional `<name = value, ..>`: values for another function's parameters. */
 bool tile_parse_param_values(tile_parser *p, const tile_param_value **values, unsigned *count);
 bool tile_node_is_literal(const tile_node *node);
+/* Returns whether the last operand is a call that needs a type, and the only such call. */
+bool tile_node_ends_in_call(const tile_node *node);
 /* The type of a typed literal; NULL if it has none. */
 const tile_type *tile_node_literal_type(const tile_node *node);
 /* Returns whether a literal contains a float. */
@@ -248,6 +250,9 @@ const tile_type *tile_parse_type(tile_parser *p);
 const tile_type *tile_parse_result_type(tile_parser *p);
 /* The scalar or type parameter of that name; NULL, without an error, if there is none. */
 const tile_type *tile_parse_find_scalar(tile_parser *p, const char *text, size_t length);
+/* f16, T or acc(T). NULL: there is no element type; *failed after a message. */
+const tile_type *tile_parse_scalar(tile_parser *p, bool *failed);
+bool tile_parse_at_accumulator(const tile_parser *p);
 bool tile_parse_layout_alias(tile_parser *p);
 
 /* parse_op.c */

@@ -4,7 +4,7 @@
 #include "lib/ir/syntax.h"
 #include "lib/text/printer.h"
 
-static void print_param(tile_printer *p, const tile_param_decl *param) {
+void tile_print_param(tile_printer *p, const tile_param_decl *param) {
     PRINT(p, "%s: %s", param->name, tile_param_kind_name(param->kind));
     if (param->default_type) {
         PRINT(p, " = ");
@@ -21,7 +21,7 @@ static void print_param(tile_printer *p, const tile_param_decl *param) {
 void tile_print_params(tile_printer *p) {
     for (size_t i = 0; i < p->f->param_count; i++) {
         PRINT(p, "%s", i ? ", " : "<");
-        print_param(p, &p->f->params[i]);
+        tile_print_param(p, &p->f->params[i]);
     }
     PRINT(p, "%s", p->f->param_count ? ">" : "");
 }
@@ -36,35 +36,39 @@ static void print_arg_type(tile_printer *p, const tile_arg_decl *arg) {
     tile_print_type(p, &shown);
 }
 
+void tile_print_arg(tile_printer *p, const tile_arg_decl *arg) {
+    const char *before = " {";
+    PRINT(p, "%%%s: ", arg->name);
+    print_arg_type(p, arg);
+    if (arg->divisible) {
+        PRINT(p, "%s%s = %u", before, tile_attr_keyword(TILE_ATTR_divisible), arg->divisible);
+        before = ", ";
+    }
+    if (arg->noalias) {
+        PRINT(p, "%s%s", before, tile_attr_keyword(TILE_ATTR_noalias));
+        before = ", ";
+    }
+    if (arg->tensor_map) {
+        PRINT(p, "%s%s", before, tile_attr_keyword(TILE_ATTR_tensor_map));
+        before = ", ";
+    }
+    if (arg->is_const) {
+        PRINT(p, "%s%s", before, tile_attr_keyword(TILE_ATTR_constant));
+        before = ", ";
+    }
+    if (arg->known) {
+        PRINT(p, "%s%s = ", before, tile_attr_keyword(TILE_ATTR_value));
+        tile_print_expr(p, arg->known);
+        before = ", ";
+    }
+    PRINT(p, "%s", *before == ',' ? "}" : "");
+}
+
 void tile_print_args(tile_printer *p) {
     PRINT(p, "(");
     for (size_t i = 0; i < p->f->arg_count; i++) {
-        const tile_arg_decl *arg = &p->f->args[i];
-        const char *before = " {";
-        PRINT(p, "%s%%%s: ", i ? ", " : "", arg->name);
-        print_arg_type(p, arg);
-        if (arg->divisible) {
-            PRINT(p, "%s%s = %u", before, tile_attr_keyword(TILE_ATTR_divisible), arg->divisible);
-            before = ", ";
-        }
-        if (arg->noalias) {
-            PRINT(p, "%s%s", before, tile_attr_keyword(TILE_ATTR_noalias));
-            before = ", ";
-        }
-        if (arg->tensor_map) {
-            PRINT(p, "%s%s", before, tile_attr_keyword(TILE_ATTR_tensor_map));
-            before = ", ";
-        }
-        if (arg->is_const) {
-            PRINT(p, "%s%s", before, tile_attr_keyword(TILE_ATTR_constant));
-            before = ", ";
-        }
-        if (arg->known) {
-            PRINT(p, "%s%s = ", before, tile_attr_keyword(TILE_ATTR_value));
-            tile_print_expr(p, arg->known);
-            before = ", ";
-        }
-        PRINT(p, "%s", *before == ',' ? "}" : "");
+        PRINT(p, "%s", i ? ", " : "");
+        tile_print_arg(p, &p->f->args[i]);
     }
     PRINT(p, ")");
 }
@@ -88,9 +92,9 @@ static void print_extents(tile_printer *p, const char *word, const tile_expr *co
     PRINT(p, "]");
 }
 
-static void print_tune(tile_printer *p, const tile_tune_clause *tune) {
+void tile_print_tune(tile_printer *p, const tile_tune_clause *tune) {
     bool several = tune->name_count > 1;
-    PRINT(p, "\n    tune %s", several ? "(" : "");
+    PRINT(p, "%s", several ? "(" : "");
     for (unsigned i = 0; i < tune->name_count; i++) PRINT(p, "%s%s", i ? ", " : "", tune->names[i]);
     PRINT(p, "%s in [", several ? ")" : "");
     for (unsigned i = 0; i < tune->point_count; i++) {
@@ -118,7 +122,10 @@ void tile_print_clauses(tile_printer *p) {
     const tile_function *f = p->f;
     if (f->reference) PRINT(p, "\n    of @%s", f->reference);
     tile_print_param_values(p, f->reference_values, f->reference_count);
-    for (size_t i = 0; i < f->tune_count; i++) print_tune(p, &f->tunes[i]);
+    for (size_t i = 0; i < f->tune_count; i++) {
+        PRINT(p, "\n    tune ");
+        tile_print_tune(p, &f->tunes[i]);
+    }
     for (size_t i = 0; i < f->where_count; i++) {
         PRINT(p, "\n    where ");
         tile_print_expr(p, f->wheres[i]);

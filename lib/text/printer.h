@@ -34,6 +34,9 @@ void tile_print_attr(tile_printer *p, const tile_attr *attr);
 void tile_print_attrs(tile_printer *p, tile_op op, const tile_op_info *info); /* {..} */
 
 /* print_head.c: the header before the body of p->f. */
+void tile_print_param(tile_printer *p, const tile_param_decl *param);
+void tile_print_arg(tile_printer *p, const tile_arg_decl *arg);
+void tile_print_tune(tile_printer *p, const tile_tune_clause *tune);
 void tile_print_params(tile_printer *p);
 void tile_print_args(tile_printer *p);
 void tile_print_results(tile_printer *p);

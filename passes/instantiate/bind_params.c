@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/ir/accumulator.h"
 #include "lib/ir/describe.h"
 #include "lib/ir/syntax.h"
 #include "lib/support/integer.h"
@@ -19,6 +20,18 @@ static tile_bound_param *find(const tile_bound_params *bound, const char *name) 
 
 const tile_bound_param *tile_find_bound(const tile_bound_params *bound, const char *name) {
     return find(bound, name);
+}
+
+tile_scalar tile_find_bound_scalar(const tile_bound_params *bound, const char *name) {
+    size_t length;
+    bool accumulates = tile_is_accumulator(name, &name, &length);
+    for (size_t i = 0; i < bound->f->param_count; i++) {
+        const char *own = bound->f->params[i].name;
+        if (strlen(own) != length || memcmp(own, name, length) != 0) continue;
+        tile_scalar scalar = bound->params[i].scalar;
+        return accumulates && scalar ? tile_accumulator_scalar(scalar) : scalar;
+    }
+    return TILE_SCALAR_NONE;
 }
 
 static bool param_value(const char *name, int64_t *value, void *user) {

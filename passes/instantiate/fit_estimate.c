@@ -19,9 +19,8 @@ static int64_t eval_or(const scan *s, const tile_expr *expr, int64_t otherwise) 
 }
 
 static double width_of(const scan *s, const tile_type *type) {
-    const tile_bound_param *param =
-        type->param && s->bound ? tile_find_bound(s->bound, type->param) : NULL;
-    return tile_scalar_bytes(param ? param->scalar : type->scalar);
+    return tile_scalar_bytes(type->param && s->bound ? tile_find_bound_scalar(s->bound, type->param)
+                                                     : type->scalar);
 }
 
 /* 1 for scalars. */

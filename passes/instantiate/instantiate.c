@@ -180,9 +180,8 @@ static const tile_expr *bind_constant(instance *i, tile_loc loc, const tile_expr
 static const tile_type *bind_type(instance *i, tile_loc loc, const tile_type *type) {
     tile_type draft = *type;
     if (type->param) {
-        const tile_bound_param *param = tile_find_bound(&i->bound, type->param);
-        if (param && param->scalar) {
-            draft.scalar = param->scalar;
+        draft.scalar = tile_find_bound_scalar(&i->bound, type->param);
+        if (draft.scalar) {
             draft.param = NULL;
         } else {
             FAIL(i, loc, "'%s' is not a type", type->param);

@@ -7,6 +7,7 @@
 #include "lib/analysis/pipeline_plan.h"
 #include "lib/analysis/product.h"
 #include "lib/analysis/store_ring.h"
+#include "lib/ir/accumulator.h"
 #include "lib/ir/cost.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
@@ -425,8 +426,12 @@ static void mark(const tile_function *f, const tile_expr *expr, bool *own) {
 }
 
 static void mark_type(const tile_function *f, const tile_type *type, bool *own) {
-    for (size_t i = 0; type->param && i < f->param_count; i++)
-        own[i] |= strcmp(f->params[i].name, type->param) == 0;
+    const char *param = NULL;
+    size_t length = 0;
+    if (type->param) tile_is_accumulator(type->param, &param, &length);
+    for (size_t i = 0; param && i < f->param_count; i++)
+        own[i] |=
+            strlen(f->params[i].name) == length && memcmp(f->params[i].name, param, length) == 0;
     for (unsigned d = 0; d < type->rank; d++) mark(f, type->dims[d], own);
     mark(f, type->stages, own);
 }

@@ -60,9 +60,7 @@ void scan_fold(scan *s, const tile_op_data *op) {
 /* Types ---------------------------------------------------------------------------------------- */
 
 tile_scalar scan_scalar_of(const scan *s, const tile_type *type) {
-    const tile_bound_param *param =
-        type->param && s->point ? tile_find_bound(s->point, type->param) : NULL;
-    return param ? param->scalar : type->scalar;
+    return type->param && s->point ? tile_find_bound_scalar(s->point, type->param) : type->scalar;
 }
 
 double scan_width_of(const scan *s, const tile_type *type) {

@@ -346,6 +346,7 @@ Test(null, compiling) {
     tile_resources resources;
     const uint32_t nowhere[TILE_MAX_RANK] = {0};
     cr_expect_eq(tile_inspect_layouts(NULL, NULL, NULL, NULL, NULL, NULL), 0);
+    tile_module_list(NULL, NULL, NULL, NULL);
     cr_expect_eq(tile_layout_registers(NULL), 0);
     cr_expect_eq(tile_layout_extent(NULL, 0), 0);
     cr_expect_eq(tile_layout_index(NULL, nowhere), 0);

@@ -88,7 +88,7 @@ static bool read_reproducer(opt_options *o, const char *text, char **pipeline, c
 
 /* One part of the input ---------------------------------------------------------------------- */
 
-static bool run_passes(session *s) {
+static bool run_passes(session *s, const char *pipeline) {
     const opt_options *o = s->o;
     tile_pass_options passes = {
         .size = sizeof passes,
@@ -102,25 +102,46 @@ static bool run_passes(session *s) {
         .timing = o->timing ? show_time : NULL,
         .statistic = o->statistics ? show_statistic : NULL,
     };
-    if (tile_run_passes(s->module, s->pipeline, &passes) == TILE_OK) return true;
+    s->position = (opt_position){.module = s->module, .pipeline = pipeline};
+    if (tile_run_passes(s->module, pipeline, &passes) == TILE_OK) return true;
     if (o->reproducer) write_reproducer(s);
     return false;
 }
 
-/* Shows layouts instead of the IR: as text, or as a summary next to a picture. */
-static bool show_layouts(const session *s, tool_text *out) {
+/* Runs the passes up to the end of level 2, as a launch does; a module of computes is scheduled
+ * first. */
+static bool run_level_2(session *s) {
+    bool computes = true;
+    tool_text pipeline = {NULL, 0, 0};
+    for (unsigned i = 0; tile_module_function(s->module, i); i++)
+        computes &= tile_function_get_kind(tile_module_function(s->module, i)) == TILE_COMPUTE;
+    const char *const parts[] = {computes ? "schedule," : "", "instantiate,",
+                                 tile_default_pipeline(2)};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        tool_append(parts[i], strlen(parts[i]), &pipeline);
+    bool ok = run_passes(s, pipeline.data);
+    free(pipeline.data);
+    return ok;
+}
+
+/* Shows layouts instead of the IR: as text, or as a summary next to a picture. Without passes on
+ * the command line, and if nothing has a layout, it runs those that choose layouts. */
+static bool show_layouts(session *s, tool_text *out) {
     const opt_options *o = s->o;
     layouts_report report = layouts_collect(s->module, o->test.kernel, o->layout_name, o->target);
+    bool has_passes = s->pipeline && *s->pipeline;
+    if (!report.count && !has_passes) {
+        if (!run_level_2(s)) return false;
+        report = layouts_collect(s->module, o->test.kernel, o->layout_name, o->target);
+    }
     tool_text picture = {NULL, 0, 0};
     bool ok = report.count != 0;
+    const char *remedy = has_passes ? "; run assign-layouts, or leave out all passes" : "";
     if (!ok && o->layout_name)
-        fprintf(stderr,
-                "error: no tile or buffer '%s' has a layout here; run assign-layouts, or name a "
-                "layout in its type\n",
-                o->layout_name);
+        fprintf(stderr, "error: no tile or buffer '%s' has a layout here%s\n", o->layout_name,
+                remedy);
     else if (!ok)
-        fprintf(stderr, "error: no tile or buffer has a layout here; run assign-layouts, or name "
-                        "layouts in the types\n");
+        fprintf(stderr, "error: no tile or buffer has a layout here%s\n", remedy);
     if (ok && o->layout_file) {
         layouts_draw(&report, &picture);
         ok = tool_write_file(o->layout_file, picture.data, picture.size);
@@ -146,8 +167,7 @@ static bool process(const opt_options *o, const char *name, const char *text, co
         tool_print_remarks(context, o->remarks);
     }
     s.module = tile_module_parse(context, name, text, strlen(text));
-    s.position = (opt_position){.module = s.module, .pipeline = pipeline};
-    bool ok = s.module && run_passes(&s);
+    bool ok = s.module && run_passes(&s, pipeline);
     if (ok && o->print_layout)
         ok = show_layouts(&s, out);
     else if (ok)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tile/inspect.h"
 #include "tools/common/assembler.h"
 #include "tools/tile-run/options.h"
 #include "tools/tile-run/trace.h"
@@ -89,6 +90,14 @@ static void refuse_name(const run *r) {
     for (unsigned i = 0; tile_module_function(r->module, i); i++, between = ", ")
         fprintf(stderr, "%s@%s", between, tile_function_name(tile_module_function(r->module, i)));
     fputc('\n', stderr);
+}
+
+static bool list(const run *r) {
+    const char *name = r->options->kernel;
+    bool found = !name || tile_module_find(r->module, name);
+    if (found) tile_module_list(r->module, name, tool_write, stdout);
+    if (!found) refuse_name(r);
+    return found;
 }
 
 static const tile_function *find_function(run *r) {
@@ -542,6 +551,13 @@ static bool run_kernel(run *r) {
     return measure(r) && save_arrays(r) && right;
 }
 
+static bool find_and_run(run *r) {
+    options *o = r->options;
+    return (r->function = find_function(r)) && order_arguments(r) &&
+           arguments_shape(r->module, r->function, o->bindings, o->binding_count, o->arguments) &&
+           run_kernel(r);
+}
+
 static void close_run(run *r) {
     options *o = r->options;
     reference_close(&r->reference);
@@ -578,9 +594,7 @@ int main(int argc, char **argv) {
     r.context = tile_context_create();
     tool_print_remarks(r.context, o.remarks);
     r.module = tool_parse_file(r.context, o.file);
-    bool right = r.module && (r.function = find_function(&r)) && order_arguments(&r) &&
-                 arguments_shape(r.module, r.function, o.bindings, o.binding_count, o.arguments) &&
-                 run_kernel(&r);
+    bool right = r.module && (o.list ? list(&r) : find_and_run(&r));
     close_run(&r);
     return tool_finish(right);
 }
