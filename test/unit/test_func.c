@@ -88,7 +88,6 @@ Test(func, inline_func) {
     tile_context_add_source(x.context, "text", "", 0);
     tile_module *module = tile_module_create(x.context);
     const tile_function *madd = add_madd(module);
-    const tile_function *madd = add_madd(module);
     tile_function *kernel = add_kernel(module);
     tile_builder b = tile_builder_at_end(kernel, tile_function_body(kernel));
     const tile_type *column = tile_type_tile(x.context, TILE_f32, 2, (int64_t[]){8, 1});
