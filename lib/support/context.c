@@ -119,16 +119,28 @@ static void add_place(const tile_context *context, tile_loc loc, tile_diagnostic
     quote_line(&context->sources[loc.file], diagnostic);
 }
 
+static void send(const tile_context *context, tile_severity severity, tile_loc loc,
+                 const char *message) {
+    tile_diagnostic diagnostic = {.severity = severity, .file = "", .message = message};
+    add_place(context, loc, &diagnostic);
+    if (context->sink) context->sink(&diagnostic, context->sink_user);
+}
+
+/* Names the `include`s through which the location's text became part of the program. */
+static void send_includes(const tile_context *context, tile_loc loc) {
+    while (loc.line && loc.file < context->source_count) {
+        loc = context->sources[loc.file].included_at;
+        if (loc.line) send(context, TILE_NOTE, loc, "included from here");
+    }
+}
+
 void tile_report_words(tile_context *context, tile_severity severity, tile_loc loc,
                        const char *message) {
     if (!context) return;
     tile_context_lock(context);
     if (severity == TILE_ERROR) context->errors++;
-    if (context->sink && message) {
-        tile_diagnostic diagnostic = {.severity = severity, .file = "", .message = message};
-        add_place(context, loc, &diagnostic);
-        context->sink(&diagnostic, context->sink_user);
-    }
+    if (message) send(context, severity, loc, message);
+    if (message && severity == TILE_ERROR) send_includes(context, loc);
     const char *note = severity == TILE_ERROR ? context->error_note : NULL;
     if (note) {
         context->error_note = NULL;

@@ -11,6 +11,7 @@ typedef struct tile_source {
     const char *name;
     const char *text;
     size_t length;
+    tile_loc included_at; /* the `include` that names it; line 0: none does */
 } tile_source;
 
 struct tile_context {

@@ -71,9 +71,6 @@ bool tool_remarks_failed(void);
  * similar one in its help. Returns false. */
 bool tool_refuse_option(const tool_arguments *arguments, const char *tool, const char *help);
 
-/* Reads and parses a file; NULL after diagnostics. */
-tile_module *tool_parse_file(tile_context *context, const char *path);
-
 /* A growing text buffer, for the tile_writer tool_append. Zero-initialize; free data. */
 typedef struct tool_text {
     char *data;
