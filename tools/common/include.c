@@ -22,7 +22,7 @@ const char *tool_include_word(unsigned index) {
 
 static bool add_folder(const char *folder) {
     tool_text word = {NULL, 0, 0};
-    if (!*folder) fputs("error: -I needs the name of a folder\n", stderr);
+    if (!*folder) fputs("error: -I needs the name of a folder: -I FOLDER\n", stderr);
     if (word_count == MAX_FOLDERS)
         fprintf(stderr, "error: -I may be given %d times, and '%s' is one more\n", MAX_FOLDERS,
                 folder);
