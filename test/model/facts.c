@@ -28,7 +28,7 @@
 #include "passes/passes.h"
 #include "runtime/model/space.h"
 #include "runtime/model/work.h"
-#include "tile/ir.h"
+#include "tile/parse.h"
 #include "tile/pass.h"
 #include "tile/split.h"
 

@@ -4,8 +4,13 @@
 #include <unistd.h>
 
 #include "lib/ir/renames.h"
+#include "runtime/launch/tuned.h"
 #include "test/unit/text_fixture.h"
+#include "tile/artifact.h"
+#include "tile/compile.h"
+#include "tile/device.h"
 #include "tile/parse.h"
+#include "tile/target.h"
 
 typedef struct memory_text {
     const char *spelling, *identity, *text;
@@ -216,6 +221,55 @@ Test(include, one_name_space) {
     cr_expect(module, "%s", x.messages);
     tile_module_destroy(module);
     text_close(&x);
+}
+
+/* The keys of the point tuned for a kernel, and of its code. */
+typedef struct keys {
+    char tuned[1024];
+    tile_artifact_key code;
+} keys;
+
+static keys keys_with(const char *functions) {
+    const memory_text texts[] = {{"f.tile", "F", functions}};
+    const tile_build_options build = {
+        .size = sizeof build, .target = tile_target_find("sm_80"), .wants = TILE_WANT_PTX};
+    memory m = {.texts = texts, .count = 1};
+    keys k = {.tuned = ""};
+    text_fixture x;
+    tile_device *device;
+    text_open(&x);
+    tile_module *module = parse_with(&x, &m,
+                                     "include \"f.tile\"\n"
+                                     "kernel @k(%x: view<f32[32]>) grid [1] warps 1 {\n"
+                                     "  store outer(load %x[0] : [32]), %x[0]\n}\n");
+    cr_assert(module, "%s", x.messages);
+    cr_assert_eq(tile_device_create_cpu(x.context, NULL, &device), TILE_OK);
+    const int64_t no_integers[] = {0};
+    tile_point_key key =
+        tile_tuned_key(device, tile_module_find(module, "k"), no_integers, &x.arena);
+    snprintf(k.tuned, sizeof k.tuned, "%s", key.kernel);
+    cr_assert_eq(tile_instantiate(module, "k", NULL, 0), TILE_OK, "%s", x.messages);
+    cr_assert_eq(tile_artifact_make_key(module, "k", &build, &k.code), TILE_OK, "%s", x.messages);
+    tile_device_destroy(device);
+    tile_module_destroy(module);
+    text_close(&x);
+    return k;
+}
+
+#define FUNC(name, body) "func @" name "(%x: f32) -> (%y: f32) { %y = " body " }\n"
+
+/* Keys depend on the functions that the kernel uses, in whichever text these are. */
+Test(include, keys) {
+    keys first = keys_with(FUNC("inner", "%x * 2.0") FUNC("outer", "inner(%x)"));
+    keys same = keys_with(FUNC("inner", "%x * 2.0") FUNC("outer", "inner(%x)"));
+    keys changed = keys_with(FUNC("inner", "%x * 3.0") FUNC("outer", "inner(%x)"));
+    keys more = keys_with(FUNC("inner", "%x * 2.0") FUNC("outer", "inner(%x)") FUNC("more", "%x"));
+    cr_expect_str_eq(same.tuned, first.tuned);
+    cr_expect_str_eq(same.code.text, first.code.text);
+    cr_expect_str_neq(changed.tuned, first.tuned);
+    cr_expect_str_neq(changed.code.text, first.code.text);
+    cr_expect_str_eq(more.tuned, first.tuned);
+    cr_expect_str_eq(more.code.text, first.code.text);
 }
 
 static tile_status find_strange(const tile_include *include, tile_included *found, void *user) {
