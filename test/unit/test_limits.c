@@ -215,7 +215,7 @@ static void test_SCRATCH_VIEWS(int number) {
 
 static void write_loops(program *p, int64_t n) {
     put(p, "plan @p(%%n: i32) {\n");
-    repeat(p, (int)n, "for %%i%d = 0 to %%n {", "\n");
+    repeat(p, (int)n, "for %i%d = 0 to %n {", "\n");
     repeat(p, (int)n, "}", "\n");
     put(p, "\n}\n");
 }
