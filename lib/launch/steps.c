@@ -171,6 +171,9 @@ static void add_for(maker *m, tile_op op) {
     tile_steps *to = m->to;
     tile_step loop = {.kind = TILE_STEP_FOR, .loc = tile_op_loc(m->f, op), .loop = m->loops};
     unsigned at = (unsigned)to->step_count;
+    const char *name =
+        tile_value_at(m->f, tile_region_arg(m->f, tile_op_region(m->f, op, 0), 0))->name;
+    loop.variable = name ? name : "";
     loop.begin = tile_value_as_expr(m->f, tile_operand_begin(m->f, op));
     loop.end = tile_value_as_expr(m->f, tile_operand_end(m->f, op));
     loop.by = tile_value_as_expr(m->f, tile_operand_step(m->f, op));

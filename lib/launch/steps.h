@@ -45,6 +45,7 @@ typedef struct tile_step {
     const tile_expr *extents[TILE_MAX_RANK]; /* FILL */
     const tile_expr *condition;              /* BRANCH */
     unsigned loop;                           /* FOR, NEXT: the depth of its variable */
+    const char *variable;                    /* FOR: its name, "" if unnamed */
     const tile_expr *begin, *end, *by;       /* FOR */
     unsigned target;
 } tile_step;
