@@ -95,6 +95,12 @@ TILE_API tile_op tile_build_launch(tile_builder *builder, const char *callee,
                                    const tile_param_value *values, unsigned value_count,
                                    const tile_value *arguments, unsigned argument_count);
 
+/* Gives a plan the tuning points of the kernels that it launches without values for their tuned
+ * parameters, as parameters of its own, which the launches pass. If it has points then, it also
+ * gets the kernels' conditions. tile_module_parse does this for every plan; for a plan that is
+ * built, call it when the plan is complete. Returns TILE_INVALID after a diagnostic. */
+TILE_API tile_status tile_plan_take_points(tile_function *plan);
+
 TILE_API void tile_op_set_flag(tile_function *function, tile_op op, tile_attr_id id);
 TILE_API void tile_op_set_int(tile_function *function, tile_op op, tile_attr_id id, int64_t value);
 /* Attributes of kind word may be set to a parameter of that kind, made by tile_expr_param. */

@@ -29,7 +29,15 @@ typedef struct search {
     bool far; /* visiting the points that need far too much, or the others */
     unsigned trials;
     tile_bound_param *found;
+    struct tried *tried;
 } search;
+
+/* A kernel of a plan at a point, which other points of the plan may have, too. */
+typedef struct tried {
+    const char *kernel, *point;
+    bool fits;
+    struct tried *next;
+} tried;
 
 /* The first error among the messages of the trial. */
 typedef struct cause {
@@ -143,20 +151,31 @@ static bool try_kernel(const tile_function *kernel, const tile_target *target) {
     return fits;
 }
 
-static bool try_plan(const tile_function *plan, const tile_target *target) {
+/* Tries a kernel of a plan once for each of its own points. */
+static bool try_once(search *s, const tile_function *kernel) {
+    const char *point = kernel->point ? kernel->point : "";
+    for (const tried *known = s->tried; known; known = known->next)
+        if (strcmp(known->kernel, kernel->name) == 0 && strcmp(known->point, point) == 0)
+            return known->fits;
+    tried *added = TILE_NEW(s->arena, tried);
+    *added = (tried){kernel->name, point, try_kernel(kernel, s->target), s->tried};
+    s->tried = added;
+    return added->fits;
+}
+
+static bool try_plan(search *s, const tile_function *plan) {
     tile_steps *steps = tile_steps_create(plan);
     bool fits = steps != NULL;
     for (size_t i = 0; fits && i < steps->kernel_count; i++) {
         const tile_function *kernel = tile_module_find(plan->module, steps->kernels[i]);
-        fits = kernel && try_kernel(kernel, target);
+        fits = kernel && try_once(s, kernel);
     }
     tile_steps_destroy(steps);
     return fits;
 }
 
 /* Whether the target can run the function with these options. The first error is stored in *why. */
-static bool try_options(const search *s, const tile_pass_option *options, unsigned count,
-                        cause *why) {
+static bool try_options(search *s, const tile_pass_option *options, unsigned count, cause *why) {
     tile_arena arena = {0};
     const tile_diversion diversion =
         tile_context_divert(tile_function_context(s->f), record_cause, why);
@@ -166,7 +185,7 @@ static bool try_options(const search *s, const tile_pass_option *options, unsign
     if (fits && tile_becomes_plan(f))
         fits = tile_make_steps(copy, s->f->name, s->target) == TILE_OK;
     f = fits ? tile_module_find(copy, s->f->name) : NULL;
-    if (f) fits = f->kind == TILE_PLAN ? try_plan(f, s->target) : try_kernel(f, s->target);
+    if (f) fits = f->kind == TILE_PLAN ? try_plan(s, f) : try_kernel(f, s->target);
     tile_module_destroy(copy);
     tile_context_restore(&diversion);
     tile_arena_reset(&arena);
@@ -260,7 +279,7 @@ void tile_choose_fitting_point(const tile_function *f, const tile_pass_option *o
 
 const char *tile_point_fault(const tile_function *f, const tile_pass_option *options,
                              unsigned count, const tile_target *target, tile_arena *arena) {
-    const search s = {.f = f, .target = target, .arena = arena};
+    search s = {.f = f, .target = target, .arena = arena};
     cause why = {.arena = arena};
     if (try_options(&s, options, count, &why)) return NULL;
     return why.text ? why.text : "it does not compile";
