@@ -98,4 +98,8 @@ bool tile_steps_launch(const tile_steps *steps, unsigned kernel);
 int64_t tile_steps_place(const tile_steps *steps, const int64_t *bytes, int64_t alignment,
                          int64_t *offsets);
 
+/* Returns whether the launch passes the plan's parameter, as a value of `<..>` or in an argument,
+ * alone or in an expression. The plan need not be instantiated. */
+bool tile_launch_passes(const tile_function *plan, tile_op launch, const char *param);
+
 #endif

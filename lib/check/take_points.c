@@ -2,10 +2,10 @@
  *
  * A clause `tune` of a kernel is taken up by each launch that gives a value to none of its
  * parameters, unless one is the type of an argument: the plan gets parameters, with the clause's
- * points as its own `tune`, and the launch passes them. Launches of a kernel share parameters if
- * the points are the same for both; sizes in the points are those that a launch passes. The
- * conditions of all kernels then become conditions of the plan, because they decide which of its
- * points a launch can use:
+ * points as its own `tune`, and the launch passes them. A launch takes up all such clauses or none.
+ * Launches of a kernel share parameters if the points are the same for both; sizes in the points
+ * are those that a launch passes. The conditions of all kernels then become conditions of the plan,
+ * because they decide which of its points a launch can use:
  *
  *     kernel @k<block: int>(%n: i32, ..) tune block in [64, 128] where block <= %n ..
  *     plan @p(%m: i32, ..) { if %m > 9 { launch @k(%m * 2, ..) } }
@@ -16,20 +16,17 @@
  * What depends on a variable of a loop is left to the kernel. */
 #include <string.h>
 
-#include "lib/ir/remark.h"
 #include "lib/ir/syntax.h"
 #include "tile/build.h"
 
-/* Each first use of a plan on a GPU estimates its points. */
-enum { MAX_POINTS = 1024, MAX_NODES = 200 };
+enum { MAX_NODES = 200 }; /* of an expression */
 
 /* A clause of a kernel, with its points in terms of the plan. */
 typedef struct taken {
     const tile_function *kernel;
     const tile_tune_clause *clause;
     const tile_expr **points, **defaults; /* defaults: NULL elements where there are none */
-    const char **names;                   /* of the plan's parameters; NULL: not taken up */
-    tile_op launch;                       /* the first one */
+    const char **names;                   /* of the plan's parameters; NULL: not declared yet */
     struct taken *next;
 } taken;
 
@@ -188,20 +185,28 @@ static bool are_same(const taken *a, const taken *b) {
            memcmp(a->defaults, b->defaults, sizeof *a->defaults * names) == 0;
 }
 
-/* The clause in terms of the plan, one for all launches for which it is the same; NULL: the launch
- * does not take it up. */
-static taken *take_clause(launched *l, const tile_tune_clause *clause) {
-    taken made = {.kernel = l->kernel, .clause = clause, .launch = l->op};
-    if (!is_open(l, clause) || !map_clause(l, &made)) return NULL;
-    for (taken *known = l->t->first; known; known = known->next)
-        if (are_same(known, &made)) return known;
-    taken *added = TILE_NEW(&l->t->arena, taken);
-    *added = made;
-    if (l->t->last)
-        l->t->last->next = added;
+/* The clause in terms of the plan, one for all launches for which it is the same. */
+static taken *find_or_add(taker *t, const taken *clause) {
+    for (taken *known = t->first; known; known = known->next)
+        if (are_same(known, clause)) return known;
+    taken *added = TILE_NEW(&t->arena, taken);
+    *added = *clause;
+    if (t->last)
+        t->last->next = added;
     else
-        l->t->first = added;
-    return l->t->last = added;
+        t->first = added;
+    return t->last = added;
+}
+
+static void take_clauses(launched *l) {
+    size_t count = l->kernel->tune_count;
+    taken *made = TILE_NEW_ARRAY(&l->t->arena, taken, count + 1);
+    for (size_t c = 0; c < count; c++) {
+        made[c] = (taken){.kernel = l->kernel, .clause = &l->kernel->tunes[c]};
+        if (is_open(l, made[c].clause) && !map_clause(l, &made[c])) return;
+    }
+    for (size_t c = 0; c < count; c++)
+        if (made[c].points) l->clauses[c] = find_or_add(l->t, &made[c]);
 }
 
 /* Names ---------------------------------------------------------------------------------------- */
@@ -237,26 +242,6 @@ static void declare(taker *t, taken *c) {
     }
     tile_function_add_tune(t->plan, clause->name_count, names, clause->point_count, c->points);
     c->names = names;
-}
-
-/* Declares what the plan takes up, as long as it does not have too many points. */
-static void declare_all(taker *t) {
-    uint64_t points = 1;
-    for (size_t i = 0; i < t->plan->tune_count && points <= MAX_POINTS; i++)
-        points *= t->plan->tunes[i].point_count;
-    for (taken *c = t->first; c; c = c->next) {
-        if (points * c->clause->point_count <= MAX_POINTS) {
-            points *= c->clause->point_count;
-            declare(t, c);
-            continue;
-        }
-        tile_remark_at(t->plan, c->launch,
-                       "@%s keeps the first points of its `tune` here: with them @%s would have "
-                       "%llu, and a plan takes up at most %d; pass values, as in `<%s = ..>`",
-                       c->kernel->name, t->plan->name,
-                       (unsigned long long)(points * c->clause->point_count), MAX_POINTS,
-                       c->clause->names[0]);
-    }
 }
 
 /* Launches --------------------------------------------------------------------------------------
@@ -363,10 +348,8 @@ tile_status tile_plan_take_points(tile_function *plan) {
     if (status != TILE_OK) return status;
     taker t = {.plan = plan, .context = tile_function_context(plan)};
     launched *list = list_launches(&t, &count);
-    for (unsigned i = 0; i < count; i++)
-        for (size_t c = 0; c < list[i].kernel->tune_count; c++)
-            list[i].clauses[c] = take_clause(&list[i], &list[i].kernel->tunes[c]);
-    declare_all(&t);
+    for (unsigned i = 0; i < count; i++) take_clauses(&list[i]);
+    for (taken *c = t.first; c; c = c->next) declare(&t, c);
     for (unsigned i = 0; i < count; i++) pass_values(&list[i]);
     for (unsigned i = 0; i < count && plan->tune_count; i++) take_wheres(&list[i]);
     tile_arena_reset(&t.arena);
