@@ -344,6 +344,7 @@ tile_status tile_plan_take_points(tile_function *plan) {
     TILE_GUARD(plan ? tile_function_context(plan) : NULL, TILE_OUT_OF_MEMORY)
     unsigned count;
     if (!plan || plan->kind != TILE_PLAN) return TILE_INVALID;
+    if (plan->has_points) return TILE_OK;
     tile_status status = tile_function_verify(plan);
     if (status != TILE_OK) return status;
     taker t = {.plan = plan, .context = tile_function_context(plan)};
@@ -353,5 +354,6 @@ tile_status tile_plan_take_points(tile_function *plan) {
     for (unsigned i = 0; i < count; i++) pass_values(&list[i]);
     for (unsigned i = 0; i < count && plan->tune_count; i++) take_wheres(&list[i]);
     tile_arena_reset(&t.arena);
+    plan->has_points = true;
     return tile_function_verify(plan);
 }

@@ -45,15 +45,6 @@ static void report_old_words(tile_parser *p, uint32_t file, size_t length) {
                          tile_rename_message(old.words[i].row, &p->arena));
 }
 
-static bool take_points(tile_module *module) {
-    bool ok = true;
-    for (unsigned i = 0; tile_module_function(module, i); i++) {
-        tile_function *f = tile_module_function(module, i);
-        if (f->kind == TILE_PLAN) ok &= tile_plan_take_points(f) == TILE_OK;
-    }
-    return ok;
-}
-
 tile_module *tile_module_parse(tile_context *context, const char *name, const char *text,
                                size_t length) {
     TILE_GUARD_OUTSIDE(context, NULL)
@@ -67,8 +58,7 @@ tile_module *tile_module_parse(tile_context *context, const char *name, const ch
     tile_parse_advance(&parser);
     parse_file(&parser);
     report_old_words(&parser, file, length);
-    bool ok = !tile_parse_has_failed(&parser) && tile_module_verify(parser.module) == TILE_OK &&
-              take_points(parser.module);
+    bool ok = !tile_parse_has_failed(&parser) && tile_module_verify(parser.module) == TILE_OK;
     tile_arena_reset(&parser.arena);
     if (ok) return parser.module;
     tile_module_destroy(parser.module);

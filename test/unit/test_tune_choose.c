@@ -6,6 +6,7 @@
 #include "runtime/model/model.h"
 #include "test/unit/text_fixture.h"
 #include "test/unit/tune_product.h"
+#include "tile/build.h"
 #include "tile/compile.h"
 
 /* As tools/kernels/matmul.tile, with fewer points. */
@@ -549,6 +550,7 @@ Test(tune_choose, kernels_of_a_plan_take_their_points) {
     unsigned count = 0;
     const char *found = "";
     cr_assert(module, "%s", x.messages);
+    cr_assert_eq(tile_plan_take_points(tile_module_find(module, "p")), TILE_OK, "%s", x.messages);
     const tile_binding *bindings =
         tune_choose_point(&device, module, "p", NULL, 0, sizes, &x.arena, &count);
     for (unsigned i = 0; bindings && i < count; i++)
