@@ -98,8 +98,8 @@ TILE_API tile_op tile_build_launch(tile_builder *builder, const char *callee,
 /* Gives a plan the tuning points of the kernels that it launches without values for their tuned
  * parameters, as parameters of its own, which the launches pass. If it has points then, it also
  * gets the kernels' conditions. Functions that instantiate a plan or list its points do this first,
- * on a copy if they do not change the module. It has no effect the second time, and on plans that
- * the pass `schedule` made. Returns TILE_INVALID after a diagnostic. */
+ * on a copy if they do not change the module. It has no effect the second time, on plans that the
+ * pass `schedule` made, and on other functions. Returns TILE_INVALID after a diagnostic. */
 TILE_API tile_status tile_plan_take_points(tile_function *plan);
 
 TILE_API void tile_op_set_flag(tile_function *function, tile_op op, tile_attr_id id);

@@ -81,7 +81,7 @@ static void check_for(checker *c, tile_op op) {
              TILE_MAX_PLAN_LOOPS);
 }
 
-/* Views ---------------------------------------------------------------------------------------- */
+/* Views --------------------------------------------------------------------------------------- */
 
 /* The extents of a view that is an argument, a scratch or a subview. */
 static const tile_expr *extent_of(const checker *c, tile_value view, unsigned d) {
