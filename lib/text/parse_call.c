@@ -30,8 +30,8 @@ bool tile_parse_at_call(tile_parser *p) {
     tile_opcode opcode = tile_opcode_from_name(text, p->token.length);
     const tile_op_info *info = tile_op_get_info(opcode);
     if (!opcode)
-        return is_called(p) && (tile_parse_find_scalar(p, text, p->token.length) ||
-                                tile_parse_at_accumulator(p));
+        return is_called(p) &&
+               (tile_parse_find_scalar(p, text, p->token.length) || tile_parse_at_accumulator(p));
     return tile_opcode_is_callable(opcode) &&
            (is_called(p) || (!info->operand_count && !info->attr_count) ||
             (tile_parse_is_prefix(info) && is_memory(&p->next)));
