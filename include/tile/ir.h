@@ -295,10 +295,7 @@ TILE_API const tile_expr *tile_expr_arg(tile_context *context, unsigned index);
 TILE_API const tile_expr *tile_expr_word(tile_context *context, const char *word);
 /* Can be evaluated only at launch: the generated code does not depend on its value. */
 TILE_API const tile_expr *tile_expr_num_sms(tile_context *context);
-/* dim: 0 to 2. */
-TILE_API const tile_expr *tile_expr_block_id(tile_context *context, unsigned dim);
-/* The variable of the `for` of a plan around which there are `depth` others. */
-TILE_API const tile_expr *tile_expr_loop(tile_context *context, unsigned depth);
+TILE_API const tile_expr *tile_expr_block_id(tile_context *context, unsigned dim); /* 0 to 2 */
 /* NULL if opcode is not an integer operation with that number of operands, or an operand is
  * NULL. */
 TILE_API const tile_expr *tile_expr_op(tile_context *context, tile_opcode opcode,
@@ -307,8 +304,7 @@ TILE_API const tile_expr *tile_expr_op(tile_context *context, tile_opcode opcode
 /* Returns whether the expression is an integer constant; *value is then its value. */
 TILE_API bool tile_expr_is_int(const tile_expr *expr, int64_t *value);
 
-/* The largest number of streaming multiprocessors that expressions can represent. */
-enum { TILE_MAX_SMS = 1 << 20 };
+enum { TILE_MAX_SMS = 1 << 20 }; /* the most multiprocessors that expressions can represent */
 
 /* The values of parameters and arguments. A function that returns false makes the evaluation fail.
  * NULL functions, a NULL block_id and num_sms 0 mean that the values are unknown. */
@@ -587,8 +583,7 @@ TILE_API const tile_type *tile_value_type(const tile_function *function, tile_va
 
 /* Text ---------------------------------------------------------------------------------------- */
 
-/* Parses and verifies a module; name is used in diagnostics. Returns NULL after at least one error
- * has been reported. Reads no files: tile/parse.h has the form for texts with `include`. */
+/* Parses and verifies a module; name is used in diagnostics. Returns NULL after a diagnostic. */
 TILE_API tile_module *tile_module_parse(tile_context *context, const char *name, const char *text,
                                         size_t length);
 /* Prints text that parses to the same module. */
