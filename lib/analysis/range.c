@@ -47,6 +47,7 @@ int64_t tile_wrap_int(tile_scalar scalar, int64_t value) {
     if (bits == 1) return value & 1;
     if (bits == 0 || bits >= 64) return value;
     uint64_t sign = (uint64_t)1 << (bits - 1), low = (uint64_t)value & (2 * sign - 1);
+    if (tile_scalar_is_unsigned(scalar)) return (int64_t)low;
     return (int64_t)((low ^ sign) - sign);
 }
 
@@ -56,7 +57,12 @@ tile_range tile_range_of_scalar(tile_scalar scalar) {
         return (tile_range){INT64_MIN, INT64_MAX, 1, 0};
     if (bits == 1) return (tile_range){0, 1, 1, 0};
     int64_t limit = (int64_t)1 << (bits - 1);
+    if (tile_scalar_is_unsigned(scalar)) return (tile_range){0, 2 * limit - 1, 1, 0};
     return (tile_range){-limit, limit - 1, 1, 0};
+}
+
+bool tile_range_is_large(tile_scalar scalar, tile_range range) {
+    return scalar == TILE_u64 && range.min < 0;
 }
 
 tile_range tile_range_of_int(int64_t value) {
@@ -437,6 +443,7 @@ static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned 
         const tile_type *from = tile_value_at(a->f, op->operands[i])->type;
         if (!is_integer(from)) return range_of_type(type);
         operands[i] = a->ranges[op->operands[i].id];
+        if (tile_range_is_large(from->scalar, operands[i])) return range_of_type(type);
     }
     return tile_range_apply((tile_opcode)op->opcode, type->scalar, operands);
 }

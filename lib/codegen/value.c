@@ -5,9 +5,12 @@
 LLVMTypeRef tile_llvm_scalar(const tile_emitter *e, tile_scalar scalar) {
     switch (scalar) {
     case TILE_i1: return e->i1;
-    case TILE_i16: return e->i16;
-    case TILE_i32: return e->i32;
+    case TILE_i16:
+    case TILE_u16: return e->i16;
+    case TILE_i32:
+    case TILE_u32: return e->i32;
     case TILE_i64:
+    case TILE_u64:
     case TILE_barrier: return e->i64;
     case TILE_f16: return LLVMHalfTypeInContext(e->llvm);
     case TILE_bf16: return LLVMBFloatTypeInContext(e->llvm);
@@ -15,6 +18,7 @@ LLVMTypeRef tile_llvm_scalar(const tile_emitter *e, tile_scalar scalar) {
     case TILE_tf32: return LLVMFloatTypeInContext(e->llvm);
     case TILE_f64: return LLVMDoubleTypeInContext(e->llvm);
     case TILE_i8:
+    case TILE_u8:
     case TILE_e4m3: /* as in memory: cast.c and mma interpret the bits */
     case TILE_e5m2: return e->i8;
     case TILE_SCALAR_NONE:

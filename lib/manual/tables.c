@@ -112,10 +112,9 @@ static void print_instructions(const tile_out *out) {
     char targets[TILE_TARGETS_TEXT];
     for (unsigned i = 0; tile_mma_at(i); i++) {
         const tile_mma *row = tile_mma_at(i);
-        tile_out_print(out, "| `%s` | %s%s | %s%s | %s | %s |\n", row->shape,
-                       row->unsigned_lhs ? "unsigned " : "", tile_scalar_name(row->lhs),
-                       row->unsigned_rhs ? "unsigned " : "", tile_scalar_name(row->rhs),
-                       tile_scalar_name(row->acc),
+        tile_out_print(out, "| `%s` | %s | %s | %s | %s |\n", row->shape,
+                       tile_mma_type_name(row->lhs, row->unsigned_lhs),
+                       tile_mma_type_name(row->rhs, row->unsigned_rhs), tile_scalar_name(row->acc),
                        tile_feature_targets(row->feature, targets, sizeof targets));
     }
 #define WGMMA(lhs, rhs, acc, k, elements) \

@@ -269,7 +269,8 @@ static const tile_node *parse_number(tile_parser *p, bool negative) {
         return node;
     }
     if (token.integer > (uint64_t)INT64_MAX + negative) {
-        tile_parse_error(p, token.loc, "this number does not fit 64 bits");
+        tile_parse_error(p, token.loc,
+                         "this number does not fit an i64; a larger u64 is written `u64(..)`");
         return NULL;
     }
     uint64_t bits = negative ? 0 - token.integer : token.integer;

@@ -17,8 +17,10 @@
 static int64_t *as_integers(const double *from, size_t count, tile_scalar type, tile_scalar to) {
     const tile_arith_flags plain = {.nan = false};
     int64_t *integers = malloc(sizeof *integers * (count + 1));
-    for (size_t i = 0; integers && i < count; i++)
-        integers[i] = (int64_t)tile_element_cast(type, to, plain, from[i]);
+    for (size_t i = 0; integers && i < count; i++) {
+        double value = tile_element_cast(type, to, plain, from[i]);
+        integers[i] = to == TILE_i1 ? value != 0 : tile_integer_of_type(to, value);
+    }
     return integers;
 }
 

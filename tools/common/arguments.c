@@ -126,7 +126,14 @@ run_argument *arguments_find(run_argument *arguments, unsigned count, const char
 }
 
 static double poison_of(tile_scalar scalar) {
-    return tile_scalar_is_floating(scalar) ? NAN : -77;
+    if (tile_scalar_is_floating(scalar)) return NAN;
+    return tile_scalar_is_unsigned(scalar) ? 179 : -77;
+}
+
+/* The second number of a filling with `int`: exact in sums. As an i8, a u8 of 128 is negative. */
+static double other_than_one(tile_scalar scalar) {
+    if (!tile_scalar_is_unsigned(scalar)) return -1;
+    return tile_scalar_bits(scalar) == 8 ? 128 : 2;
 }
 
 static void fill_array(run_argument *argument, uint64_t *state, double density) {
@@ -138,7 +145,7 @@ static void fill_array(run_argument *argument, uint64_t *state, double density) 
         else if (argument->fill == FILL_POISON)
             value = poison_of(array->scalar);
         else if (argument->fill == FILL_INT && next_unit(state) < density)
-            value = next_random(state) >> 63 ? 1 : -1;
+            value = next_random(state) >> 63 ? 1 : other_than_one(array->scalar);
         array_set(array, i, value);
     }
 }
