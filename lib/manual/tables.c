@@ -108,6 +108,11 @@ static void print_contracts(const tile_out *out) {
     }
 }
 
+/* Integer products have an unsigned form of each operand: of i8 only. */
+static const char *other_sign(tile_wgmma_elements elements) {
+    return elements == TILE_WGMMA_integers ? " or u8" : "";
+}
+
 static void print_instructions(const tile_out *out) {
     char targets[TILE_TARGETS_TEXT];
     for (unsigned i = 0; tile_mma_at(i); i++) {
@@ -118,8 +123,9 @@ static void print_instructions(const tile_out *out) {
                        tile_feature_targets(row->feature, targets, sizeof targets));
     }
 #define WGMMA(lhs, rhs, acc, k, elements) \
-    tile_out_print(out, "| `wgmma m64nNk%d`%s | " #lhs " | " #rhs " | " #acc " | %s |\n", k, \
+    tile_out_print(out, "| `wgmma m64nNk%d`%s | " #lhs "%s | " #rhs "%s | " #acc " | %s |\n", k, \
                    TILE_WGMMA_##elements == TILE_WGMMA_bits ? ", of bits, at level 3 only" : "", \
+                   other_sign(TILE_WGMMA_##elements), other_sign(TILE_WGMMA_##elements), \
                    tile_feature_targets(TILE_FEATURE_wgmma, targets, sizeof targets));
 #include "lib/layout/wgmma.def"
 }

@@ -75,6 +75,11 @@ static bool parse_scalar(const char *text, const char *value, run_argument *argu
     errno = 0;
     argument->integer = strtoll(value, &end, 0);
     argument->number = (double)argument->integer;
+    if (errno && *value != '-') { /* a u64 from 2^63 is passed as its bits */
+        errno = 0;
+        argument->integer = (int64_t)strtoull(value, &end, 0);
+        argument->number = (double)(uint64_t)argument->integer;
+    }
     if (*end || errno) {
         argument->number = strtod(value, &end);
         bool fits = argument->number >= -0x1p63 && argument->number < 0x1p63;
