@@ -171,6 +171,6 @@ bool tile_infer_match(tile_infer *infer) {
     const tile_type *src = type_of(infer, TILE_OPERAND_src);
     if (src->kind != TILE_TYPE_SCALAR || (tile_scalar_as_signed(src->scalar) != TILE_i32 &&
                                           tile_scalar_as_signed(src->scalar) != TILE_i64))
-        return fail(infer, "operand 'src' must be an integer of 32 or 64 bits, not", src, "", NULL);
+        return fail(infer, "operand 'src' must be i32, u32, i64 or u64, not", src, "", NULL);
     return result(infer, tile_type_scalar(tile_function_context(infer->function), TILE_i32));
 }
