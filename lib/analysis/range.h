@@ -31,7 +31,9 @@ tile_range tile_range_of_expr(const tile_function *f, const tile_range *ranges,
 tile_range tile_range_of_scalar(tile_scalar scalar);
 /* Returns whether a range of this type may contain u64 numbers from 2^63, which are negative in a
  * tile_range: tile_range_apply does not take such a range. */
-bool tile_range_is_large(tile_scalar scalar, tile_range range);
+static inline bool tile_range_is_large(tile_scalar scalar, tile_range range) {
+    return scalar == TILE_u64 && range.min < 0;
+}
 tile_range tile_range_of_int(int64_t value);
 /* Range of one arithmetic operation on operands of type `scalar`, or the whole range of the
  * result's type if nothing is known. For casts, scalar is the type of the result. */

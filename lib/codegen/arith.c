@@ -8,12 +8,6 @@
 #include "lib/codegen/sums.h"
 #include "lib/ir/arith.h"
 
-static bool is_float(LLVMValueRef value) {
-    LLVMTypeRef type = LLVMTypeOf(value);
-    if (LLVMGetTypeKind(type) == LLVMVectorTypeKind) type = LLVMGetElementType(type);
-    return LLVMGetTypeKind(type) != LLVMIntegerTypeKind;
-}
-
 /* The element type of the operands. */
 static tile_scalar operand_scalar(const tile_emitter *e, tile_op op) {
     return tile_value_type(e->f, tile_first_operand(e->f, op))->scalar;
@@ -163,18 +157,9 @@ static LLVMValueRef whole_largest(tile_emitter *e, LLVMValueRef a, LLVMValueRef 
     return int_extreme(e, TILE_MACHINE_unsigned_max, false, a, b);
 }
 
-static LLVMValueRef clamp_whole(tile_emitter *e, tile_op op, const LLVMValueRef *args) {
-    (void)op;
-    return whole_least(e, whole_largest(e, args[0], args[1]), args[2]);
-}
-
-static LLVMValueRef sign_whole(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
-    (void)b;
-    return whole_least(e, a, splat_int(LLVMTypeOf(a), 1));
-}
-
 static LLVMValueRef clamp_int(tile_emitter *e, tile_op op, const LLVMValueRef *args) {
-    (void)op;
+    if (tile_scalar_is_unsigned(operand_scalar(e, op)))
+        return whole_least(e, whole_largest(e, args[0], args[1]), args[2]);
     return int_least(e, int_largest(e, args[0], args[1]), args[2]);
 }
 
@@ -183,10 +168,11 @@ static LLVMValueRef clamp_truth(tile_emitter *e, tile_op op, const LLVMValueRef 
     return LLVMBuildAnd(e->builder, LLVMBuildOr(e->builder, args[0], args[1], ""), args[2], "");
 }
 
-static LLVMValueRef sign_int(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
-    (void)b;
-    LLVMTypeRef type = LLVMTypeOf(a);
-    return int_least(e, int_largest(e, a, splat_int(type, -1)), splat_int(type, 1));
+static LLVMValueRef sign_int(tile_emitter *e, tile_op op, const LLVMValueRef *args) {
+    LLVMTypeRef type = LLVMTypeOf(args[0]);
+    LLVMValueRef one = splat_int(type, 1), minus = splat_int(type, -1);
+    if (tile_scalar_is_unsigned(operand_scalar(e, op))) return whole_least(e, args[0], one);
+    return int_least(e, int_largest(e, args[0], minus), one);
 }
 
 /* The integer type with twice the bits. */
@@ -278,17 +264,6 @@ static LLVMValueRef clamp_float(tile_emitter *e, tile_op op, const LLVMValueRef 
     return tile_machine_call(e, TILE_MACHINE_float_min_nan, both, 2);
 }
 
-tile_machine tile_machine_of_rounding(tile_rounding rounding) {
-    switch (rounding) {
-    case TILE_ROUNDING_NONE:
-    case TILE_ROUNDING_EVEN: return TILE_MACHINE_round_even;
-    case TILE_ROUNDING_ZERO: return TILE_MACHINE_round_zero;
-    case TILE_ROUNDING_UP: return TILE_MACHINE_round_up;
-    case TILE_ROUNDING_DOWN: return TILE_MACHINE_round_down;
-    }
-    return TILE_MACHINE_round_even;
-}
-
 static LLVMValueRef whole(tile_emitter *e, tile_op op, const LLVMValueRef *args) {
     tile_machine machine = tile_machine_of_rounding(tile_op_arith_flags(e->f, op).rounding);
     return through_f32(e, op, machine, args[0]);
@@ -377,7 +352,6 @@ static LLVMValueRef call(tile_emitter *e, const emission *row, unsigned arity, b
     return tile_machine_call(e, (tile_machine)row->row, all, arity + flag);
 }
 
-/* op: 0 in a host expression, which has integers only. */
 /* Returns whether the dividend cannot be negative and the divisor is at least 1: then the division
  * is shorter and needs no special case for 0 and -1. */
 static bool divides_unsigned(tile_emitter *e, tile_op op, tile_opcode opcode) {
@@ -460,10 +434,10 @@ static const emission *row_of(tile_opcode opcode, tile_scalar scalar) {
                                                                        : &emissions[opcode].integer;
 }
 
-/* scalar: the element type of the operands. */
+/* op: 0 in a host expression; scalar: the element type of the operands. */
 static LLVMValueRef emit_part(tile_emitter *e, tile_op op, tile_opcode opcode, tile_scalar scalar,
                               const LLVMValueRef *args) {
-    bool real = is_float(args[0]);
+    bool real = tile_scalar_is_floating(scalar);
     LLVMValueRef wide = multiply_wide(e, op, opcode);
     if (wide) return wide;
     const emission *row = row_of(opcode, scalar);
@@ -502,8 +476,8 @@ LLVMValueRef tile_emit_int_op(tile_emitter *e, tile_opcode opcode, tile_scalar s
 
 bool tile_emit_is_missing(tile_opcode opcode, tile_scalar scalar) {
     if (!emissions[opcode].arity) return false;
-    const emission *row = row_of(opcode, scalar);
-    return row->how == HOW_NONE || (row->how == HOW_NARROW_NO_F64 && scalar == TILE_f64);
+    how emitted = row_of(opcode, scalar)->how;
+    return emitted == HOW_NONE || (emitted == HOW_NARROW_NO_F64 && scalar == TILE_f64);
 }
 
 /* Returns whether an operation on packs of the type can be one packed instruction. sm_90's packed
@@ -528,6 +502,7 @@ static bool goes_by_parts(const tile_emitter *e, tile_op op) {
 static void emit_values(tile_emitter *e, tile_op op, LLVMValueRef *values, unsigned from,
                         unsigned to) {
     tile_opcode opcode = tile_op_opcode(e->f, op);
+    tile_scalar scalar = operand_scalar(e, op);
     bool by_parts = goes_by_parts(e, op);
     for (unsigned i = from; i < to; i++) {
         LLVMValueRef args[3] = {NULL, NULL, NULL};
@@ -536,8 +511,8 @@ static void emit_values(tile_emitter *e, tile_op op, LLVMValueRef *values, unsig
             args[k] = by_parts ? tile_get_parts(e, operand)[i] : tile_get_element(e, operand, i);
         }
         if (opcode == TILE_OP_and) args[0] = tile_emit_masked(e, op, args[0]);
-        LLVMValueRef value = emit_part(e, op, opcode, operand_scalar(e, op), args);
-        values[i] = is_float(args[0]) ? mark_fast(e, op, value) : value;
+        LLVMValueRef value = emit_part(e, op, opcode, scalar, args);
+        values[i] = tile_scalar_is_floating(scalar) ? mark_fast(e, op, value) : value;
     }
 }
 
@@ -622,27 +597,4 @@ bool tile_emit_run(tile_emitter *e, tile_op first, tile_op *next) {
     if (functions) pin(e, e->parts[tile_op_result(e->f, last, 0).id], count);
     *next = end;
     return true;
-}
-
-/* Select --------------------------------------------------------------------------------------- */
-
-void tile_emit_select(tile_emitter *e, tile_op op) {
-    tile_value result = tile_op_result(e->f, op, 0), condition = tile_operand_condition(e->f, op);
-    tile_value yes = tile_operand_yes(e->f, op), no = tile_operand_no(e->f, op);
-    const tile_type *type = tile_value_type(e->f, result);
-    bool whole = tile_value_type(e->f, condition)->kind == TILE_TYPE_SCALAR;
-    if (whole) {
-        LLVMValueRef *parts = tile_new_parts(e, type), test = tile_get_scalar(e, condition);
-        for (unsigned i = 0; i < tile_part_count(type); i++)
-            parts[i] = LLVMBuildSelect(e->builder, test, tile_get_parts(e, yes)[i],
-                                       tile_get_parts(e, no)[i], "");
-        tile_set_parts(e, result, parts);
-        return;
-    }
-    unsigned count = (unsigned)tile_type_elements(type);
-    LLVMValueRef *elements = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, count);
-    for (unsigned i = 0; i < count; i++)
-        elements[i] = LLVMBuildSelect(e->builder, tile_get_element(e, condition, i),
-                                      tile_get_element(e, yes, i), tile_get_element(e, no, i), "");
-    tile_set_elements(e, result, elements);
 }

@@ -107,6 +107,17 @@ static LLVMValueRef cast_from_int(tile_emitter *e, LLVMValueRef src, LLVMTypeRef
     return LLVMBuildIntCast2(e->builder, src, to, is_signed, "");
 }
 
+tile_machine tile_machine_of_rounding(tile_rounding rounding) {
+    switch (rounding) {
+    case TILE_ROUNDING_NONE:
+    case TILE_ROUNDING_EVEN: return TILE_MACHINE_round_even;
+    case TILE_ROUNDING_ZERO: return TILE_MACHINE_round_zero;
+    case TILE_ROUNDING_UP: return TILE_MACHINE_round_up;
+    case TILE_ROUNDING_DOWN: return TILE_MACHINE_round_down;
+    }
+    return TILE_MACHINE_round_even;
+}
+
 static LLVMValueRef cast_to_int(tile_emitter *e, LLVMValueRef src, LLVMTypeRef to,
                                 tile_scalar scalar, tile_arith_flags arith_flags) {
     LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(src));

@@ -149,6 +149,27 @@ void tile_emit_splat(tile_emitter *e, tile_op op) {
     tile_set_elements(e, result, elements);
 }
 
+void tile_emit_select(tile_emitter *e, tile_op op) {
+    tile_value result = tile_op_result(e->f, op, 0), condition = tile_operand_condition(e->f, op);
+    tile_value yes = tile_operand_yes(e->f, op), no = tile_operand_no(e->f, op);
+    const tile_type *type = tile_value_type(e->f, result);
+    bool whole = tile_value_type(e->f, condition)->kind == TILE_TYPE_SCALAR;
+    if (whole) {
+        LLVMValueRef *parts = tile_new_parts(e, type), test = tile_get_scalar(e, condition);
+        for (unsigned i = 0; i < tile_part_count(type); i++)
+            parts[i] = LLVMBuildSelect(e->builder, test, tile_get_parts(e, yes)[i],
+                                       tile_get_parts(e, no)[i], "");
+        tile_set_parts(e, result, parts);
+        return;
+    }
+    unsigned count = (unsigned)tile_type_elements(type);
+    LLVMValueRef *elements = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, count);
+    for (unsigned i = 0; i < count; i++)
+        elements[i] = LLVMBuildSelect(e->builder, tile_get_element(e, condition, i),
+                                      tile_get_element(e, yes, i), tile_get_element(e, no, i), "");
+    tile_set_elements(e, result, elements);
+}
+
 /* Takes over whole parts if they are aligned, so that no pack is split and rebuilt. */
 static bool take_parts(tile_emitter *e, tile_value from, unsigned first, const tile_type *type,
                        LLVMValueRef *to) {

@@ -244,6 +244,22 @@ bool argument_is_whole(const run_argument *a) {
     return (a->fill == FILL_INT || a->fill == FILL_ZEROS) && !a->finite;
 }
 
+/* A number from 2^63 is given as the bits of a u64. */
+bool argument_fits(const run_argument *given, tile_scalar scalar) {
+    unsigned bits = tile_scalar_bits(scalar);
+    int64_t value = given->integer;
+    bool is_large = given->number >= 0x1p63;
+    if (scalar == TILE_i1) return value == 0 || value == 1;
+    if (tile_scalar_is_unsigned(scalar))
+        return given->number >= 0 && (bits == 64 || (!is_large && value >> bits == 0));
+    return !bits || (!is_large && value >> (bits - 1) == (value < 0 ? -1 : 0));
+}
+
+bool argument_is_integer(const run_argument *given) {
+    return given->number == (double)given->integer ||
+           (given->number >= 0x1p63 && given->number == (double)(uint64_t)given->integer);
+}
+
 bool argument_is_given(const run_argument *a) {
     return a->fill == FILL_FILE || a->fill == FILL_VALUES || a->finite;
 }

@@ -132,22 +132,6 @@ static const tile_function *find_function(run *r) {
 }
 
 /* Checks a value before arrays of that size are allocated. */
-/* A number from 2^63 is given as the bits of a u64. */
-static bool fits_type(const tile_type *type, const run_argument *given) {
-    unsigned bits = tile_scalar_bits(type->scalar);
-    int64_t value = given->integer;
-    bool is_large = given->number >= 0x1p63;
-    if (type->scalar == TILE_i1) return value == 0 || value == 1;
-    if (tile_scalar_is_unsigned(type->scalar))
-        return given->number >= 0 && (bits == 64 || (!is_large && value >> bits == 0));
-    return !bits || (!is_large && value >> (bits - 1) == (value < 0 ? -1 : 0));
-}
-
-static bool is_whole(const run_argument *given) {
-    return given->number == (double)given->integer ||
-           (given->number >= 0x1p63 && given->number == (double)(uint64_t)given->integer);
-}
-
 static bool fail_missing(const run *r, const char *name, const tile_type *type) {
     fprintf(stderr, "error: argument '%s' of @%s is missing; give it with --arg %s=%s\n", name,
             tile_function_name(r->function), name,
@@ -201,9 +185,9 @@ static bool order_arguments(run *r) {
             return !fail(name, array ? "this argument is an array and takes no number; write int, "
                                        "rand, zeros or @FILE.npy"
                                      : "this argument is a scalar and takes a number");
-        if (!array && !tile_scalar_is_floating(type->scalar) && !is_whole(given))
+        if (!array && !tile_scalar_is_floating(type->scalar) && !argument_is_integer(given))
             return !fail(name, "this argument is an integer and takes a whole number");
-        if (!array && !tile_scalar_is_floating(type->scalar) && !fits_type(type, given))
+        if (!array && !tile_scalar_is_floating(type->scalar) && !argument_fits(given, type->scalar))
             return !fail(name, "the number is outside of the range of the argument's type");
         if (given->shapeless && type->kind != TILE_TYPE_VIEW) return !fail_shape(r, name, type);
         if (array && given->fill != FILL_FILE && !given->shapeless &&
