@@ -169,14 +169,14 @@ typedef struct readout {
     bool of_tile; /* may contain block_id */
 } readout;
 
-/* Host expressions are evaluated in i64: they have no unsigned arithmetic, and no u64. A cast that
- * keeps the value is none. */
+/* Host expressions are evaluated in i64: they have no unsigned arithmetic, and no u64. Comparisons,
+ * and casts that keep the value, are none. */
 static bool is_unsigned_math(const tile_function *f, const tile_op_data *op, tile_scalar to) {
     bool found = tile_scalar_is_unsigned(to);
     for (uint32_t i = 0; i < op->operand_count; i++) {
         tile_scalar from = tile_value_at(f, op->operands[i])->type->scalar;
-        if (op->opcode == TILE_OP_cast && tile_scalar_contains(to, from)) return to == TILE_u64;
-        found |= tile_scalar_is_unsigned(from);
+        if (op->opcode == TILE_OP_cast && tile_scalar_contains(to, from)) return false;
+        found |= to == TILE_i1 ? from == TILE_u64 : tile_scalar_is_unsigned(from);
     }
     return found;
 }
