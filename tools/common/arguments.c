@@ -248,7 +248,7 @@ bool argument_is_whole(const run_argument *a) {
 bool argument_fits(const run_argument *given, tile_scalar scalar) {
     unsigned bits = tile_scalar_bits(scalar);
     int64_t value = given->integer;
-    bool is_large = given->number >= 0x1p63;
+    bool is_large = value < 0 && given->number > 0;
     if (scalar == TILE_i1) return value == 0 || value == 1;
     if (tile_scalar_is_unsigned(scalar))
         return given->number >= 0 && (bits == 64 || (!is_large && value >> bits == 0));
