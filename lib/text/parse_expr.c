@@ -27,8 +27,8 @@ static const tile_node *poison_node(tile_parser *p, tile_loc loc) {
     return tile_parse_new_node(p, TILE_NODE_VALUE, loc);
 }
 
-/* Host expressions are i64 arithmetic: a node that has, or may have, a float type or an unsigned one
- * is an operation. */
+/* Host expressions are i64 arithmetic: a node that has, or may have, a float type or an unsigned
+ * one is an operation. */
 static bool is_whole(const tile_node *node) {
     return node->kind == TILE_NODE_HOST &&
            (!node->type || (node->type->scalar && !tile_scalar_is_floating(node->type->scalar) &&

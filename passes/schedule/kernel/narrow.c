@@ -25,8 +25,8 @@ tile_value sched_strip_cast(schedule *s, tile_value value) {
 }
 
 static bool multiplies_narrow(const tile_type *a, const tile_type *b) {
-    bool bytes = tile_scalar_as_signed(a->scalar) == TILE_i8 &&
-                 tile_scalar_as_signed(b->scalar) == TILE_i8;
+    bool bytes =
+        tile_scalar_as_signed(a->scalar) == TILE_i8 && tile_scalar_as_signed(b->scalar) == TILE_i8;
     return bytes || (a == b && (a->scalar == TILE_f16 || a->scalar == TILE_bf16 ||
                                 a->scalar == TILE_e4m3 || a->scalar == TILE_e5m2));
 }

@@ -89,8 +89,7 @@ tile_value rows_value_of_key(rows *r, size_t index, tile_value key) {
     tile_value high = sched_convert(&r->k, tile_build_shr(b, key, number(r, TILE_i64, HALF)),
                                     scalar(r, TILE_i32));
     tile_value order = is_largest(r, index) ? high : transposed(r, high);
-    if (!is_float(r, index))
-        return sched_convert(&r->k, shift_unsigned(r, index, order), type);
+    if (!is_float(r, index)) return sched_convert(&r->k, shift_unsigned(r, index, order), type);
     tile_value bits = reorder(r, order);
     tile_value value = tile_build_bitcast(
         b, bits, tile_type_with_scalar(r->k.s->context, tile_value_type(r->k.f, bits), TILE_f32));
