@@ -34,10 +34,12 @@ TILE_API unsigned tile_scalar_bits(tile_scalar scalar);
 /* Bytes of an element in memory; 1 for i1. */
 TILE_API unsigned tile_scalar_bytes(tile_scalar scalar);
 TILE_API bool tile_scalar_is_floating(tile_scalar scalar);
+/* u8, u16, u32 and u64. */
+TILE_API bool tile_scalar_is_unsigned(tile_scalar scalar);
 /* Number of explicit mantissa bits of a float; 0 for integers. */
 TILE_API unsigned tile_scalar_mantissa(tile_scalar scalar);
-/* The largest n such that the type represents all integers from 0 to n exactly. The type must be
- * signed. */
+/* The largest n such that the type represents all integers from 0 to n - 1 exactly, and for floats
+ * n itself. */
 TILE_API double tile_scalar_whole_limit(tile_scalar scalar);
 /* False for types that can only be stored, converted and multiplied by dot. */
 TILE_API bool tile_scalar_has_arithmetic(tile_scalar scalar);
@@ -45,7 +47,7 @@ TILE_API tile_scalar tile_scalar_from_name(const char *name, size_t length);
 /* Reads or writes one element in memory as a double; the address need not be aligned. Floats are
  * rounded to nearest even (tf32: ties away from zero). A value that is too large becomes infinity,
  * or the largest finite number in the 8-bit types. Integers are truncated towards zero and clamped
- * to their range; NaN becomes 0. i64 values beyond 2^53 lose low bits. */
+ * to their range; NaN becomes 0. i64 and u64 values beyond 2^53 lose low bits. */
 TILE_API double tile_scalar_read(tile_scalar scalar, const void *at);
 TILE_API void tile_scalar_write(tile_scalar scalar, void *at, double value);
 
