@@ -579,13 +579,13 @@ TILE_API tile_value tile_op_operand(const tile_function *function, tile_op op, u
 TILE_API unsigned tile_op_result_count(const tile_function *function, tile_op op);
 TILE_API tile_value tile_op_result(const tile_function *function, tile_op op, unsigned index);
 TILE_API tile_region tile_op_region(const tile_function *function, tile_op op, unsigned index);
-/* The operation that defines the value. */
-TILE_API tile_op tile_value_op(const tile_function *function, tile_value value);
+TILE_API tile_op tile_value_op(const tile_function *function, tile_value value); /* defines it */
 TILE_API const tile_type *tile_value_type(const tile_function *function, tile_value value);
 
 /* Text ---------------------------------------------------------------------------------------- */
 
-/* Parses and verifies a module; name is used in diagnostics. Returns NULL after a diagnostic. */
+/* Parses and verifies a module; name is used in diagnostics. Returns NULL after at least one error
+ * has been reported. Reads no files: tile/parse.h has the form for texts with `include`. */
 TILE_API tile_module *tile_module_parse(tile_context *context, const char *name, const char *text,
                                         size_t length);
 /* Prints text that parses to the same module. */
