@@ -272,12 +272,13 @@ typedef enum tile_expr_kind {
     TILE_EXPR_NUM_SMS,  /* streaming multiprocessors of the device that a launch goes to */
     TILE_EXPR_BLOCK_ID, /* a coordinate of the tile, by dim; only in the cost of a tile */
     TILE_EXPR_WORD,     /* a word or the name of a scalar type: equal only to itself */
+    TILE_EXPR_LOOP,     /* the variable of a plan's enclosing `for`, by depth; 0: the outermost */
     TILE_EXPR_OP,       /* an arithmetic operation of ops.def on one to three expressions */
 } tile_expr_kind;
 
 typedef struct tile_expr {
     tile_expr_kind kind;
-    int64_t integer;    /* INT: the value. ARG: the index. BLOCK_ID: the dim */
+    int64_t integer;    /* INT: the value. ARG: the index. BLOCK_ID: the dim. LOOP: the depth */
     double number;      /* FLOAT */
     const char *name;   /* PARAM, WORD */
     tile_opcode opcode; /* OP */
@@ -295,6 +296,8 @@ TILE_API const tile_expr *tile_expr_word(tile_context *context, const char *word
 TILE_API const tile_expr *tile_expr_num_sms(tile_context *context);
 /* dim: 0 to 2. */
 TILE_API const tile_expr *tile_expr_block_id(tile_context *context, unsigned dim);
+/* The variable of the `for` of a plan around which there are `depth` others. */
+TILE_API const tile_expr *tile_expr_loop(tile_context *context, unsigned depth);
 /* NULL if opcode is not an integer operation with that number of operands, or an operand is
  * NULL. */
 TILE_API const tile_expr *tile_expr_op(tile_context *context, tile_opcode opcode,
@@ -314,6 +317,8 @@ typedef struct tile_bindings {
     void *user;
     int64_t num_sms;
     const int64_t *block_id; /* x, y, z */
+    const int64_t *loops;    /* variables of enclosing loops, from the outermost on */
+    unsigned loop_count;
 } tile_bindings;
 
 /* Returns false if a value is unknown, or on division by zero. */

@@ -438,7 +438,10 @@ tile_function *tile_function_clone(tile_function *from, const char *name);
 /* The number of uses of each value as an operand: an array of value_count entries in the arena. */
 uint32_t *tile_count_uses(const tile_function *f, tile_arena *arena);
 
-/* An integer value as a host expression over arguments and parameters. If it is computed from
+/* The number of `for` operations around op. */
+unsigned tile_loop_depth(const tile_function *f, tile_op op);
+/* An integer value as a host expression over arguments, parameters and, in a plan, variables of
+ * loops. If it is computed from
  * grid_dim, the expression also contains what the grid's extents refer to. NULL if it is no such
  * value or has more than a thousand nodes. */
 const tile_expr *tile_value_as_expr(const tile_function *f, tile_value value);

@@ -168,6 +168,20 @@ typedef struct readout {
     bool of_tile; /* may contain block_id */
 } readout;
 
+unsigned tile_loop_depth(const tile_function *f, tile_op op) {
+    unsigned depth = 0;
+    while ((op = tile_op_parent(f, op)).id) depth += tile_op_opcode(f, op) == TILE_OP_for;
+    return depth;
+}
+
+/* A plan's loop repeats steps of the host, which knows its variable. */
+static const tile_expr *loop_variable(const tile_function *f, const tile_value_data *data) {
+    tile_op loop = tile_region_at(f, (tile_region){data->owner})->parent;
+    bool is_variable = f->kind == TILE_PLAN && loop.id && !data->index;
+    if (!is_variable || tile_op_opcode(f, loop) != TILE_OP_for) return NULL;
+    return tile_expr_loop(f->module->context, tile_loop_depth(f, loop));
+}
+
 static const tile_expr *as_expr(readout *r, tile_value value) {
     const tile_function *f = r->f;
     if (!r->budget) return NULL;
@@ -177,7 +191,7 @@ static const tile_expr *as_expr(readout *r, tile_value value) {
         return NULL;
     if (data->kind == TILE_VALUE_CONSTANT) return data->expr;
     if (data->kind == TILE_VALUE_ARG) return tile_expr_arg(f->module->context, data->index);
-    if (data->kind != TILE_VALUE_RESULT) return NULL;
+    if (data->kind == TILE_VALUE_REGION) return loop_variable(f, data);
     const tile_op_data *op = &f->ops[data->owner];
     unsigned d = value.id - op->first_result.id;
     if (op->opcode == TILE_OP_grid_dim)

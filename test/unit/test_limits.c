@@ -213,6 +213,18 @@ static void test_SCRATCH_VIEWS(int number) {
           "@p: a plan has at most 256 scratch views, and this is one more");
 }
 
+static void write_loops(program *p, int64_t n) {
+    put(p, "plan @p(%%n: i32) {\n");
+    repeat(p, (int)n, "for %i%d = 0 to %n {", "\n");
+    repeat(p, (int)n, "}", "\n");
+    put(p, "\n}\n");
+}
+
+static void test_PLAN_LOOPS(int number) {
+    check(write_loops, PARSED, number, number + 1,
+          "a plan has at most 8 nested loops, and this is one more");
+}
+
 static void write_tuned(program *p, int64_t n) {
     put(p, "kernel @k<");
     repeat(p, (int)n, "p%d: int", ", ");
