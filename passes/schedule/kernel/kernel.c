@@ -9,7 +9,8 @@
 
 static bool takes_array(const sched_kernel *k, unsigned array) {
     const sched_group *g = k->g;
-    bool only = k->s->group_count == 1; /* then it has the compute's interface */
+    /* The only kernel has the compute's interface. */
+    bool only = k->s->group_count == 1 && !k->s->is_section;
     bool taken = only && k->s->arrays[array].place != SCHED_SCRATCH;
     for (size_t i = 0; i < g->input_count; i++) taken |= g->inputs[i].array == array;
     for (size_t i = 0; i < g->output_count; i++) taken |= g->outputs[i].array == array;

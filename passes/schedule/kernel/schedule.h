@@ -114,6 +114,7 @@ typedef struct schedule {
     tile_arena *arena;
     tile_context *context;
     tile_function *compute;
+    bool is_section; /* compute is a part of another one (sections/sections.h) */
     bool failed;
     /* The compute's dims and integers, which are the first arguments of all created functions, in
      * this order. Parameters with a given value are not included. */

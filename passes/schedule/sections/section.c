@@ -32,10 +32,17 @@ static const char *unique_name(const maker *m, const char *stem) {
 
 static void bind_array(maker *m, const char *name, const sched_location *at) {
     sched_section *section = m->section;
-    section->arrays =
-        tile_arena_grow(m->s->arena, section->arrays, section->array_count,
-                        &section->array_capacity, sizeof *section->arrays);
+    section->arrays = tile_arena_grow(m->s->arena, section->arrays, section->array_count,
+                                      &section->array_capacity, sizeof *section->arrays);
     section->arrays[section->array_count++] = (sched_section_array){name, *at};
+}
+
+/* Variables of loops exist inside of them. */
+static bool is_in_scope(const maker *m, const sched_variable *variable) {
+    const sched_loop *loop = m->section->loop;
+    if (tile_value_at(m->from, variable->value)->kind == TILE_VALUE_ARG) return true;
+    while (loop && strcmp(loop->variable->name, variable->name) != 0) loop = loop->outer;
+    return loop != NULL;
 }
 
 /* Makes i32 arguments and variables of loops parameters. Tensors of the compute stay arguments, and
@@ -49,10 +56,10 @@ static void take_variables(maker *m) {
             f->args[kept++] = f->args[i];
     f->arg_count = kept;
     for (size_t i = 0; i < m->values->variable_count; i++)
-        tile_function_add_param(f, m->values->variables[i].name, TILE_PARAM_int, NULL, NULL);
+        if (is_in_scope(m, &m->values->variables[i]))
+            tile_function_add_param(f, m->values->variables[i].name, TILE_PARAM_int, NULL, NULL);
     for (uint32_t id = 1; id < m->from->value_count; id++)
-        if (m->values->exprs[id])
-            m->map[id] = tile_function_constant(f, i32, m->values->exprs[id]);
+        if (m->values->exprs[id]) m->map[id] = tile_function_constant(f, i32, m->values->exprs[id]);
 }
 
 /* A tensor that other sections have stored becomes an argument. */
@@ -96,7 +103,7 @@ static void add_results(maker *m) {
     m->f->results = NULL;
     m->f->result_count = m->f->result_capacity = 0;
     for (size_t i = 0; i < m->section->store_count; i++) {
-        const sched_store *store = &m->section->stores[i];
+        const sched_section_store *store = &m->section->stores[i];
         take_value(m, store->value);
         tile_value value = m->map[store->value.id].id ? m->map[store->value.id] : store->value;
         const char *name = unique_name(m, store->name);

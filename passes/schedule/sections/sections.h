@@ -9,11 +9,11 @@
 /* Memory of the plan for one tensor: an array of an argument or result, or scratch. */
 typedef struct sched_buffer {
     const char *name;
-    const tile_type *type; /* of the tensor */
+    tile_value value; /* the tensor, or one of the same type */
     bool is_argument;
     bool alternates; /* scratch for two copies: iterations of a loop read one and write the other */
     int result;      /* -1: none */
-    tile_value view; /* in the plan */
+    tile_value view; /* in the plan; 0: not created yet */
     struct sched_buffer *next;
 } sched_buffer;
 
@@ -33,8 +33,8 @@ typedef struct sched_location {
     sched_buffer *buffer; /* NULL: not in memory */
     sched_copy copy;
     const sched_loop *loop;                /* of the copies */
-    const tile_type *part;                 /* NULL: all */
-    const tile_expr *first[TILE_MAX_RANK]; /* coordinates of the part, as host expressions */
+    const tile_type *part;                 /* the shape of the part; NULL: all */
+    const tile_expr *first[TILE_MAX_RANK]; /* where it begins, as host expressions */
 } sched_location;
 
 /* Host expressions here are over the compute's parameters, its i32 arguments and the variables of
@@ -52,22 +52,24 @@ typedef struct sched_section_array {
 } sched_section_array;
 
 /* A tensor that a section writes. */
-typedef struct sched_store {
+typedef struct sched_section_store {
     tile_value value;
     sched_location to;
     const char *name;
-} sched_store;
+} sched_section_store;
 
 typedef struct sched_section {
     const sched_loop *loop; /* the innermost one around it; NULL: none */
     tile_region region;
     unsigned index; /* in program order */
-    sched_store *stores;
+    sched_section_store *stores;
     size_t store_count, store_capacity;
     tile_function *compute; /* NULL: it writes nothing */
     sched_section_array *arrays;
     size_t array_count, array_capacity;
     schedule *scheduled; /* the kernels of compute */
+    size_t first_group;  /* of the whole schedule's groups */
+    tile_value *views;   /* in the plan, by array of `scheduled` */
 } sched_section;
 
 typedef struct sched_step {
@@ -99,9 +101,9 @@ bool sched_split(schedule *s, sched_sections *sections);
 
 /* How values of the compute become those of a section's compute. */
 typedef struct sched_section_values {
-    const sched_location *at;       /* by value: the memory of tensors that sections share */
-    const tile_expr *const *exprs;  /* by value: scalars that are host expressions */
-    const bool *needed;             /* by operation: the section computes it */
+    const sched_location *at;      /* by value: the memory of tensors that sections share */
+    const tile_expr *const *exprs; /* by value: scalars that are host expressions */
+    const bool *needed;            /* by operation: the section computes it */
     const sched_variable *variables;
     size_t variable_count;
 } sched_section_values;

@@ -15,6 +15,8 @@
  * by its own section and later ones. */
 #include "passes/schedule/sections/sections.h"
 
+#include <string.h>
+
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
 
@@ -73,9 +75,8 @@ static const tile_expr *add_variable(splitter *p, tile_value value) {
     const char *stem = tile_value_at(p->f, value)->name, *name = stem ? stem : "i";
     for (unsigned i = 1; is_name_taken(p, name); i++)
         name = tile_arena_format(p->s->arena, "%s_%u", stem ? stem : "i", i);
-    p->out->variables =
-        tile_arena_grow(p->s->arena, p->out->variables, p->out->variable_count,
-                        &p->variable_capacity, sizeof *p->out->variables);
+    p->out->variables = tile_arena_grow(p->s->arena, p->out->variables, p->out->variable_count,
+                                        &p->variable_capacity, sizeof *p->out->variables);
     p->out->variables[p->out->variable_count++] = (sched_variable){name, value, TILE_NO_VALUE};
     return p->exprs[value.id] = tile_expr_param(p->s->context, name);
 }
@@ -116,10 +117,8 @@ static const tile_expr *host_expr(splitter *p, tile_op op, tile_value value, con
 
 static sched_buffer *add_buffer(splitter *p, const char *name, tile_value value) {
     sched_buffer *buffer = TILE_NEW(p->s->arena, sched_buffer);
-    *buffer = (sched_buffer){.name = name ? name : "carried",
-                             .type = tile_value_type(p->f, value),
-                             .result = -1,
-                             .next = p->out->buffers};
+    *buffer = (sched_buffer){
+        .name = name ? name : "carried", .value = value, .result = -1, .next = p->out->buffers};
     return p->out->buffers = buffer;
 }
 
@@ -136,10 +135,9 @@ static int find_result(const splitter *p, tile_value value) {
 
 static void add_store(splitter *p, sched_section *section, tile_value value,
                       const sched_location *to, const char *name) {
-    section->stores =
-        tile_arena_grow(p->s->arena, section->stores, section->store_count,
-                        &section->store_capacity, sizeof *section->stores);
-    section->stores[section->store_count++] = (sched_store){value, *to, name};
+    section->stores = tile_arena_grow(p->s->arena, section->stores, section->store_count,
+                                      &section->store_capacity, sizeof *section->stores);
+    section->stores[section->store_count++] = (sched_section_store){value, *to, name};
 }
 
 /* Stores a value in a section, or in an earlier one of the same region that computes it. Returns
@@ -262,6 +260,14 @@ static void place_carried(splitter *p, sched_loop *loop, unsigned i, sched_secti
     p->at[result.id] = at;
 }
 
+/* A reshape keeps the elements in order. */
+static tile_value strip_reshapes(const splitter *p, tile_value value) {
+    tile_op op;
+    while ((op = tile_value_def(p->f, value)).id && tile_op_opcode(p->f, op) == TILE_OP_reshape)
+        value = tile_operand_src(p->f, op);
+    return value;
+}
+
 /* Stores what the last section of the body sends to the next iteration. */
 static void store_carried(splitter *p, sched_loop *loop, unsigned i, sched_section *last) {
     const tile_function *f = p->f;
@@ -275,10 +281,11 @@ static void store_carried(splitter *p, sched_loop *loop, unsigned i, sched_secti
     tile_op insert = tile_value_def(f, sent);
     if (tile_op_opcode(f, insert) != TILE_OP_insert_slice) return; /* a nested loop stores it */
     const tile_values first = tile_operands_first(f, insert);
-    to.part = tile_value_type(f, tile_operand_src(f, insert));
+    tile_value part = strip_reshapes(p, tile_operand_src(f, insert));
+    to.part = tile_value_type(f, part);
     for (unsigned d = 0; d < first.count; d++)
         to.first[d] = host_expr(p, insert, first.at[d], "a coordinate of the part");
-    store_value(p, last, tile_operand_src(f, insert), &to, to.buffer->name);
+    store_value(p, last, part, &to, to.buffer->name);
 }
 
 /* Regions -------------------------------------------------------------------------------------- */
@@ -294,8 +301,7 @@ static sched_step *append_step(splitter *p, sched_step ***end) {
 static sched_section *add_section(splitter *p, tile_region region, const sched_loop *loop,
                                   sched_step ***end) {
     sched_section *section = TILE_NEW(p->s->arena, sched_section);
-    *section = (sched_section){
-        .loop = loop, .region = region, .index = (unsigned)p->section_count};
+    *section = (sched_section){.loop = loop, .region = region, .index = (unsigned)p->section_count};
     p->sections = tile_arena_grow(p->s->arena, p->sections, p->section_count, &p->section_capacity,
                                   sizeof(sched_section *));
     p->sections[p->section_count++] = section;
