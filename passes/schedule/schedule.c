@@ -249,6 +249,13 @@ static bool make_kernels(schedule *s, size_t before) {
 /* Sections ---------------------------------------------------------------------------------------
  */
 
+static void make_resident_kernel(schedule *s, const sched_section *section, size_t number) {
+    const char *stem = tile_arena_format(s->arena, "%s_%zu", s->compute->name, number);
+    if (!check_length(s)) return;
+    sched_make_resident(s, section, sched_unique_name(s, stem));
+    if (!s->failed) check_room(s, s->groups[0]->kernel);
+}
+
 /* Makes the kernels of a section, which become the next groups of the whole compute. */
 static void make_section_kernels(schedule *s, sched_section *section) {
     schedule *own = TILE_NEW(s->arena, schedule);
@@ -256,10 +263,16 @@ static void make_section_kernels(schedule *s, sched_section *section) {
                       .arena = s->arena,
                       .context = s->context,
                       .compute = section->compute,
-                      .is_section = true};
+                      .is_section = true,
+                      .has_variable = section->resident != NULL};
     section->scheduled = own;
     section->first_group = s->group_count;
-    s->failed |= !take_params(own) || !make_kernels(own, s->group_count);
+    s->failed |= !take_params(own);
+    if (section->resident && !s->failed)
+        make_resident_kernel(own, section, s->group_count + 1);
+    else if (!s->failed)
+        make_kernels(own, s->group_count);
+    s->failed |= own->failed;
     for (size_t i = 0; i < own->group_count && !s->failed; i++) {
         s->groups = tile_arena_grow(s->arena, s->groups, s->group_count, &s->group_capacity,
                                     sizeof(sched_group *));

@@ -139,7 +139,7 @@ static tile_value argument_of(emitter *e, const sched_section *section, const ti
                               const tile_function *kernel, size_t i) {
     const schedule *own = section->scheduled;
     const char *name = kernel->args[i].name;
-    if (i < own->dim_count)
+    if (i < own->dim_count - own->has_variable)
         return host_value_of(e, tile_expr_param(e->s->context, own->dims[i]->name));
     for (size_t a = 0; a < own->array_count; a++)
         if (strcmp(own->arrays[a].name, name) == 0) return arrays[a];

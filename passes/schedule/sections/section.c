@@ -39,17 +39,32 @@ static void bind_array(maker *m, const char *name, const sched_location *at) {
 
 /* Variables of loops exist inside of them. */
 static bool is_in_scope(const maker *m, const sched_variable *variable) {
-    const sched_loop *loop = m->section->loop;
+    const sched_loop *loop = m->section->resident ? m->section->resident->loop : m->section->loop;
     if (tile_value_at(m->from, variable->value)->kind == TILE_VALUE_ARG) return true;
     while (loop && strcmp(loop->variable->name, variable->name) != 0) loop = loop->outer;
     return loop != NULL;
+}
+
+tile_function *sched_clone_with_numbers(schedule *s, const tile_expr *const *exprs) {
+    const tile_function *from = s->compute;
+    tile_function *f = tile_function_clone(s->compute, sched_unique_name(s, from->name));
+    tile_module_remove(from->module, f);
+    f->name = from->name;
+    tile_value *numbers = TILE_NEW_ARRAY(s->arena, tile_value, from->value_count);
+    for (uint32_t id = 1; id < from->value_count; id++)
+        if (exprs[id])
+            numbers[id] =
+                tile_function_constant(f, tile_type_scalar(s->context, TILE_i32), exprs[id]);
+    tile_value *map = TILE_NEW_ARRAY(s->arena, tile_value, f->value_count);
+    memcpy(map, numbers, sizeof *map * from->value_count);
+    tile_replace_values(f, f->body, map);
+    return f;
 }
 
 /* Makes i32 arguments and variables of loops parameters. Tensors of the compute stay arguments, and
  * its other scalars, too. */
 static void take_variables(maker *m) {
     tile_function *f = m->f;
-    const tile_type *i32 = tile_type_scalar(m->s->context, TILE_i32);
     size_t kept = 0;
     for (size_t i = 0; i < f->arg_count; i++)
         if (f->args[i].type->kind == TILE_TYPE_TENSOR || f->args[i].type->scalar != TILE_i32)
@@ -58,8 +73,6 @@ static void take_variables(maker *m) {
     for (size_t i = 0; i < m->values->variable_count; i++)
         if (is_in_scope(m, &m->values->variables[i]))
             tile_function_add_param(f, m->values->variables[i].name, TILE_PARAM_int, NULL, NULL);
-    for (uint32_t id = 1; id < m->from->value_count; id++)
-        if (m->values->exprs[id]) m->map[id] = tile_function_constant(f, i32, m->values->exprs[id]);
 }
 
 /* A tensor that other sections have stored becomes an argument. */
@@ -109,8 +122,11 @@ static void add_results(maker *m) {
         const char *name = unique_name(m, store->name);
         tile_function_add_result(m->f, name, tile_value_type(m->f, value));
         tile_function_set_result(m->f, (unsigned)i, value);
-        bind_array(m, name, &store->to);
+        if (store->to.buffer) bind_array(m, name, &store->to);
     }
+    for (unsigned i = 0; m->section->resident && i < m->section->resident->count; i++)
+        if (!m->section->resident->carried[i].in_place)
+            take_value(m, m->section->resident->carried[i].init);
 }
 
 /* Kernels know where parts are from expressions. */
@@ -133,9 +149,7 @@ static void check_slices(maker *m) {
 
 void sched_make_section(schedule *s, sched_section *section, const sched_section_values *values) {
     maker m = {.s = s, .from = s->compute, .section = section, .values = values};
-    m.f = tile_function_clone(s->compute, sched_unique_name(s, s->compute->name));
-    tile_module_remove(s->compute->module, m.f);
-    m.f->name = s->compute->name;
+    m.f = sched_clone_with_numbers(s, values->exprs);
     m.map = TILE_NEW_ARRAY(s->arena, tile_value, m.from->value_count);
     m.taken = TILE_NEW_ARRAY(s->arena, bool, m.from->value_count);
     take_variables(&m);
@@ -147,4 +161,5 @@ void sched_make_section(schedule *s, sched_section *section, const sched_section
     check_slices(&m);
     if (!s->failed) sched_expand_inserts(s, m.f);
     section->compute = m.f;
+    section->map = m.map;
 }

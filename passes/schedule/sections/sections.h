@@ -58,13 +58,48 @@ typedef struct sched_section_store {
     const char *name;
 } sched_section_store;
 
+/* A value that a resident loop carries. Maps are over the domain of the loop. */
+typedef struct sched_resident_value {
+    tile_value value, init, sent; /* in place: sent is the part that is inserted */
+    sched_map map;                /* of sent, and of value if it is not in place */
+    sched_map whole;              /* in place: of the part's elements in the whole tensor */
+    bool in_place, placed, visited;
+} sched_resident_value;
+
+typedef struct sched_resident_reduction {
+    tile_op op;
+    unsigned dim; /* of the domain */
+    sched_map map, source;
+} sched_resident_reduction;
+
+/* A value from outside of the loop that its iterations use. */
+typedef struct sched_resident_input {
+    tile_value value;
+    sched_map map;
+} sched_resident_input;
+
+/* A loop that one kernel runs: it keeps carried values in registers (resident.c). */
+typedef struct sched_resident {
+    const sched_loop *loop;
+    sched_domain domain;
+    unsigned reduced; /* set of the domain's dims: a block has all elements along these */
+    unsigned count;
+    sched_resident_value *carried;
+    sched_resident_reduction *reductions; /* in order of their dependencies */
+    size_t reduction_count, reduction_capacity;
+    sched_resident_input *inputs;
+    size_t input_count, input_capacity;
+} sched_resident;
+
 typedef struct sched_section {
     const sched_loop *loop; /* the innermost one around it; NULL: none */
     tile_region region;
-    unsigned index; /* in program order */
+    unsigned index;           /* in program order */
+    sched_resident *resident; /* the section is this loop; NULL: it has none */
     sched_section_store *stores;
     size_t store_count, store_capacity;
     tile_function *compute; /* NULL: it writes nothing */
+    const tile_value *map;  /* by value of the whole compute: that of `compute`; 0: the same */
     sched_section_array *arrays;
     size_t array_count, array_capacity;
     schedule *scheduled; /* the kernels of compute */
@@ -108,8 +143,16 @@ typedef struct sched_section_values {
     size_t variable_count;
 } sched_section_values;
 
+/* A copy of the compute, not part of the module, in which scalars are their host expressions. */
+tile_function *sched_clone_with_numbers(schedule *s, const tile_expr *const *exprs);
 /* Makes the section's compute, which is not part of the module. */
 void sched_make_section(schedule *s, sched_section *section, const sched_section_values *values);
+
+/* resident.c: fills r if one kernel can run the loop, whose carried values are listed in r. s: of a
+ * compute in which scalars are host expressions. */
+bool sched_find_resident(schedule *s, tile_op loop, sched_resident *r);
+/* resident_kernel.c: makes the kernel of a section that is a resident loop. */
+void sched_make_resident(schedule *s, const sched_section *section, const char *name);
 
 /* insert.c: replaces insert_slice by concats of parts of its operands. */
 void sched_expand_inserts(schedule *s, tile_function *f);

@@ -311,22 +311,100 @@ static sched_section *add_section(splitter *p, tile_region region, const sched_l
 static sched_section *split_region(splitter *p, tile_region region, const sched_loop *loop,
                                    sched_step **steps);
 
-static sched_loop *split_loop(splitter *p, tile_op op, const sched_loop *outer,
-                              sched_section *before) {
+static sched_loop *add_loop(splitter *p, tile_op op, const sched_loop *outer) {
     sched_loop *loop = TILE_NEW(p->s->arena, sched_loop);
-    tile_region body = tile_op_region(p->f, op, 0);
     *loop = (sched_loop){.op = op, .outer = outer};
     loop->begin = host_expr(p, op, tile_operand_begin(p->f, op), "where it begins");
     loop->end = host_expr(p, op, tile_operand_end(p->f, op), "where it ends");
     loop->step = host_expr(p, op, tile_operand_step(p->f, op), "its step");
-    loop->variable = add_variable(p, tile_region_arg(p->f, body, 0));
-    unsigned count = tile_carried_count(p->f, op);
-    for (unsigned i = 0; i < count && !p->s->failed; i++) place_carried(p, loop, i, before);
-    if (p->s->failed) return loop;
-    sched_section *last = split_region(p, body, loop, &loop->steps);
-    for (unsigned i = 0; i < count && !p->s->failed; i++) store_carried(p, loop, i, last);
+    loop->variable = add_variable(p, tile_region_arg(p->f, tile_op_region(p->f, op, 0), 0));
     return loop;
 }
+
+/* A loop over the launches of its sections. before: the section before it. */
+static void split_loop(splitter *p, sched_loop *loop, sched_section *before) {
+    unsigned count = tile_carried_count(p->f, loop->op);
+    for (unsigned i = 0; i < count && !p->s->failed; i++) place_carried(p, loop, i, before);
+    if (p->s->failed) return;
+    sched_section *last = split_region(p, tile_op_region(p->f, loop->op, 0), loop, &loop->steps);
+    for (unsigned i = 0; i < count && !p->s->failed; i++) store_carried(p, loop, i, last);
+}
+
+/* Resident loops ------------------------------------------------------------------------------- */
+
+/* Returns what the loop is as a resident loop; NULL if one kernel cannot run it. */
+static sched_resident *find_resident(splitter *p, const sched_loop *loop) {
+    tile_region body = tile_op_region(p->f, loop->op, 0);
+    unsigned count = tile_carried_count(p->f, loop->op);
+    TILE_FOR_EACH_OP (p->f, op, body) find_expr(p, op);
+    schedule *own = TILE_NEW(p->s->arena, schedule);
+    *own = *p->s;
+    own->compute = sched_clone_with_numbers(p->s, p->exprs);
+    own->expands = TILE_NEW_ARRAY(p->s->arena, bool, own->compute->value_count);
+    sched_resident *r = TILE_NEW(p->s->arena, sched_resident);
+    *r = (sched_resident){.loop = loop, .count = count};
+    r->carried = TILE_NEW_ARRAY(p->s->arena, sched_resident_value, count);
+    for (unsigned i = 0; i < count; i++) {
+        tile_op insert = find_insertion(p, loop->op, i);
+        tile_value sent = tile_carried_sent(p->f, loop->op, 0, i);
+        r->carried[i] = (sched_resident_value){
+            .value = tile_carried_received(p->f, loop->op, 0, i),
+            .init = tile_carried_sent(p->f, loop->op, TILE_PARENT_OP, i),
+            .sent = insert.id ? strip_reshapes(p, tile_operand_src(p->f, insert)) : sent,
+            .in_place = insert.id != 0};
+        if (!is_tensor(p, sent)) return NULL;
+    }
+    bool found = sched_find_resident(own, loop->op, r);
+    return found ? r : NULL;
+}
+
+/* Returns whether the iterations insert all elements, so that the initial value does not matter. */
+static bool inserts_all(const splitter *p, const sched_loop *loop, unsigned i) {
+    tile_op insert = find_insertion(p, loop->op, i);
+    const tile_type *part = tile_value_type(p->f, tile_operand_src(p->f, insert)),
+                    *whole = tile_value_type(p->f, tile_operand_dst(p->f, insert));
+    const tile_values first = tile_operands_first(p->f, insert);
+    bool all = tile_expr_is(loop->begin, 0) && tile_expr_is(loop->step, 1) &&
+               loop->end == whole->dims[0] && p->exprs[first.at[0].id] == loop->variable &&
+               tile_expr_is(part->dims[0], 1);
+    for (unsigned d = 1; d < part->rank; d++)
+        all &= part->dims[d] == whole->dims[d] && tile_value_is(p->f, first.at[d], 0);
+    return all;
+}
+
+/* Where a resident loop stores carried value i; no buffer if nothing uses the result. */
+static sched_location place_result(splitter *p, const sched_resident *r, unsigned i,
+                                   sched_section *before) {
+    tile_op op = r->loop->op;
+    tile_value result = tile_op_result(p->f, op, i), init = r->carried[i].init;
+    sched_location at = {.loop = r->loop};
+    if (r->carried[i].in_place && inherits_memory(p, op, init))
+        return p->at[result.id] = p->at[init.id];
+    if (!p->uses[result.id]) return at;
+    at.buffer = add_buffer(p, name_of(p, r->carried[i].value), result);
+    if (!r->loop->outer) at.buffer->result = find_result(p, result);
+    if (at.buffer->result >= 0) p->stored_result[at.buffer->result] = true;
+    if (r->carried[i].in_place && !inserts_all(p, r->loop, i))
+        store_value(p, before, init, &at, at.buffer->name);
+    return p->at[result.id] = at;
+}
+
+/* The loop becomes a section of its own. */
+static void add_resident(splitter *p, sched_resident *r, sched_section *section,
+                         sched_section *before) {
+    section->resident = r;
+    TILE_FOR_EACH_OP (p->f, op, section->region) {
+        p->order[p->order_count++] = op;
+        p->home[op.id] = section;
+    }
+    for (unsigned i = 0; i < r->count; i++) {
+        sched_location at = place_result(p, r, i, before);
+        const char *name = name_of(p, r->carried[i].value);
+        add_store(p, section, r->carried[i].sent, &at, name ? name : "carried");
+    }
+}
+
+/* Regions, continued --------------------------------------------------------------------------- */
 
 /* Returns the last section of the region. */
 static sched_section *split_region(splitter *p, tile_region region, const sched_loop *loop,
@@ -338,8 +416,15 @@ static sched_section *split_region(splitter *p, tile_region region, const sched_
         find_expr(p, op);
         p->home[op.id] = section;
         if (tile_op_opcode(p->f, op) != TILE_OP_for) continue;
-        sched_loop *inner = split_loop(p, op, loop, section);
-        append_step(p, &steps)->loop = inner;
+        sched_loop *inner = add_loop(p, op, loop);
+        sched_resident *resident = p->s->failed ? NULL : find_resident(p, inner);
+        if (resident) {
+            sched_section *own = add_section(p, tile_op_region(p->f, op, 0), loop, &steps);
+            add_resident(p, resident, own, section);
+        } else {
+            append_step(p, &steps)->loop = inner;
+            split_loop(p, inner, section);
+        }
         section = add_section(p, region, loop, &steps);
     }
     return section;
@@ -398,6 +483,9 @@ static void need_operands(splitter *p, const sched_section *section) {
         else
             need(p, section, section->stores[i].value);
     }
+    for (unsigned i = 0; section->resident && i < section->resident->count; i++)
+        if (!section->resident->carried[i].in_place)
+            need(p, section, section->resident->carried[i].init);
     for (size_t i = p->order_count; i-- > 0;) {
         tile_op op = p->order[i];
         for (unsigned o = 0; needed[op.id] && o < tile_op_operand_count(p->f, op); o++)
