@@ -14,6 +14,7 @@
 #include "passes/schedule/sections/sections.h"
 
 #include "lib/ir/regions.h"
+#include "lib/ir/remark.h"
 #include "lib/ir/syntax.h"
 
 typedef struct finder {
@@ -22,7 +23,17 @@ typedef struct finder {
     tile_op loop;
     sched_resident *r;
     sched_visited_values visited;
+    const char *why, *remedy; /* of the remark, if one kernel cannot run the loop */
+    tile_op at;
 } finder;
+
+static bool miss(finder *n, tile_op at, const char *why, const char *remedy) {
+    if (n->why) return false;
+    n->at = at;
+    n->why = why;
+    n->remedy = remedy;
+    return false;
+}
 
 static bool is_inside(const finder *n, tile_op op) {
     while (op.id && op.id != n->loop.id) op = tile_op_parent(n->f, op);
@@ -83,7 +94,7 @@ static bool guess_map(finder *n, sched_resident_value *carried) {
         if (tile_expr_is(extent, 1)) continue;
         unsigned wanted = type->rank == n->r->domain.rank ? d : UINT32_MAX;
         int dim = find_dim(n, &carried->map, type->rank, d, wanted, extent);
-        if (dim < 0) return false;
+        if (dim < 0) return miss(n, n->loop, "the tensors of the loop have no common domain", NULL);
         carried->map.at[d] = sched_dim_coordinate((unsigned)dim);
     }
     return carried->placed = true;
@@ -95,8 +106,10 @@ static bool visit(finder *n, tile_value value, const sched_map *map);
 
 static bool visit_carried(finder *n, sched_resident_value *carried, const sched_map *map) {
     unsigned rank = tile_value_type(n->f, carried->value)->rank;
-    if (carried->in_place) return false;
-    if (carried->placed) return sched_same_map(&carried->map, map, rank);
+    if (carried->placed)
+        return sched_same_map(&carried->map, map, rank) ||
+               miss(n, n->loop,
+                    "an element of a carried tensor is used for other elements than its own", NULL);
     carried->map = *map;
     return carried->placed = true;
 }
@@ -108,11 +121,12 @@ static bool visit_reduction(finder *n, tile_op op, const sched_map *map) {
     int64_t axis = sched_axis(n->s, op);
     for (size_t i = 0; i < r->reduction_count; i++)
         if (r->reductions[i].op.id == op.id)
-            return sched_same_map(&r->reductions[i].map, map, type->rank);
-    if (axis < 0 || axis >= type->rank) return false;
+            return sched_same_map(&r->reductions[i].map, map, type->rank) ||
+                   miss(n, op, "the reduced value is used at several positions", NULL);
     int dim = find_dim(n, map, type->rank, (unsigned)axis, (unsigned)axis,
                        sched_dim(n->s, type, (unsigned)axis));
-    if (dim < 0) return false;
+    if (dim < 0)
+        return miss(n, op, "the extent along the axis is not one of the loop's domain", NULL);
     sched_resident_reduction reduction = {op, (unsigned)dim, *map, *map};
     reduction.source.at[axis] = sched_dim_coordinate((unsigned)dim);
     if (!visit(n, source, &reduction.source)) return false;
@@ -144,7 +158,8 @@ static bool visit(finder *n, tile_value value, const sched_map *map) {
     if (!sched_visit_first(n->s, &n->visited, value, map)) return !n->s->failed;
     if (!op.id || !is_inside(n, op)) return visit_input(n, value, map);
     if (tile_op_opcode(n->f, op) == TILE_OP_reduce) return visit_reduction(n, op, map);
-    if (!is_element_wise(n, op)) return false;
+    if (!is_element_wise(n, op))
+        return miss(n, op, "it needs elements that other blocks compute", NULL);
     for (unsigned i = 0; i < tile_op_operand_count(n->f, op); i++) {
         tile_value operand = tile_op_operand(n->f, op, i);
         unsigned result = value.id - tile_op_result(n->f, op, 0).id;
@@ -202,28 +217,55 @@ static bool visit_all(finder *n) {
     return true;
 }
 
-bool sched_find_resident(schedule *s, tile_op loop, sched_resident *r) {
-    enum { MOST_OPERATIONS = 500, MOST_ELEMENTS = 8192, MOST_TILED = SCHED_MAX_TILE };
-    finder n = {.s = s, .f = s->compute, .loop = loop, .r = r};
-    unsigned operations = 0, tiled = 0;
+/* A block has all elements along the dims that are reduced. */
+static bool has_small_rows(finder *n) {
+    enum { MOST_ELEMENTS = 8192 };
     int64_t elements = 1;
-    TILE_FOR_EACH_OP (n.f, op, tile_op_region(n.f, loop, 0)) {
-        if (++operations > MOST_OPERATIONS || tile_op_at(n.f, op)->region_count) return false;
+    unsigned tiled = 0;
+    for (unsigned d = 0; d < n->r->domain.rank; d++) {
+        if (!(n->r->reduced >> d & 1)) continue;
+        int64_t extent = sched_constant(n->r->domain.extents[d]);
+        if (extent < 1)
+            return miss(
+                n, n->loop, "the extent of a dim that it reduces is not known",
+                "write the extent as a number, or give the dim a value with `schedule{..}`");
+        if (extent > MOST_ELEMENTS || (elements *= extent) > MOST_ELEMENTS ||
+            ++tiled > SCHED_MAX_TILE)
+            return miss(n, n->loop,
+                        "the dims that it reduces are more than 3, or have more than 8192 elements",
+                        NULL);
     }
-    choose_domain(&n);
-    if (!visit_all(&n)) return false;
-    for (unsigned d = 0; d < r->domain.rank; d++) {
-        if (!(r->reduced >> d & 1)) continue;
-        int64_t extent = sched_constant(r->domain.extents[d]);
-        if (extent < 1 || extent > MOST_ELEMENTS) return false;
-        elements *= extent;
-        tiled++;
+    return true;
+}
+
+static bool place_values(finder *n) {
+    for (unsigned i = 0; i < n->r->count; i++) {
+        tile_op insert = tile_value_def(n->f, tile_carried_sent(n->f, n->loop, 0, i));
+        if (!has_blocks(n, &n->r->carried[i]))
+            return miss(n, n->loop, "several blocks would store the same elements", NULL);
+        if (n->r->carried[i].in_place && !place_part(n, &n->r->carried[i], insert))
+            return miss(n, insert, "a dim of the part is neither 1 nor that of the whole", NULL);
     }
-    bool fits = elements <= MOST_ELEMENTS && tiled <= MOST_TILED;
-    for (unsigned i = 0; i < r->count && fits; i++) {
-        tile_op insert = tile_value_def(n.f, tile_carried_sent(n.f, loop, 0, i));
-        fits = has_blocks(&n, &r->carried[i]) &&
-               (!r->carried[i].in_place || place_part(&n, &r->carried[i], insert));
+    return true;
+}
+
+static bool has_plain_body(finder *n) {
+    enum { MOST_OPERATIONS = 500 };
+    unsigned operations = 0;
+    TILE_FOR_EACH_OP (n->f, op, tile_op_region(n->f, n->loop, 0)) {
+        if (tile_op_at(n->f, op)->region_count)
+            return miss(n, op, "the loop contains another one", NULL);
+        if (++operations > MOST_OPERATIONS)
+            return miss(n, n->loop, "its body has more than 500 operations", NULL);
     }
-    return fits && !s->failed;
+    return true;
+}
+
+bool sched_find_resident(schedule *s, tile_op loop, sched_resident *r) {
+    finder n = {.s = s, .f = s->compute, .loop = loop, .r = r};
+    bool found = has_plain_body(&n);
+    if (found) choose_domain(&n);
+    found = found && visit_all(&n) && has_small_rows(&n) && place_values(&n) && !s->failed;
+    if (n.why) tile_missed_at(n.f, n.at, "a loop over kernels", n.remedy, "%s", n.why);
+    return found;
 }

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "lib/ir/regions.h"
+#include "lib/ir/remark.h"
 #include "lib/ir/syntax.h"
 
 typedef struct splitter {
@@ -194,9 +195,9 @@ static unsigned find_carried(const splitter *p, tile_op loop, tile_value value) 
     return i;
 }
 
-/* If iterations only insert a contiguous part into carried value i: the insertion, or the nested
- * loop that does so. */
-static tile_op find_insertion(const splitter *p, tile_op loop, unsigned i) {
+/* If iterations only insert a part into carried value i: the insertion, or the nested loop that
+ * does so. strided: also a part that is not contiguous, which only a resident loop can store. */
+static tile_op find_insertion(const splitter *p, tile_op loop, unsigned i, bool strided) {
     tile_value value = tile_carried_received(p->f, loop, 0, i);
     tile_value next = tile_carried_sent(p->f, loop, 0, i);
     tile_op user = find_user(p, loop, value);
@@ -204,14 +205,15 @@ static tile_op find_insertion(const splitter *p, tile_op loop, unsigned i) {
     switch (tile_op_opcode(p->f, user)) {
     case TILE_OP_insert_slice:
         return tile_op_result(p->f, user, 0).id == next.id &&
-                       tile_operand_dst(p->f, user).id == value.id && is_contiguous(p, user)
+                       tile_operand_dst(p->f, user).id == value.id &&
+                       (strided || is_contiguous(p, user))
                    ? user
                    : TILE_NO_OP;
     case TILE_OP_for: {
         unsigned inner = find_carried(p, user, value);
         return inner < tile_carried_count(p->f, user) &&
                        tile_op_result(p->f, user, inner).id == next.id &&
-                       find_insertion(p, user, inner).id
+                       find_insertion(p, user, inner, false).id
                    ? user
                    : TILE_NO_OP;
     }
@@ -224,8 +226,20 @@ static bool inherits_memory(const splitter *p, tile_op loop, tile_value init) {
     tile_op outer = tile_op_parent(p->f, loop);
     for (unsigned i = 0; outer.id && i < tile_carried_count(p->f, outer); i++)
         if (tile_carried_received(p->f, outer, 0, i).id == init.id)
-            return find_insertion(p, outer, i).id == loop.id;
+            return find_insertion(p, outer, i, false).id == loop.id;
     return false;
+}
+
+static void remark_copies(const splitter *p, tile_op loop, unsigned i) {
+    tile_op insert = tile_value_def(p->f, tile_carried_sent(p->f, loop, 0, i));
+    if (!insert.id || tile_op_opcode(p->f, insert) != TILE_OP_insert_slice) return;
+    if (find_insertion(p, loop, i, true).id)
+        tile_missed_at(p->f, insert, "not in place",
+                       "make the dim along which the part has the extent 1 the first one",
+                       "the part is not contiguous, so that each iteration copies all of dst");
+    else
+        tile_missed_at(p->f, insert, "not in place", NULL,
+                       "the iteration also reads dst, so that it copies all of it");
 }
 
 /* Decides where the loop keeps carried value i, and stores its initial value. before: the section
@@ -235,7 +249,7 @@ static void place_carried(splitter *p, sched_loop *loop, unsigned i, sched_secti
     tile_value init = tile_carried_sent(f, loop->op, TILE_PARENT_OP, i),
                value = tile_carried_received(f, loop->op, 0, i),
                result = tile_op_result(f, loop->op, i);
-    bool in_place = find_insertion(p, loop->op, i).id != 0;
+    bool in_place = find_insertion(p, loop->op, i, false).id != 0;
     sched_location at = {.loop = loop};
     if (!is_tensor(p, init)) {
         SCHED_FAIL(p->s, loop->op,
@@ -250,6 +264,7 @@ static void place_carried(splitter *p, sched_loop *loop, unsigned i, sched_secti
     }
     at.buffer = add_buffer(p, name_of(p, value), value);
     at.buffer->alternates = !in_place;
+    if (!in_place) remark_copies(p, loop->op, i);
     if (in_place && !loop->outer) at.buffer->result = find_result(p, result);
     if (at.buffer->result >= 0) p->stored_result[at.buffer->result] = true;
     at.copy = in_place ? SCHED_COPY_ONLY : SCHED_COPY_INITIAL;
@@ -345,7 +360,7 @@ static sched_resident *find_resident(splitter *p, const sched_loop *loop) {
     *r = (sched_resident){.loop = loop, .count = count};
     r->carried = TILE_NEW_ARRAY(p->s->arena, sched_resident_value, count);
     for (unsigned i = 0; i < count; i++) {
-        tile_op insert = find_insertion(p, loop->op, i);
+        tile_op insert = find_insertion(p, loop->op, i, true);
         tile_value sent = tile_carried_sent(p->f, loop->op, 0, i);
         r->carried[i] = (sched_resident_value){
             .value = tile_carried_received(p->f, loop->op, 0, i),
@@ -360,16 +375,18 @@ static sched_resident *find_resident(splitter *p, const sched_loop *loop) {
 
 /* Returns whether the iterations insert all elements, so that the initial value does not matter. */
 static bool inserts_all(const splitter *p, const sched_loop *loop, unsigned i) {
-    tile_op insert = find_insertion(p, loop->op, i);
+    tile_op insert = find_insertion(p, loop->op, i, true);
     const tile_type *part = tile_value_type(p->f, tile_operand_src(p->f, insert)),
                     *whole = tile_value_type(p->f, tile_operand_dst(p->f, insert));
     const tile_values first = tile_operands_first(p->f, insert);
-    bool all = tile_expr_is(loop->begin, 0) && tile_expr_is(loop->step, 1) &&
-               loop->end == whole->dims[0] && p->exprs[first.at[0].id] == loop->variable &&
-               tile_expr_is(part->dims[0], 1);
-    for (unsigned d = 1; d < part->rank; d++)
-        all &= part->dims[d] == whole->dims[d] && tile_value_is(p->f, first.at[d], 0);
-    return all;
+    bool all = tile_expr_is(loop->begin, 0) && tile_expr_is(loop->step, 1), counted = false;
+    for (unsigned d = 0; d < part->rank && all; d++) {
+        bool here = p->exprs[first.at[d].id] == loop->variable && loop->end == whole->dims[d] &&
+                    tile_expr_is(part->dims[d], 1) && !counted;
+        all = here || (part->dims[d] == whole->dims[d] && tile_value_is(p->f, first.at[d], 0));
+        counted |= here;
+    }
+    return all && counted;
 }
 
 /* Where a resident loop stores carried value i; no buffer if nothing uses the result. */
