@@ -79,13 +79,19 @@ static tile_value plan_value_of(schedule *s, const tile_function *plan, const ti
     return TILE_NO_VALUE;
 }
 
-/* Returns the kernel of the first product, whose tuning points the plan adopts, because most of the
- * time is spent there. NULL if there is none. */
-static const tile_function *find_leader(const schedule *s) {
+static const tile_function *find_product(const schedule *s, bool repeated) {
     for (size_t i = 0; i < s->group_count; i++)
-        if (s->groups[i]->kind == SCHED_MATMUL || s->groups[i]->kind == SCHED_ONLINE)
+        if ((s->groups[i]->kind == SCHED_MATMUL || s->groups[i]->kind == SCHED_ONLINE) &&
+            s->groups[i]->repeated == repeated)
             return s->groups[i]->kernel;
     return NULL;
+}
+
+/* Returns the kernel of the first product, in a loop if possible, whose tuning points the plan
+ * adopts, because most of the time is spent there. NULL if there is none. */
+static const tile_function *find_leader(const schedule *s) {
+    const tile_function *repeated = find_product(s, true);
+    return repeated ? repeated : find_product(s, false);
 }
 
 /* Compares clauses without the points that exist only at some launch sizes. */

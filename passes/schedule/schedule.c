@@ -276,6 +276,7 @@ static void make_section_kernels(schedule *s, sched_section *section) {
     for (size_t i = 0; i < own->group_count && !s->failed; i++) {
         s->groups = tile_arena_grow(s->arena, s->groups, s->group_count, &s->group_capacity,
                                     sizeof(sched_group *));
+        own->groups[i]->repeated = section->loop != NULL;
         s->groups[s->group_count++] = own->groups[i];
     }
     if (!s->failed) sched_remark_cuts(own);

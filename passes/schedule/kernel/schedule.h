@@ -104,6 +104,7 @@ typedef struct sched_group {
     tile_op *reductions; /* rows: the group's reductions, in order of their dependencies */
     size_t reduction_count, reduction_capacity;
     tile_function *kernel;
+    bool repeated; /* a loop of the plan launches the kernel */
     /* matmul: the number of parts that its sums need, over arguments that all created functions
      * have; 0 at sizes that need no parts. NULL: no size needs parts. */
     const tile_expr *parts;

@@ -242,6 +242,22 @@ static void remark_copies(const splitter *p, tile_op loop, unsigned i) {
                        "the iteration also reads dst, so that it copies all of it");
 }
 
+/* Returns whether the iterations insert all elements, so that the initial value does not matter. */
+static bool inserts_all(const splitter *p, const sched_loop *loop, unsigned i) {
+    tile_op insert = find_insertion(p, loop->op, i, true);
+    const tile_type *part = tile_value_type(p->f, tile_operand_src(p->f, insert)),
+                    *whole = tile_value_type(p->f, tile_operand_dst(p->f, insert));
+    const tile_values first = tile_operands_first(p->f, insert);
+    bool all = tile_expr_is(loop->begin, 0) && tile_expr_is(loop->step, 1), counted = false;
+    for (unsigned d = 0; d < part->rank && all; d++) {
+        bool here = p->exprs[first.at[d].id] == loop->variable && loop->end == whole->dims[d] &&
+                    tile_expr_is(part->dims[d], 1) && !counted;
+        all = here || (part->dims[d] == whole->dims[d] && tile_value_is(p->f, first.at[d], 0));
+        counted |= here;
+    }
+    return all && counted;
+}
+
 /* Decides where the loop keeps carried value i, and stores its initial value. before: the section
  * before the loop. */
 static void place_carried(splitter *p, sched_loop *loop, unsigned i, sched_section *before) {
@@ -268,7 +284,7 @@ static void place_carried(splitter *p, sched_loop *loop, unsigned i, sched_secti
     if (in_place && !loop->outer) at.buffer->result = find_result(p, result);
     if (at.buffer->result >= 0) p->stored_result[at.buffer->result] = true;
     at.copy = in_place ? SCHED_COPY_ONLY : SCHED_COPY_INITIAL;
-    store_value(p, before, init, &at, at.buffer->name);
+    if (!in_place || !inserts_all(p, loop, i)) store_value(p, before, init, &at, at.buffer->name);
     at.copy = in_place ? SCHED_COPY_ONLY : SCHED_COPY_CURRENT;
     p->at[value.id] = at;
     at.copy = in_place ? SCHED_COPY_ONLY : SCHED_COPY_FINAL;
@@ -371,22 +387,6 @@ static sched_resident *find_resident(splitter *p, const sched_loop *loop) {
     }
     bool found = sched_find_resident(own, loop->op, r);
     return found ? r : NULL;
-}
-
-/* Returns whether the iterations insert all elements, so that the initial value does not matter. */
-static bool inserts_all(const splitter *p, const sched_loop *loop, unsigned i) {
-    tile_op insert = find_insertion(p, loop->op, i, true);
-    const tile_type *part = tile_value_type(p->f, tile_operand_src(p->f, insert)),
-                    *whole = tile_value_type(p->f, tile_operand_dst(p->f, insert));
-    const tile_values first = tile_operands_first(p->f, insert);
-    bool all = tile_expr_is(loop->begin, 0) && tile_expr_is(loop->step, 1), counted = false;
-    for (unsigned d = 0; d < part->rank && all; d++) {
-        bool here = p->exprs[first.at[d].id] == loop->variable && loop->end == whole->dims[d] &&
-                    tile_expr_is(part->dims[d], 1) && !counted;
-        all = here || (part->dims[d] == whole->dims[d] && tile_value_is(p->f, first.at[d], 0));
-        counted |= here;
-    }
-    return all && counted;
 }
 
 /* Where a resident loop stores carried value i; no buffer if nothing uses the result. */
