@@ -317,19 +317,46 @@ static void take_step(gen *g, const value *state, int steps, const char *variabl
     gen_add(g, &v);
 }
 
+/* A number that depends on the state, on a value of its type, and on the state's rows. *most: its
+ * largest magnitude. */
+static const char *make_step(gen *g, const value *state, int64_t *most) {
+    const value w = *gen_like(g, state);
+    unsigned axis = gen_below(g, state->shape.rank);
+    int64_t limit = gen_limit(state->scalar), row = state->small * state->shape.dims[axis];
+    bool bounded = w.small != ANYTHING;
+    *most = state->small;
+    switch (gen_below(g, 5)) {
+    case 0:
+        if (!bounded || w.small > limit / 4) break;
+        *most = w.small;
+        return gen_text("%s", w.name);
+    case 1:
+        if (!bounded || w.small > limit / 4) break;
+        *most += w.small;
+        return gen_text("%s + %s", state->name, w.name);
+    case 2:
+        *most *= 2;
+        return gen_text("%s - reduce_%s(%s, axis = %u)", state->name, gen_word(g, "max", "min"),
+                        state->name, axis);
+    case 3:
+        if (!bounded || w.small > limit / 4 || row > limit / 4) break;
+        *most = w.small + row;
+        return gen_text("%s - reduce_add(%s, axis = %u)", w.name, state->name, axis);
+    default: break;
+    }
+    return state->name;
+}
+
 /* The next state, with the same bound as the state. */
 static value next_state(gen *g, const value *state, const char *variable, int steps) {
-    const value *w = gen_like(g, state);
-    const char *point = gen_is_float(state->scalar) ? ".0" : "";
-    value v = gen_value(g, state->scalar, state->shape, state->small);
+    const char *point = gen_is_float(state->scalar) ? ".0" : "", *more = "";
     int most = (int)state->small;
-    bool counts = w->small != ANYTHING && w->small + steps <= gen_limit(state->scalar);
-    const char *more = counts && gen_chance(g, 40)
-                           ? gen_text(" + %s(%s)", tile_scalar_name(state->scalar), variable)
-                           : "";
-    gen_say(g, "%s = min(max(%s%s, -%d%s), %d%s)", v.name,
-            w->small == ANYTHING ? state->name : w->name, w->small == ANYTHING ? "" : more, most,
-            point, most, point);
+    int64_t reached;
+    const char *step = make_step(g, state, &reached);
+    value v = gen_value(g, state->scalar, state->shape, state->small);
+    if (reached + steps <= gen_limit(state->scalar) && gen_chance(g, 40))
+        more = gen_text(" + %s(%s)", tile_scalar_name(state->scalar), variable);
+    gen_say(g, "%s = min(max(%s%s, -%d%s), %d%s)", v.name, step, more, most, point, most, point);
     return v;
 }
 
@@ -341,7 +368,7 @@ static bool loop(gen *g) {
         !tile_scalar_has_arithmetic(a.scalar) || a.scalar == TILE_i1 || a.small > 1000)
         return false;
     int64_t small = a.small > most ? a.small : most;
-    if (small + steps > gen_limit(a.scalar)) return false;
+    if (2 * small + steps > gen_limit(a.scalar)) return false;
     shape whole = with_steps(a.shape, steps);
     bool collects = is_small(g, whole) && gen_chance(g, 60), back = gen_chance(g, 30);
     const char *t = gen_name(g, "t");
