@@ -294,6 +294,7 @@ static void make_step_kernels(schedule *s, const sched_step *step) {
 /* A compute with loops becomes a plan with loops around the launches of its sections. */
 static bool make_sections(schedule *s) {
     sched_sections sections;
+    sched_reduce_vectors(s);
     if (!sched_split(s, &sections)) return false;
     make_step_kernels(s, sections.steps);
     if (!s->failed) sched_list_interface(s);

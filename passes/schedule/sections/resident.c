@@ -4,13 +4,14 @@
  * wait for each other. If each block can compute all later iterations of its part of the state from
  * that part alone, one kernel runs the whole loop and keeps the state in registers. That holds if
  * all values are element-wise functions of a common domain, and reductions are along dims of which
- * a block has all elements.
+ * a block has all elements. Threads of the block exchange elements for reductions, and for carried
+ * values that are needed along another dim than the one along which they are computed.
  *
  * The domain is that of the largest reduced or carried tensor. A map gives the position in the
  * domain of each element of a value. Every use of a carried value must have the same map as the
- * value that the next iteration receives, and every value that is stored must have all dims of the
- * domain that are distributed over blocks, so that no two blocks store the same element. Otherwise
- * the loop becomes a loop over kernels. */
+ * value that the next iteration receives, except for dims of which a block has all elements, and
+ * every value that is stored must have all dims of the domain that are distributed over blocks, so
+ * that no two blocks store the same element. Otherwise the loop becomes a loop over kernels. */
 #include "passes/schedule/sections/sections.h"
 
 #include "lib/ir/regions.h"
@@ -104,14 +105,37 @@ static bool guess_map(finder *n, sched_resident_value *carried) {
 
 static bool visit(finder *n, tile_value value, const sched_map *map);
 
+/* Returns whether the coordinates of one map are dims of the domain with the same extents as those
+ * of the other. A block must then have all elements along these dims. */
+static bool is_exchange(finder *n, const sched_map *a, const sched_map *b, unsigned rank) {
+    unsigned dims = 0;
+    for (unsigned d = 0; d < rank; d++) {
+        const sched_coordinate *from = &a->at[d], *to = &b->at[d];
+        if (from->index || to->index || from->offset || to->offset ||
+            (from->dim < 0) != (to->dim < 0))
+            return false;
+        if (from->dim == to->dim) continue;
+        if (n->r->domain.extents[from->dim] != n->r->domain.extents[to->dim]) return false;
+        dims |= 1u << from->dim | 1u << to->dim;
+    }
+    n->r->whole |= dims;
+    return true;
+}
+
 static bool visit_carried(finder *n, sched_resident_value *carried, const sched_map *map) {
     unsigned rank = tile_value_type(n->f, carried->value)->rank;
-    if (carried->placed)
-        return sched_same_map(&carried->map, map, rank) ||
-               miss(n, n->loop,
+    if (!carried->placed) {
+        carried->map = *map;
+        return carried->placed = true;
+    }
+    if (sched_same_map(&carried->map, map, rank)) return true;
+    for (unsigned i = 0; i < carried->other_count; i++)
+        if (sched_same_map(&carried->others[i], map, rank)) return true;
+    if (carried->other_count == SCHED_MAX_EXCHANGES || !is_exchange(n, &carried->map, map, rank))
+        return miss(n, n->loop,
                     "an element of a carried tensor is used for other elements than its own", NULL);
-    carried->map = *map;
-    return carried->placed = true;
+    carried->others[carried->other_count++] = *map;
+    return true;
 }
 
 static bool visit_reduction(finder *n, tile_op op, const sched_map *map) {
@@ -130,7 +154,7 @@ static bool visit_reduction(finder *n, tile_op op, const sched_map *map) {
     sched_resident_reduction reduction = {op, (unsigned)dim, *map, *map};
     reduction.source.at[axis] = sched_dim_coordinate((unsigned)dim);
     if (!visit(n, source, &reduction.source)) return false;
-    r->reduced |= 1u << dim;
+    r->whole |= 1u << dim;
     r->reductions = tile_arena_grow(n->s->arena, r->reductions, r->reduction_count,
                                     &r->reduction_capacity, sizeof *r->reductions);
     r->reductions[r->reduction_count++] = reduction;
@@ -194,7 +218,7 @@ static bool place_part(finder *n, sched_resident_value *carried, tile_op insert)
 static bool has_blocks(const finder *n, const sched_resident_value *carried) {
     unsigned rank = tile_value_type(n->f, carried->sent)->rank;
     for (unsigned d = 0; d < n->r->domain.rank; d++)
-        if (!(n->r->reduced >> d & 1) && !tile_expr_is(n->r->domain.extents[d], 1) &&
+        if (!(n->r->whole >> d & 1) && !tile_expr_is(n->r->domain.extents[d], 1) &&
             !uses_dim(&carried->map, rank, UINT32_MAX, d))
             return false;
     return true;
@@ -217,23 +241,24 @@ static bool visit_all(finder *n) {
     return true;
 }
 
-/* A block has all elements along the dims that are reduced. */
+/* A block has all elements along the dims that are reduced or exchanged. */
 static bool has_small_rows(finder *n) {
     enum { MOST_ELEMENTS = 8192 };
     int64_t elements = 1;
     unsigned tiled = 0;
     for (unsigned d = 0; d < n->r->domain.rank; d++) {
-        if (!(n->r->reduced >> d & 1)) continue;
+        if (!(n->r->whole >> d & 1)) continue;
         int64_t extent = sched_constant(n->r->domain.extents[d]);
         if (extent < 1)
             return miss(
-                n, n->loop, "the extent of a dim that it reduces is not known",
+                n, n->loop, "the extent of a dim is not known of which a block needs all elements",
                 "write the extent as a number, or give the dim a value with `schedule{..}`");
         if (extent > MOST_ELEMENTS || (elements *= extent) > MOST_ELEMENTS ||
             ++tiled > SCHED_MAX_TILE)
-            return miss(n, n->loop,
-                        "the dims that it reduces are more than 3, or have more than 8192 elements",
-                        NULL);
+            return miss(
+                n, n->loop,
+                "a block needs all elements along more than 3 dims, or more than 8192 elements",
+                NULL);
     }
     return true;
 }

@@ -78,12 +78,12 @@ static void choose_tiles(writer *w) {
     int points[2 * POINTS], split = -1;
     unsigned tile = 0, count = 0;
     for (unsigned d = 0; d < domain->rank; d++) {
-        bool reduced = w->r->reduced >> d & 1;
-        if (reduced) whole *= whole_block(domain->extents[d]);
-        if (!reduced && !tile_expr_is(domain->extents[d], 1)) split = (int)d;
+        bool all = w->r->whole >> d & 1;
+        if (all) whole *= whole_block(domain->extents[d]);
+        if (!all && !tile_expr_is(domain->extents[d], 1)) split = (int)d;
     }
-    if (split < 0 && !w->r->reduced) split = (int)domain->rank - 1;
-    unsigned tiled = (unsigned)__builtin_popcount(w->r->reduced);
+    if (split < 0 && !w->r->whole) split = (int)domain->rank - 1;
+    unsigned tiled = (unsigned)__builtin_popcount(w->r->whole);
     if (tiled == SCHED_MAX_TILE) split = -1;
     const tile_expr *params[] = {sched_add_param(&w->k, "block"),
                                  sched_add_param(&w->k, "num_warps")};
@@ -99,7 +99,7 @@ static void choose_tiles(writer *w) {
         count += !there;
     }
     for (unsigned d = 0; d < domain->rank; d++) {
-        if (w->r->reduced >> d & 1)
+        if (w->r->whole >> d & 1)
             sched_set_tile(&w->k, d, tile++,
                            tile_expr_int(w->k.s->context, whole_block(domain->extents[d])));
         else if ((int)d == split)
@@ -199,14 +199,45 @@ static void load_inputs(writer *w) {
     }
 }
 
-/* Makes the tile of a carried value known in the type of the arithmetic, too. */
-static void remember_carried(writer *w, const sched_resident_value *carried, tile_value tile) {
+static void remember(writer *w, tile_value value, const sched_map *map, tile_value tile) {
     sched_kernel *k = &w->k;
-    const tile_type *own = sched_element(k->s, carried->value),
-                    *working = sched_compute_type(k->s, own);
-    sched_remember(k, carried->value, &carried->map, own, tile);
-    if (working != own)
-        sched_remember(k, carried->value, &carried->map, working, sched_convert(k, tile, working));
+    const tile_type *own = sched_element(k->s, value), *working = sched_compute_type(k->s, own);
+    sched_remember(k, value, map, own, tile);
+    if (working != own) sched_remember(k, value, map, working, sched_convert(k, tile, working));
+}
+
+/* The tile of a carried value with its dims along other dims of the tile. */
+static tile_value exchange(writer *w, tile_value tile, const sched_map *from, const sched_map *to,
+                           unsigned rank) {
+    sched_kernel *k = &w->k;
+    int64_t order[SCHED_MAX_TILE];
+    bool used[SCHED_MAX_TILE] = {false};
+    for (unsigned t = 0; t < k->tile_rank; t++) order[t] = -1;
+    for (unsigned d = 0; d < rank; d++) {
+        int t = from->at[d].dim < 0 ? -1 : k->tile_of[from->at[d].dim];
+        if (t < 0) continue;
+        order[k->tile_of[to->at[d].dim]] = t;
+        used[t] = true;
+    }
+    for (unsigned t = 0, next = 0; t < k->tile_rank; t++) {
+        if (order[t] >= 0) continue;
+        while (used[next]) next++;
+        order[t] = next++;
+    }
+    const tile_attr attr = {.id = TILE_ATTR_order, .list = order, .count = k->tile_rank};
+    const tile_segment segments[] = {{tile, NULL, 0}};
+    tile_op op = tile_build_op_of(&k->b, TILE_OP_transpose, segments, 1, NULL, &attr, 1);
+    if (!op.id) return TILE_NO_VALUE;
+    tile_op_set_list(k->f, op, TILE_ATTR_order, order, k->tile_rank);
+    return tile_op_result(k->f, op, 0);
+}
+
+static void remember_carried(writer *w, const sched_resident_value *carried, tile_value tile) {
+    unsigned rank = sched_type(w->k.s, carried->value)->rank;
+    remember(w, carried->value, &carried->map, tile);
+    for (unsigned i = 0; i < carried->other_count; i++)
+        remember(w, carried->value, &carried->others[i],
+                 exchange(w, tile, &carried->map, &carried->others[i], rank));
 }
 
 /* The output of carried value i; NULL if nothing uses the result. */

@@ -58,11 +58,16 @@ typedef struct sched_section_store {
     const char *name;
 } sched_section_store;
 
+enum { SCHED_MAX_EXCHANGES = 4 };
+
 /* A value that a resident loop carries. Maps are over the domain of the loop. */
 typedef struct sched_resident_value {
     tile_value value, init, sent; /* in place: sent is the part that is inserted */
     sched_map map;                /* of sent, and of value if it is not in place */
     sched_map whole;              /* in place: of the part's elements in the whole tensor */
+    sched_map others[SCHED_MAX_EXCHANGES]; /* at which an iteration uses it, too: its dims are other
+                                            * dims of the domain, so that threads exchange it */
+    unsigned other_count;
     bool in_place, placed, visited;
 } sched_resident_value;
 
@@ -82,7 +87,7 @@ typedef struct sched_resident_input {
 typedef struct sched_resident {
     const sched_loop *loop;
     sched_domain domain;
-    unsigned reduced; /* set of the domain's dims: a block has all elements along these */
+    unsigned whole; /* set of the domain's dims: a block has all elements along these */
     unsigned count;
     sched_resident_value *carried;
     sched_resident_reduction *reductions; /* in order of their dependencies */
