@@ -323,8 +323,11 @@ static const char *make_step(gen *g, const value *state, int64_t *most) {
     const value w = *gen_like(g, state);
     unsigned axis = gen_below(g, state->shape.rank);
     int64_t limit = gen_limit(state->scalar), row = state->small * state->shape.dims[axis];
+    const int *last = &state->shape.dims[state->shape.rank - 1];
     bool bounded = w.small != ANYTHING;
     *most = state->small;
+    if (state->shape.rank > 1 && last[0] == last[-1] && gen_chance(g, 60))
+        return gen_text("max(%s, transpose(%s))", state->name, state->name);
     switch (gen_below(g, 5)) {
     case 0:
         if (!bounded || w.small > limit / 4) break;
