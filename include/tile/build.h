@@ -95,6 +95,13 @@ TILE_API tile_op tile_build_launch(tile_builder *builder, const char *callee,
                                    const tile_param_value *values, unsigned value_count,
                                    const tile_value *arguments, unsigned argument_count);
 
+/* Gives a plan the tuning points of the kernels that it launches without values for their tuned
+ * parameters, as parameters of its own, which the launches pass. If it has points then, it also
+ * gets the kernels' conditions. Functions that instantiate a plan or list its points do this first,
+ * on a copy if they do not change the module. It has no effect the second time, and on plans that
+ * the pass `schedule` made. Returns TILE_INVALID after a diagnostic. */
+TILE_API tile_status tile_plan_take_points(tile_function *plan);
+
 TILE_API void tile_op_set_flag(tile_function *function, tile_op op, tile_attr_id id);
 TILE_API void tile_op_set_int(tile_function *function, tile_op op, tile_attr_id id, int64_t value);
 /* Attributes of kind word may be set to a parameter of that kind, made by tile_expr_param. */

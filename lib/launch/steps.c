@@ -171,6 +171,9 @@ static void add_for(maker *m, tile_op op) {
     tile_steps *to = m->to;
     tile_step loop = {.kind = TILE_STEP_FOR, .loc = tile_op_loc(m->f, op), .loop = m->loops};
     unsigned at = (unsigned)to->step_count;
+    const char *name =
+        tile_value_at(m->f, tile_region_arg(m->f, tile_op_region(m->f, op, 0), 0))->name;
+    loop.variable = name ? name : "";
     loop.begin = tile_value_as_expr(m->f, tile_operand_begin(m->f, op));
     loop.end = tile_value_as_expr(m->f, tile_operand_end(m->f, op));
     loop.by = tile_value_as_expr(m->f, tile_operand_step(m->f, op));
@@ -259,4 +262,26 @@ int64_t tile_steps_place(const tile_steps *steps, const int64_t *bytes, int64_t 
         if (offsets[i] + bytes[i] > total) total = offsets[i] + bytes[i];
     }
     return total;
+}
+
+/* Parameters ------------------------------------------------------------------------------------ */
+
+static bool names(const tile_expr *expr, const char *param) {
+    if (!expr) return false;
+    if (expr->kind == TILE_EXPR_PARAM) return strcmp(expr->name, param) == 0;
+    for (unsigned i = 0; i < 3; i++)
+        if (names(expr->args[i], param)) return true;
+    return false;
+}
+
+bool tile_launch_passes(const tile_function *plan, tile_op launch, const char *param) {
+    const tile_attr *values = tile_op_attr(plan, launch, TILE_ATTR_values);
+    for (unsigned i = 0; values && i < values->count; i++) {
+        const tile_type *type = values->values[i].type;
+        if (names(values->values[i].expr, param)) return true;
+        if (type && type->param && strcmp(type->param, param) == 0) return true;
+    }
+    for (unsigned i = 0; i < tile_op_operand_count(plan, launch); i++)
+        if (names(tile_value_as_expr(plan, tile_op_operand(plan, launch, i)), param)) return true;
+    return false;
 }

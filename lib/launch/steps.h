@@ -45,6 +45,7 @@ typedef struct tile_step {
     const tile_expr *extents[TILE_MAX_RANK]; /* FILL */
     const tile_expr *condition;              /* BRANCH */
     unsigned loop;                           /* FOR, NEXT: the depth of its variable */
+    const char *variable;                    /* FOR: its name, "" if unnamed */
     const tile_expr *begin, *end, *by;       /* FOR */
     unsigned target;
 } tile_step;
@@ -96,5 +97,9 @@ bool tile_steps_launch(const tile_steps *steps, unsigned kernel);
  * bytes. */
 int64_t tile_steps_place(const tile_steps *steps, const int64_t *bytes, int64_t alignment,
                          int64_t *offsets);
+
+/* Returns whether the launch passes the plan's parameter, as a value of `<..>` or in an argument,
+ * alone or in an expression. The plan need not be instantiated. */
+bool tile_launch_passes(const tile_function *plan, tile_op launch, const char *param);
 
 #endif

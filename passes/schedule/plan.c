@@ -258,6 +258,7 @@ const tile_function *sched_make_plan(schedule *s, const sched_sections *sections
     declare_interface(s, plan, arrays, scalars);
     sched_set_reference(s, plan);
     tile_builder b = tile_builder_at_end(plan, plan->body);
+    plan->has_points = true; /* those of its leader */
     if (sections) {
         sched_launch_sections(s, &b, arrays, sections);
         return plan;

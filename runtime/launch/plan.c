@@ -156,6 +156,9 @@ typedef struct run {
     void *stream;
     tile_argument scratch[MAX_SCRATCH];
     bool launched; /* the preceding step launched blocks that the next one may overlap */
+    /* The loops around the current step, from the outermost on. */
+    const tile_step *open[TILE_MAX_PLAN_LOOPS];
+    unsigned depth;
     int64_t loops[TILE_MAX_PLAN_LOOPS], ends[TILE_MAX_PLAN_LOOPS], by[TILE_MAX_PLAN_LOOPS];
     tile_buffer *own[MAX_SCRATCH]; /* CPU: a buffer each, so an access cannot reach another one */
 } run;
@@ -285,14 +288,13 @@ static tile_status provide_scratch(run *r) {
 /* Steps --------------------------------------------------------------------------------------- */
 
 /* The place in its view of a subview's first element; false after a report. */
-static bool find_start(const run *r, const tile_step_view *view, int64_t count, int64_t *start) {
-    *start = 0;
+static bool find_start(const run *r, const tile_step_view *view, int64_t *start) {
     for (unsigned d = 0; d < view->of_rank; d++) {
         int64_t at, extent;
         if (!evaluate(r, view->at[d], &at) || !evaluate(r, view->of_extents[d], &extent))
             return fail(r, view->loc,
                         "a coordinate of this subview has no value: it divides by zero");
-        if (count && (at < 0 || at >= extent)) {
+        if (at < 0 || at >= extent) {
             tile_report(r->plan->device->context, TILE_ERROR, view->loc,
                         "@%s: coordinate %u of this subview is %" PRId64
                         ", which must be from 0 to %" PRId64,
@@ -307,20 +309,20 @@ static bool find_start(const run *r, const tile_step_view *view, int64_t count, 
 /* Finds where a subview begins in its view, in bytes, and how many bytes it has. False after a
  * report: it reaches beyond its view. */
 static bool find_window(const run *r, const tile_step_view *view, int64_t *offset, int64_t *bytes) {
-    int64_t count, whole, start;
+    int64_t count, whole, start = 0;
     int64_t width = tile_scalar_bytes(view->scalar);
     if (!count_elements(r, view->loc, view->extents, view->rank, &count) ||
         !count_elements(r, view->loc, view->of_extents, view->of_rank, &whole) ||
-        !find_start(r, view, count, &start))
+        (count && !find_start(r, view, &start)))
         return false;
-    if (count && count > whole - start) {
+    if (count > whole - start) {
         tile_report(r->plan->device->context, TILE_ERROR, view->loc,
                     "@%s: this subview has %" PRId64 " elements from element %" PRId64
                     " on, of a view with %" PRId64 "; make it smaller, or the view larger",
                     r->plan->steps->plan->name, count, start, whole);
         return false;
     }
-    *offset = count ? start * width : 0;
+    *offset = start * width;
     *bytes = count * width;
     return true;
 }
@@ -466,6 +468,8 @@ static bool begin_loop(run *r, const tile_step *step, size_t *next) {
                     r->plan->steps->plan->name, *by);
         return false;
     }
+    r->open[step->loop] = step;
+    r->depth = step->loop + (*variable < *end);
     if (*variable >= *end) *next = step->target;
     return true;
 }
@@ -473,15 +477,26 @@ static bool begin_loop(run *r, const tile_step *step, size_t *next) {
 /* Sets *next to the first step of the loop's body if there is one more iteration. */
 static void continue_loop(run *r, const tile_step *step, size_t *next) {
     int64_t *variable = &r->loops[step->loop];
-    if (r->by[step->loop] >= r->ends[step->loop] - *variable) return;
+    uint64_t left = (uint64_t)r->ends[step->loop] - (uint64_t)*variable; /* at least 1 */
+    bool continues = (uint64_t)r->by[step->loop] < left;
+    r->depth = step->loop + continues;
+    if (!continues) return;
     *variable += r->by[step->loop];
     *next = step->target + 1;
+}
+
+/* Says in which iterations a step has failed. */
+static void note_iterations(const run *r) {
+    for (unsigned i = r->depth; i-- > 0;)
+        tile_report(r->plan->device->context, TILE_NOTE, r->open[i]->loc,
+                    "in the iteration with %%%s = %" PRId64, r->open[i]->variable, r->loops[i]);
 }
 
 static tile_status take_steps(run *r, tile_step_mode mode) {
     const tile_steps *steps = r->plan->steps;
     tile_status status = TILE_OK;
     int64_t condition;
+    r->depth = 0;
     for (size_t i = 0; i < steps->step_count && status == TILE_OK;) {
         const tile_step *step = &steps->steps[i++];
         switch (step->kind) {
@@ -490,17 +505,19 @@ static tile_status take_steps(run *r, tile_step_mode mode) {
         case TILE_STEP_BRANCH:
             if (!evaluate(r, step->condition, &condition)) {
                 fail(r, step->loc, "the condition of this `if` has no value: it divides by zero");
-                return TILE_INVALID;
+                status = TILE_INVALID;
+            } else if (!condition) {
+                i = step->target;
             }
-            if (!condition) i = step->target;
             break;
         case TILE_STEP_JUMP: i = step->target; break;
         case TILE_STEP_FOR:
-            if (!begin_loop(r, step, &i)) return TILE_INVALID;
+            if (!begin_loop(r, step, &i)) status = TILE_INVALID;
             break;
         case TILE_STEP_NEXT: continue_loop(r, step, &i); break;
         }
     }
+    if (status != TILE_OK) note_iterations(r);
     return status;
 }
 
