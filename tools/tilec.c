@@ -9,8 +9,8 @@
 #include "tools/common/annotate.h"
 #include "tools/common/assembler.h"
 #include "tools/common/cache.h"
+#include "tools/common/include.h"
 #include "tools/common/points.h"
-#include "tools/common/tool.h"
 
 static const char help[] =
     "usage: tilec FILE [options]\n"
@@ -60,7 +60,7 @@ static const char help[] =
     "  --no-line-info        writes no .loc directives\n"
     "  --stamps              adds code that records in a global array when each warp synchronizes\n"
     "                        (tile-run --trace reads it on a GPU); the kernel becomes "
-    "slower\n" TOOL_REMARKS_HELP TOOL_CACHE_HELP
+    "slower\n" TOOL_INCLUDE_HELP TOOL_REMARKS_HELP TOOL_CACHE_HELP
     "  --timing              prints the time of each step to standard error\n"
     "  --help                prints this text\n"
     "  --version             prints the version\n";
@@ -136,7 +136,7 @@ static bool set_step(options *o, const char *text) {
 static bool take_option(tool_arguments *words, options *o) {
     const char *value;
     bool ok;
-    if (tool_remarks_option(words, &o->remarks, &ok)) return ok;
+    if (tool_include_option(words, &ok) || tool_remarks_option(words, &o->remarks, &ok)) return ok;
     if (tool_option(words, "--target", &value)) return set_target(o, value);
     if (tool_option(words, "--param", &value)) return add_param(o, value);
     if (tool_points_option(words, &o->points, &ok)) return ok;
@@ -526,7 +526,7 @@ static bool compile(const options *o, tile_module *module) {
     const tile_function *plan = find_plan(o, module);
     if (plan && (o->variant || o->all_variants)) return refuse_variants(tile_function_name(plan));
     const char *name = plan ? tile_function_name(plan) : o->kernel;
-    const tile_function *only = name ? NULL : tile_module_function(module, 0);
+    const tile_function *only = name ? NULL : tool_only_function(module);
     tile_module *written = o->param_count ? tile_module_clone(module) : NULL;
     bool ok = o->all_variants ? compile_all(o, module) : compile_variant(o, module);
     if (!ok && written)
@@ -536,11 +536,10 @@ static bool compile(const options *o, tile_module *module) {
     return ok;
 }
 
-/* Returns the named compute, or the only function. */
+/* Returns the named compute, or the only function that is no func. */
 static const tile_function *find_compute(const options *o, const tile_module *module) {
-    const tile_function *f = tile_module_function(module, 0), *found = NULL;
-    if (!o->kernel && tile_module_function(module, 1)) return NULL;
-    found = o->kernel ? tile_module_find(module, o->kernel) : f;
+    const tile_function *found =
+        o->kernel ? tile_module_find(module, o->kernel) : tool_only_function(module);
     return found && tile_function_get_kind(found) == TILE_COMPUTE ? found : NULL;
 }
 

@@ -93,6 +93,32 @@ uint32_t tile_context_add_source(tile_context *context, const char *name, const 
     return (uint32_t)context->source_count++;
 }
 
+static bool is_call(const tile_source *source, const char *text, const char *callee,
+                    tile_loc call) {
+    return source->text == text && source->callee == callee && source->call.file == call.file &&
+           source->call.line == call.line && source->call.column == call.column;
+}
+
+uint32_t tile_context_add_call(tile_context *context, uint32_t file, const char *callee,
+                               tile_loc call) {
+    if (file >= context->source_count) return file;
+    tile_source source = context->sources[file];
+    for (size_t i = context->source_count; i > 0; i--)
+        if (is_call(&context->sources[i - 1], source.text, callee, call)) return (uint32_t)(i - 1);
+    source.callee = callee;
+    source.call = call;
+    context->sources = tile_arena_grow(&context->arena, context->sources, context->source_count,
+                                       &context->source_capacity, sizeof(tile_source));
+    context->sources[context->source_count] = source;
+    return (uint32_t)context->source_count++;
+}
+
+bool tile_context_find_call(const tile_context *context, tile_loc loc, tile_loc *call) {
+    bool inlined = loc.file < context->source_count && context->sources[loc.file].callee;
+    if (inlined) *call = context->sources[loc.file].call;
+    return inlined;
+}
+
 const char *tile_context_source_name(const tile_context *context, uint32_t file) {
     return context && file < context->source_count ? context->sources[file].name : "";
 }
@@ -119,15 +145,39 @@ static void add_place(const tile_context *context, tile_loc loc, tile_diagnostic
     quote_line(&context->sources[loc.file], diagnostic);
 }
 
+static void send(const tile_context *context, tile_severity severity, tile_loc loc,
+                 const char *message) {
+    tile_diagnostic diagnostic = {.severity = severity, .file = "", .message = message};
+    add_place(context, loc, &diagnostic);
+    if (context->sink) context->sink(&diagnostic, context->sink_user);
+}
+
+/* Reports the calls from which code at this location was inlined, innermost first. */
+static void note_calls(const tile_context *context, tile_loc loc) {
+    for (tile_loc call; loc.line && tile_context_find_call(context, loc, &call); loc = call) {
+        char text[160];
+        snprintf(text, sizeof text, "@%s is called here", context->sources[loc.file].callee);
+        send(context, TILE_NOTE, call, text);
+    }
+}
+
+/* Reports the `include`s through which the location's text became part of the program. */
+static void note_includes(const tile_context *context, tile_loc loc) {
+    while (loc.line && loc.file < context->source_count) {
+        loc = context->sources[loc.file].included_at;
+        if (loc.line) send(context, TILE_NOTE, loc, "included from here");
+    }
+}
+
 void tile_report_words(tile_context *context, tile_severity severity, tile_loc loc,
                        const char *message) {
     if (!context) return;
     tile_context_lock(context);
     if (severity == TILE_ERROR) context->errors++;
-    if (context->sink && message) {
-        tile_diagnostic diagnostic = {.severity = severity, .file = "", .message = message};
-        add_place(context, loc, &diagnostic);
-        context->sink(&diagnostic, context->sink_user);
+    if (message) {
+        send(context, severity, loc, message);
+        if (severity != TILE_NOTE) note_calls(context, loc);
+        if (severity == TILE_ERROR) note_includes(context, loc);
     }
     const char *note = severity == TILE_ERROR ? context->error_note : NULL;
     if (note) {

@@ -11,6 +11,7 @@
 #include "lib/ir/syntax.h"
 #include "lib/support/guess.h"
 #include "lib/text/lexer.h"
+#include "tile/parse.h"
 
 /* An operand expression, before the types of its literals are known. */
 typedef enum tile_node_kind {
@@ -125,6 +126,12 @@ typedef struct tile_parser {
     unsigned regions;            /* number of open regions */
     unsigned depth;              /* nesting of the expression's parentheses, calls and signs */
     tile_alias *aliases;
+    tile_parse_options options;
+    struct tile_parsed_text *texts; /* of the module, the last one first */
+    struct tile_parsed_text *text;  /* the one that is being parsed */
+    unsigned include_count;
+    size_t included_bytes;
+    struct tile_declared_func *funcs; /* of all texts */
 
     tile_function *function;
     tile_shape *shape; /* of the argument whose type is being parsed; NULL elsewhere */
@@ -231,9 +238,14 @@ bool tile_parse_refuse_num_sms(tile_parser *p, tile_loc loc, const tile_expr *ex
 bool tile_parse_int_list(tile_parser *p, const int64_t **values, unsigned *count);
 
 /* parse_call.c: operations inside an expression */
-/* Returns whether the word begins a call: f16(%acc), max(%a, 0), load %a[%i] : [8], thread_id. */
+/* Returns whether the word begins a call: relu(%x), f16(%acc), max(%a, 0), load %a[%i] : [8],
+ * thread_id. */
 bool tile_parse_at_call(tile_parser *p);
 const tile_node *tile_parse_call(tile_parser *p);
+/* Reports the word `call`, which is not written. Returns false. */
+bool tile_parse_refuse_call(tile_parser *p);
+/* The name of the operation or func, for diagnostics. */
+const char *tile_parse_call_name(const tile_invocation *call);
 const tile_node *tile_parse_call_node(tile_parser *p, const tile_invocation *call);
 
 /* parse_lower.c: operand expressions are converted to values */
@@ -255,6 +267,24 @@ const tile_type *tile_parse_scalar(tile_parser *p, bool *failed);
 bool tile_parse_at_accumulator(const tile_parser *p);
 bool tile_parse_layout_alias(tile_parser *p);
 
+/* parse.c: a text of the module, from the start to the end of the lexer's text. */
+void tile_parse_text(tile_parser *p);
+
+/* parse_include.c */
+/* A text of the module: the one that is passed to the parser, or an included one. */
+typedef struct tile_parsed_text {
+    struct tile_parsed_text *next;
+    struct tile_parsed_text *outer; /* the text that includes it; NULL: none */
+    const char *identity, *name;
+    uint32_t file;
+    unsigned depth; /* of the nesting */
+    bool is_open;   /* it is being parsed */
+} tile_parsed_text;
+/* Parses the text, a source of the context. */
+void tile_parse_source(tile_parser *p, const char *identity, uint32_t file);
+/* `include "NAME"`, and the text that it names. */
+bool tile_parse_include(tile_parser *p);
+
 /* parse_op.c */
 /* atomic_add: the token, the operation's name followed by a word of `kind`, sets the kind. */
 void tile_parse_take_kind(tile_parser *p, tile_invocation *call);
@@ -273,6 +303,9 @@ const tile_node *tile_parse_element_node(tile_parser *p, const tile_operand *ope
 bool tile_parse_brackets(tile_parser *p, tile_operand *operand);
 /* %x, %x[%i, %j]; ends at an operator. */
 bool tile_parse_memory_operand(tile_parser *p, tile_operand *operand);
+/* Returns true after an error if the token is the name of a func: its arguments are missing, or not
+ * in parentheses. */
+bool tile_parse_bare_func(tile_parser *p, const tile_token *token);
 /* Reports the token and returns NULL. */
 const tile_node *tile_parse_unknown_op(tile_parser *p);
 /* Reports that the token is not `{`. */
@@ -294,6 +327,8 @@ bool tile_parse_attrs(tile_parser *p, tile_attr_set allowed, const char *what,
 /* Parses one attribute, after those parsed before. */
 bool tile_parse_attr(tile_parser *p, tile_attr_set allowed, const char *what,
                      tile_parsed_attr *attrs, unsigned *count);
+/* The text in quotation marks, with the escapes removed. NULL after an error: what was expected. */
+const char *tile_parse_quoted(tile_parser *p, const char *what);
 /* Parses the value of an attribute of kind word. what: the owner of the attribute. */
 bool tile_parse_attr_word(tile_parser *p, const char *what, tile_parsed_attr *attr);
 /* Reports the token and returns false. */
@@ -317,6 +352,24 @@ bool tile_parse_bind(tile_parser *p, const tile_binding *name, tile_value value)
 /* If the operation could not be built, binds the names to value 0, so that uses are not reported.
  */
 bool tile_parse_bind_results(tile_parser *p, const tile_statement *s, tile_op op, const char *what);
+
+/* parse_func.c: funcs may be called before they are defined */
+/* A func whose header has been parsed, and the state of the parser after it. */
+typedef struct tile_declared_func {
+    struct tile_declared_func *next;
+    const char *start;       /* the token of its name */
+    tile_function *function; /* NULL: the header is wrong, which has been reported */
+    tile_lexer lexer;
+    tile_token token, next_token;
+    tile_symbol_table symbols;
+} tile_declared_func;
+/* Parses the headers of all funcs between the parser's token and the end of its text, so that calls
+ * find them. The parser stays where it is. */
+void tile_parse_declare_funcs(tile_parser *p);
+/* A func, from its name on, whose header has been parsed: its body. */
+bool tile_parse_func(tile_parser *p);
+/* The func that the token, a word before `(` or `<`, calls; NULL: none. */
+const tile_function *tile_parse_find_func(const tile_parser *p);
 
 /* parse_plan.c: a step, from the word `launch` on. */
 bool tile_parse_launch(tile_parser *p, const tile_statement *s);

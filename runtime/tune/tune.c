@@ -107,7 +107,7 @@ static void report_idle(void *user) {
 static tile_status check_request(tuner *u, const char *name, unsigned argument_count) {
     tile_function *f = tile_module_find(u->module, name);
     u->f = f;
-    if (!f || f->kind == TILE_COMPUTE)
+    if (!f || !tile_function_is_launched(f))
         return fail(u, TILE_INVALID, "there is no kernel @%s, nor such a plan", name ? name : "");
     if (f->kind == TILE_PLAN && tile_plan_take_points(f) != TILE_OK) return TILE_INVALID;
     if (tile_module_context(u->module) != u->device->context)

@@ -213,16 +213,6 @@ bool tool_remarks_option(tool_arguments *arguments, tool_remarks *remarks, bool 
     return true;
 }
 
-tile_module *tool_parse_file(tile_context *context, const char *path) {
-    size_t size;
-    char *text = tool_read_file(path, &size);
-    if (!text) return NULL;
-    tile_module *module =
-        tile_module_parse(context, strcmp(path, "-") ? path : "<stdin>", text, size);
-    free(text);
-    return module;
-}
-
 /* Returns the next word of the help that begins with -, or NULL. */
 static const char *next_option(const char *at) {
     while ((at = strchr(at, '-')) && at[-1] != ' ') at++;
@@ -274,4 +264,22 @@ bool tool_refuse_option(const tool_arguments *arguments, const char *tool, const
     }
     fprintf(stderr, "%s `%s --help` lists the options\n", best ? "" : ";", tool);
     return false;
+}
+
+const tile_function *tool_only_function(const tile_module *module) {
+    const tile_function *f, *only = NULL;
+    for (unsigned i = 0; (f = tile_module_function(module, i)); i++) {
+        if (tile_function_get_kind(f) == TILE_FUNC) continue;
+        if (only) return NULL;
+        only = f;
+    }
+    return only;
+}
+
+bool tool_has_computes_only(const tile_module *module) {
+    const tile_function *f;
+    for (unsigned i = 0; (f = tile_module_function(module, i)); i++)
+        if (tile_function_get_kind(f) == TILE_KERNEL || tile_function_get_kind(f) == TILE_PLAN)
+            return false;
+    return true;
 }

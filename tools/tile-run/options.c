@@ -8,8 +8,7 @@ static const char help[] =
     "usage: tile-run FILE.tile [options]\n"
     "Runs a kernel of FILE and checks its result.\n"
     "\n"
-    "  --list               lists the kernels, computes and plans of FILE (or the one that "
-    "--kernel\n"
+    "  --list               lists the functions of FILE (or the one that --kernel\n"
     "                       names) with their parameters, tune clauses, arguments and results\n"
     "  --kernel=NAME        the kernel or plan to run. Required if FILE has several; without it, "
     "a\n"
@@ -70,7 +69,7 @@ static const char help[] =
     "not\n"
     "                       at all (default: dirty)\n";
 
-static const char more_help[] = TUNE_HELP TOOL_REMARKS_HELP
+static const char more_help[] = TUNE_HELP TOOL_INCLUDE_HELP TOOL_REMARKS_HELP
     "  --trace=FILE         writes what each warp does over time, including waits, as a trace for\n"
     "                       Perfetto (ui.perfetto.dev) or chrome://tracing. On the CPU a tick is\n"
     "                       about one cycle, by fixed costs, and every block begins at 0. On a "
@@ -179,7 +178,8 @@ bool options_parse(options *o, tool_arguments *args) {
     const char *value;
     double number = 20;
     bool taken;
-    if (tune_option(args, &o->tuning, &taken) || tool_remarks_option(args, &o->remarks, &taken))
+    if (tune_option(args, &o->tuning, &taken) || tool_include_option(args, &taken) ||
+        tool_remarks_option(args, &o->remarks, &taken))
         return taken;
     if (is_bare_check(args)) return o->with_reference = tool_flag(args, "--check");
     if (tool_option(args, "--kernel", &o->kernel) || tool_option(args, "--device", &o->device) ||

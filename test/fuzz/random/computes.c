@@ -413,6 +413,7 @@ static bool make_any(gen *g) {
                                              gen_elementwise,
                                              stretched,
                                              stretched,
+                                             gen_call,
                                              gen_cast,
                                              gen_cast,
                                              gen_shapes,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tile/tune.h"
+#include "tools/common/include.h"
 #include "tools/common/progress.h"
 #include "tools/tile-bench/matmul/cublaslt.h"
 #include "tools/tile-bench/measure/read_kernel.h"
@@ -77,6 +78,7 @@ static const tile_function *find_function(bench_candidate *c) {
             if (named) return schedule(c, f);
             continue;
         }
+        if (tile_function_get_kind(f) == TILE_FUNC) continue;
         if (named) return f;
         found[plan] = f;
         counts[plan]++;
