@@ -27,6 +27,8 @@
  *   - If few blocks would reduce long rows, the rows are split into parts (rows/parts.c). If the
  *     rows are known to be few and long, each reduction is split separately.
  *   - Values with the same domain, root or rows are computed by the same kernel.
+ *   - A loop becomes a loop of the plan around the kernels of its body (sections/split.c), or one
+ *     kernel if each block can keep its part of the carried tensors (sections/resident.c).
  *
  * 16-bit floats are computed in f32 and rounded when they are cast or stored, as level 1 specifies.
  * One group becomes a kernel, `@NAME_kernel`. Several become kernels `@NAME_1`, .. and the plan

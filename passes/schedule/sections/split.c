@@ -29,6 +29,7 @@ typedef struct splitter {
     sched_location *at;      /* by value */
     sched_location *written; /* by value: memory that a store of its own section writes anyway */
     const tile_expr **exprs; /* by value */
+    unsigned *nodes;         /* of exprs, as trees */
     uint32_t *uses;          /* by value */
     sched_section **home;    /* by operation: the section that it is written in */
     bool *stored_result;     /* by result of the compute */
@@ -90,15 +91,22 @@ static const tile_expr *expr_of(splitter *p, tile_value value) {
     return p->exprs[value.id];
 }
 
+/* Expressions are traversed as trees, which may be much larger than the operations. */
 static void find_expr(splitter *p, tile_op op) {
+    enum { MOST_NODES = 1000 };
+    unsigned nodes = 1;
     const tile_op_data *data = tile_op_at(p->f, op);
     const tile_expr *args[3] = {NULL, NULL, NULL};
     const tile_type *type = tile_value_type(p->f, data->first_result);
     if (data->result_count != 1 || data->operand_count > 3 || data->region_count ||
         data->attr_count || type->kind != TILE_TYPE_SCALAR || type->scalar != TILE_i32)
         return;
-    for (unsigned i = 0; i < data->operand_count; i++)
+    for (unsigned i = 0; i < data->operand_count; i++) {
         if (!(args[i] = expr_of(p, data->operands[i]))) return;
+        nodes += p->nodes[data->operands[i].id] + 1;
+    }
+    if (nodes > MOST_NODES) return;
+    p->nodes[data->first_result.id] = nodes;
     p->exprs[data->first_result.id] =
         tile_expr_op(p->s->context, (tile_opcode)data->opcode, args[0], args[1], args[2]);
 }
@@ -119,7 +127,7 @@ static const tile_expr *host_expr(splitter *p, tile_op op, tile_value value, con
 static sched_buffer *add_buffer(splitter *p, const char *name, tile_value value) {
     sched_buffer *buffer = TILE_NEW(p->s->arena, sched_buffer);
     *buffer = (sched_buffer){
-        .name = name ? name : "carried", .value = value, .result = -1, .next = p->out->buffers};
+        .name = name ? name : "value", .value = value, .result = -1, .next = p->out->buffers};
     return p->out->buffers = buffer;
 }
 
@@ -221,6 +229,12 @@ static tile_op find_insertion(const splitter *p, tile_op loop, unsigned i, bool 
     }
 }
 
+/* The same without nested loops. */
+static tile_op find_own_insertion(const splitter *p, tile_op loop, unsigned i, bool strided) {
+    tile_op insert = find_insertion(p, loop, i, strided);
+    return tile_op_opcode(p->f, insert) == TILE_OP_insert_slice ? insert : TILE_NO_OP;
+}
+
 /* Returns whether the loop inserts into a value that the loop around it keeps in place. */
 static bool inherits_memory(const splitter *p, tile_op loop, tile_value init) {
     tile_op outer = tile_op_parent(p->f, loop);
@@ -244,7 +258,8 @@ static void remark_copies(const splitter *p, tile_op loop, unsigned i) {
 
 /* Returns whether the iterations insert all elements, so that the initial value does not matter. */
 static bool inserts_all(const splitter *p, const sched_loop *loop, unsigned i) {
-    tile_op insert = find_insertion(p, loop->op, i, true);
+    tile_op insert = find_own_insertion(p, loop->op, i, true);
+    if (!insert.id) return false;
     const tile_type *part = tile_value_type(p->f, tile_operand_src(p->f, insert)),
                     *whole = tile_value_type(p->f, tile_operand_dst(p->f, insert));
     const tile_values first = tile_operands_first(p->f, insert);
@@ -376,7 +391,7 @@ static sched_resident *find_resident(splitter *p, const sched_loop *loop) {
     *r = (sched_resident){.loop = loop, .count = count};
     r->carried = TILE_NEW_ARRAY(p->s->arena, sched_resident_value, count);
     for (unsigned i = 0; i < count; i++) {
-        tile_op insert = find_insertion(p, loop->op, i, true);
+        tile_op insert = find_own_insertion(p, loop->op, i, true);
         tile_value sent = tile_carried_sent(p->f, loop->op, 0, i);
         r->carried[i] = (sched_resident_value){
             .value = tile_carried_received(p->f, loop->op, 0, i),
@@ -516,6 +531,7 @@ static splitter begin_split(schedule *s, sched_sections *out) {
     p.at = TILE_NEW_ARRAY(s->arena, sched_location, f->value_count);
     p.written = TILE_NEW_ARRAY(s->arena, sched_location, f->value_count);
     p.exprs = TILE_NEW_ARRAY(s->arena, const tile_expr *, f->value_count);
+    p.nodes = TILE_NEW_ARRAY(s->arena, unsigned, f->value_count);
     p.uses = tile_count_uses(f, s->arena);
     p.home = TILE_NEW_ARRAY(s->arena, sched_section *, f->op_count);
     p.stored_result = TILE_NEW_ARRAY(s->arena, bool, f->result_count + 1);
