@@ -29,12 +29,22 @@ static bool is_known_to_host(const checker *c, tile_value value) {
            tile_value_as_expr(c->f, value) != NULL;
 }
 
+static bool has_unsigned(const checker *c, tile_op op) {
+    bool found = false;
+    for (unsigned i = 0; i < tile_op_operand_count(c->f, op); i++)
+        found |=
+            tile_scalar_is_unsigned(tile_value_type(c->f, tile_op_operand(c->f, op, i))->scalar);
+    return found;
+}
+
 static void check_arithmetic(checker *c, tile_op op) {
     for (unsigned i = 0; i < tile_op_result_count(c->f, op); i++)
         if (!is_known_to_host(c, tile_op_result(c->f, op, i)))
             FAIL(c, tile_op_loc(c->f, op),
-                 "%s: a plan computes only integers, from numbers, integer arguments and `num_sms`",
-                 tile_op_name(c->f, op));
+                 "%s: a plan computes only integers, from numbers, integer arguments and "
+                 "`num_sms`%s",
+                 tile_op_name(c->f, op),
+                 has_unsigned(c, op) ? ", and only with signed ones; cast to i64" : "");
 }
 
 static void check_scratch(checker *c, tile_op op) {
@@ -81,7 +91,7 @@ static void check_for(checker *c, tile_op op) {
              TILE_MAX_PLAN_LOOPS);
 }
 
-/* Views ---------------------------------------------------------------------------------------- */
+/* Views --------------------------------------------------------------------------------------- */
 
 /* The extents of a view that is an argument, a scratch or a subview. */
 static const tile_expr *extent_of(const checker *c, tile_value view, unsigned d) {

@@ -1,17 +1,17 @@
 /* Takes up the tuning points of the kernels that a plan launches.
  *
  * A clause `tune` of a kernel is taken up by each launch that gives a value to none of its
- * parameters, unless one is the type of an argument: the plan gets parameters, with the clause's
- * points as its own `tune`, and the launch passes them. A launch takes up all such clauses or none.
- * Launches of a kernel share parameters if the points are the same for both; sizes in the points
- * are those that a launch passes. The conditions of all kernels then become conditions of the plan,
- * because they decide which of its points a launch can use:
+ * parameters, unless one is the type of an argument or two clauses name one: the plan gets
+ * parameters, with the clause's points as its own `tune`, and the launch passes them. A launch
+ * takes up all such clauses or none. Launches of a kernel share parameters if the points are the
+ * same for both; sizes in the points are those that a launch passes. The conditions of all kernels
+ * then become conditions of the plan, because they decide which of its points a launch can use:
  *
- *     kernel @k<block: int>(%n: i32, ..) tune block in [64, 128] where block <= %n ..
+ *     kernel @k<b: int>(%n: i32, ..) tune b in [64, 128] where b <= %n ..
  *     plan @p(%m: i32, ..) { if %m > 9 { launch @k(%m * 2, ..) } }
  *
- *     plan @p<block: int>(%m: i32, ..) tune block in [64, 128] where (%m > 9) == 0 | block <= %m *
- * 2 { if %m > 9 { launch @k<block = block>(%m * 2, ..) } }
+ *     plan @p<b: int>(%m: i32, ..) tune b in [64, 128] where (%m > 9) == 0 | b <= %m * 2
+ *     { if %m > 9 { launch @k<b = b>(%m * 2, ..) } }
  *
  * What depends on a variable of a loop is left to the kernel. */
 #include <string.h>
@@ -46,8 +46,7 @@ typedef struct launched {
     unsigned nodes;  /* of an expression that is mapped */
 } launched;
 
-/* Expressions of the kernel in terms of the plan ------------------------------------------------
- */
+/* Expressions of the kernel in terms of the plan ---------------------------------------------- */
 
 static const tile_param_value *find_value(const launched *l, const char *name) {
     const tile_attr *values = tile_op_attr(l->t->plan, l->op, TILE_ATTR_values);
@@ -133,8 +132,7 @@ static const tile_expr *map_whole(launched *l, const tile_expr *expr) {
     return map(l, expr);
 }
 
-/* Clauses ---------------------------------------------------------------------------------------
- */
+/* Clauses ------------------------------------------------------------------------------------- */
 
 /* What the launch passes determines the types of arguments. */
 static bool types_argument(const tile_function *kernel, const char *name) {
@@ -198,8 +196,17 @@ static taken *find_or_add(taker *t, const taken *clause) {
     return t->last = added;
 }
 
+/* Whether two clauses of the kernel name one parameter. */
+static bool are_linked(const tile_function *kernel) {
+    for (size_t a = 0; a < kernel->tune_count; a++)
+        for (size_t b = 0; b < a; b++)
+            for (unsigned n = 0; n < kernel->tunes[b].name_count; n++)
+                if (names_param(&kernel->tunes[a], kernel->tunes[b].names[n])) return true;
+    return false;
+}
+
 static void take_clauses(launched *l) {
-    size_t count = l->kernel->tune_count;
+    size_t count = are_linked(l->kernel) ? 0 : l->kernel->tune_count;
     taken *made = TILE_NEW_ARRAY(&l->t->arena, taken, count + 1);
     for (size_t c = 0; c < count; c++) {
         made[c] = (taken){.kernel = l->kernel, .clause = &l->kernel->tunes[c]};
@@ -209,7 +216,7 @@ static void take_clauses(launched *l) {
         if (made[c].points) l->clauses[c] = find_or_add(l->t, &made[c]);
 }
 
-/* Names ---------------------------------------------------------------------------------------- */
+/* Names --------------------------------------------------------------------------------------- */
 
 static bool is_free(const taker *t, const char *name) {
     return !tile_function_find_param(t->plan, name, strlen(name)) &&
@@ -244,8 +251,7 @@ static void declare(taker *t, taken *c) {
     c->names = names;
 }
 
-/* Launches --------------------------------------------------------------------------------------
- */
+/* Launches ------------------------------------------------------------------------------------ */
 
 static tile_param_value value_of(const taker *t, const taken *c, unsigned n) {
     const char *name = c->clause->names[n];
@@ -271,8 +277,7 @@ static void pass_values(const launched *l) {
         tile_op_set_values(l->t->plan, l->op, TILE_ATTR_values, values, count);
 }
 
-/* Conditions ------------------------------------------------------------------------------------
- */
+/* Conditions ---------------------------------------------------------------------------------- */
 
 /* Whether `op` skips its region in which `inside` is; NULL if the plan cannot say it. */
 static const tile_expr *skips(const taker *t, tile_op op, tile_op inside) {
@@ -320,8 +325,7 @@ static void take_wheres(launched *l) {
     }
 }
 
-/* Plans -----------------------------------------------------------------------------------------
- */
+/* Plans --------------------------------------------------------------------------------------- */
 
 static launched *list_launches(taker *t, unsigned *count) {
     size_t capacity = 0;
@@ -343,8 +347,8 @@ static launched *list_launches(taker *t, unsigned *count) {
 tile_status tile_plan_take_points(tile_function *plan) {
     TILE_GUARD(plan ? tile_function_context(plan) : NULL, TILE_OUT_OF_MEMORY)
     unsigned count;
-    if (!plan || plan->kind != TILE_PLAN) return TILE_INVALID;
-    if (plan->has_points) return TILE_OK;
+    if (!plan) return TILE_INVALID;
+    if (plan->kind != TILE_PLAN || plan->has_points) return TILE_OK;
     tile_status status = tile_function_verify(plan);
     if (status != TILE_OK) return status;
     taker t = {.plan = plan, .context = tile_function_context(plan)};

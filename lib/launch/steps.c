@@ -264,7 +264,7 @@ int64_t tile_steps_place(const tile_steps *steps, const int64_t *bytes, int64_t 
     return total;
 }
 
-/* Parameters ------------------------------------------------------------------------------------ */
+/* Parameters ---------------------------------------------------------------------------------- */
 
 static bool names(const tile_expr *expr, const char *param) {
     if (!expr) return false;

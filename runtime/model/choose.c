@@ -75,8 +75,7 @@ static const tile_binding *choose(choices *c, const tile_device *device, const t
     return found;
 }
 
-/* Plans -----------------------------------------------------------------------------------------
- */
+/* Plans --------------------------------------------------------------------------------------- */
 
 /* Parameters for different kernels do not change each other's time: each such group is chosen by
  * itself, with the others at a point that agrees with all conditions. */

@@ -50,8 +50,7 @@ tune_plan_model *tune_plan_model_create(const tile_device *device, const tile_fu
     return model;
 }
 
-/* Launches --------------------------------------------------------------------------------------
- */
+/* Launches ------------------------------------------------------------------------------------ */
 
 static const char *value_text(const tune_plan_model *m, const tile_param_value *value) {
     const tile_bound_param *param = NULL;
@@ -102,8 +101,7 @@ static double estimate_launch(tune_plan_model *m, tile_op op) {
     return tune_model_estimate(l->model, &bound, NULL, &m->why);
 }
 
-/* Steps -----------------------------------------------------------------------------------------
- */
+/* Steps --------------------------------------------------------------------------------------- */
 
 static double count_iterations(tune_plan_model *m, tile_op loop) {
     const tile_value operands[] = {tile_operand_begin(m->f, loop), tile_operand_end(m->f, loop),
@@ -138,8 +136,7 @@ double tune_plan_estimate(tune_plan_model *m, const tile_bound_params *point, co
     return seconds;
 }
 
-/* Parameters ------------------------------------------------------------------------------------
- */
+/* Parameters ---------------------------------------------------------------------------------- */
 
 bool tune_plan_joins(const tile_function *plan, const char *a, const char *b) {
     TILE_FOR_EACH_OP_INSIDE (plan, op, plan->body)

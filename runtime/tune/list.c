@@ -48,8 +48,7 @@ static const tile_function *find_in_copy(const tile_module *module, const char *
     const tile_function *found = find(module, name);
     *copy = found ? tile_module_clone(module) : NULL;
     tile_function *f = found ? tile_module_find(*copy, found->name) : NULL;
-    bool taken = !f || f->kind != TILE_PLAN || tile_plan_take_points(f) == TILE_OK;
-    return taken ? f : NULL;
+    return f && tile_plan_take_points(f) == TILE_OK ? f : NULL;
 }
 
 tile_status tile_list_points(const tile_module *module, const char *kernel,

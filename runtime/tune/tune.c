@@ -109,7 +109,7 @@ static tile_status check_request(tuner *u, const char *name, unsigned argument_c
     u->f = f;
     if (!f || !tile_function_is_launched(f))
         return fail(u, TILE_INVALID, "there is no kernel @%s, nor such a plan", name ? name : "");
-    if (f->kind == TILE_PLAN && tile_plan_take_points(f) != TILE_OK) return TILE_INVALID;
+    if (tile_plan_take_points(f) != TILE_OK) return TILE_INVALID;
     if (tile_module_context(u->module) != u->device->context)
         return fail(u, TILE_INVALID, "@%s belongs to a module of another context than the device",
                     u->f->name);

@@ -412,7 +412,8 @@ static void write_integer(program *p, int64_t n) {
 static void test_NUMBER(int number) {
     check(write_number, PARSED, number, number + 1, "this number has more than 120 characters");
     check(write_power, PARSED, 308, 309, "this number is larger than any f64; write inf");
-    check(write_integer, PARSED, 0, 1, "this number does not fit 64 bits");
+    check(write_integer, PARSED, 0, 1,
+          "this number does not fit an i64; a larger u64 is written `u64(..)`");
 }
 
 /* Uses this many undefined names. */

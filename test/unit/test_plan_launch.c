@@ -248,7 +248,7 @@ Test(plan_launch, a_plan_is_no_kernel) {
     close_plan(&x);
 }
 
-/* Loops ---------------------------------------------------------------------------------------- */
+/* Loops --------------------------------------------------------------------------------------- */
 
 /* In each iteration one launch uses @h and the next one @g. */
 static const char loop_text[] =
