@@ -225,6 +225,7 @@ bool tile_infer_join(tile_infer *infer);
 bool tile_infer_unjoin(tile_infer *infer);
 bool tile_infer_scalar(tile_infer *infer);
 bool tile_infer_slice(tile_infer *infer);
+bool tile_infer_insert_slice(tile_infer *infer);
 bool tile_infer_concat_arrays(tile_infer *infer);
 
 bool tile_infer_window(tile_infer *infer); /* infer_window.c */

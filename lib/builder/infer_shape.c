@@ -106,11 +106,40 @@ bool tile_infer_unjoin(tile_infer *infer) {
     return true;
 }
 
-/* Returns whether `part` elements from the constant `first` are within the whole extent, and
- * `first` is a multiple of `part`; -1 stands for unknown numbers. */
-static bool is_part(int64_t first, int64_t part, int64_t whole) {
-    if (first < 0 || (part > 0 && first % part)) return false;
-    return part < 0 || whole < 0 || (part <= whole && first <= whole - part);
+/* Returns whether `part` elements from `first` are within the whole extent; -1 stands for an
+ * unknown extent, and 0 for an unknown `first`. */
+static bool is_inside(int64_t first, int64_t part, int64_t whole) {
+    return first >= 0 && (part < 0 || whole < 0 || (part <= whole && first <= whole - part));
+}
+
+/* Layouts require that a part of a tile begins at constants that are multiples of its extents. */
+static bool check_tile_part(const tile_infer *infer, const tile_value *first, const tile_type *part,
+                            const tile_type *whole) {
+    for (unsigned d = 0; d < part->rank && part->kind == TILE_TYPE_TILE; d++) {
+        int64_t at = 0, extent = tile_type_dim(part, d);
+        if (tile_value_at(infer->function, first[d])->kind != TILE_VALUE_CONSTANT)
+            return fail_with(infer, "the coordinates of a tile's part must be constants:", part,
+                             " of", whole, "; load the part from memory instead");
+        tile_value_is_int(infer->function, first[d], &at);
+        if ((extent > 0 && at % extent) || !is_inside(at, extent, tile_type_dim(whole, d)))
+            return fail(infer,
+                        "the part must begin at multiples of its extents and end in the operand:",
+                        part, " of", whole);
+    }
+    return true;
+}
+
+/* Checks the coordinates that are known. */
+static bool check_tensor_part(const tile_infer *infer, const tile_value *first,
+                              const tile_type *part, const tile_type *whole) {
+    for (unsigned d = 0; d < part->rank; d++) {
+        int64_t at = 0;
+        tile_value_is_int(infer->function, first[d], &at);
+        if (!is_inside(at, tile_type_dim(part, d), tile_type_dim(whole, d)))
+            return fail(infer, "the part must begin and end inside of the tensor:", part, " of",
+                        whole);
+    }
+    return true;
 }
 
 bool tile_infer_slice(tile_infer *infer) {
@@ -121,15 +150,23 @@ bool tile_infer_slice(tile_infer *infer) {
     if (to->rank != from->rank || count != from->rank)
         return fail(infer, "there must be a coordinate and an extent for each dim of", from,
                     ", not", to);
-    for (unsigned d = 0; d < count; d++) {
-        int64_t at = 0;
-        tile_value_is_int(infer->function, first[d], &at);
-        if (!is_part(at, tile_type_dim(to, d), tile_type_dim(from, d)))
-            return fail(infer,
-                        "the part must begin at multiples of its extents and end in the operand:",
-                        to, " of", from);
-    }
-    return check_buffer(infer, from, type_of(infer, TILE_OPERAND_buffer)) && result(infer, to);
+    return check_tile_part(infer, first, to, from) && check_tensor_part(infer, first, to, from) &&
+           check_buffer(infer, from, type_of(infer, TILE_OPERAND_buffer)) && result(infer, to);
+}
+
+bool tile_infer_insert_slice(tile_infer *infer) {
+    unsigned count;
+    const tile_type *part = type_of(infer, TILE_OPERAND_src),
+                    *whole = type_of(infer, TILE_OPERAND_dst);
+    const tile_value *first = segment(infer, TILE_OPERAND_first, &count);
+    if (!same_element(part, whole))
+        return fail(infer, "src and dst must have the same element type, not", part, " and", whole);
+    if (part->rank != whole->rank || count != whole->rank)
+        return fail(infer,
+                    "src must have as many dims as dst, with a coordinate for each; reshape it, as "
+                    "in `(reshape(%y) : [1, m, n])`:",
+                    part, " in", whole);
+    return check_tensor_part(infer, first, part, whole) && result(infer, whole);
 }
 
 static const tile_expr *sum_of(const tile_infer *infer, const tile_expr *a, const tile_expr *b) {

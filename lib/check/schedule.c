@@ -87,11 +87,25 @@ static bool check_strategy(const tile_function *f, tile_op op) {
                          info->word, info->most_factor, split);
 }
 
+/* A loop of a compute has no effect besides the values that it carries, and no kernel's clauses. */
+static bool check_loop(const tile_function *f, tile_op op) {
+    const tile_op_data *data = tile_op_at(f, op);
+    if (!data->result_count)
+        return tile_error_of(f, op,
+                             "in a compute, a loop must carry the values that it computes: `%%h = "
+                             "for %%i = 0 to n iter (%%h = %%x) {.. yield %%next }`");
+    if (data->attr_count)
+        return tile_error_of(f, op, "`%s` applies to loops of kernels only; remove it in a compute",
+                             tile_attr_keyword(data->attrs[0].id));
+    return true;
+}
+
 bool tile_verify_schedule(const tile_function *f, tile_op op) {
     static const tile_attr_id ids[] = {TILE_ATTR_tile,  TILE_ATTR_stages,   TILE_ATTR_warps,
                                        TILE_ATTR_split, TILE_ATTR_strategy, TILE_ATTR_raster,
                                        TILE_ATTR_group};
-    if (tile_op_opcode(f, op) == TILE_OP_for) return true; /* `split` belongs to a kernel's loop */
+    if (tile_op_opcode(f, op) == TILE_OP_for) /* `split` belongs to a kernel's loop */
+        return f->kind != TILE_COMPUTE || check_loop(f, op);
     for (unsigned i = 0; f->kind != TILE_COMPUTE && i < sizeof ids / sizeof *ids; i++)
         if (tile_op_has_attr(f, op, ids[i]))
             return tile_error_of(f, op,

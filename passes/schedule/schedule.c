@@ -27,6 +27,8 @@
  *   - If few blocks would reduce long rows, the rows are split into parts (rows/parts.c). If the
  *     rows are known to be few and long, each reduction is split separately.
  *   - Values with the same domain, root or rows are computed by the same kernel.
+ *   - A loop becomes a loop of the plan around the kernels of its body (sections/split.c), or one
+ *     kernel if each block can keep its part of the carried tensors (sections/resident.c).
  *
  * 16-bit floats are computed in f32 and rounded when they are cast or stored, as level 1 specifies.
  * One group becomes a kernel, `@NAME_kernel`. Several become kernels `@NAME_1`, .. and the plan
@@ -79,6 +81,7 @@
 #include "lib/support/intern.h"
 #include "lib/support/scalar.h"
 #include "passes/schedule/online/online_kernel.h"
+#include "passes/schedule/plan.h"
 #include "passes/schedule/products/space.h"
 #include "passes/schedule/products/vector.h"
 #include "passes/schedule/rows/rows.h"
@@ -171,257 +174,15 @@ static bool take_params(schedule *s) {
     return !s->failed;
 }
 
-/* Plans ---------------------------------------------------------------------------------------- */
-
-/* The tensor's extents as expressions of the created function's arguments. */
-static void extents_of(schedule *s, tile_value value, const tile_expr **extents) {
-    const tile_type *type = sched_type(s, value);
-    for (unsigned d = 0; d < type->rank; d++) extents[d] = sched_expr(s, type->dims[d]);
-}
-
-static const tile_type *int_type(const schedule *s) {
-    return tile_type_scalar(s->context, TILE_i32);
-}
-
-/* Declares the interface of a created function: dims, then the compute's arguments and results. */
-static void declare_interface(schedule *s, tile_function *f, tile_value *arrays,
-                              tile_value *scalars) {
-    const tile_expr *extents[TILE_MAX_RANK];
-    for (unsigned i = 0; i < s->dim_count; i++)
-        tile_function_add_arg(f, s->dim_names[i], int_type(s));
-    for (size_t i = 0; i < s->compute->arg_count; i++) {
-        const tile_arg_decl *arg = &s->compute->args[i];
-        if (arg->type->kind != TILE_TYPE_TENSOR)
-            scalars[i] = tile_function_add_arg(f, arg->name, sched_element(s, arg->value));
-        for (size_t a = 0; a < s->array_count; a++) {
-            if (s->arrays[a].place != SCHED_ARGUMENT || s->arrays[a].value.id != arg->value.id)
-                continue;
-            extents_of(s, arg->value, extents);
-            arrays[a] = tile_function_add_view_arg(f, arg->name, sched_element(s, arg->value),
-                                                   arg->type->rank, extents, NULL);
-        }
-    }
-    for (size_t a = 0; a < s->array_count; a++) {
-        if (s->arrays[a].place != SCHED_RESULT) continue;
-        extents_of(s, s->arrays[a].value, extents);
-        arrays[a] =
-            tile_function_add_view_arg(f, s->arrays[a].name, sched_element(s, s->arrays[a].value),
-                                       sched_type(s, s->arrays[a].value)->rank, extents, NULL);
-    }
-}
-
-/* References the compute with the given values of its dims, and with dims whose arguments have
- * other names. */
-static void set_reference(schedule *s, tile_function *f) {
-    tile_param_value *values =
-        TILE_NEW_ARRAY(s->arena, tile_param_value, s->compute->param_count + 1);
-    unsigned count = 0;
-    for (unsigned i = 0; i < s->dim_count; i++)
-        if (s->dim_names[i] != s->dims[i]->name)
-            values[count++] =
-                (tile_param_value){s->dims[i]->name, tile_expr_arg(s->context, i), NULL};
-    for (size_t i = 0; i < s->compute->param_count; i++) {
-        const tile_param_decl *param = &s->compute->params[i];
-        const char *given = sched_given(s, param->name);
-        if (given && param->kind != TILE_PARAM_type)
-            values[count++] = (tile_param_value){
-                param->name, tile_expr_int(s->context, strtoll(given, NULL, 10)), NULL};
-    }
-    tile_function_set_reference(f, s->compute->name, values, count);
-    f->reference_loc = s->compute->loc;
-}
-
-/* Returns the plan's value for an argument of a kernel, which has the same name. */
-static tile_value plan_value_of(schedule *s, const tile_function *plan, const tile_value *arrays,
-                                const char *name) {
-    const tile_arg_decl *arg = tile_function_find_arg(plan, name);
-    if (arg) return arg->value;
-    for (size_t a = 0; a < s->array_count; a++)
-        if (strcmp(s->arrays[a].name, name) == 0) return arrays[a];
-    return TILE_NO_VALUE;
-}
-
-/* Returns the kernel of the first product, whose tuning points the plan adopts, because most of the
- * time is spent there. NULL if there is none. */
-static const tile_function *find_leader(const schedule *s) {
-    for (size_t i = 0; i < s->group_count; i++)
-        if (s->groups[i]->kind == SCHED_MATMUL || s->groups[i]->kind == SCHED_ONLINE)
-            return s->groups[i]->kernel;
-    return NULL;
-}
-
-/* Compares clauses without the points that exist only at some launch sizes. */
-static bool same_clause(const tile_tune_clause *a, const tile_tune_clause *b) {
-    unsigned from = sched_count_sized(a), other = sched_count_sized(b);
-    unsigned points = a->point_count - from, width = a->name_count;
-    bool same = width == b->name_count && points == b->point_count - other;
-    for (unsigned i = 0; same && i < width; i++) same = strcmp(a->names[i], b->names[i]) == 0;
-    for (unsigned i = 0; same && i < width * points; i++)
-        same = a->values[from * width + i] == b->values[other * width + i];
-    return same;
-}
-
-/* Returns whether the kernel has the same tuning points as the leader. */
-static bool follows(const tile_function *kernel, const tile_function *leader) {
-    bool same = leader && kernel->param_count == leader->param_count &&
-                kernel->tune_count == leader->tune_count;
-    for (size_t i = 0; same && i < kernel->param_count; i++)
-        same = strcmp(kernel->params[i].name, leader->params[i].name) == 0;
-    for (size_t i = 0; same && i < kernel->tune_count; i++)
-        same = same_clause(&kernel->tunes[i], &leader->tunes[i]);
-    return same;
-}
-
-/* Returns the tune clause for the parts of a reduction; NULL if there is none. */
-static const tile_tune_clause *find_parts(const sched_group *g) {
-    for (size_t i = 0; i < g->kernel->tune_count && g->kind == SCHED_ROWS; i++)
-        if (strcmp(g->kernel->tunes[i].names[0], SCHED_SPLIT) == 0) return &g->kernel->tunes[i];
-    return NULL;
-}
-
-static const char *numbered(schedule *s, const char *name, size_t group) {
-    return tile_arena_format(s->arena, "%s_%zu", name, group + 1);
-}
-
-/* Each kernel's reductions have their own number of parts. The plan gets parameters for each of
- * these kernels, such as `split_2` for the second kernel, as long as a launch can search all
- * points. */
-static void take_parts(schedule *s, tile_function *plan) {
-    enum { MAX_POINTS = 512 };
-    size_t points = 1;
-    for (size_t i = 0; i < plan->tune_count; i++) points *= plan->tunes[i].point_count;
-    for (size_t g = 0; g < s->group_count; g++) {
-        const tile_tune_clause *clause = find_parts(s->groups[g]);
-        if (!clause || points * clause->point_count > MAX_POINTS) continue;
-        const char *names[] = {numbered(s, SCHED_SPLIT, g), numbered(s, SCHED_STRATEGY, g)};
-        tile_function_add_param(plan, names[0], TILE_PARAM_int, NULL, NULL);
-        tile_function_add_param(plan, names[1], TILE_PARAM_word, NULL, NULL);
-        tile_function_add_tune(plan, 2, names, clause->point_count, clause->values);
-        points *= clause->point_count;
-    }
-}
-
-/* Returns whether this is a product that needs parts at some sizes and does not have the leader's
- * points. */
-static bool needs_own_parts(const schedule *s, size_t group) {
-    const sched_group *g = s->groups[group];
-    return g->parts && !follows(g->kernel, find_leader(s));
-}
-
-/* Returns the first product with the same number of parts at all sizes: they share their
- * parameters. */
-static size_t find_sharing(const schedule *s, size_t group) {
-    size_t first = 0;
-    while (!needs_own_parts(s, first) || s->groups[first]->parts != s->groups[group]->parts)
-        first++;
-    return first;
-}
-
-/* A product that does not follow the leader has separate parameters for its parts, such as
- * `split_2` for the second kernel. Sizes that need no parts have only one choice. */
-static void take_own_parts(schedule *s, tile_function *plan, size_t group, const tile_expr *parts) {
-    const char *names[] = {numbered(s, SCHED_SPLIT, group), numbered(s, SCHED_STRATEGY, group)};
-    const tile_expr *one = tile_expr_int(s->context, 1);
-    const tile_expr *values[] = {parts, tile_expr_word(s->context, "workspace"), one,
-                                 tile_expr_word(s->context, "serial")};
-    tile_function_add_param(plan, names[0], TILE_PARAM_int, NULL, NULL);
-    tile_function_add_param(plan, names[1], TILE_PARAM_word, NULL, NULL);
-    tile_function_add_tune(plan, 2, names, 2, values);
-    const tile_expr *split = tile_expr_param(s->context, names[0]);
-    const tile_expr *least = tile_expr_op(s->context, TILE_OP_max, parts, one, NULL);
-    tile_function_add_where(plan, tile_expr_op(s->context, TILE_OP_ge, split, least, NULL));
-}
-
-/* Determines the number of parts of products at a launch's sizes. Products that share points use
- * the maximum over all of them. */
-static void take_sized_parts(schedule *s, tile_function *plan) {
-    const tile_function *leader = find_leader(s);
-    const tile_expr *most = NULL;
-    for (size_t i = 0; i < s->group_count; i++) {
-        const tile_expr *parts = s->groups[i]->parts;
-        if (parts && follows(s->groups[i]->kernel, leader))
-            most = most ? tile_expr_op(s->context, TILE_OP_max, most, parts, NULL) : parts;
-    }
-    if (most) sched_size_points(s, plan, most);
-    for (size_t i = 0; i < s->group_count; i++)
-        if (needs_own_parts(s, i) && find_sharing(s, i) == i)
-            take_own_parts(s, plan, i, s->groups[i]->parts);
-}
-
-/* Lists values for the plan's parameters that the kernel has. */
-static unsigned list_values(schedule *s, const tile_function *plan, size_t group,
-                            tile_param_value *values) {
-    const tile_function *kernel = s->groups[group]->kernel;
-    bool same = follows(kernel, find_leader(s));
-    size_t named = needs_own_parts(s, group) ? find_sharing(s, group) : group;
-    unsigned count = 0;
-    for (size_t i = 0; i < kernel->param_count; i++) {
-        const char *name = kernel->params[i].name, *own = same ? name : numbered(s, name, named);
-        if (same || tile_function_find_param(plan, own, strlen(own)))
-            values[count++] = (tile_param_value){name, tile_expr_param(s->context, own), NULL};
-    }
-    return count;
-}
-
-static void launch(schedule *s, tile_builder *b, const tile_value *arrays, size_t group) {
-    const tile_function *kernel = s->groups[group]->kernel;
-    tile_param_value *values = TILE_NEW_ARRAY(s->arena, tile_param_value, kernel->param_count + 1);
-    unsigned value_count = list_values(s, b->function, group, values);
-    tile_value *arguments = TILE_NEW_ARRAY(s->arena, tile_value, kernel->arg_count + 1);
-    for (size_t i = 0; i < kernel->arg_count; i++)
-        arguments[i] = plan_value_of(s, b->function, arrays, kernel->args[i].name);
-    tile_build_launch(b, kernel->name, values, value_count, arguments, (unsigned)kernel->arg_count);
-}
-
-static tile_value plan_number(tile_builder *b, const tile_expr *expr) {
-    int64_t value;
-    if (tile_expr_is_int(expr, &value)) return tile_build_int(b, value);
-    if (expr->kind == TILE_EXPR_ARG) return b->function->args[expr->integer].value;
-    tile_segment segments[3] = {{{0}, NULL, 0}};
-    unsigned count = 0;
-    for (; count < 3 && expr->args[count]; count++)
-        segments[count].head = plan_number(b, expr->args[count]);
-    return tile_build_op_value(b, expr->opcode, segments, count, NULL);
-}
-
-static void make_scratch(schedule *s, tile_builder *b, tile_value *arrays) {
-    for (size_t a = 0; a < s->array_count; a++) {
-        if (s->arrays[a].place != SCHED_SCRATCH || sched_writer_of(s, (unsigned)a) < 0) continue;
-        const tile_type *type = sched_type(s, s->arrays[a].value);
-        tile_value extents[TILE_MAX_RANK];
-        for (unsigned d = 0; d < type->rank; d++)
-            extents[d] = plan_number(b, sched_expr(s, type->dims[d]));
-        arrays[a] =
-            tile_build_scratch(b, extents, type->rank, sched_element(s, s->arrays[a].value));
-        tile_value_set_name(b->function, arrays[a], s->arrays[a].name);
-    }
-}
-
-static const tile_function *make_plan(schedule *s) {
-    const char *name = tile_arena_format(s->arena, "%s_plan", s->compute->name);
-    tile_function *plan = tile_function_create(s->compute->module, TILE_PLAN,
-                                               sched_unique_name(s, name), s->compute->loc);
-    tile_value *arrays = TILE_NEW_ARRAY(s->arena, tile_value, s->array_count + 1);
-    tile_value *scalars = TILE_NEW_ARRAY(s->arena, tile_value, s->compute->arg_count + 1);
-    if (find_leader(s)) sched_copy_points(plan, find_leader(s));
-    take_parts(s, plan);
-    take_sized_parts(s, plan);
-    declare_interface(s, plan, arrays, scalars);
-    set_reference(s, plan);
-    tile_builder b = tile_builder_at_end(plan, plan->body);
-    plan->has_points = true; /* those of its leader */
-    make_scratch(s, &b, arrays);
-    for (size_t i = 0; i < s->group_count; i++) launch(s, &b, arrays, i);
-    return plan;
-}
-
 /* The pass ------------------------------------------------------------------------------------- */
 
-static void make_kernel(schedule *s, size_t index) {
+/* before: the number of kernels of earlier sections. */
+static void make_kernel(schedule *s, size_t index, size_t before) {
     sched_group *g = s->groups[index];
-    const char *stem = s->group_count == 1
-                           ? tile_arena_format(s->arena, "%s_kernel", s->compute->name)
-                           : tile_arena_format(s->arena, "%s_%zu", s->compute->name, index + 1);
+    bool only = s->group_count == 1 && !s->is_section;
+    const char *stem =
+        only ? tile_arena_format(s->arena, "%s_kernel", s->compute->name)
+             : tile_arena_format(s->arena, "%s_%zu", s->compute->name, before + index + 1);
     const char *name = sched_unique_name(s, stem);
     switch (g->kind) {
     case SCHED_ELEMENTWISE: sched_make_elementwise(s, g, name); break;
@@ -429,7 +190,7 @@ static void make_kernel(schedule *s, size_t index) {
     case SCHED_MATMUL: sched_make_matmul(s, g, name); break;
     case SCHED_ONLINE: sched_make_online(s, g, name); break;
     }
-    if (s->group_count == 1 && g->kernel) set_reference(s, g->kernel);
+    if (only && g->kernel) sched_set_reference(s, g->kernel);
 }
 
 /* Maximum length of a dependency chain: recursive traversals use a stack frame per operation. */
@@ -460,8 +221,9 @@ static bool check_length(schedule *s) {
 /* Reports launch limits at the compute, because its author can change it. */
 static void check_room(schedule *s, const tile_function *made) {
     unsigned scratch = 0;
-    for (size_t a = 0; made->kind == TILE_PLAN && a < s->array_count; a++)
-        scratch += s->arrays[a].place == SCHED_SCRATCH && sched_writer_of(s, (unsigned)a) >= 0;
+    TILE_FOR_EACH_OP (made, op, made->body) {
+        scratch += made->kind == TILE_PLAN && tile_op_opcode(made, op) == TILE_OP_scratch;
+    }
     if (made->arg_count > TILE_MAX_ARGUMENTS)
         SCHED_FAIL(s, TILE_NO_OP,
                    "@%s: its %s takes %zu arguments (dims, arrays and results), and the limit is "
@@ -475,6 +237,81 @@ static void check_room(schedule *s, const tile_function *made) {
                    s->compute->name, scratch, TILE_MAX_SCRATCH_VIEWS);
 }
 
+/* Makes the kernels of a compute without loops. Returns false after a diagnostic. */
+static bool make_kernels(schedule *s, size_t before) {
+    if (!check_length(s)) return false;
+    sched_move_casts(s);
+    sched_mask_operands(s);
+    sched_reduce_vectors(s);
+    if (!sched_cut(s)) return false;
+    for (size_t i = 0; i < s->group_count && !s->failed; i++) make_kernel(s, i, before);
+    for (size_t i = 0; i < s->group_count && !s->failed; i++) check_room(s, s->groups[i]->kernel);
+    return !s->failed;
+}
+
+/* Sections ---------------------------------------------------------------------------------------
+ */
+
+static void make_resident_kernel(schedule *s, const sched_section *section, size_t number) {
+    const char *stem = tile_arena_format(s->arena, "%s_%zu", s->compute->name, number);
+    if (!check_length(s)) return;
+    sched_make_resident(s, section, sched_unique_name(s, stem));
+    if (!s->failed) check_room(s, s->groups[0]->kernel);
+}
+
+/* Makes the kernels of a section, which become the next groups of the whole compute. */
+static void make_section_kernels(schedule *s, sched_section *section) {
+    schedule *own = TILE_NEW(s->arena, schedule);
+    *own = (schedule){.pass = s->pass,
+                      .arena = s->arena,
+                      .context = s->context,
+                      .compute = section->compute,
+                      .is_section = true,
+                      .has_variable = section->resident != NULL};
+    section->scheduled = own;
+    section->first_group = s->group_count;
+    s->failed |= !take_params(own);
+    if (section->resident && !s->failed)
+        make_resident_kernel(own, section, s->group_count + 1);
+    else if (!s->failed)
+        make_kernels(own, s->group_count);
+    s->failed |= own->failed;
+    for (size_t i = 0; i < own->group_count && !s->failed; i++) {
+        s->groups = tile_arena_grow(s->arena, s->groups, s->group_count, &s->group_capacity,
+                                    sizeof(sched_group *));
+        own->groups[i]->repeated = section->loop != NULL;
+        s->groups[s->group_count++] = own->groups[i];
+    }
+    if (!s->failed) sched_remark_cuts(own);
+}
+
+static void make_step_kernels(schedule *s, const sched_step *step) {
+    for (; step && !s->failed; step = step->next) {
+        if (step->loop)
+            make_step_kernels(s, step->loop->steps);
+        else if (step->section->compute)
+            make_section_kernels(s, step->section);
+    }
+}
+
+/* A compute with loops becomes a plan with loops around the launches of its sections. */
+static bool make_sections(schedule *s) {
+    sched_sections sections;
+    sched_reduce_vectors(s);
+    if (!sched_split(s, &sections)) return false;
+    make_step_kernels(s, sections.steps);
+    if (!s->failed) sched_list_interface(s);
+    if (!s->failed) check_room(s, sched_make_plan(s, &sections));
+    return !s->failed;
+}
+
+static bool make_whole(schedule *s) {
+    if (!make_kernels(s, 0)) return false;
+    if (s->group_count > 1) check_room(s, sched_make_plan(s, NULL));
+    if (!s->failed) sched_remark_cuts(s);
+    return !s->failed;
+}
+
 static tile_status schedule_compute(tile_pass *pass, tile_function *compute) {
     schedule s = {
         .pass = pass, .arena = pass->scratch, .context = pass->context, .compute = compute};
@@ -483,17 +320,10 @@ static tile_status schedule_compute(tile_pass *pass, tile_function *compute) {
     if (!compute->result_count)
         SCHED_FAIL(&s, TILE_NO_OP, "@%s has no result, so that there is nothing to compute",
                    compute->name);
-    if (s.failed || !check_length(&s)) return TILE_INVALID;
-    sched_move_casts(&s);
-    sched_mask_operands(&s);
-    sched_reduce_vectors(&s);
-    if (!sched_cut(&s)) return TILE_INVALID;
-    for (size_t i = 0; i < s.group_count && !s.failed; i++) make_kernel(&s, i);
-    for (size_t i = 0; i < s.group_count && !s.failed; i++) check_room(&s, s.groups[i]->kernel);
-    if (!s.failed && s.group_count > 1) check_room(&s, make_plan(&s));
-    if (!s.failed) sched_remark_cuts(&s);
+    if (s.failed) return TILE_INVALID;
+    bool made = sched_has_sections(compute) ? make_sections(&s) : make_whole(&s);
     tile_pass_count(pass, "kernels", (long)s.group_count);
-    return s.failed || tile_context_error_count(pass->context) != errors ? TILE_INVALID : TILE_OK;
+    return !made || tile_context_error_count(pass->context) != errors ? TILE_INVALID : TILE_OK;
 }
 
 /* Checks that a compute of the module has a parameter with that name. */

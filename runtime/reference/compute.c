@@ -207,6 +207,7 @@ double *evaluation_create(evaluation *e, tile_value value) {
     tile_compute_array shape;
     if (!evaluation_resolve(e, tile_value_type(e->f, value), &shape)) return NULL;
     size_t count = evaluation_count(&shape);
+    evaluation_drop(e, value.id); /* of an earlier iteration */
     double *data = malloc(sizeof *data * (count + 1));
     if (!data) FAIL(e, "@%s: out of host memory for a tensor of %zu elements", e->f->name, count);
     e->data[value.id] = data;
@@ -268,17 +269,19 @@ void evaluation_drop(evaluation *e, uint32_t value) {
     }
 }
 
-static void drop_use(evaluation *e, uint32_t value) {
+void evaluation_drop_use(evaluation *e, uint32_t value) {
     if (e->uses[value] && --e->uses[value] == 0) evaluation_drop(e, value);
 }
 
-static void run_op(evaluation *e, tile_op op) {
+void evaluation_run_op(evaluation *e, tile_op op) {
     const tile_op_data *data = tile_op_at(e->f, op);
-    double *to = evaluation_create(e, data->first_result);
-    if (!to) return;
+    bool loops = data->region_count > 0; /* creates its results itself */
+    double *to = loops ? NULL : evaluation_create(e, data->first_result);
+    if (!to && !loops) return;
     evaluation_compute(e, op, to);
     if (!e->failed) evaluation_follow(e, op);
-    for (uint32_t i = 0; i < data->operand_count; i++) drop_use(e, data->operands[i].id);
+    for (uint32_t i = 0; i < data->operand_count; i++)
+        evaluation_drop_use(e, data->operands[i].id);
 }
 
 static void store_output(evaluation *e, const tile_result_decl *result,
@@ -323,7 +326,7 @@ static void run_body(evaluation *e, const tile_compute_array *inputs) {
         if (f->values[id].kind == TILE_VALUE_CONSTANT && e->uses[id])
             make_constant(e, (tile_value){id});
     TILE_FOR_EACH_OP (f, op, f->body) {
-        if (!e->failed) run_op(e, op);
+        if (!e->failed) evaluation_run_op(e, op);
     }
 }
 
@@ -373,11 +376,12 @@ double evaluation_work(const tile_function *compute, const tile_compute_value *v
     evaluation e = {.f = compute, .f64_as = TILE_f64};
     double work = 0;
     if (bind(&e, (given){values, value_count}, inputs, input_count, outputs, output_count)) {
-        TILE_FOR_EACH_OP (compute, op, compute->body) {
+        TILE_FOR_EACH_OP_INSIDE (compute, op, compute->body) {
             tile_compute_array shape;
             tile_value result = tile_op_result(compute, op, 0);
-            if (evaluation_resolve(&e, tile_value_type(compute, result), &shape))
-                work += (double)evaluation_count(&shape) * work_depth(&e, op);
+            if (result.id && evaluation_resolve(&e, tile_value_type(compute, result), &shape))
+                work += (double)evaluation_count(&shape) * work_depth(&e, op) *
+                        evaluation_iterations(&e, op);
         }
     }
     free_values(&e);

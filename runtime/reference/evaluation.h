@@ -72,6 +72,15 @@ double evaluation_work(const tile_function *compute, const tile_compute_value *v
                        unsigned value_count, const tile_compute_array *inputs, unsigned input_count,
                        const tile_compute_array *outputs, unsigned output_count);
 
+/* compute.c: runs an operation, and drops the values that are not used after it. */
+void evaluation_run_op(evaluation *e, tile_op op);
+/* Records one use of the value, and drops the value after its last one. */
+void evaluation_drop_use(evaluation *e, uint32_t value);
+/* loop.c: runs the iterations of a `for`. */
+void evaluation_loop(evaluation *e, tile_op op);
+/* loop.c: the number of times that the loops around an operation run it, as far as it is known. */
+double evaluation_iterations(evaluation *e, tile_op op);
+
 /* ops.c: computes an operation's results from its operands; `to` has room for the first result. */
 void evaluation_compute(evaluation *e, tile_op op, double *to);
 /* matmul.c: computes a product, including its planes. */

@@ -282,6 +282,17 @@ static void compute_reshape(evaluation *e, tile_op op, double *to) {
         rearrange(e, op, 0, 1, NULL, to);
 }
 
+/* Checks a part of a dim of a tensor. */
+static void check_part(evaluation *e, tile_op op, int64_t first, int64_t part, int64_t whole) {
+    if (first >= 0 && first <= whole - part) return;
+    e->failed = true;
+    tile_report(tile_function_context(e->f), TILE_ERROR, tile_op_loc(e->f, op),
+                "%s: the part of %lld elements begins at %lld of a dim of %lld; it must begin and "
+                "end inside of it",
+                tile_op_get_info(tile_op_opcode(e->f, op))->name, (long long)part, (long long)first,
+                (long long)whole);
+}
+
 static void compute_slice(evaluation *e, tile_op op, double *to) {
     int64_t first[TILE_MAX_RANK] = {0};
     tile_compute_array whole, part;
@@ -291,15 +302,27 @@ static void compute_slice(evaluation *e, tile_op op, double *to) {
         return;
     for (unsigned d = 0; d < values.count && !e->failed; d++) {
         first[d] = (int64_t)e->data[values.at[d].id][0];
-        if (first[d] < 0 || first[d] > whole.dims[d] - part.dims[d] ||
-            (part.dims[d] && first[d] % part.dims[d]))
-            FAIL(e,
-                 "@%s: slice begins at %lld of %lld; it must be a multiple of its extent, %lld, "
-                 "and the slice must end inside",
-                 e->f->name, (long long)first[d], (long long)whole.dims[d],
-                 (long long)part.dims[d]);
+        check_part(e, op, first[d], part.dims[d], whole.dims[d]);
     }
     if (!e->failed) rearrange(e, op, 0, 1, first, to);
+}
+
+static void compute_insert_slice(evaluation *e, tile_op op, double *to) {
+    tile_compute_array part, whole;
+    tile_placement placement = {.repeats = false};
+    const tile_values first = tile_operands_first(e->f, op);
+    const double *from = evaluation_operand(e, tile_operand_src(e->f, op), &part),
+                 *old = evaluation_operand(e, tile_operand_dst(e->f, op), &whole);
+    if (!from || !old) return;
+    placement.rank = whole.rank;
+    for (unsigned d = 0; d < first.count && !e->failed; d++) {
+        placement.source[d] = d;
+        placement.added[d] = (int64_t)e->data[first.at[d].id][0];
+        check_part(e, op, placement.added[d], part.dims[d], whole.dims[d]);
+    }
+    if (e->failed) return;
+    memcpy(to, old, sizeof *to * evaluation_count(&whole));
+    tile_place_elements(&placement, part.dims, part.rank, whole.dims, sizeof *to, from, to);
 }
 
 /* Computes the rows of an operand one by one: results go to `to`, coordinates (if the operation
@@ -354,6 +377,16 @@ static void compute_scan(evaluation *e, tile_op op, double *to) {
 
 static void compute_sort(evaluation *e, tile_op op, double *to) {
     compute_rows(e, op, to, NULL);
+}
+
+static void compute_for(evaluation *e, tile_op op, double *to) {
+    (void)to;
+    evaluation_loop(e, op);
+}
+
+/* The loop reads the operands. */
+static void compute_yield(evaluation *e, tile_op op, double *to) {
+    (void)e, (void)op, (void)to;
 }
 
 /* The function that computes an operation of level 1 is found by the name of its row. */

@@ -214,6 +214,49 @@ MOVES(unjoin)
 MOVES(slice)
 MOVES(concat)
 
+/* The planes of the part and of the rest: those of elements without a plane are their numbers, or 0
+ * if a plane marks hidden elements. */
+static void insert_plane(evaluation *e, tile_op op, plane_kind which) {
+    tile_value operands[] = {tile_operand_src(e->f, op), tile_operand_dst(e->f, op)};
+    tile_value result = tile_op_result(e->f, op, 0);
+    double *kept[2], *empty[2] = {NULL}, *numbers = e->data[result.id];
+    if (!e->planes[which][operands[0].id] && !e->planes[which][operands[1].id]) return;
+    double *to = evaluation_create_plane(e, which, result);
+    for (unsigned i = 0; i < 2; i++) {
+        uint32_t id = operands[i].id;
+        double *plane = e->planes[which][id];
+        kept[i] = e->data[id];
+        if (!plane && which == PLANE_HIDDEN)
+            plane = empty[i] = calloc(e->counts[id] + 1, sizeof *plane);
+        if (plane) e->data[id] = plane;
+        e->failed |= !plane && which == PLANE_HIDDEN;
+    }
+    if (to && !e->failed) evaluation_compute(e, op, to);
+    for (unsigned i = 2; i-- > 0;) {
+        e->data[operands[i].id] = kept[i];
+        free(empty[i]);
+    }
+    e->data[result.id] = numbers;
+}
+
+static void follow_insert_slice(evaluation *e, tile_op op) {
+    tile_value part = tile_operand_src(e->f, op), rest = tile_operand_dst(e->f, op),
+               result = tile_op_result(e->f, op, 0);
+    for (unsigned i = 0; i < PLANE_COUNT && !e->failed; i++) insert_plane(e, op, (plane_kind)i);
+    e->origins[result.id] = e->origins[part.id] == e->origins[rest.id]
+                                ? e->origins[part.id]
+                                : evaluation_scalar(e, result);
+}
+
+/* A loop moves the planes with the carried values. */
+static void follow_for(evaluation *e, tile_op op) {
+    (void)e, (void)op;
+}
+
+static void follow_yield(evaluation *e, tile_op op) {
+    (void)e, (void)op;
+}
+
 /* The numbers of iota are exact. */
 static void follow_iota(evaluation *e, tile_op op) {
     own_origin(e, op);

@@ -450,9 +450,8 @@ static void plan_long_chains(schedule *s) {
     }
 }
 
-bool sched_cut(schedule *s) {
+void sched_list_interface(schedule *s) {
     const tile_function *f = s->compute;
-    sched_mark_expanded(s);
     for (size_t i = 0; i < f->arg_count; i++)
         if (f->args[i].type->kind == TILE_TYPE_TENSOR)
             add_array(s, f->args[i].name, f->args[i].value, SCHED_ARGUMENT);
@@ -465,6 +464,12 @@ bool sched_cut(schedule *s) {
         else
             add_array(s, f->results[i].name, f->results[i].value, SCHED_RESULT);
     }
+}
+
+bool sched_cut(schedule *s) {
+    const tile_function *f = s->compute;
+    sched_mark_expanded(s);
+    sched_list_interface(s);
     plan_long_chains(s);
     for (size_t i = 0; i < f->result_count && !s->failed; i++) plan_value(s, f->results[i].value);
     plan_copies(s);

@@ -60,6 +60,8 @@ bool sched_is_expensive_to_repeat(schedule *s, tile_value value);
 
 /* Sets arrays and groups. False after a diagnostic. */
 bool sched_cut(schedule *s);
+/* Lists the arrays of the compute's arguments and results. */
+void sched_list_interface(schedule *s);
 /* The group that writes an array; -1 if the caller provides it, or if none does. */
 int sched_writer_of(const schedule *s, unsigned array);
 

@@ -9,7 +9,8 @@
 
 static bool takes_array(const sched_kernel *k, unsigned array) {
     const sched_group *g = k->g;
-    bool only = k->s->group_count == 1; /* then it has the compute's interface */
+    /* The only kernel has the compute's interface. */
+    bool only = k->s->group_count == 1 && !k->s->is_section;
     bool taken = only && k->s->arrays[array].place != SCHED_SCRATCH;
     for (size_t i = 0; i < g->input_count; i++) taken |= g->inputs[i].array == array;
     for (size_t i = 0; i < g->output_count; i++) taken |= g->outputs[i].array == array;
@@ -35,7 +36,7 @@ static unsigned divisor_of(const sched_kernel *k, const char *dim) {
 
 static void add_dims(sched_kernel *k) {
     const tile_type *type = tile_type_scalar(k->s->context, TILE_i32);
-    for (unsigned i = 0; i < k->s->dim_count; i++) {
+    for (unsigned i = 0; i < k->s->dim_count - k->s->has_variable; i++) {
         unsigned divisor = divisor_of(k, k->s->dims[i]->name);
         tile_function_add_arg(k->f, k->s->dim_names[i], type);
         if (divisor > 1) tile_function_set_arg_divisible(k->f, i, divisor);
@@ -114,7 +115,9 @@ void sched_set_tile(sched_kernel *k, unsigned dim, unsigned t, const tile_expr *
 tile_value sched_number(sched_kernel *k, const tile_expr *expr) {
     if (!tile_expr_has_arg(expr))
         return tile_build_constant(&k->b, tile_type_scalar(k->s->context, TILE_i32), expr);
-    if (expr->kind == TILE_EXPR_ARG) return k->f->args[expr->integer].value;
+    bool variable = k->s->has_variable && expr->integer == k->s->dim_count - 1;
+    if (expr->kind == TILE_EXPR_ARG)
+        return variable ? k->variable : k->f->args[expr->integer].value;
     tile_segment segments[3] = {{{0}, NULL, 0}};
     unsigned count = 0;
     for (; count < 3 && expr->args[count]; count++)

@@ -104,6 +104,7 @@ typedef struct sched_group {
     tile_op *reductions; /* rows: the group's reductions, in order of their dependencies */
     size_t reduction_count, reduction_capacity;
     tile_function *kernel;
+    bool repeated; /* a loop of the plan launches the kernel */
     /* matmul: the number of parts that its sums need, over arguments that all created functions
      * have; 0 at sizes that need no parts. NULL: no size needs parts. */
     const tile_expr *parts;
@@ -114,6 +115,8 @@ typedef struct schedule {
     tile_arena *arena;
     tile_context *context;
     tile_function *compute;
+    bool is_section;   /* compute is a part of another one (sections/sections.h) */
+    bool has_variable; /* the last dim is the variable of the kernel's loop, not an argument */
     bool failed;
     /* The compute's dims and integers, which are the first arguments of all created functions, in
      * this order. Parameters with a given value are not included. */
@@ -336,6 +339,7 @@ typedef struct sched_kernel {
     size_t known_count, known_capacity;
     sched_last_entries latest; /* index of `known` */
     unsigned depth;            /* recursion depth of sched_value */
+    tile_value variable;       /* of the loop, if the schedule has one */
     double pad;                /* default pad of loads that may choose one */
     bool straight;             /* accesses have the tile's dims in the tile's order, by strides */
     bool single;               /* loads of one element are scalars */

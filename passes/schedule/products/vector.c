@@ -22,7 +22,7 @@ static bool shares_dims(const schedule *s, tile_op op) {
     bool *before = TILE_NEW_ARRAY(s->arena, bool, f->value_count); /* depends on a product */
     bool *depends_on_product = TILE_NEW_ARRAY(s->arena, bool, f->value_count); /* on this one */
     bool together = false;
-    TILE_FOR_EACH_OP (f, at, f->body) {
+    TILE_FOR_EACH_OP_INSIDE (f, at, f->body) {
         bool any = false, own = false;
         for (unsigned i = 0; i < tile_op_operand_count(f, at); i++) {
             any |= before[tile_op_operand(f, at, i).id];
@@ -120,7 +120,7 @@ static tile_value build(schedule *s, tile_op op, unsigned vector) {
 
 void sched_reduce_vectors(schedule *s) {
     bool found = false;
-    TILE_FOR_EACH_OP (s->compute, op, s->compute->body)
+    TILE_FOR_EACH_OP_INSIDE (s->compute, op, s->compute->body)
         found |= is_product(s, op) && find_vector(s, op) >= 0;
     if (!found) return;
     sched_clone_compute(s);

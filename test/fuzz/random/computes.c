@@ -289,6 +289,155 @@ static bool multiply(gen *g) {
     return true;
 }
 
+/* Loops ---------------------------------------------------------------------------------------- */
+
+static bool make_any(gen *g);
+
+static shape with_steps(shape s, int steps) {
+    memmove(&s.dims[1], &s.dims[0], s.rank++ * sizeof *s.dims);
+    s.dims[0] = steps;
+    return s;
+}
+
+/* Returns the coordinates of a part along the first dim of a tensor of this rank. */
+static const char *coordinates(const char *first, unsigned rank) {
+    const char *text = gen_text("[%s", first);
+    while (--rank) text = gen_text("%s, 0", text);
+    return gen_text("%s]", text);
+}
+
+/* The part of an input that belongs to the iteration. */
+static void take_step(gen *g, const value *state, int steps, const char *variable) {
+    if (!can_take(g)) return;
+    shape whole = with_steps(state->shape, steps);
+    value x = gen_input(g, state->scalar, whole), v = gen_value(g, state->scalar, state->shape, 1);
+    gen_say(g, "%s = reshape((slice(%s, %s) : %s)) : %s", v.name, x.name,
+            coordinates(variable, whole.rank), gen_dims(with_steps(state->shape, 1)),
+            gen_dims(state->shape));
+    gen_add(g, &v);
+}
+
+/* A number that depends on the state, on a value of its type, and on the state's rows. *most: its
+ * largest magnitude. */
+static const char *make_step(gen *g, const value *state, int64_t *most) {
+    const value w = *gen_like(g, state);
+    unsigned axis = gen_below(g, state->shape.rank);
+    int64_t limit = gen_limit(state->scalar), row = state->small * state->shape.dims[axis];
+    const int *last = &state->shape.dims[state->shape.rank - 1];
+    bool bounded = w.small != ANYTHING;
+    *most = state->small;
+    if (state->shape.rank > 1 && last[0] == last[-1] && gen_chance(g, 60))
+        return gen_text("max(%s, transpose(%s))", state->name, state->name);
+    switch (gen_below(g, 5)) {
+    case 0:
+        if (!bounded || w.small > limit / 4) break;
+        *most = w.small;
+        return gen_text("%s", w.name);
+    case 1:
+        if (!bounded || w.small > limit / 4) break;
+        *most += w.small;
+        return gen_text("%s + %s", state->name, w.name);
+    case 2:
+        *most *= 2;
+        return gen_text("%s - reduce_%s(%s, axis = %u)", state->name, gen_word(g, "max", "min"),
+                        state->name, axis);
+    case 3:
+        if (!bounded || w.small > limit / 4 || row > limit / 4) break;
+        *most = w.small + row;
+        return gen_text("%s - reduce_add(%s, axis = %u)", w.name, state->name, axis);
+    default: break;
+    }
+    return state->name;
+}
+
+/* The next state, with the same bound as the state. */
+static value next_state(gen *g, const value *state, const char *variable, int steps) {
+    const char *point = gen_is_float(state->scalar) ? ".0" : "", *more = "";
+    int most = (int)state->small;
+    int64_t reached;
+    const char *step = make_step(g, state, &reached);
+    value v = gen_value(g, state->scalar, state->shape, state->small);
+    if (reached + steps <= gen_limit(state->scalar) && gen_chance(g, 40))
+        more = gen_text(" + %s(%s)", tile_scalar_name(state->scalar), variable);
+    gen_say(g, "%s = min(max(%s%s, -%d%s), %d%s)", v.name, step, more, most, point, most, point);
+    return v;
+}
+
+/* A loop that carries a state, and sometimes the states of all iterations. */
+static bool loop(gen *g) {
+    const value a = *gen_any(g);
+    int steps = gen_pick(g, 1, 2, 2, 3, 4), most = gen_pick(g, 3, 8, 20);
+    if (g->loops > 1 || a.small == ANYTHING || a.shape.rank > 3 || g->count + 40 > MAX_VALUES ||
+        !tile_scalar_has_arithmetic(a.scalar) || a.scalar == TILE_i1 || a.small > 1000)
+        return false;
+    int64_t small = a.small > most ? a.small : most;
+    if (2 * small + steps > gen_limit(a.scalar)) return false;
+    shape whole = with_steps(a.shape, steps);
+    bool collects = is_small(g, whole) && gen_chance(g, 60), back = gen_chance(g, 30);
+    const char *t = gen_name(g, "t");
+    value all = collects ? gen_zeros(g, a.scalar, whole) : a,
+          carried = gen_value(g, a.scalar, whole, small);
+    value state = gen_value(g, a.scalar, a.shape, small);
+    value result = gen_value(g, a.scalar, a.shape, small),
+          states = gen_value(g, a.scalar, whole, small);
+    gen_say(g, "%s%s = for %s = %s to %s iter (%s = %s%s) {", result.name,
+            collects ? gen_text(", %s", states.name) : "", t, back ? "1" : "0",
+            gen_text("%d", steps + back), state.name, a.name,
+            collects ? gen_text(", %s = %s", carried.name, all.name) : "");
+    unsigned outside = g->count;
+    const char *place = back ? gen_text("%d - %s", steps, t) : t;
+    g->depth++;
+    g->loops++;
+    gen_add(g, &state);
+    if (is_small(g, whole) && gen_chance(g, 60)) take_step(g, &state, steps, place);
+    for (int i = gen_pick(g, 0, 1, 2, 3), tries = 0; i > 0 && tries < 20; tries++) i -= make_any(g);
+    value next = next_state(g, &state, t, steps + back);
+    gen_say(g, "yield %s%s", next.name,
+            collects ? gen_text(", insert_slice(reshape(%s) : %s, %s, %s)", next.name,
+                                gen_dims(with_steps(a.shape, 1)), carried.name,
+                                coordinates(place, whole.rank))
+                     : "");
+    g->loops--;
+    g->depth--;
+    gen_say(g, "}");
+    g->count = outside;
+    gen_add(g, &result);
+    if (collects) gen_add(g, &states);
+    return true;
+}
+
+/* Makes a statement of some kind; false: it is not possible. */
+static bool make_any(gen *g) {
+    static bool (*const kinds[])(gen * g) = {gen_elementwise,
+                                             gen_elementwise,
+                                             gen_elementwise,
+                                             stretched,
+                                             stretched,
+                                             gen_call,
+                                             gen_cast,
+                                             gen_cast,
+                                             gen_shapes,
+                                             gen_shapes,
+                                             stretch,
+                                             stretch,
+                                             gen_axis,
+                                             gen_axis,
+                                             gen_axis,
+                                             reduce_all,
+                                             by_row,
+                                             windows,
+                                             windows,
+                                             differences,
+                                             gen_iota,
+                                             gen_gather,
+                                             multiply,
+                                             multiply,
+                                             multiply,
+                                             loop,
+                                             loop};
+    return kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
+}
+
 /* The compute --------------------------------------------------------------------------------- */
 
 static void start_dims(gen *g) {
@@ -317,12 +466,6 @@ static void choose_results(gen *g) {
 }
 
 void gen_compute(gen *g) {
-    static bool (*const kinds[])(gen * g) = {
-        gen_elementwise, gen_elementwise, gen_elementwise, stretched,  stretched,
-        gen_call,        gen_cast,        gen_cast,        gen_shapes, gen_shapes,
-        stretch,         stretch,         gen_axis,        gen_axis,   gen_axis,
-        reduce_all,      by_row,          windows,         windows,    differences,
-        gen_iota,        gen_gather,      multiply,        multiply,   multiply};
     start_dims(g);
     if (g->online) {
         gen_online(g);
@@ -336,7 +479,7 @@ void gen_compute(gen *g) {
     unsigned wanted = 1 + gen_below(g, 9), inputs = g->count;
     for (unsigned made = 0, tries = 0; (made < wanted || g->count == inputs) && tries < 200;
          tries++)
-        made += kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
+        made += make_any(g);
     tell_dims(g);
     choose_results(g);
 }
