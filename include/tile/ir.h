@@ -365,9 +365,8 @@ typedef struct tile_type {
     const tile_layout *layout; /* tiles and shared buffers; NULL: not assigned yet */
 } tile_type;
 
-/* Returns the unique type that equals *draft, creating it if necessary. Returns NULL after a
- * diagnostic, like all functions that make types, if its kind, element type, rank or layout is
- * invalid. */
+/* Returns the unique type that equals *draft, creating it if necessary. NULL after a diagnostic,
+ * like all functions that make types, if its kind, element type, rank or layout is invalid. */
 TILE_API const tile_type *tile_type_get(tile_context *context, const tile_type *draft);
 
 TILE_API const tile_type *tile_type_scalar(tile_context *context, tile_scalar scalar);
@@ -439,8 +438,7 @@ typedef enum tile_param_kind {
 TILE_API tile_module *tile_module_create(tile_context *context);
 TILE_API void tile_module_destroy(tile_module *module);
 TILE_API tile_context *tile_module_context(const tile_module *module);
-/* Functions in the order in which they were added. NULL past the end, or if there is no such
- * name. */
+/* Functions in the order in which they were added. NULL past the end, and for an unknown name. */
 TILE_API tile_function *tile_module_function(const tile_module *module, unsigned index);
 TILE_API tile_function *tile_module_find(const tile_module *module, const char *name);
 /* Removes a function; the module keeps its memory until it is destroyed. */

@@ -1,7 +1,10 @@
-/* Checks the values of numbers and words that an operation accepts. */
+/* Checks the values of numbers and words that an operation accepts, and flags that depend on the
+ * types of its operands. */
 #include "lib/check/verify.h"
+#include "lib/ir/describe.h"
 #include "lib/ir/syntax.h"
 #include "lib/ops/atomic.h"
+#include "lib/support/scalar.h"
 
 typedef struct checker {
     const tile_function *f;
@@ -98,6 +101,36 @@ static void check_bytes(checker *c, tile_op op) {
             tile_error_at(c->f, op, "cp_async copies 4, 8 or 16 bytes, not %lld", (long long)bytes);
 }
 
+static void check_matrices(checker *c, tile_op op) {
+    bool load = tile_op_opcode(c->f, op) == TILE_OP_ldmatrix;
+    if (!has(c, op, TILE_ATTR_trans)) return;
+    tile_value moved = load ? tile_op_result(c->f, op, 0) : tile_operand_src(c->f, op);
+    const tile_type *type = tile_value_type(c->f, moved);
+    if (tile_scalar_bits(type->scalar) != 16)
+        c->ok = tile_error_at(c->f, op, "%s transposes 16-bit elements only, not %s",
+                              tile_op_name(c->f, op), tile_scalar_name(type->scalar));
+}
+
+/* Operands that are read as unsigned must be integers, and 64-bit ones are allowed only where the
+ * accumulator wraps at that width anyway. */
+static void check_signs(checker *c, tile_op op) {
+    static const tile_attr_id signs[] = {TILE_ATTR_unsigned_lhs, TILE_ATTR_unsigned_rhs};
+    for (unsigned i = 0; i < 2; i++) {
+        if (!has(c, op, signs[i])) continue;
+        const tile_type *type = tile_value_type(c->f, tile_op_segment(c->f, op, i).at[0]),
+                        *acc = tile_value_type(c->f, tile_operand_acc(c->f, op));
+        const char *name = tile_attr_get_info(signs[i])->name;
+        if (type->param || acc->param) continue;
+        if (tile_scalar_is_floating(type->scalar))
+            c->ok = tile_error_at(c->f, op, "%s: the elements must be integers, not %s", name,
+                                  tile_scalar_name(type->scalar));
+        else if (tile_scalar_as_signed(type->scalar) == TILE_i64 &&
+                 tile_scalar_is_floating(acc->scalar))
+            c->ok = tile_error_at(c->f, op, "%s: i64 must be signed where the accumulator is %s",
+                                  name, tile_scalar_name(acc->scalar));
+    }
+}
+
 bool tile_verify_attrs(const tile_function *f, tile_op op) {
     checker c = {.f = f, .ok = true};
     tile_opcode opcode = tile_op_opcode(f, op);
@@ -109,5 +142,7 @@ bool tile_verify_attrs(const tile_function *f, tile_op op) {
     if (opcode == TILE_OP_permute) check_order(&c, op);
     if (opcode == TILE_OP_iota) check_axis(&c, op);
     if (opcode == TILE_OP_cp_async) check_bytes(&c, op);
+    if (opcode == TILE_OP_ldmatrix || opcode == TILE_OP_stmatrix) check_matrices(&c, op);
+    if (c.ok) check_signs(&c, op);
     return c.ok;
 }

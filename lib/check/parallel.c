@@ -62,11 +62,11 @@ static void check_inside(checker *c, tile_op op) {
         c->sound = tile_error_at(c->f, op,
                                  "parallel cannot be nested; give the outer one more coordinates");
     else if (!is_scalar_code(opcode))
-        c->sound =
-            tile_error_at(c->f, op,
-                          "%s is not allowed in `parallel`, whose region may hold arithmetic, calls, if, "
-                          "for, while, and accesses to single elements of tiles and memory",
-                          tile_op_name(c->f, op));
+        c->sound = tile_error_at(
+            c->f, op,
+            "%s is not allowed in `parallel`, whose region may hold arithmetic, calls, if, "
+            "for, while, and accesses to single elements of tiles and memory",
+            tile_op_name(c->f, op));
     else if (array)
         c->sound = tile_error_at(
             c->f, op,

@@ -162,38 +162,6 @@ static void check_attrs(verifier *v, tile_op op) {
             refuse_missing(v, op, info, info->attrs[a].id);
 }
 
-static void check_matrices(verifier *v, tile_op op) {
-    const tile_op_data *data = tile_op_at(v->f, op);
-    bool load = data->opcode == TILE_OP_ldmatrix;
-    if (!load && data->opcode != TILE_OP_stmatrix) return;
-    if (!tile_op_has_attr(v->f, op, TILE_ATTR_trans)) return;
-    const tile_type *type =
-        tile_value_type(v->f, load ? data->first_result : tile_operand_src(v->f, op));
-    if (tile_scalar_bits(type->scalar) != 16)
-        FAIL(v, data->loc, "%s transposes 16-bit elements only, not %s", tile_op_name(v->f, op),
-             tile_scalar_name(type->scalar));
-}
-
-/* Checks operands that are read as unsigned: they must be integers, and 64-bit ones are allowed
- * only where the accumulator wraps at that width anyway. */
-static void check_signs(verifier *v, tile_op op) {
-    static const tile_attr_id signs[] = {TILE_ATTR_unsigned_lhs, TILE_ATTR_unsigned_rhs};
-    for (unsigned i = 0; i < 2; i++) {
-        if (!tile_op_has_attr(v->f, op, signs[i])) continue;
-        const tile_type *type = tile_value_type(v->f, tile_op_segment(v->f, op, i).at[0]),
-                        *acc = tile_value_type(v->f, tile_operand_acc(v->f, op));
-        const char *name = tile_attr_get_info(signs[i])->name;
-        if (type->param || acc->param) continue;
-        if (tile_scalar_is_floating(type->scalar))
-            FAIL(v, tile_op_loc(v->f, op), "%s: the elements must be integers, not %s", name,
-                 tile_scalar_name(type->scalar));
-        else if (tile_scalar_as_signed(type->scalar) == TILE_i64 &&
-                 tile_scalar_is_floating(acc->scalar))
-            FAIL(v, tile_op_loc(v->f, op), "%s: i64 must be signed where the accumulator is %s",
-                 name, tile_scalar_name(acc->scalar));
-    }
-}
-
 /* Checks that the row's rule infers the results that the operation has. Returns false if the rule
  * rejects the operands. */
 static bool check_rule(verifier *v, tile_op op) {
@@ -454,9 +422,7 @@ static void check_op(verifier *v, tile_op op) {
     if (v->errors > before) return;
     check_attrs(v, op);
     v->errors += !tile_verify_attrs(v->f, op);
-    if (v->errors == before) check_signs(v, op);
     check_opaque(v, op);
-    check_matrices(v, op);
     bool sound = check_rule(v, op);
     if (sound) check_buffers(v, op);
     if (sound) check_families(v, op);
