@@ -34,12 +34,10 @@ TILE_API unsigned tile_scalar_bits(tile_scalar scalar);
 /* Bytes of an element in memory; 1 for i1. */
 TILE_API unsigned tile_scalar_bytes(tile_scalar scalar);
 TILE_API bool tile_scalar_is_floating(tile_scalar scalar);
-/* u8, u16, u32 and u64. */
 TILE_API bool tile_scalar_is_unsigned(tile_scalar scalar);
 /* Number of explicit mantissa bits of a float; 0 for integers. */
 TILE_API unsigned tile_scalar_mantissa(tile_scalar scalar);
-/* The largest n such that the type represents all integers from 0 to n - 1 exactly, and for floats
- * n itself. */
+/* The largest n such that the type has all integers from 0 to n - 1; floats have n as well. */
 TILE_API double tile_scalar_whole_limit(tile_scalar scalar);
 /* False for types that can only be stored, converted and multiplied by dot. */
 TILE_API bool tile_scalar_has_arithmetic(tile_scalar scalar);

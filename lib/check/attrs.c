@@ -124,8 +124,7 @@ static void check_signs(checker *c, tile_op op) {
         if (tile_scalar_is_floating(type->scalar))
             c->ok = tile_error_at(c->f, op, "%s: the elements must be integers, not %s", name,
                                   tile_scalar_name(type->scalar));
-        else if (tile_scalar_as_signed(type->scalar) == TILE_i64 &&
-                 tile_scalar_is_floating(acc->scalar))
+        else if (tile_scalar_bits(type->scalar) == 64 && tile_scalar_is_floating(acc->scalar))
             c->ok = tile_error_at(c->f, op, "%s: i64 must be signed where the accumulator is %s",
                                   name, tile_scalar_name(acc->scalar));
     }

@@ -17,7 +17,6 @@
 #include "lib/ops/assembly.h"
 #include "lib/layout/layout.h"
 #include "lib/ir/named.h"
-#include "lib/support/scalar.h"
 
 /* Faults of types that are reported once: one wrong parameter makes many types wrong. */
 typedef enum type_fault { FAULT_NOT_POSITIVE, FAULT_ODD, FAULT_SIZE } type_fault;
