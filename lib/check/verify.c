@@ -6,6 +6,7 @@
 #include "lib/analysis/executors.h"
 #include "lib/ops/cast.h"
 #include "lib/ops/atomic.h"
+#include "lib/ops/combine.h"
 #include "lib/ir/describe.h"
 #include "lib/ops/gather.h"
 #include "lib/builder/infer.h"
@@ -437,6 +438,7 @@ static void check_families(verifier *v, tile_op op) {
     v->errors += !tile_verify_gather(v->f, op);
     v->errors += !tile_verify_cast(v->f, op);
     v->errors += !tile_verify_asm(v->f, op);
+    v->errors += !tile_verify_combine(v->f, op);
     v->errors += !tile_verify_wgmma(v->f, op);
     v->errors += !tile_verify_tma(v->f, op);
     v->errors += !tile_verify_schedule(v->f, op);

@@ -63,8 +63,10 @@ typedef struct tile_invocation {
     tile_parsed_attr attrs[TILE_MAX_ATTRS];
     unsigned attr_count;
     const tile_type *given;  /* NULL: not written */
-    const tile_type *second; /* of the second result, if it is written separately */
+    const tile_type *const *types; /* of all results, if they are written one by one */
+    unsigned type_count;
     bool is_element;         /* a load in the form %x[%i] */
+    const tile_operand *identity; /* NULL: not written */
 } tile_invocation;
 
 typedef struct tile_symbol {
@@ -235,6 +237,16 @@ bool tile_parse_int_list(tile_parser *p, const int64_t **values, unsigned *count
 bool tile_parse_at_call(tile_parser *p);
 const tile_node *tile_parse_call(tile_parser *p);
 const tile_node *tile_parse_call_node(tile_parser *p, const tile_invocation *call);
+
+/* parse_combine.c: reduce(%x, %y, axis = 0, combine = @f), or with the attributes in braces */
+/* Returns whether the operation, written without a kind, may be given a function instead. */
+bool tile_parse_may_combine(tile_opcode opcode);
+/* Takes an attribute of such an operation, or its identity. */
+bool tile_parse_combine_attr(tile_parser *p, tile_invocation *call);
+/* `{`, attributes, `}` */
+bool tile_parse_combine_attrs(tile_parser *p, tile_invocation *call);
+/* Makes the call one of an operation with a function, if it has `combine`. */
+bool tile_parse_finish_combine(tile_parser *p, tile_invocation *call);
 
 /* parse_lower.c: operand expressions are converted to values */
 /* hint: the type of a bare literal. For a tile, tensor or vector type, a scalar literal becomes a

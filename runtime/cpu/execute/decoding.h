@@ -7,6 +7,9 @@
 /* control.c */
 void cpu_add_move(cpu_decoder *d, tile_op op, tile_value from, uint32_t to);
 
+/* decode/decode.c: an elementwise operation. */
+void cpu_decode_elementwise(cpu_decoder *d, tile_op op);
+
 /* print.c */
 /* Checks the values that a `finite` loop yields, if they are floats. */
 void cpu_decode_finite(cpu_decoder *d, tile_op yield, tile_value value);
