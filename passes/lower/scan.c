@@ -278,19 +278,16 @@ static sums scan_lanes(const scanning *s, sums sum, sums *before) {
     return shuffle(s, sum, last, "idx");
 }
 
-/* The sum of all lanes of a row, in each of them: in each step, two lanes combine their sums, that
- * of the lower lane first. */
+/* The sum of all lanes of a row, in each of them. In each step a lane adds the sum of a later lane;
+ * the first lane of the row thus gets all, and the others then take its sum. */
 static sums reduce_lanes(const scanning *s, sums sum) {
     lowering *l = s->l;
     if (!s->lane_bits) return sum;
-    tile_value place = place_among(s, TILE_HELD_BY_LANE, s->lane_bits);
-    for (unsigned i = 0; i < s->lane_bits; i++) {
-        sums other = shuffle(s, sum, lower_int(l, 1 << (i + s->first_lane)), "xor");
-        tile_value bit = tile_build_and(&l->builder, place, lower_int(l, 1 << i));
-        tile_value upper = tile_build_ne(&l->builder, bit, lower_int(l, 0));
-        sum = combine(s, select_sums(s, upper, other, sum), select_sums(s, upper, sum, other));
-    }
-    return sum;
+    for (unsigned i = 0; i < s->lane_bits; i++)
+        sum = combine(s, sum, shuffle(s, sum, lower_int(l, 1 << (i + s->first_lane)), "down"));
+    unsigned mask = ((1u << s->lane_bits) - 1) << s->first_lane;
+    tile_value first = tile_build_and(&l->builder, l->thread, lower_int(l, 31 & ~mask));
+    return shuffle(s, sum, first, "idx");
 }
 
 /* Warps --------------------------------------------------------------------------------------- */

@@ -1,34 +1,12 @@
 /* Reductions and scans by a function. Its operations are decoded as instructions on one element of
- * every row, and run for each position along the axis.
- *
- * The function's author claims that it is associative and that the identity changes nothing. Some
- * of the elements are combined in other orders, and with the identity, to test the claims. */
-#include "lib/ops/combine.h"
+ * every row, and run for each position along the axis. */
+#include "runtime/cpu/execute/combine.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/ops/reduce.h"
 #include "lib/support/scalar.h"
-#include "runtime/cpu/execute/exec.h"
 #include "runtime/cpu/execute/decoding.h"
-
-/* A value of the function for each row, for one operand. */
-typedef struct operand {
-    tile_scalar scalar;
-    uint32_t size;               /* bytes of an element */
-    uint32_t left, right, out;   /* places of the function's values */
-    uint32_t from, to, identity; /* places of the operation's values; CPU_NO_PLACE: none */
-} operand;
-
-struct cpu_combine {
-    tile_combine with;
-    size_t rows;
-    operand *operands;
-    cpu_insn *insns;
-    uint32_t insn_count;
-};
 
 /* Decoding ------------------------------------------------------------------------------------- */
 
@@ -102,10 +80,10 @@ static void decode_combine(cpu_decoder *d, tile_op op) {
     for (unsigned k = 0; k < type->rank; k++) dims[k] = tile_type_dim(type, k);
     tile_rows rows = tile_rows_along(dims, type->rank, c->with.axis);
     c->rows = rows.outer * rows.inner;
-    c->operands = TILE_NEW_ARRAY(&d->program->arena, operand, c->with.count);
+    c->operands = TILE_NEW_ARRAY(&d->program->arena, cpu_combined, c->with.count);
     for (unsigned i = 0; i < c->with.count; i++) {
         tile_scalar scalar = tile_value_type(d->f, src.at[i])->scalar;
-        c->operands[i] = (operand){.scalar = scalar,
+        c->operands[i] = (cpu_combined){.scalar = scalar,
                                    .size = tile_scalar_bytes(scalar),
                                    .from = cpu_place_of(d, src.at[i]),
                                    .to = cpu_place_of(d, tile_op_result(d->f, op, i)),
@@ -132,39 +110,29 @@ void cpu_decode_scan_with(cpu_decoder *d, tile_op op) {
 
 /* Running -------------------------------------------------------------------------------------- */
 
-typedef struct running {
-    cpu_run *run;
-    cpu_agent *agent;
-    const cpu_insn *insn;
-    const struct cpu_combine *c;
-    tile_rows rows;
-} running;
-
-typedef char *columns[TILE_MAX_COMBINED]; /* by operand: an element of every row */
-
-static size_t column_bytes(const running *r, unsigned i) {
+static size_t column_bytes(const cpu_combining *r, unsigned i) {
     return r->c->rows * r->c->operands[i].size;
 }
 
-static void new_columns(const running *r, columns x) {
+void cpu_new_columns(const cpu_combining *r, cpu_columns x) {
     for (unsigned i = 0; i < r->c->with.count; i++) x[i] = tile_malloc(column_bytes(r, i) + 1);
 }
 
-static void free_columns(const running *r, columns x) {
+void cpu_free_columns(const cpu_combining *r, cpu_columns x) {
     for (unsigned i = 0; i < r->c->with.count; i++) free(x[i]);
 }
 
-static void copy_columns(const running *r, columns to, columns from) {
+static void copy_columns(const cpu_combining *r, cpu_columns to, cpu_columns from) {
     for (unsigned i = 0; i < r->c->with.count; i++) memcpy(to[i], from[i], column_bytes(r, i));
 }
 
 /* The position along the axis of the element that is combined at number k. */
-static size_t position(const running *r, size_t k) {
+static size_t position(const cpu_combining *r, size_t k) {
     return r->c->with.reverse ? r->rows.extent - 1 - k : k;
 }
 
 /* Copies the elements at a position to or from the tiles of the operation. */
-static void move_column(const running *r, bool reads, uint32_t place, size_t at, unsigned i,
+static void move_column(const cpu_combining *r, bool reads, uint32_t place, size_t at, unsigned i,
                         char *column) {
     uint32_t size = r->c->operands[i].size;
     char *tile = cpu_at(r->run, r->agent, place);
@@ -174,27 +142,26 @@ static void move_column(const running *r, bool reads, uint32_t place, size_t at,
     }
 }
 
-static void load_columns(const running *r, size_t k, columns to) {
+void cpu_load_columns(const cpu_combining *r, size_t k, cpu_columns to) {
     for (unsigned i = 0; i < r->c->with.count; i++)
         move_column(r, true, r->c->operands[i].from, position(r, k), i, to[i]);
 }
 
-static void store_columns(const running *r, size_t k, columns from) {
+static void store_columns(const cpu_combining *r, size_t k, cpu_columns from) {
     for (unsigned i = 0; i < r->c->with.count; i++)
         move_column(r, false, r->c->operands[i].to, position(r, k), i, from[i]);
 }
 
-static void load_identity(const running *r, columns to) {
+void cpu_load_identity(const cpu_combining *r, cpu_columns to) {
     for (unsigned i = 0; i < r->c->with.count; i++) {
-        const operand *o = &r->c->operands[i];
+        const cpu_combined *o = &r->c->operands[i];
         const char *number = cpu_at(r->run, r->agent, o->identity);
         for (size_t row = 0; row < r->c->rows; row++)
             memcpy(to[i] + row * o->size, number, o->size);
     }
 }
 
-/* to = f(a, b); to may be a or b. */
-static bool apply(const running *r, columns a, columns b, columns to) {
+bool cpu_apply_function(const cpu_combining *r, cpu_columns a, cpu_columns b, cpu_columns to) {
     const struct cpu_combine *c = r->c;
     bool ok = true;
     for (unsigned i = 0; i < c->with.count; i++) {
@@ -208,32 +175,32 @@ static bool apply(const running *r, columns a, columns b, columns to) {
     return ok;
 }
 
-static bool combine_all(const running *r) {
-    columns sum, next;
+static bool combine_all(const cpu_combining *r) {
+    cpu_columns sum, next;
     bool ok = true;
-    new_columns(r, sum);
-    new_columns(r, next);
-    if (r->c->with.exclusive) load_identity(r, sum);
+    cpu_new_columns(r, sum);
+    cpu_new_columns(r, next);
+    if (r->c->with.exclusive) cpu_load_identity(r, sum);
     for (size_t k = 0; k < r->rows.extent && ok; k++) {
-        load_columns(r, k, next);
+        cpu_load_columns(r, k, next);
         if (r->c->with.exclusive) store_columns(r, k, sum);
         if (k)
-            ok = apply(r, sum, next, sum);
+            ok = cpu_apply_function(r, sum, next, sum);
         else
             copy_columns(r, sum, next);
         if (!r->c->with.reduces && !r->c->with.exclusive) store_columns(r, k, sum);
     }
     for (unsigned i = 0; r->c->with.reduces && i < r->c->with.count; i++)
         memcpy(cpu_at(r->run, r->agent, r->c->operands[i].to), sum[i], column_bytes(r, i));
-    free_columns(r, sum);
-    free_columns(r, next);
+    cpu_free_columns(r, sum);
+    cpu_free_columns(r, next);
     return ok;
 }
 
 CPU_HANDLER(cpu_run_combine) {
     int64_t dims[TILE_MAX_RANK];
     for (unsigned d = 0; d < insn->type->rank; d++) dims[d] = tile_type_dim(insn->type, d);
-    running r = {run, agent, insn, insn->combine,
+    cpu_combining r = {run, agent, insn, insn->combine,
                  tile_rows_along(dims, insn->type->rank, insn->combine->with.axis)};
-    return combine_all(&r) ? CPU_NEXT : CPU_STOP;
+    return combine_all(&r) && cpu_test_claims(&r) ? CPU_NEXT : CPU_STOP;
 }
