@@ -82,7 +82,7 @@ static void find_new_roots(manager *m) {
     for (tile_function *f = m->module->first; f; f = f->next) {
         bool is_new = f->seen != m->seen;
         f->seen = m->seen + 1;
-        if (is_new) add_root(m, f);
+        if (is_new && f->kind != TILE_FUNC) add_root(m, f);
     }
     m->seen++;
 }
@@ -102,7 +102,7 @@ static void start_roots(manager *m, tile_function *only) {
     m->seen = 1;
     for (tile_function *f = m->module->first; f; f = f->next) {
         f->seen = m->seen;
-        if (!only || f == only) add_root(m, f);
+        if (only ? f == only : f->kind != TILE_FUNC) add_root(m, f);
     }
 }
 
@@ -207,13 +207,14 @@ static tile_status run_on_module(manager *m, const tile_pipeline_step *step) {
 /* How a pass relates to a function, by their levels. */
 typedef enum relation {
     FITS,
-    OTHER, /* wrong kind: a pass for computes and a kernel, the reverse, or a plan */
+    OTHER, /* wrong kind: a pass for computes and a kernel, the reverse, a plan or a func */
     EARLY, /* the function has not reached the level of the pass */
     LATE,  /* the function is past the level of the pass, which leaves it unchanged */
 } relation;
 
 static relation relation_to(const tile_pipeline_step *step, const tile_function *f) {
     unsigned levels = step->row->info.level_in, level = f->level <= 3 ? 1u << f->level : 0;
+    if (f->kind == TILE_FUNC) return OTHER;
     if (levels & level) return FITS;
     if (f->kind != TILE_KERNEL || levels == TILE_LEVEL_1) return OTHER;
     return levels < level ? LATE : EARLY;

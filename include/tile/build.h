@@ -95,6 +95,14 @@ TILE_API tile_op tile_build_launch(tile_builder *builder, const char *callee,
                                    const tile_param_value *values, unsigned value_count,
                                    const tile_value *arguments, unsigned argument_count);
 
+/* Calls of a func: %r, .. = callee<values>(arguments). The module must have the func, with its
+ * parameters, arguments and results declared; its body may be built later. Parameters that the
+ * argument types determine need no value. Each argument is a scalar, tensor, tile or vector, and
+ * each result has the common shape of the arguments. Returns the operation. */
+TILE_API tile_op tile_build_call(tile_builder *builder, const char *callee,
+                                 const tile_param_value *values, unsigned value_count,
+                                 const tile_value *arguments, unsigned argument_count);
+
 TILE_API void tile_op_set_flag(tile_function *function, tile_op op, tile_attr_id id);
 TILE_API void tile_op_set_int(tile_function *function, tile_op op, tile_attr_id id, int64_t value);
 /* Attributes of kind word may be set to a parameter of that kind, made by tile_expr_param. */
@@ -160,12 +168,13 @@ TILE_API void tile_value_set_name(tile_function *function, tile_value value, con
     static inline tile_value tile_build_##name( \
         tile_builder *builder TILE_EACH(TILE_ARG_, operands), const tile_type *type) \
         TILE_BUILD_BODY(name, operands, type)
-/* Operations with regions, and launches, have builders of their own, above. */
+/* Operations with regions, launches and calls have builders of their own, above. */
 #define TILE_BUILD_loop(name, operands)
 #define TILE_BUILD_while_loop(name, operands)
 #define TILE_BUILD_body(name, operands)
 #define TILE_BUILD_elements(name, operands)
 #define TILE_BUILD_launch(name, operands)
+#define TILE_BUILD_call(name, operands)
 #define TILE_BUILD_branch(name, operands)
 
 #define OP(number, name, levels, operands, attributes, typing, ...) \
@@ -186,6 +195,7 @@ TILE_API void tile_value_set_name(tile_function *function, tile_value value, con
 #undef TILE_BUILD_BODY
 #undef TILE_BUILD_body
 #undef TILE_BUILD_branch
+#undef TILE_BUILD_call
 #undef TILE_BUILD_elements
 #undef TILE_BUILD_given
 #undef TILE_BUILD_inferred

@@ -1,9 +1,9 @@
 /* Tile IR: modules, functions, operations, values, types and host expressions.
  *
- * A module holds functions: computes (level 1), kernels (levels 2 and 3) and plans (level 0: the
- * sequence of launches that the host makes). A function holds regions, a region holds one list of
- * operations, an operation holds operands, results, attributes and up to two regions. Operations,
- * values and regions are 32-bit ids within their function; id 0 is "none".
+ * A module holds functions: computes (level 1), kernels (levels 2 and 3), plans (level 0: the
+ * launches that the host makes) and funcs (inlined code). A function holds regions, a region holds
+ * one list of operations, an operation holds operands, results, attributes and up to two regions.
+ * Operations, values and regions are 32-bit ids within their function; id 0 is "none".
  *
  * Ownership: a module owns its functions and all memory in them; types, expressions and names
  * belong to the context and live as long as it does. All pointers returned here are borrowed.
@@ -197,6 +197,7 @@ enum {
     TILE_LEVELS_L02 = TILE_LEVEL_0 | TILE_LEVEL_2,
     TILE_LEVELS_L12 = TILE_LEVEL_1 | TILE_LEVEL_2,
     TILE_LEVELS_L123 = TILE_LEVEL_1 | TILE_LEVEL_2 | TILE_LEVEL_3,
+    TILE_LEVELS_INLINED = TILE_LEVEL_1 | TILE_LEVEL_2 | TILE_LEVEL_3,
     TILE_LEVELS_L23 = TILE_LEVEL_2 | TILE_LEVEL_3,
     TILE_LEVELS_L023 = TILE_LEVEL_0 | TILE_LEVEL_2 | TILE_LEVEL_3,
     TILE_LEVELS_LX = TILE_LEVEL_0 | TILE_LEVEL_1 | TILE_LEVEL_2 | TILE_LEVEL_3,
@@ -417,7 +418,12 @@ typedef struct tile_region {
 typedef struct tile_module tile_module;
 typedef struct tile_function tile_function;
 
-typedef enum tile_function_kind { TILE_COMPUTE, TILE_KERNEL, TILE_PLAN } tile_function_kind;
+typedef enum tile_function_kind {
+    TILE_COMPUTE,
+    TILE_KERNEL,
+    TILE_PLAN,
+    TILE_FUNC, /* element-wise code that is inlined where it is called */
+} tile_function_kind;
 
 typedef enum tile_param_kind {
     TILE_PARAM_int,
@@ -444,8 +450,8 @@ TILE_API tile_function *tile_function_create(tile_module *module, tile_function_
                                              const char *name, tile_loc loc);
 TILE_API const char *tile_function_name(const tile_function *function);
 TILE_API tile_function_kind tile_function_get_kind(const tile_function *function);
-/* The level of a function: 0 for plans, 1 for computes. Kernels are at level 2 when they are
- * created, and at level 3 after they are lowered. At level 3 the operations are those of single
+/* The level of a function: 0 for plans and funcs, 1 for computes. Kernels are at level 2 when they
+ * are created, and at level 3 after they are lowered. At level 3 the operations are those of single
  * threads, with explicit barriers and explicit offsets of shared buffers, and are executed as
  * written. */
 TILE_API unsigned tile_function_level(const tile_function *function);
@@ -484,7 +490,7 @@ TILE_API void tile_function_set_arg_noalias(tile_function *function, unsigned ar
 TILE_API void tile_function_set_arg_const(tile_function *function, unsigned arg, bool is_const);
 /* Sets {const, value = n}: the value of the argument. Instantiating substitutes it everywhere. */
 TILE_API void tile_function_set_arg_value(tile_function *function, unsigned arg, int64_t value);
-/* Computes: declares a result; its value is set when the body is built. */
+/* Computes and funcs: declares a result; its value is set when the body is built. */
 TILE_API void tile_function_add_result(tile_function *function, const char *name,
                                        const tile_type *type);
 TILE_API void tile_function_set_result(tile_function *function, unsigned index, tile_value value);
@@ -551,7 +557,7 @@ TILE_API const tile_expr *tile_function_arg_extent(const tile_function *function
 TILE_API const tile_expr *tile_function_arg_stride(const tile_function *function, unsigned index,
                                                    unsigned d);
 TILE_API unsigned tile_function_arg_divisible(const tile_function *function, unsigned index);
-TILE_API unsigned tile_function_result_count(const tile_function *function); /* computes */
+TILE_API unsigned tile_function_result_count(const tile_function *function);
 TILE_API const char *tile_function_result_name(const tile_function *function, unsigned index);
 TILE_API tile_value tile_function_result(const tile_function *function, unsigned index);
 TILE_API tile_region tile_function_body(const tile_function *function);

@@ -5,7 +5,7 @@
 
 typedef struct broadcasting {
     tile_builder *builder;
-    const tile_op_info *info;
+    const tile_op_info *info; /* NULL: a call, whose arguments may have any element types */
     tile_value *operands;
     unsigned count;
     tile_type common;   /* the common type; element types remain those of the operands */
@@ -16,8 +16,9 @@ static const tile_type *type_of(const broadcasting *s, unsigned i) {
     return tile_value_type(s->builder->function, s->operands[i]);
 }
 
+/* Returns whether the element type may differ from that of the other operands. */
 static bool is_condition(const broadcasting *s, unsigned i) {
-    return s->info->operands[i].class_ == TILE_CLASS_boolean;
+    return !s->info || s->info->operands[i].class_ == TILE_CLASS_boolean;
 }
 
 /* Finds the common kind and the highest rank of the arrays. Returns false if there are none, their
@@ -109,15 +110,20 @@ static tile_value broadcast_operand(const broadcasting *s, unsigned i) {
                   : tile_build_broadcast(s->builder, s->operands[i], to);
 }
 
+/* The layout of an operand that has the common shape. */
+static void find_layout(broadcasting *s) {
+    for (unsigned i = 0; i < s->count; i++)
+        if (has_shape(s, type_of(s, i)) && type_of(s, i)->layout) {
+            s->common.layout = type_of(s, i)->layout;
+            s->scalar = type_of(s, i)->scalar;
+        }
+}
+
 bool tile_broadcast_operands(tile_builder *builder, tile_opcode opcode, tile_value *operands,
                              unsigned count) {
     broadcasting s = {builder, tile_op_get_info(opcode), operands, count, {0}, TILE_SCALAR_NONE};
     if (count < 2 || !find_kind(&s) || !find_shape(&s)) return true;
-    for (unsigned i = 0; i < count; i++)
-        if (has_shape(&s, type_of(&s, i)) && type_of(&s, i)->layout) {
-            s.common.layout = type_of(&s, i)->layout;
-            s.scalar = type_of(&s, i)->scalar;
-        }
+    find_layout(&s);
     for (unsigned i = 0; i < count; i++)
         if (!(operands[i] = broadcast_operand(&s, i)).id) return false;
     return true;
@@ -194,4 +200,23 @@ bool tile_broadcast_predicate(tile_builder *builder, tile_opcode opcode, tile_va
     if (same || !to || !tile_type_stretches(from, to)) return true;
     operands[at] = tile_build_broadcast(builder, operands[at], to);
     return operands[at].id != 0;
+}
+
+static bool all_are_scalars(const broadcasting *s) {
+    bool scalars = true;
+    for (unsigned i = 0; i < s->count; i++) scalars &= type_of(s, i)->kind == TILE_TYPE_SCALAR;
+    return scalars;
+}
+
+const tile_type *tile_broadcast_type(tile_function *f, const tile_value *arguments, unsigned count,
+                                     const tile_type *element) {
+    tile_builder builder = {.function = f};
+    broadcasting s = {&builder, NULL, (tile_value *)arguments, count, {0}, TILE_SCALAR_NONE};
+    if (all_are_scalars(&s)) return element;
+    if (!find_kind(&s) || !find_shape(&s)) return NULL;
+    find_layout(&s);
+    s.common.scalar = element->scalar;
+    s.common.param = element->param;
+    s.common.layout = tile_layout_for_scalar(s.common.layout, s.scalar, element->scalar);
+    return tile_type_get(tile_function_context(f), &s.common);
 }

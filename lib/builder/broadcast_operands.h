@@ -25,4 +25,9 @@ bool tile_splat_scalars(tile_builder *builder, tile_opcode opcode, tile_value *o
 bool tile_broadcast_predicate(tile_builder *builder, tile_opcode opcode, tile_value *operands,
                               const uint16_t *sizes, const tile_type *given);
 
+/* The type of elements `element`, a scalar type, in the common shape of the arguments, which may
+ * have any element types; NULL if there is no common shape. */
+const tile_type *tile_broadcast_type(tile_function *f, const tile_value *arguments, unsigned count,
+                                     const tile_type *element);
+
 #endif

@@ -410,6 +410,21 @@ tile_op tile_build_launch(tile_builder *builder, const char *callee, const tile_
     return op;
 }
 
+tile_op tile_build_call(tile_builder *builder, const char *callee, const tile_param_value *values,
+                        unsigned value_count, const tile_value *arguments,
+                        unsigned argument_count) {
+    TILE_GUARD_OUTSIDE(context_of(builder), TILE_NO_OP)
+    const tile_segment segments[] = {{TILE_NO_VALUE, arguments, arguments ? argument_count : 0}};
+    const tile_attr attrs[] = {
+        {.id = TILE_ATTR_callee, .text = callee ? callee : ""},
+        {.id = TILE_ATTR_values, .values = values, .count = values ? value_count : 0}};
+    if (!is_ready(builder)) return TILE_NO_OP;
+    tile_op op = tile_build_op_of(builder, TILE_OP_call, segments, 1, NULL, attrs, 2);
+    tile_op_set_text(builder->function, op, TILE_ATTR_callee, attrs[0].text);
+    tile_op_set_values(builder->function, op, TILE_ATTR_values, values, value_count);
+    return op;
+}
+
 tile_op tile_build_if_else(tile_builder *builder, tile_value condition,
                            const tile_type *const *result_types, unsigned result_count) {
     TILE_GUARD_OUTSIDE(context_of(builder), TILE_NO_OP)

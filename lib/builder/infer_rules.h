@@ -230,6 +230,7 @@ bool tile_infer_slice(tile_infer *infer);
 bool tile_infer_concat_arrays(tile_infer *infer);
 
 bool tile_infer_window(tile_infer *infer); /* infer_window.c */
+bool tile_infer_call(tile_infer *infer);   /* call.c */
 
 /* infer_tma.c */
 bool tile_infer_copy(tile_infer *infer);  /* infer.c */

@@ -154,7 +154,7 @@ static bool is_type_param(const tile_function *f, const char *name) {
 static void check_type(checker *c, tile_loc loc, const tile_type *type) {
     const char *param;
     size_t length;
-    if (type->param && c->f->kind != TILE_KERNEL &&
+    if (type->param && c->f->kind != TILE_KERNEL && c->f->kind != TILE_FUNC &&
         tile_is_accumulator(type->param, &param, &length))
         FAIL(c, loc, "'%s' is an element type in kernels only; write a type such as f32",
              type->param);

@@ -6,7 +6,6 @@
 #include "lib/analysis/executors.h"
 #include "lib/ops/cast.h"
 #include "lib/ops/atomic.h"
-#include "lib/ops/combine.h"
 #include "lib/ir/describe.h"
 #include "lib/ops/gather.h"
 #include "lib/builder/infer.h"
@@ -386,6 +385,7 @@ static void check_level(verifier *v, tile_op op) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     tile_loc loc = tile_op_loc(f, op);
     static const unsigned levels[] = {[TILE_COMPUTE] = 1, [TILE_KERNEL] = 2, [TILE_PLAN] = 0};
+    if (f->kind == TILE_FUNC) return; /* tile_verify_func */
     if (!tile_op_is_allowed(info, levels[f->kind]))
         FAIL(v, loc, "%s is not allowed in a %s%s", info->name, tile_function_kind_name(f->kind),
              f->kind == TILE_COMPUTE ? "; a compute is a graph of operations on whole tensors: "
@@ -437,8 +437,7 @@ static void check_families(verifier *v, tile_op op) {
     v->errors += !(tile_verify_kind(v->f, op) && tile_verify_atomic(v->f, op));
     v->errors += !tile_verify_gather(v->f, op);
     v->errors += !tile_verify_cast(v->f, op);
-    v->errors += !tile_verify_asm(v->f, op);
-    v->errors += !tile_verify_combine(v->f, op);
+    v->errors += !(tile_verify_asm(v->f, op) && tile_verify_combine(v->f, op));
     v->errors += !tile_verify_wgmma(v->f, op);
     v->errors += !tile_verify_tma(v->f, op);
     v->errors += !tile_verify_schedule(v->f, op);
@@ -529,12 +528,9 @@ static void check_kernel(verifier *v) {
     }
 }
 
-static void check_compute(verifier *v) {
+/* The declared results of a compute or func are computed, with the declared types. */
+static void check_results(verifier *v) {
     tile_function *f = v->f;
-    for (size_t i = 0; i < f->arg_count; i++)
-        if (f->args[i].type->kind != TILE_TYPE_TENSOR && f->args[i].type->kind != TILE_TYPE_SCALAR)
-            FAIL(v, f->loc, "argument %%%s of a compute must be a tensor or a scalar, not %s",
-                 f->args[i].name, text(v, f->args[i].type));
     for (size_t i = 0; i < f->result_count; i++) {
         tile_value value = f->results[i].value;
         if (!value.id || value.id >= f->value_count || !v->visible[value.id])
@@ -543,7 +539,17 @@ static void check_compute(verifier *v) {
         else if (tile_value_type(f, value) != f->results[i].type)
             fail_result(v, &f->results[i]);
     }
-    if (!f->result_count) FAIL(v, f->loc, "compute @%s needs a result", f->name);
+    if (!f->result_count)
+        FAIL(v, f->loc, "%s @%s needs a result", tile_function_kind_name(f->kind), f->name);
+}
+
+static void check_compute(verifier *v) {
+    tile_function *f = v->f;
+    for (size_t i = 0; i < f->arg_count; i++)
+        if (f->args[i].type->kind != TILE_TYPE_TENSOR && f->args[i].type->kind != TILE_TYPE_SCALAR)
+            FAIL(v, f->loc, "argument %%%s of a compute must be a tensor or a scalar, not %s",
+                 f->args[i].name, text(v, f->args[i].type));
+    check_results(v);
     if (f->grid_rank || f->is_flat || f->cluster_rank || f->warps || f->sync_explicit ||
         f->tune_count || f->where_count)
         FAIL(v, f->loc, "compute @%s cannot have a kernel's clause, such as `grid`; remove it",
@@ -555,7 +561,7 @@ tile_status tile_function_verify(const tile_function *function) {
     TILE_GUARD_OUTSIDE(function ? tile_function_context(function) : NULL, TILE_OUT_OF_MEMORY)
     if (!function) return TILE_INVALID;
     tile_function *f = (tile_function *)function; /* the rules create types but do not change f */
-    if (!tile_verify_declarations(f)) return TILE_INVALID;
+    if (!tile_verify_declarations(f) || !tile_verify_func(f)) return TILE_INVALID;
     verifier v = {.f = f, .context = tile_function_context(f)};
     v.visible = TILE_NEW_ARRAY(&v.scratch, bool, f->value_count);
     for (uint32_t id = 1; id < f->value_count; id++)
@@ -574,6 +580,7 @@ tile_status tile_function_verify(const tile_function *function) {
     case TILE_COMPUTE: check_compute(&v); break;
     case TILE_KERNEL: check_kernel(&v); break;
     case TILE_PLAN: v.errors += !v.errors && !tile_verify_plan(f); break;
+    case TILE_FUNC: check_results(&v); break;
     }
     if (!tile_verify_reference(f)) v.errors++;
     tile_arena_reset(&v.scratch);
@@ -586,7 +593,7 @@ tile_status tile_function_verify(const tile_function *function) {
 
 tile_status tile_module_verify(const tile_module *module) {
     TILE_GUARD_OUTSIDE(tile_module_context(module), TILE_OUT_OF_MEMORY)
-    tile_status status = module ? TILE_OK : TILE_INVALID;
+    tile_status status = module && tile_verify_recursion(module) ? TILE_OK : TILE_INVALID;
     for (const tile_function *f = module ? module->first : NULL; f; f = f->next)
         if (tile_function_verify(f) != TILE_OK) status = TILE_INVALID;
     return status;

@@ -124,7 +124,8 @@ struct tile_function {
     unsigned level; /* set by the parser, raised by the passes that lower the function */
     const char *name;
     tile_loc loc;
-    uint32_t seen; /* of the pass manager: the last step after which it was in its module */
+    uint32_t seen;    /* of the pass manager: the last step after which it was in its module */
+    bool is_followed; /* by tile_verify_recursion */
 
     tile_param_decl *params;
     size_t param_count, param_capacity;
@@ -432,6 +433,8 @@ bool tile_function_waits(const tile_function *f);
 /* Copies values. Names are interned; a missing one becomes empty. */
 tile_param_value *tile_copy_values(tile_module *module, const tile_param_value *values,
                                    unsigned count);
+/* Moves the function behind all others of its module. */
+void tile_module_move_last(tile_function *function);
 /* A copy at the end of the same module. The name must not be in use. */
 tile_function *tile_function_clone(tile_function *from, const char *name);
 

@@ -52,6 +52,12 @@ static void link_function(tile_module *module, tile_function *function) {
     tile_names_add(module, function);
 }
 
+void tile_module_move_last(tile_function *function) {
+    tile_module *module = function->module;
+    tile_module_remove(module, function);
+    link_function(module, function);
+}
+
 void tile_module_remove(tile_module *module, tile_function *function) {
     tile_function *before = NULL;
     if (!module || !function) return;

@@ -141,6 +141,7 @@ enum {
 #define TYPING_while_loop .shape = TILE_SHAPE_WHILE
 #define TYPING_branch .shape = TILE_SHAPE_BRANCH
 #define TYPING_launch .type_given = false
+#define TYPING_call .type_given = false
 #define TYPING_body .shape = TILE_SHAPE_BODY
 #define TYPING_elements .shape = TILE_SHAPE_ELEMENTS
 #define COMPLETION_now .completion = TILE_COMPLETION_NOW

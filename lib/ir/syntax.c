@@ -120,8 +120,10 @@ const char *tile_raster_name(tile_raster raster) {
 }
 
 const char *tile_function_kind_name(tile_function_kind kind) {
-    static const char *const names[] = {
-        [TILE_COMPUTE] = "compute", [TILE_KERNEL] = "kernel", [TILE_PLAN] = "plan"};
+    static const char *const names[] = {[TILE_COMPUTE] = "compute",
+                                        [TILE_KERNEL] = "kernel",
+                                        [TILE_PLAN] = "plan",
+                                        [TILE_FUNC] = "func"};
     return (size_t)kind < sizeof names / sizeof *names ? names[kind] : NULL;
 }
 

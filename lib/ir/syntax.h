@@ -63,7 +63,7 @@ const char *tile_raster_name(tile_raster raster);
 
 const char *tile_param_kind_name(tile_param_kind kind);
 
-/* "compute", "kernel", "plan"; NULL past the end. */
+/* "compute", "kernel", "plan", "func"; NULL past the end. */
 const char *tile_function_kind_name(tile_function_kind kind);
 
 /* A number in the shortest decimal form that parses to the same double, and back. The process'

@@ -8,7 +8,7 @@
 enum { TILE_MAX_COMBINED = 8 }; /* operands */
 
 typedef struct tile_combine {
-    const tile_function *function; /* 2n scalars to n; straight-line elementwise code */
+    const tile_function *function; /* a func: 2n scalars to n */
     unsigned count;                /* n */
     unsigned axis;
     bool reduces, reverse, exclusive;
@@ -18,10 +18,8 @@ static inline bool tile_combines_by_function(tile_opcode opcode) {
     return opcode == TILE_OP_reduce_with || opcode == TILE_OP_scan_with;
 }
 
-/* Returns false while the axis has no value yet, or if there is no such function. */
+/* Returns false while the axis has no value yet, or if there is no such func. */
 bool tile_combine_of(const tile_function *f, tile_op op, tile_combine *combine);
-/* Checks the function, the identity and the axis. False after a diagnostic. */
-bool tile_verify_combine(const tile_function *f, tile_op op);
 
 /* The layout of the results for operands of this layout, whose rows must be in order
  * (tile_axis_map_is_in_order). */

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/ir/accumulator.h"
+#include "lib/ir/syntax.h"
 #include "lib/support/text.h"
 
 enum { MAX_KINDS = 8 };
@@ -183,4 +185,18 @@ const char *tile_kind_names(tile_opcode opcode, tile_arena *arena) {
                                  name, tile_attr_word_text(kinds[i]));
     }
     return list;
+}
+
+bool tile_check_func_name(tile_context *context, const char *name, tile_loc loc) {
+    size_t length = strlen(name);
+    bool cast = tile_scalar_from_name(name, length) || strcmp(name, TILE_ACCUMULATOR_WORD) == 0;
+    const char *what = tile_opcode_from_name(name, length)  ? "an operation"
+                       : tile_is_literal_word(name, length) ? "a number"
+                       : cast                               ? "a cast"
+                                                            : NULL;
+    if (what)
+        tile_report(context, TILE_ERROR, loc,
+                    "`%s(..)` is %s, so a func cannot have the name @%s; choose another name", name,
+                    what, name);
+    return !what;
 }

@@ -93,6 +93,26 @@ uint32_t tile_context_add_source(tile_context *context, const char *name, const 
     return (uint32_t)context->source_count++;
 }
 
+static bool is_call(const tile_source *source, const char *text, const char *callee,
+                    tile_loc call) {
+    return source->text == text && source->callee == callee && source->call.file == call.file &&
+           source->call.line == call.line && source->call.column == call.column;
+}
+
+uint32_t tile_context_add_call(tile_context *context, uint32_t file, const char *callee,
+                               tile_loc call) {
+    if (file >= context->source_count) return file;
+    tile_source source = context->sources[file];
+    for (size_t i = context->source_count; i > 0; i--)
+        if (is_call(&context->sources[i - 1], source.text, callee, call)) return (uint32_t)(i - 1);
+    source.callee = callee;
+    source.call = call;
+    context->sources = tile_arena_grow(&context->arena, context->sources, context->source_count,
+                                       &context->source_capacity, sizeof(tile_source));
+    context->sources[context->source_count] = source;
+    return (uint32_t)context->source_count++;
+}
+
 const char *tile_context_source_name(const tile_context *context, uint32_t file) {
     return context && file < context->source_count ? context->sources[file].name : "";
 }
@@ -119,6 +139,18 @@ static void add_place(const tile_context *context, tile_loc loc, tile_diagnostic
     quote_line(&context->sources[loc.file], diagnostic);
 }
 
+/* Reports the calls from which code at this location was inlined, innermost first. */
+static void note_calls(tile_context *context, tile_loc loc) {
+    while (loc.line && loc.file < context->source_count && context->sources[loc.file].callee) {
+        char text[160];
+        snprintf(text, sizeof text, "@%s is called here", context->sources[loc.file].callee);
+        loc = context->sources[loc.file].call;
+        tile_diagnostic diagnostic = {.severity = TILE_NOTE, .file = "", .message = text};
+        add_place(context, loc, &diagnostic);
+        context->sink(&diagnostic, context->sink_user);
+    }
+}
+
 void tile_report_words(tile_context *context, tile_severity severity, tile_loc loc,
                        const char *message) {
     if (!context) return;
@@ -128,6 +160,7 @@ void tile_report_words(tile_context *context, tile_severity severity, tile_loc l
         tile_diagnostic diagnostic = {.severity = severity, .file = "", .message = message};
         add_place(context, loc, &diagnostic);
         context->sink(&diagnostic, context->sink_user);
+        if (severity != TILE_NOTE) note_calls(context, loc);
     }
     const char *note = severity == TILE_ERROR ? context->error_note : NULL;
     if (note) {

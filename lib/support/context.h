@@ -11,6 +11,8 @@ typedef struct tile_source {
     const char *name;
     const char *text;
     size_t length;
+    const char *callee; /* the source as code inlined from a call of this func; NULL: itself */
+    tile_loc call;      /* the place of that call */
 } tile_source;
 
 struct tile_context {
@@ -47,6 +49,12 @@ void tile_context_restore(const tile_diversion *diversion);
  * is recursive. */
 void tile_context_lock(tile_context *context);
 void tile_context_unlock(tile_context *context);
+
+/* Returns the index of source `file` as code that is inlined from a call of @callee at `call`.
+ * Diagnostics at its locations get a note at the call. The name must live as long as the
+ * context. */
+uint32_t tile_context_add_call(tile_context *context, uint32_t file, const char *callee,
+                               tile_loc call);
 
 /* Reports the note once, directly after the next error. NULL revokes it. The text must live as long
  * as the context. */

@@ -6,10 +6,10 @@
 #include "lib/text/parser.h"
 
 static bool parse_top_level(tile_parser *p) {
+    if (tile_parse_at_function(p)) return tile_parse_function(p);
     if (tile_parse_foreign(p, TILE_FOREIGN_TOP)) return false;
     if (p->token.kind == TILE_TOKEN_ALIAS) return tile_parse_layout_alias(p);
-    if (tile_parse_at_function(p)) return tile_parse_function(p);
-    return tile_parse_expected(p, "'kernel', 'compute', 'plan' or '#name = layout'");
+    return tile_parse_expected(p, "'kernel', 'compute', 'func', 'plan' or '#name = layout'");
 }
 
 static bool parse_version(tile_parser *p) {
@@ -25,6 +25,7 @@ static bool parse_version(tile_parser *p) {
 
 static void parse_file(tile_parser *p) {
     if (!parse_version(p)) return;
+    tile_parse_declare_funcs(p);
     while (p->token.kind != TILE_TOKEN_END) {
         const char *start = p->token.text;
         p->function = NULL;

@@ -30,8 +30,9 @@ bool tile_parse_at_call(tile_parser *p) {
     tile_opcode opcode = tile_opcode_from_name(text, p->token.length);
     const tile_op_info *info = tile_op_get_info(opcode);
     if (!opcode)
-        return is_called(p) && (tile_parse_find_scalar(p, text, p->token.length) ||
-                                tile_parse_at_accumulator(p));
+        return tile_parse_find_func(p) ||
+               (is_called(p) &&
+                (tile_parse_find_scalar(p, text, p->token.length) || tile_parse_at_accumulator(p)));
     return tile_opcode_is_callable(opcode) &&
            (is_called(p) || (!info->operand_count && !info->attr_count) ||
             (tile_parse_is_prefix(info) && is_memory(&p->next)));
@@ -116,8 +117,8 @@ static bool at_attr(const tile_parser *p, tile_attr_set allowed) {
            tile_attr_set_has(allowed, tile_attr_from_keyword(p->token.text, p->token.length));
 }
 
-static bool parse_arguments(tile_parser *p, const tile_op_info *info, tile_invocation *call) {
-    tile_attr_set allowed = tile_parse_allowed_attrs(info);
+static bool parse_arguments(tile_parser *p, const tile_op_info *info, tile_attr_set allowed,
+                            tile_invocation *call) {
     size_t used = 0, capacity = 0;
     while (!tile_parse_at(p, ")")) {
         if (at_attr(p, allowed) && tile_parse_may_combine(call->opcode)) {
@@ -185,9 +186,38 @@ static bool parse_prefix(tile_parser *p, const tile_op_info *info, tile_invocati
            (!tile_parse_take(p, ":") || (call->given = tile_parse_result_type(p)));
 }
 
+bool tile_parse_refuse_call(tile_parser *p) {
+    return tile_parse_error(p, p->token.loc,
+                            "a func is called by its name, without `call`: `%%y = relu(%%x)`");
+}
+
+const char *tile_parse_call_name(const tile_invocation *call) {
+    return call->opcode == TILE_OP_call ? call->attrs[0].text
+                                        : tile_op_get_info(call->opcode)->name;
+}
+
+/* ID [values] "(" [expr],* ")" */
+static const tile_node *parse_func_call(tile_parser *p, const tile_function *callee) {
+    const tile_op_info *info = tile_op_get_info(TILE_OP_call);
+    const tile_attr_set none = {{0}};
+    tile_invocation call = {
+        .loc = p->token.loc,
+        .opcode = TILE_OP_call,
+        .attrs = {{.id = TILE_ATTR_callee, .text = callee->name}, {.id = TILE_ATTR_values}},
+        .attr_count = 2};
+    tile_parsed_attr *values = &call.attrs[1];
+    tile_parse_advance(p);
+    bool ok = tile_parse_param_values(p, &values->values, &values->count) &&
+              tile_parse_expect(p, "(") && parse_arguments(p, info, none, &call);
+    return ok ? tile_parse_call_node(p, &call) : NULL;
+}
+
 const tile_node *tile_parse_call(tile_parser *p) {
     tile_invocation call = {.loc = p->token.loc};
     call.opcode = tile_opcode_from_name(p->token.text, p->token.length);
+    const tile_function *callee = call.opcode ? NULL : tile_parse_find_func(p);
+    if (callee) return parse_func_call(p, callee);
+    if (call.opcode == TILE_OP_call && !tile_parse_refuse_call(p)) return NULL;
     if (!call.opcode) return parse_cast(p);
     const tile_op_info *info = tile_op_get_info(call.opcode);
     bool called = is_called(p);
@@ -195,7 +225,7 @@ const tile_node *tile_parse_call(tile_parser *p) {
     tile_parse_advance(p);
     if (!called) return parse_prefix(p, info, &call) ? tile_parse_call_node(p, &call) : NULL;
     tile_parse_advance(p);
-    if (!parse_arguments(p, info, &call)) return NULL;
+    if (!parse_arguments(p, info, tile_parse_allowed_attrs(info), &call)) return NULL;
     if (!call.attr_count && tile_parse_at(p, "{") && tile_parse_may_combine(call.opcode) &&
         !tile_parse_combine_attrs(p, &call))
         return NULL;

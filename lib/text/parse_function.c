@@ -5,6 +5,7 @@
 
 #include "lib/ir/describe.h"
 #include "lib/ir/level.h"
+#include "lib/ops/kinds.h"
 #include "lib/support/intern.h"
 #include "lib/support/scalar.h"
 
@@ -504,15 +505,33 @@ static bool at_kind(const tile_parser *p, tile_function_kind *kind) {
     return false;
 }
 
+/* `func` alone is a word of MLIR: func.func @name. */
 bool tile_parse_at_function(const tile_parser *p) {
     tile_function_kind kind;
-    return at_kind(p, &kind);
+    return at_kind(p, &kind) && (kind != TILE_FUNC || p->next.kind == TILE_TOKEN_SYMBOL);
+}
+
+bool tile_parse_func_header(tile_parser *p) {
+    tile_loc loc = p->token.loc;
+    const char *name = tile_parse_name(p, TILE_TOKEN_SYMBOL, "a name such as @relu");
+    bool fits = name && tile_check_func_name(p->context, name, loc);
+    p->function = fits ? tile_function_create(p->module, TILE_FUNC, name, loc) : NULL;
+    return p->function && parse_params(p) && parse_args(p) && parse_results(p);
+}
+
+bool tile_parse_body(tile_parser *p) {
+    p->builder = tile_builder_at_end(p->function, tile_function_body(p->function));
+    bool ok = tile_parse_region(p, tile_function_body(p->function), false);
+    set_results(p);
+    if (!p->function->level) p->function->level = tile_function_level_by_ops(p->function);
+    return ok;
 }
 
 bool tile_parse_function(tile_parser *p) {
     tile_function_kind kind = TILE_COMPUTE;
     at_kind(p, &kind);
     tile_parse_advance(p);
+    if (kind == TILE_FUNC) return tile_parse_func(p);
     tile_loc loc = p->token.loc;
     const char *name = tile_parse_name(p, TILE_TOKEN_SYMBOL, "a name such as @matmul");
     if (!name) return false;
@@ -522,9 +541,5 @@ bool tile_parse_function(tile_parser *p) {
     if (!parse_params(p) || !parse_args(p) ||
         !(kind == TILE_COMPUTE ? parse_results(p) : parse_clauses(p)))
         return false;
-    p->builder = tile_builder_at_end(p->function, tile_function_body(p->function));
-    bool ok = tile_parse_region(p, tile_function_body(p->function), false);
-    set_results(p);
-    if (!p->function->level) p->function->level = tile_function_level_by_ops(p->function);
-    return ok;
+    return tile_parse_body(p);
 }

@@ -110,7 +110,7 @@ static tile_value lower_call(tile_parser *p, const tile_invocation *call,
         p, call->loc,
         "'%s' has %u results and cannot be part of an expression; give it a line of its "
         "own: `%%x, %%y = %s`",
-        tile_op_get_info(call->opcode)->name, results, tile_op_get_info(call->opcode)->name);
+        tile_parse_call_name(call), results, tile_parse_call_name(call));
     return TILE_NO_VALUE;
 }
 
@@ -237,6 +237,7 @@ typedef struct lowering {
     const tile_type *hint;     /* for literals: the written type; NULL: no element type */
     const tile_type *expected; /* of an element-wise operation's operands, from its result */
     bool is_yield;
+    const tile_invocation *func_call; /* NULL: it is no call of a func */
     struct {
         unsigned first, count; /* of the operands */
     } groups[TILE_MAX_OPERANDS];
@@ -340,6 +341,22 @@ static const tile_type *type_of_memory(const lowering *l) {
     return NULL;
 }
 
+/* The element type of an argument of a func: declared, given as the value of a parameter, or that
+ * of another argument of the same type parameter. NULL if none of them is known. */
+static const tile_type *type_of_argument(const lowering *l, unsigned index) {
+    const tile_parsed_attr *name = &l->func_call->attrs[0], *values = &l->func_call->attrs[1];
+    const tile_function *callee = tile_module_find(l->p->module, name->text);
+    if (index >= callee->arg_count) return NULL;
+    const tile_type *type = callee->args[index].type;
+    if (!type->param) return type;
+    for (unsigned i = 0; i < values->count; i++)
+        if (strcmp(values->values[i].name, type->param) == 0) return values->values[i].type;
+    for (unsigned i = 0; i < l->groups[0].count && i < callee->arg_count; i++)
+        if (callee->args[i].type == type && l->heads[i].id)
+            return element_type(l->p, tile_value_type(l->p->function, l->heads[i]));
+    return NULL;
+}
+
 /* The type of a bare literal in this place. */
 static const tile_type *hint_for(const lowering *l, unsigned place, unsigned index) {
     bool known = false, is_variadic = l->info->operands[place].form == TILE_FORM_variadic;
@@ -354,6 +371,7 @@ static const tile_type *hint_for(const lowering *l, unsigned place, unsigned ind
     case TILE_CLASS_scalar: return l->hint ? element_type(l->p, l->hint) : NULL;
     default: break;
     }
+    if (l->func_call) return type_of_argument(l, index);
     if (is_variadic)
         return l->is_yield && index < l->p->yield_count ? l->p->yield_types[index] : NULL;
     const tile_type *peer = type_of_peer(l, place, &known);
@@ -428,6 +446,7 @@ static void read_attrs(lowering *l, const tile_invocation *call) {
                                                 .expr = call->attrs[i].expr,
                                                 .text = call->attrs[i].text,
                                                 .list = call->attrs[i].list,
+                                                .values = call->attrs[i].values,
                                                 .count = call->attrs[i].count};
 }
 
@@ -445,6 +464,7 @@ tile_op tile_lower_op(tile_parser *p, const tile_invocation *call, const tile_ty
     l.hint = l.given && tile_type_is_extents(l.given) ? NULL : l.given;
     l.expected = expected_of_operands(info, l.given ? l.given : expected);
     l.is_yield = call->opcode == TILE_OP_yield;
+    l.func_call = call->opcode == TILE_OP_call ? call : NULL;
     read_attrs(&l, call);
     if (!assign_operands(&l, call->loc, count)) return TILE_NO_OP;
     l.heads = TILE_NEW_ARRAY(&p->arena, tile_value, count + 1u);

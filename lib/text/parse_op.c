@@ -247,7 +247,7 @@ static bool bind_expression(tile_parser *p, const tile_statement *s, const tile_
         return tile_parse_error(p, s->loc, "the result of an expression needs a name: %%x = ...");
     if (s->count != 1 && node->kind == TILE_NODE_CALL)
         return tile_parse_bind_results(p, s, tile_lower_op(p, node->call, NULL),
-                                       tile_op_get_info(node->call->opcode)->name);
+                                       tile_parse_call_name(node->call));
     if (s->count != 1)
         return tile_parse_error(p, s->loc, "an expression has 1 result, but %u names are given",
                                 s->count);
@@ -321,12 +321,26 @@ static bool is_unknown_op(const tile_parser *p) {
     return token->kind == TILE_TOKEN_WORD &&
            !tile_parse_find(p, tile_intern_name(p->context, token->text, token->length)) &&
            !tile_function_find_param(p->function, token->text, token->length) &&
-           !tile_is_literal_word(token->text, token->length) &&
+           !tile_is_literal_word(token->text, token->length) && !tile_parse_find_func(p) &&
            !tile_scalar_from_name(token->text, token->length) && !tile_parse_at_accumulator(p);
+}
+
+/* `relu %x`, or a call of a kernel. */
+static bool refuse_function(tile_parser *p, const tile_token *token) {
+    const char *name = tile_intern_name(p->context, token->text, token->length);
+    const tile_function *found = tile_module_find(p->module, name);
+    if (found && found->kind == TILE_FUNC)
+        tile_parse_error(p, token->loc, "@%s is a func: put its arguments in parentheses, %s(..)",
+                         name, name);
+    else if (found)
+        tile_parse_error(p, token->loc, "@%s is a %s and cannot be called; a `func` can", name,
+                         tile_function_kind_name(found->kind));
+    return found != NULL;
 }
 
 const tile_node *tile_parse_unknown_op(tile_parser *p) {
     const tile_token *token = &p->token;
+    if (refuse_function(p, token)) return NULL;
     if (tile_parse_old_word(p, TILE_RENAMED_operation, "") ||
         tile_parse_foreign(p, TILE_FOREIGN_OPERATION))
         return NULL;
@@ -334,6 +348,8 @@ const tile_node *tile_parse_unknown_op(tile_parser *p) {
     for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
         if (tile_op_get_info((tile_opcode)i)->name)
             tile_guess_try(&guess, tile_op_get_info((tile_opcode)i)->name);
+    for (const tile_function *f = p->module->first; f; f = f->next)
+        if (f->kind == TILE_FUNC) tile_guess_try(&guess, f->name);
     tile_parse_error(p, token->loc, "unknown operation '%.*s'%s", (int)token->length, token->text,
                      tile_guess_text(p, &guess, ""));
     return NULL;
@@ -346,6 +362,7 @@ static bool parse_statement_rest(tile_parser *p, const tile_statement *s) {
                              : TILE_OP_NONE;
     if (tile_parse_at_sync_explicit(p)) opcode = TILE_OP_sync_explicit;
     if (opcode == TILE_OP_launch) return tile_parse_launch(p, s);
+    if (opcode == TILE_OP_call) return tile_parse_refuse_call(p);
     const tile_infix *infix = tile_infix_from_opcode(opcode);
     const char *symbol = infix ? infix->symbol : NULL;
     if (symbol && !s->count && !called && !p->token.first_on_line)

@@ -127,6 +127,7 @@ typedef struct tile_parser {
     unsigned regions;            /* number of open regions */
     unsigned depth;              /* nesting of the expression's parentheses, calls and signs */
     tile_alias *aliases;
+    struct tile_declared_func *funcs; /* of this text */
 
     tile_function *function;
     tile_shape *shape; /* of the argument whose type is being parsed; NULL elsewhere */
@@ -233,9 +234,14 @@ bool tile_parse_refuse_num_sms(tile_parser *p, tile_loc loc, const tile_expr *ex
 bool tile_parse_int_list(tile_parser *p, const int64_t **values, unsigned *count);
 
 /* parse_call.c: operations inside an expression */
-/* Returns whether the word begins a call: f16(%acc), max(%a, 0), load %a[%i] : [8], thread_id. */
+/* Returns whether the word begins a call: relu(%x), f16(%acc), max(%a, 0), load %a[%i] : [8],
+ * thread_id. */
 bool tile_parse_at_call(tile_parser *p);
 const tile_node *tile_parse_call(tile_parser *p);
+/* Reports the word `call`, which is not written. Returns false. */
+bool tile_parse_refuse_call(tile_parser *p);
+/* The name of the operation or func, for diagnostics. */
+const char *tile_parse_call_name(const tile_invocation *call);
 const tile_node *tile_parse_call_node(tile_parser *p, const tile_invocation *call);
 
 /* parse_combine.c: reduce(%x, %y, axis = 0, combine = @f), or with the attributes in braces */
@@ -329,6 +335,24 @@ bool tile_parse_bind(tile_parser *p, const tile_binding *name, tile_value value)
 /* If the operation could not be built, binds the names to value 0, so that uses are not reported.
  */
 bool tile_parse_bind_results(tile_parser *p, const tile_statement *s, tile_op op, const char *what);
+
+/* parse_func.c: funcs may be called before they are defined */
+/* A func whose header has been parsed, and the state of the parser after it. */
+typedef struct tile_declared_func {
+    struct tile_declared_func *next;
+    const char *start;       /* the token of its name */
+    tile_function *function; /* NULL: the header is wrong, which has been reported */
+    tile_lexer lexer;
+    tile_token token, next_token;
+    tile_symbol_table symbols;
+} tile_declared_func;
+/* Parses the headers of all funcs between the parser's token and the end of its text, so that calls
+ * find them. The parser stays where it is. */
+void tile_parse_declare_funcs(tile_parser *p);
+/* A func, from its name on, whose header has been parsed: its body. */
+bool tile_parse_func(tile_parser *p);
+/* The func that the token, a word before `(` or `<`, calls; NULL: none. */
+const tile_function *tile_parse_find_func(const tile_parser *p);
 
 /* parse_plan.c: a step, from the word `launch` on. */
 bool tile_parse_launch(tile_parser *p, const tile_statement *s);

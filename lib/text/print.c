@@ -182,6 +182,18 @@ static void print_launch(tile_printer *p, tile_op op) {
     PRINT(p, "%s", *before == ',' ? "}" : ")");
 }
 
+/* f<T = f16>(%x, %y) */
+static void print_call(tile_printer *p, tile_op op) {
+    const tile_attr *values = tile_op_attr(p->f, op, TILE_ATTR_values);
+    const char *callee = tile_op_attr_text(p->f, op, TILE_ATTR_callee);
+    PRINT(p, "%s", callee ? callee : "");
+    if (values && tile_attr_has_its_kind(values))
+        tile_print_param_values(p, values->values, values->count);
+    PRINT(p, "(");
+    tile_print_values(p, tile_op_at(p->f, op)->operands, tile_op_operand_count(p->f, op));
+    PRINT(p, ")");
+}
+
 /* parallel (%i, %j) in [64, 32] {..} */
 static void print_parallel(tile_printer *p, tile_op op) {
     tile_region body = tile_op_region(p->f, op, 0);
@@ -274,6 +286,8 @@ static void print_op(tile_printer *p, tile_op op) {
     case TILE_SHAPE_NONE:
         if (data->opcode == TILE_OP_launch)
             print_launch(p, op);
+        else if (data->opcode == TILE_OP_call)
+            print_call(p, op);
         else
             print_plain(p, op);
         break;

@@ -38,7 +38,7 @@
  * target.
  *
  * A {const} argument whose value is given is replaced by that constant. It stays in the argument
- * list, and the launch compares it with the constant.
+ * list, and the launch compares it with the constant. Calls of funcs are inlined first.
  *
  * A pointer or view without `divisible` is assumed to be divisible by 16; write `{divisible = 1}`
  * if it is not.
@@ -52,6 +52,7 @@
 #include <string.h>
 
 #include "lib/analysis/executors.h"
+#include "lib/builder/inline.h"
 #include "lib/ir/renames.h"
 #include "lib/ir/describe.h"
 #include "lib/support/intern.h"
@@ -445,7 +446,7 @@ static void note_parameters(instance *i) {
 }
 
 static tile_status check_result(instance *i) {
-    bool ok = i->errors == 0 && tile_function_verify(i->f) == TILE_OK;
+    bool ok = !i->errors && tile_function_verify(i->f) == TILE_OK && tile_inline_calls(i->f);
     tile_context_note_next_error(i->context, i->f->loc, NULL);
     return ok ? TILE_OK : TILE_INVALID;
 }
@@ -454,6 +455,7 @@ tile_status tile_instantiate_function(tile_function *f, const tile_pass_option *
                                       unsigned count, const tile_target *target,
                                       tile_arena *arena) {
     instance i = {.f = f, .context = tile_function_context(f), .arena = arena};
+    if (!tile_inline_calls(f)) return TILE_INVALID;
     /* 1. Values of the parameters, properties of the arguments. */
     read_options(&i, options, count);
     assume_alignment(f);
@@ -512,7 +514,7 @@ static tile_status instantiate(tile_pass *pass, tile_function *f) {
 tile_status tile_pass_instantiate(tile_pass *pass, tile_function *f) {
     tile_function *plan;
     tile_status status = TILE_OK;
-    if (f->kind == TILE_COMPUTE) return TILE_OK;
+    if (f->kind == TILE_COMPUTE) return tile_inline_calls(f) ? TILE_OK : TILE_INVALID;
     while (status == TILE_OK && (plan = tile_find_launching_plan(f)))
         status = instantiate(pass, plan);
     if (status != TILE_OK) return status;
@@ -585,7 +587,6 @@ tile_status tile_instantiate_for(tile_module *module, const char *kernel,
             tile_constant_argument(f, bindings[o].name) == f->arg_count)
             fail_unknown(&i, bindings[o].name);
     }
-    assume_alignment(f);
     tile_status status =
         i.errors ? TILE_INVALID : tile_instantiate_function(f, options, count, target, &arena);
     tile_arena_reset(&arena);

@@ -11,6 +11,7 @@
 #include "lib/ops/combine.h"
 #include "lib/ops/reduce.h"
 
+#include "lib/builder/inline.h"
 #include "lib/layout/axis_map.h"
 #include "lib/layout/layout.h"
 #include "lib/support/scalar.h"
@@ -125,36 +126,6 @@ static sums join(const scanning *s, sums *parts, unsigned count, unsigned width,
 
 /* Combining ----------------------------------------------------------------------------------- */
 
-/* TEMPORARY until funcs are merged */
-static void lower_inline(lowering *l, const tile_function *g, const tile_value *arguments,
-                         tile_value *results) {
-    tile_value *map = TILE_NEW_ARRAY(l->pass->scratch, tile_value, g->value_count);
-    for (size_t i = 0; i < g->arg_count; i++) map[g->args[i].value.id] = arguments[i];
-    for (uint32_t id = 1; id < g->value_count; id++)
-        if (g->values[id].kind == TILE_VALUE_CONSTANT)
-            map[id] = tile_function_constant(l->f, g->values[id].type, g->values[id].expr);
-    const tile_type *shape = tile_value_type(l->f, arguments[0]);
-    TILE_FOR_EACH_OP (g, op, g->body) {
-        const tile_op_data *data = tile_op_at(g, op);
-        tile_segment segments[4] = {{{0}, NULL, 0}};
-        for (unsigned i = 0; i < data->operand_count; i++)
-            segments[i].head = map[data->operands[i].id];
-        tile_value result = tile_op_result(g, op, 0);
-        const tile_type *given = NULL;
-        if (tile_op_get_info((tile_opcode)data->opcode)->type_given) {
-            tile_type draft = *shape;
-            draft.scalar = tile_value_type(g, result)->scalar;
-            given = tile_type_get(tile_function_context(l->f), &draft);
-        }
-        tile_op made = tile_build_op(&l->builder, (tile_opcode)data->opcode, segments,
-                                     data->operand_count, given);
-        tile_op_at(l->f, made)->attrs = data->attrs;
-        tile_op_at(l->f, made)->attr_count = data->attr_count;
-        map[result.id] = tile_op_result(l->f, made, 0);
-    }
-    for (size_t i = 0; i < g->result_count; i++) results[i] = map[g->results[i].value.id];
-}
-
 static sums combine_values(const scanning *s, sums before, sums own) {
     sums all = {.none = false};
     if (!s->function) {
@@ -167,7 +138,7 @@ static sums combine_values(const scanning *s, sums before, sums own) {
         arguments[i] = before.at[i];
         arguments[s->count + i] = own.at[i];
     }
-    lower_inline(s->l, s->function, arguments, all.at);
+    tile_inline_func(&s->l->builder, s->function, NULL, 0, arguments, 2 * s->count, all.at);
     return all;
 }
 

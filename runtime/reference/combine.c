@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/builder/combine_func.h"
 #include "lib/ops/combine.h"
 #include "lib/ops/reduce.h"
 #include "runtime/reference/element.h"
@@ -146,6 +147,23 @@ static void create_results(combining *c, double *to) {
     }
 }
 
+/* Replaces a func with parameters or calls by a plain one, in a copy of the module. */
+static tile_module *take_plain(combining *c) {
+    tile_scalar scalars[2 * TILE_MAX_COMBINED];
+    const tile_function *f = c->e->f;
+    const tile_values src = tile_operands_src(f, c->op);
+    if (tile_func_is_plain(c->with.function)) return NULL;
+    tile_module *copy = tile_module_clone(f->module);
+    for (unsigned i = 0; i < 2 * c->with.count; i++)
+        scalars[i] = evaluation_scalar(c->e, src.at[i % c->with.count]);
+    const tile_function *func = copy ? tile_module_find(copy, c->with.function->name) : NULL;
+    c->with.function = func ? tile_func_plain(func, tile_op_loc(f, c->op), scalars,
+                                              2 * c->with.count)
+                            : NULL;
+    c->e->failed |= !c->with.function;
+    return copy;
+}
+
 void evaluation_combine(evaluation *e, tile_op op, double *to) {
     tile_compute_array a;
     combining c = {.e = e, .op = op};
@@ -153,17 +171,19 @@ void evaluation_combine(evaluation *e, tile_op op, double *to) {
         FAIL(e, "@%s: %s has no axis or no function", e->f->name, tile_op_name(e->f, op));
         return;
     }
+    tile_module *copy = take_plain(&c);
     create_results(&c, to);
     for (unsigned i = 0; i < c.with.count && !e->failed; i++)
         c.from[i] = evaluation_operand(e, tile_operands_src(e->f, op).at[i], &a);
-    c.values = calloc(c.with.function->value_count, sizeof *c.values);
-    if (!c.values) FAIL(e, "@%s: out of host memory for a row", e->f->name);
+    c.values = c.with.function ? calloc(c.with.function->value_count, sizeof *c.values) : NULL;
+    if (!c.values && !e->failed) FAIL(e, "@%s: out of host memory for a row", e->f->name);
     if (!e->failed) set_constants(&c);
     if (!e->failed) {
         tile_rows rows = tile_rows_along(a.dims, a.rank, c.with.axis);
         for (size_t r = 0; r < rows.outer * rows.inner && !e->failed; r++) take_row(&c, &rows, r);
     }
     free(c.values);
+    tile_module_destroy(copy);
     for (unsigned i = 1; i < c.with.count; i++)
         if (!e->uses[tile_op_result(e->f, op, i).id])
             evaluation_drop(e, tile_op_result(e->f, op, i).id);

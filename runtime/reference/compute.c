@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/builder/inline.h"
 #include "lib/ir/syntax.h"
 #include "lib/support/scalar.h"
 
@@ -383,17 +384,40 @@ double evaluation_work(const tile_function *compute, const tile_compute_value *v
     return e.failed ? INFINITY : work;
 }
 
+static bool has_calls(const tile_function *f) {
+    bool found = false;
+    for (uint32_t id = 1; id < f->op_count; id++) found |= f->ops[id].opcode == TILE_OP_call;
+    return found;
+}
+
+/* A compute whose calls of funcs are inlined: the compute itself, or a copy of it in *copy. NULL
+ * after a diagnostic. */
+static const tile_function *inline_calls(const tile_function *compute, tile_module **copy) {
+    *copy = has_calls(compute) ? tile_module_clone(compute->module) : NULL;
+    if (!*copy) return compute;
+    tile_function *f = tile_module_find(*copy, compute->name);
+    return tile_inline_calls(f) && tile_function_verify(f) == TILE_OK ? f : NULL;
+}
+
 /* ranges: NULL, or for each output NULL or an array for the ranges of its elements. */
 static tile_status run(evaluation *e, given told, const tile_compute_array *inputs,
                        unsigned input_count, const tile_compute_array *outputs,
                        tile_interval *const *ranges, unsigned output_count) {
-    if (bind(e, told, inputs, input_count, outputs, output_count)) run_body(e, inputs);
+    tile_module *copy;
+    const tile_function *inlined = inline_calls(e->f, &copy);
+    if (inlined)
+        e->f = inlined;
+    else
+        e->failed = true;
+    if (!e->failed && bind(e, told, inputs, input_count, outputs, output_count))
+        run_body(e, inputs);
     for (unsigned i = 0; i < output_count && !e->failed; i++) {
         const tile_result_decl *result = &e->f->results[i];
         store_output(e, result, &outputs[i]);
         if (!e->failed && ranges && ranges[i]) store_ranges(e, result, &outputs[i], ranges[i]);
     }
     free_values(e);
+    tile_module_destroy(copy);
     return e->failed ? TILE_INVALID : TILE_OK;
 }
 

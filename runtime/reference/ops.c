@@ -371,6 +371,7 @@ static void (*const computers[TILE_OPCODE_LIMIT])(evaluation *e, tile_op op, dou
 #define COMPUTER_L2(name) NULL
 #define COMPUTER_L12(name) compute_##name
 #define COMPUTER_L123(name) compute_##name
+#define COMPUTER_INLINED(name) NULL
 #define COMPUTER_L3(name) NULL
 #define COMPUTER_L23(name) NULL
 #define COMPUTER_L023(name) NULL

@@ -7,9 +7,6 @@
 /* control.c */
 void cpu_add_move(cpu_decoder *d, tile_op op, tile_value from, uint32_t to);
 
-/* decode/decode.c: an elementwise operation. */
-void cpu_decode_elementwise(cpu_decoder *d, tile_op op);
-
 /* print.c */
 /* Checks the values that a `finite` loop yields, if they are floats. */
 void cpu_decode_finite(cpu_decoder *d, tile_op yield, tile_value value);
@@ -48,6 +45,7 @@ bool cpu_stream_has(const cpu_decoder *d, tile_value value);
 #define DECODED_L2(name) void cpu_decode_##name(cpu_decoder *d, tile_op op);
 #define DECODED_L12(name) DECODED_L2(name)
 #define DECODED_L123(name) DECODED_L2(name)
+#define DECODED_INLINED(name)
 #define DECODED_L3(name) DECODED_L2(name)
 #define DECODED_L23(name) DECODED_L2(name)
 #define DECODED_L023(name) DECODED_L2(name)

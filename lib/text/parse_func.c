@@ -1,0 +1,83 @@
+/* Funcs: their headers are parsed before everything else in a text, so that a call may precede the
+ * definition. */
+#include <string.h>
+
+#include "lib/support/intern.h"
+#include "lib/text/parse_function.h"
+
+/* Declarations -------------------------------------------------------------------------------- */
+
+/* A quick check: most texts have no funcs, and are read once. */
+static bool mentions_funcs(const tile_parser *p) {
+    static const char word[] = "func";
+    const char *at = p->token.text, *end = p->lexer.end;
+    while (at && (at = memchr(at, *word, (size_t)(end - at)))) {
+        if ((size_t)(end - at) >= sizeof word && memcmp(at, word, sizeof word - 1) == 0)
+            return true;
+        at++;
+    }
+    return false;
+}
+
+static void declare(tile_parser *p) {
+    tile_declared_func *func = TILE_NEW(&p->arena, tile_declared_func);
+    p->symbols = (tile_symbol_table){.entries = NULL};
+    p->abandoned = false;
+    func->start = p->token.text;
+    bool ok = tile_parse_func_header(p);
+    func->function = ok ? p->function : NULL;
+    func->lexer = p->lexer;
+    func->token = p->token;
+    func->next_token = p->next;
+    func->symbols = p->symbols;
+    func->next = p->funcs;
+    p->funcs = func;
+}
+
+void tile_parse_declare_funcs(tile_parser *p) {
+    const tile_lexer lexer = p->lexer;
+    const tile_token token = p->token, next = p->next;
+    if (!mentions_funcs(p)) return;
+    while (p->token.kind != TILE_TOKEN_END) {
+        bool begins = tile_parse_at_function(p) && tile_parse_at_word(p, "func");
+        p->token = p->next;
+        p->next = tile_lexer_next(&p->lexer);
+        if (begins) declare(p);
+    }
+    if (p->stopped) return;
+    p->lexer = lexer;
+    p->token = token;
+    p->next = next;
+    p->function = NULL;
+}
+
+/* Bodies -------------------------------------------------------------------------------------- */
+
+bool tile_parse_func(tile_parser *p) {
+    const tile_declared_func *func = p->funcs;
+    while (func && func->start != p->token.text) func = func->next;
+    if (!func) { /* the text was not searched for funcs */
+        declare(p);
+        func = p->funcs;
+    }
+    p->function = func->function;
+    p->lexer = func->lexer;
+    p->token = func->token;
+    p->next = func->next_token;
+    p->symbols = func->symbols;
+    if (!p->function) return false;
+    tile_module_move_last(p->function);
+    return tile_parse_body(p);
+}
+
+const tile_function *tile_parse_find_func(const tile_parser *p) {
+    const tile_token *token = &p->token;
+    bool called =
+        p->next.kind == TILE_TOKEN_PUNCT && p->next.length == 1 && strchr("(<", *p->next.text);
+    if (token->kind != TILE_TOKEN_WORD || !called || !p->function ||
+        tile_function_find_param(p->function, token->text, token->length))
+        return NULL;
+    const tile_function *found =
+        tile_module_find(p->module, tile_intern_name(p->context, token->text, token->length));
+    return found && found->kind == TILE_FUNC ? found : NULL;
+}
