@@ -254,8 +254,10 @@ static sums scan_lanes(const scanning *s, sums sum, sums *before) {
 static sums reduce_lanes(const scanning *s, sums sum) {
     lowering *l = s->l;
     if (!s->lane_bits) return sum;
-    for (unsigned i = 0; i < s->lane_bits; i++)
-        sum = combine(s, sum, shuffle(s, sum, lower_int(l, 1 << (i + s->first_lane)), "down"));
+    for (unsigned i = 0; i < s->lane_bits; i++) {
+        sums later = shuffle(s, sum, lower_int(l, 1 << (i + s->first_lane)), "down");
+        sum = s->scan.reverse ? combine(s, later, sum) : combine(s, sum, later);
+    }
     unsigned mask = ((1u << s->lane_bits) - 1) << s->first_lane;
     tile_value first = tile_build_and(&l->builder, l->thread, lower_int(l, 31 & ~mask));
     return shuffle(s, sum, first, "idx");

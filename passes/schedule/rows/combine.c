@@ -117,11 +117,10 @@ static bool has_identity(const combined *c) {
 
 /* Combines the elements of a chunk by an operation of this kind. */
 static tile_op build_along(const combined *c, tile_opcode opcode, const tile_value *elements) {
-    static const tile_attr_id flags[] = {TILE_ATTR_reverse, TILE_ATTR_exclusive};
     rows *r = c->r;
     tile_builder *b = &r->k.b;
     tile_value identity[MAX_VALUES] = {{0}};
-    bool scans = opcode == TILE_OP_scan_with, excludes = scans && c->with.exclusive;
+    bool excludes = opcode == TILE_OP_scan_with && c->with.exclusive;
     const tile_attr attrs[] = {
         {.id = TILE_ATTR_axis, .expr = tile_expr_int(r->k.s->context, r->t)},
         {.id = TILE_ATTR_combine, .text = c->present->name}};
@@ -135,9 +134,8 @@ static tile_op build_along(const combined *c, tile_opcode opcode, const tile_val
     if (!op.id) return op;
     tile_op_set_text(r->k.f, op, TILE_ATTR_combine, c->present->name);
     tile_op_set_int(r->k.f, op, TILE_ATTR_axis, r->t);
-    for (unsigned i = 0; i < 2 && scans; i++)
-        if (tile_op_has_attr(r->k.s->compute, c->op, flags[i]))
-            tile_op_set_flag(r->k.f, op, flags[i]);
+    if (c->with.reverse) tile_op_set_flag(r->k.f, op, TILE_ATTR_reverse);
+    if (excludes) tile_op_set_flag(r->k.f, op, TILE_ATTR_exclusive);
     return op;
 }
 
