@@ -526,7 +526,7 @@ static bool compile(const options *o, tile_module *module) {
     const tile_function *plan = find_plan(o, module);
     if (plan && (o->variant || o->all_variants)) return refuse_variants(tile_function_name(plan));
     const char *name = plan ? tile_function_name(plan) : o->kernel;
-    const tile_function *only = name ? NULL : tile_module_function(module, 0);
+    const tile_function *only = name ? NULL : tool_only_function(module);
     tile_module *written = o->param_count ? tile_module_clone(module) : NULL;
     bool ok = o->all_variants ? compile_all(o, module) : compile_variant(o, module);
     if (!ok && written)
@@ -536,11 +536,10 @@ static bool compile(const options *o, tile_module *module) {
     return ok;
 }
 
-/* Returns the named compute, or the only function. */
+/* Returns the named compute, or the only function that is no func. */
 static const tile_function *find_compute(const options *o, const tile_module *module) {
-    const tile_function *f = tile_module_function(module, 0), *found = NULL;
-    if (!o->kernel && tile_module_function(module, 1)) return NULL;
-    found = o->kernel ? tile_module_find(module, o->kernel) : f;
+    const tile_function *found =
+        o->kernel ? tile_module_find(module, o->kernel) : tool_only_function(module);
     return found && tile_function_get_kind(found) == TILE_COMPUTE ? found : NULL;
 }
 

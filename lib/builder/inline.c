@@ -59,7 +59,7 @@ bool tile_check_call_chain(tile_context *context, const tile_call_chain *chain,
         note_call(context, chain->callee, callee, call);
         return false;
     }
-    if (depth < TILE_MAX_CALL_DEPTH) return true;
+    if (depth <= TILE_MAX_CALL_DEPTH) return true;
     tile_report(context, TILE_ERROR, call, "more than %d calls of funcs are nested",
                 TILE_MAX_CALL_DEPTH);
     return false;

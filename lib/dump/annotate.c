@@ -164,13 +164,16 @@ static void put_section(annotator *a, const char *section) {
     tile_text_format(a->to, "\n%s ---- %s\n", a->form->mark, section);
 }
 
-/* The source line, once in each section. */
+/* The source line, once in each section; before it the call from which it was inlined. */
 static void put_source(annotator *a, tile_loc loc) {
     const tile_context *context = tile_function_context(a->f);
-    if (!loc.line || loc.file != a->f->loc.file || loc.line > a->shown_count) return;
+    tile_loc call;
+    if (tile_context_find_call(context, loc, &call)) put_source(a, call);
+    const char *at = loc.file < context->source_count ? context->sources[loc.file].text : NULL;
+    if (!loc.line || at != context->sources[a->f->loc.file].text || loc.line > a->shown_count)
+        return;
     if (a->shown[loc.line - 1]) return;
     a->shown[loc.line - 1] = 1;
-    const char *at = context->sources[loc.file].text;
     for (uint32_t n = 1; n < loc.line; n++) at = strchr(at, '\n') + 1;
     size_t length = strcspn(at, "\r\n");
     tile_text_format(a->to, "%s %u: %.*s\n", a->form->mark, loc.line, (int)length, at);

@@ -199,6 +199,10 @@ static inline tile_value_data *tile_value_at(const tile_function *f, tile_value 
 static inline tile_region_data *tile_region_at(const tile_function *f, tile_region region) {
     return &f->regions[region.id];
 }
+/* A kernel or a plan. */
+static inline bool tile_function_is_launched(const tile_function *f) {
+    return f->kind == TILE_KERNEL || f->kind == TILE_PLAN;
+}
 static inline tile_context *tile_function_context(const tile_function *f) {
     return f->module->context;
 }

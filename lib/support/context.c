@@ -113,6 +113,12 @@ uint32_t tile_context_add_call(tile_context *context, uint32_t file, const char 
     return (uint32_t)context->source_count++;
 }
 
+bool tile_context_find_call(const tile_context *context, tile_loc loc, tile_loc *call) {
+    bool inlined = loc.file < context->source_count && context->sources[loc.file].callee;
+    if (inlined) *call = context->sources[loc.file].call;
+    return inlined;
+}
+
 const char *tile_context_source_name(const tile_context *context, uint32_t file) {
     return context && file < context->source_count ? context->sources[file].name : "";
 }
@@ -141,12 +147,11 @@ static void add_place(const tile_context *context, tile_loc loc, tile_diagnostic
 
 /* Reports the calls from which code at this location was inlined, innermost first. */
 static void note_calls(tile_context *context, tile_loc loc) {
-    while (loc.line && loc.file < context->source_count && context->sources[loc.file].callee) {
+    for (tile_loc call; loc.line && tile_context_find_call(context, loc, &call); loc = call) {
         char text[160];
         snprintf(text, sizeof text, "@%s is called here", context->sources[loc.file].callee);
-        loc = context->sources[loc.file].call;
         tile_diagnostic diagnostic = {.severity = TILE_NOTE, .file = "", .message = text};
-        add_place(context, loc, &diagnostic);
+        add_place(context, call, &diagnostic);
         context->sink(&diagnostic, context->sink_user);
     }
 }

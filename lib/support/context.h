@@ -56,6 +56,9 @@ void tile_context_unlock(tile_context *context);
 uint32_t tile_context_add_call(tile_context *context, uint32_t file, const char *callee,
                                tile_loc call);
 
+/* Returns whether the location is of inlined code, and then *call is the place of the call. */
+bool tile_context_find_call(const tile_context *context, tile_loc loc, tile_loc *call);
+
 /* Reports the note once, directly after the next error. NULL revokes it. The text must live as long
  * as the context. */
 void tile_context_note_next_error(tile_context *context, tile_loc loc, const char *note);

@@ -137,7 +137,7 @@ unsigned tile_split_space(const tile_function *f, const tile_target *target,
     unsigned kernels, count = 1;
     tile_op launch;
     bool plan = f && f->kind == TILE_PLAN;
-    if (!f || !target || f->kind == TILE_COMPUTE || f->param_count) return 0;
+    if (!f || !target || !tile_function_is_launched(f) || f->param_count) return 0;
     points[0] = (tile_split_point){1, split_info(split_strategy_at(0))->word};
     f = tile_split_owner(f, &launch, &kernels);
     if (!f || f->level != 2 || f->param_count) return plan;
@@ -160,14 +160,14 @@ static bool is_point(const tile_function *f, const tile_split_point *point) {
     const char *word = point->strategy ? point->strategy : "";
     bool known = split_find_strategy(word);
     tile_arena arena = {0};
-    if (f->kind == TILE_COMPUTE)
+    if (!tile_function_is_launched(f))
         refuse(f, point, "it is not a kernel", "");
     else if (!known)
         refuse(f, point, "there is no such strategy", split_suggest_strategy(word, &arena));
     else if (point->factor < 1 || point->factor > TILE_MAX_SPLIT)
         refuse(f, point, "the factor must be a number from 1 to 65535", "");
     tile_arena_reset(&arena);
-    return f->kind != TILE_COMPUTE && known && point->factor >= 1 &&
+    return tile_function_is_launched(f) && known && point->factor >= 1 &&
            point->factor <= TILE_MAX_SPLIT;
 }
 

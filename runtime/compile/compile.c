@@ -4,6 +4,7 @@
 
 #include "lib/analysis/narrow.h"
 #include "lib/analysis/variants.h"
+#include "lib/builder/inline.h"
 #include "lib/codegen/legal.h"
 #include "lib/ir/function.h"
 #include "lib/launch/data.h"
@@ -72,7 +73,7 @@ static bool check_variant(job *j) {
 static bool use_kernel(const tile_module *module, const char *kernel,
                        const tile_build_options *given, job *j) {
     *j = (job){.f = module ? choose_kernel(module, kernel) : NULL};
-    if (!j->f) return false;
+    if (!j->f || !tile_inline_calls(j->f)) return false;
     const tile_function *f = j->f;
     tile_build_options *options = &j->options;
     if (!TILE_TAKE_OPTIONS(module->context, tile_build_options, options, given)) return false;
@@ -165,6 +166,8 @@ static void add_lines(tile_text *text, const tile_function *f) {
             tile_text_format(text, "file %s\n", tile_context_source_name(context, loc.file));
         file = loc.file;
         tile_text_format(text, "%u:%u ", (unsigned)loc.line, (unsigned)loc.column);
+        while (tile_context_find_call(context, loc, &loc)) /* messages show where it was called */
+            tile_text_format(text, "in %u:%u ", (unsigned)loc.line, (unsigned)loc.column);
     }
 }
 

@@ -63,6 +63,12 @@ static tile_status open_kernel(tile_kernel *kernel, const tile_function *functio
     kernel_point *first;
     tile_device *device = kernel->device;
     tile_status status = TILE_OK;
+    if (function->kind == TILE_FUNC) {
+        tile_report(device->context, TILE_ERROR, no_location,
+                    "@%s is a func and cannot be launched: launch a kernel that calls it",
+                    function->name);
+        return TILE_INVALID;
+    }
     if (tile_function_get_kind(function) == TILE_COMPUTE) {
         if (!tile_bindings_are_complete(device->context, bindings, binding_count))
             return TILE_INVALID;

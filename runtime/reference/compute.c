@@ -187,7 +187,7 @@ static bool bind(evaluation *e, given told, const tile_compute_array *inputs, un
                  const tile_compute_array *outputs, unsigned output_count) {
     const tile_function *f = e->f;
     if (f->kind != TILE_COMPUTE)
-        FAIL(e, "@%s is a kernel, not a compute", f->name);
+        FAIL(e, "@%s is a %s, not a compute", f->name, tile_function_kind_name(f->kind));
     else if (input_count != f->arg_count || output_count != f->result_count)
         FAIL(e, "@%s takes %zu inputs and gives %zu results, not %u and %u", f->name, f->arg_count,
              f->result_count, input_count, output_count);

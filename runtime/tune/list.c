@@ -14,7 +14,7 @@ static void report_choice(const tile_module *module, unsigned count) {
     tile_arena arena = {0};
     const char *names = "";
     for (const tile_function *f = module->first; f; f = f->next)
-        if (f->kind != TILE_COMPUTE && (f->tune_count || !count))
+        if (tile_function_is_launched(f) && (f->tune_count || !count))
             names = tile_arena_format(&arena, "%s%s@%s", names, *names ? ", " : "", f->name);
     const char *what = count ? tile_arena_format(&arena, "%u kernels have a 'tune'", count)
                              : "no kernel has a 'tune'";

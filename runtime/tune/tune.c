@@ -106,7 +106,7 @@ static void report_idle(void *user) {
 
 static tile_status check_request(tuner *u, const char *name, unsigned argument_count) {
     u->f = tile_module_find(u->module, name);
-    if (!u->f || u->f->kind == TILE_COMPUTE)
+    if (!u->f || !tile_function_is_launched(u->f))
         return fail(u, TILE_INVALID, "there is no kernel @%s, nor such a plan", name ? name : "");
     if (tile_module_context(u->module) != u->device->context)
         return fail(u, TILE_INVALID, "@%s belongs to a module of another context than the device",

@@ -41,8 +41,8 @@ static void repeat(program *p, int n, const char *piece, const char *separator) 
     }
 }
 
-/* Parses it and, if requested, compiles it for a device. */
-typedef enum stage { PARSED, SCHEDULED, COMPILED } stage;
+/* Parses it and, if requested, prepares it or compiles it for a device. */
+typedef enum stage { PARSED, SCHEDULED, INSTANTIATED, COMPILED } stage;
 
 static bool accepts(text_fixture *x, program *p, stage until) {
     const char *name;
@@ -54,6 +54,7 @@ static bool accepts(text_fixture *x, program *p, stage until) {
     bool ok = module && tile_module_verify(module) == TILE_OK;
     if (ok && until == SCHEDULED)
         ok = tile_schedule(module, "k", NULL, NULL, &none, &name) == TILE_OK;
+    if (ok && until == INSTANTIATED) ok = tile_instantiate(module, "k", NULL, 0) == TILE_OK;
     if (ok && until == COMPILED)
         ok = tile_compile(module, "k", NULL, 0, &options, &ptx, NULL) == TILE_OK;
     tile_blob_destroy(&ptx);
@@ -288,6 +289,34 @@ static void test_EXPRESSION_DEPTH(int number) {
                                   "give a part of it a name, %x = ..";
     check(write_sum, PARSED, number, number + 1, message);
     check(write_parentheses, PARSED, number, number + 1, message);
+}
+
+static void write_nested_calls(program *p, int64_t n) {
+    put(p, "func @g0(%%x: f32) -> (%%y: f32) { %%y = %%x * %%x }\n");
+    for (int i = 1; i < n; i++)
+        put(p, "func @g%d(%%x: f32) -> (%%y: f32) { %%y = g%d(%%x) }\n", i, i - 1);
+    put(p, "kernel @k(%%x: f32) grid [1] warps 1 { %%y = g%d(%%x) }\n", (int)n - 1);
+}
+
+static void test_CALL_DEPTH(int number) {
+    check(write_nested_calls, INSTANTIATED, number, number + 1,
+          "more than 64 calls of funcs are nested");
+}
+
+static void write_inlined(program *p, int64_t n) {
+    enum { LENGTH = 256 };
+    put(p, "func @one(%%x: f32) -> (%%y: f32) { %%y = %%x * %%x }\n");
+    put(p, "func @many(%%x: f32) -> (%%y: f32) {\n");
+    repeat(p, LENGTH - 1, "%x%d = %x * %x\n", "");
+    put(p, "%%y = %%x * %%x }\nkernel @k(%%x: f32) grid [1] warps 1 {\n");
+    repeat(p, (int)(n / LENGTH), "%a%d = many(%x)\n", "");
+    repeat(p, (int)(n % LENGTH), "%b%d = one(%x)\n", "");
+    put(p, "}\n");
+}
+
+static void test_INLINED(int number) {
+    check(write_inlined, INSTANTIATED, number, number + 1,
+          "the calls of funcs in @k become more than 65536 operations");
 }
 
 static void write_text(program *p, int64_t n) {

@@ -234,6 +234,7 @@ static void build_nothing(tile_builder *b) {
     cr_expect_eq(tile_build_sync_explicit(b, NULL, 0).id, 0);
     cr_expect_eq(tile_build_parallel(b, NULL, 1, NULL, 0).id, 0);
     cr_expect_eq(tile_build_launch(b, NULL, NULL, 1, NULL, 1).id, 0);
+    cr_expect_eq(tile_build_call(b, NULL, NULL, 1, NULL, 1).id, 0);
     tile_build_sync(b, (tile_value){0}, (tile_value){0});
 }
 

@@ -46,7 +46,7 @@ Test(parse, words_that_nothing_has) {
                   "mean 'int'?\n");
     check_refused(
         "kernal @k() {}",
-        "1:1: error: expected 'kernel', 'compute', 'plan' or '#name = layout', found 'kernal'\n");
+        "1:1: error: expected 'kernel', 'compute', 'func', 'plan' or '#name = layout', found 'kernal'\n");
 }
 
 Test(parse, names) {

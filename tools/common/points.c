@@ -39,10 +39,9 @@ void tool_points_close(tool_points *points) {
 bool tool_list_points(const tile_module *module, const tool_points *points, const char *kernel,
                       const tile_target *target, const tile_binding *params, unsigned param_count,
                       const char *path) {
-    const tile_function *first = tile_module_function(module, 0);
-    bool only = first && !tile_module_function(module, 1);
+    const tile_function *only = tool_only_function(module);
     const tile_space_query query = {.size = sizeof query,
-                                    .kernel = !kernel && only ? tile_function_name(first) : kernel,
+                                    .kernel = !kernel && only ? tile_function_name(only) : kernel,
                                     .bindings = params,
                                     .binding_count = param_count,
                                     .target = target,

@@ -275,3 +275,21 @@ bool tool_refuse_option(const tool_arguments *arguments, const char *tool, const
     fprintf(stderr, "%s `%s --help` lists the options\n", best ? "" : ";", tool);
     return false;
 }
+
+const tile_function *tool_only_function(const tile_module *module) {
+    const tile_function *f, *only = NULL;
+    for (unsigned i = 0; (f = tile_module_function(module, i)); i++) {
+        if (tile_function_get_kind(f) == TILE_FUNC) continue;
+        if (only) return NULL;
+        only = f;
+    }
+    return only;
+}
+
+bool tool_has_computes_only(const tile_module *module) {
+    const tile_function *f;
+    for (unsigned i = 0; (f = tile_module_function(module, i)); i++)
+        if (tile_function_get_kind(f) == TILE_KERNEL || tile_function_get_kind(f) == TILE_PLAN)
+            return false;
+    return true;
+}

@@ -74,6 +74,11 @@ bool tool_refuse_option(const tool_arguments *arguments, const char *tool, const
 /* Reads and parses a file; NULL after diagnostics. */
 tile_module *tool_parse_file(tile_context *context, const char *path);
 
+/* Returns the only function besides funcs, which are not run; NULL if there are none or several. */
+const tile_function *tool_only_function(const tile_module *module);
+/* Returns whether the module has no kernels or plans. */
+bool tool_has_computes_only(const tile_module *module);
+
 /* A growing text buffer, for the tile_writer tool_append. Zero-initialize; free data. */
 typedef struct tool_text {
     char *data;

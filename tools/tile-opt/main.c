@@ -111,12 +111,9 @@ static bool run_passes(session *s, const char *pipeline) {
 /* Runs the passes up to the end of level 2, as a launch does; a module of computes is scheduled
  * first. */
 static bool run_level_2(session *s) {
-    bool computes = true;
     tool_text pipeline = {NULL, 0, 0};
-    for (unsigned i = 0; tile_module_function(s->module, i); i++)
-        computes &= tile_function_get_kind(tile_module_function(s->module, i)) == TILE_COMPUTE;
-    const char *const parts[] = {computes ? "schedule," : "", "instantiate,",
-                                 tile_default_pipeline(2)};
+    const char *const parts[] = {tool_has_computes_only(s->module) ? "schedule," : "",
+                                 "instantiate,", tile_default_pipeline(2)};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         tool_append(parts[i], strlen(parts[i]), &pipeline);
     bool ok = run_passes(s, pipeline.data);

@@ -104,13 +104,10 @@ static const tile_function *find_function(run *r) {
     const options *o = r->options;
     tile_function_kind kind = o->level == 1 ? TILE_COMPUTE : TILE_KERNEL;
     const tile_function *found = NULL;
-    bool computes = true; /* only computes */
     for (unsigned i = 0; kind == TILE_KERNEL && tile_module_function(r->module, i); i++)
         if (tile_function_get_kind(tile_module_function(r->module, i)) == TILE_PLAN)
             kind = TILE_PLAN; /* it launches the kernels */
-    for (unsigned i = 0; tile_module_function(r->module, i); i++)
-        computes &= tile_function_get_kind(tile_module_function(r->module, i)) == TILE_COMPUTE;
-    if (computes) kind = TILE_COMPUTE;
+    if (tool_has_computes_only(r->module)) kind = TILE_COMPUTE;
     for (unsigned i = 0; tile_module_function(r->module, i); i++) {
         const tile_function *f = tile_module_function(r->module, i);
         bool named = o->kernel && strcmp(tile_function_name(f), o->kernel) == 0;
@@ -125,9 +122,11 @@ static const tile_function *find_function(run *r) {
     }
     if (!found)
         refuse_name(r);
+    else if (kind == TILE_FUNC)
+        fail(tile_function_name(found), "is a func: run a kernel or compute that calls it");
     else if (tile_function_get_kind(found) != kind)
         fail(tile_function_name(found), "is a kernel: level 1 runs computes");
-    if (!found || tile_function_get_kind(found) != kind) return NULL;
+    if (!found || kind == TILE_FUNC || tile_function_get_kind(found) != kind) return NULL;
     r->scheduled = kind == TILE_COMPUTE && o->level != 1;
     return r->scheduled ? run_schedule(r->options, r->module, found) : found;
 }

@@ -318,10 +318,11 @@ static void choose_results(gen *g) {
 
 void gen_compute(gen *g) {
     static bool (*const kinds[])(gen * g) = {
-        gen_elementwise, gen_elementwise, gen_elementwise, stretched, stretched, gen_cast,
-        gen_cast,        gen_shapes,      gen_shapes,      stretch,   stretch,   gen_axis,
-        gen_axis,        gen_axis,        reduce_all,      by_row,    windows,   windows,
-        differences,     gen_iota,        gen_gather,      multiply,  multiply,  multiply};
+        gen_elementwise, gen_elementwise, gen_elementwise, stretched,  stretched,
+        gen_call,        gen_cast,        gen_cast,        gen_shapes, gen_shapes,
+        stretch,         stretch,         gen_axis,        gen_axis,   gen_axis,
+        reduce_all,      by_row,          windows,         windows,    differences,
+        gen_iota,        gen_gather,      multiply,        multiply,   multiply};
     start_dims(g);
     if (g->online) {
         gen_online(g);

@@ -126,6 +126,7 @@ static void start(gen *g, const gen_options *o, const char **target) {
     if (g->meaning || g->threads) g->grid[1] = 1;
     if (g->meaning) g->grid[0] = 1;
     tool_append("", 0, &g->aliases);
+    tool_append("", 0, &g->funcs);
     tool_append("", 0, &g->values_text);
     tool_append("", 0, &g->inputs);
     tool_append("", 0, &g->results);
@@ -170,7 +171,10 @@ static void make_compute(gen *g, const gen_options *o, const char *target, tool_
 
 /* Returns the text; the caller frees it. */
 static char *finish(gen *g, tool_text *out) {
+    gen_finish_funcs(g);
+    tool_append(g->funcs.data, g->funcs.size, out);
     free(g->aliases.data);
+    free(g->funcs.data);
     free(g->lines.data);
     free(g->arguments.data);
     free(g->values_text.data);

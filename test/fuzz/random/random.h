@@ -38,6 +38,8 @@ typedef struct gen {
     bool meaning;      /* only operations that level 1 has, with exact results */
     bool clusters;     /* the target supports them */
     tool_text aliases; /* layouts declared before the kernel */
+    tool_text funcs;   /* after it */
+    bool calls_near;   /* one of them calls @near */
     tool_text lines, arguments, values_text; /* the body, the argument list, and --arg for each */
     unsigned argument_count, names, depth, warps;
     unsigned loops; /* around the current statement */
@@ -123,6 +125,11 @@ bool gen_iota(gen *g);
 bool gen_dot(gen *g);
 value gen_cast_to(gen *g, const value *v, tile_scalar scalar);
 value gen_zeros(gen *g, tile_scalar scalar, shape s);
+
+/* calls.c: a new func, and a call of it. */
+bool gen_call(gen *g);
+/* Adds what the funcs call. */
+void gen_finish_funcs(gen *g);
 
 /* memory.c */
 value gen_load(gen *g, tile_scalar scalar, shape s);

@@ -225,9 +225,9 @@ void gen_thread_numbers(gen *g) {
 
 void gen_threads(gen *g) {
     static bool (*const kinds[])(gen * g) = {
-        gen_elementwise, gen_elementwise, gen_elementwise, gen_cast, gen_bitcast,
-        make_load,       make_shuffle,    gen_redux,       gen_vote, gen_match,
-        make_vectors,    make_shared,     make_loop,       gen_elect};
+        gen_elementwise, gen_elementwise, gen_elementwise, gen_call,  gen_cast,
+        gen_bitcast,     make_load,       make_shuffle,    gen_redux, gen_vote,
+        gen_match,       make_vectors,    make_shared,     make_loop, gen_elect};
     gen_thread_numbers(g);
     gen_say(g, "%%first = mul %%x, %u", g->warps * 32);
     gen_say(g, "%%id = add %%first, %%t");

@@ -77,6 +77,7 @@ static const tile_function *find_function(bench_candidate *c) {
             if (named) return schedule(c, f);
             continue;
         }
+        if (tile_function_get_kind(f) == TILE_FUNC) continue;
         if (named) return f;
         found[plan] = f;
         counts[plan]++;
