@@ -10,8 +10,7 @@
 
 bool tile_func_is_plain(const tile_function *func) {
     bool plain = !func->param_count;
-    TILE_FOR_EACH_OP (func, op, func->body)
-        plain &= tile_op_opcode(func, op) != TILE_OP_call;
+    TILE_FOR_EACH_OP (func, op, func->body) plain &= tile_op_opcode(func, op) != TILE_OP_call;
     return plain;
 }
 
@@ -51,9 +50,9 @@ const tile_function *tile_func_plain(const tile_function *func, tile_loc loc,
         tile_value *arguments = TILE_NEW_ARRAY(&arena, tile_value, count + 1u);
         made->instance_of = func->name;
         for (unsigned i = 0; i < count && i < func->arg_count; i++)
-            arguments[i] = tile_function_add_arg(
-                made, func->args[i].name,
-                tile_type_scalar(tile_function_context(func), scalars[i]));
+            arguments[i] =
+                tile_function_add_arg(made, func->args[i].name,
+                                      tile_type_scalar(tile_function_context(func), scalars[i]));
         if (!inline_body(made, func, loc, arguments, count, &arena)) {
             tile_module_remove(func->module, made);
             made = NULL;

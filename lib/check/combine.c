@@ -18,8 +18,7 @@ static bool check_results(const tile_function *f, tile_op op, const tile_call *c
     unsigned n = tile_operands_src(f, op).count;
     const tile_function *func = call->callee;
     if (func->result_count != n) {
-        tile_error_at(f, op,
-                      "%s: for %u operand%s @%s must have %u result%s, one for each, not %u",
+        tile_error_at(f, op, "%s: for %u operand%s @%s must have %u result%s, one for each, not %u",
                       tile_op_name(f, op), n, n == 1 ? "" : "s", func->name, n, n == 1 ? "" : "s",
                       (unsigned)func->result_count);
         tile_report(tile_function_context(f), TILE_NOTE, func->loc, "@%s is defined here",

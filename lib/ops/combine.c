@@ -29,7 +29,8 @@ bool tile_combine_of(const tile_function *f, tile_op op, tile_combine *combine) 
     return combine->function && axis >= 0 && axis < operand_type(f, op, 0)->rank;
 }
 
-/* Layouts --------------------------------------------------------------------------------------- */
+/* Layouts ---------------------------------------------------------------------------------------
+ */
 
 tile_layout tile_combine_result(const tile_combine *combine, const tile_layout *layout) {
     return combine->reduces ? tile_reduce_make_plan(layout, combine->axis).narrow : *layout;

@@ -1,6 +1,7 @@
-/* Scans, and reductions by a function. Each thread combines its adjacent elements, and lanes combine
- * their sums in five steps (Hillis and Steele). Warps, and for longer rows rounds of registers,
- * write their sums to shared memory, where each thread adds up the sums that precede its own.
+/* Scans, and reductions by a function. Each thread combines its adjacent elements, and lanes
+ * combine their sums in five steps (Hillis and Steele). Warps, and for longer rows rounds of
+ * registers, write their sums to shared memory, where each thread adds up the sums that precede its
+ * own.
  *
  *     elements  | thread | thread | ... | warp 0        | warp 1        | warp 0, next round ..
  *
@@ -21,9 +22,9 @@ typedef struct scanning {
     lowering *l;
     tile_op op;
     tile_scan scan;
-    tile_opcode opcode;            /* combines two elements; NONE: the function does */
-    const tile_function *function; /* NULL: a kind */
-    unsigned count;                /* operands */
+    tile_opcode opcode;                     /* combines two elements; NONE: the function does */
+    const tile_function *function;          /* NULL: a kind */
+    unsigned count;                         /* operands */
     tile_scalar scalars[TILE_MAX_COMBINED]; /* of the computation, by operand */
     const tile_layout *layout;
     tile_axis_map along;
@@ -77,8 +78,7 @@ static sums permute(const scanning *s, sums from, const int64_t *order, unsigned
 }
 
 static sums shuffle(const scanning *s, sums from, tile_value lane, const char *kind) {
-    for (unsigned i = 0; i < s->count; i++)
-        from.at[i] = lower_shfl(s->l, from.at[i], lane, kind);
+    for (unsigned i = 0; i < s->count; i++) from.at[i] = lower_shfl(s->l, from.at[i], lane, kind);
     return from;
 }
 
@@ -103,8 +103,7 @@ static tile_value join_present(const scanning *s, const sums *parts, unsigned co
     for (unsigned k = 0; k < count; k++) {
         all[k] = parts[k].present;
         if (!all[k].id)
-            all[k] = tile_function_constant(s->l->f, bit,
-                                            tile_expr_int(context, !parts[k].none));
+            all[k] = tile_function_constant(s->l->f, bit, tile_expr_int(context, !parts[k].none));
         if (tile_value_type(s->l->f, all[k])->kind == TILE_TYPE_SCALAR)
             all[k] = tile_build_splat(&s->l->builder, all[k], bits);
     }
@@ -163,13 +162,13 @@ static sums identity(const scanning *s, unsigned count) {
         bool floats = tile_scalar_is_floating(s->scalars[i]);
         const tile_expr *expr =
             floats ? tile_expr_float(context, tile_kind_identity(s->scan.kind))
-                   : tile_expr_int(context, tile_wrap_int(s->scalars[i],
-                                                          tile_kind_integer_identity(
-                                                              s->scan.kind, s->scalars[i])));
+                   : tile_expr_int(context,
+                                   tile_wrap_int(s->scalars[i], tile_kind_integer_identity(
+                                                                    s->scan.kind, s->scalars[i])));
         tile_value number =
-            given.count ? lower_mapped(s->l, given.at[i])
-                        : tile_function_constant(
-                              s->l->f, tile_type_scalar(context, s->scalars[i]), expr);
+            given.count
+                ? lower_mapped(s->l, given.at[i])
+                : tile_function_constant(s->l->f, tile_type_scalar(context, s->scalars[i]), expr);
         all.at[i] = tile_build_splat(&s->l->builder, number, vector_of(s, s->scalars[i], count));
     }
     return all;
@@ -366,16 +365,15 @@ static sums exchange_stages(const scanning *s, sums sum, const tile_layout *held
     const tile_type *type = tile_value_type(&l->old, buffer);
     int64_t elements = tile_type_elements(type);
     for (unsigned i = 0; i < s->count; i++) {
-        lower_shared_map map =
-            lower_map_stage(l, buffer, lower_int(l, i * elements), held);
+        lower_shared_map map = lower_map_stage(l, buffer, lower_int(l, i * elements), held);
         lower_store_mapped(l, to_word(s, sum.at[i], i, type->scalar), &map,
                            lower_laid_out(l, type->scalar, held));
     }
     tile_build_sync_for(&l->builder, l->executors);
     for (unsigned i = 0; i < s->count; i++) {
         lower_shared_map map = lower_map_stage(l, buffer, lower_int(l, i * elements), all);
-        sum.at[i] = from_word(
-            s, lower_load_mapped(l, &map, lower_laid_out(l, type->scalar, all), true), i);
+        sum.at[i] =
+            from_word(s, lower_load_mapped(l, &map, lower_laid_out(l, type->scalar, all), true), i);
     }
     return sum;
 }
@@ -412,8 +410,7 @@ static sums exchange_warps(const scanning *s, sums sum, tile_layout *all) {
 
 /* For rounds of registers without warps. */
 static sums add_up_rounds(const scanning *s, sums sum) {
-    sums base = nothing(s, s->rows),
-         *rounds = TILE_NEW_ARRAY(s->l->pass->scratch, sums, s->rounds);
+    sums base = nothing(s, s->rows), *rounds = TILE_NEW_ARRAY(s->l->pass->scratch, sums, s->rounds);
     for (uint32_t q = 0; q < s->rounds; q++) {
         rounds[q] = base;
         if (q + 1 < s->rounds) base = combine(s, base, extract(s, sum, q * s->rows, s->rows));
@@ -502,8 +499,8 @@ tile_value lower_scan(lowering *l, tile_op op) {
 
 /* The rows of a reduction's result, by register of its layout. */
 static int64_t *order_rows(const scanning *s, const tile_reduce_plan *plan, unsigned width) {
-    int64_t *row_of = TILE_NEW_ARRAY(s->l->pass->scratch, int64_t,
-                                     tile_layout_registers(s->layout));
+    int64_t *row_of =
+        TILE_NEW_ARRAY(s->l->pass->scratch, int64_t, tile_layout_registers(s->layout));
     int64_t *order = TILE_NEW_ARRAY(s->l->pass->scratch, int64_t, width);
     for (uint32_t row = 0; row < s->rows; row++)
         for (uint32_t step = 0; step < s->near * s->rounds; step++)

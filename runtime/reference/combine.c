@@ -35,14 +35,14 @@ static tile_interval range_of(const combining *c, tile_op op, const number *x, d
     tile_scalar to = scalar_in(c, tile_op_result(f, op, 0));
     tile_scalar precision = evaluation_precision(c->e, to);
     tile_opcode opcode = tile_op_opcode(f, op);
-    const range_op as = {.opcode = opcode,
-                         .operand_count = tile_op_operand_count(f, op),
-                         .from = scalar_in(c, tile_first_operand(f, op)),
-                         .to = to,
-                         .precision = precision,
-                         .arith_flags = tile_op_arith_flags(f, op),
-                         .error = tile_op_error_of(opcode, precision,
-                                                   tile_op_has_attr(f, op, TILE_ATTR_fast))};
+    const range_op as = {
+        .opcode = opcode,
+        .operand_count = tile_op_operand_count(f, op),
+        .from = scalar_in(c, tile_first_operand(f, op)),
+        .to = to,
+        .precision = precision,
+        .arith_flags = tile_op_arith_flags(f, op),
+        .error = tile_op_error_of(opcode, precision, tile_op_has_attr(f, op, TILE_ATTR_fast))};
     for (unsigned i = 0; i < 3; i++) ranges[i] = x[i].range;
     return range_apply(&as, ranges, value);
 }
@@ -157,9 +157,8 @@ static tile_module *take_plain(combining *c) {
     for (unsigned i = 0; i < 2 * c->with.count; i++)
         scalars[i] = evaluation_scalar(c->e, src.at[i % c->with.count]);
     const tile_function *func = copy ? tile_module_find(copy, c->with.function->name) : NULL;
-    c->with.function = func ? tile_func_plain(func, tile_op_loc(f, c->op), scalars,
-                                              2 * c->with.count)
-                            : NULL;
+    c->with.function =
+        func ? tile_func_plain(func, tile_op_loc(f, c->op), scalars, 2 * c->with.count) : NULL;
     c->e->failed |= !c->with.function;
     return copy;
 }

@@ -49,8 +49,8 @@ static void add_type_param(tile_function *f, const tile_type *element) {
 static void add_arguments(const combined *c, tile_function *f, const char *stem,
                           tile_value *values) {
     for (unsigned i = 0; i < value_count(c); i++)
-        values[i] = tile_function_add_arg(
-            f, tile_arena_format(c->r->k.s->arena, "%s%u", stem, i), c->elements[i]);
+        values[i] = tile_function_add_arg(f, tile_arena_format(c->r->k.s->arena, "%s%u", stem, i),
+                                          c->elements[i]);
 }
 
 static void add_result(const combined *c, tile_function *f, unsigned i, tile_value value) {
@@ -74,7 +74,8 @@ static const tile_function *make_present(const combined *c) {
     tile_builder to = tile_builder_at_end(f, f->body);
     to.loc = tile_op_loc(s->compute, c->op);
     for (unsigned i = 0; i < 2 * n; i++) both[i] = i < n ? a[i + 1] : b[i - n + 1];
-    if (!tile_inline_func(&to, c->with.function, NULL, 0, both, 2 * n, combined_values)) return NULL;
+    if (!tile_inline_func(&to, c->with.function, NULL, 0, both, 2 * n, combined_values))
+        return NULL;
     add_result(c, f, 0, tile_build_or(&to, a[0], b[0]));
     for (unsigned i = 0; i < n; i++) {
         tile_value of_a = tile_build_select(&to, b[0], combined_values[i], a[i + 1]);
@@ -121,9 +122,8 @@ static tile_op build_along(const combined *c, tile_opcode opcode, const tile_val
     tile_builder *b = &r->k.b;
     tile_value identity[MAX_VALUES] = {{0}};
     bool excludes = opcode == TILE_OP_scan_with && c->with.exclusive;
-    const tile_attr attrs[] = {
-        {.id = TILE_ATTR_axis, .expr = tile_expr_int(r->k.s->context, r->t)},
-        {.id = TILE_ATTR_combine, .text = c->present->name}};
+    const tile_attr attrs[] = {{.id = TILE_ATTR_axis, .expr = tile_expr_int(r->k.s->context, r->t)},
+                               {.id = TILE_ATTR_combine, .text = c->present->name}};
     for (unsigned i = 1; i < value_count(c) && excludes; i++) identity[i] = identity_of(c, i);
     if (excludes)
         identity[0] = tile_build_constant(b, c->elements[0], tile_expr_int(r->k.s->context, 0));
@@ -178,8 +178,7 @@ static void build_chunk(rows *r, void *user, tile_value number, tile_value *carr
         remember(c, all, &map, c->with.exclusive);
         rows_store_outputs(r, false);
     }
-    if ((sum = build_along(c, TILE_OP_reduce_with, elements)).id &&
-        combine(c, carried, sum, all))
+    if ((sum = build_along(c, TILE_OP_reduce_with, elements)).id && combine(c, carried, sum, all))
         for (unsigned i = 0; i < value_count(c); i++) carried[i] = all[i];
     sched_leave(k, mark);
 }

@@ -85,12 +85,13 @@ static void decode_combine(cpu_decoder *d, tile_op op) {
     c->operands = TILE_NEW_ARRAY(&d->program->arena, cpu_combined, c->with.count);
     for (unsigned i = 0; i < c->with.count; i++) {
         tile_scalar scalar = tile_value_type(d->f, src.at[i])->scalar;
-        c->operands[i] = (cpu_combined){.scalar = scalar,
-                                   .size = tile_scalar_bytes(scalar),
-                                   .from = cpu_place_of(d, src.at[i]),
-                                   .to = cpu_place_of(d, tile_op_result(d->f, op, i)),
-                                   .identity = none.count ? cpu_place_of(d, none.at[i])
-                                                          : CPU_NO_PLACE};
+        c->operands[i] =
+            (cpu_combined){.scalar = scalar,
+                           .size = tile_scalar_bytes(scalar),
+                           .from = cpu_place_of(d, src.at[i]),
+                           .poison = cpu_poison_place(d, src.at[i], cpu_place_of(d, src.at[i])),
+                           .to = cpu_place_of(d, tile_op_result(d->f, op, i)),
+                           .identity = none.count ? cpu_place_of(d, none.at[i]) : CPU_NO_PLACE};
     }
     decode_function(d, c);
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_combine);

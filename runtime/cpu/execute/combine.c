@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/cpu/execute/poison.h"
 
 static size_t column_bytes(const cpu_combining *r, unsigned i) {
     return r->c->rows * r->c->operands[i].size;
@@ -93,10 +94,43 @@ static bool combine_all(const cpu_combining *r) {
     return ok;
 }
 
-CPU_HANDLER(cpu_run_combine) {
+static cpu_combining start(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     int64_t dims[TILE_MAX_RANK];
     for (unsigned d = 0; d < insn->type->rank; d++) dims[d] = tile_type_dim(insn->type, d);
-    cpu_combining r = {run, agent, insn, insn->combine,
-                 tile_rows_along(dims, insn->type->rank, insn->combine->with.axis)};
+    return (cpu_combining){run, agent, insn, insn->combine,
+                           tile_rows_along(dims, insn->type->rank, insn->combine->with.axis)};
+}
+
+/* The first origin among the elements at a place of the operands. */
+static uint8_t poison_at(const cpu_combining *r, size_t at) {
+    uint8_t found = 0;
+    for (unsigned i = 0; i < r->c->with.count && !found; i++)
+        found = r->agent->poison[r->c->operands[i].poison + at * r->c->operands[i].size];
+    return found;
+}
+
+static void write_poison(const cpu_combining *r, size_t at, uint8_t origin) {
+    for (unsigned i = 0; i < r->c->with.count; i++)
+        r->agent->poison[r->c->operands[i].to + at * r->c->operands[i].size] = origin;
+}
+
+/* Each result depends on all elements that it combines. */
+CPU_HANDLER(cpu_run_poison_combine) {
+    const cpu_combining r = start(run, agent, insn);
+    for (size_t row = 0; row < r.c->rows; row++) {
+        uint8_t found = 0;
+        for (size_t k = 0; k < r.rows.extent; k++) {
+            size_t at = tile_row_begin(&r.rows, row) + position(&r, k) * r.rows.inner;
+            uint8_t before = found;
+            if (!found) found = poison_at(&r, at);
+            if (!r.c->with.reduces) write_poison(&r, at, r.c->with.exclusive ? before : found);
+        }
+        if (r.c->with.reduces) write_poison(&r, row, found);
+    }
+    return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_combine) {
+    const cpu_combining r = start(run, agent, insn);
     return combine_all(&r) && cpu_test_claims(&r) ? CPU_NEXT : CPU_STOP;
 }

@@ -12,6 +12,7 @@ typedef struct cpu_combined {
     uint32_t size;               /* bytes of an element */
     uint32_t left, right, out;   /* places of the function's values */
     uint32_t from, to, identity; /* places of the operation's values; CPU_NO_PLACE: none */
+    uint32_t poison;             /* of `from` */
 } cpu_combined;
 
 struct cpu_combine {

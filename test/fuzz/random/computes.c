@@ -320,7 +320,7 @@ void gen_compute(gen *g) {
     static bool (*const kinds[])(gen * g) = {
         gen_elementwise, gen_elementwise, gen_elementwise, stretched,  stretched,
         gen_call,        gen_cast,        gen_cast,        gen_shapes, gen_shapes,
-        stretch,         stretch,         gen_axis,        gen_axis,   gen_axis,
+        stretch,         stretch,         gen_axis,        gen_axis,   gen_axis, gen_combine,
         reduce_all,      by_row,          windows,         windows,    differences,
         gen_iota,        gen_gather,      multiply,        multiply,   multiply};
     start_dims(g);
