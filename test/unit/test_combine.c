@@ -1,5 +1,6 @@
 /* Reductions and scans by a func that is not commutative: at level 1, at levels 2 and 3 on the CPU
  * device and by definition, for all axes, element types and layouts; and through the C API. */
+#include "lib/ir/function.h"
 #include "lib/support/text.h"
 #include "test/unit/axis_fixture.h"
 
@@ -163,16 +164,17 @@ Test(combine, builder) {
     tile_function_add_result(g, "z", type);
     tile_builder b = tile_builder_at_end(g, tile_function_body(g));
     tile_value zero = tile_build_float(&b, 0);
-    tile_op reduce = tile_build_reduce_with(&b, &a, 1, &zero, 1, TILE_NO_VALUE, row);
-    tile_op scan = tile_build_scan_with(&b, &a, 1, NULL, 0, TILE_NO_VALUE);
-    cr_assert(reduce.id && scan.id, "%s", x.messages);
+    tile_value y = tile_build_reduce_with(&b, &a, 1, &zero, 1, TILE_NO_VALUE, row);
+    tile_value z = tile_build_scan_with(&b, &a, 1, NULL, 0, TILE_NO_VALUE);
+    cr_assert(y.id && z.id, "%s", x.messages);
+    tile_op reduce = tile_value_def(g, y), scan = tile_value_def(g, z);
     tile_op_set_text(g, reduce, TILE_ATTR_combine, "f");
     tile_op_set_int(g, reduce, TILE_ATTR_axis, 1);
     tile_op_set_text(g, scan, TILE_ATTR_combine, "f");
     tile_op_set_int(g, scan, TILE_ATTR_axis, 0);
     tile_op_set_flag(g, scan, TILE_ATTR_reverse);
-    tile_function_set_result(g, 0, tile_op_result(g, reduce, 0));
-    tile_function_set_result(g, 1, tile_op_result(g, scan, 0));
+    tile_function_set_result(g, 0, y);
+    tile_function_set_result(g, 1, z);
     cr_expect_eq(tile_module_verify(module), TILE_OK, "%s", x.messages);
     tile_text text = {.arena = &x.arena};
     tile_module_print(module, tile_text_append, &text);
