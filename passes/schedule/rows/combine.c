@@ -158,7 +158,9 @@ static void remember(const combined *c, const tile_value *values, const sched_ma
         tile_value value = values[i];
         if (may_be_none && has_identity(c))
             value = tile_build_select(&k->b, values[0], value, identity_of(c, i));
-        sched_remember(k, tile_op_result(k->s->compute, c->op, i - 1), map, c->elements[i], value);
+        const tile_type *type = sched_compute_type(k->s, c->elements[i]);
+        sched_remember(k, tile_op_result(k->s->compute, c->op, i - 1), map, type,
+                       sched_convert(k, value, type));
     }
 }
 

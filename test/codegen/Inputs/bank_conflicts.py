@@ -18,7 +18,7 @@ PASSES = "expand-dots,split-k,choose-cache,round-grid,tile-scheduler,canonicaliz
 
 
 def kernels(text):
-    for part in re.split(r"(?m)^(?=kernel |compute |plan )", re.sub(r"//[^\n]*", "", text)):
+    for part in re.split(r"(?m)^(?=kernel |compute |plan |func )", re.sub(r"//[^\n]*", "", text)):
         found = re.match(r"kernel @(\w+)", part)
         if found and "dot" in part:
             yield found.group(1), part.split("\n{")[0]

@@ -262,8 +262,8 @@ def make(name):
     made = os.path.join(FOLDER, name.replace(" ", "_").replace(",", "") + ".tile")
     with open(path, encoding="utf-8") as source:  # the kernel and the functions that it refers to
         text = source.read()
-    parts = [p for p in re.split(r"\n(?=(?://.*\n)*(?:kernel|compute) @)", text)
-             if f"kernel @{kernel}<" in p or "compute @" in p]
+    parts = [p for p in re.split(r"\n(?=(?://.*\n)*(?:kernel|compute|func) @)", text)
+             if f"kernel @{kernel}<" in p or "compute @" in p or "func @" in p]
     alone = made + ".source"
     with open(alone, "w", encoding="utf-8") as out:
         out.write("\n".join(parts))

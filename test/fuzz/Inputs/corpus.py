@@ -33,7 +33,7 @@ def parts_of(text):
 def literals_of(source):
     for match in LITERALS.finditer(source):
         text = "".join(ast.literal_eval(one) for one in ONE_LITERAL.findall(match.group()))
-        if re.search(r"\b(kernel|compute) @", text):
+        if re.search(r"\b(kernel|compute|func) @", text):
             yield text
 
 
@@ -42,7 +42,7 @@ def examples_of(source):
     head = BLOCK_COMMENT.search(source)
     text = re.sub(r"^ \* ?", "", head.group()[2:-2], flags=re.M) if head else ""
     for piece in re.split(r"^ *(?:before|after):", text, flags=re.M)[1:]:
-        start = re.search(r"\b(kernel|compute) @", piece)
+        start = re.search(r"\b(kernel|compute|func) @", piece)
         if start:
             yield piece[start.start():]
 

@@ -471,7 +471,8 @@ void gen_statements(gen *g, unsigned count) {
         {gen_scratch, 2},       {gen_turns, 2},    {gen_barriers, 3},     {gen_scalars, 3},
         {gen_assert_assume, 2}, {gen_for, 6},      {gen_while, 3},        {gen_if, 5},
         {gen_explicit, 2},      {gen_roles, 2},    {gen_product_loop, 4}, {gen_through_shared, 5},
-        {gen_cluster, 6},       {gen_parallel, 5}, {gen_fragments, 20},   {gen_mma, 3}};
+        {gen_cluster, 6},       {gen_parallel, 5}, {gen_fragments, 20},   {gen_mma, 3},
+        {gen_call, 10}};
     enum { KINDS = sizeof kinds / sizeof *kinds, MAX_TRIES = 200 };
     unsigned all = 0, made = 0;
     for (unsigned i = 0; i < KINDS; i++) all += kinds[i].weight;
