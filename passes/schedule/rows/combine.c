@@ -179,6 +179,7 @@ static void build_chunk(rows *r, void *user, tile_value number, tile_value *carr
             return;
         remember(c, all, &map, c->with.exclusive);
         rows_store_outputs(r, false);
+        if (r->known == 1) rows_store_outputs(r, true); /* no dim tells that an output is long */
     }
     if ((sum = build_along(c, TILE_OP_reduce_with, elements)).id && combine(c, carried, sum, all))
         for (unsigned i = 0; i < value_count(c); i++) carried[i] = all[i];

@@ -324,8 +324,7 @@ static void build_columns(rows *r, int beside) {
         build_in_steps(r);
 }
 
-/* Rows of known extent: several per tile if they are short. */
-static void build_known(rows *r, int beside) {
+void rows_set_known_tiles(rows *r, int beside) {
     int block = power_above(r->known, 16384), height = block < 2048 ? 2048 / block : 1;
     int64_t others = beside < 0 ? 1 : sched_constant(r->k.g->domain.extents[beside]);
     if (others > 0 && others < height) height = power_above(others, height);
@@ -336,6 +335,10 @@ static void build_known(rows *r, int beside) {
     rows_set_tiles(r, beside, params[0], constant(r, block));
     sched_add_tune(&r->k, params, 2, points, height > 1 ? 4 : 2);
     sched_set_warps(&r->k, params[1]);
+}
+
+static void build_known(rows *r, int beside) {
+    rows_set_known_tiles(r, beside);
     sched_set_grid(&r->k, (int)r->axis);
     rows_choose_pad(r);
     build_at_once(r);

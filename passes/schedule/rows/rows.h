@@ -116,6 +116,9 @@ bool rows_has_long_output(const rows *r);
 /* Sets both dims of the tile, or the only one; the axis has `along` elements. */
 void rows_set_tiles(rows *r, int beside, const tile_expr *other, const tile_expr *along);
 
+/* Chooses tiles of whole rows, whose extent is known: several rows if they are short. */
+void rows_set_known_tiles(rows *r, int beside);
+
 /* scan.c: scans of rows longer than a tile. */
 
 /* Returns whether its only reduction is a scan, which can be computed chunk by chunk. */

@@ -167,7 +167,9 @@ static void choose_tiles(rows *r, int beside) {
 }
 
 void rows_build_chunks(rows *r, int beside) {
-    if (!r->tile) choose_tiles(r, beside);
+    enum { SHORT = 2048 };
+    bool whole = rows_combines(r) && r->known >= 0 && r->known <= SHORT;
+    if (!r->tile) (whole ? rows_set_known_tiles : choose_tiles)(r, beside);
     sched_set_grid(&r->k, (int)r->axis);
     if (rows_combines(r)) {
         rows_build_combined(r);
