@@ -113,10 +113,10 @@ bool tile_infer_scan(tile_infer *infer) {
 static bool check_combined(const tile_infer *infer) {
     unsigned count;
     const tile_value *src = segment(infer, TILE_OPERAND_src, &count);
-    if (!count || count > TILE_MAX_COMBINED) {
+    unsigned most = TILE_MAX_COMBINED - (infer->function->kind == TILE_COMPUTE);
+    if (!count || count > most) {
         tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
-                    "%s: it combines 1 to %d operands, not %u", op_name(infer), TILE_MAX_COMBINED,
-                    count);
+                    "%s: it combines 1 to %u operands, not %u", op_name(infer), most, count);
         return false;
     }
     if (!check_array(infer) || !check_axis(infer)) return false;

@@ -5,7 +5,8 @@
 #include "lib/layout/axis_map.h"
 #include "lib/ir/function.h"
 
-enum { TILE_MAX_COMBINED = 8 }; /* operands */
+/* The maximum number of operands of tiles. Of tensors it is one less, because `schedule` adds one. */
+enum { TILE_MAX_COMBINED = 9 };
 
 typedef struct tile_combine {
     const tile_function *function; /* a func: 2n scalars to n */

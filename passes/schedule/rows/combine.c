@@ -19,6 +19,8 @@
  *     } */
 #include "lib/ops/combine.h"
 
+#include <string.h>
+
 #include "lib/builder/inline.h"
 #include "passes/schedule/rows/rows.h"
 
@@ -58,16 +60,29 @@ static void add_result(const combined *c, tile_function *f, unsigned i, tile_val
     tile_function_set_result(f, i, value);
 }
 
+/* Returns whether an earlier operation has made this func. */
+static bool is_present(const combined *c, const tile_function *f) {
+    unsigned n = value_count(c);
+    bool same = f->kind == TILE_FUNC && f->arg_count == 2 * n &&
+                f->args[0].type == c->elements[0] && f->instance_of &&
+                strcmp(f->instance_of, c->with.function->name) == 0;
+    for (unsigned i = 0; i < n && same; i++) same = f->args[i].type == c->elements[i];
+    return same;
+}
+
 static const tile_function *make_present(const combined *c) {
     schedule *s = c->r->k.s;
     unsigned n = c->with.count;
     tile_value a[MAX_VALUES], b[MAX_VALUES], both[2 * TILE_MAX_COMBINED],
         combined_values[TILE_MAX_COMBINED];
+    for (const tile_function *made = s->compute->module->first; made; made = made->next)
+        if (is_present(c, made)) return made;
     const char *name =
         sched_unique_name(s, tile_arena_format(s->arena, "%s_present", c->with.function->name));
     tile_function *f =
         tile_function_create(s->compute->module, TILE_FUNC, name, tile_op_loc(s->compute, c->op));
     if (!f) return NULL;
+    f->instance_of = c->with.function->name;
     for (unsigned i = 0; i < value_count(c); i++) add_type_param(f, c->elements[i]);
     add_arguments(c, f, "a", a);
     add_arguments(c, f, "b", b);

@@ -19,6 +19,7 @@ COMPUTES = {
     "recurrences": (["a=int:i32[%s]", "b=int:i32[%s]"], ["f", "g", "h"]),
     "last": (["a=int:i32[%s]", "b=int:i32[%s]"], ["f"]),
     "argmin": (["a=int:f16[%s]"], ["v", "k"]),
+    "given": (["a=int:i32[%s]", "b=int:i32[%s]"], ["y"]),
 }
 # b, n, c, warps: rows in one thread, in lanes, in warps, in rounds of registers; of odd parts; of columns.
 SHAPES = [(1, 1, 1, 1), (1, 32, 1, 1), (2, 256, 1, 4), (1, 4096, 1, 2), (1, 96, 4, 4), (4, 7, 64, 2),

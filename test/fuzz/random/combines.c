@@ -100,8 +100,10 @@ bool gen_combine(gen *g) {
         given = gen_text("%s%s%s", given, i ? ", " : "", c.operands[i].name);
         names = gen_text("%s%s%s", names, i ? ", " : "", made[i].name);
     }
-    gen_say(g, "%s = %s (%s) {axis = %u, combine = @%s%s%s%s}", names, reduces ? "reduce" : "scan",
-            given, axis, name, gen_word(g, "", "", ", reverse"), excludes ? ", exclusive" : "",
+    const char *tile = a.shape.rank < 3 ? gen_given(g, a.shape, axis) : "";
+    gen_say(g, "%s = %s (%s) {axis = %u, combine = @%s%s%s%s%s}", names,
+            reduces ? "reduce" : "scan", given, axis, name, tile, gen_word(g, "", "", ", reverse"),
+            excludes ? ", exclusive" : "",
             excludes || (c.identity && gen_chance(g, 30)) ? gen_text(", identity = %s", c.identity)
                                                           : "");
     for (unsigned i = 0; i < c.count; i++)
