@@ -14,11 +14,12 @@ bool tile_func_is_plain(const tile_function *func) {
     return plain;
 }
 
-/* The name and the types: @welford_f32_f32. *made: the module has this func already. */
+/* The name and the types of the operands: @first_least_f32_i32. *made: the module has this func
+ * already. */
 static const char *name_of(const tile_function *func, const tile_scalar *scalars, unsigned count,
                            tile_function **made, tile_arena *arena) {
     const char *name = func->name;
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count / 2; i++) /* the other half has the same types */
         name = tile_arena_format(arena, "%s_%s", name, tile_scalar_name(scalars[i]));
     while ((*made = tile_module_find(func->module, name)) &&
            !((*made)->instance_of && strcmp((*made)->instance_of, func->name) == 0))

@@ -223,12 +223,28 @@ static bool start(combined *c) {
     return c->present != NULL;
 }
 
+/* A reduction of no elements has no result without an identity. */
+static void require_elements(const combined *c) {
+    sched_kernel *k = &c->r->k;
+    if (!c->with.reduces || has_identity(c) || c->r->known > 0) return;
+    k->b.loc = tile_op_loc(k->s->compute, c->op);
+    tile_value end = sched_number(k, sched_expr(k->s, c->r->extent));
+    tile_value any = tile_build_gt(&k->b, end, tile_build_int(&k->b, 0));
+    const tile_segment condition = {any, NULL, 0};
+    tile_op op = tile_build_op(&k->b, TILE_OP_assert, &condition, 1, NULL);
+    if (op.id)
+        tile_op_set_text(k->f, op, TILE_ATTR_text,
+                         "`reduce` with a func combines no elements here: give it `identity = "
+                         "(..)`, one number for each operand");
+}
+
 void rows_build_combined(rows *r) {
     sched_kernel *k = &r->k;
     combined c = {.r = r, .op = rows_op(r, 0)};
     tile_value carried[MAX_VALUES], none = TILE_NO_VALUE;
     if (!start(&c)) return;
     size_t mark = sched_enter(k);
+    require_elements(&c);
     rows_chunks chunks = rows_count_chunks(r);
     for (unsigned i = 0; i < value_count(&c); i++)
         carried[i] = tile_build_zero(&k->b, rows_row_type(r, c.elements[i]));
