@@ -278,8 +278,8 @@ bool tile_inline_calls(tile_function *f) {
     inliner all = {.built = 0};
     unsigned count;
     tile_op *calls = tile_find_ops(f, TILE_OP_call, &all.arena, &count);
-    size_t values = f->value_count;
-    tile_value *map = TILE_NEW_ARRAY(&all.arena, tile_value, values);
+    size_t values = count ? f->value_count : 0;
+    tile_value *map = TILE_NEW_ARRAY(&all.arena, tile_value, values + 1);
     bool ok = true;
     for (unsigned i = 0; i < count && ok; i++) ok = replace_call(&all, f, calls[i], map, values);
     if (count && ok) {

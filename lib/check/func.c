@@ -1,5 +1,7 @@
 /* Rules of funcs: a func computes its results from scalars, one element at a time, so that a call
  * can be inlined for arrays of any shape. */
+#include <string.h>
+
 #include "lib/builder/inline.h"
 #include "lib/check/verify.h"
 #include "lib/ir/describe.h"
@@ -83,6 +85,26 @@ bool tile_verify_func(const tile_function *f) {
     bool ok = check_declarations(f);
     TILE_FOR_EACH_OP (f, op, f->body) ok &= check_op(f, op);
     return ok;
+}
+
+/* Whether the caller can have the value: a number over its parameters, or an element type. */
+static bool is_value(const tile_function *f, const tile_param_value *value) {
+    const char *param = value->type ? value->type->param : NULL;
+    const tile_param_decl *own = param ? tile_function_find_param(f, param, strlen(param)) : NULL;
+    if (!value->type) return tile_is_param_expr(f, value->expr);
+    return param ? own && own->kind == TILE_PARAM_type : tile_scalar_is_data(value->type->scalar);
+}
+
+bool tile_verify_call(const tile_function *f, tile_op op) {
+    const tile_attr *values = tile_op_attr(f, op, TILE_ATTR_values);
+    if (tile_op_opcode(f, op) != TILE_OP_call || !values) return true;
+    for (unsigned i = 0; i < values->count; i++)
+        if (!is_value(f, &values->values[i]))
+            return tile_error_at(f, op,
+                                 "the value of '%s' may depend on compile-time parameters of @%s "
+                                 "only",
+                                 values->values[i].name, f->name);
+    return true;
 }
 
 /* Recursion ----------------------------------------------------------------------------------- */

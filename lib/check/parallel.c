@@ -21,6 +21,7 @@ static tile_op parallel_around(const tile_function *f, tile_op op) {
 
 static bool is_scalar_code(tile_opcode opcode) {
     switch (opcode) {
+    case TILE_OP_call:
     case TILE_OP_element:
     case TILE_OP_load:
     case TILE_OP_store:
@@ -63,7 +64,7 @@ static void check_inside(checker *c, tile_op op) {
     else if (!is_scalar_code(opcode))
         c->sound =
             tile_error_at(c->f, op,
-                          "%s is not allowed in `parallel`, whose region may hold arithmetic, if, "
+                          "%s is not allowed in `parallel`, whose region may hold arithmetic, calls, if, "
                           "for, while, and accesses to single elements of tiles and memory",
                           tile_op_name(c->f, op));
     else if (array)

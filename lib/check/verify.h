@@ -32,6 +32,9 @@ bool tile_verify_combine(const tile_function *f, tile_op op);
 /* Checks a func: its declarations, and that it computes scalars without side effects. Returns false
  * after a diagnostic. */
 bool tile_verify_func(const tile_function *function);
+/* Checks the values that a call gives to the parameters of its func. Returns false after a
+ * diagnostic. */
+bool tile_verify_call(const tile_function *function, tile_op op);
 /* Checks that no func of the module calls itself, directly or through others. Returns false after a
  * diagnostic for each cycle. */
 bool tile_verify_recursion(const tile_module *module);

@@ -2,6 +2,7 @@
  * its operation could not be built, to report the errors in it. */
 #include <string.h>
 
+#include "lib/ir/describe.h"
 #include "lib/ir/regions.h"
 #include "lib/text/parser.h"
 
@@ -380,6 +381,8 @@ typedef struct parsed_elements {
     tile_binding names[TILE_MAX_RANK];
     tile_value extents[TILE_MAX_RANK];
     unsigned rank, extent_count;
+    const tile_type **given; /* the types that the text gives, in the parser's arena */
+    size_t given_count, given_capacity;
 } parsed_elements;
 
 /* "(" "%"ID,+ ")" */
@@ -415,6 +418,46 @@ static bool parse_extents(tile_parser *p, parsed_elements *e) {
                             e->extent_count);
 }
 
+/* [":" type,+]: the types of the results, whose layouts are not in the region; one for all, or one
+ * for each. */
+static bool parse_given_types(tile_parser *p, parsed_elements *e) {
+    if (!tile_parse_take(p, ":")) return true;
+    do {
+        const tile_type *type = tile_parse_type(p);
+        if (!type) return false;
+        e->given = tile_arena_grow(&p->arena, e->given, e->given_count, &e->given_capacity,
+                                   sizeof *e->given);
+        e->given[e->given_count++] = type;
+    } while (tile_parse_take(p, ","));
+    return true;
+}
+
+/* Replaces each type by the given one, which may add a layout. */
+static bool apply_given_types(tile_parser *p, const parsed_elements *e, tile_loc loc,
+                              const tile_type **types, unsigned count) {
+    if (!e->given_count) return true;
+    if (e->given_count != 1 && e->given_count != count)
+        return tile_parse_error(p, loc, "parallel: %zu types for %u results; write one for each",
+                                e->given_count, count);
+    for (unsigned i = 0; i < count; i++) {
+        const tile_type *given = e->given[e->given_count == 1 ? 0 : i];
+        tile_type draft = *given;
+        draft.layout = NULL;
+        if (tile_type_get(p->context, &draft) != types[i]) {
+            tile_arena scratch = {0};
+            tile_parse_error(p, loc,
+                             "parallel: result %u is %s by its extents and its element, "
+                             "not %s; omit the type",
+                             i, tile_type_text(p->function, types[i], NULL, &scratch),
+                             tile_type_text(p->function, given, NULL, &scratch));
+            tile_arena_reset(&scratch);
+            return false;
+        }
+        types[i] = given;
+    }
+    return true;
+}
+
 /* Tiles of these extents with the types that the region yields; *count of them, in the parser's
  * arena. NULL after an error. */
 static const tile_type **tiles_of_yield(tile_parser *p, const parsed_elements *e,
@@ -448,7 +491,8 @@ static bool parse_parallel(tile_parser *p, const tile_statement *s, const tile_o
     parsed_elements e = {.rank = 0};
     const tile_type *args[TILE_MAX_RANK];
     tile_parse_advance(p);
-    if (!parse_coordinates(p, &e) || !parse_extents(p, &e)) return false;
+    if (!parse_coordinates(p, &e) || !parse_extents(p, &e) || !parse_given_types(p, &e))
+        return false;
     for (unsigned d = 0; d < e.rank; d++) args[d] = tile_type_scalar(p->context, TILE_i32);
     tile_region body = tile_add_region(f, TILE_NO_OP, args, e.rank);
     saved outer = enter_region(p, NULL, 0);
@@ -459,6 +503,7 @@ static bool parse_parallel(tile_parser *p, const tile_statement *s, const tile_o
     leave_region(p, &outer);
     unsigned count = 0;
     const tile_type **types = ok ? tiles_of_yield(p, &e, body, loc, &count) : NULL;
+    if (types && !apply_given_types(p, &e, loc, types, count)) types = NULL;
     p->builder.loc = loc;
     tile_op op =
         types ? tile_build_parallel(&p->builder, e.extents, e.rank, types, count) : TILE_NO_OP;

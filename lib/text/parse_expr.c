@@ -217,7 +217,7 @@ static const tile_node *parse_param(tile_parser *p) {
                          name);
     else if (value && value->value.id) /* otherwise reported already */
         tile_parse_error(p, token.loc, "a value's name begins with %%: write %%%s", name);
-    else if (value)
+    else if (value || tile_parse_bare_func(p, &token))
         return poison_node(p, token.loc);
     else if (tile_parse_at(p, "="))
         tile_parse_error(p, token.loc, "write attributes in braces after the operands: {%s = ..}",

@@ -38,8 +38,9 @@ void tile_parse_declare_funcs(tile_parser *p) {
     const tile_lexer lexer = p->lexer;
     const tile_token token = p->token, next = p->next;
     if (!mentions_funcs(p)) return;
-    while (p->token.kind != TILE_TOKEN_END) {
-        bool begins = tile_parse_at_function(p) && tile_parse_at_word(p, "func");
+    for (bool point = false; p->token.kind != TILE_TOKEN_END;) {
+        bool begins = !point && tile_parse_at_function(p) && tile_parse_at_word(p, "func");
+        point = p->token.kind == TILE_TOKEN_BAD && *p->token.text == '.'; /* MLIR's func.func */
         p->token = p->next;
         p->next = tile_lexer_next(&p->lexer);
         if (begins) declare(p);

@@ -325,22 +325,29 @@ static bool is_unknown_op(const tile_parser *p) {
            !tile_scalar_from_name(token->text, token->length) && !tile_parse_at_accumulator(p);
 }
 
-/* `relu %x`, or a call of a kernel. */
-static bool refuse_function(tile_parser *p, const tile_token *token) {
+bool tile_parse_bare_func(tile_parser *p, const tile_token *token) {
     const char *name = tile_intern_name(p->context, token->text, token->length);
     const tile_function *found = tile_module_find(p->module, name);
-    if (found && found->kind == TILE_FUNC)
-        tile_parse_error(p, token->loc, "@%s is a func: put its arguments in parentheses, %s(..)",
-                         name, name);
-    else if (found)
-        tile_parse_error(p, token->loc, "@%s is a %s and cannot be called; a `func` can", name,
-                         tile_function_kind_name(found->kind));
-    return found != NULL;
+    if (!found || found->kind != TILE_FUNC) return false;
+    tile_parse_error(p, token->loc, "@%s is a func: put its arguments in parentheses, %s(..)", name,
+                     name);
+    return true;
+}
+
+/* A call of a kernel, compute or plan. */
+static bool refuse_call(tile_parser *p, const tile_token *token) {
+    bool called = p->next.kind == TILE_TOKEN_PUNCT && *p->next.text == '(';
+    const char *name = tile_intern_name(p->context, token->text, token->length);
+    const tile_function *found = called ? tile_module_find(p->module, name) : NULL;
+    if (!found) return false;
+    tile_parse_error(p, token->loc, "@%s is a %s and cannot be called; a `func` can", name,
+                     tile_function_kind_name(found->kind));
+    return true;
 }
 
 const tile_node *tile_parse_unknown_op(tile_parser *p) {
     const tile_token *token = &p->token;
-    if (refuse_function(p, token)) return NULL;
+    if (tile_parse_bare_func(p, token) || refuse_call(p, token)) return NULL;
     if (tile_parse_old_word(p, TILE_RENAMED_operation, "") ||
         tile_parse_foreign(p, TILE_FOREIGN_OPERATION))
         return NULL;

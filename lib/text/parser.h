@@ -291,6 +291,9 @@ const tile_node *tile_parse_element_node(tile_parser *p, const tile_operand *ope
 bool tile_parse_brackets(tile_parser *p, tile_operand *operand);
 /* %x, %x[%i, %j]; ends at an operator. */
 bool tile_parse_memory_operand(tile_parser *p, tile_operand *operand);
+/* Returns true after an error if the token is the name of a func: its arguments are missing, or not
+ * in parentheses. */
+bool tile_parse_bare_func(tile_parser *p, const tile_token *token);
 /* Reports the token and returns NULL. */
 const tile_node *tile_parse_unknown_op(tile_parser *p);
 /* Reports that the token is not `{`. */

@@ -194,8 +194,16 @@ static void print_call(tile_printer *p, tile_op op) {
     PRINT(p, ")");
 }
 
-/* parallel (%i, %j) in [64, 32] {..} */
+static bool has_layout(const tile_function *f, const tile_op_data *data) {
+    bool found = false;
+    for (uint32_t i = 0; i < data->result_count; i++)
+        found |= tile_value_type(f, (tile_value){data->first_result.id + i})->layout != NULL;
+    return found;
+}
+
+/* parallel (%i, %j) in [64, 32] {..}, with the types of the results if they have layouts */
 static void print_parallel(tile_printer *p, tile_op op) {
+    const tile_op_data *data = tile_op_at(p->f, op);
     tile_region body = tile_op_region(p->f, op, 0);
     const tile_region_data *region = tile_region_at(p->f, body);
     PRINT(p, "parallel (");
@@ -204,8 +212,10 @@ static void print_parallel(tile_printer *p, tile_op op) {
         tile_print_value(p, tile_region_arg(p->f, body, i));
     }
     PRINT(p, ") in [");
-    tile_print_values(p, tile_op_at(p->f, op)->operands, tile_op_operand_count(p->f, op));
-    PRINT(p, "] ");
+    tile_print_values(p, data->operands, tile_op_operand_count(p->f, op));
+    PRINT(p, "]");
+    if (has_layout(p->f, data)) print_result_types(p, data);
+    PRINT(p, " ");
     print_region(p, body);
 }
 

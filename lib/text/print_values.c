@@ -24,8 +24,6 @@ static void collect_layout(tile_printer *p, const tile_type *type) {
 
 static void collect_op(tile_printer *p, const tile_function *f, tile_op op) {
     const tile_op_data *data = tile_op_at(f, op);
-    /* The text has only the extents of the results of `parallel`. */
-    if (tile_op_get_info((tile_opcode)data->opcode)->shape == TILE_SHAPE_ELEMENTS) return;
     for (uint32_t i = 0; i < data->result_count; i++)
         collect_layout(p, tile_value_type(f, (tile_value){data->first_result.id + i}));
 }

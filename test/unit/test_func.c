@@ -133,6 +133,27 @@ Test(func, invalid_body) {
     }
 }
 
+/* A value that the caller does not have. */
+Test(func, invalid_value) {
+    text_fixture x;
+    text_open(&x);
+    tile_module *module = tile_module_create(x.context);
+    tile_function *f = tile_function_create(module, TILE_FUNC, "f", here);
+    tile_function_add_param(f, "n", TILE_PARAM_int, NULL, NULL);
+    tile_function_add_result(f, "y", tile_type_scalar(x.context, TILE_i32));
+    tile_builder in = tile_builder_at_end(f, tile_function_body(f));
+    tile_function_set_result(f, 0, tile_build_int(&in, 1));
+    tile_function *kernel = add_kernel(module);
+    tile_builder b = tile_builder_at_end(kernel, tile_function_body(kernel));
+    const tile_param_value value = {.name = "n", .expr = tile_expr_param(x.context, "m")};
+    tile_build_call(&b, "f", &value, 1, NULL, 0);
+    cr_expect_eq(tile_module_verify(module), TILE_INVALID);
+    cr_expect(strstr(x.messages, "the value of 'n' may depend on compile-time parameters of @k"),
+              "%s", x.messages);
+    tile_module_destroy(module);
+    text_close(&x);
+}
+
 /* A func that has more results than other operations may have. */
 Test(func, many_results) {
     text_fixture x;

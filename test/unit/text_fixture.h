@@ -390,6 +390,12 @@ static const char *const text_corpus[] = {
     "plan @p(%n: i32) {\n  %w = scratch [%n] : view<f16[?]>\n  fill %w, 1.5\n"
     "  if %n > 4 {\n    launch @k<b = 8>(%n, %w)\n    launch @k<b = 4>(7, %w) {pdl}\n  }\n}\n"
     "kernel @k<b: int>(%n: i32, %w: ptr<f16>) grid [b] warps 1 {\n  pdl_trigger\n  pdl_wait\n}\n",
+
+    "compute @c<n: dim>(%x: tensor<f16[n]>) -> (%y: tensor<f16[n]>) {\n  %y = f<c = 3>(%x, "
+    "0.5)\n}\n"
+    "func @f<T: type, c: int = 2>(%x: T, %w: f32) -> (%y: T) {\n"
+    "  %y, %z = g(max(%x, 0), T(%w) * T(c))\n}\n"
+    "func @g<T: type>(%x: T, %w: T) -> (%a: T, %b: T) {\n  %a = %x + %w\n  %b = %x\n}\n",
 };
 
 enum { TEXT_CORPUS_COUNT = sizeof text_corpus / sizeof *text_corpus };
