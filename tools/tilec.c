@@ -9,8 +9,8 @@
 #include "tools/common/annotate.h"
 #include "tools/common/assembler.h"
 #include "tools/common/cache.h"
+#include "tools/common/include.h"
 #include "tools/common/points.h"
-#include "tools/common/tool.h"
 
 static const char help[] =
     "usage: tilec FILE [options]\n"
@@ -60,7 +60,7 @@ static const char help[] =
     "  --no-line-info        writes no .loc directives\n"
     "  --stamps              adds code that records in a global array when each warp synchronizes\n"
     "                        (tile-run --trace reads it on a GPU); the kernel becomes "
-    "slower\n" TOOL_REMARKS_HELP TOOL_CACHE_HELP
+    "slower\n" TOOL_INCLUDE_HELP TOOL_REMARKS_HELP TOOL_CACHE_HELP
     "  --timing              prints the time of each step to standard error\n"
     "  --help                prints this text\n"
     "  --version             prints the version\n";
@@ -136,7 +136,7 @@ static bool set_step(options *o, const char *text) {
 static bool take_option(tool_arguments *words, options *o) {
     const char *value;
     bool ok;
-    if (tool_remarks_option(words, &o->remarks, &ok)) return ok;
+    if (tool_include_option(words, &ok) || tool_remarks_option(words, &o->remarks, &ok)) return ok;
     if (tool_option(words, "--target", &value)) return set_target(o, value);
     if (tool_option(words, "--param", &value)) return add_param(o, value);
     if (tool_points_option(words, &o->points, &ok)) return ok;

@@ -583,7 +583,7 @@ TILE_API const tile_type *tile_value_type(const tile_function *function, tile_va
 /* Text ---------------------------------------------------------------------------------------- */
 
 /* Parses and verifies a module; name is used in diagnostics. Returns NULL after at least one error
- * has been reported. */
+ * has been reported. Reads no files: tile/parse.h has the form for texts with `include`. */
 TILE_API tile_module *tile_module_parse(tile_context *context, const char *name, const char *text,
                                         size_t length);
 /* Prints text that parses to the same module. */

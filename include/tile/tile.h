@@ -21,6 +21,7 @@
 #include "tile/manual.h"
 #include "tile/measure.h"
 #include "tile/ops_macros.h"
+#include "tile/parse.h"
 #include "tile/pass.h"
 #include "tile/rename.h"
 #include "tile/split.h"

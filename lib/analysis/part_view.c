@@ -59,24 +59,153 @@ static bool has_strides_of(const tile_function *f, tile_op view, unsigned arg, u
     return same;
 }
 
+/* The argument of whose base the operation makes a view; no value if it makes none. */
+static tile_value viewed_argument(const tile_function *f, tile_op op) {
+    if (!op.id || tile_op_opcode(f, op) != TILE_OP_view) return TILE_NO_VALUE;
+    tile_op base = tile_value_def(f, tile_operand_base(f, op));
+    if (!base.id || tile_op_opcode(f, base) != TILE_OP_base) return TILE_NO_VALUE;
+    tile_value whole = tile_operand_src(f, base);
+    const tile_value_data *data = tile_value_at(f, whole);
+    const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
+    bool is_argument = data->kind == TILE_VALUE_ARG && data->type->scalar == type->scalar;
+    return is_argument ? whole : TILE_NO_VALUE;
+}
+
 bool tile_view_is_part(const tile_function *f, tile_value view, tile_part_view *out) {
     unsigned rank = tile_value_type(f, view)->rank;
     tile_op op = tile_value_def(f, view);
-    if (!op.id || tile_op_opcode(f, op) != TILE_OP_view) return false;
-    tile_op base = tile_value_def(f, tile_operand_base(f, op));
-    if (!base.id || tile_op_opcode(f, base) != TILE_OP_base) return false;
-    *out = (tile_part_view){.whole = tile_operand_src(f, base), .dim = rank};
-    const tile_value_data *whole = tile_value_at(f, out->whole);
-    if (whole->kind != TILE_VALUE_ARG || whole->type->rank != rank ||
-        whole->type->scalar != tile_value_type(f, view)->scalar)
-        return false;
+    tile_part_view part = {.whole = viewed_argument(f, op), .dim = rank};
+    *out = (tile_part_view){.whole = TILE_NO_VALUE};
+    if (!part.whole.id || tile_value_type(f, part.whole)->rank != rank) return false;
+    const unsigned arg = tile_value_at(f, part.whole)->index;
     const tile_values extents = tile_operands_extents(f, op);
     for (unsigned d = 0; d < extents.count; d++) {
-        const tile_expr *extent = tile_function_arg_extent(f, whole->index, d);
+        const tile_expr *extent = tile_function_arg_extent(f, arg, d);
         if (tile_value_as_expr(f, extents.at[d]) == extent) continue;
-        if (out->dim < rank || !ends_within(f, extents.at[d], extent)) return false;
-        out->dim = d;
-        out->end = extents.at[d];
+        if (part.dim < rank || !ends_within(f, extents.at[d], extent)) return false;
+        part.dim = d;
+        part.end = extents.at[d];
     }
-    return out->dim < rank && has_strides_of(f, op, whole->index, out->dim);
+    if (part.dim == rank || !has_strides_of(f, op, arg, part.dim)) return false;
+    *out = part;
+    return true;
+}
+
+/* Other dims ----------------------------------------------------------------------------------- */
+
+enum { MAX_FACTORS = 8, DEPTH = 8 };
+
+/* An extent or a stride as a product. */
+typedef struct product {
+    int64_t constant; /* 0: it is no such product */
+    const tile_expr *factors[MAX_FACTORS];
+    unsigned count;
+} product;
+
+static void multiply(product *p, const tile_expr *expr) {
+    int64_t number;
+    if (tile_expr_is_int(expr, &number)) {
+        if (__builtin_mul_overflow(p->constant, number, &p->constant)) p->constant = 0;
+    } else if (expr && expr->kind == TILE_EXPR_OP && expr->opcode == TILE_OP_mul) {
+        multiply(p, expr->args[0]);
+        multiply(p, expr->args[1]);
+    } else if (expr && p->count < MAX_FACTORS && tile_expr_is_of_arguments(expr)) {
+        p->factors[p->count++] = expr;
+    } else {
+        p->constant = 0;
+    }
+}
+
+/* Extents and strides are not negative, so a cast to i64 changes nothing. */
+static void multiply_value(product *p, const tile_function *f, tile_value value, unsigned depth) {
+    tile_op op = tile_value_def(f, value);
+    tile_opcode opcode = op.id && depth ? tile_op_opcode(f, op) : TILE_OP_NONE;
+    if (opcode == TILE_OP_cast) {
+        multiply_value(p, f, tile_operand_src(f, op), depth - 1);
+    } else if (opcode == TILE_OP_mul) {
+        multiply_value(p, f, tile_operand_lhs(f, op), depth - 1);
+        multiply_value(p, f, tile_operand_rhs(f, op), depth - 1);
+    } else {
+        multiply(p, tile_value_as_expr(f, value));
+    }
+}
+
+static product product_of(const tile_expr *expr) {
+    product p = {.constant = 1};
+    multiply(&p, expr);
+    return p;
+}
+
+static product product_of_value(const tile_function *f, tile_value value) {
+    product p = {.constant = 1};
+    multiply_value(&p, f, value, DEPTH);
+    return p;
+}
+
+/* Divides p by a product that it contains. */
+static bool divide(product *p, const product *by) {
+    product rest = *p;
+    if (!by->constant || !p->constant || p->constant % by->constant) return false;
+    rest.constant /= by->constant;
+    for (unsigned i = 0; i < by->count; i++) {
+        unsigned at = 0;
+        while (at < rest.count && rest.factors[at] != by->factors[i]) at++;
+        if (at == rest.count) return false;
+        rest.factors[at] = rest.factors[--rest.count];
+    }
+    *p = rest;
+    return true;
+}
+
+/* Returns whether p is at least 1 if all extents of the argument are: it is a product of them. */
+static bool is_positive(const tile_function *f, unsigned arg, product p) {
+    for (unsigned d = 0; d < f->args[arg].type->rank; d++) {
+        product extent = product_of(tile_function_arg_extent(f, arg, d));
+        if (extent.count == 1 && extent.constant > 0) extent.constant = 1; /* %k of %k * 3 */
+        while (extent.count && divide(&p, &extent)) {
+        }
+    }
+    return p.constant > 0 && !p.count;
+}
+
+/* Returns whether the stride is 1, or positive and a multiple of 16 bytes if a tensor map can
+ * describe the argument: then all of its strides are, except one that is 1. */
+static bool has_map_stride(const tile_function *f, unsigned arg, const product *stride) {
+    enum { UNIT = 16 };
+    int64_t bytes = tile_scalar_bytes(f->args[arg].type->scalar);
+    if (!stride->count && stride->constant == 1) return true;
+    if (is_positive(f, arg, *stride) && stride->constant % UNIT * bytes % UNIT == 0) return true;
+    for (unsigned d = 0; d < f->args[arg].type->rank; d++) {
+        const product own = product_of(tile_function_arg_stride(f, arg, d));
+        product rest = *stride;
+        if (!tile_expr_is(tile_function_arg_stride(f, arg, d), 1) && divide(&rest, &own) &&
+            is_positive(f, arg, rest))
+            return true;
+    }
+    return false;
+}
+
+/* Row-major strides are products of the extents of later dims. */
+static bool has_map_strides(const tile_function *f, unsigned arg, tile_op view) {
+    const tile_values extents = tile_operands_extents(f, view),
+                      strides = tile_operands_strides(f, view);
+    product row_major = {.constant = 1};
+    for (unsigned d = extents.count; d-- > 0;) {
+        const product stride = strides.count ? product_of_value(f, strides.at[d]) : row_major;
+        if (!has_map_stride(f, arg, &stride)) return false;
+        multiply_value(&row_major, f, extents.at[d], DEPTH);
+    }
+    return true;
+}
+
+tile_value tile_view_mapped_argument(const tile_function *f, tile_value view) {
+    if (tile_value_at(f, view)->kind == TILE_VALUE_ARG) return view;
+    tile_op op = tile_value_def(f, view);
+    tile_value whole = viewed_argument(f, op);
+    if (!whole.id || tile_value_type(f, whole)->kind != TILE_TYPE_VIEW) return TILE_NO_VALUE;
+    const unsigned arg = tile_value_at(f, whole)->index;
+    const tile_values extents = tile_operands_extents(f, op);
+    for (unsigned d = 0; d < extents.count; d++)
+        if (!is_positive(f, arg, product_of_value(f, extents.at[d]))) return TILE_NO_VALUE;
+    return has_map_strides(f, arg, op) ? whole : TILE_NO_VALUE;
 }

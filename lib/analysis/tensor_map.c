@@ -1,5 +1,6 @@
 #include "lib/analysis/tensor_map.h"
 
+#include "lib/analysis/part_view.h"
 #include "lib/ir/function.h"
 
 enum { UNIT = 16, MAX_BOX = 256 };
@@ -133,12 +134,12 @@ const tile_map_rule *tile_view_broken_rule(const tile_arg_decl *arg) {
 
 const char *tile_view_cannot_have_map(const tile_function *f, tile_value view, tile_arena *arena,
                                       const char **remedy) {
-    const tile_value_data *data = tile_value_at(f, view);
-    if (data->kind != TILE_VALUE_ARG) {
+    tile_value whole = tile_view_mapped_argument(f, view);
+    if (!whole.id) {
         *remedy = "make the view an argument";
         return "the view is made in the kernel, and its launch cannot encode a tensor map of it";
     }
-    const tile_arg_decl *arg = &f->args[data->index];
+    const tile_arg_decl *arg = &f->args[tile_value_at(f, whole)->index];
     const tile_map_rule *broken = tile_view_broken_rule(arg);
     *remedy = NULL;
     if (broken)

@@ -49,8 +49,9 @@ tile_tristate tile_map_rule_holds(const tile_map_facts *facts, const tile_map_ru
 /* The rule that the argument's type rules out for all launches; NULL: a tensor map may describe the
  * array. */
 const tile_map_rule *tile_view_broken_rule(const tile_arg_decl *arg);
-/* Returns NULL if a tensor map can describe the view, which is then an argument. Otherwise returns
- * the reason, and *remedy is what the user can change, or NULL. */
+/* Returns NULL if a tensor map can describe the view, which is then an argument or the array of one
+ * with other dims. Otherwise returns the reason, and *remedy is what the user can change, or
+ * NULL. */
 const char *tile_view_cannot_have_map(const tile_function *f, tile_value view, tile_arena *arena,
                                       const char **remedy);
 

@@ -171,9 +171,10 @@ static void add_variant(derivation *d, unsigned *divisors, const unsigned *last)
 static void mark_map(derivation *d, tile_value view) {
     tile_part_view part;
     if (tile_view_is_part(d->f, view, &part)) view = part.whole;
-    const tile_value_data *data = tile_value_at(d->f, view);
-    if (data->kind == TILE_VALUE_ARG && data->type->kind == TILE_TYPE_VIEW &&
-        !tile_view_broken_rule(&d->f->args[data->index]))
+    tile_value whole = tile_view_mapped_argument(d->f, view);
+    if (!whole.id) return;
+    const tile_value_data *data = tile_value_at(d->f, whole);
+    if (data->type->kind == TILE_TYPE_VIEW && !tile_view_broken_rule(&d->f->args[data->index]))
         d->maps[data->index] = true;
 }
 

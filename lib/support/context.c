@@ -145,14 +145,27 @@ static void add_place(const tile_context *context, tile_loc loc, tile_diagnostic
     quote_line(&context->sources[loc.file], diagnostic);
 }
 
+static void send(const tile_context *context, tile_severity severity, tile_loc loc,
+                 const char *message) {
+    tile_diagnostic diagnostic = {.severity = severity, .file = "", .message = message};
+    add_place(context, loc, &diagnostic);
+    if (context->sink) context->sink(&diagnostic, context->sink_user);
+}
+
 /* Reports the calls from which code at this location was inlined, innermost first. */
-static void note_calls(tile_context *context, tile_loc loc) {
+static void note_calls(const tile_context *context, tile_loc loc) {
     for (tile_loc call; loc.line && tile_context_find_call(context, loc, &call); loc = call) {
         char text[160];
         snprintf(text, sizeof text, "@%s is called here", context->sources[loc.file].callee);
-        tile_diagnostic diagnostic = {.severity = TILE_NOTE, .file = "", .message = text};
-        add_place(context, call, &diagnostic);
-        context->sink(&diagnostic, context->sink_user);
+        send(context, TILE_NOTE, call, text);
+    }
+}
+
+/* Reports the `include`s through which the location's text became part of the program. */
+static void note_includes(const tile_context *context, tile_loc loc) {
+    while (loc.line && loc.file < context->source_count) {
+        loc = context->sources[loc.file].included_at;
+        if (loc.line) send(context, TILE_NOTE, loc, "included from here");
     }
 }
 
@@ -161,11 +174,10 @@ void tile_report_words(tile_context *context, tile_severity severity, tile_loc l
     if (!context) return;
     tile_context_lock(context);
     if (severity == TILE_ERROR) context->errors++;
-    if (context->sink && message) {
-        tile_diagnostic diagnostic = {.severity = severity, .file = "", .message = message};
-        add_place(context, loc, &diagnostic);
-        context->sink(&diagnostic, context->sink_user);
+    if (message) {
+        send(context, severity, loc, message);
         if (severity != TILE_NOTE) note_calls(context, loc);
+        if (severity == TILE_ERROR) note_includes(context, loc);
     }
     const char *note = severity == TILE_ERROR ? context->error_note : NULL;
     if (note) {

@@ -52,22 +52,30 @@ bool tile_parse_attr_word(tile_parser *p, const char *what, tile_parsed_attr *at
                             token->kind == TILE_TOKEN_WORD ? tile_guess_text(p, &guess, "") : "");
 }
 
-/* A text with the escapes removed. */
-static bool parse_text(tile_parser *p, tile_parsed_attr *attr) {
+const char *tile_parse_quoted(tile_parser *p, const char *what) {
     const tile_token token = p->token;
-    if (token.kind != TILE_TOKEN_TEXT) return tile_parse_expected(p, "a text in quotation marks");
+    if (token.kind != TILE_TOKEN_TEXT) {
+        tile_parse_expected(p, what);
+        return NULL;
+    }
     char *text = TILE_NEW_ARRAY(&p->arena, char, token.length + 1);
     size_t length = 0;
     for (size_t i = 0; i < token.length; i++) {
         bool marked = token.text[i] == '\\' && i + 1 < token.length;
         if (marked) i++;
-        if (!token.text[i])
-            return tile_parse_error(p, token.loc, "a text cannot contain a zero byte");
+        if (!token.text[i]) {
+            tile_parse_error(p, token.loc, "a text cannot contain a zero byte");
+            return NULL;
+        }
         text[length++] = marked && token.text[i] == 'n' ? '\n' : token.text[i];
     }
-    attr->text = text;
     tile_parse_advance(p);
-    return true;
+    return text;
+}
+
+static bool parse_text(tile_parser *p, tile_parsed_attr *attr) {
+    attr->text = tile_parse_quoted(p, "a text in quotation marks");
+    return attr->text != NULL;
 }
 
 /* A number, with its own type or with the default type of a bare number. */

@@ -171,7 +171,8 @@ const tile_expr *tile_parse_word_expr(tile_parser *p, const char *word) {
 void tile_parse_recover_function(tile_parser *p, const char *start) {
     tile_parse_stop_if_too_many(p, p->token.loc);
     while (p->token.kind != TILE_TOKEN_END) {
-        bool begins = tile_parse_at_function(p) || p->token.kind == TILE_TOKEN_ALIAS;
+        bool begins = tile_parse_at_function(p) || p->token.kind == TILE_TOKEN_ALIAS ||
+                      tile_parse_at_word(p, "include");
         if (begins && p->token.first_on_line && p->token.text != start) return;
         tile_parse_skip(p);
     }

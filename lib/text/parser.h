@@ -11,6 +11,7 @@
 #include "lib/ir/syntax.h"
 #include "lib/support/guess.h"
 #include "lib/text/lexer.h"
+#include "tile/parse.h"
 
 /* An operand expression, before the types of its literals are known. */
 typedef enum tile_node_kind {
@@ -127,7 +128,12 @@ typedef struct tile_parser {
     unsigned regions;            /* number of open regions */
     unsigned depth;              /* nesting of the expression's parentheses, calls and signs */
     tile_alias *aliases;
-    struct tile_declared_func *funcs; /* of this text */
+    tile_parse_options options;
+    struct tile_parsed_text *texts; /* of the module, the last one first */
+    struct tile_parsed_text *text;  /* the one that is being parsed */
+    unsigned include_count;
+    size_t included_bytes;
+    struct tile_declared_func *funcs; /* of all texts */
 
     tile_function *function;
     tile_shape *shape; /* of the argument whose type is being parsed; NULL elsewhere */
@@ -273,6 +279,24 @@ const tile_type *tile_parse_scalar(tile_parser *p, bool *failed);
 bool tile_parse_at_accumulator(const tile_parser *p);
 bool tile_parse_layout_alias(tile_parser *p);
 
+/* parse.c: a text of the module, from the start to the end of the lexer's text. */
+void tile_parse_text(tile_parser *p);
+
+/* parse_include.c */
+/* A text of the module: the one that is passed to the parser, or an included one. */
+typedef struct tile_parsed_text {
+    struct tile_parsed_text *next;
+    struct tile_parsed_text *outer; /* the text that includes it; NULL: none */
+    const char *identity, *name;
+    uint32_t file;
+    unsigned depth; /* of the nesting */
+    bool is_open;   /* it is being parsed */
+} tile_parsed_text;
+/* Parses the text, a source of the context. */
+void tile_parse_source(tile_parser *p, const char *identity, uint32_t file);
+/* `include "NAME"`, and the text that it names. */
+bool tile_parse_include(tile_parser *p);
+
 /* parse_op.c */
 /* atomic_add: the token, the operation's name followed by a word of `kind`, sets the kind. */
 void tile_parse_take_kind(tile_parser *p, tile_invocation *call);
@@ -315,6 +339,8 @@ bool tile_parse_attrs(tile_parser *p, tile_attr_set allowed, const char *what,
 /* Parses one attribute, after those parsed before. */
 bool tile_parse_attr(tile_parser *p, tile_attr_set allowed, const char *what,
                      tile_parsed_attr *attrs, unsigned *count);
+/* The text in quotation marks, with the escapes removed. NULL after an error: what was expected. */
+const char *tile_parse_quoted(tile_parser *p, const char *what);
 /* Parses the value of an attribute of kind word. what: the owner of the attribute. */
 bool tile_parse_attr_word(tile_parser *p, const char *what, tile_parsed_attr *attr);
 /* Reports the token and returns false. */

@@ -169,7 +169,7 @@ static void check_box(planner *p, tile_op copy, tile_part_view *part) {
     if (part && tile_view_is_part(p->f, view, part)) view = part->whole;
     if (part && tile_op_has_attr(p->f, copy, TILE_ATTR_masked)) part->end = TILE_NO_VALUE;
     const char *why = tile_view_cannot_have_map(p->f, view, p->s->ring.pass->scratch, &remedy);
-    if (part && tile_value_at(p->f, view)->kind != TILE_VALUE_ARG)
+    if (why && part && !tile_view_mapped_argument(p->f, view).id)
         remedy = "make the view an argument, or the first rows of one: `view base(%x), [min(%end, "
                  "%n), ..]` with the argument's other extents and its strides";
     if (why)

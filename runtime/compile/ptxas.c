@@ -29,6 +29,21 @@ static bool next_line(const char **text, text_line *line) {
     return true;
 }
 
+/* The source whose name is the longest end of the path: a text may include another one of the same
+ * name in a folder. */
+static bool find_source(const tile_context *context, const char *path, size_t length,
+                        uint32_t *file) {
+    size_t longest = 0;
+    for (uint32_t i = 0; i < context->source_count; i++) {
+        const char *name = context->sources[i].name;
+        size_t own = strlen(name);
+        if (own <= longest || own > length || memcmp(path + length - own, name, own) != 0) continue;
+        *file = i;
+        longest = own;
+    }
+    return longest != 0;
+}
+
 /* The source file whose name the PTX's `.file` of this number has. The PTX has absolute paths. */
 static bool find_file(const tile_context *context, const char *ptx, unsigned number,
                       uint32_t *file) {
@@ -38,14 +53,7 @@ static bool find_file(const tile_context *context, const char *ptx, unsigned num
     while (next_line(&ptx, &line)) {
         if (sscanf(line.at, " .file %u \"%n", &found, &begin) != 1 || found != number) continue;
         const char *name = line.at + begin;
-        size_t length = strcspn(name, "\"\n");
-        for (uint32_t i = 0; i < context->source_count; i++) {
-            size_t own = strlen(context->sources[i].name);
-            if (own <= length && memcmp(name + length - own, context->sources[i].name, own) == 0) {
-                *file = i;
-                return true;
-            }
-        }
+        if (find_source(context, name, strcspn(name, "\"\n"), file)) return true;
     }
     return false;
 }

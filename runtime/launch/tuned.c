@@ -29,24 +29,41 @@ static const char *print_sizes(const tile_function *kernel, const int64_t *integ
     return text;
 }
 
-static bool launches(const tile_function *plan, const char *kernel) {
+/* Returns whether the function launches or calls the other one. */
+static bool uses(const tile_function *f, const char *other) {
     static const tile_attr_id names[] = {TILE_ATTR_callee, TILE_ATTR_otherwise};
-    for (uint32_t id = 1; id < plan->op_count; id++)
-        for (unsigned i = 0; i < 2 && plan->ops[id].opcode == TILE_OP_launch; i++) {
-            const char *name = tile_op_attr_text(plan, (tile_op){id}, names[i]);
-            if (name && strcmp(name, kernel) == 0) return true;
+    for (uint32_t id = 1; id < f->op_count; id++) {
+        tile_opcode opcode = f->ops[id].opcode;
+        for (unsigned i = 0; i < 2 && (opcode == TILE_OP_launch || opcode == TILE_OP_call); i++) {
+            const char *name = tile_op_attr_text(f, (tile_op){id}, names[i]);
+            if (name && strcmp(name, other) == 0) return true;
         }
+    }
     return false;
 }
 
-/* The kernel's text; for a plan, also the text of the kernels that it launches. */
+typedef struct content {
+    const tile_function **printed;
+    size_t count, capacity;
+    tile_text text;
+} content;
+
+/* Prints the function and all that it launches or calls, each once. */
+static void print_used(content *c, const tile_function *f) {
+    for (size_t i = 0; i < c->count; i++)
+        if (c->printed[i] == f) return;
+    c->printed = tile_arena_grow(c->text.arena, c->printed, c->count, &c->capacity,
+                                 sizeof(const tile_function *));
+    c->printed[c->count++] = f;
+    tile_function_print(f, tile_text_append, &c->text);
+    for (const tile_function *other = f->module->first; other; other = other->next)
+        if (uses(f, other->name)) print_used(c, other);
+}
+
 static const char *print_content(const tile_function *f, tile_arena *arena) {
-    tile_text text = {.arena = arena};
-    tile_function_print(f, tile_text_append, &text);
-    const tile_function *other = f->kind == TILE_PLAN ? f->module->first : NULL;
-    for (; other; other = other->next)
-        if (launches(f, other->name)) tile_function_print(other, tile_text_append, &text);
-    return tile_arena_string(arena, text.data, text.length);
+    content c = {.text = {.arena = arena}};
+    print_used(&c, f);
+    return tile_arena_string(arena, c.text.data, c.text.length);
 }
 
 /* The key without the power limit. */

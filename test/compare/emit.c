@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "tile/artifact.h"
-#include "tile/ir.h"
+#include "tile/parse.h"
 #include "tile/pass.h"
 #include "tile/tune.h"
 
@@ -194,7 +194,9 @@ static void open_source(source *s, const char *path) {
     s->context = tile_context_create();
     tile_context_set_sink(s->context, put_diagnostic, NULL);
     tile_context_set_remarks(s->context, true);
-    s->module = tile_module_parse(s->context, path, t.data, t.size);
+    const tile_parse_options options = {
+        .size = sizeof options, .resolve = tile_resolve_file, .release = tile_release_file};
+    s->module = tile_module_parse_with(s->context, path, t.data, t.size, &options);
     free(t.data);
 }
 

@@ -5,6 +5,7 @@
  * of it, the module after the passes, and a launch interface.
  * - Passes preserve the IR's rules (the manager verifies after each pass), and LLVM accepts its
  * input. TILE_FAILED is a defect here, because no system call can fail.
+ * - An `include` is an error without a resolver. With one, all that it found is released.
  * - A kernel that runs on the CPU device at level 2 and at level 3 has the same results at both.
  * - Nothing crashes, hangs or exhausts memory; the sanitizers and libFuzzer's limits check that. */
 #include "test/fuzz/fuzz_tile.h"
@@ -15,6 +16,7 @@
 
 #include "test/fuzz/fuzz_session.h"
 #include "tile/compile.h"
+#include "tile/parse.h"
 
 /* Rules -------------------------------------------------------------------------------------- */
 
@@ -217,8 +219,64 @@ static void try_module(session *s, const tile_module *module) {
 
 /* Texts of two kinds -------------------------------------------------------------------------- */
 
+/* The input holds the texts that it includes: each begins with a line `//- NAME`. */
+typedef struct texts {
+    const char *start, *end;
+    unsigned held; /* found and not released */
+} texts;
+
+static const char text_marker[] = "\n//- ";
+
+/* The next marker from `at` on, or the end. */
+static const char *find_marker(const texts *t, const char *at) {
+    size_t length = sizeof text_marker - 1;
+    for (; (size_t)(t->end - at) >= length; at++)
+        if (memcmp(at, text_marker, length) == 0) return at;
+    return t->end;
+}
+
+/* Finds the text of that name, else the last one, so that a mutated name finds one, too. */
+static tile_status find_text(const tile_include *include, tile_included *found, void *user) {
+    texts *t = user;
+    const char *at = find_marker(t, t->start);
+    size_t length = strlen(include->spelling);
+    t->held++;
+    if (at == t->end) return TILE_UNAVAILABLE;
+    for (const char *next = at; next != t->end; next = find_marker(t, next + 1)) {
+        const char *name = next + sizeof text_marker - 1;
+        at = next;
+        if ((size_t)(t->end - name) > length && memcmp(name, include->spelling, length) == 0 &&
+            name[length] == '\n')
+            break;
+    }
+    size_t size = (size_t)(find_marker(t, at + 1) - at);
+    char *memory = malloc(size + 32), *name = memory + size;
+    if (!memory) return TILE_OUT_OF_MEMORY;
+    memcpy(memory, at, size); /* the marker is a comment */
+    snprintf(name, 32, "text %zu", (size_t)(at - t->start));
+    *found = (tile_included){.identity = name, .text = memory, .length = size, .memory = memory};
+    return TILE_OK;
+}
+
+static void release_text(tile_included *found, void *user) {
+    texts *t = user;
+    free(found->memory);
+    t->held--;
+}
+
+static tile_module *parse(session *s, const char *text, size_t length) {
+    texts t = {text, text + length, 0};
+    const tile_parse_options options = {
+        .size = sizeof options, .resolve = find_text, .release = release_text, .user = &t};
+    size_t first = (size_t)(find_marker(&t, text) - text);
+    if (first == length) return tile_module_parse(s->context, "input", text, length);
+    tile_module *module = tile_module_parse_with(s->context, "input", text, first, &options);
+    if (t.held) fuzz_fail("what a resolver found is released", s->listener.last);
+    return module;
+}
+
 static void try_module_text(session *s, const char *text, size_t length) {
-    tile_module *module = tile_module_parse(s->context, "input", text, length);
+    tile_module *module = parse(s, text, length);
     s->counts->parsed += module != NULL;
     if (fuzz_succeeded(s, "tile_module_parse", module ? TILE_OK : TILE_INVALID, 0))
         try_module(s, module);

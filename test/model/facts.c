@@ -28,7 +28,7 @@
 #include "passes/passes.h"
 #include "runtime/model/space.h"
 #include "runtime/model/work.h"
-#include "tile/ir.h"
+#include "tile/parse.h"
 #include "tile/pass.h"
 #include "tile/split.h"
 
@@ -264,7 +264,9 @@ static void visit_file(run *r, const char *path) {
     size_t size;
     tile_context *context = tile_context_create();
     char *text = read_file(path, &size);
-    tile_module *module = tile_module_parse(context, path, text, size);
+    const tile_parse_options parse = {
+        .size = sizeof parse, .resolve = tile_resolve_file, .release = tile_release_file};
+    tile_module *module = tile_module_parse_with(context, path, text, size, &parse);
     if (!module) exit(2);
     const tile_diversion diversion = tile_context_divert(context, NULL, NULL);
     r->module = module;

@@ -7,6 +7,7 @@
 #include "test/unit/text_fixture.h"
 #include "tile/compile.h"
 #include "tile/compute.h"
+#include "tile/parse.h"
 
 /* A program that is being written. */
 typedef struct program {
@@ -41,6 +42,27 @@ static void repeat(program *p, int n, const char *piece, const char *separator) 
     }
 }
 
+/* Texts to include: `deep N` includes N more, one in the other, and `bytes N` has so many bytes. */
+static tile_status find_text(const tile_include *include, tile_included *found, void *user) {
+    int number = 0;
+    program p = {.text = NULL};
+    (void)user;
+    if (sscanf(include->spelling, "bytes %d", &number) == 1) {
+        p = (program){.text = malloc((size_t)number), .length = (size_t)number};
+        memset(p.text, ' ', p.length);
+    } else if (sscanf(include->spelling, "deep %d", &number) == 1 && number > 1) {
+        put(&p, "include \"deep %d\"\n", number - 1);
+    }
+    found->text = found->memory = p.text;
+    found->length = p.length;
+    return TILE_OK;
+}
+
+static void release_text(tile_included *found, void *user) {
+    (void)user;
+    free(found->memory);
+}
+
 /* Parses it and, if requested, prepares it or compiles it for a device. */
 typedef enum stage { PARSED, SCHEDULED, INSTANTIATED, COMPILED } stage;
 
@@ -50,7 +72,9 @@ static bool accepts(text_fixture *x, program *p, stage until) {
     const tile_emit_options options = {.size = sizeof options,
                                        .target = tile_target_find("sm_90a")};
     tile_blob ptx = {.data = NULL};
-    tile_module *module = tile_module_parse(x->context, "limits", p->text, p->length);
+    const tile_parse_options parse = {
+        .size = sizeof parse, .resolve = find_text, .release = release_text};
+    tile_module *module = tile_module_parse_with(x->context, "limits", p->text, p->length, &parse);
     bool ok = module && tile_module_verify(module) == TILE_OK;
     if (ok && until == SCHEDULED)
         ok = tile_schedule(module, "k", NULL, NULL, &none, &name) == TILE_OK;
@@ -289,6 +313,34 @@ static void test_EXPRESSION_DEPTH(int number) {
                                   "give a part of it a name, %x = ..";
     check(write_sum, PARSED, number, number + 1, message);
     check(write_parentheses, PARSED, number, number + 1, message);
+}
+
+static void write_includes(program *p, int64_t n) {
+    repeat(p, (int)n, "include \"same\"", "\n");
+}
+
+static void test_INCLUDES(int number) {
+    check(write_includes, PARSED, number, number + 1,
+          "a program has at most 1000 includes, and this is one more");
+}
+
+static void write_nested(program *p, int64_t n) {
+    put(p, "include \"deep %d\"\n", (int)n);
+}
+
+static void test_INCLUDE_DEPTH(int number) {
+    check(write_nested, PARSED, number, number + 1,
+          "includes are nested at most 32 deep, and this one is deeper");
+}
+
+/* In two texts. */
+static void write_bytes(program *p, int64_t n) {
+    put(p, "include \"bytes 100\" include \"bytes %d\"\n", (int)n - 100);
+}
+
+static void test_INCLUDED_BYTES(int number) {
+    check(write_bytes, PARSED, number, number + 1,
+          "all included texts together have more than 16777216 bytes");
 }
 
 static void write_nested_calls(program *p, int64_t n) {

@@ -11,6 +11,7 @@
 #include "tile/compile.h"
 #include "tile/compute.h"
 #include "tile/device.h"
+#include "tile/parse.h"
 #include "tile/pass.h"
 #include "tile/target.h"
 #include "tile/tune.h"
@@ -49,6 +50,32 @@ static void keep_words(const tile_diagnostic *d, void *user) {
 /* Each returns TILE_OK, or the status of the first call that failed. */
 static tile_status parse(scenario *s) {
     s->module = tile_module_parse(s->context, "memory.tile", text, strlen(text));
+    return s->module ? TILE_OK : TILE_OUT_OF_MEMORY;
+}
+
+static tile_status find_included(const tile_include *include, tile_included *found, void *user) {
+    unsigned *held = user;
+    (void)include;
+    ++*held;
+    *found = (tile_included){.text = text, .length = strlen(text), .name = "included.tile"};
+    return TILE_OK;
+}
+
+static void release_included(tile_included *found, void *user) {
+    unsigned *held = user;
+    (void)found;
+    --*held;
+}
+
+/* The resolver's memory is released, too. */
+static tile_status parse_include(scenario *s) {
+    unsigned held = 0;
+    const tile_parse_options options = {.size = sizeof options,
+                                        .resolve = find_included,
+                                        .release = release_included,
+                                        .user = &held};
+    s->module = tile_module_parse_with(s->context, "a.tile", "include \"b\"", 11, &options);
+    cr_expect_eq(held, 0);
     return s->module ? TILE_OK : TILE_OUT_OF_MEMORY;
 }
 
@@ -121,8 +148,9 @@ static tile_status build(scenario *s) {
 static const struct {
     const char *name;
     tile_status (*run)(scenario *s);
-} scenarios[] = {{"parse", parse}, {"schedule", schedule},   {"emit", emit},  {"launch", launch},
-                 {"tune", tune},   {"compute", run_compute}, {"build", build}};
+} scenarios[] = {
+    {"parse", parse}, {"schedule", schedule},   {"emit", emit},   {"launch", launch},
+    {"tune", tune},   {"compute", run_compute}, {"build", build}, {"include", parse_include}};
 
 static void close_scenario(scenario *s) {
     tile_tuning_destroy(s->tuning);
@@ -185,4 +213,7 @@ Test(memory, computes_survive_each_failure, .timeout = 300) {
 }
 Test(memory, building_survives_each_failure, .timeout = 300) {
     fail_each(6);
+}
+Test(memory, including_survives_each_failure, .timeout = 300) {
+    fail_each(7);
 }

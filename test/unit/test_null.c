@@ -11,6 +11,7 @@
 #include "tile/compute.h"
 #include "tile/manual.h"
 #include "tile/measure.h"
+#include "tile/parse.h"
 #include "tile/rename.h"
 #include "tile/split.h"
 #include "tile/tune.h"
@@ -35,6 +36,10 @@ Test(null, context) {
         tile_context_source_name(context, tile_context_add_source(context, NULL, NULL, 7)), "");
     cr_expect_str_eq(tile_context_source_name(context, 99), "");
     cr_expect_null(tile_module_parse(NULL, "a", "b", 1));
+    cr_expect_null(tile_module_parse_with(NULL, "a", "b", 1, NULL));
+    cr_expect_eq(tile_resolve_file(NULL, NULL, NULL), TILE_INVALID);
+    tile_release_file(NULL, NULL);
+    cr_expect_not(tile_file_identity(NULL, NULL));
     size_t written = 0;
     cr_expect_null(tile_pass_renamed(NULL));
     cr_expect_eq(tile_migrate(NULL, "a", "b", 1, drop, &written), TILE_INVALID);

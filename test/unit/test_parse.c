@@ -44,9 +44,9 @@ Test(parse, words_that_nothing_has) {
     check_refused("kernel @k<p: itn>() grid [1] warps 4 {}",
                   "1:14: error: a parameter is an int, bool, type, dim or word, not 'itn'; did you "
                   "mean 'int'?\n");
-    check_refused(
-        "kernal @k() {}",
-        "1:1: error: expected 'kernel', 'compute', 'func', 'plan' or '#name = layout', found 'kernal'\n");
+    check_refused("kernal @k() {}",
+                  "1:1: error: expected 'kernel', 'compute', 'func', 'plan', 'include' "
+                  "or '#name = layout', found 'kernal'\n");
 }
 
 Test(parse, names) {

@@ -213,16 +213,6 @@ bool tool_remarks_option(tool_arguments *arguments, tool_remarks *remarks, bool 
     return true;
 }
 
-tile_module *tool_parse_file(tile_context *context, const char *path) {
-    size_t size;
-    char *text = tool_read_file(path, &size);
-    if (!text) return NULL;
-    tile_module *module =
-        tile_module_parse(context, strcmp(path, "-") ? path : "<stdin>", text, size);
-    free(text);
-    return module;
-}
-
 /* Returns the next word of the help that begins with -, or NULL. */
 static const char *next_option(const char *at) {
     while ((at = strchr(at, '-')) && at[-1] != ' ') at++;

@@ -71,9 +71,6 @@ bool tool_remarks_failed(void);
  * similar one in its help. Returns false. */
 bool tool_refuse_option(const tool_arguments *arguments, const char *tool, const char *help);
 
-/* Reads and parses a file; NULL after diagnostics. */
-tile_module *tool_parse_file(tile_context *context, const char *path);
-
 /* Returns the only function besides funcs, which are not run; NULL if there are none or several. */
 const tile_function *tool_only_function(const tile_module *module);
 /* Returns whether the module has no kernels or plans. */

@@ -33,8 +33,9 @@ install(FILES ${CMAKE_BINARY_DIR}/lib/tile.pc DESTINATION ${CMAKE_INSTALL_LIBDIR
 include(CMakePackageConfigHelpers)
 string(REGEX REPLACE "-l(LLVM[A-Za-z0-9]+)" "\\1" tile_llvm_archives "${llvm_libs}")
 set(package ${CMAKE_BINARY_DIR}/package)
+set(tile_kernels_folder ${tile_data_folder}/kernels)
 configure_package_config_file(tools/package/tileConfig.cmake.in ${package}/tileConfig.cmake
-                              INSTALL_DESTINATION ${tile_package_folder} NO_SET_AND_CHECK_MACRO
+                              INSTALL_DESTINATION ${tile_package_folder} PATH_VARS tile_kernels_folder NO_SET_AND_CHECK_MACRO
                               NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 write_basic_package_version_file(${package}/tileConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${package}/tileConfig.cmake ${package}/tileConfigVersion.cmake DESTINATION ${tile_package_folder})

@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "tools/common/cache.h"
+#include "tools/common/include.h"
 #include "tools/tile-bench/bench.h"
 #include "tools/tile-bench/measure/candidate.h"
 
@@ -227,6 +228,7 @@ static bool parse_kind(worker *w, const char *word) {
 
 static bool parse_option(worker *w, tool_arguments *words) {
     const char *value;
+    bool ok;
     if (tool_option(words, "--candidate", &value)) return parse_kind(w, value);
     if (tool_option(words, "--device", &value))
         return w->lab_options.cuda = strcmp(value, "cuda") == 0, true;
@@ -239,6 +241,7 @@ static bool parse_option(worker *w, tool_arguments *words) {
         w->options.bindings[w->options.binding_count++] = value;
         return true;
     }
+    if (tool_include_option(words, &ok)) return ok;
     if (tool_option(words, "--tune", &value)) return w->options.budget = strtod(value, NULL), true;
     if (tool_option(words, "--tuner-timeout", &value))
         return w->options.tuner_timeout = strtod(value, NULL), true;

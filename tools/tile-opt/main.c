@@ -5,6 +5,7 @@
 
 #include "tile/manual.h"
 #include "tile/rename.h"
+#include "tools/common/include.h"
 #include "tools/tile-opt/expect.h"
 #include "tools/tile-opt/layouts.h"
 #include "tools/tile-opt/reduce.h"
@@ -163,7 +164,7 @@ static bool process(const opt_options *o, const char *name, const char *text, co
     } else {
         tool_print_remarks(context, o->remarks);
     }
-    s.module = tile_module_parse(context, name, text, strlen(text));
+    s.module = tool_parse(context, name, text, strlen(text));
     bool ok = s.module && run_passes(&s, pipeline);
     if (ok && o->print_layout)
         ok = show_layouts(&s, out);

@@ -7,6 +7,7 @@
 
 #include "lib/support/text.h"
 #include "tile/rename.h"
+#include "tools/common/include.h"
 
 static const char help[] =
     "usage: tile-opt [FILE] [options]\n"
@@ -40,6 +41,10 @@ static const char help[] =
     "                                // expected-error@+1 {{part of the message}}\n"
     "                                error, warning, remark, note; @+N, @-N, @above, @below, "
     "@unknown\n"
+    "  -I FOLDER                     looks there for the files of `include \"FILE\"`, after the "
+    "folder\n"
+    "                                of the including file; may be repeated\n"
+    "  --no-include                  makes each `include` an error, for texts from others\n"
     "  --remarks                     prints, for each line, which optimization was not possible, "
     "why,\n"
     "                                and what to write; --remarks=error: as errors\n"
@@ -47,7 +52,9 @@ static const char help[] =
     "  --statistics                  prints the counters of the passes\n"
     "  --reproducer=FILE             if a pass fails: writes the IR before it and the rest of the\n"
     "                                pipeline, for --run-reproducer\n"
-    "  --run-reproducer              takes the pipeline from the input's line `// RUN-PIPELINE:`\n"
+    "  --run-reproducer              takes the pipeline from the input's line `// RUN-PIPELINE:`\n";
+
+static const char more_help[] =
     "  --run-each                    runs the kernel on the CPU device before the first pass and "
     "after\n"
     "                                each one that changes it; reports the pass that changes a "
@@ -83,6 +90,7 @@ static const char help[] =
 
 void opt_print_help(tool_text *out) {
     tool_append(help, sizeof help - 1, out);
+    tool_append(more_help, sizeof more_help - 1, out);
     tool_append("\npasses:\n", 9, out);
     opt_print_passes(out);
 }
@@ -302,7 +310,13 @@ static bool refuse_word(const tool_arguments *words) {
     char pass[64] = "";
     if (strncmp(word, "--", 2) == 0)
         snprintf(pass, sizeof pass, "%.*s", (int)strcspn(word + 2, "="), word + 2);
-    return renamed_pass(pass) ? false : tool_refuse_option(words, "tile-opt", help);
+    if (renamed_pass(pass)) return false;
+    tool_text all = {NULL, 0, 0};
+    tool_append(help, sizeof help - 1, &all);
+    tool_append(more_help, sizeof more_help - 1, &all);
+    tool_refuse_option(words, "tile-opt", all.data);
+    free(all.data);
+    return false;
 }
 
 static bool take_word(tool_arguments *words, opt_options *o) {
@@ -311,7 +325,9 @@ static bool take_word(tool_arguments *words, opt_options *o) {
     if (take_flag(words, o) || take_layout(words, o) || take_page(words, "--manual", &o->manual) ||
         take_page(words, "--ops", &o->ops))
         return true;
-    if (tool_remarks_option(words, &o->remarks, &ok) || take_run_word(words, o, &ok)) return ok;
+    if (tool_include_option(words, &ok) || tool_remarks_option(words, &o->remarks, &ok) ||
+        take_run_word(words, o, &ok))
+        return ok;
     if (tool_option(words, "--pass-pipeline", &value)) {
         if (*value) add_to_pipeline(o, value, strlen(value));
         return true;

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tools/common/include.h"
 #include "tools/tile-opt/run_each.h"
 #include "tools/tile-opt/shrink.h"
 #include "tools/tile-opt/trial.h"
@@ -71,7 +72,7 @@ static opt_options options_of(const reduction *r, const shrink_case *c) {
 static char *print_again(const char *name, const char *text) {
     tool_text out = {NULL, 0, 0};
     tile_context *context = tile_context_create();
-    tile_module *module = tile_module_parse(context, name, text, strlen(text));
+    tile_module *module = tool_parse(context, name, text, strlen(text));
     if (module) tile_module_print(module, tool_append, &out);
     tile_module_destroy(module);
     tile_context_destroy(context);
@@ -145,7 +146,7 @@ static bool test(const shrink_case *c, void *user) {
 static void take_arguments(const opt_options *o, const char *name, shrink_case *c) {
     test_case made;
     tile_context *context = tile_context_create();
-    tile_module *module = tile_module_parse(context, name, c->text, strlen(c->text));
+    tile_module *module = tool_parse(context, name, c->text, strlen(c->text));
     tile_context_set_sink(context, NULL, NULL);
     if (module && case_open(&made, &o->test, context, module)) {
         for (unsigned i = 0; i < made.count; i++)

@@ -16,6 +16,7 @@
 
 #include "lib/support/child.h"
 #include "lib/support/clock.h"
+#include "tools/common/include.h"
 #include "tools/tile-opt/steps.h"
 
 static const char *const kinds[] = {
@@ -185,7 +186,7 @@ static _Noreturn void run_child(child *c, const trial_input *input) {
     tool_append("", 0, &c->reports);
     tool_append("", 0, &c->refusal);
     tile_context_set_sink(context, case_keep_error, &c->reports);
-    c->module = tile_module_parse(context, input->name, input->text, strlen(input->text));
+    c->module = tool_parse(context, input->name, input->text, strlen(input->text));
     if (!c->module || !case_open(&c->test, input->options, context, c->module))
         send_outcome(c, TRIAL_INVALID, c->reports.data);
     char *pipeline = choose_pipeline(c, input);
@@ -297,7 +298,7 @@ char *trial_lower(const trial_input *input, const trial *t, size_t length) {
     tool_text out = {NULL, 0, 0};
     test_case test;
     tile_context *context = tile_context_create();
-    tile_module *module = tile_module_parse(context, input->name, input->text, strlen(input->text));
+    tile_module *module = tool_parse(context, input->name, input->text, strlen(input->text));
     char *pipeline = tool_copy(t->pipeline, length);
     if (length && pipeline[length - 1] == ',') pipeline[length - 1] = 0;
     bool ok = module && case_open(&test, input->options, context, module);

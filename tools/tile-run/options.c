@@ -69,7 +69,7 @@ static const char help[] =
     "not\n"
     "                       at all (default: dirty)\n";
 
-static const char more_help[] = TUNE_HELP TOOL_REMARKS_HELP
+static const char more_help[] = TUNE_HELP TOOL_INCLUDE_HELP TOOL_REMARKS_HELP
     "  --trace=FILE         writes what each warp does over time, including waits, as a trace for\n"
     "                       Perfetto (ui.perfetto.dev) or chrome://tracing. On the CPU a tick is\n"
     "                       about one cycle, by fixed costs, and every block begins at 0. On a "
@@ -178,7 +178,8 @@ bool options_parse(options *o, tool_arguments *args) {
     const char *value;
     double number = 20;
     bool taken;
-    if (tune_option(args, &o->tuning, &taken) || tool_remarks_option(args, &o->remarks, &taken))
+    if (tune_option(args, &o->tuning, &taken) || tool_include_option(args, &taken) ||
+        tool_remarks_option(args, &o->remarks, &taken))
         return taken;
     if (is_bare_check(args)) return o->with_reference = tool_flag(args, "--check");
     if (tool_option(args, "--kernel", &o->kernel) || tool_option(args, "--device", &o->device) ||

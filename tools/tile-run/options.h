@@ -4,7 +4,7 @@
 
 #include "tile/measure.h"
 #include "tools/common/cache.h"
-#include "tools/common/tool.h"
+#include "tools/common/include.h"
 #include "tools/tile-run/run.h"
 #include "tools/tile-run/tune.h"
 

@@ -48,7 +48,8 @@ def examples_of(source):
 
 
 def without_comments(text):
-    lines = (re.sub(r"//.*", "", line).rstrip() for line in text.split("\n"))
+    """Keeps the lines that begin a text to include (fuzz_tile.c)."""
+    lines = (re.sub(r"(?<!^)//.*|^//(?!- ).*", "", line).rstrip() for line in text.split("\n"))
     return "\n".join(line for line in lines if line) + "\n"
 
 

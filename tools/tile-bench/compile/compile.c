@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tools/common/assembler.h"
+#include "tools/common/include.h"
 #include "tools/tile-bench/bench.h"
 #include "tools/tile-bench/common/statistics.h"
 #include "tools/tile-bench/compile/run.h"
@@ -34,8 +35,8 @@ static const char help[] =
     "                        be; a launch compiles these when it needs them\n"
     "  --points              prints the time of each point, and the share of the passes, of "
     "building\n"
-    "                        LLVM IR and of LLVM's instruction selection; the slowest first\n"
-    "  --help                prints this text\n";
+    "                        LLVM IR and of LLVM's instruction selection; the slowest "
+    "first\n" TOOL_INCLUDE_HELP "  --help                prints this text\n";
 
 enum { MAX_PARAMS = 32, MAX_ROWS = 16, MAX_WORKERS = 256 };
 
@@ -84,6 +85,7 @@ static bool set_rounds(options *o, const char *text) {
 
 static bool take_option(tool_arguments *words, options *o) {
     const char *value;
+    bool ok;
     if (tool_option(words, "--target", &value)) {
         o->job.target = tile_target_find(value);
         return o->job.target || complain("there is no target", value);
@@ -96,6 +98,7 @@ static bool take_option(tool_arguments *words, options *o) {
                complain("--emit knows ptx and cubin, not", o->emit);
     if (tool_option(words, "--kernel", &o->job.kernel) || tool_option(words, "--ptxas", &o->ptxas))
         return true;
+    if (tool_include_option(words, &ok)) return ok;
     if (tool_flag(words, "--no-line-info")) return o->job.no_line_info = true;
     if (tool_flag(words, "--otherwise")) return o->job.all_kernels = true;
     if (tool_flag(words, "--points")) return o->shows_points = true;
@@ -131,7 +134,7 @@ static void free_points(point_list *list) {
 static bool list_points(const options *o, point_list *list) {
     tile_context *context = tile_context_create();
     tool_print_diagnostics(context);
-    tile_module *module = tile_module_parse(context, o->file, o->job.text, o->job.length);
+    tile_module *module = tool_parse(context, o->file, o->job.text, o->job.length);
     bool ok = module && tile_list_points(module, o->job.kernel, o->params, o->param_count,
                                          add_point, list) == TILE_OK;
     tile_module_destroy(module);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tools/common/tool.h"
+#include "tools/common/include.h"
 
 enum { MAX_BINDINGS = 32 };
 
@@ -137,7 +137,7 @@ static void *work(void *user) {
     bench_compile_point first = {.cpu = 0};
     const bench_compile_job *job = w->work->job;
     tile_context *context = tile_context_create();
-    tile_module *module = tile_module_parse(context, job->path, job->text, job->length);
+    tile_module *module = tool_parse(context, job->path, job->text, job->length);
     w->point = &first;
     if (module) compile(w, module, 0);
     if (!job->is_quiet) tool_print_diagnostics(context);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tile/tune.h"
+#include "tools/common/include.h"
 #include "tools/common/progress.h"
 #include "tools/tile-bench/matmul/cublaslt.h"
 #include "tools/tile-bench/measure/read_kernel.h"

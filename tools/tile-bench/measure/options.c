@@ -9,6 +9,7 @@
 
 #include "lib/support/clock.h"
 #include "tools/common/assembler.h"
+#include "tools/common/include.h"
 #include "tools/common/worker.h"
 #include "tools/tile-bench/common/pool.h"
 #include "tools/tile-bench/report/limits.h"
@@ -56,8 +57,8 @@ const char bench_measuring_help[] =
     "  --csv=FILE --json=FILE --svg=FILE  also writes the table in this form; - is standard "
     "output,\n"
     "                        instead of the text\n"
-    "  --ptxas=FILE          the assembler for the GPU (default: the driver's)\n" TOOL_CACHE_HELP
-    "  --help\n";
+    "  --ptxas=FILE          the assembler for the GPU (default: the driver's)\n" TOOL_INCLUDE_HELP
+        TOOL_CACHE_HELP "  --help\n";
 
 bool bench_complain(const bench_options *o, const char *what, const char *word) {
     fprintf(stderr, "error: %s '%s'; see tile-bench %s --help\n", what, word, o->command);
@@ -313,6 +314,7 @@ static bool parse_measuring(bench_options *o, tool_arguments *words, bool *taken
 
 static bool parse_rest(bench_options *o, tool_arguments *words, bool *taken) {
     const char *value;
+    bool ok;
     *taken = true;
     if (tool_option(words, "--best", &value)) return read_count("--best", value, 64, &o->best);
     if (tool_option(words, "--kernel", &value)) return add_kernel(o, value);
@@ -326,6 +328,7 @@ static bool parse_rest(bench_options *o, tool_arguments *words, bool *taken) {
         tool_option(words, "--json", &o->json) || tool_option(words, "--svg", &o->svg) ||
         tool_option(words, "--ptxas", &o->ptxas) || tool_cache_option(words, &o->cache))
         return true;
+    if (tool_include_option(words, &ok)) return ok;
     if (tool_option(words, "--target", &o->target))
         return tile_target_find(o->target) || bench_complain(o, "there is no target", o->target);
     if (tool_flag(words, "--retune")) return o->retunes = true;
@@ -431,6 +434,8 @@ static void finish_contenders(bench_options *o) {
             bench_contender_add_word(c, bench_word("--target=", o->target, strlen(o->target)));
         if (o->ptxas)
             bench_contender_add_word(c, bench_word("--ptxas=", o->ptxas, strlen(o->ptxas)));
+        for (unsigned k = 0; tool_include_word(k); k++)
+            bench_contender_add_word(c, tool_include_word(k));
         if (o->plan.budget != 0) add_tuning(o, c);
         if (o->cache.none) bench_contender_add_word(c, "--no-cache");
         if (o->cache.folder)

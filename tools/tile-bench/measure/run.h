@@ -5,7 +5,7 @@
 #include "tools/tile-bench/measure/problem.h"
 #include "tools/tile-bench/report/report.h"
 
-enum { BENCH_MAX_PAIRS = 99, BENCH_MAX_CANDIDATES = 64, BENCH_MAX_WORDS = 40 };
+enum { BENCH_MAX_PAIRS = 99, BENCH_MAX_CANDIDATES = 64, BENCH_MAX_WORDS = 60 };
 
 /* Describes a candidate, with the arguments of its worker. */
 typedef struct bench_candidate_spec {
