@@ -97,5 +97,6 @@ static bool check_identity(const tile_function *f, tile_op op) {
 bool tile_verify_combine(const tile_function *f, tile_op op) {
     const char *name = tile_op_attr_text(f, op, TILE_ATTR_combine);
     if (!tile_combines_by_function(tile_op_opcode(f, op)) || !name) return true;
+    if (tile_operands_src(f, op).count > TILE_MAX_COMBINED) return true; /* reported by the rule */
     return check_function(f, op, name) && check_identity(f, op);
 }

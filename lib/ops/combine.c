@@ -26,7 +26,8 @@ bool tile_combine_of(const tile_function *f, tile_op op, tile_combine *combine) 
                               .reduces = tile_op_opcode(f, op) == TILE_OP_reduce_with,
                               .reverse = tile_op_has_attr(f, op, TILE_ATTR_reverse),
                               .exclusive = tile_op_has_attr(f, op, TILE_ATTR_exclusive)};
-    return combine->function && axis >= 0 && axis < operand_type(f, op, 0)->rank;
+    return combine->function && combine->count <= TILE_MAX_COMBINED && axis >= 0 &&
+           axis < operand_type(f, op, 0)->rank;
 }
 
 /* Layouts ---------------------------------------------------------------------------------------

@@ -225,7 +225,7 @@ const tile_node *tile_parse_call(tile_parser *p) {
     tile_parse_advance(p);
     if (!called) return parse_prefix(p, info, &call) ? tile_parse_call_node(p, &call) : NULL;
     tile_parse_advance(p);
-    if (!parse_arguments(p, info, tile_parse_allowed_attrs(info), &call)) return NULL;
+    if (!parse_arguments(p, info, tile_parse_call_attrs(call.opcode), &call)) return NULL;
     if (!call.attr_count && tile_parse_at(p, "{") && tile_parse_may_combine(call.opcode) &&
         !tile_parse_combine_attrs(p, &call))
         return NULL;

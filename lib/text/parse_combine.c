@@ -17,8 +17,7 @@ bool tile_parse_may_combine(tile_opcode opcode) {
     return with_function(opcode) != TILE_OP_NONE;
 }
 
-/* The attributes of both forms. */
-static tile_attr_set allowed_attrs(tile_opcode opcode) {
+tile_attr_set tile_parse_call_attrs(tile_opcode opcode) {
     tile_attr_set allowed = tile_parse_allowed_attrs(tile_op_get_info(opcode));
     const tile_op_info *info = tile_op_get_info(with_function(opcode));
     for (unsigned i = 0; i < info->attr_count; i++) tile_attr_set_add(&allowed, info->attrs[i].id);
@@ -47,8 +46,8 @@ static bool parse_identity(tile_parser *p, tile_invocation *call) {
 
 bool tile_parse_combine_attr(tile_parser *p, tile_invocation *call) {
     if (tile_parse_at_word(p, "identity")) return parse_identity(p, call);
-    return tile_parse_attr(p, allowed_attrs(call->opcode), tile_op_get_info(call->opcode)->name,
-                           call->attrs, &call->attr_count);
+    return tile_parse_attr(p, tile_parse_call_attrs(call->opcode),
+                           tile_op_get_info(call->opcode)->name, call->attrs, &call->attr_count);
 }
 
 bool tile_parse_combine_attrs(tile_parser *p, tile_invocation *call) {
@@ -84,6 +83,18 @@ static bool list_operands(tile_parser *p, tile_invocation *call) {
     return true;
 }
 
+/* Rejects attributes that only a reduction or scan by a function takes. */
+static bool check_attrs(tile_parser *p, const tile_invocation *call) {
+    const tile_op_info *info = tile_op_get_info(call->opcode);
+    tile_attr_set allowed = tile_parse_allowed_attrs(info);
+    for (unsigned i = 0; i < call->attr_count; i++)
+        if (!tile_attr_set_has(allowed, call->attrs[i].id))
+            return tile_parse_error(p, call->loc,
+                                    "%s has no attribute '%s' without a func, `combine = @f`",
+                                    info->name, tile_attr_keyword(call->attrs[i].id));
+    return true;
+}
+
 bool tile_parse_finish_combine(tile_parser *p, tile_invocation *call) {
     if (!tile_parse_may_combine(call->opcode)) return true;
     const char *name = tile_op_get_info(call->opcode)->name;
@@ -96,7 +107,7 @@ bool tile_parse_finish_combine(tile_parser *p, tile_invocation *call) {
     if (!by_function && call->identity)
         return tile_parse_error(p, call->identity->loc,
                                 "%s: `identity` belongs to a function: `combine = @f`", name);
-    if (!by_function) return true;
+    if (!by_function) return check_attrs(p, call);
     call->opcode = with_function(call->opcode);
     return list_operands(p, call);
 }

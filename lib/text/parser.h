@@ -253,6 +253,8 @@ const tile_node *tile_parse_call_node(tile_parser *p, const tile_invocation *cal
 /* parse_combine.c: reduce(%x, %y, axis = 0, combine = @f), or with the attributes in braces */
 /* Returns whether the operation, written without a kind, may be given a function instead. */
 bool tile_parse_may_combine(tile_opcode opcode);
+/* The attributes of a call of the operation, in both forms if it may be given a function. */
+tile_attr_set tile_parse_call_attrs(tile_opcode opcode);
 /* Takes an attribute of such an operation, or its identity. */
 bool tile_parse_combine_attr(tile_parser *p, tile_invocation *call);
 /* `{`, attributes, `}` */

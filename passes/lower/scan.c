@@ -137,8 +137,10 @@ static sums combine_values(const scanning *s, sums before, sums own) {
         arguments[i] = before.at[i];
         arguments[s->count + i] = own.at[i];
     }
-    tile_inline_func(&s->l->builder, s->function, NULL, 0, arguments, 2 * s->count, all.at);
-    return all;
+    if (tile_inline_func(&s->l->builder, s->function, NULL, 0, arguments, 2 * s->count, all.at))
+        return all;
+    s->l->failed = true;
+    return own;
 }
 
 static sums combine(const scanning *s, sums before, sums own) {

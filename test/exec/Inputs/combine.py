@@ -1,5 +1,6 @@
 """Reductions and scans by functions, in many shapes:
 combine.py FILE run LEVEL.. | compile TARGET.. | compute LEVEL.. | compile-compute TARGET..
+The LEVEL cuda is a GPU.
 """
 import subprocess
 import sys
@@ -39,7 +40,8 @@ def cases(what, rest):
                 if what.startswith("compile"):
                     yield ["tilec", sys.argv[1], *options, f"--target={each}", "-o", "/dev/null"]
                     continue
-                command = ["tile-run", sys.argv[1], *options, "--device=cpu", f"--level={each}", "--check"]
+                device = ["--device=cuda"] if each == "cuda" else ["--device=cpu", f"--level={each}"]
+                command = ["tile-run", sys.argv[1], *options, *device, "--check"]
                 for argument in inputs + [f"{r}=poison" for r in results]:
                     command += ["--arg", argument.replace("%s", shape) if "%s" in argument else argument]
                 yield command
