@@ -12,8 +12,8 @@ typedef struct tile_source {
     const char *text;
     size_t length;
     tile_loc included_at; /* the `include` that names it; line 0: none does */
-    const char *callee; /* the source as code inlined from a call of this func; NULL: itself */
-    tile_loc call;      /* the place of that call */
+    const char *callee;   /* the source as code inlined from a call of this func; NULL: itself */
+    tile_loc call;        /* the place of that call */
 } tile_source;
 
 struct tile_context {

@@ -107,8 +107,8 @@ static const char *take_place(const tile_context *context, const char *ptx, cons
 
 static bool was_reported(const message *last, const message *m) {
     for (; last; last = last->before)
-        if (last->loc.line == m->loc.line && last->loc.column == m->loc.column &&
-            strcmp(last->text, m->text) == 0)
+        if (last->loc.file == m->loc.file && last->loc.line == m->loc.line &&
+            last->loc.column == m->loc.column && strcmp(last->text, m->text) == 0)
             return true;
     return false;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/support/target.h"
+#include "runtime/compile/assemble.h"
 #include "test/unit/codegen_fixture.h"
 #include "tile/inspect.h"
 
@@ -174,6 +175,33 @@ Test(assemble, slow_code_has_its_place) {
         "1 0:0 ptxas: (C7517) warpgroup.wait is injected in around line 2 by compiler\n"
         "3 0:0 a result of wgmma is used without a wait that ends it; ptxas adds one, which ends "
         "everything in flight\n");
+}
+
+static void keep_file(const tile_diagnostic *d, void *user) {
+    char *files = user;
+    if (d->severity != TILE_NOTE) strcat(strcat(files, d->file), " ");
+}
+
+/* A text may include another one of the same name in a folder, with code at the same line. */
+Test(assemble, slow_code_has_its_file) {
+    static char ptx[] = ".loc 1 3 5\n mov\n.loc 2 3 5\n mov\n"
+                        ".file 1 \"/work/k.tile\"\n.file 2 \"/work/sub/k.tile\"\n";
+    static char messages[] = "ptxas info : (C7519) slow in around line 2\n"
+                             "ptxas info : (C7519) slow in around line 4\n";
+    static const char *const names[] = {"k.tile", "sub/k.tile"};
+    const tile_blob blob = {.data = ptx, .size = sizeof ptx - 1};
+    for (unsigned order = 0; order < 2; order++) {
+        char files[64] = "";
+        tile_context *context = tile_context_create();
+        tile_context_set_sink(context, keep_file, files);
+        for (unsigned i = 0; i < 2; i++)
+            tile_context_add_source(context, names[i ^ order], "1\n2\n3     x\n", 11);
+        FILE *file = fmemopen(messages, sizeof messages - 1, "r");
+        tile_report_ptxas(context, file, &blob);
+        cr_expect_str_eq(files, "k.tile sub/k.tile ");
+        fclose(file);
+        tile_context_destroy(context);
+    }
 }
 
 Test(assemble, messages_without_sense_are_nothing) {

@@ -30,7 +30,7 @@ bool shrink_passes(shrinker *s) {
 
 static bool is_function(const char *line) {
     return strncmp(line, "kernel ", 7) == 0 || strncmp(line, "compute ", 8) == 0 ||
-           strncmp(line, "plan ", 5) == 0;
+           strncmp(line, "plan ", 5) == 0 || strncmp(line, "func ", 5) == 0;
 }
 
 bool shrink_functions(shrinker *s) {
