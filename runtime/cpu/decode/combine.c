@@ -47,8 +47,9 @@ static void decode_function(cpu_decoder *d, struct cpu_combine *c) {
     TILE_FOR_EACH_OP (f, op, f->body)
         if (!d->failed) cpu_decode_elementwise(d, op);
     c->insn_count = d->program->insn_count - first;
-    c->insns = tile_arena_copy(&d->program->arena, d->program->insns + first,
-                               sizeof *c->insns * c->insn_count);
+    if (c->insn_count)
+        c->insns = tile_arena_copy(&d->program->arena, d->program->insns + first,
+                                   sizeof *c->insns * c->insn_count);
     for (uint32_t i = 0; i < c->insn_count; i++) {
         c->insns[i].count = (uint32_t)c->rows;
         c->insns[i].flag = false; /* a condition for each row */
