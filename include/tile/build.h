@@ -95,6 +95,13 @@ TILE_API tile_op tile_build_launch(tile_builder *builder, const char *callee,
                                    const tile_param_value *values, unsigned value_count,
                                    const tile_value *arguments, unsigned argument_count);
 
+/* Gives a plan the tuning points of the kernels that it launches without values for their tuned
+ * parameters, as parameters of its own, which the launches pass. If it has points then, it also
+ * gets the kernels' conditions. Functions that instantiate a plan or list its points do this first,
+ * on a copy if they do not change the module. It has no effect the second time, on plans that the
+ * pass `schedule` made, and on other functions. Returns TILE_INVALID after a diagnostic. */
+TILE_API tile_status tile_plan_take_points(tile_function *plan);
+
 /* Calls of a func: %r, .. = callee<values>(arguments). The module must have the func, with its
  * parameters, arguments and results declared; its body may be built later. Parameters that the
  * argument types determine need no value. Each argument is a scalar, tensor, tile or vector, and

@@ -228,7 +228,7 @@ TILE_API tile_status tile_kernel_get_attributes(tile_kernel *kernel,
 
 /* An argument of a launch, which has at most TILE_MAX_ARGUMENTS. Views and pointers use buffer and
  * offset (in bytes, the position of the view's element with all coordinates 0). Scalars use integer
- * or number. */
+ * (a u64 from 2^63: its bits) or number. */
 typedef struct tile_argument {
     tile_buffer *buffer;
     size_t offset;

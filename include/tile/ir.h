@@ -34,10 +34,12 @@ TILE_API unsigned tile_scalar_bits(tile_scalar scalar);
 /* Bytes of an element in memory; 1 for i1. */
 TILE_API unsigned tile_scalar_bytes(tile_scalar scalar);
 TILE_API bool tile_scalar_is_floating(tile_scalar scalar);
+/* u8, u16, u32 and u64. */
+TILE_API bool tile_scalar_is_unsigned(tile_scalar scalar);
 /* Number of explicit mantissa bits of a float; 0 for integers. */
 TILE_API unsigned tile_scalar_mantissa(tile_scalar scalar);
-/* The largest n such that the type represents all integers from 0 to n exactly. The type must be
- * signed. */
+/* The largest n such that the type represents all integers from 0 to n - 1 exactly, and for floats
+ * n itself. */
 TILE_API double tile_scalar_whole_limit(tile_scalar scalar);
 /* False for types that can only be stored, converted and multiplied by dot. */
 TILE_API bool tile_scalar_has_arithmetic(tile_scalar scalar);
@@ -45,7 +47,7 @@ TILE_API tile_scalar tile_scalar_from_name(const char *name, size_t length);
 /* Reads or writes one element in memory as a double; the address need not be aligned. Floats are
  * rounded to nearest even (tf32: ties away from zero). A value that is too large becomes infinity,
  * or the largest finite number in the 8-bit types. Integers are truncated towards zero and clamped
- * to their range; NaN becomes 0. i64 values beyond 2^53 lose low bits. */
+ * to their range; NaN becomes 0. i64 and u64 values beyond 2^53 lose low bits. */
 TILE_API double tile_scalar_read(tile_scalar scalar, const void *at);
 TILE_API void tile_scalar_write(tile_scalar scalar, void *at, double value);
 
@@ -273,12 +275,13 @@ typedef enum tile_expr_kind {
     TILE_EXPR_NUM_SMS,  /* streaming multiprocessors of the device that a launch goes to */
     TILE_EXPR_BLOCK_ID, /* a coordinate of the tile, by dim; only in the cost of a tile */
     TILE_EXPR_WORD,     /* a word or the name of a scalar type: equal only to itself */
+    TILE_EXPR_LOOP,     /* the variable of a plan's enclosing `for`, by depth; 0: the outermost */
     TILE_EXPR_OP,       /* an arithmetic operation of ops.def on one to three expressions */
 } tile_expr_kind;
 
 typedef struct tile_expr {
     tile_expr_kind kind;
-    int64_t integer;    /* INT: the value. ARG: the index. BLOCK_ID: the dim */
+    int64_t integer;    /* INT: the value. ARG: the index. BLOCK_ID: the dim. LOOP: the depth */
     double number;      /* FLOAT */
     const char *name;   /* PARAM, WORD */
     tile_opcode opcode; /* OP */
@@ -294,8 +297,7 @@ TILE_API const tile_expr *tile_expr_arg(tile_context *context, unsigned index);
 TILE_API const tile_expr *tile_expr_word(tile_context *context, const char *word);
 /* Can be evaluated only at launch: the generated code does not depend on its value. */
 TILE_API const tile_expr *tile_expr_num_sms(tile_context *context);
-/* dim: 0 to 2. */
-TILE_API const tile_expr *tile_expr_block_id(tile_context *context, unsigned dim);
+TILE_API const tile_expr *tile_expr_block_id(tile_context *context, unsigned dim); /* 0 to 2 */
 /* NULL if opcode is not an integer operation with that number of operands, or an operand is
  * NULL. */
 TILE_API const tile_expr *tile_expr_op(tile_context *context, tile_opcode opcode,
@@ -304,8 +306,7 @@ TILE_API const tile_expr *tile_expr_op(tile_context *context, tile_opcode opcode
 /* Returns whether the expression is an integer constant; *value is then its value. */
 TILE_API bool tile_expr_is_int(const tile_expr *expr, int64_t *value);
 
-/* The largest number of streaming multiprocessors that expressions can represent. */
-enum { TILE_MAX_SMS = 1 << 20 };
+enum { TILE_MAX_SMS = 1 << 20 }; /* the most multiprocessors that expressions can represent */
 
 /* The values of parameters and arguments. A function that returns false makes the evaluation fail.
  * NULL functions, a NULL block_id and num_sms 0 mean that the values are unknown. */
@@ -315,6 +316,8 @@ typedef struct tile_bindings {
     void *user;
     int64_t num_sms;
     const int64_t *block_id; /* x, y, z */
+    const int64_t *loops;    /* variables of enclosing loops, from the outermost on */
+    unsigned loop_count;
 } tile_bindings;
 
 /* Returns false if a value is unknown, or on division by zero. */
@@ -582,8 +585,7 @@ TILE_API const tile_type *tile_value_type(const tile_function *function, tile_va
 
 /* Text ---------------------------------------------------------------------------------------- */
 
-/* Parses and verifies a module; name is used in diagnostics. Returns NULL after at least one error
- * has been reported. Reads no files: tile/parse.h has the form for texts with `include`. */
+/* Parses and verifies a module; name is used in diagnostics. Returns NULL after a diagnostic. */
 TILE_API tile_module *tile_module_parse(tile_context *context, const char *name, const char *text,
                                         size_t length);
 /* Prints text that parses to the same module. */

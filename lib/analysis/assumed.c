@@ -55,21 +55,29 @@ static void assume_remainder(const finder *s, tile_value remainder) {
         assume_divisor(s, tile_operand_lhs(s->f, def), by + 1);
 }
 
-/* The value is compared with a number. */
+static bool is_u64(const finder *s, tile_value value) {
+    return tile_value_type(s->f, value)->scalar == TILE_u64;
+}
+
+/* The value is compared with a number. A u64 from 2^63 is negative in a range, which therefore has
+ * no lower bound of a u64 but 0. */
 static void assume_comparison(const finder *s, tile_opcode opcode, tile_value value,
                               int64_t number) {
+    bool large = is_u64(s, value);
+    int64_t least = large ? 0 : INT64_MIN;
+    if (large && (number < 0 || opcode == TILE_OP_gt || opcode == TILE_OP_ge)) return;
     switch (opcode) {
     case TILE_OP_lt:
-        if (number > INT64_MIN) assume_bounds(s, value, INT64_MIN, number - 1);
+        if (number > least) assume_bounds(s, value, least, number - 1);
         break;
-    case TILE_OP_le: assume_bounds(s, value, INT64_MIN, number); break;
+    case TILE_OP_le: assume_bounds(s, value, least, number); break;
     case TILE_OP_gt:
         if (number < INT64_MAX) assume_bounds(s, value, number + 1, INT64_MAX);
         break;
     case TILE_OP_ge: assume_bounds(s, value, number, INT64_MAX); break;
     case TILE_OP_eq:
         assume_bounds(s, value, number, number);
-        if (number == 0) assume_remainder(s, value);
+        if (number == 0 && !large) assume_remainder(s, value);
         break;
     default: break; /* the others do not restrict a range */
     }

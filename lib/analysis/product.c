@@ -17,14 +17,10 @@ tile_mma_query tile_product_query(const tile_function *f, tile_op op) {
     const tile_type *lhs = operand_type(f, op, TILE_MMA_LHS),
                     *rhs = operand_type(f, op, TILE_MMA_RHS),
                     *acc = operand_type(f, op, TILE_MMA_ACC);
-    tile_mma_query query = {
-        .lhs = lhs->scalar,
-        .rhs = rhs->scalar,
-        .acc = acc->scalar,
-        .unsigned_lhs = tile_op_has_attr(f, op, TILE_ATTR_unsigned_lhs),
-        .unsigned_rhs = tile_op_has_attr(f, op, TILE_ATTR_unsigned_rhs),
-        .features = UINT32_MAX,
-    };
+    tile_mma_query query = tile_mma_query_of(lhs->scalar, rhs->scalar, acc->scalar);
+    query.unsigned_lhs |= tile_op_has_attr(f, op, TILE_ATTR_unsigned_lhs);
+    query.unsigned_rhs |= tile_op_has_attr(f, op, TILE_ATTR_unsigned_rhs);
+    query.features = UINT32_MAX;
     if (acc->kind != TILE_TYPE_TILE) return query;
     query.m = (uint32_t)tile_type_dim(acc, 0);
     query.n = (uint32_t)tile_type_dim(acc, 1);

@@ -8,7 +8,6 @@
 #include "lib/analysis/range.h"
 
 #include "lib/analysis/assumed.h"
-
 #include "lib/analysis/executors.h"
 #include "lib/ir/regions.h"
 #include "lib/ops/shape.h"
@@ -47,7 +46,7 @@ int64_t tile_wrap_int(tile_scalar scalar, int64_t value) {
     if (bits == 1) return value & 1;
     if (bits == 0 || bits >= 64) return value;
     uint64_t sign = (uint64_t)1 << (bits - 1), low = (uint64_t)value & (2 * sign - 1);
-    return (int64_t)((low ^ sign) - sign);
+    return (int64_t)(tile_scalar_is_unsigned(scalar) ? low : (low ^ sign) - sign);
 }
 
 tile_range tile_range_of_scalar(tile_scalar scalar) {
@@ -55,8 +54,8 @@ tile_range tile_range_of_scalar(tile_scalar scalar) {
     if (scalar == TILE_SCALAR_NONE || tile_scalar_is_floating(scalar) || bits >= 64)
         return (tile_range){INT64_MIN, INT64_MAX, 1, 0};
     if (bits == 1) return (tile_range){0, 1, 1, 0};
-    int64_t limit = (int64_t)1 << (bits - 1);
-    return (tile_range){-limit, limit - 1, 1, 0};
+    int64_t limit = (int64_t)1 << (bits - 1), min = tile_scalar_is_unsigned(scalar) ? 0 : -limit;
+    return (tile_range){min, min + 2 * limit - 1, 1, 0};
 }
 
 tile_range tile_range_of_int(int64_t value) {
@@ -437,6 +436,7 @@ static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned 
         const tile_type *from = tile_value_at(a->f, op->operands[i])->type;
         if (!is_integer(from)) return range_of_type(type);
         operands[i] = a->ranges[op->operands[i].id];
+        if (tile_range_is_large(from->scalar, operands[i])) return range_of_type(type);
     }
     return tile_range_apply((tile_opcode)op->opcode, type->scalar, operands);
 }

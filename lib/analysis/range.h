@@ -29,12 +29,18 @@ tile_range tile_range_of_expr(const tile_function *f, const tile_range *ranges,
 
 /* All values of an integer type. */
 tile_range tile_range_of_scalar(tile_scalar scalar);
+/* Returns whether a range of this type may contain u64 numbers from 2^63, which are negative in a
+ * tile_range: tile_range_apply does not take such a range. */
+static inline bool tile_range_is_large(tile_scalar scalar, tile_range range) {
+    return scalar == TILE_u64 && range.min < 0;
+}
 tile_range tile_range_of_int(int64_t value);
 /* Range of one arithmetic operation on operands of type `scalar`, or the whole range of the
  * result's type if nothing is known. For casts, scalar is the type of the result. */
 tile_range tile_range_apply(tile_opcode opcode, tile_scalar scalar, const tile_range *operands);
 
-/* Wraps an integer to a type: truncates to its bits and extends the sign; i1 is 0 or 1. Unchanged
+/* Wraps an integer to a type: truncates to its bits and extends the sign, or zeros if the type is
+ * unsigned (a u64 keeps its bits); i1 is 0 or 1. Unchanged
  * if the type is a parameter (TILE_SCALAR_NONE). */
 int64_t tile_wrap_int(tile_scalar scalar, int64_t value);
 

@@ -330,6 +330,23 @@ static bool tile_infer_view(tile_infer *infer) {
            check_known(infer, type->strides, 2, "a stride operand differs from that of");
 }
 
+static bool tile_infer_subview(tile_infer *infer) {
+    unsigned extents;
+    segment(infer, TILE_OPERAND_extents, &extents);
+    const tile_type *type = infer->given, *src = type_of(infer, TILE_OPERAND_src);
+    if (!type) return fail(infer, "a view has 1 to 6 extents", NULL, "", NULL);
+    if (!given(infer, TILE_TYPE_VIEW, "the result must be a view")) return false;
+    if (src->has_strides || type->has_strides || type->layout)
+        return fail(infer, "both views must be row-major, without strides or layout, not",
+                    src->has_strides ? src : type, "", NULL);
+    if (type->rank != extents)
+        return fail(infer, "there must be one extent for each dim of", type, "", NULL);
+    if (!same_element(src, type))
+        return fail(infer, "the element types differ:", src, " and", type);
+    return check_known(infer, type->dims, tile_place_of(TILE_OP_subview, TILE_OPERAND_extents),
+                       "an extent operand differs from that of");
+}
+
 static bool tile_infer_base(tile_infer *infer) {
     tile_type draft = *type_of(infer, TILE_OPERAND_src);
     draft.kind = TILE_TYPE_PTR;

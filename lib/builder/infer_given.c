@@ -57,6 +57,17 @@ static const tile_type *complete_scratch(const tile_infer *infer) {
     return is_scalar(infer->given) ? view_of(infer, infer->given, 0, NULL, 0) : infer->given;
 }
 
+static const tile_type *complete_subview(const tile_infer *infer) {
+    unsigned rank;
+    tile_type draft = {.kind = TILE_TYPE_VIEW};
+    const tile_value *extents = segment(infer, TILE_OPERAND_extents, &rank);
+    if (infer->given || !rank || rank > TILE_MAX_RANK) return infer->given;
+    draft.rank = rank;
+    set_element(&draft, type_of(infer, TILE_OPERAND_src));
+    set_known(infer, extents, rank, draft.dims);
+    return get(infer, &draft);
+}
+
 static const tile_type *complete_load_shared(const tile_infer *infer) {
     tile_type draft = *type_of(infer, TILE_OPERAND_src);
     if (infer->given) return infer->given;
@@ -178,6 +189,7 @@ static const struct {
     bool operands_determine_type;
 } completions[TILE_OPCODE_LIMIT] = {
     [TILE_OP_view] = {complete_view, true},
+    [TILE_OP_subview] = {complete_subview, true},
     [TILE_OP_load] = {complete_load, true},
     [TILE_OP_inside] = {complete_inside, true},
     [TILE_OP_load_shared] = {complete_load_shared, true},

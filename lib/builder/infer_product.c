@@ -1,5 +1,6 @@
 /* The rules of matrix products at levels 1 and 2. */
 #include "lib/builder/infer_rules.h"
+#include "lib/support/scalar.h"
 
 /* The dims of a matrix, which an attribute may transpose. */
 typedef struct matrix {
@@ -60,8 +61,13 @@ bool tile_infer_matmul(tile_infer *infer) {
                     "the operands must be [m, k] and [k, n], or batches of them (`trans_lhs` or "
                     "`trans_rhs` exchanges the dims of one: `matmul(%a, %b, trans_rhs)`), not",
                     a, " and", b);
-    if (!same_element(a, b))
-        return fail(infer, "both operands must have the same element type, not", a, " and", b);
+    bool differ_in_sign = !a->param && !b->param &&
+                          tile_scalar_as_signed(a->scalar) == tile_scalar_as_signed(b->scalar);
+    if (!same_element(a, b) && !differ_in_sign)
+        return fail(infer,
+                    "both operands must have the same element type, except for the sign of "
+                    "integers, not",
+                    a, " and", b);
     bool fits = c && c->kind == TILE_TYPE_TENSOR && c->rank >= 2;
     if (fits && wanted && infer->has_attrs) fits = same_dims(c, wanted);
     if (!c)

@@ -6,6 +6,7 @@
 #include "lib/ops/atomic.h"
 #include "lib/ops/combine.h"
 #include "lib/ops/shape.h"
+#include "lib/support/scalar.h"
 
 static const tile_expr *find_axis(const tile_infer *infer) {
     for (unsigned i = 0; i < infer->attr_count; i++)
@@ -203,8 +204,8 @@ bool tile_infer_shfl(tile_infer *infer) {
 bool tile_infer_redux(tile_infer *infer) {
     const tile_type *src = type_of(infer, TILE_OPERAND_src);
     if (!check_registers(infer)) return false;
-    if (!src->param && src->scalar != TILE_i32)
-        return fail(infer, "the elements must be i32, not", src, "", NULL);
+    if (!src->param && tile_scalar_as_signed(src->scalar) != TILE_i32)
+        return fail(infer, "the elements must be i32 or u32, not", src, "", NULL);
     return result(infer, src);
 }
 
@@ -227,7 +228,8 @@ bool tile_infer_vote(tile_infer *infer) {
 
 bool tile_infer_match(tile_infer *infer) {
     const tile_type *src = type_of(infer, TILE_OPERAND_src);
-    if (src->kind != TILE_TYPE_SCALAR || (src->scalar != TILE_i32 && src->scalar != TILE_i64))
-        return fail(infer, "operand 'src' must be i32 or i64, not", src, "", NULL);
+    if (src->kind != TILE_TYPE_SCALAR || (tile_scalar_as_signed(src->scalar) != TILE_i32 &&
+                                          tile_scalar_as_signed(src->scalar) != TILE_i64))
+        return fail(infer, "operand 'src' must be i32, u32, i64 or u64, not", src, "", NULL);
     return result(infer, tile_type_scalar(tile_function_context(infer->function), TILE_i32));
 }

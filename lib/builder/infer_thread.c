@@ -147,7 +147,8 @@ bool tile_infer_ldmatrix(tile_infer *infer) {
     return result(infer, type);
 }
 
-static bool fail_mma(const tile_infer *infer, const tile_type *const types[3]) {
+static bool fail_mma(const tile_infer *infer, const tile_type *const types[3],
+                     const tile_mma_query *query) {
     tile_context *context = tile_function_context(infer->function);
     tile_arena scratch = {0};
     tile_report(context, TILE_ERROR, infer->loc, "mma: there is no instruction for %s, %s and %s",
@@ -156,13 +157,14 @@ static bool fail_mma(const tile_infer *infer, const tile_type *const types[3]) {
     tile_arena_reset(&scratch);
     for (unsigned i = 0; tile_mma_at(i); i++) {
         const tile_mma *row = tile_mma_at(i);
-        if (row->lhs != types[0]->scalar || row->rhs != types[1]->scalar || row->unsigned_lhs ||
+        if (row->lhs != query->lhs || row->rhs != query->rhs || row->unsigned_lhs ||
             row->unsigned_rhs)
             continue;
         tile_report(context, TILE_NOTE, infer->loc, "%s takes %s[%u], %s[%u] and %s[%u]",
-                    row->shape, tile_scalar_name(row->lhs), tile_mma_elements(row, TILE_MMA_LHS),
-                    tile_scalar_name(row->rhs), tile_mma_elements(row, TILE_MMA_RHS),
-                    tile_scalar_name(row->acc), tile_mma_elements(row, TILE_MMA_ACC));
+                    row->shape, tile_scalar_name(types[0]->scalar),
+                    tile_mma_elements(row, TILE_MMA_LHS), tile_scalar_name(types[1]->scalar),
+                    tile_mma_elements(row, TILE_MMA_RHS), tile_scalar_name(row->acc),
+                    tile_mma_elements(row, TILE_MMA_ACC));
     }
     return false;
 }
@@ -175,9 +177,10 @@ bool tile_infer_mma(tile_infer *infer) {
         types[i] = type_at(infer, i);
         counts[i] = fragment_count(types[i]);
     }
-    const tile_mma_query query = {
-        .lhs = types[0]->scalar, .rhs = types[1]->scalar, .acc = types[2]->scalar};
-    return tile_mma_of_fragments(&query, counts) ? result(infer, types[2]) : fail_mma(infer, types);
+    const tile_mma_query query =
+        tile_mma_query_of(types[0]->scalar, types[1]->scalar, types[2]->scalar);
+    return tile_mma_of_fragments(&query, counts) ? result(infer, types[2])
+                                                 : fail_mma(infer, types, &query);
 }
 
 bool tile_infer_cp_async(tile_infer *infer) {

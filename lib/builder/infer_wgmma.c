@@ -1,6 +1,7 @@
 /* The rules of warpgroup operations: products of matrices in shared memory. */
 #include "lib/builder/infer_rules.h"
 #include "lib/layout/wgmma.h"
+#include "lib/support/scalar.h"
 
 bool tile_infer_wgmma_descriptor(tile_infer *infer) {
     const tile_type *from = type_of(infer, TILE_OPERAND_src);
@@ -19,7 +20,8 @@ static bool fail_types(const tile_infer *infer, const tile_type *const types[3])
     tile_report(context, TILE_NOTE, infer->loc,
                 f32 ? "wgmma multiplies f32 as tf32: declare the buffers with elements of tf32"
                     : "it multiplies f16 and bf16, tf32, e4m3 and e5m2 (also mixed) into f32, f16 "
-                      "and the 8-bit floats into f16, i8 into i32, and the bits of i32 into i32");
+                      "and the 8-bit floats into f16, i8 and u8 (also mixed) into i32, and the "
+                      "bits of i32 into i32");
     return false;
 }
 
@@ -29,7 +31,9 @@ static bool check_columns(const tile_infer *infer, const tile_type *acc) {
         tile_wgmma_admits_columns((uint32_t)columns, acc->scalar))
         return true;
     return fail(infer, "acc holds half of n, and n is a multiple of 8 up to 256", NULL,
-                acc->scalar == TILE_i32 ? " (of 16 above 32, for i32), not twice" : ", not twice",
+                tile_scalar_as_signed(acc->scalar) == TILE_i32
+                    ? " (of 16 above 32, for i32), not twice"
+                    : ", not twice",
                 acc);
 }
 
@@ -54,8 +58,8 @@ bool tile_infer_wgmma(tile_infer *infer) {
     for (unsigned i = 0; i < 3; i++) types[i] = type_at(infer, i);
     for (unsigned i = 0; i < 3; i++)
         if (types[i]->param) return fail(infer, "its types must be known, not", types[i], "", NULL);
-    const tile_mma_query query = {
-        .lhs = types[0]->scalar, .rhs = types[1]->scalar, .acc = types[2]->scalar};
+    const tile_mma_query query =
+        tile_mma_query_of(types[0]->scalar, types[1]->scalar, types[2]->scalar);
     if (tile_wgmma_find(&query) == TILE_WGMMA_none) return fail_types(infer, types);
     if (type_of(infer, TILE_OPERAND_keep)->kind != TILE_TYPE_SCALAR)
         return fail(infer, "keep must be one i1, not", type_of(infer, TILE_OPERAND_keep), "", NULL);

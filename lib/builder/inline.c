@@ -60,7 +60,8 @@ bool tile_check_call_chain(tile_context *context, const tile_call_chain *chain,
         return false;
     }
     if (depth <= TILE_MAX_CALL_DEPTH) return true;
-    tile_report(context, TILE_ERROR, call, "more than %d calls of funcs are nested",
+    tile_report(context, TILE_ERROR, call,
+                "more than %d calls of funcs are nested; write the code of some of them in place",
                 TILE_MAX_CALL_DEPTH);
     return false;
 }
@@ -204,8 +205,8 @@ static bool take_results(body *b, const tile_value *arguments, unsigned count,
 static bool has_room(const body *b) {
     if (b->all->built <= TILE_MAX_INLINED) return true;
     tile_report(context_of(b), TILE_ERROR, b->place,
-                "the calls of funcs in @%s become more than %d operations; the call of @%s is one "
-                "of them",
+                "the calls of funcs in @%s become more than %d operations; write a loop instead of "
+                "repeated calls, such as this call of @%s",
                 b->builder.function->name, TILE_MAX_INLINED, b->call.callee->name);
     return false;
 }

@@ -72,6 +72,7 @@ static bool is_host_expr(const tile_function *f, const tile_expr *expr, const na
     switch (expr->kind) {
     case TILE_EXPR_INT: return true;
     case TILE_EXPR_FLOAT:
+    case TILE_EXPR_LOOP:
     case TILE_EXPR_WORD: return false;
     case TILE_EXPR_NUM_SMS: return allowed->device;
     case TILE_EXPR_BLOCK_ID: return allowed->tile;
@@ -105,8 +106,8 @@ static bool is_expr(const tile_function *f, const tile_expr *expr, scope allowed
 
 bool tile_divides_by_zero(const tile_expr *expr) {
     static const tile_bindings none = {.num_sms = 0};
-    static const tile_expr_kind leaves[] = {TILE_EXPR_PARAM, TILE_EXPR_ARG, TILE_EXPR_WORD,
-                                            TILE_EXPR_NUM_SMS, TILE_EXPR_BLOCK_ID};
+    static const tile_expr_kind leaves[] = {TILE_EXPR_PARAM,   TILE_EXPR_ARG,      TILE_EXPR_WORD,
+                                            TILE_EXPR_NUM_SMS, TILE_EXPR_BLOCK_ID, TILE_EXPR_LOOP};
     int64_t value;
     for (size_t i = 0; i < sizeof leaves / sizeof *leaves; i++)
         if (tile_expr_holds(expr, leaves[i])) return false;

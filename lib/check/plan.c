@@ -3,6 +3,7 @@
 
 #include "lib/check/verify.h"
 #include "lib/ir/describe.h"
+#include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
 #include "lib/support/guess.h"
 
@@ -28,12 +29,22 @@ static bool is_known_to_host(const checker *c, tile_value value) {
            tile_value_as_expr(c->f, value) != NULL;
 }
 
+static bool has_unsigned(const checker *c, tile_op op) {
+    bool found = false;
+    for (unsigned i = 0; i < tile_op_operand_count(c->f, op); i++)
+        found |=
+            tile_scalar_is_unsigned(tile_value_type(c->f, tile_op_operand(c->f, op, i))->scalar);
+    return found;
+}
+
 static void check_arithmetic(checker *c, tile_op op) {
     for (unsigned i = 0; i < tile_op_result_count(c->f, op); i++)
         if (!is_known_to_host(c, tile_op_result(c->f, op, i)))
             FAIL(c, tile_op_loc(c->f, op),
-                 "%s: a plan computes only integers, from numbers, integer arguments and `num_sms`",
-                 tile_op_name(c->f, op));
+                 "%s: a plan computes only integers, from numbers, integer arguments and "
+                 "`num_sms`%s",
+                 tile_op_name(c->f, op),
+                 has_unsigned(c, op) ? ", and only with signed ones; cast to i64" : "");
 }
 
 static void check_scratch(checker *c, tile_op op) {
@@ -50,7 +61,89 @@ static void check_scratch(checker *c, tile_op op) {
     if (tile_value_type(c->f, tile_op_result(c->f, op, 0))->kind != TILE_TYPE_VIEW)
         FAIL(c, loc, "scratch of a plan must be a view");
     if (tile_op_parent(c->f, op).id)
-        FAIL(c, loc, "scratch exists until the plan ends; move it out of the `if`");
+        FAIL(c, loc, "scratch exists until the plan ends; move it out of the `%s`",
+             tile_op_name(c->f, tile_op_parent(c->f, op)));
+}
+
+static void check_for(checker *c, tile_op op) {
+    tile_loc loc = tile_op_loc(c->f, op);
+    const tile_op_data *data = tile_op_at(c->f, op);
+    const tile_value bounds[] = {tile_operand_begin(c->f, op), tile_operand_end(c->f, op),
+                                 tile_operand_step(c->f, op)};
+    static const char *const words[] = {"begin", "end", "step"};
+    if (tile_carried_count(c->f, op))
+        FAIL(c, loc,
+             "the `for` of a plan cannot carry values: compute them from its variable, as in "
+             "`subview %%w[rem(%%i, 2), 0], [%%n]`");
+    for (unsigned i = 0; i < data->attr_count; i++)
+        FAIL(c, loc,
+             "'%s' is for the loops of kernels; remove it: a plan's `for` repeats its steps",
+             tile_attr_get_info(data->attrs[i].id)->name);
+    for (unsigned i = 0; i < 3; i++)
+        if (!is_known_to_host(c, bounds[i]))
+            FAIL(
+                c, loc,
+                "the %s of a plan's `for` must be an integer expression over arguments, parameters "
+                "and variables of enclosing loops",
+                words[i]);
+    if (tile_loop_depth(c->f, op) == TILE_MAX_PLAN_LOOPS)
+        FAIL(c, loc, "a plan has at most %d nested loops, and this is one more",
+             TILE_MAX_PLAN_LOOPS);
+}
+
+/* Views --------------------------------------------------------------------------------------- */
+
+/* The extents of a view that is an argument, a scratch or a subview. */
+static const tile_expr *extent_of(const checker *c, tile_value view, unsigned d) {
+    const tile_value_data *data = tile_value_at(c->f, view);
+    if (data->kind == TILE_VALUE_ARG) return tile_function_arg_extent(c->f, data->index, d);
+    const tile_values extents = tile_operands_extents(c->f, tile_value_def(c->f, view));
+    return tile_value_as_expr(c->f, extents.at[d]);
+}
+
+/* The number of elements of a view; -1: it is known only at the launch. */
+static int64_t elements_of(const checker *c, tile_value view) {
+    int64_t elements = 1, extent;
+    for (unsigned d = 0; d < tile_value_type(c->f, view)->rank; d++) {
+        if (!tile_expr_is_int(extent_of(c, view, d), &extent) || extent < 0) return -1;
+        if (__builtin_mul_overflow(elements, extent, &elements)) return -1;
+    }
+    return elements;
+}
+
+/* The place in src of the first element; -1: it is known only at the launch. */
+static int64_t start_of(const checker *c, tile_op op) {
+    const tile_values at = tile_operands_src(c->f, op);
+    int64_t start = 0, place, extent;
+    for (unsigned i = 1; i < at.count; i++) {
+        const tile_expr *known = extent_of(c, at.at[0], i - 1);
+        if (!tile_value_is_int(c->f, at.at[i], &place) || place < 0) return -1;
+        if (!tile_expr_is_int(known, &extent)) extent = 0;
+        if (__builtin_mul_overflow(start, extent, &start) ||
+            __builtin_add_overflow(start, place, &start))
+            return -1;
+    }
+    return start;
+}
+
+/* What is known is checked here, the rest before the first step of a launch. */
+static void check_subview(checker *c, tile_op op) {
+    const tile_value src = tile_operand_src(c->f, op);
+    int64_t have = elements_of(c, src), want = elements_of(c, tile_op_result(c->f, op, 0));
+    int64_t start = start_of(c, op);
+    const tile_values extents = tile_operands_extents(c->f, op), at = tile_operands_src(c->f, op);
+    for (unsigned d = 0; d < extents.count; d++)
+        if (!is_known_to_host(c, extents.at[d]))
+            FAIL(c, tile_op_loc(c->f, op), "subview: extent %u is not known to the host", d);
+    for (unsigned i = 1; i < at.count; i++)
+        if (!is_known_to_host(c, at.at[i]))
+            FAIL(c, tile_op_loc(c->f, op), "subview: coordinate %u is not known to the host",
+                 i - 1);
+    if (have >= 0 && want >= 0 && start >= 0 && want > have - start)
+        FAIL(c, tile_op_loc(c->f, op),
+             "subview: %lld elements from element %lld on do not fit into %s, which has %lld",
+             (long long)want, (long long)start, type_text(c, tile_value_type(c->f, src)),
+             (long long)have);
 }
 
 /* Launches ------------------------------------------------------------------------------------ */
@@ -137,19 +230,38 @@ static void check_value(checker *c, tile_loc loc, const tile_attr *values, unsig
     }
 }
 
+static bool is_step(tile_opcode opcode) {
+    return opcode == TILE_OP_launch || opcode == TILE_OP_fill || opcode == TILE_OP_if ||
+           opcode == TILE_OP_for;
+}
+
 /* The previous step in its region, 0 if there is none. */
 static tile_op step_before(const checker *c, tile_op op) {
     while ((op = tile_op_at(c->f, op)->prev).id) {
         tile_opcode opcode = tile_op_opcode(c->f, op);
-        if (opcode == TILE_OP_launch || opcode == TILE_OP_fill || opcode == TILE_OP_if) break;
+        if (is_step(opcode)) break;
     }
     return op;
+}
+
+static tile_op last_step(const checker *c, tile_region region) {
+    tile_op last = tile_region_at(c->f, region)->last;
+    return last.id && !is_step(tile_op_opcode(c->f, last)) ? step_before(c, last) : last;
+}
+
+/* The first step of a loop comes after the last one of the iteration before; in the first iteration
+ * it overlaps the launch right before the loop, if there is one. */
+static bool overlaps_launch(const checker *c, tile_op op) {
+    tile_op before = step_before(c, op), parent = tile_op_parent(c->f, op);
+    if (!before.id && parent.id && tile_op_opcode(c->f, parent) == TILE_OP_for)
+        before = last_step(c, tile_op_region(c->f, parent, 0));
+    return tile_op_opcode(c->f, before) == TILE_OP_launch;
 }
 
 static void check_dependent(checker *c, tile_op op, const tile_function *kernel) {
     tile_loc loc = tile_op_loc(c->f, op);
     if (!tile_op_has_attr(c->f, op, TILE_ATTR_pdl)) return;
-    if (tile_op_opcode(c->f, step_before(c, op)) != TILE_OP_launch)
+    if (!overlaps_launch(c, op))
         FAIL(c, loc,
              "a step with 'pdl' overlaps the launch right before it, and there is none here; "
              "remove 'pdl'");
@@ -216,6 +328,8 @@ static void check_op(checker *c, tile_op op) {
             FAIL(c, tile_op_loc(c->f, op), "fill: the view must be row-major, without strides");
         break;
     case TILE_OP_yield: break;
+    case TILE_OP_for: check_for(c, op); break;
+    case TILE_OP_subview: check_subview(c, op); break;
     case TILE_OP_if:
         if (tile_op_result_count(c->f, op))
             FAIL(c, tile_op_loc(c->f, op), "the `if` of a plan cannot have results");

@@ -34,8 +34,9 @@ static bool check_kind(const tile_function *f, tile_op op) {
         can_combine(source->scalar, tile_op_word(f, op, TILE_ATTR_kind)))
         return true;
     return tile_error_at(f, op,
-                         "%s: `%s` of %s is not available: add takes floats, i32 and i64; min and "
-                         "max take f16, bf16, i32 and i64; and, or and xor take i32 and i64",
+                         "%s: `%s` of %s is not available: add takes floats and integers of 32 "
+                         "or 64 bits; min and max take f16, bf16 and these integers; and, or and "
+                         "xor take these integers",
                          tile_op_get_info(tile_op_opcode(f, op))->name,
                          tile_op_attr_text(f, op, TILE_ATTR_kind),
                          tile_scalar_name(source->scalar));

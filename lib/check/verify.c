@@ -17,6 +17,7 @@
 #include "lib/ops/assembly.h"
 #include "lib/layout/layout.h"
 #include "lib/ir/named.h"
+#include "lib/support/scalar.h"
 
 /* Faults of types that are reported once: one wrong parameter makes many types wrong. */
 typedef enum type_fault { FAULT_NOT_POSITIVE, FAULT_ODD, FAULT_SIZE } type_fault;
@@ -186,7 +187,8 @@ static void check_signs(verifier *v, tile_op op) {
         if (tile_scalar_is_floating(type->scalar))
             FAIL(v, tile_op_loc(v->f, op), "%s: the elements must be integers, not %s", name,
                  tile_scalar_name(type->scalar));
-        else if (type->scalar == TILE_i64 && tile_scalar_is_floating(acc->scalar))
+        else if (tile_scalar_as_signed(type->scalar) == TILE_i64 &&
+                 tile_scalar_is_floating(acc->scalar))
             FAIL(v, tile_op_loc(v->f, op), "%s: i64 must be signed where the accumulator is %s",
                  name, tile_scalar_name(acc->scalar));
     }

@@ -8,15 +8,9 @@
 #include "lib/codegen/sums.h"
 #include "lib/ir/arith.h"
 
-static bool is_float(LLVMValueRef value) {
-    LLVMTypeRef type = LLVMTypeOf(value);
-    if (LLVMGetTypeKind(type) == LLVMVectorTypeKind) type = LLVMGetElementType(type);
-    return LLVMGetTypeKind(type) != LLVMIntegerTypeKind;
-}
-
-static bool is_truth(LLVMValueRef value) {
-    LLVMTypeRef type = LLVMTypeOf(value);
-    return LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) == 1;
+/* The element type of the operands. */
+static tile_scalar operand_scalar(const tile_emitter *e, tile_op op) {
+    return tile_value_type(e->f, tile_first_operand(e->f, op))->scalar;
 }
 
 static LLVMValueRef splat_int(LLVMTypeRef type, int64_t value) {
@@ -112,29 +106,60 @@ static LLVMValueRef shift_right_unsigned(tile_emitter *e, LLVMValueRef a, LLVMVa
     return LLVMBuildLShr(e->builder, a, shift_amount(e, b), "");
 }
 
+/* Unsigned integers: LLVM's division is undefined for a divisor of 0. */
+static LLVMValueRef whole_divisor(tile_emitter *e, LLVMValueRef divisor) {
+    LLVMTypeRef type = LLVMTypeOf(divisor);
+    LLVMValueRef bad = LLVMBuildICmp(e->builder, LLVMIntEQ, divisor, splat_int(type, 0), "");
+    return LLVMBuildSelect(e->builder, bad, splat_int(type, 1), divisor, "");
+}
+
+static LLVMValueRef divide_whole(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
+    return LLVMBuildUDiv(e->builder, a, whole_divisor(e, b), "");
+}
+
+static LLVMValueRef remainder_whole(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
+    return LLVMBuildURem(e->builder, a, whole_divisor(e, b), "");
+}
+
+static LLVMValueRef ceil_divide_whole(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
+    LLVMValueRef floor = divide_whole(e, a, b);
+    LLVMValueRef exact = LLVMBuildMul(e->builder, floor, b, "");
+    LLVMValueRef more = LLVMBuildICmp(e->builder, LLVMIntNE, exact, a, "");
+    return LLVMBuildAdd(e->builder, floor, LLVMBuildZExt(e->builder, more, LLVMTypeOf(a), ""), "");
+}
+
 /* Computes in at least 32 bits. If the minimum of two 16-bit numbers is compared with one of them,
  * ptxas (13.0, sm_90) takes the comparison from VIMNMX.S16x2's predicate, but reads the predicate
  * of the upper half, which holds nothing. */
-static LLVMValueRef int_extreme(tile_emitter *e, tile_machine machine, LLVMValueRef a,
-                                LLVMValueRef b) {
+static LLVMValueRef int_extreme(tile_emitter *e, tile_machine machine, bool is_signed,
+                                LLVMValueRef a, LLVMValueRef b) {
     LLVMTypeRef type = LLVMTypeOf(a);
     bool narrow = LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) < 32;
-    LLVMValueRef both[] = {narrow ? LLVMBuildSExt(e->builder, a, e->i32, "") : a,
-                           narrow ? LLVMBuildSExt(e->builder, b, e->i32, "") : b};
+    LLVMValueRef both[] = {narrow ? LLVMBuildIntCast2(e->builder, a, e->i32, is_signed, "") : a,
+                           narrow ? LLVMBuildIntCast2(e->builder, b, e->i32, is_signed, "") : b};
     LLVMValueRef one = tile_machine_call(e, machine, both, 2);
     return narrow ? LLVMBuildTrunc(e->builder, one, type, "") : one;
 }
 
 static LLVMValueRef int_least(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
-    return int_extreme(e, TILE_MACHINE_int_min, a, b);
+    return int_extreme(e, TILE_MACHINE_int_min, true, a, b);
 }
 
 static LLVMValueRef int_largest(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
-    return int_extreme(e, TILE_MACHINE_int_max, a, b);
+    return int_extreme(e, TILE_MACHINE_int_max, true, a, b);
+}
+
+static LLVMValueRef whole_least(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
+    return int_extreme(e, TILE_MACHINE_unsigned_min, false, a, b);
+}
+
+static LLVMValueRef whole_largest(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
+    return int_extreme(e, TILE_MACHINE_unsigned_max, false, a, b);
 }
 
 static LLVMValueRef clamp_int(tile_emitter *e, tile_op op, const LLVMValueRef *args) {
-    (void)op;
+    if (tile_scalar_is_unsigned(operand_scalar(e, op)))
+        return whole_least(e, whole_largest(e, args[0], args[1]), args[2]);
     return int_least(e, int_largest(e, args[0], args[1]), args[2]);
 }
 
@@ -143,10 +168,11 @@ static LLVMValueRef clamp_truth(tile_emitter *e, tile_op op, const LLVMValueRef 
     return LLVMBuildAnd(e->builder, LLVMBuildOr(e->builder, args[0], args[1], ""), args[2], "");
 }
 
-static LLVMValueRef sign_int(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
-    (void)b;
-    LLVMTypeRef type = LLVMTypeOf(a);
-    return int_least(e, int_largest(e, a, splat_int(type, -1)), splat_int(type, 1));
+static LLVMValueRef sign_int(tile_emitter *e, tile_op op, const LLVMValueRef *args) {
+    LLVMTypeRef type = LLVMTypeOf(args[0]);
+    LLVMValueRef one = splat_int(type, 1), minus = splat_int(type, -1);
+    if (tile_scalar_is_unsigned(operand_scalar(e, op))) return whole_least(e, args[0], one);
+    return int_least(e, int_largest(e, args[0], minus), one);
 }
 
 /* The integer type with twice the bits. */
@@ -160,7 +186,8 @@ static LLVMTypeRef twice_as_wide(LLVMTypeRef type) {
 /* LLVM turns this into one mul.hi. */
 static LLVMValueRef multiply_upper(tile_emitter *e, tile_op op, const LLVMValueRef *args) {
     LLVMTypeRef type = LLVMTypeOf(args[0]), wide = twice_as_wide(type);
-    bool is_signed = !tile_op_arith_flags(e->f, op).is_unsigned;
+    bool is_signed = !tile_op_arith_flags(e->f, op).is_unsigned &&
+                     !tile_scalar_is_unsigned(operand_scalar(e, op));
     bool pair = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
     unsigned width = LLVMGetIntTypeWidth(pair ? LLVMGetElementType(type) : type);
     LLVMValueRef a = LLVMBuildIntCast2(e->builder, args[0], wide, is_signed, "");
@@ -237,17 +264,6 @@ static LLVMValueRef clamp_float(tile_emitter *e, tile_op op, const LLVMValueRef 
     return tile_machine_call(e, TILE_MACHINE_float_min_nan, both, 2);
 }
 
-tile_machine tile_machine_of_rounding(tile_rounding rounding) {
-    switch (rounding) {
-    case TILE_ROUNDING_NONE:
-    case TILE_ROUNDING_EVEN: return TILE_MACHINE_round_even;
-    case TILE_ROUNDING_ZERO: return TILE_MACHINE_round_zero;
-    case TILE_ROUNDING_UP: return TILE_MACHINE_round_up;
-    case TILE_ROUNDING_DOWN: return TILE_MACHINE_round_down;
-    }
-    return TILE_MACHINE_round_even;
-}
-
 static LLVMValueRef whole(tile_emitter *e, tile_op op, const LLVMValueRef *args) {
     tile_machine machine = tile_machine_of_rounding(tile_op_arith_flags(e->f, op).rounding);
     return through_f32(e, op, machine, args[0]);
@@ -268,6 +284,7 @@ typedef enum how {
     HOW_OWN,
     HOW_FIRST,
     HOW_FALSE,
+    HOW_SAME,
 } how;
 
 typedef struct emission {
@@ -281,7 +298,7 @@ typedef struct emission {
 
 static const struct {
     unsigned arity; /* 0: EMIT_WHOLE */
-    emission integer, truth, real;
+    emission integer, natural, truth, real;
     void (*whole)(tile_emitter *e, tile_op op);
 } emissions[TILE_OPCODE_LIMIT] = {
 #define BUILD(instruction) \
@@ -306,18 +323,20 @@ static const struct {
     { .how = HOW_FIRST }
 #define FALSE \
     { .how = HOW_FALSE }
+#define SAME \
+    { .how = HOW_SAME }
 #define NONE \
     { .how = HOW_NONE }
-#define EMIT(name, arity, integers, truths, floats) \
-    [TILE_OP_##name] = {arity, integers, truths, floats, NULL},
-#define EMIT_WHOLE(name) [TILE_OP_##name] = {0, NONE, NONE, NONE, tile_emit_##name},
+#define EMIT(name, arity, integers, naturals, truths, floats) \
+    [TILE_OP_##name] = {arity, integers, naturals, truths, floats, NULL},
+#define EMIT_WHOLE(name) [TILE_OP_##name] = {0, NONE, NONE, NONE, NONE, tile_emit_##name},
 #include "lib/codegen/arith.def"
 };
 
 /* Every element-wise row of ops.def needs a row in arith.def: a missing one is an undeclared name
  * here. */
 enum {
-#define EMIT(name, arity, integers, truths, floats) CODE_OF_##name = 1,
+#define EMIT(name, arity, integers, naturals, truths, floats) CODE_OF_##name = 1,
 #define EMIT_WHOLE(name) CODE_OF_##name = 1,
 #include "lib/codegen/arith.def"
 };
@@ -333,11 +352,11 @@ static LLVMValueRef call(tile_emitter *e, const emission *row, unsigned arity, b
     return tile_machine_call(e, (tile_machine)row->row, all, arity + flag);
 }
 
-/* op: 0 in a host expression, which has integers only. */
 /* Returns whether the dividend cannot be negative and the divisor is at least 1: then the division
  * is shorter and needs no special case for 0 and -1. */
 static bool divides_unsigned(tile_emitter *e, tile_op op, tile_opcode opcode) {
     if (!tile_opcode_divides(opcode) || !op.id) return false;
+    if (tile_scalar_is_unsigned(operand_scalar(e, op))) return false; /* has code of its own */
     if (!e->ranges) e->ranges = tile_range_analyse(e->f, &e->arena);
     return e->ranges[tile_operand_lhs(e->f, op).id].min >= 0 &&
            e->ranges[tile_operand_rhs(e->f, op).id].min >= 1;
@@ -407,14 +426,21 @@ static LLVMValueRef multiply_wide(tile_emitter *e, tile_op op, tile_opcode opcod
                       : LLVMBuildMul(e->builder, product, tile_llvm_int(e->i64, times), "");
 }
 
-static LLVMValueRef emit_part(tile_emitter *e, tile_op op, tile_opcode opcode,
+static const emission *row_of(tile_opcode opcode, tile_scalar scalar) {
+    const emission *natural = &emissions[opcode].natural;
+    if (tile_scalar_is_floating(scalar)) return &emissions[opcode].real;
+    if (scalar == TILE_i1) return &emissions[opcode].truth;
+    return tile_scalar_is_unsigned(scalar) && natural->how != HOW_SAME ? natural
+                                                                       : &emissions[opcode].integer;
+}
+
+/* op: 0 in a host expression; scalar: the element type of the operands. */
+static LLVMValueRef emit_part(tile_emitter *e, tile_op op, tile_opcode opcode, tile_scalar scalar,
                               const LLVMValueRef *args) {
-    bool real = is_float(args[0]);
+    bool real = tile_scalar_is_floating(scalar);
     LLVMValueRef wide = multiply_wide(e, op, opcode);
     if (wide) return wide;
-    const emission *row = real                ? &emissions[opcode].real
-                          : is_truth(args[0]) ? &emissions[opcode].truth
-                                              : &emissions[opcode].integer;
+    const emission *row = row_of(opcode, scalar);
     unsigned arity = emissions[opcode].arity;
     switch (row->how) {
     case HOW_BUILD: return row->build(e->builder, args[0], args[1], "");
@@ -435,24 +461,23 @@ static LLVMValueRef emit_part(tile_emitter *e, tile_op op, tile_opcode opcode,
     case HOW_OWN: return row->own(e, op, args);
     case HOW_FIRST: return args[0];
     case HOW_FALSE: return tile_llvm_int(e->i1, 0);
+    case HOW_SAME:        /* row_of has chosen another row */
     case HOW_NONE: break; /* tile_emit_is_missing has rejected it */
     }
     assert(!"no code for these elements");
     return NULL;
 }
 
-LLVMValueRef tile_emit_int_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef a, LLVMValueRef b,
-                              LLVMValueRef c) {
+LLVMValueRef tile_emit_int_op(tile_emitter *e, tile_opcode opcode, tile_scalar scalar,
+                              LLVMValueRef a, LLVMValueRef b, LLVMValueRef c) {
     const LLVMValueRef args[3] = {a, b, c};
-    return emit_part(e, TILE_NO_OP, opcode, args);
+    return emit_part(e, TILE_NO_OP, opcode, scalar, args);
 }
 
 bool tile_emit_is_missing(tile_opcode opcode, tile_scalar scalar) {
     if (!emissions[opcode].arity) return false;
-    const emission *row = tile_scalar_is_floating(scalar) ? &emissions[opcode].real
-                          : scalar == TILE_i1             ? &emissions[opcode].truth
-                                                          : &emissions[opcode].integer;
-    return row->how == HOW_NONE || (row->how == HOW_NARROW_NO_F64 && scalar == TILE_f64);
+    how emitted = row_of(opcode, scalar)->how;
+    return emitted == HOW_NONE || (emitted == HOW_NARROW_NO_F64 && scalar == TILE_f64);
 }
 
 /* Returns whether an operation on packs of the type can be one packed instruction. sm_90's packed
@@ -477,6 +502,7 @@ static bool goes_by_parts(const tile_emitter *e, tile_op op) {
 static void emit_values(tile_emitter *e, tile_op op, LLVMValueRef *values, unsigned from,
                         unsigned to) {
     tile_opcode opcode = tile_op_opcode(e->f, op);
+    tile_scalar scalar = operand_scalar(e, op);
     bool by_parts = goes_by_parts(e, op);
     for (unsigned i = from; i < to; i++) {
         LLVMValueRef args[3] = {NULL, NULL, NULL};
@@ -485,8 +511,8 @@ static void emit_values(tile_emitter *e, tile_op op, LLVMValueRef *values, unsig
             args[k] = by_parts ? tile_get_parts(e, operand)[i] : tile_get_element(e, operand, i);
         }
         if (opcode == TILE_OP_and) args[0] = tile_emit_masked(e, op, args[0]);
-        LLVMValueRef value = emit_part(e, op, opcode, args);
-        values[i] = is_float(args[0]) ? mark_fast(e, op, value) : value;
+        LLVMValueRef value = emit_part(e, op, opcode, scalar, args);
+        values[i] = tile_scalar_is_floating(scalar) ? mark_fast(e, op, value) : value;
     }
 }
 
@@ -571,27 +597,4 @@ bool tile_emit_run(tile_emitter *e, tile_op first, tile_op *next) {
     if (functions) pin(e, e->parts[tile_op_result(e->f, last, 0).id], count);
     *next = end;
     return true;
-}
-
-/* Select --------------------------------------------------------------------------------------- */
-
-void tile_emit_select(tile_emitter *e, tile_op op) {
-    tile_value result = tile_op_result(e->f, op, 0), condition = tile_operand_condition(e->f, op);
-    tile_value yes = tile_operand_yes(e->f, op), no = tile_operand_no(e->f, op);
-    const tile_type *type = tile_value_type(e->f, result);
-    bool whole = tile_value_type(e->f, condition)->kind == TILE_TYPE_SCALAR;
-    if (whole) {
-        LLVMValueRef *parts = tile_new_parts(e, type), test = tile_get_scalar(e, condition);
-        for (unsigned i = 0; i < tile_part_count(type); i++)
-            parts[i] = LLVMBuildSelect(e->builder, test, tile_get_parts(e, yes)[i],
-                                       tile_get_parts(e, no)[i], "");
-        tile_set_parts(e, result, parts);
-        return;
-    }
-    unsigned count = (unsigned)tile_type_elements(type);
-    LLVMValueRef *elements = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, count);
-    for (unsigned i = 0; i < count; i++)
-        elements[i] = LLVMBuildSelect(e->builder, tile_get_element(e, condition, i),
-                                      tile_get_element(e, yes, i), tile_get_element(e, no, i), "");
-    tile_set_elements(e, result, elements);
 }

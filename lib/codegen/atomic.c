@@ -29,11 +29,13 @@ static const char *integer_type(tile_word kind, tile_scalar scalar) {
     _Static_assert(
         TILE_WORDS_kind == 16,
         "bits have and, or, xor and exch, other operations have others, and the rest has a case");
-    bool is_long = scalar == TILE_i64;
+    bool is_long = tile_scalar_bits(scalar) == 64, is_unsigned = tile_scalar_is_unsigned(scalar);
     switch (kind) {
     case TILE_WORD_kind_add: return is_long ? ".u64" : ".s32"; /* wraps: signs are alike */
     case TILE_WORD_kind_min:
-    case TILE_WORD_kind_max: return is_long ? ".s64" : ".s32";
+    case TILE_WORD_kind_max:
+        if (is_unsigned) return is_long ? ".u64" : ".u32";
+        return is_long ? ".s64" : ".s32";
     default: return is_long ? ".b64" : ".b32";
     }
 }
@@ -253,8 +255,8 @@ static LLVMValueRef emit_loop(tile_emitter *e, const atomic_access *a, LLVMValue
     LLVMValueRef last = LLVMBuildPhi(e->builder, c.bits, "");
     LLVMValueRef old = expected ? with_element(e, &c, last, expected) : last;
     if (!expected && tile_kind_opcode(a->kind))
-        element = tile_emit_int_op(e, tile_kind_opcode(a->kind), element_in(e, a, &c, old), operand,
-                                   NULL);
+        element = tile_emit_int_op(e, tile_kind_opcode(a->kind), a->type->scalar,
+                                   element_in(e, a, &c, old), operand, NULL);
     LLVMValueRef seen = swap_cell(e, a, &c, old, with_element(e, &c, old, element));
     LLVMValueRef end = LLVMBuildICmp(e->builder, LLVMIntEQ, seen, old, "");
     if (expected) end = LLVMBuildOr(e->builder, end, differs(e, a, &c, seen, expected), "");

@@ -61,21 +61,31 @@ static LLVMValueRef choose(tile_emitter *e, LLVMIntPredicate predicate, LLVMValu
     return LLVMBuildSelect(e->builder, stays, a, limit, "");
 }
 
-/* Clamps to the range of the integer type. */
-static LLVMValueRef clamp_int(tile_emitter *e, LLVMValueRef src, tile_arith_flags arith_flags,
-                              int64_t least, int64_t most) {
-    if (arith_flags.is_unsigned) return choose(e, LLVMIntULT, src, most);
+/* Clamps an integer of type `from`. */
+static LLVMValueRef clamp_int(tile_emitter *e, LLVMValueRef src, tile_scalar from, int64_t least,
+                              int64_t most) {
+    if (tile_scalar_is_unsigned(from)) return choose(e, LLVMIntULT, src, most);
     return choose(e, LLVMIntSGT, choose(e, LLVMIntSLT, src, most), least);
 }
 
+/* Clamps to the range of an integer type that does not hold all values of `from`. */
+static LLVMValueRef saturate_int(tile_emitter *e, LLVMValueRef src, tile_scalar from,
+                                 tile_scalar to) {
+    int64_t high = (int64_t)(UINT64_MAX >> (65 - tile_scalar_bits(to)));
+    bool to_unsigned = tile_scalar_is_unsigned(to);
+    if (!tile_scalar_is_unsigned(from) && tile_scalar_bits(to) >= tile_scalar_bits(from))
+        return choose(e, LLVMIntSGT, src, 0);
+    return clamp_int(e, src, from, to_unsigned ? 0 : -high - 1,
+                     to_unsigned ? (int64_t)(2 * (uint64_t)high + 1) : high);
+}
+
 static LLVMValueRef cast_int_to_float(tile_emitter *e, LLVMValueRef src, LLVMTypeRef to,
-                                      tile_scalar from, tile_scalar scalar,
-                                      tile_arith_flags arith_flags) {
+                                      tile_scalar from, tile_scalar scalar, bool saturates) {
     enum { LARGEST_HALF = 65504 };
-    bool is_unsigned = arith_flags.is_unsigned || from == TILE_i1;
+    bool is_unsigned = tile_scalar_is_unsigned(from) || from == TILE_i1;
     bool beyond = tile_scalar_bits(from) > 16 || (is_unsigned && tile_scalar_bits(from) == 16);
-    if (arith_flags.saturates && scalar == TILE_f16 && beyond)
-        src = clamp_int(e, src, arith_flags, -LARGEST_HALF, LARGEST_HALF);
+    if (saturates && scalar == TILE_f16 && beyond)
+        src = clamp_int(e, src, from, -LARGEST_HALF, LARGEST_HALF);
     /* before sm_90 LLVM goes through f32 and rounds twice; f64 is exact for every i32 */
     LLVMTypeRef f64 = LLVMDoubleTypeInContext(e->llvm);
     bool twice = scalar == TILE_bf16 && tile_scalar_bits(from) >= 32;
@@ -87,29 +97,38 @@ static LLVMValueRef cast_int_to_float(tile_emitter *e, LLVMValueRef src, LLVMTyp
 static LLVMValueRef cast_from_int(tile_emitter *e, LLVMValueRef src, LLVMTypeRef to,
                                   tile_scalar from, tile_scalar scalar,
                                   tile_arith_flags arith_flags) {
-    unsigned bits = tile_scalar_bits(scalar);
     if (tile_scalar_is_floating(scalar))
-        return cast_int_to_float(e, src, to, from, scalar, arith_flags);
+        return cast_int_to_float(e, src, to, from, scalar, arith_flags.saturates);
     if (scalar == TILE_i1)
         return LLVMBuildICmp(e->builder, LLVMIntNE, src, tile_llvm_int(LLVMTypeOf(src), 0), "");
-    if (arith_flags.saturates && tile_scalar_bits(from) > bits) {
-        int64_t high = (INT64_C(1) << (bits - 1)) - 1;
-        src = clamp_int(e, src, arith_flags, -high - 1,
-                        arith_flags.is_unsigned ? 2 * high + 1 : high);
+    bool holds = from == scalar || from == TILE_i1 || tile_scalar_contains(scalar, from);
+    if (arith_flags.saturates && !holds) src = saturate_int(e, src, from, scalar);
+    bool is_signed = from != TILE_i1 && !tile_scalar_is_unsigned(from);
+    return LLVMBuildIntCast2(e->builder, src, to, is_signed, "");
+}
+
+tile_machine tile_machine_of_rounding(tile_rounding rounding) {
+    switch (rounding) {
+    case TILE_ROUNDING_NONE:
+    case TILE_ROUNDING_EVEN: return TILE_MACHINE_round_even;
+    case TILE_ROUNDING_ZERO: return TILE_MACHINE_round_zero;
+    case TILE_ROUNDING_UP: return TILE_MACHINE_round_up;
+    case TILE_ROUNDING_DOWN: return TILE_MACHINE_round_down;
     }
-    return LLVMBuildIntCast2(e->builder, src, to, from != TILE_i1 && !arith_flags.is_unsigned, "");
+    return TILE_MACHINE_round_even;
 }
 
 static LLVMValueRef cast_to_int(tile_emitter *e, LLVMValueRef src, LLVMTypeRef to,
-                                tile_arith_flags arith_flags) {
+                                tile_scalar scalar, tile_arith_flags arith_flags) {
     LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(src));
     if (arith_flags.rounding && (kind == LLVMHalfTypeKind || kind == LLVMBFloatTypeKind))
         src = LLVMBuildFPExt(e->builder, src, f32_of(e), "");
     if (arith_flags.rounding)
         src = tile_machine_call(e, tile_machine_of_rounding(arith_flags.rounding), &src, 1);
-    return tile_machine_call_typed(
-        e, arith_flags.is_unsigned ? TILE_MACHINE_float_to_unsigned : TILE_MACHINE_float_to_int, to,
-        &src, 1);
+    return tile_machine_call_typed(e,
+                                   tile_scalar_is_unsigned(scalar) ? TILE_MACHINE_float_to_unsigned
+                                                                   : TILE_MACHINE_float_to_int,
+                                   to, &src, 1);
 }
 
 /* Clamps to the finite range of the type; NaN stays. */
@@ -141,7 +160,7 @@ static LLVMValueRef cast_from_float(tile_emitter *e, LLVMValueRef src, LLVMTypeR
                                     tile_arith_flags arith_flags) {
     if (scalar == TILE_i1)
         return LLVMBuildFCmp(e->builder, LLVMRealUNE, src, LLVMConstNull(LLVMTypeOf(src)), "");
-    if (!tile_scalar_is_floating(scalar)) return cast_to_int(e, src, to, arith_flags);
+    if (!tile_scalar_is_floating(scalar)) return cast_to_int(e, src, to, scalar, arith_flags);
     if (tile_scalar_bits(from) == 16 && tile_scalar_bits(scalar) == 16 && from != scalar)
         src = LLVMBuildFPExt(e->builder, src, f32_of(e), "");
     bool wider = tile_scalar_contains(scalar, from);
@@ -424,22 +443,22 @@ tile_machine tile_cast_machine(tile_scalar from, tile_scalar to, const tile_targ
  * (beyond those all small floats saturate), and tf32's limits are applied first. */
 static void prepare_detour(tile_emitter *e, elements *x, tile_scalar to,
                            tile_arith_flags arith_flags) {
-    bool integer = !tile_scalar_is_floating(x->scalar) && x->scalar != TILE_i1;
+    bool is_unsigned = tile_scalar_is_unsigned(x->scalar);
     LLVMTypeRef i64 = LLVMInt64TypeInContext(e->llvm);
     bool clamps = tile_scalar_is_floating(x->scalar) && arith_flags.saturates && to == TILE_tf32;
     bool narrow = tile_scalar_bits(x->scalar) == 16;
     for (unsigned i = 0; i < x->count; i++) {
         LLVMValueRef *value = &x->values[i];
-        if (integer && arith_flags.is_unsigned && x->scalar == TILE_i64)
+        if (x->scalar == TILE_u64)
             *value = choose(e, LLVMIntULT, *value, INT64_MAX);
-        else if (integer && arith_flags.is_unsigned)
+        else if (is_unsigned)
             *value = LLVMBuildZExt(e->builder, *value, i64, "");
         if (!clamps) continue;
         if (narrow) *value = LLVMBuildFPExt(e->builder, *value, f32_of(e), "");
         *value = clamp_float(e, *value, TILE_tf32);
     }
     if (clamps && narrow) x->scalar = TILE_f32;
-    if (integer && arith_flags.is_unsigned) x->scalar = TILE_i64;
+    if (is_unsigned) x->scalar = TILE_i64;
 }
 
 void tile_emit_cast(tile_emitter *e, tile_op op) {
@@ -447,7 +466,8 @@ void tile_emit_cast(tile_emitter *e, tile_op op) {
     const tile_type *from = tile_value_type(e->f, src), *type = tile_value_type(e->f, result);
     tile_arith_flags arith_flags = tile_op_arith_flags(e->f, op);
     bool plain = !arith_flags.saturates && arith_flags.rounding != TILE_ROUNDING_ZERO;
-    if (from->scalar == type->scalar && !arith_flags.saturates) {
+    bool moves = tile_scalar_as_signed(from->scalar) == tile_scalar_as_signed(type->scalar);
+    if (moves && !arith_flags.saturates) {
         tile_set_parts(e, result, tile_get_parts(e, src));
         return;
     }
@@ -457,7 +477,8 @@ void tile_emit_cast(tile_emitter *e, tile_op op) {
         cast_pairs(e, src, result);
         return;
     }
-    elements x = {from->scalar, (unsigned)tile_type_elements(type), NULL};
+    elements x = {tile_cast_scalar(from->scalar, arith_flags), (unsigned)tile_type_elements(type),
+                  NULL};
     x.values = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, x.count);
     if (is_byte_float(from->scalar))
         from_byte_floats(e, src, &x);
@@ -473,7 +494,7 @@ void tile_emit_cast(tile_emitter *e, tile_op op) {
     if (type->scalar == TILE_tf32)
         to_tf32(e, &x, arith_flags);
     else
-        cast_plain(e, &x, type->scalar, arith_flags);
+        cast_plain(e, &x, tile_cast_scalar(type->scalar, arith_flags), arith_flags);
     tile_set_elements(e, result, x.values);
 }
 

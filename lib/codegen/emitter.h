@@ -237,8 +237,8 @@ LLVMValueRef tile_emit_address(tile_emitter *e, tile_op op, tile_operand_name op
 LLVMValueRef tile_emit_hidden_address(tile_emitter *e, tile_op op, tile_operand_name operand);
 /* An element-wise operation on values of one LLVM type; comparisons return i1. b, c: NULL if the
  * operation has fewer operands. For host expressions and compare-and-swap loops. */
-LLVMValueRef tile_emit_int_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef a, LLVMValueRef b,
-                              LLVMValueRef c);
+LLVMValueRef tile_emit_int_op(tile_emitter *e, tile_opcode opcode, tile_scalar scalar,
+                              LLVMValueRef a, LLVMValueRef b, LLVMValueRef c);
 
 /* kernel.c: a host expression over arguments, as i64 code */
 LLVMValueRef tile_emit_expr(tile_emitter *e, const tile_expr *expr);

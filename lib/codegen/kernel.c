@@ -99,8 +99,9 @@ LLVMValueRef tile_emit_expr(tile_emitter *e, const tile_expr *expr) {
     if (expr->kind == TILE_EXPR_INT) return tile_llvm_int(e->i64, expr->integer);
     if (expr->kind == TILE_EXPR_ARG) {
         const tile_arg_decl *arg = &e->f->args[expr->integer];
-        return LLVMBuildIntCast2(e->builder, tile_get_scalar(e, arg->value), e->i64,
-                                 arg->type->scalar != TILE_i1, "");
+        return LLVMBuildIntCast2(
+            e->builder, tile_get_scalar(e, arg->value), e->i64,
+            arg->type->scalar != TILE_i1 && !tile_scalar_is_unsigned(arg->type->scalar), "");
     }
     for (unsigned i = 0; i < 3 && expr->args[i]; i++) args[i] = tile_emit_expr(e, expr->args[i]);
     LLVMValueRef value;
@@ -108,7 +109,7 @@ LLVMValueRef tile_emit_expr(tile_emitter *e, const tile_expr *expr) {
         value = LLVMBuildICmp(e->builder, LLVMIntNE, args[0], zero, "");
         return LLVMBuildSelect(e->builder, value, args[1], args[2], "");
     }
-    value = tile_emit_int_op(e, expr->opcode, args[0], args[1], args[2]);
+    value = tile_emit_int_op(e, expr->opcode, TILE_i64, args[0], args[1], args[2]);
     bool compares = tile_op_has_trait(expr->opcode, TILE_TRAIT_COMPARE);
     return compares ? LLVMBuildZExt(e->builder, value, e->i64, "") : value;
 }
@@ -148,8 +149,8 @@ void tile_emit_tile_schedule(tile_emitter *e, tile_op op) {
     }
     last = LLVMBuildTrunc(e->builder, last, e->i32, "");
     last = LLVMBuildShl(e->builder, last, tile_llvm_int(e->i32, 1), "");
-    at = tile_emit_int_op(e, TILE_OP_max, at, tile_llvm_int(e->i32, 0), NULL);
-    at = tile_emit_int_op(e, TILE_OP_min, at, last, NULL);
+    at = tile_emit_int_op(e, TILE_OP_max, TILE_i32, at, tile_llvm_int(e->i32, 0), NULL);
+    at = tile_emit_int_op(e, TILE_OP_min, TILE_i32, at, last, NULL);
     at = LLVMBuildZExt(e->builder, at, e->i64, "");
     LLVMValueRef base = e->table_bases[table - e->tables];
     LLVMValueRef address = LLVMBuildGEP2(e->builder, e->i32, base, &at, 1, "");

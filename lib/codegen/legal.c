@@ -6,6 +6,7 @@
 #include "lib/launch/abi.h"
 #include "lib/ops/error.h"
 #include "lib/support/integer.h"
+#include "lib/support/scalar.h"
 #include "lib/support/target.h"
 
 enum { MAX_COPIES = 256 };
@@ -206,7 +207,7 @@ static int64_t weight_of(const checker *c, tile_op op) {
     if (is_constant(c, tile_first_operand(c->f, op)) && tile_op_operand_count(c->f, op) == 1)
         return 1;
     if (tile_opcode_divides(opcode)) return weight_of_division(c, op, is_float);
-    if (opcode == TILE_OP_mul && from == TILE_i64) return LONG_MUL;
+    if (opcode == TILE_OP_mul && tile_scalar_as_signed(from) == TILE_i64) return LONG_MUL;
     if (opcode == TILE_OP_mul && narrow && !is_float) return NARROW_MUL;
     bool rounds = tile_op_has_trait(opcode, TILE_TRAIT_ROUNDS);
     if (rounds && !tile_op_is_approximate(opcode)) return tile_op_cost(opcode).code;

@@ -194,8 +194,8 @@ static tile_machine sync_machine(const tile_function *f, tile_op op) {
 
 /* Products of signed with unsigned integers need a later PTX version. */
 static tile_machine wgmma_machine(const tile_function *f, tile_op op) {
-    bool mixed = tile_op_has_attr(f, op, TILE_ATTR_unsigned_lhs) !=
-                 tile_op_has_attr(f, op, TILE_ATTR_unsigned_rhs);
+    tile_mma_query query = tile_product_query(f, op);
+    bool mixed = query.unsigned_lhs != query.unsigned_rhs;
     if (tile_product_forms_of(f, op).sparse)
         return mixed                                            ? TILE_MACHINE_wgmma_sparse_mixed
                : tile_op_attr_int(f, op, TILE_ATTR_selector, 0) ? TILE_MACHINE_wgmma_sparse_1
@@ -265,12 +265,14 @@ static tile_machine shfl_machine(tile_word kind) {
     }
 }
 
-static tile_machine redux_machine(tile_word kind) {
+static tile_machine redux_machine(tile_word kind, bool is_unsigned) {
     _Static_assert(TILE_WORDS_kind == 16, "each kind by which a warp combines has a case");
     switch (kind) {
     case TILE_WORD_kind_add: return TILE_MACHINE_redux_add;
-    case TILE_WORD_kind_min: return TILE_MACHINE_redux_min;
-    case TILE_WORD_kind_max: return TILE_MACHINE_redux_max;
+    case TILE_WORD_kind_min:
+        return is_unsigned ? TILE_MACHINE_redux_min_unsigned : TILE_MACHINE_redux_min;
+    case TILE_WORD_kind_max:
+        return is_unsigned ? TILE_MACHINE_redux_max_unsigned : TILE_MACHINE_redux_max;
     case TILE_WORD_kind_and: return TILE_MACHINE_redux_and;
     case TILE_WORD_kind_or: return TILE_MACHINE_redux_or;
     case TILE_WORD_kind_xor: return TILE_MACHINE_redux_xor;
@@ -288,7 +290,7 @@ static tile_machine vote_machine(tile_word kind) {
 }
 
 static tile_machine match_machine(const tile_function *f, tile_op op) {
-    bool wide = tile_value_type(f, tile_operand_src(f, op))->scalar == TILE_i64;
+    bool wide = tile_scalar_bits(tile_value_type(f, tile_operand_src(f, op))->scalar) == 64;
     return wide ? TILE_MACHINE_match_long : TILE_MACHINE_match_word;
 }
 
@@ -334,7 +336,10 @@ tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     case TILE_OP_st_async: return TILE_MACHINE_st_async;
     case TILE_OP_elect: return TILE_MACHINE_elect;
     case TILE_OP_shfl: return shfl_machine(tile_op_word(f, op, TILE_ATTR_kind));
-    case TILE_OP_redux: return redux_machine(tile_op_word(f, op, TILE_ATTR_kind));
+    case TILE_OP_redux:
+        return redux_machine(
+            tile_op_word(f, op, TILE_ATTR_kind),
+            tile_scalar_is_unsigned(tile_value_type(f, tile_operand_src(f, op))->scalar));
     case TILE_OP_vote: return vote_machine(tile_op_word(f, op, TILE_ATTR_kind));
     case TILE_OP_match: return match_machine(f, op);
     case TILE_OP_sync_warp: return TILE_MACHINE_sync_warp;

@@ -38,10 +38,13 @@ static void append_number(line *l, tile_scalar scalar, LLVMValueRef value) {
     if (tile_scalar_is_floating(scalar)) {
         if (scalar != TILE_f64) value = LLVMBuildFPExt(e->builder, value, f64, "");
         append_value(l, scalar == TILE_f64 ? "%.17g" : "%g", value);
-    } else if (scalar == TILE_i64) {
-        append_value(l, "%lld", value);
+    } else if (tile_scalar_bits(scalar) == 64) {
+        append_value(l, tile_scalar_is_unsigned(scalar) ? "%llu" : "%lld", value);
     } else {
-        append_value(l, "%d", LLVMBuildIntCast2(e->builder, value, e->i32, scalar != TILE_i1, ""));
+        bool is_unsigned = tile_scalar_is_unsigned(scalar);
+        bool extends = scalar != TILE_i1 && !is_unsigned;
+        append_value(l, is_unsigned ? "%u" : "%d",
+                     LLVMBuildIntCast2(e->builder, value, e->i32, extends, ""));
     }
 }
 

@@ -91,7 +91,11 @@ static const char *reduction(tile_emitter *e, tile_scalar scalar, tile_word kind
     unsigned bits = tile_scalar_bits(scalar);
     bool sums = kind == TILE_WORD_kind_add;
     bool compares = kind == TILE_WORD_kind_min || kind == TILE_WORD_kind_max;
-    const char *letter = compares ? "s" : sums ? "u" : "b", *name = names[kind];
+    const char *letter = compares && tile_scalar_is_unsigned(scalar) ? "u"
+                         : compares                                  ? "s"
+                         : sums                                      ? "u"
+                                                                     : "b",
+               *name = names[kind];
     if (tile_scalar_is_floating(scalar))
         return tile_arena_format(&e->arena, ".%s%s.%s", name, sums && bits == 16 ? ".noftz" : "",
                                  tile_scalar_name(scalar));

@@ -5,9 +5,12 @@
 LLVMTypeRef tile_llvm_scalar(const tile_emitter *e, tile_scalar scalar) {
     switch (scalar) {
     case TILE_i1: return e->i1;
-    case TILE_i16: return e->i16;
-    case TILE_i32: return e->i32;
+    case TILE_i16:
+    case TILE_u16: return e->i16;
+    case TILE_i32:
+    case TILE_u32: return e->i32;
     case TILE_i64:
+    case TILE_u64:
     case TILE_barrier: return e->i64;
     case TILE_f16: return LLVMHalfTypeInContext(e->llvm);
     case TILE_bf16: return LLVMBFloatTypeInContext(e->llvm);
@@ -15,6 +18,7 @@ LLVMTypeRef tile_llvm_scalar(const tile_emitter *e, tile_scalar scalar) {
     case TILE_tf32: return LLVMFloatTypeInContext(e->llvm);
     case TILE_f64: return LLVMDoubleTypeInContext(e->llvm);
     case TILE_i8:
+    case TILE_u8:
     case TILE_e4m3: /* as in memory: cast.c and mma interpret the bits */
     case TILE_e5m2: return e->i8;
     case TILE_SCALAR_NONE:
@@ -142,6 +146,27 @@ void tile_emit_splat(tile_emitter *e, tile_op op) {
     LLVMValueRef scalar = tile_get_scalar(e, tile_operand_src(e->f, op));
     LLVMValueRef *elements = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, element_count(type));
     for (unsigned i = 0; i < element_count(type); i++) elements[i] = scalar;
+    tile_set_elements(e, result, elements);
+}
+
+void tile_emit_select(tile_emitter *e, tile_op op) {
+    tile_value result = tile_op_result(e->f, op, 0), condition = tile_operand_condition(e->f, op);
+    tile_value yes = tile_operand_yes(e->f, op), no = tile_operand_no(e->f, op);
+    const tile_type *type = tile_value_type(e->f, result);
+    bool whole = tile_value_type(e->f, condition)->kind == TILE_TYPE_SCALAR;
+    if (whole) {
+        LLVMValueRef *parts = tile_new_parts(e, type), test = tile_get_scalar(e, condition);
+        for (unsigned i = 0; i < tile_part_count(type); i++)
+            parts[i] = LLVMBuildSelect(e->builder, test, tile_get_parts(e, yes)[i],
+                                       tile_get_parts(e, no)[i], "");
+        tile_set_parts(e, result, parts);
+        return;
+    }
+    unsigned count = (unsigned)tile_type_elements(type);
+    LLVMValueRef *elements = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, count);
+    for (unsigned i = 0; i < count; i++)
+        elements[i] = LLVMBuildSelect(e->builder, tile_get_element(e, condition, i),
+                                      tile_get_element(e, yes, i), tile_get_element(e, no, i), "");
     tile_set_elements(e, result, elements);
 }
 

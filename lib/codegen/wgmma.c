@@ -89,7 +89,7 @@ static bool has(const tile_emitter *e, tile_op op, tile_attr_id attr) {
 }
 
 static const char *element_name(tile_scalar scalar, bool is_unsigned) {
-    if (scalar == TILE_i32) return "b1";
+    if (tile_scalar_bits(scalar) == 32 && !tile_scalar_is_floating(scalar)) return "b1";
     if (scalar == TILE_i8) return is_unsigned ? "u8" : "s8";
     return tile_scalar_name(scalar);
 }
@@ -191,7 +191,7 @@ static tile_ptx begin_products(tile_emitter *e, tile_op op) {
         &ptx, "m%dn%uk%u%s.%s.%s.%s%s", TILE_WGMMA_ROWS, 2 * (unsigned)tile_type_elements(type),
         depth * (bits ? tile_scalar_bits(a->scalar) : 1),
         has(e, op, TILE_ATTR_satfinite) ? ".satfinite" : "",
-        type->scalar == TILE_i32 ? "s32" : tile_scalar_name(type->scalar),
+        !tile_scalar_is_floating(type->scalar) ? "s32" : tile_scalar_name(type->scalar),
         element_name(a->scalar, has(e, op, TILE_ATTR_unsigned_lhs)),
         element_name(b->scalar, has(e, op, TILE_ATTR_unsigned_rhs)), bits ? ".and.popc" : "");
     tile_ptx_set_tail(&ptx, tail_of(e, op, a, b));

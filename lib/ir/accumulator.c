@@ -10,7 +10,9 @@ static const char prefix[] = TILE_ACCUMULATOR_WORD "(";
 enum { PREFIX = sizeof prefix - 1 };
 
 tile_scalar tile_accumulator_scalar(tile_scalar element) {
+    bool wide = tile_scalar_bits(element) == 64 || tile_scalar_bits(element) == 32;
     if (element == TILE_f64 || element == TILE_i64) return element;
+    if (tile_scalar_is_unsigned(element) && wide) return element;
     return tile_scalar_is_floating(element) ? TILE_f32 : TILE_i32;
 }
 

@@ -77,6 +77,11 @@ static int64_t clamp_integer(int64_t a, int64_t low, int64_t high) {
     return at_least > high ? high : at_least;
 }
 
+static uint64_t clamp_unsigned(uint64_t a, uint64_t low, uint64_t high) {
+    uint64_t at_least = a < low ? low : a;
+    return at_least > high ? high : at_least;
+}
+
 static double sign_of(double a) {
     return fabs(a) > 0 ? copysign(1, a) : a;
 }
@@ -125,6 +130,7 @@ static bool has_periods(tile_scalar scalar, double a) {
 }
 
 typedef bool (*integer_meaning)(int64_t a, int64_t b, int64_t c, int64_t *result);
+typedef bool (*natural_meaning)(uint64_t ua, uint64_t ub, uint64_t uc, int64_t *result);
 typedef bool (*bits_meaning)(unsigned width, tile_arith_flags arith_flags, int64_t a, int64_t b,
                              int64_t *result);
 typedef bool (*float_meaning)(tile_scalar scalar, tile_arith_flags arith_flags, double a, double b,
@@ -149,27 +155,45 @@ typedef bool (*float_meaning)(tile_scalar scalar, tile_arith_flags arith_flags, 
         return false; \
     }
 
-#define DEFINE_INTEGER_INT(name, expression) \
+#define NATURAL_INTEGER(name, may_divide, expression) \
+    static bool natural_##name(uint64_t ua, uint64_t ub, uint64_t uc, int64_t *result) { \
+        (void)ub, (void)uc; \
+        if (!(may_divide)) return false; \
+        *result = (int64_t)(expression); \
+        return true; \
+    }
+#define DEFINE_SIGNED(name, may_divide, expression) \
     NO_BITS(name) \
     static bool integer_##name(int64_t a, int64_t b, int64_t c, int64_t *result) { \
         INTEGER_OPERANDS; \
+        if (!(may_divide)) return false; \
         *result = (expression); \
         return true; \
     }
-#define DEFINE_INTEGER_DIVIDE(name, expression) \
-    NO_BITS(name) \
-    static bool integer_##name(int64_t a, int64_t b, int64_t c, int64_t *result) { \
-        INTEGER_OPERANDS; \
-        if (b == 0) return false; \
-        *result = (expression); \
-        return true; \
+/* With one expression, unsigned integers have it as well. */
+#define DEFINE_ONE(name, may_divide, expression) \
+    DEFINE_SIGNED(name, may_divide, expression) \
+    static bool natural_##name(uint64_t ua, uint64_t ub, uint64_t uc, int64_t *result) { \
+        return integer_##name((int64_t)ua, (int64_t)ub, (int64_t)uc, result); \
     }
-#define DEFINE_INTEGER_NONE(name, expression) \
-    NO_BITS(name) \
+#define DEFINE_TWO(name, may_divide, expression, natural) \
+    DEFINE_SIGNED(name, may_divide, expression) \
+    NATURAL_INTEGER(name, may_divide, natural)
+#define ONE_OR_TWO(first, second, which, ...) which
+#define DEFINE_INTEGERS(name, may_divide, ...) \
+    ONE_OR_TWO(__VA_ARGS__, DEFINE_TWO, DEFINE_ONE, )(name, may_divide, __VA_ARGS__)
+#define DEFINE_INTEGER_INT(name, ...) DEFINE_INTEGERS(name, true, __VA_ARGS__)
+#define DEFINE_INTEGER_DIVIDE(name, ...) DEFINE_INTEGERS(name, ub != 0, __VA_ARGS__)
+#define NO_INTEGERS(name) \
     static bool integer_##name(int64_t a, int64_t b, int64_t c, int64_t *result) { \
         (void)a, (void)b, (void)c, (void)result; \
         return false; \
+    } \
+    static bool natural_##name(uint64_t ua, uint64_t ub, uint64_t uc, int64_t *result) { \
+        (void)ua, (void)ub, (void)uc, (void)result; \
+        return false; \
     }
+#define DEFINE_INTEGER_NONE(name, expression) NO_BITS(name) NO_INTEGERS(name)
 #define DEFINE_INTEGER_BITS(name, expression) \
     static bool bits_##name(unsigned width, tile_arith_flags arith_flags, int64_t a, int64_t b, \
                             int64_t *result) { \
@@ -177,10 +201,7 @@ typedef bool (*float_meaning)(tile_scalar scalar, tile_arith_flags arith_flags, 
         *result = (expression); \
         return true; \
     } \
-    static bool integer_##name(int64_t a, int64_t b, int64_t c, int64_t *result) { \
-        (void)a, (void)b, (void)c, (void)result; \
-        return false; \
-    }
+    NO_INTEGERS(name)
 #define DEFINE_FLOAT_REAL(name, expression) \
     static bool float_##name(FLOAT_PARAMETERS) { \
         FLOAT_OPERANDS; \
@@ -193,12 +214,12 @@ typedef bool (*float_meaning)(tile_scalar scalar, tile_arith_flags arith_flags, 
         return false; \
     }
 
-#define INT(expression) INT, expression
-#define DIVIDE(expression) DIVIDE, expression
+#define INT(...) INT, __VA_ARGS__
+#define DIVIDE(...) DIVIDE, __VA_ARGS__
 #define BITS(expression) BITS, expression
 #define REAL(expression) REAL, expression
 #define NONE NONE, 0
-#define DEFINE_AS(prefix, name, kind, expression) prefix##kind(name, expression)
+#define DEFINE_AS(prefix, name, kind, ...) prefix##kind(name, __VA_ARGS__)
 #define DEFINE(prefix, name, ...) DEFINE_AS(prefix, name, __VA_ARGS__)
 #define ARITH(name, integers, floats, ranges) \
     DEFINE(DEFINE_INTEGER_, name, integers) \
@@ -208,12 +229,14 @@ typedef bool (*float_meaning)(tile_scalar scalar, tile_arith_flags arith_flags, 
 
 static const struct {
     integer_meaning integer;
+    natural_meaning natural;
     bits_meaning bits;
     float_meaning real;
     tile_ranges ranges;
 } meanings[TILE_OPCODE_LIMIT] = {
 #define ARITH(name, integers, floats, ranges) \
-    [TILE_OP_##name] = {integer_##name, bits_##name, float_##name, TILE_RANGES_##ranges},
+    [TILE_OP_## \
+        name] = {integer_##name, natural_##name, bits_##name, float_##name, TILE_RANGES_##ranges},
 #define MOVE(name)
 #include "lib/ir/arith.def"
 };
@@ -234,11 +257,20 @@ bool tile_fold_int(tile_opcode opcode, int64_t a, int64_t b, int64_t c, int64_t 
            meanings[opcode].integer(a, b, c, result);
 }
 
+static bool fold_unsigned(tile_opcode opcode, uint64_t a, uint64_t b, uint64_t c, int64_t *result) {
+    return (unsigned)opcode < TILE_OPCODE_LIMIT && meanings[opcode].natural &&
+           meanings[opcode].natural(a, b, c, result);
+}
+
 bool tile_fold_element(tile_opcode opcode, tile_scalar scalar, tile_arith_flags arith_flags,
                        int64_t a, int64_t b, int64_t c, int64_t *result) {
-    return tile_fold_int(opcode, a, b, c, result) ||
-           ((unsigned)opcode < TILE_OPCODE_LIMIT && meanings[opcode].bits &&
-            meanings[opcode].bits(tile_scalar_bits(scalar), arith_flags, a, b, result));
+    bool is_unsigned = tile_scalar_is_unsigned(scalar);
+    arith_flags.is_unsigned |= is_unsigned;
+    if (is_unsigned ? fold_unsigned(opcode, (uint64_t)a, (uint64_t)b, (uint64_t)c, result)
+                    : tile_fold_int(opcode, a, b, c, result))
+        return true;
+    return (unsigned)opcode < TILE_OPCODE_LIMIT && meanings[opcode].bits &&
+           meanings[opcode].bits(tile_scalar_bits(scalar), arith_flags, a, b, result);
 }
 
 bool tile_fold_real(tile_opcode opcode, tile_scalar scalar, tile_arith_flags arith_flags, double a,

@@ -18,14 +18,15 @@ typedef enum tile_rounding {
 /* The effect of an operation's attributes on its arithmetic. */
 typedef struct tile_arith_flags {
     bool nan;         /* the result is NaN if an operand is */
-    bool is_unsigned; /* integers are read as unsigned */
+    bool is_unsigned; /* the attribute `unsigned`: integers are read as unsigned */
     bool saturates;   /* casts: clamped to the range of the result's type */
     tile_rounding rounding;
 } tile_arith_flags;
 
 tile_arith_flags tile_op_arith_flags(const tile_function *f, tile_op op);
 
-/* Like tile_fold_int. scalar, the integers' type, matters if the result depends on its width. */
+/* Like tile_fold_int. scalar, the integers' type, matters if it is unsigned, or if the result
+ * depends on its width. */
 bool tile_fold_element(tile_opcode opcode, tile_scalar scalar, tile_arith_flags arith_flags,
                        int64_t a, int64_t b, int64_t c, int64_t *result);
 /* Like tile_fold_float. */

@@ -23,6 +23,7 @@ static const char *expr_text(const tile_function *f, const tile_expr *expr, int 
     case TILE_EXPR_NUM_SMS: return TILE_NUM_SMS_WORD;
     case TILE_EXPR_BLOCK_ID:
         return tile_arena_format(arena, "block_id(%" PRId64 ")", expr->integer);
+    case TILE_EXPR_LOOP: return tile_arena_format(arena, "loop(%" PRId64 ")", expr->integer);
     case TILE_EXPR_OP: break;
     }
     const tile_infix *infix = tile_infix_from_opcode(expr->opcode);

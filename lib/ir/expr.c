@@ -74,6 +74,13 @@ const tile_expr *tile_expr_block_id(tile_context *context, unsigned dim) {
     return dim < 3 ? intern_expr(context, &draft) : NULL;
 }
 
+const tile_expr *tile_expr_loop(tile_context *context, unsigned depth) {
+    TILE_GUARD_OUTSIDE(context, NULL)
+    tile_expr draft = blank(TILE_EXPR_LOOP);
+    draft.integer = depth;
+    return depth < TILE_MAX_PLAN_LOOPS ? intern_expr(context, &draft) : NULL;
+}
+
 static bool is_constant(const tile_expr *expr, int64_t *value) {
     bool word = expr && expr->kind == TILE_EXPR_WORD;
     if (word) *value = tile_word_value(expr->name);
@@ -149,6 +156,10 @@ bool tile_expr_eval(const tile_expr *expr, const tile_bindings *bindings, int64_
     case TILE_EXPR_BLOCK_ID:
         if (bindings->block_id) *value = bindings->block_id[expr->integer];
         return bindings->block_id != NULL;
+    case TILE_EXPR_LOOP:
+        if ((uint64_t)expr->integer >= bindings->loop_count) return false;
+        *value = bindings->loops[expr->integer];
+        return true;
     case TILE_EXPR_OP:
         for (unsigned i = 0; i < 3 && expr->args[i]; i++)
             if (!tile_expr_eval(expr->args[i], bindings, &args[i])) return false;
@@ -163,7 +174,8 @@ const tile_expr *tile_expr_substitute(tile_context *context, const tile_expr *ex
     int64_t value;
     if (!expr) return NULL;
     if (expr->kind == TILE_EXPR_PARAM || expr->kind == TILE_EXPR_ARG ||
-        expr->kind == TILE_EXPR_NUM_SMS || expr->kind == TILE_EXPR_BLOCK_ID)
+        expr->kind == TILE_EXPR_NUM_SMS || expr->kind == TILE_EXPR_BLOCK_ID ||
+        expr->kind == TILE_EXPR_LOOP)
         return tile_expr_eval(expr, bindings, &value) ? tile_expr_int(context, value) : expr;
     if (expr->kind != TILE_EXPR_OP) return expr;
     return tile_expr_op(context, expr->opcode,

@@ -150,6 +150,7 @@ struct tile_function {
     const tile_expr *persistent_if; /* over parameters, until they are bound; NULL: always */
     const tile_expr *cost;          /* of a tile; NULL: all tiles cost the same */
     bool sync_explicit;
+    bool has_points;         /* a plan: tile_plan_take_points has nothing left to do */
     const char *instance_of; /* the kernel that a plan's launch instantiated; NULL: none */
     const char *point;       /* its parameter values, as "name = value, .."; NULL: none */
     const char *reference;   /* of @reference<values>; NULL: none */
@@ -445,7 +446,12 @@ tile_function *tile_function_clone(tile_function *from, const char *name);
 /* The number of uses of each value as an operand: an array of value_count entries in the arena. */
 uint32_t *tile_count_uses(const tile_function *f, tile_arena *arena);
 
-/* An integer value as a host expression over arguments and parameters. If it is computed from
+/* The variable of the `for` of a plan around which there are `depth` others. */
+const tile_expr *tile_expr_loop(tile_context *context, unsigned depth);
+/* The number of `for` operations around op. */
+unsigned tile_loop_depth(const tile_function *f, tile_op op);
+/* An integer value as a host expression over arguments, parameters and, in a plan, variables of
+ * loops. If it is computed from
  * grid_dim, the expression also contains what the grid's extents refer to. NULL if it is no such
  * value or has more than a thousand nodes. */
 const tile_expr *tile_value_as_expr(const tile_function *f, tile_value value);

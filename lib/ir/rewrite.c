@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "lib/ir/body.h"
+#include "lib/support/scalar.h"
 
 /* Erasing and moving -------------------------------------------------------------------------- */
 
@@ -168,6 +169,32 @@ typedef struct readout {
     bool of_tile; /* may contain block_id */
 } readout;
 
+unsigned tile_loop_depth(const tile_function *f, tile_op op) {
+    unsigned depth = 0;
+    while ((op = tile_op_parent(f, op)).id) depth += tile_op_opcode(f, op) == TILE_OP_for;
+    return depth;
+}
+
+/* A plan's loop repeats steps of the host, which knows its variable. */
+static const tile_expr *loop_variable(const tile_function *f, const tile_value_data *data) {
+    tile_op loop = tile_region_at(f, (tile_region){data->owner})->parent;
+    bool is_variable = f->kind == TILE_PLAN && loop.id && !data->index;
+    if (!is_variable || tile_op_opcode(f, loop) != TILE_OP_for) return NULL;
+    return tile_expr_loop(f->module->context, tile_loop_depth(f, loop));
+}
+
+/* Host expressions are evaluated in i64: they have no unsigned arithmetic, and no u64. Comparisons,
+ * and casts that keep the value, are none. */
+static bool is_unsigned_math(const tile_function *f, const tile_op_data *op, tile_scalar to) {
+    bool found = tile_scalar_is_unsigned(to);
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        tile_scalar from = tile_value_at(f, op->operands[i])->type->scalar;
+        if (op->opcode == TILE_OP_cast && tile_scalar_contains(to, from)) return false;
+        found |= to == TILE_i1 ? from == TILE_u64 : tile_scalar_is_unsigned(from);
+    }
+    return found;
+}
+
 static const tile_expr *as_expr(readout *r, tile_value value) {
     const tile_function *f = r->f;
     if (!r->budget) return NULL;
@@ -177,15 +204,16 @@ static const tile_expr *as_expr(readout *r, tile_value value) {
         return NULL;
     if (data->kind == TILE_VALUE_CONSTANT) return data->expr;
     if (data->kind == TILE_VALUE_ARG) return tile_expr_arg(f->module->context, data->index);
-    if (data->kind != TILE_VALUE_RESULT) return NULL;
+    if (data->kind == TILE_VALUE_REGION) return loop_variable(f, data);
     const tile_op_data *op = &f->ops[data->owner];
     unsigned d = value.id - op->first_result.id;
     if (op->opcode == TILE_OP_grid_dim)
         return d < f->grid_rank ? f->grid[d] : tile_expr_int(f->module->context, 1);
     if (op->opcode == TILE_OP_block_id && r->of_tile)
         return tile_expr_block_id(f->module->context, d);
-    if (op->opcode == TILE_OP_cast && !op->attr_count)
-        return as_expr(r, tile_operand_src(f, (tile_op){data->owner}));
+    bool casts = op->opcode == TILE_OP_cast && !op->attr_count;
+    if (is_unsigned_math(f, op, data->type->scalar)) return NULL;
+    if (casts) return as_expr(r, tile_operand_src(f, (tile_op){data->owner}));
     const tile_expr *args[3] = {NULL, NULL, NULL};
     if (op->operand_count > 3 || op->region_count) return NULL;
     for (uint32_t i = 0; i < op->operand_count; i++)

@@ -54,6 +54,20 @@ bool tile_expr_is_truth(const tile_function *f, const tile_expr *expr) {
     }
 }
 
+const tile_expr *tile_simplify_where(const tile_function *f, const tile_expr *where) {
+    bool is_or = where->kind == TILE_EXPR_OP && where->opcode == TILE_OP_or;
+    if (!is_or && !(where->kind == TILE_EXPR_OP && where->opcode == TILE_OP_and)) return where;
+    const tile_expr *a = tile_simplify_where(f, where->args[0]);
+    const tile_expr *b = tile_simplify_where(f, where->args[1]);
+    for (unsigned side = 0; side < 2; side++) {
+        const tile_expr *constant = side ? b : a, *other = side ? a : b;
+        if (!tile_expr_is_truth(f, other)) continue;
+        if (tile_expr_is(constant, is_or)) return constant;
+        if (tile_expr_is(constant, !is_or)) return other;
+    }
+    return tile_expr_op(tile_function_context(f), where->opcode, a, b, NULL);
+}
+
 bool tile_expr_is_word(const tile_function *f, const tile_expr *expr) {
     if (expr->kind == TILE_EXPR_WORD) return true;
     if (expr->kind != TILE_EXPR_PARAM) return false;

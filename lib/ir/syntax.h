@@ -28,6 +28,9 @@ bool tile_opcode_is_callable(tile_opcode opcode);
  * i32. */
 bool tile_expr_is_truth(const tile_function *f, const tile_expr *expr);
 
+/* Removes constant operands of `&` and `|`. */
+const tile_expr *tile_simplify_where(const tile_function *f, const tile_expr *where);
+
 /* The number that represents a word when an expression is evaluated. */
 int64_t tile_word_value(const char *word);
 /* True for a word, and for a parameter whose value is a word or a type: only eq and ne take these.

@@ -45,9 +45,12 @@ uint64_t tile_address_alignment(const tile_type *type, unsigned divisible) {
 static const char *ptx_type(const tile_type *type) {
     if (tile_type_is_address(type)) return ".u64";
     switch (type->scalar) {
-    case TILE_i16: return ".u16";
-    case TILE_i32: return ".u32";
-    case TILE_i64: return ".u64";
+    case TILE_i16:
+    case TILE_u16: return ".u16";
+    case TILE_i32:
+    case TILE_u32: return ".u32";
+    case TILE_i64:
+    case TILE_u64: return ".u64";
     case TILE_f16:
     case TILE_bf16: return ".b16";
     case TILE_f32:
@@ -55,6 +58,7 @@ static const char *ptx_type(const tile_type *type) {
     case TILE_f64: return ".f64";
     case TILE_i1:
     case TILE_i8:
+    case TILE_u8:
     case TILE_e4m3:
     case TILE_e5m2: return ".u8";
     case TILE_barrier:

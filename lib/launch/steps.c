@@ -13,6 +13,8 @@ typedef struct maker {
     tile_steps *to;
     const tile_function *f;
     unsigned *scratch_of; /* by value id: index + 1; 0: no scratch */
+    unsigned *view_of;    /* the same for subviews */
+    unsigned loops;       /* around the current step */
 } maker;
 
 #define PUSH(to, list, count, capacity) \
@@ -24,6 +26,8 @@ static tile_given value_of(maker *m, tile_value value) {
     const tile_value_data *data = tile_value_at(m->f, value);
     if (m->scratch_of[value.id])
         return (tile_given){.kind = TILE_GIVEN_SCRATCH, .index = m->scratch_of[value.id] - 1};
+    if (m->view_of[value.id])
+        return (tile_given){.kind = TILE_GIVEN_VIEW, .index = m->view_of[value.id] - 1};
     if (data->kind == TILE_VALUE_ARG)
         return (tile_given){.kind = TILE_GIVEN_ARGUMENT, .index = data->index};
     if (data->kind == TILE_VALUE_CONSTANT && data->expr->kind == TILE_EXPR_FLOAT)
@@ -34,6 +38,7 @@ static tile_given value_of(maker *m, tile_value value) {
 /* Records that the next step uses the scratch. */
 static void note_use(maker *m, const tile_given *given) {
     unsigned step = (unsigned)m->to->step_count;
+    while (given->kind == TILE_GIVEN_VIEW) given = &m->to->views[given->index].of;
     if (given->kind != TILE_GIVEN_SCRATCH) return;
     tile_step_scratch *scratch = &m->to->scratch[given->index];
     if (scratch->first > scratch->last) scratch->first = step;
@@ -67,12 +72,47 @@ static void add_scratch(maker *m, tile_op op) {
     m->scratch_of[value.id] = (unsigned)m->to->scratch_count;
 }
 
+/* The extents of a view: an argument, a scratch or a subview. */
+static void copy_extents(const maker *m, const tile_given *of, unsigned rank,
+                         const tile_expr **extents) {
+    for (unsigned d = 0; d < rank; d++)
+        extents[d] = of->kind == TILE_GIVEN_SCRATCH ? m->to->scratch[of->index].extents[d]
+                     : of->kind == TILE_GIVEN_VIEW  ? m->to->views[of->index].extents[d]
+                                                    : tile_function_arg_extent(m->f, of->index, d);
+}
+
+static void add_view(maker *m, tile_op op) {
+    tile_value value = tile_op_result(m->f, op, 0);
+    const tile_values extents = tile_operands_extents(m->f, op), src = tile_operands_src(m->f, op);
+    tile_step_view view = {.loc = tile_op_loc(m->f, op),
+                           .of = value_of(m, src.at[0]),
+                           .scalar = tile_value_type(m->f, value)->scalar,
+                           .of_rank = src.count - 1,
+                           .rank = extents.count};
+    copy_extents(m, &view.of, view.of_rank, view.of_extents);
+    for (unsigned d = 0; d < view.of_rank; d++)
+        view.at[d] = tile_value_as_expr(m->f, src.at[d + 1]);
+    for (unsigned d = 0; d < view.rank; d++)
+        view.extents[d] = tile_value_as_expr(m->f, extents.at[d]);
+    *PUSH(m->to, views, view_count, view_capacity) = view;
+    m->view_of[value.id] = (unsigned)m->to->view_count;
+}
+
 static unsigned kernel_index(maker *m, const char *name) {
     tile_steps *to = m->to;
     for (size_t i = 0; i < to->kernel_count; i++)
         if (strcmp(to->kernels[i], name) == 0) return (unsigned)i;
     *PUSH(to, kernels, kernel_count, kernel_capacity) = name;
     return (unsigned)to->kernel_count - 1;
+}
+
+/* The next step may overlap the step before it, or before the loops that start with it. */
+static void note_overlap(maker *m) {
+    for (size_t i = m->to->step_count; i-- > 0;) {
+        tile_step *before = &m->to->steps[i];
+        before->overlapped = true;
+        if (before->kind != TILE_STEP_FOR) return;
+    }
 }
 
 static void add_launch(maker *m, tile_op op) {
@@ -85,7 +125,7 @@ static void add_launch(maker *m, tile_op op) {
     step.kernel = kernel_index(m, tile_op_attr_text(m->f, op, TILE_ATTR_callee));
     if (other) step.otherwise = (int)kernel_index(m, other);
     step.given = values_of(m, op, &step.given_count);
-    if (step.overlaps) m->to->steps[m->to->step_count - 1].overlapped = true;
+    if (step.overlaps) note_overlap(m);
     *PUSH(m->to, steps, step_count, step_capacity) = step;
 }
 
@@ -96,10 +136,7 @@ static void add_fill(maker *m, tile_op op) {
                       .scalar = type->scalar,
                       .rank = type->rank};
     step.given = values_of(m, op, &step.given_count);
-    for (unsigned d = 0; d < type->rank; d++)
-        step.extents[d] = step.given->kind == TILE_GIVEN_SCRATCH
-                              ? m->to->scratch[step.given->index].extents[d]
-                              : tile_function_arg_extent(m->f, step.given->index, d);
+    copy_extents(m, step.given, type->rank, step.extents);
     *PUSH(m->to, steps, step_count, step_capacity) = step;
 }
 
@@ -119,6 +156,39 @@ static void add_if(maker *m, tile_op op) {
     to->steps[jump].target = (unsigned)to->step_count;
 }
 
+/* An iteration may use what an earlier one wrote, so scratch is in use throughout the loop. */
+static void extend_uses(maker *m, unsigned first) {
+    unsigned last = (unsigned)m->to->step_count - 1;
+    for (size_t i = 0; i < m->to->scratch_count; i++) {
+        tile_step_scratch *scratch = &m->to->scratch[i];
+        if (scratch->first > scratch->last || scratch->last < first) continue;
+        if (scratch->first > first) scratch->first = first;
+        scratch->last = last;
+    }
+}
+
+static void add_for(maker *m, tile_op op) {
+    tile_steps *to = m->to;
+    tile_step loop = {.kind = TILE_STEP_FOR, .loc = tile_op_loc(m->f, op), .loop = m->loops};
+    unsigned at = (unsigned)to->step_count;
+    const char *name =
+        tile_value_at(m->f, tile_region_arg(m->f, tile_op_region(m->f, op, 0), 0))->name;
+    loop.variable = name ? name : "";
+    loop.begin = tile_value_as_expr(m->f, tile_operand_begin(m->f, op));
+    loop.end = tile_value_as_expr(m->f, tile_operand_end(m->f, op));
+    loop.by = tile_value_as_expr(m->f, tile_operand_step(m->f, op));
+    *PUSH(to, steps, step_count, step_capacity) = loop;
+    m->loops++;
+    add_region(m, tile_op_region(m->f, op, 0));
+    m->loops--;
+    if (to->steps[at].overlapped) note_overlap(m); /* by the first step of the next iteration */
+    loop.kind = TILE_STEP_NEXT;
+    loop.target = at;
+    *PUSH(to, steps, step_count, step_capacity) = loop;
+    to->steps[at].target = (unsigned)to->step_count;
+    extend_uses(m, at);
+}
+
 /* An operation that is no step is part of expressions of other steps; otherwise the plan has not
  * been verified. */
 static void check_expression(const maker *m, tile_op op) {
@@ -134,6 +204,8 @@ static void add_region(maker *m, tile_region region) {
         case TILE_OP_launch: add_launch(m, op); break;
         case TILE_OP_fill: add_fill(m, op); break;
         case TILE_OP_if: add_if(m, op); break;
+        case TILE_OP_for: add_for(m, op); break;
+        case TILE_OP_subview: add_view(m, op); break;
         case TILE_OP_yield: break;
         default: check_expression(m, op); break;
         }
@@ -144,6 +216,7 @@ tile_steps *tile_steps_create(const tile_function *plan) {
     *steps = (tile_steps){.context = tile_function_context(plan), .plan = plan};
     maker m = {.to = steps, .f = plan};
     m.scratch_of = TILE_NEW_ARRAY(&steps->arena, unsigned, plan->value_count);
+    m.view_of = TILE_NEW_ARRAY(&steps->arena, unsigned, plan->value_count);
     add_region(&m, plan->body);
     return steps;
 }
@@ -189,4 +262,26 @@ int64_t tile_steps_place(const tile_steps *steps, const int64_t *bytes, int64_t 
         if (offsets[i] + bytes[i] > total) total = offsets[i] + bytes[i];
     }
     return total;
+}
+
+/* Parameters ---------------------------------------------------------------------------------- */
+
+static bool names(const tile_expr *expr, const char *param) {
+    if (!expr) return false;
+    if (expr->kind == TILE_EXPR_PARAM) return strcmp(expr->name, param) == 0;
+    for (unsigned i = 0; i < 3; i++)
+        if (names(expr->args[i], param)) return true;
+    return false;
+}
+
+bool tile_launch_passes(const tile_function *plan, tile_op launch, const char *param) {
+    const tile_attr *values = tile_op_attr(plan, launch, TILE_ATTR_values);
+    for (unsigned i = 0; values && i < values->count; i++) {
+        const tile_type *type = values->values[i].type;
+        if (names(values->values[i].expr, param)) return true;
+        if (type && type->param && strcmp(type->param, param) == 0) return true;
+    }
+    for (unsigned i = 0; i < tile_op_operand_count(plan, launch); i++)
+        if (names(tile_value_as_expr(plan, tile_op_operand(plan, launch, i)), param)) return true;
+    return false;
 }

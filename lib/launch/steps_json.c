@@ -12,14 +12,21 @@
  *       "first_step", "last_step"
  *                     the steps that use it: scratch of other steps may share its bytes
  *     "steps"       in order, each with
- *       "step"        "launch", "fill", "branch" or "jump"
+ *       "step"        "launch", "fill", "branch", "jump", "for" or "next"
  *       "kernel"      launch: its name
- *       "arguments"   launch: expressions; %name is an argument of the plan, @name a scratch
+ *       "arguments"   launch: expressions; %name is an argument of the plan, @name a scratch.
+ *                     `+` after a pointer or view adds bytes
  *       "pdl"         launch: true if it may overlap the preceding launch
  *       "view", "bytes", "value", "type"
  *                     fill: the view, its size, the element's value and type
  *       "condition", "target"
  *                     branch: go to step `target` unless the condition holds; jump: go there
+ *       "loop", "begin", "end", "by", "target"
+ *                     for: `loop(N)` in expressions, where N is "loop", is the value of `begin`; go
+ *                     to step `target` unless it is less than `end`.
+ *                     next: add `by` to it, and go to the step after `target`, which is its "for",
+ *                     if it is still less than `end`. All three have the values from before the
+ * loop
  *   } */
 #include <string.h>
 
@@ -42,6 +49,34 @@ static const char *scratch_name(printer *p, unsigned index) {
     return *name ? name : tile_arena_format(&p->arena, "%u", index);
 }
 
+static const char *given_text(printer *p, const tile_given *given);
+
+static bool is_zero(const tile_expr *expr) {
+    int64_t number;
+    return tile_expr_is_int(expr, &number) && number == 0;
+}
+
+/* The bytes of a view before the element at the coordinates of a subview; NULL: none. */
+static const tile_expr *offset_of(const printer *p, const tile_step_view *view) {
+    tile_context *context = p->steps->context;
+    const tile_expr *place = NULL;
+    for (unsigned d = 0; d < view->of_rank; d++) {
+        if (place) place = tile_expr_multiply(context, place, view->of_extents[d]);
+        if (is_zero(view->at[d])) continue;
+        place = place ? tile_expr_op(context, TILE_OP_add, place, view->at[d], NULL) : view->at[d];
+    }
+    const tile_expr *width = tile_expr_int(context, tile_scalar_bytes(view->scalar));
+    return place ? tile_expr_multiply(context, place, width) : NULL;
+}
+
+static const char *subview_text(printer *p, const tile_step_view *view) {
+    const char *of = given_text(p, &view->of);
+    const tile_expr *offset = offset_of(p, view);
+    return offset ? tile_arena_format(&p->arena, "%s + %s", of,
+                                      tile_expr_text(p->steps->plan, offset, &p->arena))
+                  : of;
+}
+
 static const char *given_text(printer *p, const tile_given *given) {
     char number[TILE_DOUBLE_TEXT];
     switch (given->kind) {
@@ -49,6 +84,7 @@ static const char *given_text(printer *p, const tile_given *given) {
         return tile_arena_format(&p->arena, "%%%s", p->steps->plan->args[given->index].name);
     case TILE_GIVEN_SCRATCH:
         return tile_arena_format(&p->arena, "@%s", scratch_name(p, given->index));
+    case TILE_GIVEN_VIEW: return subview_text(p, &p->steps->views[given->index]);
     case TILE_GIVEN_INTEGER: return tile_expr_text(p->steps->plan, given->expr, &p->arena);
     case TILE_GIVEN_NUMBER:
         tile_double_to_text(given->number, number);
@@ -122,6 +158,15 @@ static void put_fill(printer *p, const tile_step *step) {
         given_text(p, &step->given[1]), tile_scalar_name(step->scalar));
 }
 
+static void put_loop(printer *p, const tile_step *step) {
+    const tile_function *plan = p->steps->plan;
+    PUT(p,
+        "\"%s\", \"loop\": %u, \"begin\": \"%s\", \"end\": \"%s\", \"by\": \"%s\", \"target\": %u",
+        step->kind == TILE_STEP_FOR ? "for" : "next", step->loop,
+        tile_expr_text(plan, step->begin, &p->arena), tile_expr_text(plan, step->end, &p->arena),
+        tile_expr_text(plan, step->by, &p->arena), step->target);
+}
+
 static void put_step(printer *p, size_t index) {
     const tile_step *step = &p->steps->steps[index];
     PUT(p, "%s\n    {\"step\": ", index ? "," : "");
@@ -133,6 +178,8 @@ static void put_step(printer *p, size_t index) {
             tile_expr_text(p->steps->plan, step->condition, &p->arena), step->target);
         break;
     case TILE_STEP_JUMP: PUT(p, "\"jump\", \"target\": %u", step->target); break;
+    case TILE_STEP_FOR:
+    case TILE_STEP_NEXT: put_loop(p, step); break;
     }
     PUT(p, "}");
 }

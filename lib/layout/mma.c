@@ -65,6 +65,18 @@ unsigned tile_mma_index(const tile_mma *row) {
 
 /* Selection ------------------------------------------------------------------------------------ */
 
+tile_mma_query tile_mma_query_of(tile_scalar lhs, tile_scalar rhs, tile_scalar acc) {
+    return (tile_mma_query){.lhs = tile_scalar_as_signed(lhs),
+                            .rhs = tile_scalar_as_signed(rhs),
+                            .acc = tile_scalar_as_signed(acc),
+                            .unsigned_lhs = tile_scalar_is_unsigned(lhs),
+                            .unsigned_rhs = tile_scalar_is_unsigned(rhs)};
+}
+
+const char *tile_mma_type_name(tile_scalar scalar, bool is_unsigned) {
+    return tile_scalar_name(is_unsigned ? tile_scalar_as_unsigned(scalar) : scalar);
+}
+
 static bool has_types(const tile_mma *row, const tile_mma_query *q) {
     return row->lhs == q->lhs && row->rhs == q->rhs && row->acc == q->acc &&
            row->unsigned_lhs == q->unsigned_lhs && row->unsigned_rhs == q->unsigned_rhs;
@@ -130,12 +142,12 @@ static bool fits_with_rows(const tile_mma_query *q, uint32_t rows) {
 
 void tile_mma_explain(const tile_mma_query *q, char *text, size_t size) {
     const tile_mma *row = nearest(q);
-    const char *lhs = tile_scalar_name(q->lhs), *rhs = tile_scalar_name(q->rhs);
+    const char *lhs = tile_mma_type_name(q->lhs, q->unsigned_lhs),
+               *rhs = tile_mma_type_name(q->rhs, q->unsigned_rhs);
     char targets[TILE_TARGETS_TEXT];
     if (!row)
-        snprintf(text, size, "no mma instruction multiplies %s%s by %s%s and accumulates in %s",
-                 q->unsigned_lhs ? "unsigned " : "", lhs, q->unsigned_rhs ? "unsigned " : "", rhs,
-                 tile_scalar_name(q->acc));
+        snprintf(text, size, "no mma instruction multiplies %s by %s and accumulates in %s", lhs,
+                 rhs, tile_scalar_name(q->acc));
     else if (!is_there(row, q))
         snprintf(text, size, "mma %s on %s and %s needs %s", row->shape, lhs, rhs,
                  tile_feature_targets(row->feature, targets, sizeof targets));

@@ -59,7 +59,8 @@ unsigned tile_mma_index(const tile_mma *row);
 
 /* Selection ------------------------------------------------------------------------------------ */
 
-/* A product of tiles [m, k] x [k, n]. */
+/* A product of tiles [m, k] x [k, n]. A u8 operand is an i8 that is read as unsigned. Sums wrap, so
+ * those of a u32 are those of an i32. */
 typedef struct tile_mma_query {
     tile_scalar lhs, rhs, acc;
     bool unsigned_lhs, unsigned_rhs;
@@ -68,6 +69,10 @@ typedef struct tile_mma_query {
     const tile_layout *acc_layout; /* NULL: not chosen yet */
 } tile_mma_query;
 
+/* The query for operands of these element types, without extents. */
+tile_mma_query tile_mma_query_of(tile_scalar lhs, tile_scalar rhs, tile_scalar acc);
+/* "u8" for an i8 that is read as unsigned. */
+const char *tile_mma_type_name(tile_scalar scalar, bool is_unsigned);
 /* Returns the first row that computes the product; NULL if there is none. */
 const tile_mma *tile_mma_find(const tile_mma_query *query);
 /* Returns the first row that computes the product after both operands are converted to its types,

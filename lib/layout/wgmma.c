@@ -37,13 +37,14 @@ bool tile_wgmma_multiplies(const tile_mma_query *types) {
 }
 
 uint32_t tile_wgmma_depth(tile_scalar lhs) {
+    lhs = tile_scalar_as_signed(lhs);
     for (unsigned i = 0; i < ROW_COUNT; i++)
         if (rows[i].lhs == lhs) return rows[i].k;
     return 0;
 }
 
 bool tile_wgmma_admits_columns(uint32_t columns, tile_scalar acc) {
-    unsigned step = acc == TILE_i32 && columns > 32 ? 16 : 8;
+    unsigned step = tile_scalar_as_signed(acc) == TILE_i32 && columns > 32 ? 16 : 8;
     return columns && columns % step == 0 && columns != 0 && columns <= TILE_WGMMA_MAX_COLUMNS;
 }
 

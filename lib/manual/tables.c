@@ -108,19 +108,24 @@ static void print_contracts(const tile_out *out) {
     }
 }
 
+/* Integer products have an unsigned form of each operand: of i8 only. */
+static const char *other_sign(tile_wgmma_elements elements) {
+    return elements == TILE_WGMMA_integers ? " or u8" : "";
+}
+
 static void print_instructions(const tile_out *out) {
     char targets[TILE_TARGETS_TEXT];
     for (unsigned i = 0; tile_mma_at(i); i++) {
         const tile_mma *row = tile_mma_at(i);
-        tile_out_print(out, "| `%s` | %s%s | %s%s | %s | %s |\n", row->shape,
-                       row->unsigned_lhs ? "unsigned " : "", tile_scalar_name(row->lhs),
-                       row->unsigned_rhs ? "unsigned " : "", tile_scalar_name(row->rhs),
-                       tile_scalar_name(row->acc),
+        tile_out_print(out, "| `%s` | %s | %s | %s | %s |\n", row->shape,
+                       tile_mma_type_name(row->lhs, row->unsigned_lhs),
+                       tile_mma_type_name(row->rhs, row->unsigned_rhs), tile_scalar_name(row->acc),
                        tile_feature_targets(row->feature, targets, sizeof targets));
     }
 #define WGMMA(lhs, rhs, acc, k, elements) \
-    tile_out_print(out, "| `wgmma m64nNk%d`%s | " #lhs " | " #rhs " | " #acc " | %s |\n", k, \
+    tile_out_print(out, "| `wgmma m64nNk%d`%s | " #lhs "%s | " #rhs "%s | " #acc " | %s |\n", k, \
                    TILE_WGMMA_##elements == TILE_WGMMA_bits ? ", of bits, at level 3 only" : "", \
+                   other_sign(TILE_WGMMA_##elements), other_sign(TILE_WGMMA_##elements), \
                    tile_feature_targets(TILE_FEATURE_wgmma, targets, sizeof targets));
 #include "lib/layout/wgmma.def"
 }

@@ -16,26 +16,38 @@ static uint64_t largest_unsigned(tile_scalar scalar) {
     return UINT64_MAX >> (64 - tile_scalar_bits(scalar));
 }
 
-static int64_t clamp(tile_scalar to, tile_arith_flags arith_flags, int64_t value) {
+tile_scalar tile_cast_scalar(tile_scalar scalar, tile_arith_flags arith_flags) {
+    return arith_flags.is_unsigned ? tile_scalar_as_unsigned(scalar) : scalar;
+}
+
+/* Clamps a number of type `from` to the range of `to`. */
+static int64_t clamp(tile_scalar from, tile_scalar to, int64_t value) {
     int64_t high = largest_integer(to);
-    if (arith_flags.is_unsigned)
-        return (uint64_t)value > largest_unsigned(to) ? (int64_t)largest_unsigned(to) : value;
-    return value > high ? high : value < -high - 1 ? -high - 1 : value;
+    if (tile_scalar_is_unsigned(from)) {
+        uint64_t most = tile_scalar_is_unsigned(to) ? largest_unsigned(to) : (uint64_t)high;
+        return (uint64_t)value > most ? (int64_t)most : value;
+    }
+    if (!tile_scalar_is_unsigned(to))
+        return value > high ? high : value < -high - 1 ? -high - 1 : value;
+    if (value < 0) return 0;
+    return (uint64_t)value > largest_unsigned(to) ? (int64_t)largest_unsigned(to) : value;
 }
 
 void tile_cast_integer(tile_scalar from, tile_scalar to, tile_arith_flags arith_flags,
                        int64_t value, void *dst) {
     if (arith_flags.is_unsigned) value = (int64_t)((uint64_t)value & largest_unsigned(from));
+    from = tile_cast_scalar(from, arith_flags);
+    to = tile_cast_scalar(to, arith_flags);
     if (to == TILE_i1) {
         tile_integer_write(to, dst, value != 0);
     } else if (!tile_scalar_is_floating(to)) {
-        tile_integer_write(to, dst, arith_flags.saturates ? clamp(to, arith_flags, value) : value);
+        tile_integer_write(to, dst, arith_flags.saturates ? clamp(from, to, value) : value);
     } else if (to == TILE_f32) { /* through a double it could be rounded twice */
-        float rounded = arith_flags.is_unsigned ? (float)(uint64_t)value : (float)value;
+        float rounded = tile_scalar_is_unsigned(from) ? (float)(uint64_t)value : (float)value;
         memcpy(dst, &rounded, sizeof rounded);
     } else {
         tile_cast_float(to, (tile_arith_flags){.saturates = arith_flags.saturates},
-                        arith_flags.is_unsigned ? (double)(uint64_t)value : (double)value, dst);
+                        tile_integer_to_double(from, value), dst);
     }
 }
 
@@ -55,6 +67,10 @@ double tile_scalar_largest(tile_scalar scalar) {
     case TILE_i16:
     case TILE_i32:
     case TILE_i64:
+    case TILE_u8:
+    case TILE_u16:
+    case TILE_u32:
+    case TILE_u64:
     case TILE_barrier:
     case TILE_SCALAR_NONE:
     case TILE_SCALAR_COUNT: break;
@@ -62,18 +78,10 @@ double tile_scalar_largest(tile_scalar scalar) {
     return INFINITY;
 }
 
-static uint64_t unsigned_from_double(double value, uint64_t high) {
-    if (!(value > 0)) return 0;
-    return value >= (double)high ? high : (uint64_t)value;
-}
-
 static void cast_to_integer(tile_scalar to, tile_arith_flags arith_flags, double value, void *dst) {
-    int64_t high = largest_integer(to);
     if (arith_flags.rounding) value = tile_round_whole(arith_flags.rounding, value);
-    tile_integer_write(to, dst,
-                       arith_flags.is_unsigned
-                           ? (int64_t)unsigned_from_double(value, largest_unsigned(to))
-                           : tile_integer_from_double(value, -high - 1, high));
+    to = tile_cast_scalar(to, arith_flags);
+    tile_integer_write(to, dst, tile_integer_of_type(to, value));
 }
 
 /* One step towards zero: the bit patterns of floats are ordered by magnitude. */
@@ -129,8 +137,8 @@ static const char *reason_against(tile_scalar from, tile_scalar to, tile_arith_f
                "`zero`";
     if (arith_flags.is_unsigned && !is_integer(from) && !is_integer(to))
         return "`unsigned` applies to integers; remove it";
-    if (arith_flags.is_unsigned && from == TILE_i64 && to == TILE_tf32)
-        return "an unsigned i64 cannot be cast to tf32; cast it to f32 first";
+    if (tile_cast_scalar(from, arith_flags) == TILE_u64 && to == TILE_tf32)
+        return "an unsigned 64-bit integer cannot be cast to tf32; cast it to f32 first";
     if (arith_flags.saturates && to == TILE_i1)
         return "a cast to i1 compares with 0; remove `saturate`";
     return NULL;

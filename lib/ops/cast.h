@@ -12,6 +12,8 @@ void tile_cast_element(tile_scalar from, tile_scalar to, tile_arith_flags arith_
 void tile_cast_integer(tile_scalar from, tile_scalar to, tile_arith_flags arith_flags,
                        int64_t value, void *dst);
 void tile_cast_float(tile_scalar to, tile_arith_flags arith_flags, double value, void *dst);
+/* The type as which the cast reads, or writes, an integer: with `unsigned` an i8 is a u8. */
+tile_scalar tile_cast_scalar(tile_scalar scalar, tile_arith_flags arith_flags);
 /* The largest finite number of a float type. */
 double tile_scalar_largest(tile_scalar scalar);
 /* Checks that a cast's attributes fit its types. False after a diagnostic. */

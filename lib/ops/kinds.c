@@ -71,6 +71,11 @@ double tile_kind_identity(tile_word kind) {
 
 int64_t tile_kind_integer_identity(tile_word kind, tile_scalar scalar) {
     int64_t most = (int64_t)((UINT64_C(1) << (tile_scalar_bits(scalar) - 1)) - 1);
+    if (tile_scalar_is_unsigned(scalar)) {
+        bool ones = kind == TILE_WORD_kind_min || kind == TILE_WORD_kind_and;
+        return ones ? (int64_t)(UINT64_MAX >> (64 - tile_scalar_bits(scalar)))
+                    : kind == TILE_WORD_kind_mul;
+    }
     if (kind == TILE_WORD_kind_min) return most;
     if (kind == TILE_WORD_kind_max) return -most - 1;
     if (kind == TILE_WORD_kind_and) return -1;

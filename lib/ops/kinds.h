@@ -9,7 +9,7 @@
 bool tile_kind_combines(tile_word kind, tile_scalar scalar);
 
 /* The identity element: combining it with an element returns that element. For a float, or an
- * integer of the type. */
+ * integer of the type (that of a u64 as its bits). */
 double tile_kind_identity(tile_word kind);
 int64_t tile_kind_integer_identity(tile_word kind, tile_scalar scalar);
 

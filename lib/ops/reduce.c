@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lib/ir/arith.h"
 #include "lib/layout/axis_map.h"
 #include "lib/layout/layout.h"
 #include "lib/ops/shape.h"
@@ -102,9 +103,16 @@ tile_accumulator tile_accumulate_start(tile_word kind, tile_scalar scalar) {
     return (tile_accumulator){.opcode = tile_kind_opcode(kind), .scalar = scalar, .kind = kind};
 }
 
+/* Integers are not clamped to their type: it wraps. */
+static int64_t integer_of(tile_scalar scalar, double value) {
+    return scalar == TILE_u64 ? tile_integer_of_type(scalar, value)
+                              : tile_integer_from_double(value, INT64_MIN, INT64_MAX);
+}
+
 static void add_integer(tile_accumulator *sum, int64_t element) {
     if (sum->any)
-        tile_fold_int(sum->opcode, sum->integer, element, 0, &sum->integer);
+        tile_fold_element(sum->opcode, sum->scalar, (tile_arith_flags){.nan = false}, sum->integer,
+                          element, 0, &sum->integer);
     else
         sum->integer = element;
     sum->any = true;
@@ -131,7 +139,7 @@ void tile_accumulate_real(tile_accumulator *sum, double element) {
     if (tile_scalar_is_floating(sum->scalar))
         add_float(sum, element);
     else
-        add_integer(sum, tile_integer_from_double(element, INT64_MIN, INT64_MAX));
+        add_integer(sum, integer_of(sum->scalar, element));
 }
 
 void tile_accumulate_write(const tile_accumulator *sum, void *to) {
@@ -149,7 +157,7 @@ double tile_accumulate_result(const tile_accumulator *sum) {
     if (tile_scalar_is_floating(sum->scalar))
         return sum->any ? sum->real : tile_kind_identity(sum->kind);
     tile_accumulate_write(sum, bytes);
-    return (double)tile_integer_read(sum->scalar, bytes);
+    return tile_scalar_read(sum->scalar, bytes);
 }
 
 /* Rows ----------------------------------------------------------------------------------------- */
@@ -168,7 +176,7 @@ void tile_number_write(tile_scalar scalar, tile_number number, void *to) {
 
 tile_number tile_number_of(tile_scalar scalar, double value) {
     if (tile_scalar_is_floating(scalar)) return (tile_number){value, 0};
-    return (tile_number){0, tile_integer_from_double(value, INT64_MIN, INT64_MAX)};
+    return (tile_number){0, integer_of(scalar, value)};
 }
 
 /* The number's value; integers are wrapped to their type. */
@@ -176,7 +184,7 @@ double tile_number_value(tile_scalar scalar, tile_number number) {
     unsigned char bytes[sizeof(int64_t)];
     if (tile_scalar_is_floating(scalar)) return number.real;
     tile_integer_write(scalar, bytes, number.integer);
-    return (double)tile_integer_read(scalar, bytes);
+    return tile_scalar_read(scalar, bytes);
 }
 
 tile_scan tile_scan_of(const tile_function *f, tile_op op) {
@@ -186,9 +194,14 @@ tile_scan tile_scan_of(const tile_function *f, tile_op op) {
 }
 
 /* Returns whether b, which comes later, replaces a. */
-static bool wins(tile_word kind, bool floats, tile_number a, tile_number b) {
+static bool wins(tile_word kind, tile_scalar scalar, tile_number a, tile_number b) {
     bool most = kind == TILE_WORD_kind_max;
-    if (!floats) return most ? b.integer > a.integer : b.integer < a.integer;
+    if (scalar == TILE_u64) {
+        uint64_t x = (uint64_t)a.integer, y = (uint64_t)b.integer;
+        return most ? y > x : y < x;
+    }
+    if (!tile_scalar_is_floating(scalar))
+        return most ? b.integer > a.integer : b.integer < a.integer;
     if (isnan(a.real)) return !isnan(b.real);
     return most ? b.real > a.real : b.real < a.real;
 }
@@ -196,7 +209,7 @@ static bool wins(tile_word kind, bool floats, tile_number a, tile_number b) {
 size_t tile_row_find(tile_word kind, tile_scalar scalar, const tile_number *row, size_t count) {
     size_t found = 0;
     for (size_t i = 1; i < count; i++)
-        if (wins(kind, tile_scalar_is_floating(scalar), row[found], row[i])) found = i;
+        if (wins(kind, scalar, row[found], row[i])) found = i;
     return found;
 }
 
@@ -210,7 +223,8 @@ void tile_row_scan(tile_scan scan, tile_scalar scalar, tile_number *row, size_t 
         if (tile_scalar_is_floating(scalar))
             tile_fold_float(opcode, TILE_f64, sum.real, own.real, 0, &sum.real);
         else
-            tile_fold_int(opcode, sum.integer, own.integer, 0, &sum.integer);
+            tile_fold_element(opcode, scalar, (tile_arith_flags){.nan = false}, sum.integer,
+                              own.integer, 0, &sum.integer);
         if (!scan.exclusive) *at = sum;
     }
 }
@@ -226,9 +240,17 @@ static int compare_integers(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+static int compare_unsigned(const void *a, const void *b) {
+    uint64_t x = (uint64_t)((const tile_number *)a)->integer;
+    uint64_t y = (uint64_t)((const tile_number *)b)->integer;
+    return (x > y) - (x < y);
+}
+
 void tile_row_sort(bool descending, tile_scalar scalar, tile_number *row, size_t count) {
     qsort(row, count, sizeof *row,
-          tile_scalar_is_floating(scalar) ? compare_reals : compare_integers);
+          tile_scalar_is_floating(scalar)   ? compare_reals
+          : tile_scalar_is_unsigned(scalar) ? compare_unsigned
+                                            : compare_integers);
     for (size_t i = 0; descending && i < count / 2; i++) {
         tile_number other = row[i];
         row[i] = row[count - 1 - i];

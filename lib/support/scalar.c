@@ -10,13 +10,11 @@
 static const struct {
     const char *name;
     unsigned bits;
-    bool floating;
+    enum { CLASS_integer, CLASS_natural, CLASS_floating } class;
     enum { USE_none, USE_arithmetic, USE_storage, USE_synchronization } use;
     unsigned exponent, mantissa, pack;
 } table[TILE_SCALAR_COUNT] = {
     [TILE_SCALAR_NONE] = {.name = "none", .pack = 1},
-#define CLASS_integer false
-#define CLASS_floating true
 #define SCALAR(number, name, bits, class, exponent, mantissa, pack, use, meaning) \
     [number] = {#name, bits, CLASS_##class, USE_##use, exponent, mantissa, pack},
 #include "tile/scalars.def"
@@ -49,7 +47,28 @@ unsigned tile_scalar_bytes(tile_scalar scalar) {
 }
 
 bool tile_scalar_is_floating(tile_scalar scalar) {
-    return table[known(scalar)].floating;
+    return table[known(scalar)].class == CLASS_floating;
+}
+
+bool tile_scalar_is_unsigned(tile_scalar scalar) {
+    return table[known(scalar)].class == CLASS_natural;
+}
+
+/* The first integer type of this class and width; the type itself if there is none. */
+static tile_scalar with_class(tile_scalar scalar, unsigned class) {
+    for (unsigned i = 1; i < TILE_SCALAR_COUNT && !tile_scalar_is_floating(scalar); i++)
+        if (table[i].class == class && table[i].bits == tile_scalar_bits(scalar) &&
+            table[i].use == table[known(scalar)].use)
+            return (tile_scalar)i;
+    return scalar;
+}
+
+tile_scalar tile_scalar_as_unsigned(tile_scalar scalar) {
+    return with_class(scalar, CLASS_natural);
+}
+
+tile_scalar tile_scalar_as_signed(tile_scalar scalar) {
+    return with_class(scalar, CLASS_integer);
 }
 
 unsigned tile_scalar_mantissa(tile_scalar scalar) {
@@ -57,8 +76,8 @@ unsigned tile_scalar_mantissa(tile_scalar scalar) {
 }
 
 double tile_scalar_whole_limit(tile_scalar scalar) {
-    return ldexp(1, tile_scalar_is_floating(scalar) ? (int)tile_scalar_mantissa(scalar) + 1
-                                                    : (int)tile_scalar_bits(scalar) - 1);
+    if (tile_scalar_is_floating(scalar)) return ldexp(1, (int)tile_scalar_mantissa(scalar) + 1);
+    return ldexp(1, (int)tile_scalar_bits(scalar) - !tile_scalar_is_unsigned(scalar));
 }
 
 unsigned tile_scalar_exponent(tile_scalar scalar) {
@@ -86,7 +105,10 @@ unsigned tile_scalar_pack(tile_scalar scalar) {
 bool tile_scalar_contains(tile_scalar whole, tile_scalar part) {
     if (whole == part || tile_scalar_is_floating(whole) != tile_scalar_is_floating(part))
         return false;
-    if (!tile_scalar_is_floating(whole)) return table[whole].bits > table[part].bits;
+    if (!tile_scalar_is_floating(whole))
+        return table[whole].bits > table[part].bits &&
+               (!tile_scalar_is_unsigned(whole) || tile_scalar_is_unsigned(part) ||
+                part == TILE_i1);
     return table[whole].exponent >= table[part].exponent &&
            table[whole].mantissa >= table[part].mantissa;
 }
@@ -126,7 +148,11 @@ int64_t tile_integer_read(tile_scalar scalar, const void *address) {
     case TILE_i8: READ(int8_t, address);
     case TILE_i16: READ(int16_t, address);
     case TILE_i32: READ(int32_t, address);
-    case TILE_i64: READ(int64_t, address);
+    case TILE_i64:
+    case TILE_u64: READ(int64_t, address); /* a u64 above 2^63 as its bits */
+    case TILE_u8: READ(uint8_t, address);
+    case TILE_u16: READ(uint16_t, address);
+    case TILE_u32: READ(uint32_t, address);
     case TILE_f16:
     case TILE_bf16:
     case TILE_f32:
@@ -144,10 +170,14 @@ int64_t tile_integer_read(tile_scalar scalar, const void *address) {
 void tile_integer_write(tile_scalar scalar, void *address, int64_t value) {
     switch (scalar) {
     case TILE_i1: WRITE(uint8_t, address, value & 1); break;
-    case TILE_i8: WRITE(uint8_t, address, value); break;
-    case TILE_i16: WRITE(uint16_t, address, value); break;
-    case TILE_i32: WRITE(uint32_t, address, value); break;
-    case TILE_i64: WRITE(int64_t, address, value); break;
+    case TILE_i8:
+    case TILE_u8: WRITE(uint8_t, address, value); break;
+    case TILE_i16:
+    case TILE_u16: WRITE(uint16_t, address, value); break;
+    case TILE_i32:
+    case TILE_u32: WRITE(uint32_t, address, value); break;
+    case TILE_i64:
+    case TILE_u64: WRITE(int64_t, address, value); break;
     case TILE_f16:
     case TILE_bf16:
     case TILE_f32:
@@ -174,7 +204,11 @@ double tile_scalar_read(tile_scalar scalar, const void *address) {
     case TILE_i8:
     case TILE_i16:
     case TILE_i32:
-    case TILE_i64: return (double)tile_integer_read(scalar, address);
+    case TILE_i64:
+    case TILE_u8:
+    case TILE_u16:
+    case TILE_u32: return (double)tile_integer_read(scalar, address);
+    case TILE_u64: return (double)(uint64_t)tile_integer_read(scalar, address);
     case TILE_barrier:
     case TILE_SCALAR_NONE:
     case TILE_SCALAR_COUNT: break;
@@ -185,6 +219,7 @@ double tile_scalar_read(tile_scalar scalar, const void *address) {
 bool tile_integer_fits(tile_scalar scalar, int64_t value) {
     unsigned bits = tile_scalar_bits(scalar);
     if (!scalar || bits >= 64 || tile_scalar_is_floating(scalar)) return true;
+    if (tile_scalar_is_unsigned(scalar)) return value >= 0 && value >> bits == 0;
     int64_t limit = (int64_t)1 << (bits - 1);
     return bits == 1 ? value == 0 || value == 1 : value >= -limit && value < limit;
 }
@@ -195,12 +230,23 @@ int64_t tile_integer_from_double(double value, int64_t low, int64_t high) {
     return value >= (double)high ? high : (int64_t)value;
 }
 
+int64_t tile_integer_of_type(tile_scalar scalar, double value) {
+    int64_t high = (int64_t)(UINT64_MAX >> (65 - tile_scalar_bits(scalar)));
+    if (!tile_scalar_is_unsigned(scalar)) return tile_integer_from_double(value, -high - 1, high);
+    if (!(value > 0)) return 0;
+    uint64_t most = 2 * (uint64_t)high + 1;
+    return (int64_t)(value >= (double)most ? most : (uint64_t)value);
+}
+
+double tile_integer_to_double(tile_scalar scalar, int64_t value) {
+    return tile_scalar_is_unsigned(scalar) ? (double)(uint64_t)value : (double)value;
+}
+
 static void write_integer(tile_scalar scalar, void *address, double value) {
-    int64_t high = (int64_t)((UINT64_C(1) << (tile_scalar_bits(scalar) - 1)) - 1);
     if (scalar == TILE_i1)
         tile_integer_write(scalar, address, !(value == 0));
     else
-        tile_integer_write(scalar, address, tile_integer_from_double(value, -high - 1, high));
+        tile_integer_write(scalar, address, tile_integer_of_type(scalar, value));
 }
 
 void tile_scalar_write(tile_scalar scalar, void *address, double value) {
@@ -216,7 +262,11 @@ void tile_scalar_write(tile_scalar scalar, void *address, double value) {
     case TILE_i8:
     case TILE_i16:
     case TILE_i32:
-    case TILE_i64: write_integer(scalar, address, value); break;
+    case TILE_i64:
+    case TILE_u8:
+    case TILE_u16:
+    case TILE_u32:
+    case TILE_u64: write_integer(scalar, address, value); break;
     case TILE_barrier:
     case TILE_SCALAR_NONE:
     case TILE_SCALAR_COUNT: break;

@@ -81,6 +81,18 @@ static bool is_constant_of(const tile_node *node, const tile_type *type) {
     return node->kind == TILE_NODE_FLOAT && (floating || !type->scalar);
 }
 
+/* The 18446744073709551615 of u64(18446744073709551615); NULL: it is another operand. */
+static const tile_node *parse_large(tile_parser *p, const tile_type *type) {
+    bool large = p->token.kind == TILE_TOKEN_INT && p->token.integer > INT64_MAX;
+    if (!large || type->scalar != TILE_u64) return NULL;
+    tile_node *node = tile_parse_new_node(p, TILE_NODE_HOST, p->token.loc);
+    node->expr = tile_expr_int(p->context, (int64_t)p->token.integer);
+    node->type = type;
+    node->is_large = true;
+    tile_parse_advance(p);
+    return node;
+}
+
 /* i64(5), f16(%acc), i8(%x, round = even, saturate) */
 static const tile_node *parse_cast(tile_parser *p) {
     const tile_op_info *info = tile_op_get_info(TILE_OP_cast);
@@ -90,7 +102,8 @@ static const tile_node *parse_cast(tile_parser *p) {
     const tile_type *type = tile_parse_scalar(p, &failed);
     if (failed || !tile_parse_expect(p, "(")) return NULL;
     tile_invocation call = {.loc = loc, .opcode = TILE_OP_cast, .count = 1, .given = type};
-    const tile_node *inner = tile_parse_typed_node(p);
+    const tile_node *inner = parse_large(p, type);
+    if (!inner) inner = tile_parse_typed_node(p);
     while (inner && tile_parse_take(p, ","))
         if (!tile_parse_attr(p, allowed, info->name, call.attrs, &call.attr_count)) return NULL;
     if (!inner || !tile_parse_expect(p, ")")) return NULL;

@@ -27,11 +27,12 @@ static const tile_node *poison_node(tile_parser *p, tile_loc loc) {
     return tile_parse_new_node(p, TILE_NODE_VALUE, loc);
 }
 
-/* Host expressions have integers only: a node that has, or may have, a float type is an operation.
- */
+/* Host expressions are i64 arithmetic: a node that has, or may have, a float type or an unsigned
+ * one is an operation. */
 static bool is_whole(const tile_node *node) {
     return node->kind == TILE_NODE_HOST &&
-           (!node->type || (node->type->scalar && !tile_scalar_is_floating(node->type->scalar)));
+           (!node->type || (node->type->scalar && !tile_scalar_is_floating(node->type->scalar) &&
+                            !tile_scalar_is_unsigned(node->type->scalar)));
 }
 
 /* The operation on host expressions; NULL if it is none. The operation's own check handles literals
@@ -269,7 +270,8 @@ static const tile_node *parse_number(tile_parser *p, bool negative) {
         return node;
     }
     if (token.integer > (uint64_t)INT64_MAX + negative) {
-        tile_parse_error(p, token.loc, "this number does not fit 64 bits");
+        tile_parse_error(p, token.loc,
+                         "this number does not fit an i64; a larger u64 is written `u64(..)`");
         return NULL;
     }
     uint64_t bits = negative ? 0 - token.integer : token.integer;

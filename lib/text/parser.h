@@ -30,6 +30,7 @@ typedef struct tile_node {
     const tile_expr *expr;
     const tile_type *type; /* TYPED; also of a typed literal, such as i64(5) */
     bool is_truth;         /* HOST: i1 unless another type is required */
+    bool is_large;         /* HOST: a u64 from 2^63, negative in its expr */
     double number;
     tile_value value;
     tile_opcode opcode;

@@ -1,4 +1,6 @@
 /* Layouts, types, values and attributes as text; constants are printed at their uses. */
+#include <inttypes.h>
+
 #include "lib/ir/describe.h"
 #include "lib/ir/syntax.h"
 #include "lib/layout/layout.h"
@@ -107,6 +109,8 @@ static void print_constant(tile_printer *p, const tile_value_data *data) {
         tile_double_to_text(whole ? (double)expr->integer : expr->number, number);
         text = number;
     }
+    if (expr->kind == TILE_EXPR_INT && tile_scalar_is_unsigned(data->type->scalar))
+        text = tile_arena_format(&p->text, "%" PRIu64, (uint64_t)expr->integer);
     bool bare = data->type->scalar == TILE_f32 ||
                 (data->type->scalar == TILE_i32 && *text != '(' && !tile_expr_is_truth(p->f, expr));
     if (data->type->scalar == TILE_i1 && expr->kind == TILE_EXPR_INT)

@@ -44,6 +44,17 @@ static sized argument(tile_builder *b, const tile_expr *expr) {
     return (sized){host_value_cast(b, value, is_short(range) ? TILE_i32 : TILE_i64), range};
 }
 
+/* The variable of the loop at this depth around the builder's place. */
+static sized loop_variable(const tile_builder *b, const tile_expr *expr) {
+    const tile_function *f = b->function;
+    tile_range range = tile_range_of_scalar(TILE_i32);
+    tile_op loop = tile_region_at(f, b->region)->parent;
+    for (; loop.id; loop = tile_op_parent(f, loop))
+        if (tile_op_opcode(f, loop) == TILE_OP_for && tile_loop_depth(f, loop) == expr->integer)
+            return (sized){tile_region_arg(f, tile_op_region(f, loop, 0), 0), range};
+    return (sized){TILE_NO_VALUE, range};
+}
+
 /* Shifts are computed in 64 bits: the valid amounts depend on the width of the type. */
 static bool can_be_short(tile_opcode opcode, const sized *args, unsigned count, tile_range result) {
     bool fits = is_short(result) && opcode != TILE_OP_shl && opcode != TILE_OP_shr;
@@ -80,6 +91,7 @@ static sized build(tile_builder *b, const tile_expr *expr) {
     case TILE_EXPR_INT: return whole_number(b, expr);
     case TILE_EXPR_ARG: return argument(b, expr);
     case TILE_EXPR_OP: return operation(b, expr);
+    case TILE_EXPR_LOOP: return loop_variable(b, expr);
     case TILE_EXPR_FLOAT: /* the verifier rejects these */
     case TILE_EXPR_PARAM:
     case TILE_EXPR_WORD:

@@ -16,7 +16,8 @@ static const tile_type *like(tile_function *f, const tile_type *type, tile_type_
 static tile_value index_of(tile_builder *b, tile_value src) {
     const tile_type *type = tile_value_type(b->function, src);
     if (type->scalar == TILE_i32 || type->scalar == TILE_i64) return src;
-    return tile_build_cast(b, src, like(b->function, type, TILE_TYPE_TILE, TILE_i32));
+    tile_scalar index = type->scalar == TILE_u64 ? TILE_i64 : TILE_i32;
+    return tile_build_cast(b, src, like(b->function, type, TILE_TYPE_TILE, index));
 }
 
 /* Stores the zeros before the elements are loaded, not after the wait for them. */

@@ -14,8 +14,6 @@ const char *tile_bound_text(const tile_bound_params *bound, const tile_expr *exp
 /* The same, and the {const} arguments that have a value: "block = 64, %k = 100". */
 const char *tile_where_text(const tile_bound_params *bound, const tile_expr *where,
                             tile_arena *arena);
-/* Removes constant operands of `&` and `|`. */
-const tile_expr *tile_simplify_where(const tile_function *f, const tile_expr *where);
 
 /* Returns false after a diagnostic with the clause that does not hold and the values. */
 bool tile_check_wheres(tile_bound_params *bound, tile_arena *arena);

@@ -29,7 +29,24 @@ typedef struct search {
     bool far; /* visiting the points that need far too much, or the others */
     unsigned trials;
     tile_bound_param *found;
+    const tile_bound_params *point; /* that is tried; NULL: given options */
+    struct tried *tried;
+    struct failure *failures;
 } search;
+
+/* A launch of the plan whose kernel did not fit, and what it passed then. */
+typedef struct failure {
+    tile_op launch;
+    const tile_bound_param *params;
+    struct failure *next;
+} failure;
+
+/* A kernel of a plan at a point, which other points of the plan may have, too. */
+typedef struct tried {
+    const char *kernel, *point;
+    bool fits;
+    struct tried *next;
+} tried;
 
 /* The first error among the messages of the trial. */
 typedef struct cause {
@@ -143,20 +160,61 @@ static bool try_kernel(const tile_function *kernel, const tile_target *target) {
     return fits;
 }
 
-static bool try_plan(const tile_function *plan, const tile_target *target) {
+/* Tries a kernel of a plan once for each of its own points. */
+static bool try_once(search *s, const tile_function *kernel) {
+    const char *point = kernel->point ? kernel->point : "";
+    for (const tried *known = s->tried; known; known = known->next)
+        if (strcmp(known->kernel, kernel->name) == 0 && strcmp(known->point, point) == 0)
+            return known->fits;
+    tried *added = TILE_NEW(s->arena, tried);
+    *added = (tried){kernel->name, point, try_kernel(kernel, s->target), s->tried};
+    s->tried = added;
+    return added->fits;
+}
+
+/* The launches of this kernel are at fault. plan: instantiated, from s->f. */
+static void note_failure(search *s, const tile_function *plan, const tile_function *kernel) {
+    const tile_function *f = s->f;
+    for (uint32_t id = 1; id < f->op_count && s->point && kernel->instance_of; id++) {
+        const tile_op op = {id};
+        const char *callee = tile_op_attr_text(f, op, TILE_ATTR_callee);
+        const char *made = tile_op_attr_text(plan, op, TILE_ATTR_callee);
+        bool launches = callee && strcmp(callee, kernel->instance_of) == 0 && made &&
+                        strcmp(made, kernel->name) == 0;
+        if (!launches) continue;
+        size_t size = sizeof *s->point->params * f->param_count;
+        failure *added = TILE_NEW(s->arena, failure);
+        *added = (failure){op, tile_arena_copy(s->arena, s->point->params, size), s->failures};
+        s->failures = added;
+    }
+}
+
+/* Whether a launch passes what it passed at a point that did not fit. */
+static bool is_known_failure(const search *s, const tile_bound_params *point) {
+    for (const failure *known = s->failures; known; known = known->next) {
+        bool same = true;
+        for (size_t i = 0; i < s->f->param_count && same; i++)
+            same = known->params[i].value == point->params[i].value ||
+                   !tile_launch_passes(s->f, known->launch, s->f->params[i].name);
+        if (same) return true;
+    }
+    return false;
+}
+
+static bool try_plan(search *s, const tile_function *plan) {
     tile_steps *steps = tile_steps_create(plan);
     bool fits = steps != NULL;
     for (size_t i = 0; fits && i < steps->kernel_count; i++) {
         const tile_function *kernel = tile_module_find(plan->module, steps->kernels[i]);
-        fits = kernel && try_kernel(kernel, target);
+        fits = kernel && try_once(s, kernel);
+        if (kernel && !fits) note_failure(s, plan, kernel);
     }
     tile_steps_destroy(steps);
     return fits;
 }
 
 /* Whether the target can run the function with these options. The first error is stored in *why. */
-static bool try_options(const search *s, const tile_pass_option *options, unsigned count,
-                        cause *why) {
+static bool try_options(search *s, const tile_pass_option *options, unsigned count, cause *why) {
     tile_arena arena = {0};
     const tile_diversion diversion =
         tile_context_divert(tile_function_context(s->f), record_cause, why);
@@ -166,7 +224,7 @@ static bool try_options(const search *s, const tile_pass_option *options, unsign
     if (fits && tile_becomes_plan(f))
         fits = tile_make_steps(copy, s->f->name, s->target) == TILE_OK;
     f = fits ? tile_module_find(copy, s->f->name) : NULL;
-    if (f) fits = f->kind == TILE_PLAN ? try_plan(f, s->target) : try_kernel(f, s->target);
+    if (f) fits = f->kind == TILE_PLAN ? try_plan(s, f) : try_kernel(f, s->target);
     tile_module_destroy(copy);
     tile_context_restore(&diversion);
     tile_arena_reset(&arena);
@@ -208,7 +266,8 @@ static bool try_point(const tile_bound_params *point, void *user) {
     search *s = user;
     unsigned count;
     cause none = {.arena = s->arena, .text = ""};
-    if (is_far_over_limit(s, point) != s->far) return true;
+    if (is_far_over_limit(s, point) != s->far || is_known_failure(s, point)) return true;
+    s->point = point;
     tile_pass_option *options = name_point(s, point, &count);
     if (try_options(s, options, count, &none)) s->found = point->params;
     return !s->found && ++s->trials < MAX_TRIALS;
@@ -253,6 +312,7 @@ void tile_choose_fitting_point(const tile_function *f, const tile_pass_option *o
     if (!target || !f->tune_count || !has_choice(&s)) return;
     if (f->kind == TILE_KERNEL && estimate(f, bound, target) == NO_CHECK) return;
     tile_pass_option *first = name_point(&s, bound, &named);
+    s.point = bound;
     if (try_options(&s, first, named, &why) || !find_point(&s)) return;
     report_choice(&s, bound, why.text ? why.text : "it does not compile");
     memcpy(bound->params, s.found, sizeof *bound->params * f->param_count);
@@ -260,7 +320,7 @@ void tile_choose_fitting_point(const tile_function *f, const tile_pass_option *o
 
 const char *tile_point_fault(const tile_function *f, const tile_pass_option *options,
                              unsigned count, const tile_target *target, tile_arena *arena) {
-    const search s = {.f = f, .target = target, .arena = arena};
+    search s = {.f = f, .target = target, .arena = arena};
     cause why = {.arena = arena};
     if (try_options(&s, options, count, &why)) return NULL;
     return why.text ? why.text : "it does not compile";

@@ -455,7 +455,7 @@ tile_status tile_instantiate_function(tile_function *f, const tile_pass_option *
                                       unsigned count, const tile_target *target,
                                       tile_arena *arena) {
     instance i = {.f = f, .context = tile_function_context(f), .arena = arena};
-    if (!tile_inline_calls(f)) return TILE_INVALID;
+    if (tile_plan_take_points(f) != TILE_OK || !tile_inline_calls(f)) return TILE_INVALID;
     /* 1. Values of the parameters, properties of the arguments. */
     read_options(&i, options, count);
     assume_alignment(f);
@@ -578,7 +578,7 @@ tile_status tile_instantiate_for(tile_module *module, const char *kernel,
     tile_arena arena = {0};
     tile_pass_option *options = TILE_NEW_ARRAY(&arena, tile_pass_option, binding_count + 1u);
     instance i = {.f = f, .context = module->context, .arena = &arena};
-    if (!write_split(f, bindings, binding_count)) i.errors++;
+    i.errors += tile_plan_take_points(f) != TILE_OK || !write_split(f, bindings, binding_count);
     unsigned count = 0;
     for (unsigned o = 0; o < binding_count; o++) {
         if (is_split(&bindings[o])) continue;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "lib/analysis/product.h"
+#include "lib/support/scalar.h"
 #include "passes/lower/lower.h"
 
 /* Maximum products in one round of the loop, if a round has more than one k. Longer rounds exceed
@@ -110,7 +111,8 @@ static void start_operand(fma_loop *x, loop_operand *o, unsigned operand) {
     const tile_values element = tile_op_segment(&l->old, x->op, operand);
     const tile_type *type = tile_value_type(&l->old, element.at[0]);
     o->k_dim = operand == TILE_MMA_LHS ? 1 : 0;
-    o->is_unsigned = tile_op_has_attr(&l->old, x->op, signs[operand]) && type->scalar != TILE_i1;
+    o->is_unsigned = tile_op_has_attr(&l->old, x->op, signs[operand]) && type->scalar != TILE_i1 &&
+                     !tile_scalar_is_unsigned(type->scalar); /* a cast extends it by zeros */
     o->layout = operand_layout(x->acc->layout, type, o->k_dim, x->low_bits);
     lower_shared_map map = lower_map_shared(l, element.at, element.count, &o->layout);
     o->access = lower_start_shared(l, &map, &o->layout, lower_widest(type->scalar));

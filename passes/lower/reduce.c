@@ -8,6 +8,7 @@
 #include "lib/ops/reduce.h"
 
 #include "lib/layout/layout.h"
+#include "lib/support/scalar.h"
 #include "passes/lower/lower.h"
 
 typedef struct combining {
@@ -148,7 +149,7 @@ static bundle combine_own(const combining *c, const tile_reduce_plan *plan, bund
 static bool has_redux(const combining *c, const tile_reduce_plan *plan, bundle sum) {
     bool plain = plan->lane_steps == TILE_LANE_BITS && !sum.place.id;
     for (unsigned i = 0; i < plan->lane_steps; i++) plain &= !plan->lanes[i].reg;
-    return plain && c->scalar == TILE_i32 && c->kind != TILE_WORD_kind_mul;
+    return plain && tile_scalar_as_signed(c->scalar) == TILE_i32 && c->kind != TILE_WORD_kind_mul;
 }
 
 tile_value lower_shfl(lowering *l, tile_value value, tile_value lane, const char *kind) {

@@ -152,10 +152,10 @@ static tile_value sort_step(const sorting *s, tile_value all, unsigned k, unsign
 static tile_value last_of_all(const sorting *s) {
     tile_context *context = tile_function_context(s->l->f);
     const tile_type *type = tile_type_scalar(context, s->scalar);
-    int64_t least = tile_kind_integer_identity(TILE_WORD_kind_max, s->scalar);
+    tile_word kind = s->descending ? TILE_WORD_kind_max : TILE_WORD_kind_min;
     if (!tile_scalar_is_floating(s->scalar))
-        return tile_function_constant(s->l->f, type,
-                                      tile_expr_int(context, s->descending ? least : ~least));
+        return tile_function_constant(
+            s->l->f, type, tile_expr_int(context, tile_kind_integer_identity(kind, s->scalar)));
     return tile_function_constant(s->l->f, type,
                                   tile_expr_float(context, s->descending ? -INFINITY : NAN));
 }

@@ -409,6 +409,7 @@ static const tile_function *make_plan(schedule *s) {
     declare_interface(s, plan, arrays, scalars);
     set_reference(s, plan);
     tile_builder b = tile_builder_at_end(plan, plan->body);
+    plan->has_points = true; /* those of its leader */
     make_scratch(s, &b, arrays);
     for (size_t i = 0; i < s->group_count; i++) launch(s, &b, arrays, i);
     return plan;

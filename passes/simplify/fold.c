@@ -142,7 +142,7 @@ static tile_value fold_equal_operands(context *x) {
 
 /* x op constant */
 static tile_value fold_right_constant(context *x, int64_t b) {
-    int64_t ones = x->type->scalar == TILE_i1 ? 1 : -1;
+    int64_t ones = tile_wrap_int(x->type->scalar, -1);
     switch (x->opcode) {
     case TILE_OP_add:
     case TILE_OP_sub:
@@ -181,12 +181,14 @@ static void merge_sums(context *x) {
 
 static tile_value fold_by_range(context *x) {
     tile_range a = range_of(x, x->a), b = x->b.id ? range_of(x, x->b) : a;
+    tile_scalar scalar = tile_value_type(x->f, x->a)->scalar;
     tile_value result = x->data->first_result;
     if (result.id < x->folder->range_count &&
         tile_value_type(x->f, result)->kind == TILE_TYPE_SCALAR) {
         tile_range r = range_of(x, result);
         if (r.min == r.max) return integer(x, r.min);
     }
+    if (tile_range_is_large(scalar, a) || tile_range_is_large(scalar, b)) return TILE_NO_VALUE;
     switch (x->opcode) {
     case TILE_OP_min:
         if (a.max <= b.min) return same(x, x->a);

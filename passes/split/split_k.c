@@ -258,7 +258,7 @@ static tile_status lower(tile_pass *pass, tile_function *f, tile_op loop,
     if (!split_is_legal(&s)) return TILE_INVALID;
     wait_in_time(&s);
     tile_status status = s.strategy->lower(&s);
-    if (status == TILE_OK && f->kind == TILE_PLAN) tile_inline_steps(f, pass->scratch);
+    if (status == TILE_OK && f->kind == TILE_PLAN) status = tile_inline_steps(f, pass->scratch);
     return status;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "lib/ir/syntax.h"
 #include "passes/common/host_value.h"
 #include "passes/split/split.h"
 
@@ -48,6 +49,7 @@ typedef struct place {
     tile_op launch;
     tile_arena *arena;
     tile_value *scratch; /* by the plan's value */
+    bool failed;
 } place;
 
 /* Converts an expression over the plan's arguments to one over those of the launching function. */
@@ -65,7 +67,7 @@ static const tile_expr *outer_expr(const place *p, const tile_expr *expr) {
 }
 
 /* Scratch is live to the end of the function, so it is allocated at the start, even if it is used
- * in an `if`. */
+ * in an `if` or a loop. */
 static void place_scratch(place *p, tile_op op) {
     tile_value extents[TILE_MAX_RANK], from = tile_op_result(p->plan, op, 0);
     const tile_values given = tile_operands_extents(p->plan, op);
@@ -73,6 +75,14 @@ static void place_scratch(place *p, tile_op op) {
     b.loc = tile_op_loc(p->to, p->launch);
     for (unsigned d = 0; d < given.count; d++) {
         const tile_expr *extent = outer_expr(p, tile_value_as_expr(p->plan, given.at[d]));
+        if (tile_expr_holds(extent, TILE_EXPR_LOOP)) {
+            p->failed = !tile_error_at(
+                p->to, p->launch,
+                "@%s is split into several kernels, whose scratch depends on an argument that "
+                "changes in the loop: pass sizes that do not, or remove its `split`",
+                p->plan->name);
+            return;
+        }
         extents[d] = host_value_cast(&b, host_value(&b, extent), TILE_i32);
     }
     tile_scalar scalar = tile_value_type(p->plan, from)->scalar;
@@ -111,30 +121,33 @@ static void place_launch(place *p, tile_op op, bool first) {
     if (overlaps && !resident) tile_op_set_flag(p->to, copy, TILE_ATTR_pdl);
 }
 
-static void inline_at(tile_function *to, tile_op launch, const tile_function *plan,
+static bool inline_at(tile_function *to, tile_op launch, const tile_function *plan,
                       tile_arena *arena) {
     place p = {.to = to, .plan = plan, .launch = launch, .arena = arena};
     p.scratch = TILE_NEW_ARRAY(arena, tile_value, plan->value_count);
     bool first = true;
     TILE_FOR_EACH_OP (plan, op, plan->body) {
         if (tile_op_opcode(plan, op) == TILE_OP_scratch) place_scratch(&p, op);
-        if (tile_op_opcode(plan, op) != TILE_OP_launch) continue;
+        if (tile_op_opcode(plan, op) != TILE_OP_launch || p.failed) continue;
         place_launch(&p, op, first);
         first = false;
     }
     tile_erase_op(to, launch);
+    return !p.failed;
 }
 
-void tile_inline_steps(tile_function *plan, tile_arena *scratch) {
+tile_status tile_inline_steps(tile_function *plan, tile_arena *scratch) {
+    bool placed = true;
     for (tile_function *f = plan->module->first; f; f = f->next) {
         size_t count = f->op_count;
         bool bound = f->kind == TILE_PLAN && f != plan && !f->param_count;
         for (uint32_t id = 1; id < count && bound; id++) {
             const char *callee = tile_op_attr_text(f, (tile_op){id}, TILE_ATTR_callee);
             if (f->ops[id].opcode == TILE_OP_launch && callee && strcmp(callee, plan->name) == 0)
-                inline_at(f, (tile_op){id}, plan, scratch);
+                placed &= inline_at(f, (tile_op){id}, plan, scratch);
         }
     }
+    return placed ? TILE_OK : TILE_INVALID;
 }
 
 /* Kernels of a plan ---------------------------------------------------------------------------- */

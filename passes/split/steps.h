@@ -8,7 +8,7 @@
 tile_function *tile_launched_kernel(const tile_function *plan, tile_op op);
 
 /* Replaces the launches of the kernel that became `plan` by the plan's steps, in all instantiated
- * plans of its module. */
-void tile_inline_steps(tile_function *plan, tile_arena *scratch);
+ * plans of its module. Returns TILE_INVALID after a diagnostic. */
+tile_status tile_inline_steps(tile_function *plan, tile_arena *scratch);
 
 #endif

@@ -194,16 +194,38 @@ static const char *argument_of(const cpu_run *run, const tile_buffer *buffer) {
     return "";
 }
 
+static bool is_window(const tile_launch *launch, unsigned argument) {
+    const tile_buffer *buffer = launch->arguments[argument].buffer;
+    return buffer && buffer->window_of;
+}
+
+/* Returns whether the launch may access only parts of the buffer, which are arguments. */
+static bool has_only_windows(const cpu_run *run, const tile_buffer *buffer) {
+    bool windows = false;
+    for (unsigned i = 0; i < run->launch->argument_count; i++) {
+        const tile_buffer *argument = run->launch->arguments[i].buffer;
+        if (argument == buffer) return false;
+        windows |= argument && argument->window_of == buffer;
+    }
+    return windows;
+}
+
+static void add_range(cpu_run *run, const tile_buffer *buffer) {
+    run->ranges[run->range_count++] = (cpu_range){.begin = buffer->address,
+                                                  .end = buffer->address + buffer->bytes,
+                                                  .name = argument_of(run, buffer),
+                                                  .is_scratch = buffer->of_plan,
+                                                  .tracked = buffer->written ? buffer : NULL};
+}
+
 static void collect_ranges(cpu_run *run, const tile_device *device) {
-    size_t count = run->program->scratch_count;
+    size_t count = run->program->scratch_count + run->launch->argument_count;
     for (const tile_buffer *buffer = device->buffers; buffer; buffer = buffer->next) count++;
     run->ranges = tile_malloc(sizeof *run->ranges * (count + 1));
     for (const tile_buffer *buffer = device->buffers; buffer; buffer = buffer->next)
-        run->ranges[run->range_count++] = (cpu_range){.begin = buffer->address,
-                                                      .end = buffer->address + buffer->bytes,
-                                                      .name = argument_of(run, buffer),
-                                                      .is_scratch = buffer->of_plan,
-                                                      .tracked = buffer->written ? buffer : NULL};
+        if (!has_only_windows(run, buffer)) add_range(run, buffer);
+    for (unsigned i = 0; i < run->launch->argument_count; i++)
+        if (is_window(run->launch, i)) add_range(run, run->launch->arguments[i].buffer);
     for (unsigned i = 0; i < run->program->scratch_count; i++) {
         const cpu_scratch *scratch = &run->program->scratch[i];
         uint64_t begin = (uint64_t)(uintptr_t)run->scratch[i];

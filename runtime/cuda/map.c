@@ -6,9 +6,12 @@
 
 static int data_type(tile_scalar scalar) {
     switch (scalar) {
-    case TILE_i16: return TILE_CU_TENSOR_MAP_DATA_TYPE_UINT16;
+    case TILE_i16:
+    case TILE_u16: return TILE_CU_TENSOR_MAP_DATA_TYPE_UINT16;
     case TILE_i32: return TILE_CU_TENSOR_MAP_DATA_TYPE_INT32;
     case TILE_i64: return TILE_CU_TENSOR_MAP_DATA_TYPE_INT64;
+    case TILE_u32: return TILE_CU_TENSOR_MAP_DATA_TYPE_UINT32;
+    case TILE_u64: return TILE_CU_TENSOR_MAP_DATA_TYPE_UINT64;
     case TILE_f16: return TILE_CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
     case TILE_bf16: return TILE_CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
     case TILE_f32:
@@ -16,6 +19,7 @@ static int data_type(tile_scalar scalar) {
     case TILE_f64: return TILE_CU_TENSOR_MAP_DATA_TYPE_FLOAT64;
     case TILE_i1:
     case TILE_i8:
+    case TILE_u8:
     case TILE_e4m3:
     case TILE_e5m2:
     case TILE_barrier:

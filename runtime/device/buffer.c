@@ -61,6 +61,18 @@ static tile_buffer *add_buffer(tile_device *device, uint64_t address, size_t byt
     return buffer;
 }
 
+void tile_buffer_set_window(tile_buffer *window, const tile_buffer *buffer, size_t offset,
+                            size_t bytes) {
+    const tile_buffer whole = *buffer; /* may be *window */
+    *window = whole;
+    window->next = NULL;
+    window->address += offset;
+    window->bytes = bytes;
+    window->owned = false;
+    window->written = whole.written ? whole.written + offset : NULL;
+    window->window_of = whole.window_of ? whole.window_of : buffer;
+}
+
 tile_status tile_buffer_create(tile_device *device, size_t bytes, tile_buffer **buffer) {
     TILE_GUARD(device ? device->context : NULL, TILE_OUT_OF_MEMORY)
     uint64_t address = 0;

@@ -147,7 +147,13 @@ struct tile_buffer {
     /* CPU: a byte for each byte of the buffer, 1 if it has been written. NULL: not tracked, because
      * the memory belongs to the caller. */
     uint8_t *written;
-    tile_loc scratch_loc; /* where the plan allocates it */
+    tile_loc scratch_loc;         /* where the plan allocates it */
+    const tile_buffer *window_of; /* NULL: it has memory of its own */
 };
+
+/* Sets *window to a part of the buffer, which must live as long. It is in no list, and is not
+ * destroyed. */
+void tile_buffer_set_window(tile_buffer *window, const tile_buffer *buffer, size_t offset,
+                            size_t bytes);
 
 #endif

@@ -113,7 +113,9 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
     tile_kernel *kernel = tile_malloc(sizeof *kernel);
     *kernel = (tile_kernel){.device = device, .module = tile_module_clone(module)};
     kernel->name = tile_arena_string(&kernel->arena, name, strlen(name));
-    tile_status status = open_kernel(kernel, function, bindings, binding_count);
+    tile_function *own = tile_module_find(kernel->module, name);
+    tile_status status = tile_plan_take_points(own);
+    if (status == TILE_OK) status = open_kernel(kernel, own, bindings, binding_count);
     if (status == TILE_OK)
         *out = kernel;
     else

@@ -155,7 +155,11 @@ typedef struct run {
     const tile_argument *arguments;
     void *stream;
     tile_argument scratch[MAX_SCRATCH];
-    bool launched; /* the preceding step launched blocks; there is no overlap with an empty grid */
+    bool launched; /* the preceding step launched blocks that the next one may overlap */
+    /* The loops around the current step, from the outermost on. */
+    const tile_step *open[TILE_MAX_PLAN_LOOPS];
+    unsigned depth;
+    int64_t loops[TILE_MAX_PLAN_LOOPS], ends[TILE_MAX_PLAN_LOOPS], by[TILE_MAX_PLAN_LOOPS];
     tile_buffer *own[MAX_SCRATCH]; /* CPU: a buffer each, so an access cannot reach another one */
 } run;
 
@@ -172,8 +176,11 @@ static bool argument_value(unsigned index, int64_t *value, void *user) {
 }
 
 static bool evaluate(const run *r, const tile_expr *expr, int64_t *value) {
-    const tile_bindings bindings = {
-        .arg = argument_value, .user = (void *)r, .num_sms = r->plan->device->num_sms};
+    const tile_bindings bindings = {.arg = argument_value,
+                                    .user = (void *)r,
+                                    .num_sms = r->plan->device->num_sms,
+                                    .loops = r->loops,
+                                    .loop_count = TILE_MAX_PLAN_LOOPS};
     return tile_expr_eval(expr, &bindings, value);
 }
 
@@ -280,10 +287,61 @@ static tile_status provide_scratch(run *r) {
 
 /* Steps --------------------------------------------------------------------------------------- */
 
-/* The value that a step passes as a launch's argument; false after a report. */
-static bool take_given(const run *r, tile_loc loc, const tile_given *given, tile_argument *to) {
+/* The place in its view of a subview's first element; false after a report. */
+static bool find_start(const run *r, const tile_step_view *view, int64_t *start) {
+    for (unsigned d = 0; d < view->of_rank; d++) {
+        int64_t at, extent;
+        if (!evaluate(r, view->at[d], &at) || !evaluate(r, view->of_extents[d], &extent))
+            return fail(r, view->loc,
+                        "a coordinate of this subview has no value: it divides by zero");
+        if (at < 0 || at >= extent) {
+            tile_report(r->plan->device->context, TILE_ERROR, view->loc,
+                        "@%s: coordinate %u of this subview is %" PRId64
+                        ", which must be from 0 to %" PRId64,
+                        r->plan->steps->plan->name, d, at, extent - 1);
+            return false;
+        }
+        *start = *start * extent + at;
+    }
+    return true;
+}
+
+/* Finds where a subview begins in its view, in bytes, and how many bytes it has. False after a
+ * report: it reaches beyond its view. */
+static bool find_window(const run *r, const tile_step_view *view, int64_t *offset, int64_t *bytes) {
+    int64_t count, whole, start = 0;
+    int64_t width = tile_scalar_bytes(view->scalar);
+    if (!count_elements(r, view->loc, view->extents, view->rank, &count) ||
+        !count_elements(r, view->loc, view->of_extents, view->of_rank, &whole) ||
+        (count && !find_start(r, view, &start)))
+        return false;
+    if (count > whole - start) {
+        tile_report(r->plan->device->context, TILE_ERROR, view->loc,
+                    "@%s: this subview has %" PRId64 " elements from element %" PRId64
+                    " on, of a view with %" PRId64 "; make it smaller, or the view larger",
+                    r->plan->steps->plan->name, count, start, whole);
+        return false;
+    }
+    *offset = start * width;
+    *bytes = count * width;
+    return true;
+}
+
+/* The value that a step passes as a launch's argument; false after a report. window: is filled for
+ * a subview, and contains its bytes only. */
+static bool take_given(const run *r, tile_loc loc, const tile_given *given, tile_buffer *window,
+                       tile_argument *to) {
+    int64_t offset, bytes;
     *to = (tile_argument){.buffer = NULL};
     switch (given->kind) {
+    case TILE_GIVEN_VIEW: {
+        const tile_step_view *view = &r->plan->steps->views[given->index];
+        if (!find_window(r, view, &offset, &bytes) || !take_given(r, loc, &view->of, window, to))
+            return false;
+        tile_buffer_set_window(window, to->buffer, to->offset + (size_t)offset, (size_t)bytes);
+        *to = (tile_argument){.buffer = window};
+        return true;
+    }
     case TILE_GIVEN_ARGUMENT: *to = r->arguments[given->index]; return true;
     case TILE_GIVEN_SCRATCH: *to = r->scratch[given->index]; return true;
     case TILE_GIVEN_NUMBER: to->number = given->number; return true;
@@ -347,16 +405,18 @@ static tile_status run_fallback(const run *r, const tile_step *step, const tile_
 
 static tile_status take_launch(run *r, const tile_step *step, tile_step_mode mode) {
     tile_argument arguments[TILE_MAX_ARGUMENTS];
+    tile_buffer windows[TILE_MAX_ARGUMENTS];
     tile_step_launch how = {.stream = r->stream,
                             .overlaps = step->overlaps && r->launched,
                             .overlapped = step->overlapped,
                             .resident = step->resident};
     for (unsigned i = 0; i < step->given_count; i++)
-        if (!take_given(r, step->loc, &step->given[i], &arguments[i])) return TILE_INVALID;
+        if (!take_given(r, step->loc, &step->given[i], &windows[i], &arguments[i]))
+            return TILE_INVALID;
     tile_status status = tile_kernel_take_step(r->plan->kernels[step->kernel], arguments,
                                                step->given_count, &how, mode);
     if (status == TILE_OK && how.refused) status = run_fallback(r, step, arguments, &how, mode);
-    r->launched = how.launched;
+    r->launched = how.launched && step->overlapped;
     return status;
 }
 
@@ -372,14 +432,16 @@ static int64_t bits_of(tile_scalar scalar, const tile_argument *value, unsigned 
 }
 
 /* Launches the fill in pieces whose size fits an i32. */
-static tile_status take_fill(const run *r, const tile_step *step, tile_step_mode mode) {
+static tile_status take_fill(run *r, const tile_step *step, tile_step_mode mode) {
     enum { PIECE = 1 << 30 };
     tile_argument view, value;
+    tile_buffer window;
     int64_t count;
     tile_step_launch how = {.stream = r->stream};
     unsigned width = width_of(step->scalar);
-    if (!take_given(r, step->loc, &step->given[0], &view) ||
-        !take_given(r, step->loc, &step->given[1], &value) ||
+    r->launched = false;
+    if (!take_given(r, step->loc, &step->given[0], &window, &view) ||
+        !take_given(r, step->loc, &step->given[1], NULL, &value) ||
         !count_elements(r, step->loc, step->extents, step->rank, &count))
         return TILE_INVALID;
     tile_status status = TILE_OK;
@@ -393,10 +455,48 @@ static tile_status take_fill(const run *r, const tile_step *step, tile_step_mode
     return status;
 }
 
+/* Begins a loop. Sets *next to the step after the loop if it has no iteration. */
+static bool begin_loop(run *r, const tile_step *step, size_t *next) {
+    int64_t *variable = &r->loops[step->loop], *end = &r->ends[step->loop];
+    int64_t *by = &r->by[step->loop];
+    if (!evaluate(r, step->begin, variable) || !evaluate(r, step->end, end) ||
+        !evaluate(r, step->by, by))
+        return fail(r, step->loc, "a bound of this `for` has no value: it divides by zero");
+    if (*by < 1) {
+        tile_report(r->plan->device->context, TILE_ERROR, step->loc,
+                    "@%s: the step of this `for` is %" PRId64 ", which must be positive",
+                    r->plan->steps->plan->name, *by);
+        return false;
+    }
+    r->open[step->loop] = step;
+    r->depth = step->loop + (*variable < *end);
+    if (*variable >= *end) *next = step->target;
+    return true;
+}
+
+/* Sets *next to the first step of the loop's body if there is one more iteration. */
+static void continue_loop(run *r, const tile_step *step, size_t *next) {
+    int64_t *variable = &r->loops[step->loop];
+    uint64_t left = (uint64_t)r->ends[step->loop] - (uint64_t)*variable; /* at least 1 */
+    bool continues = (uint64_t)r->by[step->loop] < left;
+    r->depth = step->loop + continues;
+    if (!continues) return;
+    *variable += r->by[step->loop];
+    *next = step->target + 1;
+}
+
+/* Says in which iterations a step has failed. */
+static void note_iterations(const run *r) {
+    for (unsigned i = r->depth; i-- > 0;)
+        tile_report(r->plan->device->context, TILE_NOTE, r->open[i]->loc,
+                    "in the iteration with %%%s = %" PRId64, r->open[i]->variable, r->loops[i]);
+}
+
 static tile_status take_steps(run *r, tile_step_mode mode) {
     const tile_steps *steps = r->plan->steps;
     tile_status status = TILE_OK;
     int64_t condition;
+    r->depth = 0;
     for (size_t i = 0; i < steps->step_count && status == TILE_OK;) {
         const tile_step *step = &steps->steps[i++];
         switch (step->kind) {
@@ -405,13 +505,19 @@ static tile_status take_steps(run *r, tile_step_mode mode) {
         case TILE_STEP_BRANCH:
             if (!evaluate(r, step->condition, &condition)) {
                 fail(r, step->loc, "the condition of this `if` has no value: it divides by zero");
-                return TILE_INVALID;
+                status = TILE_INVALID;
+            } else if (!condition) {
+                i = step->target;
             }
-            if (!condition) i = step->target;
             break;
         case TILE_STEP_JUMP: i = step->target; break;
+        case TILE_STEP_FOR:
+            if (!begin_loop(r, step, &i)) status = TILE_INVALID;
+            break;
+        case TILE_STEP_NEXT: continue_loop(r, step, &i); break;
         }
     }
+    if (status != TILE_OK) note_iterations(r);
     return status;
 }
 

@@ -1,9 +1,10 @@
 #include "runtime/model/choose.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "lib/support/context.h"
-#include "runtime/model/model.h"
+#include "runtime/model/plan_model.h"
 #include "runtime/model/space.h"
 
 typedef struct choice {
@@ -15,7 +16,8 @@ typedef struct choices {
     const tile_function *f;
     const tile_binding *given;
     unsigned given_count;
-    tune_model *model;
+    tune_model *model;     /* of a kernel */
+    tune_plan_model *plan; /* of a plan */
     tile_arena *arena;
     choice *list;
     size_t count, capacity;
@@ -24,7 +26,8 @@ typedef struct choices {
 static bool add_choice(const tile_bound_params *point, void *user) {
     choices *c = user;
     const char *why;
-    double estimate = tune_model_estimate(c->model, point, NULL, &why);
+    double estimate = c->plan ? tune_plan_estimate(c->plan, point, &why)
+                              : tune_model_estimate(c->model, point, NULL, &why);
     if (why) return true;
     c->list = tile_arena_grow(c->arena, c->list, c->count, &c->capacity, sizeof *c->list);
     c->list[c->count++] = (choice){estimate, point->params}; /* params live in the visit's arena */
@@ -54,14 +57,17 @@ static const tile_binding *take_fastest(const choices *c, const tile_device *dev
     return NULL;
 }
 
-static const tile_binding *choose_kernel(choices *c, const tile_device *device,
-                                         const tile_module *module, const int64_t *sizes,
-                                         tile_arena *arena, unsigned *count) {
+/* The fastest of the points that agree with the given bindings. */
+static const tile_binding *choose(choices *c, const tile_device *device, const tile_module *module,
+                                  const int64_t *sizes, tile_arena *arena, unsigned *count) {
     tile_arena scratch = {0};
     const tile_binding *found = NULL;
     const tile_pass_option *given = tune_make_options(c->given, c->given_count, &scratch);
     c->arena = &scratch;
-    c->model = tune_model_create(device, c->f, sizes, &scratch);
+    if (c->f->kind == TILE_PLAN)
+        c->plan = tune_plan_model_create(device, c->f, sizes, &scratch);
+    else
+        c->model = tune_model_create(device, c->f, sizes, &scratch);
     if (tile_visit_points(c->f, given, c->given_count, sizes, &scratch, add_choice, c) &&
         c->count <= TUNE_MAX_POINTS)
         found = take_fastest(c, device, module, arena, count);
@@ -69,25 +75,86 @@ static const tile_binding *choose_kernel(choices *c, const tile_device *device,
     return found;
 }
 
-/* The work of a plan is only known after its instantiation. */
-static const tile_binding *choose_plan(const choices *c, const tile_device *device,
+/* Plans --------------------------------------------------------------------------------------- */
+
+/* Parameters for different kernels do not change each other's time: each such group is chosen by
+ * itself, with the others at a point that agrees with all conditions. */
+typedef struct groups {
+    const tile_function *f;
+    size_t *of; /* by parameter: the first one of its group */
+} groups;
+
+static bool same_clause(const tile_function *f, const char *a, const char *b) {
+    for (size_t t = 0; t < f->tune_count; t++) {
+        bool has_a = false, has_b = false;
+        for (unsigned n = 0; n < f->tunes[t].name_count; n++) {
+            has_a |= strcmp(f->tunes[t].names[n], a) == 0;
+            has_b |= strcmp(f->tunes[t].names[n], b) == 0;
+        }
+        if (has_a && has_b) return true;
+    }
+    return false;
+}
+
+static void find_groups(groups *g, tile_arena *arena) {
+    const tile_function *f = g->f;
+    g->of = TILE_NEW_ARRAY(arena, size_t, f->param_count + 1);
+    for (size_t i = 0; i < f->param_count; i++) {
+        g->of[i] = i;
+        for (size_t k = 0; k < i; k++) {
+            const char *a = f->params[k].name, *b = f->params[i].name;
+            size_t from = g->of[i], to = g->of[k];
+            if (from == to || !(same_clause(f, a, b) || tune_plan_joins(f, a, b))) continue;
+            for (size_t p = 0; p <= i; p++)
+                if (g->of[p] == from) g->of[p] = to;
+        }
+    }
+}
+
+static bool keep_first(const tile_bound_params *point, void *user) {
+    *(tile_bound_param **)user = point->params;
+    return false;
+}
+
+static size_t index_of(const tile_function *f, const char *name) {
+    size_t i = 0;
+    while (i < f->param_count && strcmp(f->params[i].name, name) != 0) i++;
+    return i;
+}
+
+/* The given bindings, and those of the point for the tuned parameters of other groups. */
+static void pin_others(choices *c, const choices *all, const groups *g, size_t group,
+                       const tile_binding *point, unsigned count, tile_arena *arena) {
+    tile_binding *given = TILE_NEW_ARRAY(arena, tile_binding, all->given_count + count + 1u);
+    *c = (choices){.f = all->f, .given = given};
+    for (unsigned i = 0; i < count; i++) {
+        bool own =
+            tile_is_tuned(all->f, point[i].name) && g->of[index_of(all->f, point[i].name)] == group;
+        for (unsigned k = 0; k < all->given_count && own; k++)
+            own = strcmp(all->given[k].name, point[i].name) != 0;
+        if (!own) given[c->given_count++] = point[i];
+    }
+}
+
+static const tile_binding *choose_plan(const choices *all, const tile_device *device,
                                        const tile_module *module, const int64_t *sizes,
                                        tile_arena *arena, unsigned *count) {
-    tune_point *points;
-    size_t point_count;
-    const tune_point *best = NULL;
-    if (!tune_list_points(c->f, c->given, c->given_count, sizes, arena, &points, &point_count))
-        return NULL;
-    tune_estimate_points(device, module, c->f->name, sizes, NULL, points, point_count);
-    for (size_t i = 0; i < point_count; i++) {
-        if (points[i].c.state != TILE_CANDIDATE_dropped &&
-            (!best || points[i].c.estimate < best->c.estimate))
-            best = &points[i];
-        tile_arena_reset(&points[i].arena);
+    const tile_function *f = all->f;
+    groups g = {.f = f};
+    tile_bound_param *first = NULL;
+    const tile_pass_option *given = tune_make_options(all->given, all->given_count, arena);
+    tile_visit_points(f, given, all->given_count, sizes, arena, keep_first, &first);
+    if (!first) return NULL;
+    const tile_bound_params point = {f, first, NULL};
+    const tile_binding *found = tune_name_point(&point, all->given, all->given_count, arena, count);
+    find_groups(&g, arena);
+    for (size_t i = 0; i < f->param_count && found; i++) {
+        choices c;
+        if (g.of[i] != i) continue;
+        pin_others(&c, all, &g, i, found, *count, arena);
+        if (c.given_count < *count) found = choose(&c, device, module, sizes, arena, count);
     }
-    if (!best) return NULL;
-    *count = best->c.binding_count;
-    return best->c.bindings;
+    return found;
 }
 
 const tile_binding *tune_choose_point(const tile_device *device, const tile_module *module,
@@ -99,7 +166,7 @@ const tile_binding *tune_choose_point(const tile_device *device, const tile_modu
     const tile_diversion diversion = tile_context_divert(context, NULL, NULL);
     const tile_binding *found = c.f->kind == TILE_PLAN
                                     ? choose_plan(&c, device, module, sizes, arena, count)
-                                    : choose_kernel(&c, device, module, sizes, arena, count);
+                                    : choose(&c, device, module, sizes, arena, count);
     tile_context_restore(&diversion);
     return found;
 }

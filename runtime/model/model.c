@@ -27,10 +27,10 @@
 #include <string.h>
 
 #include "lib/ir/syntax.h"
-#include "lib/launch/steps.h"
 #include "lib/support/context.h"
 #include "lib/support/target.h"
 #include "passes/passes.h"
+#include "runtime/model/plan_model.h"
 #include "runtime/model/work.h"
 #include "tile/split.h"
 
@@ -381,40 +381,6 @@ static double estimate_work(const machine *m, const tune_work *work, int64_t fac
     return estimate(&s);
 }
 
-static bool size_of(unsigned index, int64_t *value, void *user) {
-    *value = ((const int64_t *)user)[index];
-    return true;
-}
-
-/* Estimates a plan: its launches run one after the other. */
-static double estimate_plan(const tile_function *f, const int64_t *sizes, const machine *m,
-                            tile_arena *arena, const char **why) {
-    tile_steps *steps = tile_steps_create(f);
-    double seconds = 0;
-    for (size_t i = 0; steps && i < steps->step_count && !*why; i++) {
-        const tile_step *step = &steps->steps[i];
-        if (step->kind != TILE_STEP_LAUNCH) continue;
-        const tile_function *kernel = tile_module_find(f->module, steps->kernels[step->kernel]);
-        int64_t *own = TILE_NEW_ARRAY(arena, int64_t, step->given_count + 1u);
-        const tile_bindings bindings = {
-            .arg = size_of, .user = (void *)(uintptr_t)sizes, .num_sms = (int64_t)m->sms};
-        for (unsigned g = 0; g < step->given_count; g++) {
-            const tile_given *given = &step->given[g];
-            if (given->kind == TILE_GIVEN_ARGUMENT) own[g] = sizes[given->index];
-            if (given->kind == TILE_GIVEN_INTEGER) tile_expr_eval(given->expr, &bindings, &own[g]);
-        }
-        tune_work work;
-        int64_t factor;
-        const char *strategy;
-        if (!kernel) continue;
-        tune_read_work(kernel, NULL, own, m->target, (unsigned)m->sms, arena, &work);
-        tune_read_split(kernel, NULL, &factor, &strategy);
-        seconds += estimate_work(m, &work, factor, strategy, arena, why);
-    }
-    tile_steps_destroy(steps);
-    return seconds;
-}
-
 static machine describe(const tile_device *device) {
     machine m = {.target = device->target,
                  .sms = device->num_sms ? device->num_sms : 132,
@@ -536,15 +502,21 @@ static double estimate_point(tune_model *model, const tile_candidate *c, tile_ar
     return tune_model_estimate(model, &bound, split.strategy ? &split : NULL, why);
 }
 
+static double estimate_plan(const tile_device *device, const tile_function *plan,
+                            const int64_t *sizes, tile_arena *arena, const char **why) {
+    return tune_plan_estimate(tune_plan_model_create(device, plan, sizes, arena), NULL, why);
+}
+
 /* Checks that the point can be instantiated and its sums split, and estimates it. */
-static double estimate_listed_point(tune_model *model, const tile_module *module, const char *name,
+static double estimate_listed_point(tune_model *model, const tile_device *device,
+                                    const tile_module *module, const char *name,
                                     const tile_candidate *c, tile_arena *arena, const char **why) {
     double seconds = 0;
     tile_module *copy = tile_module_clone(module);
     if (tile_instantiate(copy, name, c->bindings, c->binding_count) == TILE_OK &&
         run_split(copy, name, model->m.target) == TILE_OK)
-        seconds = model->f->kind == TILE_PLAN ? estimate_plan(tile_module_find(copy, name),
-                                                              model->sizes, &model->m, arena, why)
+        seconds = model->f->kind == TILE_PLAN ? estimate_plan(device, tile_module_find(copy, name),
+                                                              model->sizes, arena, why)
                                               : estimate_point(model, c, arena, why);
     tile_module_destroy(copy);
     return seconds;
@@ -564,7 +536,7 @@ void tune_estimate_points(const tile_device *device, const tile_module *module, 
         if (watch && !watch->keep_going("Estimating", i, count, watch->user)) break;
         if (c->state == TILE_CANDIDATE_dropped) continue;
         tile_context_set_sink(context, take_message, &points[i]);
-        c->estimate = estimate_listed_point(model, module, name, c, &arena, &why);
+        c->estimate = estimate_listed_point(model, device, module, name, c, &arena, &why);
         if (why) {
             c->state = TILE_CANDIDATE_dropped;
             c->why = tile_arena_string(&points[i].arena, why, strlen(why));

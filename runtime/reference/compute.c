@@ -459,13 +459,22 @@ tile_status tile_compute_run(const tile_function *compute, const tile_compute_ar
     return tile_compute_run_with(compute, NULL, 0, inputs, input_count, outputs, output_count);
 }
 
-bool tile_compute_rounds(const tile_function *compute) {
-    for (uint32_t id = 1; compute && id < compute->op_count; id++) {
-        const tile_type *type = tile_value_type(compute, compute->ops[id].first_result);
+static bool has_rounding(const tile_function *f) {
+    for (uint32_t id = 1; id < f->op_count; id++) {
+        const tile_type *type = tile_value_type(f, f->ops[id].first_result);
         bool floats = type && tile_scalar_is_floating(type->scalar);
-        if (floats && tile_op_has_trait(compute->ops[id].opcode, TILE_TRAIT_ROUNDS)) return true;
+        if (floats && tile_op_has_trait(f->ops[id].opcode, TILE_TRAIT_ROUNDS)) return true;
     }
     return false;
+}
+
+bool tile_compute_rounds(const tile_function *compute) {
+    TILE_GUARD(compute ? tile_function_context(compute) : NULL, true)
+    tile_module *copy = NULL;
+    const tile_function *f = compute ? inline_calls(compute, &copy) : NULL;
+    bool rounds = f && has_rounding(f);
+    tile_module_destroy(copy);
+    return rounds;
 }
 
 /* Finds the matrix before the casts that round it: the number of the compute's input. */

@@ -3,15 +3,20 @@
 #include "lib/ops/cast.h"
 #include "lib/support/scalar.h"
 
-/* Wraps the result to the width of the type. */
-static bool integer_value(tile_opcode opcode, tile_scalar scalar, tile_arith_flags arith_flags,
-                          const double *x, double *result) {
+static int64_t integer_of(tile_scalar scalar, double value) {
+    return scalar == TILE_u64 ? tile_integer_of_type(scalar, value)
+                              : tile_integer_from_double(value, INT64_MIN, INT64_MAX);
+}
+
+/* Wraps the result to the width of its type. */
+static bool integer_value(tile_opcode opcode, tile_scalar from, tile_scalar to,
+                          tile_arith_flags arith_flags, const double *x, double *result) {
     int64_t value, in[3];
     unsigned char bytes[sizeof(int64_t)];
-    for (unsigned i = 0; i < 3; i++) in[i] = tile_integer_from_double(x[i], INT64_MIN, INT64_MAX);
-    if (!tile_fold_element(opcode, scalar, arith_flags, in[0], in[1], in[2], &value)) return false;
-    tile_integer_write(scalar, bytes, value);
-    *result = (double)tile_integer_read(scalar, bytes);
+    for (unsigned i = 0; i < 3; i++) in[i] = integer_of(from, x[i]);
+    if (!tile_fold_element(opcode, from, arith_flags, in[0], in[1], in[2], &value)) return false;
+    tile_integer_write(to, bytes, value);
+    *result = tile_scalar_read(to, bytes);
     return true;
 }
 
@@ -20,8 +25,7 @@ double tile_element_cast(tile_scalar from, tile_scalar to, tile_arith_flags arit
     if (tile_scalar_is_floating(from))
         tile_cast_float(to, arith_flags, x, bytes);
     else
-        tile_cast_integer(from, to, arith_flags, tile_integer_from_double(x, INT64_MIN, INT64_MAX),
-                          bytes);
+        tile_cast_integer(from, to, arith_flags, integer_of(from, x), bytes);
     return tile_scalar_read(to, bytes);
 }
 
@@ -43,5 +47,5 @@ bool tile_element_value(tile_opcode opcode, tile_scalar from, tile_scalar to,
     }
     if (tile_scalar_is_floating(from))
         return tile_fold_real(opcode, TILE_f64, arith_flags, x[0], x[1], x[2], result);
-    return integer_value(opcode, to, arith_flags, x, result);
+    return integer_value(opcode, from, to, arith_flags, x, result);
 }

@@ -17,15 +17,18 @@
 static int64_t *as_integers(const double *from, size_t count, tile_scalar type, tile_scalar to) {
     const tile_arith_flags plain = {.nan = false};
     int64_t *integers = malloc(sizeof *integers * (count + 1));
-    for (size_t i = 0; integers && i < count; i++)
-        integers[i] = (int64_t)tile_element_cast(type, to, plain, from[i]);
+    for (size_t i = 0; integers && i < count; i++) {
+        double value = tile_element_cast(type, to, plain, from[i]);
+        integers[i] = to == TILE_i1 ? value != 0 : tile_integer_of_type(to, value);
+    }
     return integers;
 }
 
 /* False: out of memory. */
 static bool run_integer_matmul(const double *a, const double *b, double *c, size_t m, size_t n,
-                               size_t k, tile_scalar from, tile_scalar to) {
-    int64_t *x = as_integers(a, m * k, from, to), *y = as_integers(b, k * n, from, to);
+                               size_t k, const tile_compute_array from[2], tile_scalar to) {
+    int64_t *x = as_integers(a, m * k, from[0].scalar, to),
+            *y = as_integers(b, k * n, from[1].scalar, to);
     int64_t *columns = malloc(sizeof *columns * (k * n + 1));
     bool ok = x && y && columns;
     for (size_t l = 0; ok && l < k; l++)
@@ -288,8 +291,8 @@ static bool find_ranges(product *p) {
 
 static bool multiply(product *p) {
     if (!tile_scalar_is_floating(p->result.scalar))
-        return run_integer_matmul(p->lhs.data, p->rhs.data, p->to, p->m, p->n, p->k,
-                                  p->shapes[0].scalar, p->result.scalar);
+        return run_integer_matmul(p->lhs.data, p->rhs.data, p->to, p->m, p->n, p->k, p->shapes,
+                                  p->result.scalar);
     if (!hide(p)) return false;
     tile_multiply_reals(p->lhs.data, p->rhs.data, p->to, p->m, p->n, p->k);
     return !p->low || find_ranges(p);

@@ -42,6 +42,6 @@ void tile_multiply_integers(const int64_t *a, const int64_t *b, double *c, size_
             unsigned char bytes[sizeof(int64_t)];
             for (size_t l = 0; l < k; l++) sum += (uint64_t)a[i * k + l] * (uint64_t)b[j * k + l];
             tile_integer_write(type, bytes, (int64_t)sum);
-            c[i * n + j] = (double)tile_integer_read(type, bytes);
+            c[i * n + j] = tile_scalar_read(type, bytes);
         }
 }

@@ -15,8 +15,8 @@ tile_interval range_union(tile_interval a, tile_interval b) {
 tile_interval range_of_type(tile_scalar scalar) {
     if (tile_scalar_is_floating(scalar)) return range_anything();
     if (scalar == TILE_i1) return (tile_interval){0, 1};
-    double limit = ldexp(1, (int)tile_scalar_bits(scalar) - 1);
-    return (tile_interval){-limit, limit - 1};
+    double limit = tile_scalar_whole_limit(scalar);
+    return (tile_interval){tile_scalar_is_unsigned(scalar) ? 0 : -limit, limit - 1};
 }
 
 bool tile_interval_holds(tile_interval range, double number) {

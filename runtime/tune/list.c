@@ -8,6 +8,7 @@
 #include "lib/ir/syntax.h"
 #include "lib/support/options.h"
 #include "passes/passes.h"
+#include "tile/build.h"
 
 /* Reports which names there are: without a name, exactly one kernel or plan must have `tune`. */
 static void report_choice(const tile_module *module, unsigned count) {
@@ -40,6 +41,16 @@ static const tile_function *find(const tile_module *module, const char *name) {
     return NULL;
 }
 
+/* The function in a copy of the module, which the caller destroys, with the points that a plan
+ * takes up. NULL after a diagnostic. */
+static const tile_function *find_in_copy(const tile_module *module, const char *name,
+                                         tile_module **copy) {
+    const tile_function *found = find(module, name);
+    *copy = found ? tile_module_clone(module) : NULL;
+    tile_function *f = found ? tile_module_find(*copy, found->name) : NULL;
+    return f && tile_plan_take_points(f) == TILE_OK ? f : NULL;
+}
+
 tile_status tile_list_points(const tile_module *module, const char *kernel,
                              const tile_binding *bindings, unsigned binding_count,
                              bool (*visit)(const char *point, void *user), void *user) {
@@ -49,9 +60,11 @@ tile_status tile_list_points(const tile_module *module, const char *kernel,
     size_t count;
     if (!module || !visit || !tile_bindings_are_complete(module->context, bindings, binding_count))
         return TILE_INVALID;
-    const tile_function *f = find(module, kernel);
+    tile_module *copy;
+    const tile_function *f = find_in_copy(module, kernel, &copy);
     bool ok = f && tune_list_points(f, bindings, binding_count, NULL, &arena, &points, &count);
     for (size_t i = 0; ok && i < count && visit(points[i].c.text, user); i++) continue;
+    tile_module_destroy(copy);
     tile_arena_reset(&arena);
     return ok ? TILE_OK : TILE_INVALID;
 }
@@ -133,8 +146,10 @@ tile_status tile_explain_points(const tile_module *module, const tile_space_quer
         !tile_bindings_are_complete(module->context, q.bindings, q.binding_count) ||
         !tile_bindings_are_complete(module->context, q.sizes, q.size_count))
         return TILE_INVALID;
-    const tile_function *f = find(module, q.kernel);
+    tile_module *copy;
+    const tile_function *f = find_in_copy(module, q.kernel, &copy);
     bool ok = f && explain(f, &q, &arena, visit, user);
+    tile_module_destroy(copy);
     tile_arena_reset(&arena);
     return ok ? TILE_OK : TILE_INVALID;
 }

@@ -30,7 +30,7 @@ enum { FINALISTS = 8, ROUNDS = 5, SMALL_LIMIT_CUDA = 256, SMALL_LIMIT_CPU = 64 }
 
 typedef struct tuner {
     tile_device *device;
-    const tile_module *module;
+    tile_module *module; /* a copy */
     const tile_function *f;
     const tile_tune_argument *arguments;
     tile_tune_options options;
@@ -105,9 +105,11 @@ static void report_idle(void *user) {
 /* The request ---------------------------------------------------------------------------------- */
 
 static tile_status check_request(tuner *u, const char *name, unsigned argument_count) {
-    u->f = tile_module_find(u->module, name);
-    if (!u->f || !tile_function_is_launched(u->f))
+    tile_function *f = tile_module_find(u->module, name);
+    u->f = f;
+    if (!f || !tile_function_is_launched(f))
         return fail(u, TILE_INVALID, "there is no kernel @%s, nor such a plan", name ? name : "");
+    if (tile_plan_take_points(f) != TILE_OK) return TILE_INVALID;
     if (tile_module_context(u->module) != u->device->context)
         return fail(u, TILE_INVALID, "@%s belongs to a module of another context than the device",
                     u->f->name);
@@ -489,7 +491,7 @@ tile_status tile_tune(tile_device *device, const tile_module *module, const char
     if (out) *out = NULL;
     if (!device || !module || !out) return TILE_INVALID;
     tuner *u = tile_malloc(sizeof *u);
-    *u = (tuner){.device = device, .module = module, .arguments = arguments};
+    *u = (tuner){.device = device, .module = tile_module_clone(module), .arguments = arguments};
     u->t = tile_malloc(sizeof *u->t);
     *u->t =
         (tile_tuning){.kernel = "", .facts = {.name = "", .sizes = "", .bucket = "", .check = ""}};
@@ -500,6 +502,7 @@ tile_status tile_tune(tile_device *device, const tile_module *module, const char
     if (!u->t->ranked) tune_rank(u->t);
     *out = u->t;
     tile_store_destroy(u->store);
+    tile_module_destroy(u->module);
     tile_arena_reset(&u->arena);
     free(u);
     return status;

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "lib/analysis/range.h"
+#include "lib/ir/arith.h"
 #include "lib/support/scalar.h"
 #include "test/unit/text_fixture.h"
 #include "tile/build.h"
@@ -147,6 +149,16 @@ static inline void axis_run_kernel(text_fixture *x, const axis_sample *s, unsign
     while (count) tile_buffer_destroy(arguments[--count].buffer);
     tile_device_destroy(device);
     tile_module_destroy(module);
+}
+
+/* The number as an element of the type: integers wrap. */
+static inline int64_t axis_number(tile_scalar scalar, int64_t number) {
+    return tile_scalar_is_floating(scalar) ? number : tile_wrap_int(scalar, number);
+}
+
+/* The lowest level to run: level 1 computes in f64, which rounds large numbers of a u64. */
+static inline unsigned axis_first_level(const axis_sample *s) {
+    return s->layout || s->scalar == TILE_u64 ? 2 : 1;
 }
 
 /* wanted: the results by definition. first: the lowest level to run. */

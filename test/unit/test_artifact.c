@@ -433,6 +433,31 @@ static void check_plan(const tile_artifact *artifact) {
               "%s", text);
 }
 
+static const char loop_text[] = "plan @p(%n: i32, %x: view<f32[%n]>) {\n"
+                                "  %w = scratch [2, %n] : f32\n"
+                                "  for %i = 0 to %n step 2 {\n"
+                                "    launch @k(%i, subview(%w[rem(%i, 2), 0], [%n]))\n"
+                                "  }\n"
+                                "}\n"
+                                "kernel @k(%n: i32, %x: view<f32[%n]>) grid [%n] warps 1 { }\n";
+
+static void check_loop(const tile_artifact *artifact) {
+    char text[4096] = "";
+    cr_assert_eq(tile_plan_print(tile_artifact_plan(artifact), append_text, text), TILE_OK);
+    cr_expect(
+        strstr(text, "\"for\", \"loop\": 0, \"begin\": \"0\", \"end\": \"%n\", \"by\": \"2\""),
+        "%s", text);
+    cr_expect(strstr(text, "[\"loop(0)\", \"@w + rem(loop(0), 2) * %n * 4\"]"), "%s", text);
+}
+
+Test(artifact, of_a_plan_keeps_its_loops) {
+    codegen_fixture x;
+    tile_build_options options = options_for(TILE_WANT_PTX);
+    codegen_open(&x, loop_text);
+    check_build(&x, &options, check_loop);
+    codegen_close(&x);
+}
+
 static const char resident_text[] =
     "plan @p(%n: i32, %x: view<f32[%n]>) { launch @k(%n, %x) {resident, otherwise = @j} }\n"
     "kernel @k(%n: i32, %x: view<f32[%n]>) grid [%n] warps 1 { }\n"

@@ -231,7 +231,7 @@ static void add_near_integers(inputs *in) {
 
 Test(codegen_cast, floats_to_integers_as_told) {
     static inputs in;
-    static const tile_scalar to[] = {TILE_i8, TILE_i16, TILE_i32};
+    static const tile_scalar to[] = {TILE_i8, TILE_i16, TILE_i32, TILE_u8, TILE_u16, TILE_u32};
     add_near_integers(&in);
     add_extremes(&in);
     for (unsigned rounding = 0; rounding <= TILE_ROUNDING_DOWN; rounding++)
@@ -239,6 +239,7 @@ Test(codegen_cast, floats_to_integers_as_told) {
             in.arith_flags =
                 (tile_arith_flags){.is_unsigned = i >= 3, .rounding = (tile_rounding)rounding};
             check(TILE_f32, to[i % 3], &in, 1);
+            check(TILE_f32, to[3 + i % 3], &in, 1);
         }
 }
 
@@ -263,14 +264,15 @@ Test(codegen_cast, floats_to_narrower_ones_as_told) {
 
 Test(codegen_cast, integers_as_told) {
     static inputs in;
-    static const tile_scalar types[] = {TILE_i8, TILE_i16, TILE_i32, TILE_f16, TILE_bf16, TILE_f32};
+    static const tile_scalar types[] = {TILE_i8,  TILE_i16, TILE_i32,  TILE_u8, TILE_u16,
+                                        TILE_u32, TILE_f16, TILE_bf16, TILE_f32};
     static const double values[] = {0,        1,          2,          126,       127,   128,
                                     200,      255,        256,        32767,     32768, 65504,
                                     65519,    65520,      65535,      65536,     70000, 1e6,
                                     33554431, 2139095040, 2147483583, 2147483647};
     for (unsigned i = 0; i < sizeof values / sizeof *values; i++) add_both_signs(&in, values[i]);
     for (unsigned m = 0; m < 4; m++)
-        for (unsigned from = 0; from < 3; from++)
+        for (unsigned from = 0; from < 6; from++)
             for (unsigned to = 0; to < sizeof types / sizeof *types; to++) {
                 in.arith_flags = (tile_arith_flags){.is_unsigned = m & 1, .saturates = m & 2};
                 if (types[from] != types[to]) check(types[from], types[to], &in, 1);

@@ -243,6 +243,13 @@ Test(compute, products_are_found) {
         {"compute @f<m: dim>(%a: tensor<f32[m, m]>) -> (%c: tensor<f32[m, m]>, %d: "
          "tensor<f32[m, m]>) {\n  %c = matmul %a, %a : f32\n  %d = %a / 3.0\n}\n",
          false, true, 0, 0},
+        {"compute @f<m: dim>(%a: tensor<f32[m, m]>) -> (%c: tensor<f32[m, m]>) {\n"
+         "  %c = g(%a)\n}\nfunc @g<T: type>(%x: T) -> (%y: T) {\n  %y = h(%x) + 1\n}\n"
+         "func @h<T: type>(%x: T) -> (%y: T) {\n  %y = %x / 2\n}\n",
+         false, true, 0, 0},
+        {"compute @f<m: dim>(%a: tensor<i32[m, m]>) -> (%c: tensor<i32[m, m]>) {\n"
+         "  %c = h(%a)\n}\nfunc @h<T: type>(%x: T) -> (%y: T) {\n  %y = %x / 2\n}\n",
+         false, false, 0, 0},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
         tile_context *context = tile_context_create();

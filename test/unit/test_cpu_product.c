@@ -97,6 +97,8 @@ Test(cpu_product, floats_are_added_in_the_order_of_k) {
                 check_floats(floats[a], floats[b], sums[s]);
     check_floats(TILE_i8, TILE_f16, TILE_f32);
     check_floats(TILE_i32, TILE_i16, TILE_f64);
+    check_floats(TILE_u8, TILE_i8, TILE_f32);
+    check_floats(TILE_u32, TILE_u16, TILE_f64);
 }
 
 static uint64_t element(tile_scalar scalar, const unsigned char *at, bool is_unsigned) {
@@ -126,12 +128,13 @@ static void check_integers(tile_scalar lhs, tile_scalar rhs, tile_scalar acc, co
 }
 
 Test(cpu_product, integers_wrap_and_have_signs) {
-    static const tile_scalar integers[] = {TILE_i8, TILE_i16, TILE_i32, TILE_i64};
+    static const tile_scalar integers[] = {TILE_i8, TILE_i16, TILE_i32, TILE_i64,
+                                           TILE_u8, TILE_u16, TILE_u32, TILE_u64};
     static const char *const flags[] = {"", "{unsigned_lhs}", "{unsigned_rhs}",
                                         "{unsigned_lhs, unsigned_rhs}"};
-    for (unsigned a = 0; a < 4; a++)
-        for (unsigned b = 0; b < 4; b++)
-            for (unsigned s = 0; s < 4; s++)
+    for (unsigned a = 0; a < 8; a++)
+        for (unsigned b = 0; b < 8; b++)
+            for (unsigned s = 0; s < 8; s++)
                 for (unsigned f = 0; f < 4; f++)
                     check_integers(integers[a], integers[b], integers[s], flags[f]);
 }

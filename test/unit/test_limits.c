@@ -238,6 +238,18 @@ static void test_SCRATCH_VIEWS(int number) {
           "@p: a plan has at most 256 scratch views, and this is one more");
 }
 
+static void write_loops(program *p, int64_t n) {
+    put(p, "plan @p(%%n: i32) {\n");
+    repeat(p, (int)n, "for %i%d = 0 to %n {", "\n");
+    repeat(p, (int)n, "}", "\n");
+    put(p, "\n}\n");
+}
+
+static void test_PLAN_LOOPS(int number) {
+    check(write_loops, PARSED, number, number + 1,
+          "a plan has at most 8 nested loops, and this is one more");
+}
+
 static void write_tuned(program *p, int64_t n) {
     put(p, "kernel @k<");
     repeat(p, (int)n, "p%d: int", ", ");
@@ -400,7 +412,8 @@ static void write_integer(program *p, int64_t n) {
 static void test_NUMBER(int number) {
     check(write_number, PARSED, number, number + 1, "this number has more than 120 characters");
     check(write_power, PARSED, 308, 309, "this number is larger than any f64; write inf");
-    check(write_integer, PARSED, 0, 1, "this number does not fit 64 bits");
+    check(write_integer, PARSED, 0, 1,
+          "this number does not fit an i64; a larger u64 is written `u64(..)`");
 }
 
 /* Uses this many undefined names. */

@@ -239,6 +239,11 @@ Test(misuse, constants) {
     REFUSED("300 does not fit i8",
             tile_value v = constant(x, TILE_i8, tile_expr_int(x->context, 300));
             tile_build_add(&x->b, v, v));
+    REFUSED("-1 does not fit u8",
+            tile_value v = constant(x, TILE_u8, tile_expr_int(x->context, -1));
+            tile_build_add(&x->b, v, v));
+    REPORTED("both operands must have the same type, not u32 and i32",
+             tile_build_add(&x->b, constant(x, TILE_u32, tile_expr_int(x->context, 1)), x->n));
     REFUSED("may depend on compile-time parameters only",
             tile_value v = constant(x, TILE_i32, tile_expr_param(x->context, "q"));
             tile_build_add(&x->b, v, v));

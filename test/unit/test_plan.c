@@ -67,6 +67,62 @@ Test(plan, is_built_and_instantiated) {
     text_close(&x);
 }
 
+/* kernel @t<block>(%n, %x) tune block in [32, 64]; plan @q(%n, %x) { for %i = 0 to %n { %part =
+ * subview %x[%i], [1]; launch @t(%i, %part) } } */
+static tile_function *add_loop(tile_module *module) {
+    tile_context *context = tile_module_context(module);
+    const tile_type *i32 = tile_type_scalar(context, TILE_i32);
+    const tile_expr *n = tile_expr_arg(context, 0), *block = tile_expr_param(context, "block");
+    const tile_expr *points[] = {tile_expr_int(context, 32), tile_expr_int(context, 64)};
+    static const char *const names[] = {"block"};
+    tile_function *f[2];
+    for (unsigned i = 0; i < 2; i++) {
+        f[i] = tile_function_create(module, i ? TILE_PLAN : TILE_KERNEL, i ? "q" : "t", nowhere);
+        tile_function_add_arg(f[i], "n", i32);
+        tile_function_add_view_arg(f[i], "x", tile_type_scalar(context, TILE_f32), 1, &n, NULL);
+    }
+    tile_function_add_param(f[0], "block", TILE_PARAM_int, NULL, NULL);
+    tile_function_add_tune(f[0], 1, names, 2, points);
+    tile_function_set_grid(f[0], 1, &block);
+    tile_function_set_warps(f[0], tile_expr_int(context, 1));
+    tile_builder b = tile_builder_at_end(f[1], tile_function_body(f[1]));
+    tile_op loop = tile_build_for_loop(&b, tile_build_int(&b, 0), tile_function_arg(f[1], 0),
+                                       tile_build_int(&b, 1), NULL, 0);
+    tile_region body = tile_op_region(f[1], loop, 0);
+    tile_value i = tile_region_arg(f[1], body, 0);
+    b = tile_builder_at_end(f[1], body);
+    const tile_value one = tile_build_int(&b, 1);
+    const tile_value arguments[] = {
+        i, tile_build_subview(&b, tile_function_arg(f[1], 1), &i, 1, &one, 1, NULL)};
+    tile_build_launch(&b, "t", NULL, 0, arguments, 2);
+    tile_build_yield(&b, NULL, 0);
+    return f[1];
+}
+
+Test(plan, loops_and_points_are_built) {
+    text_fixture x;
+    char text[2048] = "";
+    text_open(&x);
+    tile_module *module = tile_module_create(x.context);
+    tile_function *plan = add_loop(module);
+    cr_assert_eq(tile_module_verify(module), TILE_OK, "%s", x.messages);
+    cr_assert_eq(tile_plan_take_points(plan), TILE_OK, "%s", x.messages);
+    tile_function_print(plan, append, text);
+    cr_expect_str_eq(text, "plan @q<block: int>(%n: i32, %x: view<f32[%n]>)\n"
+                           "    tune block in [32, 64]\n{\n"
+                           "  for %0 = 0 to %n step 1 {\n"
+                           "    %1 = subview %x[%0], [1] : view<f32[1]>\n"
+                           "    launch @t<block = block>(%0, %1)\n  }\n}\n");
+    cr_assert_eq(tile_plan_take_points(plan), TILE_OK, "it has all of them");
+    text[0] = 0;
+    tile_function_print(plan, append, text);
+    cr_expect(strstr(text, "@q<block: int>("), "%s", text);
+    cr_expect_eq(tile_plan_take_points(tile_module_find(module, "t")), TILE_OK, "no plan");
+    cr_expect_eq(tile_plan_take_points(NULL), TILE_INVALID);
+    tile_module_destroy(module);
+    text_close(&x);
+}
+
 Test(plan, what_does_not_fit_is_refused) {
     text_fixture x;
     tile_op launch;

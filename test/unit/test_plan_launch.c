@@ -248,6 +248,55 @@ Test(plan_launch, a_plan_is_no_kernel) {
     close_plan(&x);
 }
 
+/* Loops --------------------------------------------------------------------------------------- */
+
+/* In each iteration one launch uses @h and the next one @g. */
+static const char loop_text[] =
+    "plan @p(%n: i32, %f: f32, %x: view<f32[%n]>, %y: ptr<f32>) {\n"
+    "  %w = scratch [%n] : f32\n"
+    "  %h = scratch [2, %n] : f32\n"
+    "  %g = scratch [%n] : f32\n"
+    "  launch @k(%n, %x, %w)\n"
+    "  for %i = 1 to %n step 20 {\n"
+    "    %from = subview %h[rem(%i, 2), 0], [%n]\n"
+    "    %to = subview %h[rem(%i + 1, 2), %n / 2], [%n / 2]\n"
+    "    launch @k(%i, %from, %to) {pdl}\n"
+    "    launch @k(%i, %g, %g)\n"
+    "  }\n"
+    "}\n"
+    "kernel @k(%n: i32, %x: ptr<f32>, %y: ptr<f32>) grid [%n] warps 1 { pdl_wait }\n";
+
+Test(plan_launch, loops_repeat_their_steps) {
+    plan_fixture x;
+    open_plan(&x);
+    tile_kernel_destroy(x.plan);
+    tile_module *module = tile_module_parse(x.text.context, "loop", loop_text, strlen(loop_text));
+    cr_assert(module, "%s", x.text.messages);
+    cr_assert_eq(tile_kernel_create(&x.device.base, module, "p", NULL, 0, &x.plan), TILE_OK, "%s",
+                 x.text.messages);
+    const recorded *did = x.device.launched;
+    x.device.capturing = true;
+    cr_expect_eq(run(&x, 50, NULL, false), TILE_UNSUPPORTED);
+    x.device.capturing = false;
+    cr_assert_eq(run(&x, 50, NULL, true), TILE_OK, "%s", x.text.messages);
+    cr_expect_eq(x.device.reserved, 7);
+    x.device.capturing = true;
+    cr_assert_eq(run(&x, 50, NULL, false), TILE_OK, "%s", x.text.messages);
+    cr_assert_eq(x.device.launches, 7);
+    uint64_t w = did[0].to, h = did[1].from - 200, g = did[2].from;
+    for (unsigned i = 0; i < 3; i++) { /* %i is 1, 21, 41 */
+        const recorded *first = &did[1 + 2 * i], *second = first + 1;
+        cr_expect(first->n == 20 * i + 1 && first->overlaps && !second->overlaps, "%u", i);
+        cr_expect(first->from == h + 200 && first->to == h + 100 && second->to == g, "%u", i);
+    }
+    cr_expect_eq(w, h, "what is used only before the loop shares its bytes");
+    cr_expect(h + 400 <= g || g + 200 <= h, "what the loop uses lives until its end");
+    cr_assert_eq(run(&x, 1, NULL, false), TILE_OK, "%s", x.text.messages);
+    cr_assert_eq(x.device.launches, 1, "no iteration");
+    tile_module_destroy(module);
+    close_plan(&x);
+}
+
 /* Other kernels that run instead -------------------------------------------------------------- */
 
 static const char resident_text[] =

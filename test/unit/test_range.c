@@ -9,14 +9,18 @@
 
 /* One operation ------------------------------------------------------------------------------ */
 
+static const tile_scalar bytes[] = {TILE_i8, TILE_u8};
+
 static bool contains(tile_range r, int64_t value) {
     bool multiple = r.divisor ? value % r.divisor == 0 : value == 0;
     return value >= r.min && value <= r.max && multiple && !((uint64_t)value & r.zeros);
 }
 
-/* Ranges with up to eight members near the wrap-around of i8 and around zero. */
-static unsigned list_ranges(tile_range *out) {
-    static const int64_t starts[] = {-128, -127, -65, -7, -4, -1, 0, 1, 2, 5, 62, 64, 120};
+/* Ranges with up to eight members near the wrap-around of the 8-bit type and around zero. */
+static unsigned list_ranges(tile_range *out, tile_scalar scalar) {
+    static const int64_t starts[] = {-128, -127, -65, -7, -4,  -1,  0,  1,
+                                     2,    5,    62,  64, 120, 190, 248};
+    const tile_range all = tile_range_of_scalar(scalar);
     static const int64_t divisors[] = {1, 2, 3, 4, 6, 8, 12, 64};
     unsigned count = 0;
     for (unsigned s = 0; s < sizeof starts / sizeof *starts; s++)
@@ -25,11 +29,12 @@ static unsigned list_ranges(tile_range *out) {
                 int64_t divisor = divisors[d], min = starts[s];
                 while (min % divisor) min++;
                 int64_t max = min + (members - 1) * divisor;
-                if (max <= 127) out[count++] = (tile_range){min, max, min || max ? divisor : 0, 0};
+                if (min >= all.min && max <= all.max)
+                    out[count++] = (tile_range){min, max, min || max ? divisor : 0, 0};
             }
     out[count++] = (tile_range){0, 71, 1, ~UINT64_C(71)};
     out[count++] = (tile_range){8, 120, 8, 0x17};
-    out[count++] = (tile_range){-128, 127, 1, 0x21};
+    out[count++] = (tile_range){all.min, all.max, 1, 0x21};
     return count;
 }
 
@@ -43,7 +48,8 @@ static bool is_defined(tile_opcode opcode, int64_t b) {
     }
 }
 
-static void check_binary(tile_opcode opcode, tile_scalar result, tile_range a, tile_range b) {
+static void check_binary(tile_opcode opcode, tile_scalar scalar, tile_scalar result, tile_range a,
+                         tile_range b) {
     const tile_range operands[] = {a, b, {0}};
     tile_range r = tile_range_apply(opcode, result, operands);
     int64_t step_a = a.divisor ? a.divisor : 1, step_b = b.divisor ? b.divisor : 1;
@@ -51,7 +57,7 @@ static void check_binary(tile_opcode opcode, tile_scalar result, tile_range a, t
         for (int64_t y = b.min; y <= b.max; y += step_b) {
             int64_t value;
             if (!contains(a, x) || !contains(b, y) || !is_defined(opcode, y) ||
-                !tile_fold_element(opcode, TILE_i8, (tile_arith_flags){.nan = false}, x, y, 0,
+                !tile_fold_element(opcode, scalar, (tile_arith_flags){.nan = false}, x, y, 0,
                                    &value))
                 continue;
             cr_assert(contains(r, tile_wrap_int(result, value)),
@@ -67,25 +73,29 @@ Test(range, binary_operations_contain_every_result) {
         TILE_OP_shl,     TILE_OP_shr, TILE_OP_eq,   TILE_OP_ne,  TILE_OP_lt,  TILE_OP_le,
         TILE_OP_gt,      TILE_OP_ge,  TILE_OP_ushr,
     };
-    tile_range ranges[400];
-    unsigned count = list_ranges(ranges);
-    cr_assert_gt(count, 100);
     for (unsigned o = 0; o < sizeof opcodes / sizeof *opcodes; o++) {
         bool compare = opcodes[o] >= TILE_OP_eq && opcodes[o] <= TILE_OP_ge;
-        for (unsigned i = 0; i < count; i++)
-            for (unsigned j = 0; j < count; j++)
-                check_binary(opcodes[o], compare ? TILE_i1 : TILE_i8, ranges[i], ranges[j]);
+        for (unsigned t = 0; t < 2; t++) {
+            tile_range ranges[400];
+            unsigned count = list_ranges(ranges, bytes[t]);
+            cr_assert_gt(count, 100);
+            for (unsigned i = 0; i < count * count; i++)
+                check_binary(opcodes[o], bytes[t], compare ? TILE_i1 : bytes[t], ranges[i / count],
+                             ranges[i % count]);
+        }
     }
 }
 
 Test(range, unary_operations_contain_every_result) {
     static const tile_opcode opcodes[] = {TILE_OP_neg, TILE_OP_not, TILE_OP_abs, TILE_OP_popcount,
                                           TILE_OP_clz};
-    tile_range ranges[400];
-    unsigned count = list_ranges(ranges);
-    for (unsigned o = 0; o < sizeof opcodes / sizeof *opcodes; o++)
-        for (unsigned i = 0; i < count; i++)
-            check_binary(opcodes[o], TILE_i8, ranges[i], tile_range_of_int(0));
+    for (unsigned t = 0; t < 2; t++) {
+        tile_range ranges[400];
+        unsigned count = list_ranges(ranges, bytes[t]);
+        for (unsigned o = 0; o < sizeof opcodes / sizeof *opcodes; o++)
+            for (unsigned i = 0; i < count; i++)
+                check_binary(opcodes[o], bytes[t], bytes[t], ranges[i], tile_range_of_int(0));
+    }
 }
 
 Test(range, truth_values_contain_every_result) {
@@ -94,7 +104,7 @@ Test(range, truth_values_contain_every_result) {
     const tile_range ranges[] = {{0}, {1, 1, 1, 0}, {0, 1, 1, 0}};
     for (unsigned o = 0; o < sizeof opcodes / sizeof *opcodes; o++)
         for (unsigned i = 0; i < 9; i++)
-            check_binary(opcodes[o], TILE_i1, ranges[i / 3], ranges[i % 3]);
+            check_binary(opcodes[o], TILE_i8, TILE_i1, ranges[i / 3], ranges[i % 3]);
 }
 
 /* The bounds are tight, not only valid. */

@@ -39,9 +39,10 @@ static int64_t number(tile_word kind, size_t i) {
     return kind == TILE_WORD_kind_add ? any % 7 - 3 : any % 251 - 125;
 }
 
-static int64_t combine(tile_word kind, int64_t a, int64_t b) {
+static int64_t combine(tile_word kind, tile_scalar scalar, int64_t a, int64_t b) {
     int64_t result = 0;
-    tile_fold_int(tile_kind_opcode(kind), a, b, 0, &result);
+    const tile_arith_flags none = {.nan = false};
+    tile_fold_element(tile_kind_opcode(kind), scalar, none, a, b, 0, &result);
     return result;
 }
 
@@ -52,9 +53,8 @@ static void define(const axis_sample *s, tile_word kind, unsigned axis, void *wa
         size_t first = row / inner * extent * inner + row % inner;
         int64_t sum = 0;
         for (size_t i = 0; i < extent; i++) {
-            int64_t one = s->scalar == TILE_i1 ? number(kind, first + i * inner) & 1
-                                               : number(kind, first + i * inner);
-            sum = i ? combine(kind, sum, one) : one;
+            int64_t one = axis_number(s->scalar, number(kind, first + i * inner));
+            sum = i ? axis_number(s->scalar, combine(kind, s->scalar, sum, one)) : one;
         }
         write(s->scalar, (char *)wanted + row * size, sum);
     }
@@ -72,7 +72,7 @@ static void check_kind(text_fixture *x, axis_sample *s, unsigned k, unsigned axi
     s->scalars[0] = s->scalar;
     s->input = input;
     define(s, kinds[k].kind, axis, wanted);
-    axis_check(x, s, s->layout ? 2 : 1, results);
+    axis_check(x, s, axis_first_level(s), results);
     if (emits) axis_emit_ptx(x, s);
 }
 

@@ -59,6 +59,13 @@ static void start(axis_sample *s, unsigned axis) {
     s->input = input;
 }
 
+/* The numbers are elements of the type. */
+static bool is_less(tile_scalar scalar, int64_t a, int64_t b) {
+    a = axis_number(scalar, a);
+    b = axis_number(scalar, b);
+    return tile_scalar_is_unsigned(scalar) ? (uint64_t)a < (uint64_t)b : a < b;
+}
+
 static void check_arg(text_fixture *x, axis_sample *s, bool most, unsigned axis) {
     size_t extent = (size_t)s->from.dims[axis], size = tile_scalar_bytes(s->scalar);
     start(s, axis);
@@ -73,17 +80,18 @@ static void check_arg(text_fixture *x, axis_sample *s, bool most, unsigned axis)
         for (size_t i = 1; i < extent; i++) {
             int64_t a = number(index_of(s, axis, r, best), 40),
                     b = number(index_of(s, axis, r, i), 40);
-            if (most ? b > a : b < a) best = i;
+            if (most ? is_less(s->scalar, a, b) : is_less(s->scalar, b, a)) best = i;
         }
         write(s->scalar, wanted[0] + r * size, number(index_of(s, axis, r, best), 40));
         write(TILE_i32, wanted[1] + r * sizeof(int32_t), (int64_t)best);
     }
-    axis_check(x, s, s->layout ? 2 : 1, results);
+    axis_check(x, s, axis_first_level(s), results);
 }
 
-static int64_t combine(tile_word kind, int64_t a, int64_t b) {
+static int64_t combine(tile_word kind, tile_scalar scalar, int64_t a, int64_t b) {
     int64_t result = 0;
-    tile_fold_int(tile_kind_opcode(kind), a, b, 0, &result);
+    const tile_arith_flags none = {.nan = false};
+    tile_fold_element(tile_kind_opcode(kind), scalar, none, a, b, 0, &result);
     return result;
 }
 
@@ -103,7 +111,7 @@ enum { SCAN_COUNT = sizeof scans / sizeof *scans };
 
 static void check_scan(text_fixture *x, axis_sample *s, const scan_case *scan, unsigned axis) {
     size_t extent = (size_t)s->from.dims[axis], size = tile_scalar_bytes(s->scalar);
-    bool bits = s->scalar == TILE_i1, floats = tile_scalar_is_floating(s->scalar);
+    bool floats = tile_scalar_is_floating(s->scalar);
     start(s, axis);
     s->op =
         tile_arena_format(&x->arena, "scan_%s %%a {axis = %u%s%s}", scan->name, axis,
@@ -115,7 +123,8 @@ static void check_scan(text_fixture *x, axis_sample *s, const scan_case *scan, u
         for (size_t i = 0; i < extent; i++) {
             size_t at = index_of(s, axis, r, scan->reverse ? extent - 1 - i : i);
             int64_t own = number(at, scan->kind == TILE_WORD_kind_mul ? 1 : 3);
-            int64_t next = combine(scan->kind, sum, bits ? own & 1 : own);
+            int64_t next = axis_number(
+                s->scalar, combine(scan->kind, s->scalar, sum, axis_number(s->scalar, own)));
             if (floats && first && scan->kind != TILE_WORD_kind_add &&
                 scan->kind != TILE_WORD_kind_mul)
                 next = own; /* after an infinity */
@@ -127,11 +136,16 @@ static void check_scan(text_fixture *x, axis_sample *s, const scan_case *scan, u
             first = false;
         }
     }
-    axis_check(x, s, s->layout ? 2 : 1, results);
+    axis_check(x, s, axis_first_level(s), results);
 }
 
 static int by_number(const void *a, const void *b) {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int by_unsigned(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
 }
 
@@ -143,13 +157,15 @@ static void check_sort(text_fixture *x, axis_sample *s, bool falling, unsigned a
         tile_arena_format(&x->arena, "sort %%a {axis = %u%s}", axis, falling ? ", descending" : "");
     fill(s, 100);
     for (size_t r = 0; r < row_count(s, axis); r++) {
-        for (size_t i = 0; i < extent; i++) row[i] = number(index_of(s, axis, r, i), 100);
-        qsort(row, extent, sizeof *row, by_number);
+        for (size_t i = 0; i < extent; i++)
+            row[i] = axis_number(s->scalar, number(index_of(s, axis, r, i), 100));
+        qsort(row, extent, sizeof *row,
+              tile_scalar_is_unsigned(s->scalar) ? by_unsigned : by_number);
         for (size_t i = 0; i < extent; i++)
             write(s->scalar, wanted[0] + index_of(s, axis, r, falling ? extent - 1 - i : i) * size,
                   row[i]);
     }
-    axis_check(x, s, s->layout ? 2 : 1, results);
+    axis_check(x, s, axis_first_level(s), results);
 }
 
 Test(rows, arg_of_all_shapes, .timeout = 300) {

@@ -20,6 +20,18 @@ Test(scalar, integers_wrap_and_clamp) {
     cr_assert_eq(tile_scalar_read(TILE_i8, bytes), 0);
     tile_scalar_write(TILE_i32, bytes, -2.9);
     cr_assert_eq(tile_scalar_read(TILE_i32, bytes), -2);
+    tile_integer_write(TILE_u8, bytes, -1);
+    cr_assert_eq(tile_integer_read(TILE_u8, bytes), 255);
+    cr_assert_eq(tile_integer_read(TILE_i8, bytes), -1);
+    tile_scalar_write(TILE_u16, bytes, -3.5);
+    cr_assert_eq(tile_scalar_read(TILE_u16, bytes), 0);
+    tile_scalar_write(TILE_u32, bytes, 5e9);
+    cr_assert_eq(tile_scalar_read(TILE_u32, bytes), 4294967295.0);
+    tile_scalar_write(TILE_u64, bytes, 0x1p63);
+    cr_assert_eq(tile_integer_read(TILE_u64, bytes), INT64_MIN, "its bits");
+    cr_assert_eq(tile_scalar_read(TILE_u64, bytes), 0x1p63);
+    tile_scalar_write(TILE_u64, bytes, 1e30);
+    cr_assert_eq(tile_integer_read(TILE_u64, bytes), -1);
     tile_scalar_write(TILE_i1, bytes, 0.25);
     cr_assert_eq(tile_scalar_read(TILE_i1, bytes), 1);
 }
@@ -31,6 +43,27 @@ Test(scalar, which_integers_fit) {
     cr_assert_not(tile_integer_fits(TILE_i1, -1) || tile_integer_fits(TILE_i1, 2));
     cr_assert(tile_integer_fits(TILE_i64, INT64_MIN) && tile_integer_fits(TILE_f16, INT64_MAX));
     cr_assert(tile_integer_fits(TILE_SCALAR_NONE, INT64_MAX));
+    cr_assert(tile_integer_fits(TILE_u8, 255) && tile_integer_fits(TILE_u32, UINT32_MAX));
+    cr_assert_not(tile_integer_fits(TILE_u8, 256) || tile_integer_fits(TILE_u16, -1));
+}
+
+/* Every unsigned type has a signed one of its width, and the other way round; other types are
+ * unchanged. */
+Test(scalar, signs_come_in_pairs) {
+    for (unsigned i = 1; i < TILE_SCALAR_COUNT; i++) {
+        tile_scalar scalar = (tile_scalar)i;
+        bool is_unsigned = tile_scalar_is_unsigned(scalar);
+        cr_assert_eq(is_unsigned, tile_scalar_name(scalar)[0] == 'u');
+        cr_assert_eq(tile_scalar_as_unsigned(tile_scalar_as_signed(scalar)),
+                     is_unsigned ? scalar : tile_scalar_as_unsigned(scalar));
+        cr_assert_eq(tile_scalar_bits(tile_scalar_as_signed(scalar)), tile_scalar_bits(scalar));
+        cr_assert_not(tile_scalar_is_unsigned(tile_scalar_as_signed(scalar)));
+    }
+    cr_assert_eq(tile_scalar_as_unsigned(TILE_i16), TILE_u16);
+    cr_assert_eq(tile_scalar_as_signed(TILE_u64), TILE_i64);
+    cr_assert_eq(tile_scalar_as_unsigned(TILE_i1), TILE_i1);
+    cr_assert_eq(tile_scalar_as_unsigned(TILE_barrier), TILE_barrier);
+    cr_assert_eq(tile_scalar_as_signed(TILE_f32), TILE_f32);
 }
 
 Test(scalar, facts) {
@@ -61,6 +94,9 @@ Test(scalar, containment_holds_for_every_value) {
             cr_expect_eq(tile_scalar_contains(all[w], halves[p]), holds && all[w] != halves[p],
                          "%s in %s", tile_scalar_name(halves[p]), tile_scalar_name(all[w]));
         }
+    cr_assert(tile_scalar_contains(TILE_i32, TILE_u16) && tile_scalar_contains(TILE_u32, TILE_u8));
+    cr_assert_not(tile_scalar_contains(TILE_i32, TILE_u32));
+    cr_assert_not(tile_scalar_contains(TILE_u32, TILE_i8));
     cr_assert(tile_scalar_contains(TILE_i32, TILE_i8));
     cr_assert_not(tile_scalar_contains(TILE_f32, TILE_i8));
 }

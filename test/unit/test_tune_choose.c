@@ -6,6 +6,7 @@
 #include "runtime/model/model.h"
 #include "test/unit/text_fixture.h"
 #include "test/unit/tune_product.h"
+#include "tile/build.h"
 #include "tile/compile.h"
 
 /* As tools/kernels/matmul.tile, with fewer points. */
@@ -510,5 +511,52 @@ Test(tune_choose, lengths_that_are_read_are_shared_out) {
         cr_expect_str_eq(bindings[0].value, cases[i].parts, "%lld", (long long)cases[i].n);
         tile_module_destroy(module);
     }
+    text_close(&x);
+}
+
+static const char two_products[] =
+    "plan @p(%m: i32, %n: i32, %k: i32, %a: view<f16[%m, %k]>, %b: view<f16[%k, %n]>,\n"
+    "        %c: view<f16[%m, %n]>) {\n"
+    "  launch @k(%m, %n, %k, %a, %b, %c)\n"
+    "  for %i = 0 to 9 {\n"
+    "    launch @j(512, 512, 16384, %a, %b, %c)\n"
+    "  }\n"
+    "}\n";
+
+/* "bm=128 bn=256", the choice for @k at these sizes, with the plan's names. */
+static const char *renamed(text_fixture *x, const char *words, const char *kernel) {
+    const char *text = "";
+    for (const char *at = words; *at;) {
+        size_t length = strcspn(at, " ");
+        text = tile_arena_format(&x->arena, "%s%s%s_%.*s", text, *text ? " " : "", kernel,
+                                 (int)length, at);
+        at += length + (at[length] == ' ');
+    }
+    return text;
+}
+
+/* The launches of a plan take the points that their kernels take for the same sizes. */
+Test(tune_choose, kernels_of_a_plan_take_their_points) {
+    text_fixture x;
+    text_open(&x);
+    const int64_t sizes[] = {4096, 4096, 4096, 0, 0, 0};
+    const tile_device device = {.target = tile_target_find("sm_90a"), .num_sms = 132};
+    const char *text =
+        tile_arena_format(&x.arena, "%skernel @j%s%s", product, product + 9, two_products);
+    const char *wanted = tile_arena_format(
+        &x.arena, "%s %s", renamed(&x, choose(&x, product, "sm_90a", 4096, 4096, 4096), "k"),
+        renamed(&x, choose(&x, product, "sm_90a", 512, 512, 16384), "j"));
+    tile_module *module = text_parse(&x, text);
+    unsigned count = 0;
+    const char *found = "";
+    cr_assert(module, "%s", x.messages);
+    cr_assert_eq(tile_plan_take_points(tile_module_find(module, "p")), TILE_OK, "%s", x.messages);
+    const tile_binding *bindings =
+        tune_choose_point(&device, module, "p", NULL, 0, sizes, &x.arena, &count);
+    for (unsigned i = 0; bindings && i < count; i++)
+        found = tile_arena_format(&x.arena, "%s%s%s=%s", found, i ? " " : "", bindings[i].name,
+                                  bindings[i].value);
+    cr_expect_str_eq(found, wanted);
+    tile_module_destroy(module);
     text_close(&x);
 }

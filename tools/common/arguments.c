@@ -75,6 +75,11 @@ static bool parse_scalar(const char *text, const char *value, run_argument *argu
     errno = 0;
     argument->integer = strtoll(value, &end, 0);
     argument->number = (double)argument->integer;
+    if (errno && *value != '-') { /* a u64 from 2^63 is passed as its bits */
+        errno = 0;
+        argument->integer = (int64_t)strtoull(value, &end, 0);
+        argument->number = (double)(uint64_t)argument->integer;
+    }
     if (*end || errno) {
         argument->number = strtod(value, &end);
         bool fits = argument->number >= -0x1p63 && argument->number < 0x1p63;
@@ -126,7 +131,14 @@ run_argument *arguments_find(run_argument *arguments, unsigned count, const char
 }
 
 static double poison_of(tile_scalar scalar) {
-    return tile_scalar_is_floating(scalar) ? NAN : -77;
+    if (tile_scalar_is_floating(scalar)) return NAN;
+    return tile_scalar_is_unsigned(scalar) ? 179 : -77;
+}
+
+/* The second number of a filling with `int`: exact in sums. As an i8, a u8 of 128 is negative. */
+static double other_than_one(tile_scalar scalar) {
+    if (!tile_scalar_is_unsigned(scalar)) return -1;
+    return tile_scalar_bits(scalar) == 8 ? 128 : 2;
 }
 
 static void fill_array(run_argument *argument, uint64_t *state, double density) {
@@ -138,7 +150,7 @@ static void fill_array(run_argument *argument, uint64_t *state, double density) 
         else if (argument->fill == FILL_POISON)
             value = poison_of(array->scalar);
         else if (argument->fill == FILL_INT && next_unit(state) < density)
-            value = next_random(state) >> 63 ? 1 : -1;
+            value = next_random(state) >> 63 ? 1 : other_than_one(array->scalar);
         array_set(array, i, value);
     }
 }
@@ -230,6 +242,22 @@ static double exact_sum_density(const run_argument *arguments, unsigned count, d
 
 bool argument_is_whole(const run_argument *a) {
     return (a->fill == FILL_INT || a->fill == FILL_ZEROS) && !a->finite;
+}
+
+/* A number from 2^63 is given as the bits of a u64. */
+bool argument_fits(const run_argument *given, tile_scalar scalar) {
+    unsigned bits = tile_scalar_bits(scalar);
+    int64_t value = given->integer;
+    bool is_large = value < 0 && given->number > 0;
+    if (scalar == TILE_i1) return value == 0 || value == 1;
+    if (tile_scalar_is_unsigned(scalar))
+        return given->number >= 0 && (bits == 64 || (!is_large && value >> bits == 0));
+    return !bits || (!is_large && value >> (bits - 1) == (value < 0 ? -1 : 0));
+}
+
+bool argument_is_integer(const run_argument *given) {
+    return given->number == (double)given->integer ||
+           (given->number >= 0x1p63 && given->number == (double)(uint64_t)given->integer);
 }
 
 bool argument_is_given(const run_argument *a) {

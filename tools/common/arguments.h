@@ -60,6 +60,9 @@ bool argument_parse(const char *text, run_argument *argument);
 bool argument_read(run_argument *argument);
 /* True if all its numbers are known to be small integers. */
 bool argument_is_whole(const run_argument *argument);
+/* Of a number: whether it is an integer, and one of the type. */
+bool argument_is_integer(const run_argument *argument);
+bool argument_fits(const run_argument *argument, tile_scalar scalar);
 /* True if the command line specifies its numbers, so that they must not be replaced by others. */
 bool argument_is_given(const run_argument *argument);
 /* Fills the arrays. `int` arrays are so sparse that sums of `depth` products are exact up to

@@ -10,18 +10,19 @@
 
 /* A type is written as its first row says. NumPy has no names for bf16, e4m3 and e5m2. ml_dtypes
  * saves them as opaque bytes, which NumPy loads, and e5m2 also as f1, which NumPy does not load.
- * Opaque bytes may hold any type of their size. */
+ * Opaque bytes, u1 and u2 may hold any type of their size. */
 static const struct {
     const char *code;
     tile_scalar scalar;
     bool bytes;
 } codes[] = {
-    {"|b1", TILE_i1, false},   {"|i1", TILE_i8, false},   {"<i2", TILE_i16, false},
-    {"<i4", TILE_i32, false},  {"<i8", TILE_i64, false},  {"<f2", TILE_f16, false},
-    {"<f4", TILE_f32, false},  {"<f8", TILE_f64, false},  {"<V2", TILE_bf16, true},
-    {"|V2", TILE_bf16, true},  {"<u2", TILE_bf16, true},  {"<V1", TILE_e4m3, true},
-    {"|V1", TILE_e4m3, true},  {"|u1", TILE_e4m3, true},  {"<V1", TILE_e5m2, true},
-    {"<f1", TILE_e5m2, false}, {"<f4", TILE_tf32, false},
+    {"|b1", TILE_i1, false},   {"|i1", TILE_i8, false},  {"<i2", TILE_i16, false},
+    {"<i4", TILE_i32, false},  {"<i8", TILE_i64, false}, {"|u1", TILE_u8, true},
+    {"<u2", TILE_u16, true},   {"<u4", TILE_u32, false}, {"<u8", TILE_u64, false},
+    {"<f2", TILE_f16, false},  {"<f4", TILE_f32, false}, {"<f8", TILE_f64, false},
+    {"<V2", TILE_bf16, true},  {"|V2", TILE_bf16, true}, {"<V1", TILE_e4m3, true},
+    {"|V1", TILE_e4m3, true},  {"<V1", TILE_e5m2, true}, {"<f1", TILE_e5m2, false},
+    {"<f4", TILE_tf32, false},
 };
 
 bool array_allocate(host_array *array) {

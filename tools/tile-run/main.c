@@ -132,12 +132,6 @@ static const tile_function *find_function(run *r) {
 }
 
 /* Checks a value before arrays of that size are allocated. */
-static bool fits_type(const tile_type *type, int64_t value) {
-    unsigned bits = tile_scalar_bits(type->scalar);
-    if (type->scalar == TILE_i1) return value == 0 || value == 1;
-    return !bits || bits >= 64 || (value >> (bits - 1)) == (value < 0 ? -1 : 0);
-}
-
 static bool fail_missing(const run *r, const char *name, const tile_type *type) {
     fprintf(stderr, "error: argument '%s' of @%s is missing; give it with --arg %s=%s\n", name,
             tile_function_name(r->function), name,
@@ -191,10 +185,9 @@ static bool order_arguments(run *r) {
             return !fail(name, array ? "this argument is an array and takes no number; write int, "
                                        "rand, zeros or @FILE.npy"
                                      : "this argument is a scalar and takes a number");
-        if (!array && !tile_scalar_is_floating(type->scalar) &&
-            given->number != (double)given->integer)
+        if (!array && !tile_scalar_is_floating(type->scalar) && !argument_is_integer(given))
             return !fail(name, "this argument is an integer and takes a whole number");
-        if (!array && !tile_scalar_is_floating(type->scalar) && !fits_type(type, given->integer))
+        if (!array && !tile_scalar_is_floating(type->scalar) && !argument_fits(given, type->scalar))
             return !fail(name, "the number is outside of the range of the argument's type");
         if (given->shapeless && type->kind != TILE_TYPE_VIEW) return !fail_shape(r, name, type);
         if (array && given->fill != FILL_FILE && !given->shapeless &&

@@ -20,16 +20,15 @@ tile_value sched_strip_cast(schedule *s, tile_value value) {
         return value;
     tile_value from = tile_operand_src(s->compute, op);
     const tile_type *wide = sched_element(s, value), *narrow = sched_element(s, from);
-    bool floats = tile_scalar_is_floating(narrow->scalar);
-    bool fits = floats == tile_scalar_is_floating(wide->scalar) && narrow->scalar != TILE_i1 &&
-                tile_scalar_bits(narrow->scalar) < tile_scalar_bits(wide->scalar) &&
-                tile_scalar_bits(narrow->scalar) <= 16;
-    return fits ? from : value;
+    bool keeps = narrow->scalar != TILE_i1 && tile_scalar_contains(wide->scalar, narrow->scalar);
+    return keeps && tile_scalar_bits(narrow->scalar) <= 16 ? from : value;
 }
 
 static bool multiplies_narrow(const tile_type *a, const tile_type *b) {
-    return a == b && (a->scalar == TILE_f16 || a->scalar == TILE_bf16 || a->scalar == TILE_i8 ||
-                      a->scalar == TILE_e4m3 || a->scalar == TILE_e5m2);
+    bool bytes =
+        tile_scalar_as_signed(a->scalar) == TILE_i8 && tile_scalar_as_signed(b->scalar) == TILE_i8;
+    return bytes || (a == b && (a->scalar == TILE_f16 || a->scalar == TILE_bf16 ||
+                                a->scalar == TILE_e4m3 || a->scalar == TILE_e5m2));
 }
 
 tile_value sched_multiplied(schedule *s, tile_op op, unsigned operand) {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lib/ir/syntax.h"
+#include "lib/support/scalar.h"
 #include "passes/schedule/kernel/long.h"
 #include "passes/schedule/products/space.h"
 #include "tile/split.h"
@@ -200,7 +201,7 @@ static void choose_sum(product *p) {
     tile_scalar multiplied = p->sides[0].element->scalar, sum = TILE_i32;
     if (tile_scalar_is_floating(declared))
         sum = declared == TILE_f64 || multiplied == TILE_f64 ? TILE_f64 : TILE_f32;
-    else if (declared == TILE_i64)
+    else if (tile_scalar_bits(declared) == 64)
         sum = TILE_i64;
     if (!tile_scalar_is_floating(declared) && tile_scalar_is_floating(multiplied))
         SCHED_FAIL(s, p->op,
@@ -220,7 +221,7 @@ static sched_space choose_space(const product *p) {
     bool batched = is_batched(p), computed = !p->sides[0].plain || !p->sides[1].plain;
     bool half = (type == TILE_f16 || type == TILE_bf16) && sum == TILE_f32;
     bool bytes = ((type == TILE_e4m3 || type == TILE_e5m2) && sum == TILE_f32) ||
-                 (type == TILE_i8 && sum == TILE_i32);
+                 (tile_scalar_as_signed(type) == TILE_i8 && sum == TILE_i32);
     if (half && (p->sides[0].gathered || p->sides[1].gathered))
         return p->taps < 0 ? SCHED_SPACE_SCATTERED : SCHED_SPACE_GATHERED;
     if (half && computed && !batched) return SCHED_SPACE_REGISTER_OPERAND;

@@ -5,7 +5,8 @@
  *
  * The bits of a float, with the magnitude bits inverted if it is negative, order like the numbers.
  * All bits inverted, they order the other way. NaN is smaller than all values that count. -0
- * becomes 0, as in comparisons. Among equal values, the lowest index has the largest key. */
+ * becomes 0, as in comparisons. A u32 is shifted down by 2^31. Among equal values, the lowest index
+ * has the largest key. */
 #include <math.h>
 
 #include "lib/ir/syntax.h"
@@ -45,6 +46,12 @@ static bool is_float(const rows *r, size_t index) {
     return tile_scalar_is_floating(rows_type(r, index)->scalar);
 }
 
+/* Maps the bits of a u32 to an i32 in the same order; the map is its own inverse. */
+static tile_value shift_unsigned(rows *r, size_t index, tile_value bits) {
+    if (rows_type(r, index)->scalar != TILE_u32) return bits;
+    return tile_build_xor(&r->k.b, bits, number(r, TILE_i32, INT32_MIN));
+}
+
 static bool is_largest(const rows *r, size_t index) {
     return rows_kind(r, index) == TILE_WORD_kind_max;
 }
@@ -62,7 +69,7 @@ tile_value rows_build_key(rows *r, size_t index, tile_value value, tile_value pl
                                   tile_type_with_scalar(r->k.s->context,
                                                         tile_value_type(r->k.f, order), TILE_i32)));
     } else {
-        order = sched_convert(&r->k, order, scalar(r, TILE_i32));
+        order = shift_unsigned(r, index, sched_convert(&r->k, order, scalar(r, TILE_i32)));
     }
     if (!is_largest(r, index)) order = transposed(r, order);
     if (is_float(r, index))
@@ -82,7 +89,7 @@ tile_value rows_value_of_key(rows *r, size_t index, tile_value key) {
     tile_value high = sched_convert(&r->k, tile_build_shr(b, key, number(r, TILE_i64, HALF)),
                                     scalar(r, TILE_i32));
     tile_value order = is_largest(r, index) ? high : transposed(r, high);
-    if (!is_float(r, index)) return sched_convert(&r->k, order, type);
+    if (!is_float(r, index)) return sched_convert(&r->k, shift_unsigned(r, index, order), type);
     tile_value bits = reorder(r, order);
     tile_value value = tile_build_bitcast(
         b, bits, tile_type_with_scalar(r->k.s->context, tile_value_type(r->k.f, bits), TILE_f32));

@@ -32,8 +32,9 @@ static void update_float(const cpu_insn *insn, void *at, const void *operand) {
 
 static void update_integer(const cpu_insn *insn, void *at, const void *operand) {
     int64_t result;
-    tile_fold_int(tile_kind_opcode(insn->kind), tile_integer_read(insn->scalar, at),
-                  tile_integer_read(insn->scalar, operand), 0, &result);
+    tile_fold_element(tile_kind_opcode(insn->kind), insn->scalar, insn->arith_flags,
+                      tile_integer_read(insn->scalar, at), tile_integer_read(insn->scalar, operand),
+                      0, &result);
     tile_integer_write(insn->scalar, at, result);
 }
 

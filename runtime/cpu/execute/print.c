@@ -67,6 +67,8 @@ struct cpu_print {
 };
 
 static const char *number_text(tile_arena *arena, tile_scalar scalar, const void *at) {
+    if (tile_scalar_is_unsigned(scalar))
+        return tile_arena_format(arena, "%" PRIu64, (uint64_t)tile_integer_read(scalar, at));
     if (!tile_scalar_is_floating(scalar))
         return tile_arena_format(arena, "%" PRId64, tile_integer_read(scalar, at));
     return tile_arena_format(arena, scalar == TILE_f64 ? "%.17g" : "%g",

@@ -148,12 +148,12 @@ static uint32_t position_of(const operand *o, uint32_t i) {
     return o->position ? o->position[i] : i;
 }
 
-/* An element converted to the accumulator's type, as by `cast`. Unsigned ones are below 2^63. */
+/* An element converted to the accumulator's type, as by `cast`. */
 static double real_element(const operand *o, tile_scalar acc, const char *at) {
     double value;
     if (o->is_unsigned)
-        value = (double)(tile_integer_read(o->scalar, at) &
-                         (int64_t)(UINT64_MAX >> (64 - tile_scalar_bits(o->scalar))));
+        value = (double)((uint64_t)tile_integer_read(o->scalar, at) &
+                         UINT64_MAX >> (64 - tile_scalar_bits(o->scalar)));
     else
         value = tile_scalar_read(o->scalar, at);
     return o->scalar == acc ? value : tile_scalar_round(acc, value);

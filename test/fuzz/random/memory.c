@@ -140,7 +140,7 @@ value gen_load(gen *g, tile_scalar scalar, shape s) {
     if (gen_chance(g, 25) && !storage) from = gathered_element(g, scalar, s);
     if (from && gen_chance(g, 40)) condition = gen_text(", %s", predicate(g, s));
     if (from && gen_chance(g, 50)) {
-        pad = gen_pick(g, 1, -1);
+        pad = tile_scalar_is_unsigned(scalar) ? 1 : gen_pick(g, 1, -1);
         flags = gen_text(gen_is_float(scalar) ? " {pad = %d.0}" : " {pad = %d}", pad);
     } else if (gen_chance(g, 15)) {
         flags = gen_text(" {cache = %s}", gen_word(g, "evict_first", "evict_last", "no_allocate"));

@@ -113,9 +113,9 @@ bool gen_is_float(tile_scalar scalar) {
 }
 
 tile_scalar gen_scalar(gen *g) {
-    static const tile_scalar scalars[] = {TILE_i8,  TILE_i16, TILE_i32, TILE_i32,
-                                          TILE_i64, TILE_f16, TILE_f16, TILE_bf16,
-                                          TILE_f32, TILE_f32, TILE_f64};
+    static const tile_scalar scalars[] = {TILE_i8,  TILE_i16,  TILE_i32, TILE_i32, TILE_i64,
+                                          TILE_u8,  TILE_u16,  TILE_u32, TILE_u64, TILE_f16,
+                                          TILE_f16, TILE_bf16, TILE_f32, TILE_f32, TILE_f64};
     return scalars[gen_below(g, sizeof scalars / sizeof *scalars)];
 }
 
@@ -125,12 +125,15 @@ int64_t gen_limit(tile_scalar scalar) {
                                   ? tile_scalar_mantissa(scalar) + 1
                                   : 40);
     unsigned bits = tile_scalar_bits(scalar);
-    return bits >= 40 ? INT64_C(1) << 40 : (INT64_C(1) << (bits - 1)) - 1;
+    unsigned digits = tile_scalar_is_unsigned(scalar) ? bits : bits - 1;
+    return bits >= 40 ? INT64_C(1) << 40 : (INT64_C(1) << digits) - 1;
 }
 
 /* Values -------------------------------------------------------------------------------------- */
 
+/* An unsigned value counts as ANYTHING: a difference may wrap. */
 value gen_value(gen *g, tile_scalar scalar, shape s, int64_t small) {
+    if (tile_scalar_is_unsigned(scalar)) small = ANYTHING;
     value v = {.scalar = scalar, .shape = s, .small = small > gen_limit(scalar) ? ANYTHING : small};
     snprintf(v.name, sizeof v.name, "%s", gen_name(g, "v"));
     return v;
@@ -156,6 +159,7 @@ const value *gen_like(gen *g, const value *v) {
 }
 
 const char *gen_number(tile_scalar scalar, int number) {
+    if (tile_scalar_is_unsigned(scalar)) number = abs(number);
     return gen_text(gen_is_float(scalar) ? "%s(%d.0)" : "%s(%d)", tile_scalar_name(scalar), number);
 }
 

@@ -85,8 +85,8 @@ static bool make_shuffle(gen *g) {
 
 bool gen_redux(gen *g) {
     const value *a = gen_any(g);
-    if (a->scalar != TILE_i32 || gen_vector_elements(a)) return false;
-    value v = gen_value(g, TILE_i32, gen_vector(0), ANYTHING);
+    if ((a->scalar != TILE_i32 && a->scalar != TILE_u32) || gen_vector_elements(a)) return false;
+    value v = gen_value(g, a->scalar, gen_vector(0), ANYTHING);
     gen_say(g, "%s = redux_%s %s", v.name, gen_word(g, "add", "min", "max", "and", "or", "xor"),
             a->name);
     gen_add(g, &v);
@@ -122,7 +122,8 @@ bool gen_elect(gen *g) {
 
 bool gen_match(gen *g) {
     const value *a = gen_any(g);
-    if (gen_vector_elements(a) || (a->scalar != TILE_i32 && a->scalar != TILE_i64)) return false;
+    if (gen_vector_elements(a) || gen_is_float(a->scalar) || tile_scalar_bits(a->scalar) < 32)
+        return false;
     value v = gen_value(g, TILE_i32, gen_vector(0), ANYTHING);
     gen_say(g, "%s = match %s", v.name, a->name);
     gen_add(g, &v);
@@ -177,8 +178,9 @@ static bool make_shared(gen *g) {
     gen_say(g, "sync");
     gen_say(g, "%s = xor %%t, %d", other, gen_pick(g, 1, 16, 31, threads / 2));
     gen_say(g, "%s = and %s, %d", at, other, threads - 1);
-    if (gen_chance(g, 40) && (a.scalar == TILE_i32 || a.scalar == TILE_i64 ||
-                              (a.scalar == TILE_f32 && a.small != ANYTHING))) {
+    if (gen_chance(g, 40) &&
+        (a.scalar == TILE_i32 || a.scalar == TILE_i64 || a.scalar == TILE_u32 ||
+         a.scalar == TILE_u64 || (a.scalar == TILE_f32 && a.small != ANYTHING))) {
         gen_say(g, "%s = atomic_thread %s, %s[%s] {kind = %s}", gen_name(g, "z"), a.name, buffer,
                 at, gen_word(g, "add", "max", "min"));
         gen_say(g, "sync");

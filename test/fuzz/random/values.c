@@ -367,6 +367,7 @@ bool gen_iota(gen *g) {
     unsigned axis = gen_below(g, a.shape.rank);
     int start = gen_pick(g, 0, 0, 1, -2), step = gen_pick(g, 0, 1, 1, 2, -1);
     int64_t largest = abs(start) + (int64_t)abs(step) * a.shape.dims[axis];
+    if (tile_scalar_is_unsigned(a.scalar) && (start < 0 || step < 0)) return false;
     if (a.scalar == TILE_i1 || !tile_scalar_has_arithmetic(a.scalar) ||
         largest > gen_limit(a.scalar))
         return false;
@@ -485,6 +486,8 @@ static const product products[] = {
     {TILE_e5m2, TILE_e4m3, TILE_f32}, {TILE_f16, TILE_e5m2, TILE_f32},
     {TILE_bf16, TILE_f16, TILE_f32},  {TILE_f32, TILE_f32, TILE_f32},
     {TILE_i16, TILE_i8, TILE_i32},    {TILE_i64, TILE_i64, TILE_i64},
+    {TILE_u8, TILE_i8, TILE_i32},     {TILE_i8, TILE_u8, TILE_i32},
+    {TILE_u8, TILE_u8, TILE_i32},     {TILE_u16, TILE_u8, TILE_u32},
 };
 
 /* A product that level 1 has as well, as `matmul`. */
@@ -518,7 +521,8 @@ bool gen_dot(gen *g) {
     if (turned[0]) gen_turn(&lhs);
     if (turned[1]) gen_turn(&rhs);
     value a = gen_load(g, p->lhs, lhs), b = gen_load(g, p->rhs, rhs);
-    value v = gen_value(g, p->sum, sum, k + 1);
+    bool is_large = tile_scalar_is_unsigned(p->lhs) || tile_scalar_is_unsigned(p->rhs);
+    value v = gen_value(g, p->sum, sum, is_large ? ANYTHING : k + 1);
     const char *names[2] = {a.name, b.name};
     for (unsigned i = 0; i < 2; i++) {
         const value *o = i ? &b : &a;
