@@ -337,7 +337,7 @@ static tile_value to_word(const scanning *s, tile_value value, unsigned i, tile_
     tile_builder *t = &s->l->builder;
     unsigned count = (unsigned)tile_type_elements(tile_value_type(s->l->f, value)), own = 0;
     while (1u << own < tile_scalar_bytes(s->scalars[i])) own++;
-    if (tile_scalar_is_floating(s->scalars[i]))
+    if (s->scalars[i] != TILE_i1 && s->scalars[i] != integers[own])
         value = tile_build_bitcast(t, value, vector_of(s, integers[own], count));
     if (tile_value_type(s->l->f, value)->scalar == word) return value;
     return tile_build_cast(t, value, vector_of(s, word, count));
