@@ -81,7 +81,8 @@ static void check(text_fixture *x, axis_sample *s, const form *f, unsigned axis,
                 write(s->scalar, wanted[n] + at * size, (int64_t)(n ? b : a));
         }
     }
-    axis_check(x, s, s->layout ? 2 : 1, results);
+    /* Level 1 computes in doubles, which do not hold negative numbers that wrap to a u64. */
+    axis_check(x, s, s->layout || s->scalar == TILE_u64 ? 2 : 1, results);
 }
 
 Test(combine, all_shapes, .timeout = 300) {
