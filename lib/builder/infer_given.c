@@ -200,6 +200,7 @@ static const struct {
     [TILE_OP_wgmma_descriptor] = {complete_descriptor, true},
     [TILE_OP_reduce] = {complete_reduced, true},
     [TILE_OP_reduce_arg] = {complete_reduced, true},
+    [TILE_OP_reduce_with] = {complete_reduced, true},
     [TILE_OP_asm] = {complete_transpose, true},
     [TILE_OP_to_fragment] = {complete_fragment, true},
     [TILE_OP_vote] = {complete_voted, true},

@@ -4,6 +4,7 @@
 #include "lib/builder/infer_rules.h"
 #include "lib/ir/named.h"
 #include "lib/ops/atomic.h"
+#include "lib/ops/combine.h"
 #include "lib/ops/shape.h"
 #include "lib/support/scalar.h"
 
@@ -107,6 +108,64 @@ bool tile_infer_scan(tile_infer *infer) {
     return check_array(infer) && check_axis(infer) &&
            check_buffer(infer, type_of(infer, TILE_OPERAND_totals)) &&
            result(infer, type_of(infer, TILE_OPERAND_src));
+}
+
+/* The operands have the same extents, and each has its own element type. */
+static bool check_combined(const tile_infer *infer) {
+    unsigned count;
+    const tile_value *src = segment(infer, TILE_OPERAND_src, &count);
+    unsigned most = TILE_MAX_COMBINED - (infer->function->kind == TILE_COMPUTE);
+    if (!count || count > most) {
+        tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
+                    "%s: it combines 1 to %u operands, not %u", op_name(infer), most, count);
+        return false;
+    }
+    if (!check_array(infer) || !check_axis(infer)) return false;
+    const tile_type *first = first_type(infer);
+    for (unsigned i = 1; i < count; i++) {
+        const tile_type *type = tile_value_type(infer->function, src[i]);
+        bool same = type->kind == first->kind && type->rank == first->rank;
+        for (unsigned d = 0; same && d < type->rank; d++) same = type->dims[d] == first->dims[d];
+        if (!same)
+            return fail(infer, "all operands must have the same extents:", first, " and", type);
+    }
+    const tile_type *buffer = type_of(infer, TILE_OPERAND_buffer);
+    if (!buffer || (buffer->stages && buffer->rank == first->rank)) return true;
+    return fail(infer, "the buffer must have the operands' rank and a stage for each, not", buffer,
+                "", NULL);
+}
+
+/* Results for all operands: of the first result's shape and layout. */
+static void set_combined(tile_infer *infer, const tile_type *first) {
+    unsigned count;
+    const tile_value *src = segment(infer, TILE_OPERAND_src, &count);
+    for (unsigned i = 0; i < count; i++) {
+        const tile_type *own = tile_value_type(infer->function, src[i]);
+        tile_type draft = *first;
+        draft.scalar = own->scalar;
+        draft.param = own->param;
+        infer->results[i] = tile_type_get(tile_function_context(infer->function), &draft);
+    }
+    infer->result_count = count;
+}
+
+bool tile_infer_reduce_with(tile_infer *infer) {
+    if (!check_combined(infer)) return false;
+    if (!infer->given)
+        return fail(infer,
+                    find_axis(infer)
+                        ? "the axis is not a constant yet; write the results' types after ':'"
+                        : "it needs the attribute 'axis', as in {axis = 0, combine = @f}",
+                    NULL, "", NULL);
+    if (!check_reduced(infer, infer->given)) return false;
+    set_combined(infer, infer->given);
+    return true;
+}
+
+bool tile_infer_scan_with(tile_infer *infer) {
+    if (!check_combined(infer) || !result(infer, type_of(infer, TILE_OPERAND_src))) return false;
+    set_combined(infer, infer->results[0]);
+    return true;
 }
 
 bool tile_infer_sort(tile_infer *infer) {

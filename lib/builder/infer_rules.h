@@ -203,6 +203,8 @@ bool tile_infer_reduce(tile_infer *infer);
 bool tile_infer_reduce_arg(tile_infer *infer);
 bool tile_infer_scan(tile_infer *infer);
 bool tile_infer_sort(tile_infer *infer);
+bool tile_infer_reduce_with(tile_infer *infer);
+bool tile_infer_scan_with(tile_infer *infer);
 bool tile_infer_shfl(tile_infer *infer);
 bool tile_infer_redux(tile_infer *infer);
 bool tile_infer_vote(tile_infer *infer);

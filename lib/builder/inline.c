@@ -8,6 +8,7 @@
 #include "lib/builder/broadcast_operands.h"
 #include "lib/builder/builder.h"
 #include "lib/builder/call.h"
+#include "lib/builder/combine_func.h"
 
 /* The calls of one function that are being replaced. */
 typedef struct inliner {
@@ -288,5 +289,5 @@ bool tile_inline_calls(tile_function *f) {
         tile_replace_values(f, f->body, whole);
     }
     tile_arena_reset(&all.arena);
-    return ok;
+    return ok && tile_make_combines_plain(f);
 }

@@ -27,7 +27,8 @@ bool tile_inline_func(tile_builder *builder, const tile_function *callee,
                       const tile_param_value *values, unsigned value_count,
                       const tile_value *arguments, unsigned argument_count, tile_value *results);
 
-/* Replaces all calls in the function's body. Returns false after a diagnostic. */
+/* Replaces all calls in the function's body, and gives its reductions and scans funcs without calls
+ * (combine_func.h). Returns false after a diagnostic. */
 bool tile_inline_calls(tile_function *f);
 
 /* A call that is being inlined, or followed by the verifier. The outermost link is the function in

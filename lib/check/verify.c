@@ -406,7 +406,7 @@ static void check_families(verifier *v, tile_op op) {
     v->errors += !(tile_verify_kind(v->f, op) && tile_verify_atomic(v->f, op));
     v->errors += !(tile_verify_gather(v->f, op) && tile_verify_call(v->f, op));
     v->errors += !tile_verify_cast(v->f, op);
-    v->errors += !tile_verify_asm(v->f, op);
+    v->errors += !(tile_verify_asm(v->f, op) && tile_verify_combine(v->f, op));
     v->errors += !tile_verify_wgmma(v->f, op);
     v->errors += !tile_verify_tma(v->f, op);
     v->errors += !tile_verify_schedule(v->f, op);

@@ -66,6 +66,16 @@ tile_layout tile_axis_map_cells(const tile_layout *layout, const tile_axis_map *
     return tile_layout_blank(TILE_LAYOUT_REGISTER, dims, layout->rank);
 }
 
+tile_layout tile_axis_map_shared_cells(const tile_layout *layout, const tile_axis_map *along,
+                                       unsigned element_bytes) {
+    unsigned near = 0;
+    uint32_t dims[TILE_MAX_RANK];
+    while (near < along->count && along->bits[near].holder == TILE_HELD_BY_REGISTER) near++;
+    tile_layout cells = tile_axis_map_cells(layout, along, near);
+    for (unsigned d = 0; d < layout->rank; d++) dims[d] = tile_layout_extent(&cells, d);
+    return tile_layout_shared_swizzled(dims, layout->rank, along->axis, element_bytes);
+}
+
 uint32_t tile_axis_map_cell(const tile_layout *layout, const tile_layout *cells, unsigned axis,
                             uint32_t index) {
     uint32_t coordinates[TILE_MAX_RANK];

@@ -37,6 +37,9 @@ bool tile_axis_map_is_in_order(const tile_layout *layout, unsigned axis, tile_ax
  * any element of it yet. */
 tile_layout tile_axis_map_cells(const tile_layout *layout, const tile_axis_map *along,
                                 unsigned near_bits);
+/* The layout in shared memory of the cells for groups of neighbors of one thread. */
+tile_layout tile_axis_map_shared_cells(const tile_layout *layout, const tile_axis_map *along,
+                                       unsigned element_bytes);
 /* The index in the cells of an index of the tile, without the axis. */
 uint32_t tile_axis_map_cell(const tile_layout *layout, const tile_layout *cells, unsigned axis,
                             uint32_t index);

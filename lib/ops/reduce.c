@@ -76,13 +76,7 @@ static const tile_type *sort_buffer(const tile_function *f, tile_scalar scalar, 
 /* The buffer of a scan: the sums of warps in each round. */
 static const tile_type *scan_buffer(const tile_function *f, tile_scalar scalar,
                                     const tile_axis_map *along, const tile_layout *layout) {
-    unsigned near = 0;
-    uint32_t dims[TILE_MAX_RANK];
-    while (near < along->count && along->bits[near].holder == TILE_HELD_BY_REGISTER) near++;
-    tile_layout cells = tile_axis_map_cells(layout, along, near);
-    for (unsigned d = 0; d < layout->rank; d++) dims[d] = tile_layout_extent(&cells, d);
-    tile_layout shared =
-        tile_layout_shared_swizzled(dims, layout->rank, along->axis, tile_scalar_bytes(scalar));
+    tile_layout shared = tile_axis_map_shared_cells(layout, along, tile_scalar_bytes(scalar));
     return buffer_of(f, scalar, &shared);
 }
 

@@ -134,7 +134,9 @@ static bool parse_arguments(tile_parser *p, const tile_op_info *info, tile_attr_
                             tile_invocation *call) {
     size_t used = 0, capacity = 0;
     while (!tile_parse_at(p, ")")) {
-        if (at_attr(p, allowed)) {
+        if (at_attr(p, allowed) && tile_parse_may_combine(call->opcode)) {
+            if (!tile_parse_combine_attr(p, call)) return false;
+        } else if (at_attr(p, allowed)) {
             if (!tile_parse_attr(p, allowed, info->name, call->attrs, &call->attr_count))
                 return false;
         } else {
@@ -236,7 +238,11 @@ const tile_node *tile_parse_call(tile_parser *p) {
     tile_parse_advance(p);
     if (!called) return parse_prefix(p, info, &call) ? tile_parse_call_node(p, &call) : NULL;
     tile_parse_advance(p);
-    if (!parse_arguments(p, info, tile_parse_allowed_attrs(info), &call)) return NULL;
+    if (!parse_arguments(p, info, tile_parse_call_attrs(call.opcode), &call)) return NULL;
+    if (!call.attr_count && tile_parse_at(p, "{") && tile_parse_may_combine(call.opcode) &&
+        !tile_parse_combine_attrs(p, &call))
+        return NULL;
+    if (!tile_parse_finish_combine(p, &call)) return NULL;
     if (at_attrs(p, tile_parse_allowed_attrs(info))) {
         tile_parse_error(p, p->token.loc,
                          "write the attributes of a call between its parentheses: %s(.., %.*s)",

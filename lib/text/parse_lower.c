@@ -388,6 +388,17 @@ static const tile_type *expected_for(const lowering *l, unsigned place, unsigned
     return l->info->operands[place].class_ == TILE_CLASS_boolean ? NULL : l->expected;
 }
 
+/* The type of a bare literal in a list: coordinates are i32, and an identity has the element type
+ * of its operand, which is in the first list. */
+static const tile_type *hint_for_tail(const lowering *l, unsigned place, unsigned index) {
+    const tile_operand *first = l->operands;
+    if (l->info->operands[place].form != TILE_FORM_optlist ||
+        l->info->operands[place].class_ != TILE_CLASS_scalar)
+        return i32_type(l->p);
+    bool known = index < first->tail_count && l->tails[0][index].id;
+    return known ? element_type(l->p, tile_value_type(l->p->function, l->tails[0][index])) : NULL;
+}
+
 /* Lowers the heads that are literals, or those that are not, with all indices. */
 static bool lower_heads(lowering *l, bool literals) {
     bool complete = true;
@@ -401,7 +412,7 @@ static bool lower_heads(lowering *l, bool literals) {
                 complete &= l->heads[at].id != 0;
             }
             for (unsigned t = 0; t < operand->tail_count && !literals; t++) {
-                l->tails[at][t] = tile_lower_node(l->p, operand->tail[t], i32_type(l->p));
+                l->tails[at][t] = tile_lower_node(l->p, operand->tail[t], hint_for_tail(l, i, t));
                 complete &= l->tails[at][t].id != 0;
             }
         }

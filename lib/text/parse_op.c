@@ -4,6 +4,7 @@
 #include "lib/builder/infer.h"
 #include "lib/ir/describe.h"
 #include "lib/ir/regions.h"
+#include "lib/ops/combine.h"
 #include "lib/support/intern.h"
 #include "lib/text/parser.h"
 
@@ -176,36 +177,51 @@ static bool parse_operands(tile_parser *p, const tile_op_info *info, tile_invoca
     return true;
 }
 
+/* Returns whether the results of the operation may have different element types. */
+static bool may_differ(tile_opcode opcode) {
+    return opcode == TILE_OP_reduce_arg || tile_combines_by_function(opcode);
+}
+
 /* ":" type,+; results of equal types need it only once. */
 static bool parse_result_types(tile_parser *p, tile_invocation *call) {
-    call->given = call->second = NULL;
+    const tile_type **types = NULL;
+    size_t count = 0, capacity = 0;
+    call->given = NULL;
     if (!tile_parse_take(p, ":")) return true;
-    for (unsigned i = 0; i == 0 || tile_parse_take(p, ","); i++) {
+    do {
         tile_loc loc = p->token.loc;
         const tile_type *type = tile_parse_result_type(p);
         if (!type) return false;
-        if (i == 1 && call->opcode == TILE_OP_reduce_arg)
-            call->second = type;
-        else if (i && type != call->given)
+        if (count && type != types[0] && !may_differ(call->opcode))
             return tile_parse_error(p, loc, "all results of an operation have one type");
-        else
-            call->given = type;
-    }
+        types = tile_arena_grow(&p->arena, types, count, &capacity, sizeof *types);
+        types[count++] = type;
+    } while (tile_parse_take(p, ","));
+    call->given = types[0];
+    call->types = types;
+    call->type_count = (unsigned)count;
     return true;
 }
 
-/* Checks that the second result has the type that was written for it. */
-static bool check_second(tile_parser *p, const tile_invocation *call, tile_op op) {
-    if (!op.id || !call->second) return true;
-    const tile_type *type = tile_value_type(p->function, tile_op_result(p->function, op, 1));
-    if (type == call->second) return true;
-    tile_arena scratch = {0};
-    tile_parse_error(p, call->loc, "%s: the second result is %s, not %s",
-                     tile_op_get_info(call->opcode)->name,
-                     tile_type_text(p->function, type, NULL, &scratch),
-                     tile_type_text(p->function, call->second, NULL, &scratch));
-    tile_arena_reset(&scratch);
-    return false;
+/* Checks that the further results have the types that were written for them. */
+static bool check_types(tile_parser *p, const tile_invocation *call, tile_op op) {
+    static const char *const places[] = {"first", "second", "third", "fourth"};
+    unsigned results = op.id ? tile_op_result_count(p->function, op) : 0;
+    for (unsigned i = 1; i < call->type_count && i < results; i++) {
+        const tile_type *type = tile_value_type(p->function, tile_op_result(p->function, op, i));
+        if (type == call->types[i]) continue;
+        tile_arena scratch = {0};
+        const char *place = i < sizeof places / sizeof *places
+                                ? places[i]
+                                : tile_arena_format(&scratch, "%uth", i + 1);
+        tile_parse_error(p, call->loc, "%s: the %s result is %s, not %s",
+                         tile_op_get_info(call->opcode)->name, place,
+                         tile_type_text(p->function, type, NULL, &scratch),
+                         tile_type_text(p->function, call->types[i], NULL, &scratch));
+        tile_arena_reset(&scratch);
+        return false;
+    }
+    return true;
 }
 
 /* `sync all`: the flag `all` follows the name, unless the word begins an operand. */
@@ -275,7 +291,7 @@ static bool parse_op(tile_parser *p, const tile_statement *s, tile_opcode opcode
     if (tile_opcode_is_callable(opcode) && tile_parse_at_infix(p))
         return parse_expression_from(p, s, &call);
     tile_op op = tile_lower_op(p, &call, NULL);
-    return tile_parse_bind_results(p, s, op, info->name) && check_second(p, &call, op);
+    return tile_parse_bind_results(p, s, op, info->name) && check_types(p, &call, op);
 }
 
 /* Statements and regions ---------------------------------------------------------------------- */

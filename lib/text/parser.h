@@ -64,9 +64,11 @@ typedef struct tile_invocation {
     unsigned count;
     tile_parsed_attr attrs[TILE_MAX_ATTRS];
     unsigned attr_count;
-    const tile_type *given;  /* NULL: not written */
-    const tile_type *second; /* of the second result, if it is written separately */
-    bool is_element;         /* a load in the form %x[%i] */
+    const tile_type *given;        /* NULL: not written */
+    const tile_type *const *types; /* of all results, if they are written one by one */
+    unsigned type_count;
+    bool is_element;              /* a load in the form %x[%i] */
+    const tile_operand *identity; /* NULL: not written */
 } tile_invocation;
 
 typedef struct tile_symbol {
@@ -249,6 +251,16 @@ bool tile_parse_refuse_call(tile_parser *p);
 const char *tile_parse_call_name(const tile_invocation *call);
 const tile_node *tile_parse_call_node(tile_parser *p, const tile_invocation *call);
 
+/* parse_combine.c: reduce(%x, %y, axis = 0, combine = @f), or with the attributes in braces */
+/* Returns whether the operation, written without a kind, may be given a function instead. */
+bool tile_parse_may_combine(tile_opcode opcode);
+/* Takes an attribute of such an operation, or its identity. */
+bool tile_parse_combine_attr(tile_parser *p, tile_invocation *call);
+/* `{`, attributes, `}` */
+bool tile_parse_combine_attrs(tile_parser *p, tile_invocation *call);
+/* Makes the call one of an operation with a function, if it has `combine`. */
+bool tile_parse_finish_combine(tile_parser *p, tile_invocation *call);
+
 /* parse_lower.c: operand expressions are converted to values */
 /* hint: the type of a bare literal. For a tile, tensor or vector type, a scalar literal becomes a
  * splat. NULL: the literal's own type. */
@@ -335,6 +347,9 @@ bool tile_parse_attr_word(tile_parser *p, const char *what, tile_parsed_attr *at
 /* Reports the token and returns false. */
 bool tile_parse_unknown_attr(tile_parser *p, tile_attr_set allowed, const char *what);
 tile_attr_set tile_parse_allowed_attrs(const tile_op_info *info);
+/* parse_combine.c: the attributes of a call of the operation, in both forms if it may be given a
+ * function. */
+tile_attr_set tile_parse_call_attrs(tile_opcode opcode);
 void tile_parse_set_attrs(tile_parser *p, tile_op op, const tile_parsed_attr *attrs,
                           unsigned count);
 

@@ -446,7 +446,7 @@ static void note_parameters(instance *i) {
 }
 
 static tile_status check_result(instance *i) {
-    bool ok = i->errors == 0 && tile_function_verify(i->f) == TILE_OK;
+    bool ok = !i->errors && tile_function_verify(i->f) == TILE_OK && tile_inline_calls(i->f);
     tile_context_note_next_error(i->context, i->f->loc, NULL);
     return ok ? TILE_OK : TILE_INVALID;
 }

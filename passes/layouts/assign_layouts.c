@@ -47,6 +47,7 @@
 #include "lib/ir/regions.h"
 #include "lib/layout/layout.h"
 #include "lib/layout/pieces.h"
+#include "lib/ops/combine.h"
 #include "lib/ops/gather.h"
 #include "lib/ops/shape.h"
 #include "passes/common/part_check.h"
@@ -151,6 +152,14 @@ static void unite_gathered(assignment *a, tile_op op) {
     }
 }
 
+/* The operands of a reduction or scan by a function, and its results. */
+static void unite_combined(assignment *a, tile_op op) {
+    for (unsigned i = 1; i < tile_op_result_count(a->f, op); i++) {
+        unite(a, tile_operands_src(a->f, op).at[0], tile_operands_src(a->f, op).at[i]);
+        unite(a, tile_op_result(a->f, op, 0), tile_op_result(a->f, op, i));
+    }
+}
+
 static void unite_op(assignment *a, tile_op op) {
     tile_function *f = a->f;
     const tile_op_data *data = tile_op_at(f, op);
@@ -164,6 +173,7 @@ static void unite_op(assignment *a, tile_op op) {
     if (data->opcode == TILE_OP_gather) unite(a, data->first_result, tile_operand_at(f, op));
     unite_gathered(a, op);
     if (data->opcode == TILE_OP_reduce_arg) unite(a, data->first_result, tile_op_result(f, op, 1));
+    if (tile_combines_by_function(data->opcode)) unite_combined(a, op);
     if (data->opcode == TILE_OP_dot_wait) unite(a, data->first_result, tile_operand_src(f, op));
     if (data->opcode == TILE_OP_unjoin) unite(a, data->first_result, tile_op_result(f, op, 1));
     if (data->opcode == TILE_OP_join) unite(a, tile_operand_lhs(f, op), tile_operand_rhs(f, op));

@@ -20,6 +20,7 @@
 #include "lib/layout/pieces.h"
 #include "lib/layout/reduce.h"
 #include "lib/ops/atomic.h"
+#include "lib/ops/combine.h"
 #include "lib/ops/gather.h"
 #include "lib/ops/reduce.h"
 #include "lib/ops/shape.h"
@@ -473,8 +474,8 @@ static void attach_cells(conversions *c, tile_op op) {
 }
 
 /* Computes the result in this layout and converts it for its users. */
-static void make_result(conversions *c, tile_op op, const tile_layout *layout) {
-    tile_value result = tile_op_result(c->f, op, 0);
+static void make_result(conversions *c, tile_op op, unsigned i, const tile_layout *layout) {
+    tile_value result = tile_op_result(c->f, op, i);
     const tile_type *wanted = tile_value_type(c->f, result);
     if (tile_layout_equal(layout, wanted->layout)) return;
     tile_value_at(c->f, result)->type = tile_type_with_layout(c->pass->context, wanted, layout);
@@ -495,11 +496,35 @@ static void convert_rows(conversions *c, tile_op op) {
         layout = *held;
     if (!tile_layout_equal(&layout, held))
         tile_set_operand(c->f, op, TILE_OPERAND_src, convert(c, op, src, &layout));
-    make_result(c, op, &layout);
+    make_result(c, op, 0, &layout);
     const tile_type *buffer = tile_rows_buffer(c->f, op, &layout);
     bool sorts = tile_op_opcode(c->f, op) == TILE_OP_sort;
     tile_operand_name name = sorts ? TILE_OPERAND_buffer : TILE_OPERAND_totals;
     if (buffer && !tile_named_operand(c->f, op, name).id) attach_named_buffer(c, op, name, buffer);
+}
+
+/* Converts the operands of a function, and then its results. */
+static void convert_combined(conversions *c, tile_op op) {
+    tile_combine combine;
+    if (!tile_combine_of(c->f, op, &combine)) return;
+    tile_layout rows = tile_rows_layout(c->f, op, tile_executors_of(c->f, op).warps);
+    const tile_layout *held = tile_value_type(c->f, tile_operand_src(c->f, op))->layout,
+                      *wanted = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
+    if (!combine.reduces && tile_rows_fit(c->f, op, wanted))
+        rows = *wanted;
+    else if (tile_rows_fit(c->f, op, held))
+        rows = *held;
+    for (unsigned i = 0; i < combine.count; i++) {
+        tile_value src = tile_operands_src(c->f, op).at[i];
+        if (tile_layout_equal(&rows, tile_value_type(c->f, src)->layout)) continue;
+        tile_value converted = convert(c, op, src, &rows);
+        tile_operands_src(c->f, op).at[i] = converted;
+    }
+    const tile_layout result = tile_combine_result(&combine, &rows);
+    for (unsigned i = 0; i < combine.count; i++) make_result(c, op, i, &result);
+    const tile_type *buffer = tile_combine_buffer(c->f, op, &rows);
+    if (buffer && !tile_operands_buffer(c->f, op).count)
+        attach_named_buffer(c, op, TILE_OPERAND_buffer, buffer);
 }
 
 /* Attaches a buffer if threads need elements that others hold. */
@@ -542,6 +567,7 @@ static void convert_region(conversions *c, tile_region region) {
         if (opcode == TILE_OP_broadcast) convert_repeated(c, op);
         if (opcode == TILE_OP_reduce || opcode == TILE_OP_reduce_arg) attach_cells(c, op);
         if (opcode == TILE_OP_scan || opcode == TILE_OP_sort) convert_rows(c, op);
+        if (tile_combines_by_function(opcode)) convert_combined(c, op);
         if (tile_is_rearrangement(c->f, op)) convert_rearranged(c, op);
         if (opcode == TILE_OP_gather) attach_source(c, op);
         if (layouts_is_atomic_tile(c->f, op)) attach_buffer(c, op);

@@ -361,7 +361,12 @@ static void add_op(class_costs *s, tile_op op) {
     case TILE_OP_reduce:
     case TILE_OP_reduce_arg: add_reduction(s, op); return;
     case TILE_OP_scan:
+    case TILE_OP_scan_with:
     case TILE_OP_sort: add_rows(s, op); return;
+    case TILE_OP_reduce_with:
+        if (!in_class(s, tile_operand_src(s->a->f, op))) return; /* the result has other extents */
+        add_rows(s, op);
+        return;
     default: break; /* all others, by their properties */
     }
     if (tile_is_rearrangement(s->a->f, op))

@@ -3,6 +3,7 @@
 #include "lib/analysis/rearranged.h"
 #include "lib/layout/layout.h"
 #include "lib/layout/reduce.h"
+#include "lib/ops/combine.h"
 #include "lib/ops/gather.h"
 #include "lib/ops/reduce.h"
 #include "lib/ops/shape.h"
@@ -100,9 +101,17 @@ static tile_layout lay_out_rows(const assignment *a, tile_op op, const tile_layo
                                             : tile_rows_layout(a->f, op, layouts_warps_at(a, op));
 }
 
+/* The result of a reduction by a function, which combines the elements of a row in order. */
+static tile_layout lay_out_combined(const assignment *a, tile_op op, const tile_combine *combine,
+                                    const tile_layout *operand) {
+    const tile_layout rows = lay_out_rows(a, op, operand);
+    return tile_combine_result(combine, &rows);
+}
+
 /* The result takes the layout that threads have after combining the operand's elements. */
 static void propagate_reduction(assignment *a, tile_op op) {
     tile_reduction reduction;
+    tile_combine combine;
     tile_layout layout;
     tile_opcode opcode = tile_op_opcode(a->f, op);
     const tile_layout *operand = requested_layout(a, tile_operand_src(a->f, op));
@@ -110,6 +119,8 @@ static void propagate_reduction(assignment *a, tile_op op) {
     if (!operand || a->class_priority[layouts_class_of(a, result)] > PRIORITY_REDUCTION) return;
     if (tile_op_dims(opcode) == TILE_DIMS_along)
         layout = lay_out_rows(a, op, operand);
+    else if (opcode == TILE_OP_reduce_with && tile_combine_of(a->f, op, &combine))
+        layout = lay_out_combined(a, op, &combine, operand);
     else if (tile_reduction_of(a->f, op, &reduction))
         layout = tile_reduce_make_plan(operand, reduction.axis).narrow;
     else

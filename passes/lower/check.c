@@ -8,6 +8,7 @@
 #include "lib/analysis/grid_fit.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
+#include "lib/ops/combine.h"
 #include "lib/ops/gather.h"
 #include "lib/ops/reduce.h"
 #include "lib/ir/remark.h"
@@ -232,6 +233,28 @@ static void check_rows(checker *c, tile_op op) {
                          tile_rows_buffer(c->f, op, layout));
 }
 
+static void check_combined(checker *c, tile_op op) {
+    tile_combine combine;
+    const tile_values src = tile_operands_src(c->f, op);
+    const tile_layout *rows = tile_value_type(c->f, src.at[0])->layout;
+    if (!tile_combine_of(c->f, op, &combine)) {
+        c->ok = tile_error_at(c->f, op, "%s: the axis must be known at compile time",
+                              tile_op_name(c->f, op));
+        return;
+    }
+    bool fits = tile_rows_fit(c->f, op, rows);
+    const tile_layout result = fits ? tile_combine_result(&combine, rows) : *rows;
+    for (unsigned i = 0; i < combine.count && fits; i++)
+        fits = tile_layout_equal(rows, tile_value_type(c->f, src.at[i])->layout) &&
+               tile_layout_equal(
+                   &result, tile_value_type(c->f, tile_op_result(c->f, op, i))->layout);
+    if (!fits)
+        c->ok = tile_error_at(c->f, op,
+                              "threads do not hold the rows as it takes them; run assign-layouts");
+    else
+        check_row_buffer(c, op, TILE_OPERAND_buffer, tile_combine_buffer(c->f, op, rows));
+}
+
 /* Rejects a stage that is provably out of range; the CPU device checks the others. The check runs
  * here because branches on parameters and constants have been folded by now. */
 static void check_stages(checker *c, tile_op op) {
@@ -438,6 +461,7 @@ static void check_op(tile_function *f, tile_op op, checker *c) {
     tile_opcode opcode = tile_op_opcode(f, op);
     if (c->ok && (opcode == TILE_OP_reduce || opcode == TILE_OP_reduce_arg)) check_reduce(c, op);
     if (c->ok && (opcode == TILE_OP_scan || opcode == TILE_OP_sort)) check_rows(c, op);
+    if (c->ok && tile_combines_by_function(opcode)) check_combined(c, op);
     if (c->ok && tile_is_rearrangement(f, op)) check_rearranged(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_store_async) check_pieces(c, op);
     c->ok &= before;

@@ -452,6 +452,8 @@ tile_value lower_convert(lowering *l, tile_op op);
 /* scan.c -------------------------------------------------------------------------------------- */
 
 tile_value lower_scan(lowering *l, tile_op op);
+/* A reduction or scan by a function; results: one for each operand. */
+void lower_combine(lowering *l, tile_op op, tile_value *results);
 
 /* sort.c -------------------------------------------------------------------------------------- */
 

@@ -31,6 +31,7 @@
 
 #include "lib/ir/level.h"
 #include "lib/ops/atomic.h"
+#include "lib/ops/combine.h"
 #include "lib/ops/gather.h"
 #include "lib/ops/rearrange.h"
 #include "passes/lower/lower.h"
@@ -42,11 +43,15 @@ static const tile_type *lowered_type(const lowering *l, const tile_type *type) {
     return tile_type_vector(tile_function_context(l->f), type->scalar, tile_type_registers(type));
 }
 
-static void set_result(lowering *l, tile_op op, tile_value value) {
-    tile_value old = tile_op_result(&l->old, op, 0);
+static void set_result_of(lowering *l, tile_op op, unsigned i, tile_value value) {
+    tile_value old = tile_op_result(&l->old, op, i);
     l->map[old.id] = value;
     if (value.id && !tile_value_at(l->f, value)->name)
         tile_value_at(l->f, value)->name = tile_value_at(&l->old, old)->name;
+}
+
+static void set_result(lowering *l, tile_op op, tile_value value) {
+    set_result_of(l, op, 0, value);
 }
 
 /* 1. Views are split into their components. --------------------------------------------------- */
@@ -339,6 +344,13 @@ static void lower_find(lowering *l, tile_op op) {
     tile_value_at(l->f, places)->name = tile_value_at(&l->old, second)->name;
 }
 
+static void lower_combined(lowering *l, tile_op op) {
+    tile_value results[TILE_MAX_COMBINED];
+    lower_combine(l, op, results);
+    for (unsigned i = 0; i < tile_op_result_count(&l->old, op); i++)
+        set_result_of(l, op, i, results[i]);
+}
+
 static void lower_places(lowering *l, tile_op op) {
     tile_value places[TILE_MAX_RANK];
     lower_coordinates(l, op, places);
@@ -384,6 +396,8 @@ static void lower_op(lowering *l, tile_op op) {
     case TILE_OP_reduce: set_result(l, op, lower_reduce(l, op, NULL)); break;
     case TILE_OP_reduce_arg: lower_find(l, op); break;
     case TILE_OP_scan: set_result(l, op, lower_scan(l, op)); break;
+    case TILE_OP_reduce_with:
+    case TILE_OP_scan_with: lower_combined(l, op); break;
     case TILE_OP_sort: set_result(l, op, lower_sort(l, op)); break;
     case TILE_OP_to_fragment:
     case TILE_OP_from_fragment:

@@ -171,6 +171,17 @@ static void add_lines(tile_text *text, const tile_function *f) {
     }
 }
 
+/* Adds the functions by which the kernel combines elements. */
+static void add_functions(tile_text *text, const tile_function *f, bool lines) {
+    for (uint32_t id = 1; id < f->op_count; id++) {
+        const char *name = tile_op_attr_text(f, (tile_op){id}, TILE_ATTR_combine);
+        const tile_function *used = name ? tile_module_find(f->module, name) : NULL;
+        if (!used) continue;
+        tile_function_print(used, tile_text_append, text);
+        if (lines) add_lines(text, used);
+    }
+}
+
 /* The key is a digest of a text that contains everything that decides the result. What the code may
  * assume about its arguments follows from the kernel's text, such as `divisible`, and the
  * variant. */
@@ -191,7 +202,9 @@ static tile_status make_key(const job *j, bool with_compiler, tile_artifact_key 
         tile_text_append("no otherwise\n", 13, &text);
     if (f->module->context->remarks) tile_text_append("remarks\n", 8, &text); /* kept with code */
     tile_function_print(f, tile_text_append, &text);
-    if (options->wants & TILE_WANT_PTX && !options->no_line_info) add_lines(&text, f);
+    bool lines = options->wants & TILE_WANT_PTX && !options->no_line_info;
+    if (lines) add_lines(&text, f);
+    add_functions(&text, f, lines);
     tile_digest(text.data, text.length, key->text);
     tile_arena_reset(&arena);
     if (assembler) return TILE_OK;

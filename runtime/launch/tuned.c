@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/ops/combine.h"
 #include "lib/ir/function.h"
 #include "lib/support/integer.h"
 #include "lib/support/text.h"
@@ -29,12 +30,14 @@ static const char *print_sizes(const tile_function *kernel, const int64_t *integ
     return text;
 }
 
-/* Returns whether the function launches or calls the other one. */
+/* Returns whether the function launches or calls the other one, or combines elements by it. */
 static bool uses(const tile_function *f, const char *other) {
-    static const tile_attr_id names[] = {TILE_ATTR_callee, TILE_ATTR_otherwise};
+    static const tile_attr_id names[] = {TILE_ATTR_callee, TILE_ATTR_otherwise, TILE_ATTR_combine};
     for (uint32_t id = 1; id < f->op_count; id++) {
         tile_opcode opcode = f->ops[id].opcode;
-        for (unsigned i = 0; i < 2 && (opcode == TILE_OP_launch || opcode == TILE_OP_call); i++) {
+        bool names_others = opcode == TILE_OP_launch || opcode == TILE_OP_call ||
+                            tile_combines_by_function(opcode);
+        for (unsigned i = 0; i < 3 && names_others; i++) {
             const char *name = tile_op_attr_text(f, (tile_op){id}, names[i]);
             if (name && strcmp(name, other) == 0) return true;
         }
@@ -48,7 +51,7 @@ typedef struct content {
     tile_text text;
 } content;
 
-/* Prints the function and all that it launches or calls, each once. */
+/* Prints the function and all that it uses, each once. */
 static void print_used(content *c, const tile_function *f) {
     for (size_t i = 0; i < c->count; i++)
         if (c->printed[i] == f) return;

@@ -83,6 +83,8 @@ double evaluation_iterations(evaluation *e, tile_op op);
 
 /* ops.c: computes an operation's results from its operands; `to` has room for the first result. */
 void evaluation_compute(evaluation *e, tile_op op, double *to);
+/* combine.c: computes a reduction or scan by a function. */
+void evaluation_combine(evaluation *e, tile_op op, double *to);
 /* matmul.c: computes a product, including its planes. */
 void evaluation_matmul(evaluation *e, tile_op op, double *to);
 /* planes.c: computes the planes of an operation's results after its results. */

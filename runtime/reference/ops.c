@@ -389,6 +389,14 @@ static void compute_yield(evaluation *e, tile_op op, double *to) {
     (void)e, (void)op, (void)to;
 }
 
+static void compute_reduce_with(evaluation *e, tile_op op, double *to) {
+    evaluation_combine(e, op, to);
+}
+
+static void compute_scan_with(evaluation *e, tile_op op, double *to) {
+    evaluation_combine(e, op, to);
+}
+
 /* The function that computes an operation of level 1 is found by the name of its row. */
 static void (*const computers[TILE_OPCODE_LIMIT])(evaluation *e, tile_op op, double *to) = {
 #define COMPUTER_L0(name) NULL

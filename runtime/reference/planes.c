@@ -267,6 +267,15 @@ static void follow_matmul(evaluation *e, tile_op op) {
     own_origin(e, op);
 }
 
+/* combine.c has computed the planes. */
+static void follow_reduce_with(evaluation *e, tile_op op) {
+    own_origin(e, op);
+}
+
+static void follow_scan_with(evaluation *e, tile_op op) {
+    own_origin(e, op);
+}
+
 static void (*const followers[TILE_OPCODE_LIMIT])(evaluation *e, tile_op op) = {
 #define FOLLOWER_L0(name) NULL
 #define FOLLOWER_L1(name) follow_##name

@@ -25,6 +25,7 @@ typedef struct axis_sample {
     const char *op;      /* with operand %a: "reduce %a {kind = add, axis = 1}" */
     const char *compute; /* the same at level 1; NULL: the text is the same */
     const char *steps;   /* lines before it; NULL: none */
+    const char *funcs;   /* that it names; NULL: none */
     axis_shape from, to; /* a `from` of rank 0 means that there is no %a */
     tile_scalar scalar;
     unsigned results;
@@ -63,9 +64,9 @@ static inline const char *axis_compute(text_fixture *x, const axis_sample *s) {
     if (s->from.rank)
         argument = tile_arena_format(&x->arena, "%%a: tensor<%s%s>", tile_scalar_name(s->scalar),
                                      axis_dims(x, &s->from));
-    return tile_arena_format(&x->arena, "compute @f(%s) -> (%s) {\n%s  %s = %s\n}\n", argument,
-                             results, s->steps ? s->steps : "", names,
-                             s->compute ? s->compute : s->op);
+    return tile_arena_format(&x->arena, "compute @f(%s) -> (%s) {\n%s  %s = %s\n}\n%s",
+                             argument, results, s->steps ? s->steps : "", names,
+                             s->compute ? s->compute : s->op, s->funcs ? s->funcs : "");
 }
 
 /* A tile with a layout is loaded from a shared buffer. */
@@ -94,9 +95,10 @@ static inline const char *axis_kernel(text_fixture *x, const axis_sample *s) {
         names = tile_arena_format(&x->arena, "%s%s%%r%u", names, i ? ", " : "", i);
     }
     return tile_arena_format(&x->arena,
-                             "%s%s\nkernel @k(%s) grid [1] warps %u {\n%s%s  %s = %s\n%s}\n",
+                             "%s%s\nkernel @k(%s) grid [1] warps %u {\n%s%s  %s = %s\n%s}\n%s",
                              s->layout ? "#l = " : "", s->layout ? s->layout : "", args, s->warps,
-                             axis_load(x, s), s->steps ? s->steps : "", names, s->op, stores);
+                             axis_load(x, s), s->steps ? s->steps : "", names, s->op, stores,
+                             s->funcs ? s->funcs : "");
 }
 
 static inline void axis_run_compute(text_fixture *x, const axis_sample *s, void *const *results) {

@@ -47,10 +47,13 @@ static inline const char *list_text(text_fixture *x, const array *arrays, unsign
 }
 
 static inline const char *compute_text(text_fixture *x, const sample *s) {
-    return tile_arena_format(&x->arena, "compute @k(%s) -> (%s) {\n  %s = %s\n}\n",
+    static const char func[] =
+        "func @mixed(%a: f32, %b: f32, %c: f32, %d: f32) -> (%e: f32, %f: f32) "
+        "{\n  %e = %a + %b + %c + %d\n  %f = %e\n}\n";
+    return tile_arena_format(&x->arena, "compute @k(%s) -> (%s) {\n  %s = %s\n}\n%s",
                              list_text(x, s->inputs, INPUTS, letters, "", "tensor"),
                              list_text(x, s->results, RESULTS, names, "", "tensor"),
-                             list_text(x, s->results, RESULTS, names, "", NULL), s->op);
+                             list_text(x, s->results, RESULTS, names, "", NULL), s->op, func);
 }
 
 static inline const char *kernel_text(text_fixture *x, const sample *s) {

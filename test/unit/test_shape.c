@@ -191,13 +191,15 @@ static bool is_in_chains(tile_opcode opcode) {
            opcode == TILE_OP_unjoin || opcode == TILE_OP_join;
 }
 
-/* Every row of levels 1 and 2 is in one of these tests, or in test_reduce.c or test_rows.c. */
+/* Every row of levels 1 and 2 is in one of these tests, or in test_reduce.c, test_rows.c or
+ * test_combine.c. */
 Test(shape, of_all_rows) {
     for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
         if (tile_op_get_info((tile_opcode)i)->levels == TILE_LEVELS_L12)
             cr_expect(i == TILE_OP_iota || i == TILE_OP_broadcast || i == TILE_OP_reduce ||
                           i == TILE_OP_gather || i == TILE_OP_reduce_arg || i == TILE_OP_scan ||
-                          i == TILE_OP_sort || is_in_chains((tile_opcode)i),
+                          i == TILE_OP_sort || i == TILE_OP_reduce_with || i == TILE_OP_scan_with ||
+                          is_in_chains((tile_opcode)i),
                       "%s is not tested here", tile_op_get_info((tile_opcode)i)->name);
 }
 

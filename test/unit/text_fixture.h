@@ -397,6 +397,14 @@ static const char *const text_corpus[] = {
     "func @f<T: type, c: int = 2>(%x: T, %w: f32) -> (%y: T) {\n"
     "  %y, %z = g(max(%x, 0), T(%w) * T(c))\n}\n"
     "func @g<T: type>(%x: T, %w: T) -> (%a: T, %b: T) {\n  %a = %x + %w\n  %b = %x\n}\n",
+
+    "kernel @k(%x: view<f32[8, 16]>) grid [1] warps 1 {\n  %t = load %x[0, 0] : [8, 16]\n"
+    "  %i = iota(axis = 0) : tile<i32[8, 16]>\n"
+    "  %a, %b = reduce (%t, %i) {axis = 1, combine = @f}\n"
+    "  %s = alloc_shared : shared<i32[2][8, 4]>\n"
+    "  %c, %d = scan_with [%t, %i], [1.0, -1], %s {axis = 0, combine = @f, exclusive, reverse}\n}\n"
+    "func @f(%a: f32, %i: i32, %b: f32, %j: i32) -> (%c: f32, %k: i32) {\n"
+    "  %c = %a * %b\n  %k = max(%i, %j)\n}\n",
 };
 
 enum { TEXT_CORPUS_COUNT = sizeof text_corpus / sizeof *text_corpus };

@@ -2,6 +2,7 @@
 #include "passes/schedule/cut/online.h"
 
 #include "lib/ir/cost.h"
+#include "lib/ops/combine.h"
 
 int sched_array_of(const schedule *s, tile_value value) {
     for (size_t i = 0; i < s->array_count; i++)
@@ -134,8 +135,10 @@ bool sched_same_domain(const sched_domain *a, const sched_domain *b) {
 }
 
 bool sched_is_chunked_scan(schedule *s, tile_op op) {
-    if (tile_op_opcode(s->compute, op) != TILE_OP_scan) return false;
+    tile_opcode opcode = tile_op_opcode(s->compute, op);
     int64_t axis = sched_axis(s, op);
+    if (tile_combines_by_function(opcode)) return true;
+    if (opcode != TILE_OP_scan) return false;
     const tile_type *type = sched_type(s, tile_operand_src(s->compute, op));
     if (axis < 0 || axis >= type->rank) return false;
     int64_t known = sched_constant(sched_dim(s, type, (unsigned)axis));
@@ -294,7 +297,9 @@ static bool is_absorbed(sched_traversal *w, tile_op op, const sched_map *map) {
     sched_map at = sched_identity(&g->domain);
     bool inside = w->inside;
     w->inside = true;
-    sched_traverse_value(w, tile_operand_src(s->compute, op), &at, false);
+    const tile_values src = tile_operands_src(s->compute, op);
+    unsigned count = tile_combines_by_function(tile_op_opcode(s->compute, op)) ? src.count : 1;
+    for (unsigned i = count; i-- > 0;) sched_traverse_value(w, src.at[i], &at, false);
     w->inside = inside;
     sched_add_reduction(s, g, op);
     return true;

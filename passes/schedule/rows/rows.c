@@ -20,7 +20,7 @@
 
 #include "lib/ir/syntax.h"
 
-static sched_map row_map(const rows *r) {
+sched_map rows_map_of_row(const rows *r) {
     sched_map map = sched_identity(&r->k.g->domain);
     map.at[r->axis] = sched_zero_coordinate();
     return map;
@@ -163,7 +163,7 @@ static tile_value of_none(rows *r, size_t index, tile_value value) {
 
 void rows_remember_results(rows *r, size_t index, tile_value value, tile_value place) {
     schedule *s = r->k.s;
-    sched_map map = is_along(r, index) ? sched_identity(&r->k.g->domain) : row_map(r);
+    sched_map map = is_along(r, index) ? sched_identity(&r->k.g->domain) : rows_map_of_row(r);
     tile_op op = r->k.g->reductions[index];
     if (!value.id) return;
     sched_remember(&r->k, tile_op_result(s->compute, op, 0), &map, rows_type(r, index),
@@ -324,8 +324,7 @@ static void build_columns(rows *r, int beside) {
         build_in_steps(r);
 }
 
-/* Rows of known extent: several per tile if they are short. */
-static void build_known(rows *r, int beside) {
+void rows_set_known_tiles(rows *r, int beside) {
     int block = power_above(r->known, 16384), height = block < 2048 ? 2048 / block : 1;
     int64_t others = beside < 0 ? 1 : sched_constant(r->k.g->domain.extents[beside]);
     if (others > 0 && others < height) height = power_above(others, height);
@@ -336,6 +335,10 @@ static void build_known(rows *r, int beside) {
     rows_set_tiles(r, beside, params[0], constant(r, block));
     sched_add_tune(&r->k, params, 2, points, height > 1 ? 4 : 2);
     sched_set_warps(&r->k, params[1]);
+}
+
+static void build_known(rows *r, int beside) {
+    rows_set_known_tiles(r, beside);
     sched_set_grid(&r->k, (int)r->axis);
     rows_choose_pad(r);
     build_at_once(r);
@@ -521,7 +524,7 @@ static void build_given_beside(rows *r, int beside) {
     bool fits = r->known >= 0 && r->known <= along;
     const tile_expr *parts[2], *other = tile_expr_int(r->k.s->context, others);
     const tile_expr *block = tile_expr_int(r->k.s->context, along);
-    bool chains = !fits && rows_can_scan_chunks(r);
+    bool chains = (!fits || rows_combines(r)) && rows_can_scan_chunks(r);
     if (!fits && !chains && has_along(r))
         SCHED_FAIL(r->k.s, rows_op(r, 0),
                    "%s: a block has a whole row, of %" PRId64 " elements, and the tile %" PRId64
@@ -552,7 +555,7 @@ static void build_given_beside(rows *r, int beside) {
 static void build_given(rows *r) {
     int dims[TILE_MAX_RANK];
     unsigned count = find_given(r, dims);
-    bool loops = count == 2 && given_extent(r, r->axis) == 1 && !has_along(r);
+    bool loops = count == 2 && given_extent(r, r->axis) == 1 && !has_along(r) && !rows_combines(r);
     if (loops && !rows_must_split(r))
         build_given_one_element(r, dims);
     else if (count < 2)
@@ -568,6 +571,8 @@ static void build(rows *r) {
     int beside = dim_beside(r);
     if (r->tile)
         build_given(r);
+    else if (rows_combines(r))
+        rows_build_chunks(r, beside);
     else if (has_one_element_along(r, beside))
         build_one_element(r, beside);
     else if (beside > (int)r->axis && !has_along(r))

@@ -105,6 +105,8 @@ tile_op rows_build_along(rows *r, tile_opcode opcode, tile_value src, tile_op li
 tile_value rows_reduce(rows *r, tile_value tile, const char *kind);
 /* Records the reduction's results, each in the type of its computation. */
 void rows_remember_results(rows *r, size_t index, tile_value value, tile_value place);
+/* The map of values with one element per row. */
+sched_map rows_map_of_row(const rows *r);
 /* Stores the outputs with one element per row, or (of_rows false) the others. */
 void rows_store_outputs(rows *r, bool of_rows);
 /* Returns whether the output has elements along the axis. */
@@ -114,13 +116,33 @@ bool rows_has_long_output(const rows *r);
 /* Sets both dims of the tile, or the only one; the axis has `along` elements. */
 void rows_set_tiles(rows *r, int beside, const tile_expr *other, const tile_expr *along);
 
+/* Chooses tiles of whole rows, whose extent is known: several rows if they are short. */
+void rows_set_known_tiles(rows *r, int beside);
+
 /* scan.c: scans of rows longer than a tile. */
 
 /* Returns whether its only reduction is a scan, which can be computed chunk by chunk. */
 bool rows_can_scan_chunks(const rows *r);
-/* Builds the scan chunk by chunk, with tiles set by attributes (rows_set_tiles, warps) or chosen
+/* Returns whether its reductions are by a function. */
+bool rows_combines(const rows *r);
+/* Builds the scan, or what a function combines, chunk by chunk, with tiles set by attributes (rows_set_tiles, warps) or chosen
  * here. */
 void rows_build_chunks(rows *r, int beside);
+
+/* The chunks of a row, and numbers that loops over them use. */
+typedef struct rows_chunks {
+    tile_value zero, one, block, count, last;
+} rows_chunks;
+rows_chunks rows_count_chunks(rows *r);
+/* Builds a loop over the chunks, from the last to the first if reverse. build_body builds the code
+ * of a chunk and replaces the carried values; number: the position of the chunk in loop order.
+ * carried becomes the results of the loop. */
+typedef void rows_chunk_body(rows *r, void *user, tile_value number, tile_value *carried);
+void rows_loop_over_chunks(rows *r, const rows_chunks *chunks, bool reverse, tile_value *carried,
+                           unsigned count, rows_chunk_body *build_body, void *user);
+
+/* combine.c: reductions and scans by a function. */
+void rows_build_combined(rows *r);
 
 /* sums.c: rows longer than a tile. */
 

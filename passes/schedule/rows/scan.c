@@ -19,11 +19,16 @@
 #include "passes/schedule/rows/rows.h"
 
 #include "lib/ir/syntax.h"
+#include "lib/ops/combine.h"
 #include "passes/schedule/kernel/long.h"
 
+bool rows_combines(const rows *r) {
+    return tile_combines_by_function(tile_op_opcode(r->k.s->compute, rows_op(r, 0)));
+}
+
 bool rows_can_scan_chunks(const rows *r) {
-    return r->k.g->reduction_count == 1 &&
-           tile_op_opcode(r->k.s->compute, rows_op(r, 0)) == TILE_OP_scan;
+    bool scans = tile_op_opcode(r->k.s->compute, rows_op(r, 0)) == TILE_OP_scan;
+    return r->k.g->reduction_count == 1 && (scans || rows_combines(r));
 }
 
 /* Values carried from chunk to chunk ----------------------------------------------------------- */
@@ -84,9 +89,10 @@ static bool is_reverse(const rows *r) {
 
 /* Elements of the chunk after the end of the row have no effect: a forward scan reaches them last;
  * for a reverse scan they are masked. */
-static void build_chunk(chain *c, tile_value number) {
-    rows *r = c->r;
+static void build_chunk(rows *r, void *user, tile_value number, tile_value *carried) {
+    chain *c = user; /* its values are the carried ones */
     sched_kernel *k = &r->k;
+    (void)carried;
     tile_value elements = rows_elements_of(r, 0);
     if (!elements.id) return;
     tile_op scan = rows_build_along(r, TILE_OP_scan, elements, rows_op(r, 0));
@@ -98,27 +104,51 @@ static void build_chunk(chain *c, tile_value number) {
     add_chunk(c, elements, number);
 }
 
-static void build_chunks(rows *r) {
+rows_chunks rows_count_chunks(rows *r) {
     sched_kernel *k = &r->k;
     tile_builder *b = &k->b;
-    size_t mark = sched_enter(k);
-    tile_value zero = tile_build_int(b, 0), one = tile_build_int(b, 1);
-    tile_value block = sched_number(k, k->block[r->t]);
-    tile_value count = tile_build_ceildiv(b, sched_number(k, sched_expr(k->s, r->extent)), block);
-    tile_value last = tile_build_sub(b, count, one);
-    chain c = begin_chain(r, count);
-    tile_op loop = tile_build_for_loop(b, zero, count, one, c.at, c.carried);
+    rows_chunks chunks = {.zero = tile_build_int(b, 0), .one = tile_build_int(b, 1)};
+    chunks.block = sched_number(k, k->block[r->t]);
+    chunks.count =
+        tile_build_ceildiv(b, sched_number(k, sched_expr(k->s, r->extent)), chunks.block);
+    chunks.last = tile_build_sub(b, chunks.count, chunks.one);
+    return chunks;
+}
+
+void rows_loop_over_chunks(rows *r, const rows_chunks *chunks, bool reverse, tile_value *carried,
+                           unsigned count, rows_chunk_body *build_body, void *user) {
+    sched_kernel *k = &r->k;
+    tile_op loop =
+        tile_build_for_loop(&k->b, chunks->zero, chunks->count, chunks->one, carried, count);
     tile_builder outside = k->b;
     tile_region body = tile_op_region(k->f, loop, 0);
     k->b = tile_builder_at_end(k->f, body);
     tile_value number = tile_region_arg(k->f, body, 0);
-    for (unsigned i = 0; i < c.carried; i++) c.at[i] = tile_region_arg(k->f, body, i + 1);
-    tile_value place = is_reverse(r) ? tile_build_sub(b, last, number) : number;
-    k->start[r->axis] = tile_build_mul(b, place, block);
-    build_chunk(&c, number);
-    tile_build_yield(&k->b, c.at, c.carried);
+    for (unsigned i = 0; i < count; i++) carried[i] = tile_region_arg(k->f, body, i + 1);
+    tile_value place = reverse ? tile_build_sub(&k->b, chunks->last, number) : number;
+    k->start[r->axis] = tile_build_mul(&k->b, place, chunks->block);
+    build_body(r, user, number, carried);
+    tile_build_yield(&k->b, carried, count);
+    for (unsigned i = 0; i < count; i++) carried[i] = tile_op_result(k->f, loop, i);
     k->b = outside;
-    sched_leave(k, mark);
+}
+
+static void build_chunks(rows *r) {
+    size_t mark = sched_enter(&r->k);
+    rows_chunks chunks = rows_count_chunks(r);
+    chain c = begin_chain(r, chunks.count);
+    rows_loop_over_chunks(r, &chunks, is_reverse(r), c.at, c.carried, build_chunk, &c);
+    sched_leave(&r->k, mark);
+}
+
+/* The bits of an element of each operand. */
+static unsigned bits_of_element(const rows *r) {
+    unsigned bits = 0;
+    const tile_values src = tile_operands_src(r->k.s->compute, rows_op(r, 0));
+    if (!rows_combines(r)) return tile_scalar_bits(rows_type(r, 0)->scalar);
+    for (unsigned i = 0; i < src.count; i++)
+        bits += tile_scalar_bits(sched_element(r->k.s, src.at[i])->scalar);
+    return bits;
 }
 
 /* Chooses tiles along contiguous rows, or down columns. */
@@ -126,7 +156,7 @@ static void choose_tiles(rows *r, int beside) {
     static const int along[2][10] = {{4096, 8, 2048, 4, 8192, 16, 4096, 4, 1024, 4},
                                      {2048, 8, 1024, 4, 4096, 16, 2048, 4, 512, 4}};
     static const int down[] = {64, 32, 8, 128, 32, 8, 32, 64, 8, 32, 32, 4, 16, 128, 8};
-    bool columns = beside > (int)r->axis, wide = tile_scalar_bits(rows_type(r, 0)->scalar) > 32;
+    bool columns = beside > (int)r->axis, wide = bits_of_element(r) > 32;
     const tile_expr *params[] = {sched_add_param(&r->k, columns ? "rows" : "block"),
                                  columns ? sched_add_param(&r->k, "columns") : NULL, NULL};
     unsigned count = columns ? 2 : 1;
@@ -137,8 +167,14 @@ static void choose_tiles(rows *r, int beside) {
 }
 
 void rows_build_chunks(rows *r, int beside) {
-    if (!r->tile) choose_tiles(r, beside);
+    enum { SHORT = 2048 };
+    bool whole = rows_combines(r) && r->known >= 0 && r->known <= SHORT;
+    if (!r->tile) (whole ? rows_set_known_tiles : choose_tiles)(r, beside);
     sched_set_grid(&r->k, (int)r->axis);
+    if (rows_combines(r)) {
+        rows_build_combined(r);
+        return;
+    }
     rows_choose_pad(r);
     build_chunks(r);
 }

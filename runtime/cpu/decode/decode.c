@@ -13,7 +13,7 @@
 
 /* cast, bitcast, select and splat process the result's elements, all others those of the
  * operands. */
-static void decode_elementwise(cpu_decoder *d, tile_op op) {
+void cpu_decode_elementwise(cpu_decoder *d, tile_op op) {
     const tile_type *from = tile_value_type(d->f, tile_first_operand(d->f, op)),
                     *to = cpu_result_type(d, op);
     tile_opcode opcode = tile_op_opcode(d->f, op);
@@ -277,7 +277,7 @@ static const decode_function decoders[TILE_OPCODE_LIMIT] = {
 #define DECODER_L023(name) cpu_decode_##name
 #define DECODER_LX(name) cpu_decode_##name
 #define OP(number, name, levels, ...) [number] = DECODER_##levels(name),
-#define ELEMENTWISE_OP(number, name, ...) [number] = decode_elementwise,
+#define ELEMENTWISE_OP(number, name, ...) [number] = cpu_decode_elementwise,
 #include "tile/ops.def"
 };
 

@@ -7,6 +7,7 @@
 /* decode.c: NULL after a diagnostic. */
 cpu_program *cpu_program_create(tile_function *function, unsigned level, bool host_math);
 void cpu_program_destroy(cpu_program *program);
+void cpu_decode_elementwise(cpu_decoder *d, tile_op op);
 
 /* tma.c: the name of the last instruction's barrier for messages about the barrier. There,
  * operand[0] and index[0] are the barrier's place and index. Other messages name the buffer. */

@@ -52,7 +52,8 @@ static bool carries_elements(tile_opcode opcode, unsigned operand) {
 /* Value `index` of an operand. The head comes first; coordinates follow. */
 static bool is_element_value(tile_opcode opcode, unsigned operand, unsigned index) {
     tile_operand_form form = tile_op_get_info(opcode)->operands[operand].form;
-    return carries_elements(opcode, operand) && (index == 0 || form == TILE_FORM_variadic);
+    bool list = form == TILE_FORM_list || form == TILE_FORM_variadic;
+    return carries_elements(opcode, operand) && (index == 0 || list);
 }
 
 /* Calls visit for all operands. element: the operand carries elements. */
@@ -334,6 +335,10 @@ static void propagate_rows(cpu_decoder *d, tile_op op, uint32_t first) {
     if (result_may(d, op)) add_propagator(d, op, first, cpu_run_poison_rows, new_poison(d, op));
 }
 
+static void propagate_combine(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (result_may(d, op)) add_propagator(d, op, first, cpu_run_poison_combine, new_poison(d, op));
+}
+
 static void propagate_redux(cpu_decoder *d, tile_op op, uint32_t first) {
     if (result_may(d, op)) add_propagator(d, op, first, cpu_run_poison_redux, new_poison(d, op));
 }
@@ -426,6 +431,8 @@ static propagate_function find_propagator(tile_opcode opcode) {
         {TILE_OP_reduce_arg, propagate_rows},
         {TILE_OP_scan, propagate_rows},
         {TILE_OP_sort, propagate_rows},
+        {TILE_OP_reduce_with, propagate_combine},
+        {TILE_OP_scan_with, propagate_combine},
         {TILE_OP_redux, propagate_redux},
         {TILE_OP_mma, propagate_mma},
         {TILE_OP_dot, propagate_dot},

@@ -154,6 +154,7 @@ CPU_HANDLER(cpu_run_sync_warp);
 CPU_HANDLER(cpu_run_reduce);
 CPU_HANDLER(cpu_run_histogram); /* memory: the result */
 CPU_HANDLER(cpu_run_rows);      /* reduce_arg, scan, sort */
+CPU_HANDLER(cpu_run_combine);   /* combine.c: reduce_with, scan_with */
 CPU_HANDLER(cpu_run_shfl);
 CPU_HANDLER(cpu_run_redux);
 CPU_HANDLER(cpu_run_vote);

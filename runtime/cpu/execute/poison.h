@@ -53,6 +53,9 @@ CPU_HANDLER(cpu_run_poison_mma);
 CPU_HANDLER(cpu_run_poison_dot);
 CPU_HANDLER(cpu_run_poison_copied); /* copied elements are clean */
 
+/* combine.c: level 2 */
+CPU_HANDLER(cpu_run_poison_combine);
+
 /* poison_wgmma.c */
 CPU_HANDLER(cpu_run_poison_wgmma);      /* level 3, at issue; like run_wgmma in wgmma.c */
 CPU_HANDLER(cpu_run_poison_wgmma_wait); /* like run_wgmma_wait in wgmma.c */

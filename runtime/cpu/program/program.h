@@ -103,6 +103,7 @@ struct cpu_insn {
     const cpu_gather *gather; /* NULL: a plain access */
     const cpu_moves *moves;
     const struct cpu_assembly *assembly; /* assembly.c */
+    const struct cpu_combine *combine;   /* combine.c */
     const uint32_t *elements;      /* mixed.c: positions in a tile, by warp, register and lane */
     const tile_type *type;         /* the tile, or the first operand's type */
     const tile_type *memory;       /* the view or shared buffer */

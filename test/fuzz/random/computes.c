@@ -423,6 +423,7 @@ static bool make_any(gen *g) {
                                              gen_axis,
                                              gen_axis,
                                              gen_axis,
+                                             gen_combine,
                                              reduce_all,
                                              by_row,
                                              windows,

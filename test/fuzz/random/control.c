@@ -466,7 +466,7 @@ void gen_statements(gen *g, unsigned count) {
         unsigned weight;
     } kinds[] = {
         {gen_elementwise, 24},  {gen_cast, 8},     {gen_bitcast, 4},      {gen_shapes, 12},
-        {gen_axis, 10},         {gen_gather, 4},   {gen_histogram, 2},    {gen_iota, 3},
+        {gen_axis, 10}, {gen_combine, 4},        {gen_gather, 4},   {gen_histogram, 2},    {gen_iota, 3},
         {gen_dot, 7},           {gen_inside, 2},   {gen_prefetch, 2},     {gen_atomic, 6},
         {gen_scratch, 2},       {gen_turns, 2},    {gen_barriers, 3},     {gen_scalars, 3},
         {gen_assert_assume, 2}, {gen_for, 6},      {gen_while, 3},        {gen_if, 5},

@@ -128,6 +128,8 @@ value gen_zeros(gen *g, tile_scalar scalar, shape s);
 
 /* calls.c: a new func, and a call of it. */
 bool gen_call(gen *g);
+/* combines.c: a reduction or scan by a new func. */
+bool gen_combine(gen *g);
 /* Adds what the funcs call. */
 void gen_finish_funcs(gen *g);
 

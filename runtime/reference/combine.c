@@ -1,0 +1,189 @@
+/* Reductions and scans by a function, at level 1: the function's body in doubles, and in ranges. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/builder/combine_func.h"
+#include "lib/ops/combine.h"
+#include "lib/ops/reduce.h"
+#include "runtime/reference/element.h"
+#include "runtime/reference/evaluation.h"
+
+/* A number and what rounding may make of it. */
+typedef struct number {
+    double value;
+    tile_interval range;
+} number;
+
+typedef struct combining {
+    evaluation *e;
+    tile_op op;
+    tile_combine with;
+    number *values; /* of the function, by value id */
+    number row[TILE_MAX_COMBINED], earlier[TILE_MAX_COMBINED];
+    const double *from[TILE_MAX_COMBINED];
+    double *to[TILE_MAX_COMBINED], *low[TILE_MAX_COMBINED], *high[TILE_MAX_COMBINED];
+} combining;
+
+static tile_scalar scalar_in(const combining *c, tile_value value) {
+    return tile_value_type(c->with.function, value)->scalar;
+}
+
+/* Of an exact result, the range is computed too: the operands may have ranges. */
+static tile_interval range_of(const combining *c, tile_op op, const number *x, double value) {
+    const tile_function *f = c->with.function;
+    tile_interval ranges[3];
+    tile_scalar to = scalar_in(c, tile_op_result(f, op, 0));
+    tile_scalar precision = evaluation_precision(c->e, to);
+    tile_opcode opcode = tile_op_opcode(f, op);
+    const range_op as = {
+        .opcode = opcode,
+        .operand_count = tile_op_operand_count(f, op),
+        .from = scalar_in(c, tile_first_operand(f, op)),
+        .to = to,
+        .precision = precision,
+        .arith_flags = tile_op_arith_flags(f, op),
+        .error = tile_op_error_of(opcode, precision, tile_op_has_attr(f, op, TILE_ATTR_fast))};
+    for (unsigned i = 0; i < 3; i++) ranges[i] = x[i].range;
+    return range_apply(&as, ranges, value);
+}
+
+static bool compute_op(const combining *c, tile_op op) {
+    const tile_function *f = c->with.function;
+    number x[3] = {{0, {0, 0}}};
+    double values[3];
+    for (unsigned i = 0; i < tile_op_operand_count(f, op) && i < 3; i++)
+        x[i] = c->values[tile_op_operand(f, op, i).id];
+    for (unsigned i = 0; i < 3; i++) values[i] = x[i].value;
+    number *result = &c->values[tile_op_result(f, op, 0).id];
+    if (!tile_element_value(tile_op_opcode(f, op), scalar_in(c, tile_first_operand(f, op)),
+                            scalar_in(c, tile_op_result(f, op, 0)), tile_op_arith_flags(f, op),
+                            values, &result->value))
+        return false;
+    if (c->e->ranged) result->range = range_of(c, op, x, result->value);
+    return true;
+}
+
+/* earlier = f(earlier, row) */
+static void combine(combining *c) {
+    const tile_function *f = c->with.function;
+    unsigned n = c->with.count;
+    for (unsigned i = 0; i < n; i++) {
+        c->values[tile_function_arg(f, i).id] = c->earlier[i];
+        c->values[tile_function_arg(f, n + i).id] = c->row[i];
+    }
+    TILE_FOR_EACH_OP (f, op, f->body)
+        if (!c->e->failed && !compute_op(c, op))
+            FAIL(c->e, "@%s: `%s` is not defined for these numbers", f->name, tile_op_name(f, op));
+    for (unsigned i = 0; i < n; i++) c->earlier[i] = c->values[f->results[i].value.id];
+}
+
+static void set_constants(const combining *c) {
+    const tile_function *f = c->with.function;
+    for (uint32_t id = 1; id < f->value_count; id++) {
+        int64_t integer = 0;
+        const tile_value_data *data = &f->values[id];
+        if (data->kind != TILE_VALUE_CONSTANT) continue;
+        bool floating = data->expr->kind == TILE_EXPR_FLOAT;
+        if (!floating && !tile_expr_is_int(data->expr, &integer))
+            FAIL(c->e, "@%s: a constant cannot be computed", f->name);
+        double value = floating ? data->expr->number : (double)integer;
+        tile_scalar precision = evaluation_precision(c->e, data->type->scalar);
+        c->values[id] = (number){value, floating ? range_round(precision, range_point(value))
+                                                 : range_point(value)};
+    }
+}
+
+/* Sets `earlier` to the identity; false if there is none. */
+static bool start_row(combining *c) {
+    const tile_values identity = tile_operands_identity(c->e->f, c->op);
+    for (unsigned i = 0; i < identity.count; i++)
+        c->earlier[i] = (number){c->e->data[identity.at[i].id][0],
+                                 evaluation_range(c->e, identity.at[i].id, 0)};
+    return identity.count != 0;
+}
+
+static void store(const combining *c, size_t at) {
+    for (unsigned i = 0; i < c->with.count; i++) {
+        c->to[i][at] = c->earlier[i].value;
+        if (!c->e->ranged) continue;
+        c->low[i][at] = c->earlier[i].range.low;
+        c->high[i][at] = c->earlier[i].range.high;
+    }
+}
+
+static void take_row(combining *c, const tile_rows *rows, size_t row) {
+    unsigned n = c->with.count;
+    size_t begin = tile_row_begin(rows, row);
+    const tile_values src = tile_operands_src(c->e->f, c->op);
+    if (!start_row(c) && !rows->extent) {
+        FAIL(c->e,
+             "@%s: %s combines no elements here: give it `identity = (..)`, one number for each "
+             "operand",
+             c->e->f->name, tile_op_name(c->e->f, c->op));
+        return;
+    }
+    for (size_t k = 0; k < rows->extent && !c->e->failed; k++) {
+        size_t at = begin + (c->with.reverse ? rows->extent - 1 - k : k) * rows->inner;
+        for (unsigned i = 0; i < n; i++)
+            c->row[i] = (number){c->from[i][at], evaluation_range(c->e, src.at[i].id, at)};
+        if (c->with.exclusive) store(c, at);
+        if (k)
+            combine(c);
+        else
+            memcpy(c->earlier, c->row, sizeof c->row);
+        if (!c->with.reduces && !c->with.exclusive) store(c, at);
+    }
+    if (c->with.reduces) store(c, row);
+}
+
+/* Arrays for the results; the first one has its elements. */
+static void create_results(combining *c, double *to) {
+    for (unsigned i = 0; i < c->with.count && !c->e->failed; i++) {
+        tile_value result = tile_op_result(c->e->f, c->op, i);
+        c->to[i] = i ? evaluation_create(c->e, result) : to;
+        if (!c->e->ranged || c->e->failed) continue;
+        c->low[i] = evaluation_create_plane(c->e, PLANE_LOW, result);
+        c->high[i] = evaluation_create_plane(c->e, PLANE_HIGH, result);
+    }
+}
+
+/* Replaces a func with parameters or calls by a plain one, in a copy of the module. */
+static tile_module *take_plain(combining *c) {
+    tile_scalar scalars[2 * TILE_MAX_COMBINED];
+    const tile_function *f = c->e->f;
+    const tile_values src = tile_operands_src(f, c->op);
+    if (tile_func_is_plain(c->with.function)) return NULL;
+    tile_module *copy = tile_module_clone(f->module);
+    for (unsigned i = 0; i < 2 * c->with.count; i++)
+        scalars[i] = evaluation_scalar(c->e, src.at[i % c->with.count]);
+    const tile_function *func = copy ? tile_module_find(copy, c->with.function->name) : NULL;
+    c->with.function =
+        func ? tile_func_plain(func, tile_op_loc(f, c->op), scalars, 2 * c->with.count) : NULL;
+    c->e->failed |= !c->with.function;
+    return copy;
+}
+
+void evaluation_combine(evaluation *e, tile_op op, double *to) {
+    tile_compute_array a;
+    combining c = {.e = e, .op = op};
+    if (!tile_combine_of(e->f, op, &c.with)) {
+        FAIL(e, "@%s: %s has no axis or no function", e->f->name, tile_op_name(e->f, op));
+        return;
+    }
+    tile_module *copy = take_plain(&c);
+    create_results(&c, to);
+    for (unsigned i = 0; i < c.with.count && !e->failed; i++)
+        c.from[i] = evaluation_operand(e, tile_operands_src(e->f, op).at[i], &a);
+    c.values = c.with.function ? calloc(c.with.function->value_count, sizeof *c.values) : NULL;
+    if (!c.values && !e->failed) FAIL(e, "@%s: out of host memory for a row", e->f->name);
+    if (!e->failed) set_constants(&c);
+    if (!e->failed) {
+        tile_rows rows = tile_rows_along(a.dims, a.rank, c.with.axis);
+        for (size_t r = 0; r < rows.outer * rows.inner && !e->failed; r++) take_row(&c, &rows, r);
+    }
+    free(c.values);
+    tile_module_destroy(copy);
+    for (unsigned i = 1; i < c.with.count; i++)
+        if (!e->uses[tile_op_result(e->f, op, i).id])
+            evaluation_drop(e, tile_op_result(e->f, op, i).id);
+}
