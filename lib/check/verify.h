@@ -26,7 +26,8 @@ bool tile_verify_reference(const tile_function *function);
  * and the kernels exist and accept the arguments. Returns false after a diagnostic. */
 bool tile_verify_plan(tile_function *function);
 
-/* Checks the function of a reduction or scan, and its identity. Returns false after a diagnostic. */
+/* Checks the function of a reduction or scan, and its identity. Returns false after a diagnostic.
+ */
 bool tile_verify_combine(const tile_function *f, tile_op op);
 
 /* Checks a func: its declarations, and that it computes scalars without side effects. Returns false

@@ -5,7 +5,8 @@
 #include "lib/layout/axis_map.h"
 #include "lib/ir/function.h"
 
-/* The maximum number of operands of tiles. Of tensors it is one less, because `schedule` adds one. */
+/* The maximum number of operands of tiles. Of tensors it is one less, because `schedule` adds one.
+ */
 enum { TILE_MAX_COMBINED = 9 };
 
 typedef struct tile_combine {

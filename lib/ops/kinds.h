@@ -17,8 +17,8 @@ int64_t tile_kind_integer_identity(tile_word kind, tile_scalar scalar);
  * diagnostic; true while a parameter has no value yet. */
 bool tile_verify_kind(const tile_function *f, tile_op op);
 
-/* Checks that `name(..)` is not an operation, a cast or a number, so that it can call a func of that
- * name. False after a diagnostic at loc. */
+/* Checks that `name(..)` is not an operation, a cast or a number, so that it can call a func of
+ * that name. False after a diagnostic at loc. */
 bool tile_check_func_name(tile_context *context, const char *name, tile_loc loc);
 
 /* Returns whether the operation accepts the word for `kind`. */

@@ -245,9 +245,9 @@ static void check_combined(checker *c, tile_op op) {
     bool fits = tile_rows_fit(c->f, op, rows);
     const tile_layout result = fits ? tile_combine_result(&combine, rows) : *rows;
     for (unsigned i = 0; i < combine.count && fits; i++)
-        fits = tile_layout_equal(rows, tile_value_type(c->f, src.at[i])->layout) &&
-               tile_layout_equal(
-                   &result, tile_value_type(c->f, tile_op_result(c->f, op, i))->layout);
+        fits =
+            tile_layout_equal(rows, tile_value_type(c->f, src.at[i])->layout) &&
+            tile_layout_equal(&result, tile_value_type(c->f, tile_op_result(c->f, op, i))->layout);
     if (!fits)
         c->ok = tile_error_at(c->f, op,
                               "threads do not hold the rows as it takes them; run assign-layouts");

@@ -35,8 +35,8 @@ static bool uses(const tile_function *f, const char *other) {
     static const tile_attr_id names[] = {TILE_ATTR_callee, TILE_ATTR_otherwise, TILE_ATTR_combine};
     for (uint32_t id = 1; id < f->op_count; id++) {
         tile_opcode opcode = f->ops[id].opcode;
-        bool names_others = opcode == TILE_OP_launch || opcode == TILE_OP_call ||
-                            tile_combines_by_function(opcode);
+        bool names_others =
+            opcode == TILE_OP_launch || opcode == TILE_OP_call || tile_combines_by_function(opcode);
         for (unsigned i = 0; i < 3 && names_others; i++) {
             const char *name = tile_op_attr_text(f, (tile_op){id}, names[i]);
             if (name && strcmp(name, other) == 0) return true;

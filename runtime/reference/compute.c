@@ -280,8 +280,7 @@ void evaluation_run_op(evaluation *e, tile_op op) {
     if (!to && !loops) return;
     evaluation_compute(e, op, to);
     if (!e->failed) evaluation_follow(e, op);
-    for (uint32_t i = 0; i < data->operand_count; i++)
-        evaluation_drop_use(e, data->operands[i].id);
+    for (uint32_t i = 0; i < data->operand_count; i++) evaluation_drop_use(e, data->operands[i].id);
 }
 
 static void store_output(evaluation *e, const tile_result_decl *result,

@@ -64,8 +64,8 @@ static inline const char *axis_compute(text_fixture *x, const axis_sample *s) {
     if (s->from.rank)
         argument = tile_arena_format(&x->arena, "%%a: tensor<%s%s>", tile_scalar_name(s->scalar),
                                      axis_dims(x, &s->from));
-    return tile_arena_format(&x->arena, "compute @f(%s) -> (%s) {\n%s  %s = %s\n}\n%s",
-                             argument, results, s->steps ? s->steps : "", names,
+    return tile_arena_format(&x->arena, "compute @f(%s) -> (%s) {\n%s  %s = %s\n}\n%s", argument,
+                             results, s->steps ? s->steps : "", names,
                              s->compute ? s->compute : s->op, s->funcs ? s->funcs : "");
 }
 
@@ -94,11 +94,10 @@ static inline const char *axis_kernel(text_fixture *x, const axis_sample *s) {
                                    axis_zeros(x, &s->to));
         names = tile_arena_format(&x->arena, "%s%s%%r%u", names, i ? ", " : "", i);
     }
-    return tile_arena_format(&x->arena,
-                             "%s%s\nkernel @k(%s) grid [1] warps %u {\n%s%s  %s = %s\n%s}\n%s",
-                             s->layout ? "#l = " : "", s->layout ? s->layout : "", args, s->warps,
-                             axis_load(x, s), s->steps ? s->steps : "", names, s->op, stores,
-                             s->funcs ? s->funcs : "");
+    return tile_arena_format(
+        &x->arena, "%s%s\nkernel @k(%s) grid [1] warps %u {\n%s%s  %s = %s\n%s}\n%s",
+        s->layout ? "#l = " : "", s->layout ? s->layout : "", args, s->warps, axis_load(x, s),
+        s->steps ? s->steps : "", names, s->op, stores, s->funcs ? s->funcs : "");
 }
 
 static inline void axis_run_compute(text_fixture *x, const axis_sample *s, void *const *results) {

@@ -125,8 +125,8 @@ void rows_set_known_tiles(rows *r, int beside);
 bool rows_can_scan_chunks(const rows *r);
 /* Returns whether its reductions are by a function. */
 bool rows_combines(const rows *r);
-/* Builds the scan, or what a function combines, chunk by chunk, with tiles set by attributes (rows_set_tiles, warps) or chosen
- * here. */
+/* Builds the scan, or what a function combines, chunk by chunk, with tiles set by attributes
+ * (rows_set_tiles, warps) or chosen here. */
 void rows_build_chunks(rows *r, int beside);
 
 /* The chunks of a row, and numbers that loops over them use. */

@@ -464,15 +464,36 @@ void gen_statements(gen *g, unsigned count) {
     static const struct {
         bool (*make)(gen *g);
         unsigned weight;
-    } kinds[] = {
-        {gen_elementwise, 24},  {gen_cast, 8},     {gen_bitcast, 4},      {gen_shapes, 12},
-        {gen_axis, 10}, {gen_combine, 4},        {gen_gather, 4},   {gen_histogram, 2},    {gen_iota, 3},
-        {gen_dot, 7},           {gen_inside, 2},   {gen_prefetch, 2},     {gen_atomic, 6},
-        {gen_scratch, 2},       {gen_turns, 2},    {gen_barriers, 3},     {gen_scalars, 3},
-        {gen_assert_assume, 2}, {gen_for, 6},      {gen_while, 3},        {gen_if, 5},
-        {gen_explicit, 2},      {gen_roles, 2},    {gen_product_loop, 4}, {gen_through_shared, 5},
-        {gen_cluster, 6},       {gen_parallel, 5}, {gen_fragments, 20},   {gen_mma, 3},
-        {gen_call, 10}};
+    } kinds[] = {{gen_elementwise, 24},
+                 {gen_cast, 8},
+                 {gen_bitcast, 4},
+                 {gen_shapes, 12},
+                 {gen_axis, 10},
+                 {gen_combine, 4},
+                 {gen_gather, 4},
+                 {gen_histogram, 2},
+                 {gen_iota, 3},
+                 {gen_dot, 7},
+                 {gen_inside, 2},
+                 {gen_prefetch, 2},
+                 {gen_atomic, 6},
+                 {gen_scratch, 2},
+                 {gen_turns, 2},
+                 {gen_barriers, 3},
+                 {gen_scalars, 3},
+                 {gen_assert_assume, 2},
+                 {gen_for, 6},
+                 {gen_while, 3},
+                 {gen_if, 5},
+                 {gen_explicit, 2},
+                 {gen_roles, 2},
+                 {gen_product_loop, 4},
+                 {gen_through_shared, 5},
+                 {gen_cluster, 6},
+                 {gen_parallel, 5},
+                 {gen_fragments, 20},
+                 {gen_mma, 3},
+                 {gen_call, 10}};
     enum { KINDS = sizeof kinds / sizeof *kinds, MAX_TRIES = 200 };
     unsigned all = 0, made = 0;
     for (unsigned i = 0; i < KINDS; i++) all += kinds[i].weight;
