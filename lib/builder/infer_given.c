@@ -133,8 +133,9 @@ static const tile_type *complete_matmul(const tile_infer *infer) {
     return all ? all : infer->given;
 }
 
+/* The rule refuses an empty list of operands. */
 static const tile_type *complete_reduced(const tile_infer *infer) {
-    return infer->given ? infer->given : tile_infer_reduced(infer);
+    return infer->given || !first_type(infer) ? infer->given : tile_infer_reduced(infer);
 }
 
 static const tile_type *complete_voted(const tile_infer *infer) {

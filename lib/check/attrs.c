@@ -2,6 +2,7 @@
  * types of its operands. */
 #include "lib/check/verify.h"
 #include "lib/ir/describe.h"
+#include "lib/ir/operands.h"
 #include "lib/ir/syntax.h"
 #include "lib/ops/atomic.h"
 #include "lib/support/scalar.h"
@@ -142,6 +143,6 @@ bool tile_verify_attrs(const tile_function *f, tile_op op) {
     if (opcode == TILE_OP_iota) check_axis(&c, op);
     if (opcode == TILE_OP_cp_async) check_bytes(&c, op);
     if (opcode == TILE_OP_ldmatrix || opcode == TILE_OP_stmatrix) check_matrices(&c, op);
-    if (c.ok) check_signs(&c, op);
+    if (c.ok && tile_op_takes(opcode, TILE_OPERAND_acc)) check_signs(&c, op);
     return c.ok;
 }

@@ -115,6 +115,7 @@ Test(null, tables) {
     cr_expect_eq(tile_scalar_mantissa((tile_scalar)-1), 0);
     cr_expect_leq(tile_scalar_whole_limit((tile_scalar)-1), 1);
     cr_expect_not(tile_scalar_is_floating((tile_scalar)-1));
+    cr_expect_not(tile_scalar_is_unsigned((tile_scalar)-1));
     cr_expect_not(tile_scalar_has_arithmetic((tile_scalar)-1));
     cr_expect_eq(tile_scalar_read((tile_scalar)-1, &number), 0);
     tile_scalar_write((tile_scalar)-1, &number, 1);
@@ -422,6 +423,7 @@ Test(null, compiling) {
     tile_product_vectors(NULL, NULL, 1, NULL);
     cr_expect_eq(tile_product_wrong_rows(NULL, NULL, NULL), 0);
     cr_expect_eq(tile_plan_print(NULL, drop, NULL), TILE_INVALID);
+    cr_expect_eq(tile_plan_take_points(NULL), TILE_INVALID);
     cr_expect_eq(tile_reference_shapes(NULL, NULL, NULL, NULL, NULL, NULL, 0), TILE_INVALID);
     tile_module_destroy(module);
     tile_context_destroy(context);

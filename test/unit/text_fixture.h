@@ -387,9 +387,14 @@ static const char *const text_corpus[] = {
     "  %t = splat 1.0 : tile<f16[64, 64]>\n"
     "  store_async %t, %c[%n, 0], %r {cache = evict_first}\n  bulk_wait 0\n}\n",
 
+    "compute @steps<n: dim>(%x: tensor<f32[n, 4]>) -> (%y: tensor<f32[n, 4]>) {\n"
+    "  %h, %y = for %t = 0 to n iter (%s = 0.0 : tensor<f32[1, 4]>, %r = %x) {\n"
+    "    %u = (slice(%x, [%t, 0]) : [1, 4]) + %s\n"
+    "    yield %u, insert_slice(%u, %r, [%t, 0])\n  }\n}\n",
+
     "plan @p(%n: i32) {\n  %w = scratch [%n] : view<f16[?]>\n  fill %w, 1.5\n"
     "  if %n > 4 {\n    launch @k<b = 8>(%n, %w)\n    launch @k<b = 4>(7, %w) {pdl}\n  }\n"
-    "  for %i = 0 to %n {\n    fill (subview %w[%i], [1]), 2.0\n  }\n}\n"
+    "  for %i = 0 to %n {\n    fill subview(%w[%i], [1]), 2.0\n  }\n}\n"
     "kernel @k<b: int>(%n: i32, %w: ptr<f16>) grid [b] warps 1 {\n  pdl_trigger\n  pdl_wait\n}\n",
 
     "compute @c<n: dim>(%x: tensor<f16[n]>) -> (%y: tensor<f16[n]>) {\n  %y = f<c = 3>(%x, "
