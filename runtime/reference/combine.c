@@ -14,12 +14,26 @@ typedef struct number {
     tile_interval range;
 } number;
 
+/* One number for each operand. */
+typedef struct numbers {
+    number at[TILE_MAX_COMBINED];
+} numbers;
+
+/* Kernels combine blocks of elements first, then blocks of blocks: those of a thread, of a warp and
+ * of a chunk. Rounding depends on that order. */
+static const size_t block_sizes[] = {1, 8, 256, 4096};
+enum { LEVELS = sizeof block_sizes / sizeof *block_sizes };
+
 typedef struct combining {
     evaluation *e;
     tile_op op;
     tile_combine with;
+    bool rounds;    /* ranges are computed, and some operand is a float */
     number *values; /* of the function, by value id */
-    number row[TILE_MAX_COMBINED], earlier[TILE_MAX_COMBINED];
+    numbers row, earlier;
+    numbers blocks;         /* the same elements as `earlier`, by blocks */
+    numbers before[LEVELS]; /* the complete blocks of this level in the block around them */
+    bool has[LEVELS];       /* there are some */
     const double *from[TILE_MAX_COMBINED];
     double *to[TILE_MAX_COMBINED], *low[TILE_MAX_COMBINED], *high[TILE_MAX_COMBINED];
 } combining;
@@ -63,18 +77,36 @@ static bool compute_op(const combining *c, tile_op op) {
     return true;
 }
 
-/* earlier = f(earlier, row) */
-static void combine(combining *c) {
+static numbers combine(combining *c, const numbers *first, const numbers *second) {
     const tile_function *f = c->with.function;
     unsigned n = c->with.count;
+    numbers result;
     for (unsigned i = 0; i < n; i++) {
-        c->values[tile_function_arg(f, i).id] = c->earlier[i];
-        c->values[tile_function_arg(f, n + i).id] = c->row[i];
+        c->values[tile_function_arg(f, i).id] = first->at[i];
+        c->values[tile_function_arg(f, n + i).id] = second->at[i];
     }
     TILE_FOR_EACH_OP (f, op, f->body)
         if (!c->e->failed && !compute_op(c, op))
             FAIL(c->e, "@%s: `%s` is not defined for these numbers", f->name, tile_op_name(f, op));
-    for (unsigned i = 0; i < n; i++) c->earlier[i] = c->values[f->results[i].value.id];
+    for (unsigned i = 0; i < n; i++) result.at[i] = c->values[f->results[i].value.id];
+    return result;
+}
+
+/* Adds element k of a row to the blocks. */
+static void combine_blocks(combining *c, size_t k) {
+    numbers all[LEVELS];
+    unsigned complete = 0;
+    for (unsigned j = 0; j < LEVELS && !c->e->failed; j++) {
+        const numbers *rest = j ? &all[j - 1] : &c->row;
+        if (k == 0) c->has[j] = false;
+        all[j] = c->has[j] ? combine(c, &c->before[j], rest) : *rest;
+        if ((k + 1) % block_sizes[j] == 0) complete = j;
+    }
+    if (c->e->failed) return;
+    for (unsigned j = 0; j < complete; j++) c->has[j] = false;
+    c->before[complete] = all[complete];
+    c->has[complete] = true;
+    c->blocks = all[LEVELS - 1];
 }
 
 static void set_constants(const combining *c) {
@@ -97,17 +129,30 @@ static void set_constants(const combining *c) {
 static bool start_row(combining *c) {
     const tile_values identity = tile_operands_identity(c->e->f, c->op);
     for (unsigned i = 0; i < identity.count; i++)
-        c->earlier[i] = (number){c->e->data[identity.at[i].id][0],
-                                 evaluation_range(c->e, identity.at[i].id, 0)};
+        c->earlier.at[i] = (number){c->e->data[identity.at[i].id][0],
+                                    evaluation_range(c->e, identity.at[i].id, 0)};
+    c->blocks = c->earlier;
     return identity.count != 0;
+}
+
+/* What rounding may make of result i in any order of the same elements: twice the range of two
+ * orders. A number without rounding errors has none in any order. */
+static tile_interval range_of_result(const combining *c, unsigned i) {
+    tile_interval range = c->earlier.at[i].range;
+    if (!c->rounds || range_is_point(range)) return range;
+    range = range_union(range, c->blocks.at[i].range);
+    double width = range.high - range.low;
+    if (!isfinite(width)) return range;
+    return (tile_interval){range.low - width / 2, range.high + width / 2};
 }
 
 static void store(const combining *c, size_t at) {
     for (unsigned i = 0; i < c->with.count; i++) {
-        c->to[i][at] = c->earlier[i].value;
+        c->to[i][at] = c->earlier.at[i].value;
         if (!c->e->ranged) continue;
-        c->low[i][at] = c->earlier[i].range.low;
-        c->high[i][at] = c->earlier[i].range.high;
+        const tile_interval range = range_of_result(c, i);
+        c->low[i][at] = range.low;
+        c->high[i][at] = range.high;
     }
 }
 
@@ -125,12 +170,10 @@ static void take_row(combining *c, const tile_rows *rows, size_t row) {
     for (size_t k = 0; k < rows->extent && !c->e->failed; k++) {
         size_t at = begin + (c->with.reverse ? rows->extent - 1 - k : k) * rows->inner;
         for (unsigned i = 0; i < n; i++)
-            c->row[i] = (number){c->from[i][at], evaluation_range(c->e, src.at[i].id, at)};
+            c->row.at[i] = (number){c->from[i][at], evaluation_range(c->e, src.at[i].id, at)};
         if (c->with.exclusive) store(c, at);
-        if (k)
-            combine(c);
-        else
-            memcpy(c->earlier, c->row, sizeof c->row);
+        c->earlier = k ? combine(c, &c->earlier, &c->row) : c->row;
+        if (c->rounds) combine_blocks(c, k);
         if (!c->with.reduces && !c->with.exclusive) store(c, at);
     }
     if (c->with.reduces) store(c, row);
@@ -172,8 +215,11 @@ void evaluation_combine(evaluation *e, tile_op op, double *to) {
     }
     tile_module *copy = take_plain(&c);
     create_results(&c, to);
-    for (unsigned i = 0; i < c.with.count && !e->failed; i++)
-        c.from[i] = evaluation_operand(e, tile_operands_src(e->f, op).at[i], &a);
+    for (unsigned i = 0; i < c.with.count && !e->failed; i++) {
+        tile_value src = tile_operands_src(e->f, op).at[i];
+        c.from[i] = evaluation_operand(e, src, &a);
+        c.rounds |= e->ranged && tile_scalar_is_floating(evaluation_scalar(e, src));
+    }
     c.values = c.with.function ? calloc(c.with.function->value_count, sizeof *c.values) : NULL;
     if (!c.values && !e->failed) FAIL(e, "@%s: out of host memory for a row", e->f->name);
     if (!e->failed) set_constants(&c);
