@@ -107,16 +107,35 @@ static bool begins_aligned(const lowering *l, const tma_copy *c) {
     return at.divisor % UNIT * tile_scalar_bytes(c->type->scalar) % UNIT == 0;
 }
 
+/* An extent of an array that a tensor map describes: the launch has checked that it is at least 1.
+ */
+static bool is_map_extent(const tile_function *f, tile_value value) {
+    const tile_expr *extent = tile_value_as_expr(f, value);
+    bool found = false;
+    if (tile_value_at(f, value)->kind != TILE_VALUE_ARG || !extent) return false;
+    for (unsigned a = 0; a < f->arg_count; a++)
+        for (unsigned d = 0; f->args[a].tensor_map && d < f->args[a].type->rank; d++)
+            found |= tile_function_arg_extent(f, a, d) == extent;
+    return found;
+}
+
 /* Not negative unless it has overflowed i32, in which case it is out of bounds of any view. */
 static bool is_natural(const lowering *l, tile_value value, unsigned depth) {
     enum { DEEP = 16 };
-    if (l->ranges[value.id].min >= 0) return true;
+    if (l->ranges[value.id].min >= 0 || is_map_extent(&l->old, value)) return true;
     tile_op def = tile_value_def(&l->old, value);
-    tile_opcode opcode = def.id ? tile_op_opcode(&l->old, def) : TILE_OP_NONE;
-    if (depth == DEEP || (opcode != TILE_OP_add && opcode != TILE_OP_mul && opcode != TILE_OP_shl))
-        return false;
-    return is_natural(l, tile_operand_lhs(&l->old, def), depth + 1) &&
-           is_natural(l, tile_operand_rhs(&l->old, def), depth + 1);
+    tile_opcode opcode = def.id && depth < DEEP ? tile_op_opcode(&l->old, def) : TILE_OP_NONE;
+    switch (opcode) {
+    case TILE_OP_add:
+    case TILE_OP_mul:
+    case TILE_OP_shl:
+    case TILE_OP_div:
+        return is_natural(l, tile_operand_lhs(&l->old, def), depth + 1) &&
+               is_natural(l, tile_operand_rhs(&l->old, def), depth + 1);
+    case TILE_OP_rem: /* it has the sign of the dividend */
+        return is_natural(l, tile_operand_lhs(&l->old, def), depth + 1);
+    default: return false;
+    }
 }
 
 /* A stored box must not begin at a negative coordinate, or the instruction is illegal. */
