@@ -1,8 +1,9 @@
 /* Evaluates level-1 computes on whole tensors in f64. The results are the reference for lowered
  * kernels.
  *
- * Every operation is computed in f64 (integers are exact up to 2^53 and wrap to their width). Only
- * `cast`, and storing a result, round to an element type.
+ * Every operation on floats is computed in f64. Only `cast`, and storing a result, round to an
+ * element type. Integers wrap to their width, and are exact; operands and results of a `matmul` are
+ * up to 2^53.
  *
  * The caller owns the arrays, which are accessed during the call only. Invalid arguments return
  * TILE_INVALID after a diagnostic. Threads: as for the context. */

@@ -103,12 +103,6 @@ tile_accumulator tile_accumulate_start(tile_word kind, tile_scalar scalar) {
     return (tile_accumulator){.opcode = tile_kind_opcode(kind), .scalar = scalar, .kind = kind};
 }
 
-/* Integers are not clamped to their type: it wraps. */
-static int64_t integer_of(tile_scalar scalar, double value) {
-    return scalar == TILE_u64 ? tile_integer_of_type(scalar, value)
-                              : tile_integer_from_double(value, INT64_MIN, INT64_MAX);
-}
-
 static void add_integer(tile_accumulator *sum, int64_t element) {
     if (sum->any)
         tile_fold_element(sum->opcode, sum->scalar, (tile_arith_flags){.nan = false}, sum->integer,
@@ -135,11 +129,11 @@ void tile_accumulate(tile_accumulator *sum, const void *element) {
         add_integer(sum, tile_integer_read(sum->scalar, element));
 }
 
-void tile_accumulate_real(tile_accumulator *sum, double element) {
+void tile_accumulate_number(tile_accumulator *sum, tile_number element) {
     if (tile_scalar_is_floating(sum->scalar))
-        add_float(sum, element);
+        add_float(sum, element.real);
     else
-        add_integer(sum, integer_of(sum->scalar, element));
+        add_integer(sum, element.integer);
 }
 
 void tile_accumulate_write(const tile_accumulator *sum, void *to) {
@@ -152,12 +146,11 @@ void tile_accumulate_write(const tile_accumulator *sum, void *to) {
 }
 
 /* At level 1, floats are rounded only by casts and stores. */
-double tile_accumulate_result(const tile_accumulator *sum) {
-    unsigned char bytes[sizeof(double)];
+tile_number tile_accumulate_result(const tile_accumulator *sum) {
     if (tile_scalar_is_floating(sum->scalar))
-        return sum->any ? sum->real : tile_kind_identity(sum->kind);
-    tile_accumulate_write(sum, bytes);
-    return tile_scalar_read(sum->scalar, bytes);
+        return (tile_number){sum->any ? sum->real : tile_kind_identity(sum->kind), 0};
+    int64_t identity = tile_kind_integer_identity(sum->kind, sum->scalar);
+    return tile_number_wrap(sum->scalar, (tile_number){0, sum->any ? sum->integer : identity});
 }
 
 /* Rows ----------------------------------------------------------------------------------------- */
@@ -174,17 +167,11 @@ void tile_number_write(tile_scalar scalar, tile_number number, void *to) {
         tile_integer_write(scalar, to, number.integer);
 }
 
-tile_number tile_number_of(tile_scalar scalar, double value) {
-    if (tile_scalar_is_floating(scalar)) return (tile_number){value, 0};
-    return (tile_number){0, integer_of(scalar, value)};
-}
-
-/* The number's value; integers are wrapped to their type. */
-double tile_number_value(tile_scalar scalar, tile_number number) {
+tile_number tile_number_wrap(tile_scalar scalar, tile_number number) {
     unsigned char bytes[sizeof(int64_t)];
-    if (tile_scalar_is_floating(scalar)) return number.real;
+    if (tile_scalar_is_floating(scalar)) return number;
     tile_integer_write(scalar, bytes, number.integer);
-    return tile_scalar_read(scalar, bytes);
+    return (tile_number){tile_scalar_read(scalar, bytes), tile_integer_read(scalar, bytes)};
 }
 
 tile_scan tile_scan_of(const tile_function *f, tile_op op) {

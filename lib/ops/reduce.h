@@ -38,6 +38,12 @@ static inline size_t tile_row_begin(const tile_rows *rows, size_t row) {
     return row / rows->inner * rows->extent * rows->inner + row % rows->inner;
 }
 
+/* An element: real for floats, else integer. */
+typedef struct tile_number {
+    double real;
+    int64_t integer;
+} tile_number;
+
 /* Combines elements one after the other, floats in f64. */
 typedef struct tile_accumulator {
     tile_opcode opcode; /* combines two elements */
@@ -51,21 +57,15 @@ typedef struct tile_accumulator {
 tile_accumulator tile_accumulate_start(tile_word kind, tile_scalar scalar);
 /* Adds one element of the type, in memory or as a number. */
 void tile_accumulate(tile_accumulator *sum, const void *element);
-void tile_accumulate_real(tile_accumulator *sum, double element);
+void tile_accumulate_number(tile_accumulator *sum, tile_number element);
 /* Writes the result, rounded or wrapped; the identity if there were no elements. */
 void tile_accumulate_write(const tile_accumulator *sum, void *to);
-double tile_accumulate_result(const tile_accumulator *sum);
+tile_number tile_accumulate_result(const tile_accumulator *sum);
 
-/* An element: real for floats, else integer. */
-typedef struct tile_number {
-    double real;
-    int64_t integer;
-} tile_number;
 tile_number tile_number_read(tile_scalar scalar, const void *from);
 void tile_number_write(tile_scalar scalar, tile_number number, void *to);
-/* For level 1, whose elements are doubles. */
-tile_number tile_number_of(tile_scalar scalar, double value);
-double tile_number_value(tile_scalar scalar, tile_number number);
+/* For level 1, which needs integers as `real`, too: wraps them to their type. */
+tile_number tile_number_wrap(tile_scalar scalar, tile_number number);
 
 /* The attributes of a scan. */
 typedef struct tile_scan {

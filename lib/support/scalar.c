@@ -242,6 +242,13 @@ double tile_integer_to_double(tile_scalar scalar, int64_t value) {
     return tile_scalar_is_unsigned(scalar) ? (double)(uint64_t)value : (double)value;
 }
 
+bool tile_scalar_same(tile_scalar scalar, const void *a, const void *b) {
+    double x = tile_scalar_read(scalar, a), y = tile_scalar_read(scalar, b);
+    if (!tile_scalar_is_floating(scalar))
+        return tile_integer_read(scalar, a) == tile_integer_read(scalar, b);
+    return x == y || (isnan(x) && isnan(y));
+}
+
 static void write_integer(tile_scalar scalar, void *address, double value) {
     if (scalar == TILE_i1)
         tile_integer_write(scalar, address, !(value == 0));

@@ -30,6 +30,8 @@ void tile_integer_write(tile_scalar scalar, void *address, int64_t value);
  * numbers from 2^63 are negative as an int64_t) and an unknown type. */
 bool tile_integer_fits(tile_scalar scalar, int64_t value);
 /* Converts a double to an i64: towards zero, clamped to [low, high], NaN to 0. */
+/* Whether two elements are equal; NaN is equal to NaN. */
+bool tile_scalar_same(tile_scalar scalar, const void *a, const void *b);
 int64_t tile_integer_from_double(double value, int64_t low, int64_t high);
 /* Likewise, clamped to the range of the integer type, which is not i1. */
 int64_t tile_integer_of_type(tile_scalar scalar, double value);

@@ -5,12 +5,13 @@
 #include "lib/builder/combine_func.h"
 #include "lib/ops/combine.h"
 #include "lib/ops/reduce.h"
+#include "lib/support/scalar.h"
 #include "runtime/reference/element.h"
 #include "runtime/reference/evaluation.h"
 
 /* A number and what rounding may make of it. */
 typedef struct number {
-    double value;
+    tile_number value;
     tile_interval range;
 } number;
 
@@ -34,8 +35,7 @@ typedef struct combining {
     numbers blocks;         /* the same elements as `earlier`, by blocks */
     numbers before[LEVELS]; /* the complete blocks of this level in the block around them */
     bool has[LEVELS];       /* there are some */
-    const double *from[TILE_MAX_COMBINED];
-    double *to[TILE_MAX_COMBINED], *low[TILE_MAX_COMBINED], *high[TILE_MAX_COMBINED];
+    double *low[TILE_MAX_COMBINED], *high[TILE_MAX_COMBINED];
 } combining;
 
 static tile_scalar scalar_in(const combining *c, tile_value value) {
@@ -63,17 +63,17 @@ static tile_interval range_of(const combining *c, tile_op op, const number *x, d
 
 static bool compute_op(const combining *c, tile_op op) {
     const tile_function *f = c->with.function;
-    number x[3] = {{0, {0, 0}}};
-    double values[3];
+    number x[3] = {{{0, 0}, {0, 0}}};
+    tile_number values[3];
     for (unsigned i = 0; i < tile_op_operand_count(f, op) && i < 3; i++)
         x[i] = c->values[tile_op_operand(f, op, i).id];
     for (unsigned i = 0; i < 3; i++) values[i] = x[i].value;
     number *result = &c->values[tile_op_result(f, op, 0).id];
-    if (!tile_element_value(tile_op_opcode(f, op), scalar_in(c, tile_first_operand(f, op)),
-                            scalar_in(c, tile_op_result(f, op, 0)), tile_op_arith_flags(f, op),
-                            values, &result->value))
+    if (!tile_element_compute(tile_op_opcode(f, op), scalar_in(c, tile_first_operand(f, op)),
+                              scalar_in(c, tile_op_result(f, op, 0)), tile_op_arith_flags(f, op),
+                              values, &result->value))
         return false;
-    if (c->e->ranged) result->range = range_of(c, op, x, result->value);
+    if (c->e->ranged) result->range = range_of(c, op, x, result->value.real);
     return true;
 }
 
@@ -118,19 +118,25 @@ static void set_constants(const combining *c) {
         bool floating = data->expr->kind == TILE_EXPR_FLOAT;
         if (!floating && !tile_expr_is_int(data->expr, &integer))
             FAIL(c->e, "@%s: a constant cannot be computed", f->name);
-        double value = floating ? data->expr->number : (double)integer;
+        tile_number value = {data->expr->number, 0};
+        if (!floating)
+            value = (tile_number){tile_integer_to_double(data->type->scalar, integer), integer};
         tile_scalar precision = evaluation_precision(c->e, data->type->scalar);
-        c->values[id] = (number){value, floating ? range_round(precision, range_point(value))
-                                                 : range_point(value)};
+        c->values[id] = (number){value, floating ? range_round(precision, range_point(value.real))
+                                                 : range_point(value.real)};
     }
+}
+
+static number number_at(const combining *c, tile_value value, size_t at) {
+    return (number){evaluation_number(c->e, value, evaluation_scalar(c->e, value), at),
+                    evaluation_range(c->e, value.id, at)};
 }
 
 /* Sets `earlier` to the identity; false if there is none. */
 static bool start_row(combining *c) {
     const tile_values identity = tile_operands_identity(c->e->f, c->op);
     for (unsigned i = 0; i < identity.count; i++)
-        c->earlier.at[i] = (number){c->e->data[identity.at[i].id][0],
-                                    evaluation_range(c->e, identity.at[i].id, 0)};
+        c->earlier.at[i] = number_at(c, identity.at[i], 0);
     c->blocks = c->earlier;
     return identity.count != 0;
 }
@@ -148,7 +154,7 @@ static tile_interval range_of_result(const combining *c, unsigned i) {
 
 static void store(const combining *c, size_t at) {
     for (unsigned i = 0; i < c->with.count; i++) {
-        c->to[i][at] = c->earlier.at[i].value;
+        evaluation_set_number(c->e, tile_op_result(c->e->f, c->op, i), at, c->earlier.at[i].value);
         if (!c->e->ranged) continue;
         const tile_interval range = range_of_result(c, i);
         c->low[i][at] = range.low;
@@ -160,7 +166,7 @@ static void take_row(combining *c, const tile_rows *rows, size_t row) {
     unsigned n = c->with.count;
     size_t begin = tile_row_begin(rows, row);
     const tile_values src = tile_operands_src(c->e->f, c->op);
-    if (!start_row(c) && !rows->extent) {
+    if (!start_row(c) && !rows->extent && c->with.reduces) {
         FAIL(c->e,
              "@%s: %s combines no elements here: give it `identity = (..)`, one number for each "
              "operand",
@@ -169,8 +175,7 @@ static void take_row(combining *c, const tile_rows *rows, size_t row) {
     }
     for (size_t k = 0; k < rows->extent && !c->e->failed; k++) {
         size_t at = begin + (c->with.reverse ? rows->extent - 1 - k : k) * rows->inner;
-        for (unsigned i = 0; i < n; i++)
-            c->row.at[i] = (number){c->from[i][at], evaluation_range(c->e, src.at[i].id, at)};
+        for (unsigned i = 0; i < n; i++) c->row.at[i] = number_at(c, src.at[i], at);
         if (c->with.exclusive) store(c, at);
         c->earlier = k ? combine(c, &c->earlier, &c->row) : c->row;
         if (c->rounds) combine_blocks(c, k);
@@ -180,10 +185,11 @@ static void take_row(combining *c, const tile_rows *rows, size_t row) {
 }
 
 /* Arrays for the results; the first one has its elements. */
-static void create_results(combining *c, double *to) {
+static void create_results(combining *c) {
     for (unsigned i = 0; i < c->with.count && !c->e->failed; i++) {
         tile_value result = tile_op_result(c->e->f, c->op, i);
-        c->to[i] = i ? evaluation_create(c->e, result) : to;
+        if (i) evaluation_create(c->e, result);
+        evaluation_create_integers(c->e, result);
         if (!c->e->ranged || c->e->failed) continue;
         c->low[i] = evaluation_create_plane(c->e, PLANE_LOW, result);
         c->high[i] = evaluation_create_plane(c->e, PLANE_HIGH, result);
@@ -214,10 +220,11 @@ void evaluation_combine(evaluation *e, tile_op op, double *to) {
         return;
     }
     tile_module *copy = take_plain(&c);
-    create_results(&c, to);
+    (void)to;
+    create_results(&c);
     for (unsigned i = 0; i < c.with.count && !e->failed; i++) {
         tile_value src = tile_operands_src(e->f, op).at[i];
-        c.from[i] = evaluation_operand(e, src, &a);
+        evaluation_operand(e, src, &a);
         c.rounds |= e->ranged && tile_scalar_is_floating(evaluation_scalar(e, src));
     }
     c.values = c.with.function ? calloc(c.with.function->value_count, sizeof *c.values) : NULL;

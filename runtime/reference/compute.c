@@ -1,5 +1,6 @@
 /* Level 1: each value is an array of doubles. Operations run in text order, and the memory of a
  * value is freed after its last use. */
+#include "runtime/reference/element.h"
 #include "runtime/reference/evaluation.h"
 
 #include <inttypes.h>
@@ -242,8 +243,10 @@ static void read_input(evaluation *e, const tile_arg_decl *arg, const tile_compu
     double *to = evaluation_create(e, arg->value);
     const char *from = input->data;
     unsigned size = tile_scalar_bytes(input->scalar);
+    evaluation_create_integers(e, arg->value);
     for (size_t i = 0; to && i < e->counts[arg->value.id]; i++)
-        to[i] = tile_scalar_read(input->scalar, from + i * size);
+        evaluation_set_number(e, arg->value, i, tile_element_read(input->scalar, from + i * size));
+    evaluation_drop_integers(e, arg->value);
     e->origins[arg->value.id] = evaluation_scalar(e, arg->value);
     if (to && arg->type->rank == 0) range_scalar(e, arg->value);
 }
@@ -255,8 +258,14 @@ static void make_constant(evaluation *e, tile_value value) {
     if (!floating && !evaluation_of(e, expr, &integer))
         FAIL(e, "@%s: a constant cannot be computed", e->f->name);
     double *to = evaluation_create(e, value);
-    if (to) *to = floating ? expr->number : (double)integer;
-    e->origins[value.id] = evaluation_scalar(e, value);
+    tile_scalar scalar = e->origins[value.id] = evaluation_scalar(e, value);
+    evaluation_create_integers(e, value);
+    if (to)
+        evaluation_set_number(
+            e, value, 0,
+            floating ? (tile_number){expr->number, 0}
+                     : (tile_number){tile_integer_to_double(scalar, integer), integer});
+    evaluation_drop_integers(e, value);
     if (to) range_scalar(e, value);
 }
 
@@ -292,10 +301,10 @@ static void store_output(evaluation *e, const tile_result_decl *result,
         return;
     }
     char *to = output->data;
-    const double *from = e->data[result->value.id];
     unsigned size = tile_scalar_bytes(output->scalar);
     for (size_t i = 0; i < e->counts[result->value.id]; i++)
-        tile_scalar_write(output->scalar, to + i * size, from[i]);
+        tile_number_write(output->scalar, evaluation_number(e, result->value, output->scalar, i),
+                          to + i * size);
 }
 
 /* Ranges in the array's type, which may differ from the result's. */

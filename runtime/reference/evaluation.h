@@ -4,6 +4,7 @@
 #define TILE_RUNTIME_REFERENCE_EVALUATION_H
 
 #include "lib/ir/function.h"
+#include "lib/ops/reduce.h"
 #include "runtime/reference/ranges.h"
 #include "tile/compute.h"
 
@@ -12,7 +13,8 @@
 typedef enum plane_kind {
     PLANE_LOW, /* lower bound of a correct kernel's number; absent: equal to level 1's */
     PLANE_HIGH,
-    PLANE_HIDDEN, /* 1: a mask hides the element; absent: no element is hidden */
+    PLANE_HIDDEN,  /* 1: a mask hides the element; absent: no element is hidden */
+    PLANE_INTEGER, /* the bits of a 64-bit integer; absent: the numbers are exact */
     PLANE_COUNT
 } plane_kind;
 
@@ -28,6 +30,7 @@ typedef struct evaluation {
     size_t *counts;       /* numbers of elements, by value id */
     uint32_t *uses;       /* remaining uses, by value id */
     bool ranged;          /* PLANE_LOW and PLANE_HIGH are computed */
+    bool moves_integers;  /* an operation moves PLANE_INTEGER instead of numbers */
     tile_scalar f64_as;   /* the type that tile_compute_run_intervals permits instead of f64 */
     bool failed;
 } evaluation;
@@ -50,6 +53,15 @@ double *evaluation_create(evaluation *e, tile_value value);
 /* Allocates a plane of a value that has its elements already; NULL after a report. */
 double *evaluation_create_plane(evaluation *e, plane_kind which, tile_value value);
 void evaluation_drop(evaluation *e, uint32_t value);
+
+/* integers.c: elements with all bits of 64-bit integers. A result of such integers gets its plane
+ * before its elements are set, and drops it after that if its numbers are exact. */
+void evaluation_create_integers(evaluation *e, tile_value value);
+void evaluation_set_number(evaluation *e, tile_value value, size_t i, tile_number number);
+void evaluation_drop_integers(evaluation *e, tile_value value);
+tile_number evaluation_number(const evaluation *e, tile_value value, tile_scalar scalar, size_t i);
+/* The plane of a value that has none, which the caller frees; NULL if there is no memory. */
+double *evaluation_integers(const evaluation *e, tile_value value);
 
 /* The shape and elements of an operand; NULL after a report. */
 const double *evaluation_operand(evaluation *e, tile_value value, tile_compute_array *shape);

@@ -53,15 +53,21 @@ static void compute_elementwise(evaluation *e, tile_op id, double *to) {
     tile_scalar from = evaluation_scalar_of(e, tile_value_type(e->f, tile_first_operand(e->f, id)));
     tile_scalar scalar = evaluation_scalar_of(e, tile_value_type(e->f, op->first_result));
     tile_arith_flags arith_flags = tile_op_arith_flags(e->f, id);
+    tile_scalar types[3] = {from, from, from};
     size_t count = e->counts[op->first_result.id], at[3] = {0};
     if (compute_rounding(e, id, from, scalar, arith_flags, to)) return;
+    evaluation_create_integers(e, op->first_result);
+    for (uint32_t o = 1; o < op->operand_count && o < 3; o++)
+        types[o] = evaluation_scalar(e, op->operands[o]);
     for (size_t i = 0; i < count && !e->failed; i++) {
-        double x[3] = {0};
+        tile_number x[3] = {{0, 0}}, result;
         for (uint32_t o = 0; o < op->operand_count && o < 3; o++) {
-            x[o] = e->data[op->operands[o].id][at[o]];
+            x[o] = evaluation_number(e, op->operands[o], types[o], at[o]);
             at[o] = at[o] + 1 == e->counts[op->operands[o].id] ? 0 : at[o] + 1;
         }
-        if (!tile_element_value((tile_opcode)op->opcode, from, scalar, arith_flags, x, &to[i]))
+        if (tile_element_compute((tile_opcode)op->opcode, from, scalar, arith_flags, x, &result))
+            evaluation_set_number(e, op->first_result, i, result);
+        else
             fail_element(e, op, from);
     }
 }
@@ -83,6 +89,7 @@ int64_t evaluation_attr(evaluation *e, tile_op op, tile_attr_id id, int64_t othe
 }
 
 static void compute_iota(evaluation *e, tile_op op, double *to) {
+    (void)to;
     tile_compute_array shape;
     tile_value result = tile_op_result(e->f, op, 0);
     int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0);
@@ -97,10 +104,11 @@ static void compute_iota(evaluation *e, tile_op op, double *to) {
     }
     size_t inner = 1, extent = (size_t)shape.dims[axis];
     for (unsigned d = (unsigned)axis + 1; d < shape.rank; d++) inner *= (size_t)shape.dims[d];
+    evaluation_create_integers(e, result);
     for (size_t i = 0; i < e->counts[result.id]; i++) {
         unsigned char element[sizeof(double)];
         tile_iota_write(&iota, (int64_t)(i / inner % extent), shape.scalar, element);
-        to[i] = tile_scalar_read(shape.scalar, element);
+        evaluation_set_number(e, result, i, tile_element_read(shape.scalar, element));
     }
 }
 
@@ -188,13 +196,16 @@ static void compute_window(evaluation *e, tile_op op, double *to) {
     unsigned char bytes[sizeof(double)];
     tile_pad_write(e->f, op, result.scalar, bytes);
     double pad = tile_scalar_read(result.scalar, bytes);
+    if (e->moves_integers) memcpy(&pad, bytes, sizeof pad);
     for (size_t i = 0, place; i < evaluation_count(&result); i++)
         to[i] = find_in_window(&w, &from, &result, i, &place) ? elements[place] : pad;
 }
 
 static void compute_reduce(evaluation *e, tile_op op, double *to) {
     tile_compute_array a;
-    const double *from = evaluation_operand(e, tile_operand_src(e->f, op), &a);
+    tile_value src = tile_operand_src(e->f, op), result = tile_op_result(e->f, op, 0);
+    const double *from = evaluation_operand(e, src, &a);
+    (void)to;
     tile_word kind = tile_op_word(e->f, op, TILE_ATTR_kind);
     int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0);
     if (!from || e->failed) return;
@@ -204,12 +215,15 @@ static void compute_reduce(evaluation *e, tile_op op, double *to) {
         return;
     }
     tile_rows rows = tile_rows_along(a.dims, a.rank, (unsigned)axis);
-    for (size_t row = 0; row < rows.outer * rows.inner; row++) {
+    evaluation_create_integers(e, result);
+    for (size_t row = 0; row < rows.outer * rows.inner && !e->failed; row++) {
         tile_accumulator sum = tile_accumulate_start(kind, a.scalar);
         sum.nan = tile_op_has_attr(e->f, op, TILE_ATTR_nan);
-        const double *first = from + tile_row_begin(&rows, row);
-        for (size_t i = 0; i < rows.extent; i++) tile_accumulate_real(&sum, first[i * rows.inner]);
-        to[row] = tile_accumulate_result(&sum);
+        size_t first = tile_row_begin(&rows, row);
+        for (size_t i = 0; i < rows.extent; i++)
+            tile_accumulate_number(&sum,
+                                   evaluation_number(e, src, a.scalar, first + i * rows.inner));
+        evaluation_set_number(e, result, row, tile_accumulate_result(&sum));
     }
 }
 
@@ -325,12 +339,13 @@ static void compute_insert_slice(evaluation *e, tile_op op, double *to) {
     tile_place_elements(&placement, part.dims, part.rank, whole.dims, sizeof *to, from, to);
 }
 
-/* Computes the rows of an operand one by one: results go to `to`, coordinates (if the operation
- * returns them) to `places`. */
-static void compute_rows(evaluation *e, tile_op op, double *to, double *places) {
+/* Computes the rows of an operand one by one. Coordinates (if the operation returns them) go to
+ * `places`. */
+static void compute_rows(evaluation *e, tile_op op, double *places) {
     tile_compute_array a;
     tile_opcode opcode = tile_op_opcode(e->f, op);
-    const double *from = evaluation_operand(e, tile_operand_src(e->f, op), &a);
+    tile_value src = tile_operand_src(e->f, op), result = tile_op_result(e->f, op, 0);
+    const double *from = evaluation_operand(e, src, &a);
     tile_scan scan = tile_scan_of(e->f, op);
     int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0);
     if (!from || e->failed) return;
@@ -343,15 +358,18 @@ static void compute_rows(evaluation *e, tile_op op, double *to, double *places) 
     }
     tile_rows rows = tile_rows_along(a.dims, a.rank, (unsigned)axis);
     tile_number *row = malloc(sizeof *row * (rows.extent + 1));
-    for (size_t r = 0; row && r < rows.outer * rows.inner; r++) {
+    evaluation_create_integers(e, result);
+    for (size_t r = 0; row && !e->failed && r < rows.outer * rows.inner; r++) {
         size_t first = tile_row_begin(&rows, r), found;
         for (size_t i = 0; i < rows.extent; i++)
-            row[i] = tile_number_of(a.scalar, from[first + i * rows.inner]);
+            row[i] = evaluation_number(e, src, a.scalar, first + i * rows.inner);
         if (places) {
             found = tile_row_find(scan.kind, a.scalar, row, rows.extent);
             places[r] = (double)found;
-            to[r] = rows.extent ? tile_number_value(a.scalar, row[found])
-                                : tile_kind_identity(scan.kind);
+            evaluation_set_number(
+                e, result, r,
+                rows.extent ? tile_number_wrap(a.scalar, row[found])
+                            : tile_element_number(a.scalar, tile_kind_identity(scan.kind)));
             continue;
         }
         if (opcode == TILE_OP_sort)
@@ -360,7 +378,8 @@ static void compute_rows(evaluation *e, tile_op op, double *to, double *places) 
         else
             tile_row_scan(scan, a.scalar, row, rows.extent);
         for (size_t i = 0; i < rows.extent; i++)
-            to[first + i * rows.inner] = tile_number_value(a.scalar, row[i]);
+            evaluation_set_number(e, result, first + i * rows.inner,
+                                  tile_number_wrap(a.scalar, row[i]));
     }
     if (!row) FAIL(e, "@%s: out of host memory for a row", e->f->name);
     free(row);
@@ -368,15 +387,18 @@ static void compute_rows(evaluation *e, tile_op op, double *to, double *places) 
 
 static void compute_reduce_arg(evaluation *e, tile_op op, double *to) {
     double *places = evaluation_create(e, tile_op_result(e->f, op, 1));
-    if (places) compute_rows(e, op, to, places);
+    (void)to;
+    if (places) compute_rows(e, op, places);
 }
 
 static void compute_scan(evaluation *e, tile_op op, double *to) {
-    compute_rows(e, op, to, NULL);
+    (void)to;
+    compute_rows(e, op, NULL);
 }
 
 static void compute_sort(evaluation *e, tile_op op, double *to) {
-    compute_rows(e, op, to, NULL);
+    (void)to;
+    compute_rows(e, op, NULL);
 }
 
 static void compute_for(evaluation *e, tile_op op, double *to) {

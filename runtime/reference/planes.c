@@ -16,8 +16,18 @@ typedef struct moving {
     plane_kind which;
     unsigned count;
     double **kept;  /* the operands' numbers */
-    double **empty; /* zeros for operands without hidden elements */
+    double **empty; /* the planes of operands that have none */
 } moving;
+
+/* The plane of an operand that has none: nothing is hidden, or the bits of its numbers. Allocated;
+ * NULL if its numbers are its plane. */
+static double *empty_plane(evaluation *e, plane_kind which, tile_value value) {
+    double *plane = NULL;
+    if (which == PLANE_HIDDEN) plane = calloc(e->counts[value.id] + 1, sizeof *plane);
+    if (which == PLANE_INTEGER) plane = evaluation_integers(e, value);
+    e->failed |= !plane && (which == PLANE_HIDDEN || which == PLANE_INTEGER);
+    return plane;
+}
 
 /* Exchanges the planes of the operands with their numbers. An operand may occur twice. */
 static void exchange(moving *m) {
@@ -26,12 +36,10 @@ static void exchange(moving *m) {
         uint32_t id = tile_op_operand(e->f, m->op, i).id;
         double *plane = e->planes[m->which][id];
         m->kept[i] = e->data[id];
-        if (!plane && m->which == PLANE_HIDDEN)
-            plane = m->empty[i] = calloc(e->counts[id] + 1, sizeof *plane);
+        if (!plane) plane = m->empty[i] = empty_plane(e, m->which, (tile_value){id});
         bool again = false;
         for (unsigned j = 0; j < i; j++) again |= tile_op_operand(e->f, m->op, j).id == id;
         if (plane && !again) e->data[id] = plane;
-        if (!plane && m->which == PLANE_HIDDEN) e->failed = true;
     }
 }
 
@@ -62,7 +70,9 @@ static void move_plane(evaluation *e, tile_op op, plane_kind which) {
     for (uint32_t i = 0; i < data->result_count && i < 2; i++)
         results[i] = e->data[data->first_result.id + i];
     exchange(&m);
+    e->moves_integers = which == PLANE_INTEGER;
     if (!e->failed) evaluation_compute(e, op, to);
+    e->moves_integers = false;
     restore(&m);
     for (uint32_t i = 1; i < data->result_count && i < 2; i++) {
         uint32_t id = data->first_result.id + i;
@@ -187,6 +197,7 @@ static void follow_gather(evaluation *e, tile_op op) {
         return;
     }
     move_plane(e, op, PLANE_HIDDEN);
+    move_plane(e, op, PLANE_INTEGER);
     follow_origin(e, op);
     if (!e->failed) evaluation_range_gather(e, op);
 }
@@ -226,10 +237,8 @@ static void insert_plane(evaluation *e, tile_op op, plane_kind which) {
         uint32_t id = operands[i].id;
         double *plane = e->planes[which][id];
         kept[i] = e->data[id];
-        if (!plane && which == PLANE_HIDDEN)
-            plane = empty[i] = calloc(e->counts[id] + 1, sizeof *plane);
+        if (!plane) plane = empty[i] = empty_plane(e, which, operands[i]);
         if (plane) e->data[id] = plane;
-        e->failed |= !plane && which == PLANE_HIDDEN;
     }
     if (to && !e->failed) evaluation_compute(e, op, to);
     for (unsigned i = 2; i-- > 0;) {
@@ -307,6 +316,8 @@ static void drop_points(evaluation *e, uint32_t id) {
 void evaluation_follow(evaluation *e, tile_op op) {
     const tile_op_data *data = tile_op_at(e->f, op);
     followers[data->opcode](e, op);
+    for (uint32_t i = 0; i < data->result_count; i++)
+        evaluation_drop_integers(e, (tile_value){data->first_result.id + i});
     for (uint32_t i = 0; e->ranged && i < data->result_count; i++)
         drop_points(e, data->first_result.id + i);
 }

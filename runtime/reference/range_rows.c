@@ -232,7 +232,7 @@ static void sort_ends(const evaluation *e, uint32_t from, const tile_rows *rows,
                       bool high, bool descending, tile_number *row) {
     for (size_t i = 0; i < rows->extent; i++) {
         tile_interval r = evaluation_range(e, from, first + i * rows->inner);
-        row[i] = tile_number_of(TILE_f64, high ? r.high : r.low);
+        row[i] = (tile_number){high ? r.high : r.low, 0};
     }
     tile_row_sort(descending, TILE_f64, row, rows->extent);
 }

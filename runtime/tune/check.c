@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/ir/function.h"
+#include "lib/support/scalar.h"
 #include "runtime/reference/evaluation.h"
 
 static const tile_loc no_location = {0, 0, 0};
@@ -155,10 +156,6 @@ static const char *describe_element(const tune_check *c, unsigned index, size_t 
     return tile_arena_format(arena, "element [%s] of %%%s is %.9g, not %.9g", text, of, have, want);
 }
 
-static bool same(double a, double b) {
-    return a == b || (isnan(a) && isnan(b));
-}
-
 tile_status tune_check_prepare(tune_check *c, const tune_shape *shape) {
     if (c->is_known) return TILE_OK;
     take_inputs(c, shape);
@@ -196,10 +193,13 @@ static unsigned char *read_result(const tune_check *c, const tune_shape *shape, 
 static size_t find_other(tile_scalar scalar, const unsigned char *want, const unsigned char *have,
                          size_t count, size_t from) {
     size_t size = tile_scalar_bytes(scalar);
-    while (from < count && same(tile_scalar_read(scalar, want + from * size),
-                                tile_scalar_read(scalar, have + from * size)))
-        from++;
+    while (from < count && tile_scalar_same(scalar, want + from * size, have + from * size)) from++;
     return from;
+}
+
+/* Whether an integer must be level 1's. Doubles of different integers of 64 bits may be equal. */
+static bool is_certain(tile_scalar scalar, tile_interval range) {
+    return !tile_scalar_is_floating(scalar) && range.low == range.high;
 }
 
 /* Compares one result with level 1's. Elements that differ must be in their interval. */
@@ -218,7 +218,8 @@ static tile_status compare(tune_check *c, const tune_shape *shape, unsigned inde
         if (at == count) break;
         double got = tile_scalar_read(scalar, have + at * size);
         status = compute_intervals(c);
-        if (status == TILE_OK && !tile_interval_holds(c->intervals[index][at], got))
+        bool certain = c->intervals[index] && is_certain(scalar, c->intervals[index][at]);
+        if (status == TILE_OK && (certain || !tile_interval_holds(c->intervals[index][at], got)))
             *why = describe_element(c, index, at, tile_scalar_read(scalar, want + at * size), got,
                                     arena);
     }
