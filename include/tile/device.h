@@ -82,8 +82,8 @@ typedef struct tile_device_options {
      * GPU can run, such as sm_90 on an H200: then dots are mma.sync, and copies cp.async. Any other
      * target is TILE_UNSUPPORTED. */
     const tile_target *target;
-    /* CPU: a launch that executes more operations than this (counted as in tile_cpu_counts) is
-     * TILE_FAULT. This ends infinite loops. 0: no limit. */
+    /* CPU: a launch that executes more operations than this (counted as in tile_cpu_counts), or a
+     * plan that executes more steps, is TILE_FAULT. This ends infinite loops. 0: no limit. */
     uint64_t max_operations;
     unsigned sms; /* CPU: the value of num_sms in host expressions; 0: 132. Ignored on CUDA, which
                      uses the device's */

@@ -279,8 +279,13 @@ static const tile_function *find_kernel(checker *c, tile_op op, const char *name
     tile_guess guess = tile_guess_start(name, strlen(name));
     for (const tile_function *f = c->f->module->first; f; f = f->next)
         if (f->kind == TILE_KERNEL) tile_guess_try(&guess, f->name);
-    FAIL(c, tile_op_loc(c->f, op), "there is no kernel @%s%s", name,
-         tile_guess_phrase(&guess, "@", &c->scratch));
+    if (kernel)
+        FAIL(c, tile_op_loc(c->f, op),
+             "@%s is a %s, and a plan launches kernels only; write its steps here", name,
+             tile_function_kind_name(kernel->kind));
+    else
+        FAIL(c, tile_op_loc(c->f, op), "there is no kernel @%s%s", name,
+             tile_guess_phrase(&guess, "@", &c->scratch));
     return NULL;
 }
 

@@ -223,6 +223,10 @@ static void check_carried_type(verifier *v, tile_op op, unsigned r, unsigned i) 
             advice =
                 tile_arena_format(&v->scratch, "; cast it, `%s(..)`, or change the type in `iter`",
                                   tile_scalar_name(want->scalar));
+        if (want->kind == TILE_TYPE_SCALAR && tile_type_is_array(have))
+            advice = tile_arena_format(
+                &v->scratch, "; begin with a value of this type, `iter (.. = splat(..) : %s)`",
+                text(v, have));
         FAIL(v, tile_op_loc(v->f, yield), "value %u of `yield` is %s, but `%s` carries %s%s", place,
              text(v, have), name_of(v, op), text(v, want), advice);
     }
@@ -289,8 +293,11 @@ static void check_arguments(verifier *v, tile_op op, unsigned r) {
         const tile_type *carried =
             tile_value_type(v->f, tile_carried_received(v->f, op, (int)r, i));
         if (init != carried || is_memory(init))
-            FAIL(v, tile_op_loc(v->f, op), "a loop cannot carry %s as %s", text(v, init),
-                 text(v, carried));
+            FAIL(v, tile_op_loc(v->f, op),
+                 "`%s` cannot carry %s: which memory is accessed must not depend on the path; %s",
+                 name_of(v, op), text(v, init),
+                 v->f->kind == TILE_PLAN ? "compute a `subview` from the variable of the loop"
+                                         : "carry coordinates");
     }
 }
 
@@ -456,8 +463,10 @@ static void check_region(verifier *v, tile_region region) {
 
 static void fail_result(verifier *v, const tile_result_decl *result) {
     const tile_type *want = result->type, *have = tile_value_type(v->f, result->value);
-    const char *advice = "";
-    if (want->rank != have->rank)
+    const char *advice = tile_splat_advice(v->f, result->value, want, &v->scratch);
+    if (*advice)
+        ;
+    else if (want->rank != have->rank)
         advice = "; `(reshape(..) : ..)` changes the extents: a reduction keeps its axis, with an "
                  "extent of 1";
     else if (want->scalar && want->scalar != have->scalar)

@@ -187,6 +187,10 @@ tile_status tile_resolve_file(const tile_include *include, tile_included *found,
         found->problem = "tile_include_path.size is 0: set it to sizeof(tile_include_path)";
         return TILE_INVALID;
     }
+    if (s.path.folder_count && !s.path.folders) {
+        found->problem = "tile_include_path.folders is NULL, but folder_count is not 0";
+        return TILE_INVALID;
+    }
     if (!is_program(s.name)) {
         found->problem = "its name does not end in .tile; only such files are included";
         return TILE_INVALID;

@@ -81,12 +81,12 @@ static bool copy_found(tile_context *context, const tile_included *found, const 
 
 /* Returns why the text cannot be included; NULL: it can. */
 static const char *find_problem(const tile_parser *p, const tile_included *found) {
-    if (found->text && memchr(found->text, 0, found->length))
-        return "it has a zero byte, so it is not the text of a program";
     _Static_assert(TILE_MAX_INCLUDED_BYTES == 16777216, "the text states this limit");
     if (found->length > TILE_MAX_INCLUDED_BYTES - p->included_bytes)
         return "all included texts together have more than 16777216 bytes; include fewer or "
                "smaller ones";
+    if (found->text && memchr(found->text, 0, found->length))
+        return "it has a zero byte, so it is not the text of a program";
     return NULL;
 }
 

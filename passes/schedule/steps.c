@@ -147,8 +147,17 @@ static tile_value argument_of(emitter *e, const sched_section *section, const ti
     return arg ? arg->value : TILE_NO_VALUE;
 }
 
+/* Where the compute has what the section writes. */
+static tile_loc loc_of(const emitter *e, const sched_section *section) {
+    const tile_function *f = e->s->compute;
+    if (section->resident) return section->resident->loop->loc;
+    tile_op op = tile_value_def(f, section->stores[0].value);
+    return op.id ? tile_op_loc(f, op) : f->loc;
+}
+
 static void launch_section(emitter *e, const sched_section *section, tile_value *arrays) {
     const schedule *own = section->scheduled;
+    e->b.loc = loc_of(e, section);
     find_views(e, section, arrays);
     for (size_t g = 0; g < own->group_count; g++) {
         const tile_function *kernel = own->groups[g]->kernel;
@@ -164,6 +173,7 @@ static void launch_steps(emitter *e, const sched_step *step);
 static void launch_loop(emitter *e, const sched_loop *loop) {
     tile_builder outer = e->b;
     tile_function *plan = outer.function;
+    e->b.loc = loop->loc;
     tile_op op =
         tile_build_for_loop(&e->b, host_value_of(e, loop->begin), host_value_of(e, loop->end),
                             host_value_of(e, loop->step), NULL, 0);
@@ -173,7 +183,6 @@ static void launch_loop(emitter *e, const sched_loop *loop) {
     variable->number = tile_region_arg(plan, body, 0);
     tile_value_set_name(plan, variable->number, variable->name);
     e->b = tile_builder_at_end(plan, body);
-    e->b.loc = outer.loc;
     launch_steps(e, loop->steps);
     tile_build_yield(&e->b, NULL, 0);
     e->b = outer;

@@ -17,7 +17,6 @@
 typedef struct cpu_device {
     tile_device base;
     uint64_t seed;
-    uint64_t max_operations;
     bool host_math;
     void (*trace)(const tile_trace_event *event, void *user);
     void *trace_user;
@@ -274,7 +273,7 @@ static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
                    .print = cpu->print,
                    .print_user = cpu->print_user,
                    .counts = &device->counts,
-                   .operations_left = cpu->max_operations ? cpu->max_operations : UINT64_MAX,
+                   .operations_left = device->max_operations ? device->max_operations : UINT64_MAX,
                    .random = cpu->seed,
                    .launch_log = launch->overlaps ? &cpu->launch_log : NULL};
     memcpy(run.grid, launch->grid, sizeof run.grid);
@@ -337,7 +336,7 @@ static void cpu_describe(const tile_device *device, tile_device_options *options
                                      .level = device->level,
                                      .seed = cpu->seed,
                                      .target = device->is_faithful ? device->target : NULL,
-                                     .max_operations = cpu->max_operations,
+                                     .max_operations = device->max_operations,
                                      .host_math = cpu->host_math,
                                      .sms = device->num_sms,
                                      .pipeline = device->pipeline};
@@ -387,10 +386,10 @@ tile_status tile_device_create_cpu(tile_context *context, const tile_device_opti
                  .tuned = taken.tuned,
                  .num_sms = taken.sms ? taken.sms : DEFAULT_SMS,
                  .tracks_writes = true,
+                 .max_operations = taken.max_operations,
                  .is_faithful = taken.target != NULL},
         .seed = taken.seed,
         .host_math = taken.host_math,
-        .max_operations = taken.max_operations,
         .trace = taken.trace,
         .trace_user = taken.trace_user,
         .print = taken.print,

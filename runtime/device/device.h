@@ -121,12 +121,13 @@ struct tile_device {
     const tile_tuned_table *tuned; /* points that the cache may not have; may be NULL */
     struct tile_store *store;      /* keeps artifacts in memory instead (runtime/compile/store.h) */
     struct tile_store_log *store_log;
-    unsigned level;       /* the level of IR that prepare expects */
-    const char *pipeline; /* the pipeline that lowers to this level; NULL: the default */
-    unsigned num_sms;     /* multiprocessors */
-    bool stamps;          /* code is compiled with stamps (lib/codegen/stamps.h) */
-    bool tracks_writes;   /* CPU: tracks uninitialized bytes of buffers (tile_buffer.written) */
-    bool is_faithful;     /* CPU: rejects what code for the target could not do */
+    unsigned level;          /* the level of IR that prepare expects */
+    const char *pipeline;    /* the pipeline that lowers to this level; NULL: the default */
+    unsigned num_sms;        /* multiprocessors */
+    bool stamps;             /* code is compiled with stamps (lib/codegen/stamps.h) */
+    bool tracks_writes;      /* CPU: tracks uninitialized bytes of buffers (tile_buffer.written) */
+    bool is_faithful;        /* CPU: rejects what code for the target could not do */
+    uint64_t max_operations; /* CPU: of a launch, and steps of a plan; 0: no limit */
     tile_cpu_counts counts;
     tile_host_table *_Atomic tables[1 << TILE_TABLE_HEAD_BITS]; /* hashed by their key */
     tile_buffer *buffers; /* all live buffers, for the CPU device's bounds checks */

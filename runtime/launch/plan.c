@@ -496,9 +496,15 @@ static tile_status take_steps(run *r, tile_step_mode mode) {
     const tile_steps *steps = r->plan->steps;
     tile_status status = TILE_OK;
     int64_t condition;
+    const uint64_t most = r->plan->device->max_operations;
     r->depth = 0;
-    for (size_t i = 0; i < steps->step_count && status == TILE_OK;) {
+    for (size_t i = 0, taken = 0; i < steps->step_count && status == TILE_OK;) {
         const tile_step *step = &steps->steps[i++];
+        if (most && taken++ == most) {
+            fail(r, step->loc, "the plan has executed its limit of steps");
+            status = TILE_FAULT;
+            break;
+        }
         switch (step->kind) {
         case TILE_STEP_LAUNCH: status = take_launch(r, step, mode); break;
         case TILE_STEP_FILL: status = take_fill(r, step, mode); break;

@@ -388,6 +388,9 @@ Test(include, files) {
     options.identity = NULL;
     cr_expect_null(tile_module_parse_with(x.context, a, "include \"b.tile\"", 16, &options));
     cr_expect(strstr(x.messages, "tile_include_path.size is 0"), "%s", x.messages);
+    path = (tile_include_path){.size = sizeof path, .folder_count = 2};
+    cr_expect_null(tile_module_parse_with(x.context, a, "include \"c.tile\"", 16, &options));
+    cr_expect(strstr(x.messages, "folders is NULL, but folder_count is not 0"), "%s", x.messages);
     options.user = NULL; /* the folder of the text itself is left */
     module = tile_module_parse_with(x.context, a, "include \"b.tile\"", 16, &options);
     cr_expect(module, "%s", x.messages);

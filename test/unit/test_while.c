@@ -40,8 +40,10 @@ Test(while_loop, text_that_is_refused) {
                   "2:47: error: value 1 of `yield` is f32, but `while` carries i32\n");
     check_refused(TEXT_KERNEL("%s = alloc_shared : shared<f32[8]>\n"
                               "while iter (%a = %s) { yield q, %a } do (%b) { yield %b }"),
-                  "3:1: error: a loop cannot carry shared<f32[8]> as shared<f32[8]>\n"
-                  "3:1: error: a loop cannot carry shared<f32[8]> as shared<f32[8]>\n");
+                  "3:1: error: `while` cannot carry shared<f32[8]>: which memory is accessed must "
+                  "not depend on the path; carry coordinates\n"
+                  "3:1: error: `while` cannot carry shared<f32[8]>: which memory is accessed must "
+                  "not depend on the path; carry coordinates\n");
 }
 
 /* Errors in both regions are reported together, even if the loop itself cannot be built. */

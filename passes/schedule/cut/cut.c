@@ -53,12 +53,17 @@ static bool is_all(schedule *s, const sched_mapped_stop *stop, const sched_domai
     return sched_same_domain(&own, domain) && sched_same_map(&identity, &stop->map, domain->rank);
 }
 
-/* A product whose elements are needed at the domain's coordinates. */
-static bool take_matmul(schedule *s, sched_group *g, const sched_mapped_stop *stop,
+/* A product whose elements are needed at the domain's coordinates, and at no others: a tile of the
+ * product has only its own elements. */
+static bool take_matmul(schedule *s, sched_group *g, const sched_traversal *w, size_t index,
                         const sched_domain *domain) {
-    tile_op op = tile_value_def(s->compute, stop->value);
-    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_matmul || !is_all(s, stop, domain))
-        return false;
+    const tile_value value = w->stops[index].value;
+    tile_op op = tile_value_def(s->compute, value);
+    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_matmul) return false;
+    for (size_t i = 0; i < w->stop_count; i++)
+        if (w->stops[i].value.id == value.id && !w->stops[i].own_domain &&
+            !is_all(s, &w->stops[i], domain))
+            return false;
     g->kind = SCHED_MATMUL;
     g->root = op;
     g->domain = *domain;
@@ -104,7 +109,7 @@ static bool take_reshaped(schedule *s, sched_group *g, const sched_mapped_stop *
     sched_traverse_value(&w, value, map, true);
     for (size_t i = 0; i < w.stop_count; i++)
         if (!w.stops[i].own_domain && !is_planned(s, w.stops[i].value) && is_latest(&w, i) &&
-            take_matmul(s, g, &w.stops[i], &domain) &&
+            take_matmul(s, g, &w, i, &domain) &&
             (!online || sched_fuse_online(s, g, g->root, &domain, value, map)))
             return true;
     return false;
@@ -195,7 +200,7 @@ static bool take_online(schedule *s, sched_group *g, sched_traversal *w, tile_va
             if (stop->own_domain || is_planned(s, stop->value) || !is_latest(w, i)) continue;
             *map = sched_identity(&own);
             if (kind ? take_online_rows(s, g, stop, value, map)
-                     : (take_matmul(s, g, stop, &own) &&
+                     : (take_matmul(s, g, w, i, &own) &&
                         sched_fuse_online(s, g, g->root, &own, value, map)) ||
                            take_reshaped(s, g, stop, value, true, map))
                 return true;
@@ -222,7 +227,7 @@ static void choose(schedule *s, sched_group *g, tile_value value, sched_map *map
     for (size_t i = 0; i < w.stop_count; i++) {
         if (w.stops[i].own_domain || is_planned(s, w.stops[i].value) || !is_latest(&w, i)) continue;
         *map = identity;
-        if (take_matmul(s, g, &w.stops[i], &own)) return;
+        if (take_matmul(s, g, &w, i, &own)) return;
         if (take_reshaped(s, g, &w.stops[i], value, false, map)) return;
         sched_map rows = {{{0, NULL, NULL}}};
         *map = rows;

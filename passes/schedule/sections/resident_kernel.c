@@ -282,6 +282,7 @@ static tile_op open_loop(writer *w) {
     tile_value numbers[3];
     for (unsigned i = 0; i < 3; i++) numbers[i] = sched_number(k, sched_expr(s, bounds[i]));
     if (s->failed) return TILE_NO_OP;
+    k->b.loc = w->r->loop->loc;
     return tile_build_for_loop(&k->b, numbers[0], numbers[1], numbers[2], inits, count);
 }
 

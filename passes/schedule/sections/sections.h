@@ -120,6 +120,7 @@ typedef struct sched_step {
 
 struct sched_loop {
     tile_op op;
+    tile_loc loc;
     const sched_loop *outer;
     const tile_expr *variable, *begin, *end, *step; /* host expressions */
     sched_step *steps;

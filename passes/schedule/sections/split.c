@@ -359,7 +359,7 @@ static sched_section *split_region(splitter *p, tile_region region, const sched_
 
 static sched_loop *add_loop(splitter *p, tile_op op, const sched_loop *outer) {
     sched_loop *loop = TILE_NEW(p->s->arena, sched_loop);
-    *loop = (sched_loop){.op = op, .outer = outer};
+    *loop = (sched_loop){.op = op, .loc = tile_op_loc(p->f, op), .outer = outer};
     loop->begin = host_expr(p, op, tile_operand_begin(p->f, op), "where it begins");
     loop->end = host_expr(p, op, tile_operand_end(p->f, op), "where it ends");
     loop->step = host_expr(p, op, tile_operand_step(p->f, op), "its step");
@@ -370,6 +370,12 @@ static sched_loop *add_loop(splitter *p, tile_op op, const sched_loop *outer) {
 /* A loop over the launches of its sections. before: the section before it. */
 static void split_loop(splitter *p, sched_loop *loop, sched_section *before) {
     unsigned count = tile_carried_count(p->f, loop->op);
+    if (!p->s->failed && tile_loop_depth(p->f, loop->op) == TILE_MAX_PLAN_LOOPS)
+        SCHED_FAIL(
+            p->s, loop->op,
+            "at most %d nested loops can become a plan's, and this is one more; merge two of "
+            "them, or run the compute at level 1",
+            TILE_MAX_PLAN_LOOPS);
     for (unsigned i = 0; i < count && !p->s->failed; i++) place_carried(p, loop, i, before);
     if (p->s->failed) return;
     sched_section *last = split_region(p, tile_op_region(p->f, loop->op, 0), loop, &loop->steps);
