@@ -185,7 +185,7 @@ static void keep_file(const tile_diagnostic *d, void *user) {
 /* A text may include another one of the same name in a folder, with code at the same line. */
 Test(assemble, slow_code_has_its_file) {
     static char ptx[] = ".loc 1 3 5\n mov\n.loc 2 3 5\n mov\n"
-                        ".file 1 \"/work/k.tile\"\n.file 2 \"/work/sub/k.tile\"\n";
+                        ".file 1 \"/a/k.tile\"\n.file 2 \"/a/sub/k.tile\"\n";
     static char messages[] = "ptxas info : (C7519) slow in around line 2\n"
                              "ptxas info : (C7519) slow in around line 4\n";
     static const char *const names[] = {"k.tile", "sub/k.tile"};
