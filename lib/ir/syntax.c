@@ -89,6 +89,13 @@ bool tile_expr_names_arg(const tile_expr *expr, size_t arg) {
     return found;
 }
 
+bool tile_expr_names_param(const tile_expr *expr, const char *param) {
+    if (!expr) return false;
+    bool found = expr->kind == TILE_EXPR_PARAM && strcmp(expr->name, param) == 0;
+    for (unsigned i = 0; i < 3 && !found; i++) found = tile_expr_names_param(expr->args[i], param);
+    return found;
+}
+
 bool tile_expr_is_of_arguments(const tile_expr *expr) {
     return !tile_expr_holds(expr, TILE_EXPR_PARAM) && !tile_expr_holds(expr, TILE_EXPR_FLOAT) &&
            !tile_expr_holds(expr, TILE_EXPR_NUM_SMS);

@@ -41,6 +41,8 @@ bool tile_expr_is_word(const tile_function *f, const tile_expr *expr);
 bool tile_expr_holds(const tile_expr *expr, tile_expr_kind leaf);
 /* True if the expression (which may be NULL) names the argument. */
 bool tile_expr_names_arg(const tile_expr *expr, size_t arg);
+/* The same for the parameter of this name. */
+bool tile_expr_names_param(const tile_expr *expr, const char *param);
 /* True if a launch can compute it: it refers to no parameters and no device-only values, and is no
  * floating-point number. */
 bool tile_expr_is_of_arguments(const tile_expr *expr);

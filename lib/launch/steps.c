@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/ir/syntax.h"
 #include "lib/support/integer.h"
 
 /* Values -------------------------------------------------------------------------------------- */
@@ -266,22 +267,16 @@ int64_t tile_steps_place(const tile_steps *steps, const int64_t *bytes, int64_t 
 
 /* Parameters ---------------------------------------------------------------------------------- */
 
-static bool names(const tile_expr *expr, const char *param) {
-    if (!expr) return false;
-    if (expr->kind == TILE_EXPR_PARAM) return strcmp(expr->name, param) == 0;
-    for (unsigned i = 0; i < 3; i++)
-        if (names(expr->args[i], param)) return true;
-    return false;
-}
-
 bool tile_launch_passes(const tile_function *plan, tile_op launch, const char *param) {
     const tile_attr *values = tile_op_attr(plan, launch, TILE_ATTR_values);
     for (unsigned i = 0; values && i < values->count; i++) {
         const tile_type *type = values->values[i].type;
-        if (names(values->values[i].expr, param)) return true;
+        if (tile_expr_names_param(values->values[i].expr, param)) return true;
         if (type && type->param && strcmp(type->param, param) == 0) return true;
     }
     for (unsigned i = 0; i < tile_op_operand_count(plan, launch); i++)
-        if (names(tile_value_as_expr(plan, tile_op_operand(plan, launch, i)), param)) return true;
+        if (tile_expr_names_param(tile_value_as_expr(plan, tile_op_operand(plan, launch, i)),
+                                  param))
+            return true;
     return false;
 }

@@ -160,15 +160,21 @@ static void print_if(tile_printer *p, tile_op op) {
     print_region(p, no);
 }
 
-/* launch @k<block = 64>(%n, %x) {pdl}, or {resident, otherwise = @j} */
-static void print_launch(tile_printer *p, tile_op op) {
+/* The callee with its parameters and arguments, up to ")": k<block = 64>(%n, %x */
+static void print_callee(tile_printer *p, tile_op op) {
     const tile_attr *values = tile_op_attr(p->f, op, TILE_ATTR_values);
     const char *callee = tile_op_attr_text(p->f, op, TILE_ATTR_callee);
-    PRINT(p, "launch @%s", callee ? callee : "");
+    PRINT(p, "%s", callee ? callee : "");
     if (values && tile_attr_has_its_kind(values))
         tile_print_param_values(p, values->values, values->count);
     PRINT(p, "(");
     tile_print_values(p, tile_op_at(p->f, op)->operands, tile_op_operand_count(p->f, op));
+}
+
+/* launch @k<block = 64>(%n, %x) {pdl}, or {resident, otherwise = @j} */
+static void print_launch(tile_printer *p, tile_op op) {
+    PRINT(p, "launch @");
+    print_callee(p, op);
     static const tile_attr_id in_braces[] = {TILE_ATTR_pdl, TILE_ATTR_resident,
                                              TILE_ATTR_otherwise};
     const char *before = ") {";
@@ -184,13 +190,7 @@ static void print_launch(tile_printer *p, tile_op op) {
 
 /* f<T = f16>(%x, %y) */
 static void print_call(tile_printer *p, tile_op op) {
-    const tile_attr *values = tile_op_attr(p->f, op, TILE_ATTR_values);
-    const char *callee = tile_op_attr_text(p->f, op, TILE_ATTR_callee);
-    PRINT(p, "%s", callee ? callee : "");
-    if (values && tile_attr_has_its_kind(values))
-        tile_print_param_values(p, values->values, values->count);
-    PRINT(p, "(");
-    tile_print_values(p, tile_op_at(p->f, op)->operands, tile_op_operand_count(p->f, op));
+    print_callee(p, op);
     PRINT(p, ")");
 }
 

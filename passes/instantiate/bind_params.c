@@ -245,14 +245,6 @@ bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
     return true;
 }
 
-static bool mentions(const tile_expr *expr, const char *name) {
-    if (!expr) return false;
-    if (expr->kind == TILE_EXPR_PARAM) return strcmp(expr->name, name) == 0;
-    for (unsigned i = 0; i < 3; i++)
-        if (mentions(expr->args[i], name)) return true;
-    return false;
-}
-
 /* The whole space ----------------------------------------------------------------------------- */
 
 typedef struct walk {
@@ -301,7 +293,7 @@ static size_t find_where_level(const tile_bound_params *bound, const tile_expr *
     const tile_function *f = bound->f;
     size_t level = 0;
     for (size_t i = 0; i < f->param_count; i++) {
-        if (bound->params[i].bound || !mentions(where, f->params[i].name)) continue;
+        if (bound->params[i].bound || !tile_expr_names_param(where, f->params[i].name)) continue;
         size_t clauses = count_clauses_to(f, f->params[i].name);
         if (!clauses) return f->tune_count + 1;
         if (clauses > level) level = clauses;
@@ -410,7 +402,7 @@ const char *tile_bound_text(const tile_bound_params *bound, const tile_expr *exp
     const char *text = "";
     for (size_t i = 0; i < bound->f->param_count; i++) {
         const char *name = bound->f->params[i].name;
-        if (!bound->params[i].bound || (expr && !mentions(expr, name))) continue;
+        if (!bound->params[i].bound || (expr && !tile_expr_names_param(expr, name))) continue;
         text = tile_arena_format(arena, "%s%s%s = %s", text, *text ? ", " : "", name,
                                  tile_bound_value(bound, i, arena));
     }
