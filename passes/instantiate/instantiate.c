@@ -66,6 +66,7 @@
 #include "passes/instantiate/plan.h"
 #include "passes/pass.h"
 #include "passes/passes.h"
+#include "tile/pack.h"
 #include "tile/split.h"
 #include "tile/compile.h"
 
@@ -562,6 +563,18 @@ static bool write_split(tile_function *f, const tile_binding *bindings, unsigned
                          f->name, point.factor ? TILE_SPLIT_STRATEGY : TILE_SPLIT_FACTOR);
 }
 
+static bool is_packing(const tile_binding *binding) {
+    return strcmp(binding->name, TILE_PACK_ARGUMENTS) == 0;
+}
+
+/* Packs the arguments that the bindings name; false after a diagnostic. */
+static bool pack(tile_function *f, const tile_binding *bindings, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        if (is_packing(&bindings[i]) && tile_pack_arguments(f, bindings[i].value) != TILE_OK)
+            return false;
+    return true;
+}
+
 /* Public entry points ------------------------------------------------------------------------ */
 
 tile_status tile_instantiate_for(tile_module *module, const char *kernel,
@@ -578,10 +591,11 @@ tile_status tile_instantiate_for(tile_module *module, const char *kernel,
     tile_arena arena = {0};
     tile_pass_option *options = TILE_NEW_ARRAY(&arena, tile_pass_option, binding_count + 1u);
     instance i = {.f = f, .context = module->context, .arena = &arena};
-    i.errors += tile_plan_take_points(f) != TILE_OK || !write_split(f, bindings, binding_count);
+    i.errors += !pack(f, bindings, binding_count) || tile_plan_take_points(f) != TILE_OK ||
+                !write_split(f, bindings, binding_count);
     unsigned count = 0;
     for (unsigned o = 0; o < binding_count; o++) {
-        if (is_split(&bindings[o])) continue;
+        if (is_split(&bindings[o]) || is_packing(&bindings[o])) continue;
         options[count++] = (tile_pass_option){bindings[o].name, bindings[o].value};
         if (!tile_function_find_param(f, bindings[o].name, strlen(bindings[o].name)) &&
             tile_constant_argument(f, bindings[o].name) == f->arg_count)
