@@ -5,6 +5,7 @@
 
 #include "lib/support/context.h"
 #include "runtime/model/plan_model.h"
+#include "runtime/model/packed.h"
 #include "runtime/model/space.h"
 #include "tile/pack.h"
 
@@ -165,46 +166,6 @@ static const tile_binding *choose_plan(const choices *all, const tile_device *de
 
 /* Packed arguments ---------------------------------------------------------------------------- */
 
-/* A kernel as the plan that packs some of its arguments. */
-typedef struct packed {
-    const tile_device *device;
-    const tile_function *plan;
-    const int64_t *sizes; /* with zeros for the copies */
-    tile_arena *arena;
-} packed;
-
-static const tile_function *launched_by(const tile_function *plan, tile_op op) {
-    return tile_op_opcode(plan, op) == TILE_OP_launch
-               ? tile_module_find(plan->module, tile_op_attr_text(plan, op, TILE_ATTR_callee))
-               : NULL;
-}
-
-/* The last kernel that the plan launches reads the copies. */
-static const tile_function *find_reader(const tile_function *plan) {
-    const tile_function *reader = NULL;
-    TILE_FOR_EACH_OP (plan, op, plan->body) {
-        const tile_function *kernel = launched_by(plan, op);
-        if (kernel) reader = kernel;
-    }
-    return reader;
-}
-
-/* The time of the kernels that write the copies. */
-static double estimate_copies(const packed *p, const tile_function *reader,
-                              const tile_pass_option *given, unsigned count) {
-    double seconds = 0;
-    TILE_FOR_EACH_OP (p->plan, op, p->plan->body) {
-        const tile_function *kernel = launched_by(p->plan, op);
-        const char *why;
-        tile_bound_params bound;
-        if (!kernel || kernel == reader) continue;
-        if (!tile_bind_params(kernel, given, count, p->arena, &bound)) return INFINITY;
-        tune_model *model = tune_model_create(p->device, kernel, p->sizes, p->arena);
-        seconds += tune_model_estimate(model, &bound, NULL, &why);
-    }
-    return seconds;
-}
-
 static const tile_binding *add_packing(const tile_binding *bindings, const char *arguments,
                                        tile_arena *arena, unsigned *count) {
     tile_binding *all = TILE_NEW_ARRAY(arena, tile_binding, *count + 1u);
@@ -221,21 +182,18 @@ static const tile_binding *choose_packed(const choices *whole, const tile_device
                                          const char *arguments, double seconds, tile_arena *arena,
                                          unsigned *count) {
     tile_arena scratch = {0};
-    tile_module *copy = tile_module_clone(module);
-    tile_function *plan = tile_module_find(copy, whole->f->name);
     const tile_binding *found = NULL;
-    if (tile_pack_arguments(plan, arguments) == TILE_OK) {
-        int64_t *all = TILE_NEW_ARRAY(&scratch, int64_t, TILE_MAX_ARGUMENTS);
-        memcpy(all, sizes, sizeof *all * plan->arg_count);
-        const packed p = {device, plan, all, &scratch};
-        choices c = {
-            .f = find_reader(plan), .given = whole->given, .given_count = whole->given_count};
-        const tile_pass_option *given = tune_make_options(c.given, c.given_count, &scratch);
-        double copies = estimate_copies(&p, c.f, given, c.given_count), least = 0;
-        if (copies < seconds) found = choose(&c, device, copy, all, arena, count, &least);
-        if (copies + least >= seconds) found = NULL;
+    const tile_pass_option *given = tune_make_options(whole->given, whole->given_count, &scratch);
+    tune_packed packed;
+    if (tune_pack(device, module, whole->f->name, arguments, sizes, given, whole->given_count,
+                  &scratch, &packed) &&
+        packed.copies < seconds) {
+        choices c = {.f = packed.reader, .given = whole->given, .given_count = whole->given_count};
+        double least = INFINITY;
+        found = choose(&c, device, packed.module, packed.sizes, arena, count, &least);
+        if (packed.copies + least >= seconds) found = NULL;
     }
-    tile_module_destroy(copy);
+    tile_module_destroy(packed.module);
     tile_arena_reset(&scratch);
     return found ? add_packing(found, arguments, arena, count) : NULL;
 }
@@ -245,17 +203,11 @@ static const tile_binding *choose_kernel(choices *c, const tile_device *device,
                                          const tile_module *module, const int64_t *sizes,
                                          tile_arena *arena, unsigned *count) {
     tile_arena scratch = {0};
-    tile_bound_params point;
     double seconds = INFINITY;
+    unsigned packed_count;
     const tile_binding *found = choose(c, device, module, sizes, arena, count, &seconds);
     if (!found) return NULL;
-    const tile_pass_option *options = tune_make_options(found, *count, &scratch);
-    const char *unaligned = NULL;
-    if (tile_bind_params(c->f, options, *count, &scratch, &point)) {
-        point.sizes = sizes;
-        unaligned = tile_find_unaligned(&point, &scratch);
-    }
-    unsigned packed_count;
+    const char *unaligned = tune_find_unaligned(c->f, found, *count, sizes, &scratch);
     const tile_binding *packing = unaligned ? choose_packed(c, device, module, sizes, unaligned,
                                                             seconds, arena, &packed_count)
                                             : NULL;

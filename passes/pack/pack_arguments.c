@@ -1,27 +1,66 @@
-/* Makes a kernel read copies of arrays, whose rows begin at multiples of 128 bytes.
+/* pack-arguments: a kernel reads copies of arrays, whose rows begin at multiples of 128 bytes.
  *
- * Level 2 and plans. Requires: nothing. Keeps: nothing. Breaks: nothing. The option names the
- * arguments: pack-arguments{arguments=a+b}. The kernel becomes a plan with the same name:
- *
- *     kernel @k(%n: i32, %m: i32, %a: view<f16[%n, %m]>, %b: view<f16[%n, %m]>)
- *         grid [%n] warps 1
- *     {
- *       %i = block_id
- *       %t = load %a[%i, 0] : [1, 32]
- *       store %t, %b[%i, 0]
- *     }
- *     // BECOMES
- *     plan @k(..)
- *     {
- *       %copy = scratch [%n, ceildiv(%m, 64) * 64] : view<f16[?, ?]>
- *       launch @k_pack_a(.., %copy)
- *       launch @k_packed(.., %copy) {pdl}
- *     }
+ * TMA and 16-byte copies need rows that begin at multiples of 16 bytes. The option names the arguments,
+ * separated by `+`. The kernel becomes a plan with the same name, parameters and points: first a
+ * kernel copies each array, then the kernel reads the copies.
  *
  * A row of the copy is as long as the pitch, and ends with zeros, which is what the kernel reads
  * after the end of a row. The kernel that reads the copies takes each of them as one more argument,
  * in the shape in which it reads the array: the argument's own, or that of the only view that it
- * makes of it. */
+ * makes of it. *
+ * level: 0 and 2
+ * requires: nothing
+ * keeps: nothing
+ * breaks: nothing
+ *
+ * pipeline: pack-arguments{arguments=a}
+ * before:
+ *   kernel @k(%n: i32, %m: i32, %a: view<f16[%n, %m]>, %b: view<f16[%n, %m]>)
+ *       grid [%n]  warps 1
+ *   {
+ *     %i, %j, %h = block_id : i32
+ *     %t = load %a[%i, 0] : tile<f16[1, 32]>
+ *     store %t, %b[%i, 0]
+ *   }
+ *
+ * after:
+ *   plan @k(%n: i32, %m: i32, %a: view<f16[%n, %m]>, %b: view<f16[%n, %m]>)
+ *   {
+ *     %0 = ceildiv %m, 64 : i32
+ *     %1 = cast %0 : i64
+ *     %2 = cast 64 : i64
+ *     %3 = mul %1, %2 : i64
+ *     %4 = cast %3 : i32
+ *     %a_packed = scratch [%n, %4] : view<f16[?, ?]>
+ *     launch @k_pack_a(%n, %m, %a, %b, %a_packed)
+ *     launch @k_packed(%n, %m, %a, %b, %a_packed) {pdl}
+ *   }
+ *
+ *   kernel @k_packed(%n: i32, %m: i32, %a: view<f16[%n, %m]>, %b: view<f16[%n, %m]>, %a_packed: view<f16[%n, ceildiv(%m, 64) * 64], strides [ceildiv(%m, 64) * 64, 1]> {noalias})
+ *       grid [%n]
+ *       warps 1
+ *   {
+ *     pdl_wait
+ *     %i, %j, %h = block_id : i32
+ *     %t = load %a_packed[%i, 0] : tile<f16[1, 32]>
+ *     store %t, %b[%i, 0]
+ *   }
+ *
+ *   kernel @k_pack_a(%n: i32 {divisible = 2}, %m: i32 {divisible = 2}, %a: view<f16[%n, %m]>, %b: view<f16[%n, %m]>, %a_packed: view<f16[%n, ceildiv(%m, 64) * 64], strides [ceildiv(%m, 64) * 64, 1]> {noalias})
+ *       grid [ceildiv(%n, 16), ceildiv(%m, 128)]
+ *       warps 4
+ *   {
+ *     %0, %1, %2 = block_id : i32
+ *     %3 = mul %1, 128 : i32
+ *     %4 = ceildiv %n, 16 : i32
+ *     %5 = rem %0, %4 : i32
+ *     %6 = div %0, %4 : i32
+ *     %7 = mul %5, 16 : i32
+ *     %8 = load %a[%7, %3] : tile<f16[16, 128]>
+ *     store %8, %a_packed[%7, %3]
+ *     pdl_trigger
+ *   }
+ */
 #include <string.h>
 
 #include "lib/ir/syntax.h"
@@ -97,8 +136,8 @@ static unsigned find_row(const tile_function *f, unsigned arg) {
     for (unsigned d = 0; d < rank; d++) {
         int64_t stride;
         if (!tile_expr_is_int(tile_function_arg_stride(f, arg, d), &stride)) continue;
-        if (stride != 1 || row < rank) return rank;
-        row = d;
+        if (stride == 0 || (stride == 1 && row < rank)) return rank; /* elements repeat */
+        if (stride == 1) row = d;
     }
     return row;
 }
