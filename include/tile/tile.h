@@ -24,6 +24,7 @@
 #include "tile/parse.h"
 #include "tile/pass.h"
 #include "tile/rename.h"
+#include "tile/pack.h"
 #include "tile/split.h"
 #include "tile/target.h"
 #include "tile/tune.h"

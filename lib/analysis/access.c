@@ -3,6 +3,7 @@
 
 #include "lib/layout/layout.h"
 #include "lib/ops/shape.h"
+#include "lib/support/integer.h"
 
 /* The largest power of two up to `limit` that divides every multiple of `divisor`. */
 static unsigned power_of_two_part(int64_t divisor, unsigned limit) {
@@ -101,13 +102,36 @@ static const tile_expr *expr_along(const tile_function *f, tile_value view, unsi
     return tile_value_as_expr(f, list.at[d]);
 }
 
+enum { WIDEST = 16 }; /* elements: the limit of any access */
+
+/* Of 1, 2, 4, 8 and 16, the largest that divides the expression whatever its arguments are. */
+static int64_t divisor_of(const tile_expr *expr) {
+    int64_t number;
+    if (tile_expr_is_int(expr, &number)) return (int64_t)tile_gcd((uint64_t)number, WIDEST);
+    if (!expr || expr->kind != TILE_EXPR_OP) return 1;
+    int64_t lhs = divisor_of(expr->args[0]), rhs = expr->args[1] ? divisor_of(expr->args[1]) : 1;
+    switch (expr->opcode) {
+    case TILE_OP_mul: return (int64_t)tile_gcd((uint64_t)(lhs * rhs), WIDEST);
+    case TILE_OP_add:
+    case TILE_OP_sub:
+    case TILE_OP_min:
+    case TILE_OP_max: return lhs < rhs ? lhs : rhs;
+    default: return 1;
+    }
+}
+
+/* A stride that is a multiple of the widest access depends on no argument in this respect. */
+static void mark_unaligned(const tile_expr *expr, bool *uses) {
+    if (divisor_of(expr) < WIDEST) mark_expr(expr, uses);
+}
+
 void tile_mark_view_integers(const tile_function *f, tile_value view, bool *uses) {
     const tile_type *type = tile_value_type(f, view);
     unsigned unit = find_unit_dim(type);
     if (unit == type->rank || tile_view_operand(f, view) == f->arg_count) return;
-    mark_expr(expr_along(f, view, unit, false), uses);
+    mark_unaligned(expr_along(f, view, unit, false), uses);
     for (unsigned d = 0; d < type->rank && type->has_strides; d++)
-        if (d != unit) mark_expr(expr_along(f, view, d, true), uses);
+        if (d != unit) mark_unaligned(expr_along(f, view, d, true), uses);
 }
 
 unsigned tile_unit_dim(const tile_access_facts *facts, unsigned view_rank, unsigned tile_rank) {
@@ -116,8 +140,6 @@ unsigned tile_unit_dim(const tile_access_facts *facts, unsigned view_rank, unsig
     bool covered = facts->unit_dim >= first && facts->unit_dim < view_rank;
     return covered ? facts->unit_dim - first + facts->points : tile_rank;
 }
-
-enum { WIDEST = 16 }; /* elements: the limit of any access */
 
 typedef tile_layout (*make_layout)(const uint32_t *dims, unsigned rank, unsigned vec,
                                    unsigned fastest, unsigned num_warps);

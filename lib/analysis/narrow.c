@@ -173,7 +173,7 @@ static void report(search *s, const tile_arg_decl *arg, const finding *found) {
 
 void tile_remark_narrow(tile_function *f) {
     search s = {.f = f};
-    if (tile_function_level(f) != 2) return;
+    if (tile_function_level(f) != 2 || f->only_copies) return;
     s.findings = TILE_NEW_ARRAY(&s.arena, finding, f->arg_count + 1);
     s.indices = TILE_NEW_ARRAY(&s.arena, bool, f->value_count + 1);
     s.ranges = tile_range_analyse(f, &s.arena);

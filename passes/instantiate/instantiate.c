@@ -61,12 +61,12 @@
 #include "lib/ir/named.h"
 #include "lib/support/guess.h"
 #include "lib/support/integer.h"
+#include "passes/instantiate/bind_steps.h"
 #include "passes/instantiate/fit_point.h"
 #include "passes/instantiate/note_widths.h"
 #include "passes/instantiate/plan.h"
 #include "passes/pass.h"
 #include "passes/passes.h"
-#include "tile/split.h"
 #include "tile/compile.h"
 
 typedef struct instance {
@@ -527,41 +527,6 @@ tile_status tile_pass_instantiate(tile_pass *pass, tile_function *f) {
     return status;
 }
 
-/* Splitting by bindings ----------------------------------------------------------------------- */
-
-static bool is_split(const tile_binding *binding) {
-    return strcmp(binding->name, TILE_SPLIT_FACTOR) == 0 ||
-           strcmp(binding->name, TILE_SPLIT_STRATEGY) == 0;
-}
-
-/* Writes the `split` clause that the bindings specify; false after a diagnostic. */
-static bool write_split(tile_function *f, const tile_binding *bindings, unsigned count) {
-    tile_split_point point = {0, NULL};
-    const char *bad_factor = NULL;
-    bool given = false;
-    for (unsigned i = 0; i < count; i++) {
-        bool is_factor = strcmp(bindings[i].name, TILE_SPLIT_FACTOR) == 0;
-        char *end;
-        unsigned long factor = is_factor ? strtoul(bindings[i].value, &end, 10) : 0;
-        given |= is_split(&bindings[i]);
-        if (is_factor && *bindings[i].value && !*end && factor <= UINT32_MAX)
-            point.factor = (unsigned)factor;
-        else if (!is_factor && is_split(&bindings[i]))
-            point.strategy = bindings[i].value;
-        if (is_factor && !point.factor) bad_factor = bindings[i].value;
-    }
-    if (!given) return true;
-    if (point.factor && point.strategy) return tile_split_write(f, &point) == TILE_OK;
-    if (bad_factor)
-        return tile_error_at(f, TILE_NO_OP,
-                             "@%s: " TILE_SPLIT_FACTOR " takes a number from 1 to %d, not '%s'",
-                             f->name, TILE_MAX_SPLIT, bad_factor);
-    return tile_error_at(f, TILE_NO_OP,
-                         "@%s: " TILE_SPLIT_FACTOR " and " TILE_SPLIT_STRATEGY
-                         " go together, and there is no %s",
-                         f->name, point.factor ? TILE_SPLIT_STRATEGY : TILE_SPLIT_FACTOR);
-}
-
 /* Public entry points ------------------------------------------------------------------------ */
 
 tile_status tile_instantiate_for(tile_module *module, const char *kernel,
@@ -578,10 +543,12 @@ tile_status tile_instantiate_for(tile_module *module, const char *kernel,
     tile_arena arena = {0};
     tile_pass_option *options = TILE_NEW_ARRAY(&arena, tile_pass_option, binding_count + 1u);
     instance i = {.f = f, .context = module->context, .arena = &arena};
-    i.errors += tile_plan_take_points(f) != TILE_OK || !write_split(f, bindings, binding_count);
+    i.errors += !tile_bind_packing(f, bindings, binding_count) ||
+                tile_plan_take_points(f) != TILE_OK ||
+                !tile_bind_split(f, bindings, binding_count);
     unsigned count = 0;
     for (unsigned o = 0; o < binding_count; o++) {
-        if (is_split(&bindings[o])) continue;
+        if (tile_binds_no_parameter(&bindings[o])) continue;
         options[count++] = (tile_pass_option){bindings[o].name, bindings[o].value};
         if (!tile_function_find_param(f, bindings[o].name, strlen(bindings[o].name)) &&
             tile_constant_argument(f, bindings[o].name) == f->arg_count)

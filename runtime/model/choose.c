@@ -5,7 +5,9 @@
 
 #include "lib/support/context.h"
 #include "runtime/model/plan_model.h"
+#include "runtime/model/packed.h"
 #include "runtime/model/space.h"
+#include "tile/pack.h"
 
 typedef struct choice {
     double estimate; /* INFINITY: excluded */
@@ -42,15 +44,17 @@ static choice *find_fastest(const choices *c) {
     return best;
 }
 
-/* The fastest point that can be instantiated, which the model does not check. */
+/* The fastest point that can be instantiated, which the model does not check. *seconds: its
+ * estimate. */
 static const tile_binding *take_fastest(const choices *c, const tile_device *device,
                                         const tile_module *module, tile_arena *arena,
-                                        unsigned *count) {
+                                        unsigned *count, double *seconds) {
     choice *best;
     while ((best = find_fastest(c))) {
         const tile_bound_params point = {c->f, best->params, NULL};
         const tile_binding *bindings =
             tune_name_point(&point, c->given, c->given_count, arena, count);
+        *seconds = best->estimate;
         if (tune_is_legal(device, module, c->f->name, bindings, *count)) return bindings;
         best->estimate = INFINITY;
     }
@@ -59,7 +63,8 @@ static const tile_binding *take_fastest(const choices *c, const tile_device *dev
 
 /* The fastest of the points that agree with the given bindings. */
 static const tile_binding *choose(choices *c, const tile_device *device, const tile_module *module,
-                                  const int64_t *sizes, tile_arena *arena, unsigned *count) {
+                                  const int64_t *sizes, tile_arena *arena, unsigned *count,
+                                  double *seconds) {
     tile_arena scratch = {0};
     const tile_binding *found = NULL;
     const tile_pass_option *given = tune_make_options(c->given, c->given_count, &scratch);
@@ -70,7 +75,7 @@ static const tile_binding *choose(choices *c, const tile_device *device, const t
         c->model = tune_model_create(device, c->f, sizes, &scratch);
     if (tile_visit_points(c->f, given, c->given_count, sizes, &scratch, add_choice, c) &&
         c->count <= TUNE_MAX_POINTS)
-        found = take_fastest(c, device, module, arena, count);
+        found = take_fastest(c, device, module, arena, count, seconds);
     tile_arena_reset(&scratch);
     return found;
 }
@@ -149,12 +154,66 @@ static const tile_binding *choose_plan(const choices *all, const tile_device *de
     const tile_binding *found = tune_name_point(&point, all->given, all->given_count, arena, count);
     find_groups(&g, arena);
     for (size_t i = 0; i < f->param_count && found; i++) {
+        double seconds;
         choices c;
         if (g.of[i] != i) continue;
         pin_others(&c, all, &g, i, found, *count, arena);
-        if (c.given_count < *count) found = choose(&c, device, module, sizes, arena, count);
+        if (c.given_count < *count)
+            found = choose(&c, device, module, sizes, arena, count, &seconds);
     }
     return found;
+}
+
+/* Packed arguments ---------------------------------------------------------------------------- */
+
+static const tile_binding *add_packing(const tile_binding *bindings, const char *arguments,
+                                       tile_arena *arena, unsigned *count) {
+    tile_binding *all = TILE_NEW_ARRAY(arena, tile_binding, *count + 1u);
+    for (unsigned i = 0; i < *count; i++) all[i] = bindings[i];
+    all[(*count)++] =
+        (tile_binding){TILE_PACK_ARGUMENTS, tile_arena_string(arena, arguments, strlen(arguments))};
+    return all;
+}
+
+/* The fastest point of the kernel with these arguments packed, if it takes less than `seconds`;
+ * else NULL. */
+static const tile_binding *choose_packed(const choices *whole, const tile_device *device,
+                                         const tile_module *module, const int64_t *sizes,
+                                         const char *arguments, double seconds, tile_arena *arena,
+                                         unsigned *count) {
+    tile_arena scratch = {0};
+    const tile_binding *found = NULL;
+    const tile_pass_option *given = tune_make_options(whole->given, whole->given_count, &scratch);
+    tune_packed packed;
+    if (tune_pack(device, module, whole->f->name, arguments, sizes, given, whole->given_count,
+                  &scratch, &packed) &&
+        packed.copies < seconds) {
+        choices c = {.f = packed.reader, .given = whole->given, .given_count = whole->given_count};
+        double least = INFINITY;
+        found = choose(&c, device, packed.module, packed.sizes, arena, count, &least);
+        if (packed.copies + least >= seconds) found = NULL;
+    }
+    tile_module_destroy(packed.module);
+    tile_arena_reset(&scratch);
+    return found ? add_packing(found, arguments, arena, count) : NULL;
+}
+
+/* The point of a kernel, with arguments packed if their rows are not aligned and that pays. */
+static const tile_binding *choose_kernel(choices *c, const tile_device *device,
+                                         const tile_module *module, const int64_t *sizes,
+                                         tile_arena *arena, unsigned *count) {
+    tile_arena scratch = {0};
+    double seconds = INFINITY;
+    unsigned packed_count;
+    const tile_binding *found = choose(c, device, module, sizes, arena, count, &seconds);
+    if (!found) return NULL;
+    const char *unaligned = tune_find_unaligned(c->f, found, *count, sizes, &scratch);
+    const tile_binding *packing = unaligned ? choose_packed(c, device, module, sizes, unaligned,
+                                                            seconds, arena, &packed_count)
+                                            : NULL;
+    if (packing) *count = packed_count;
+    tile_arena_reset(&scratch);
+    return packing ? packing : found;
 }
 
 const tile_binding *tune_choose_point(const tile_device *device, const tile_module *module,
@@ -166,7 +225,7 @@ const tile_binding *tune_choose_point(const tile_device *device, const tile_modu
     const tile_diversion diversion = tile_context_divert(context, NULL, NULL);
     const tile_binding *found = c.f->kind == TILE_PLAN
                                     ? choose_plan(&c, device, module, sizes, arena, count)
-                                    : choose(&c, device, module, sizes, arena, count);
+                                    : choose_kernel(&c, device, module, sizes, arena, count);
     tile_context_restore(&diversion);
     return found;
 }

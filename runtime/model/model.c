@@ -30,6 +30,7 @@
 #include "lib/support/context.h"
 #include "lib/support/target.h"
 #include "passes/passes.h"
+#include "runtime/model/packed.h"
 #include "runtime/model/plan_model.h"
 #include "runtime/model/work.h"
 #include "tile/split.h"
@@ -77,6 +78,8 @@ enum {
     BARRIER_CYCLES = 21,      /* of an iteration whose warps both copy and multiply */
     PROMOTION_CYCLES = 230,   /* of an iteration that waits for its products and adds them */
     ZEROS_PER_CYCLE = 34,     /* bytes of TMA boxes outside of the array */
+    ELEMENTS_PER_CYCLE = 2,   /* loaded one by one and stored to shared memory */
+    WORDS_PER_CYCLE = 8,      /* of 4 or 8 bytes, copied asynchronously */
     ADDED_PER_CYCLE = 8,      /* bytes that atomics add */
     NEIGHBOURS_PER_CYCLE = 6, /* bytes of partial sums from the cluster's other blocks */
     PART_PER_CYCLE = 25,      /* bytes of a partial sum that one block adds */
@@ -153,9 +156,10 @@ static void distribute_iterations(point_estimate *s) {
     s->steps = share * w->trips;
     s->rounds = share * w->rounds;
 #define SUM(cost) .cost = s->each * once->cost + share * loop->cost
-    s->cost = (tune_cost){SUM(operations), SUM(wgmma),  SUM(reads),           SUM(loaded),
-                          SUM(crossing),   SUM(shared), SUM(shared_crossing), SUM(reloaded_bytes),
-                          SUM(outside),    SUM(stored), SUM(arithmetic),      SUM(indexing)};
+    s->cost = (tune_cost){SUM(operations), SUM(wgmma),   SUM(reads),           SUM(loaded),
+                          SUM(crossing),   SUM(shared),  SUM(shared_crossing), SUM(reloaded_bytes),
+                          SUM(outside),    SUM(stored),  SUM(arithmetic),      SUM(elements),
+                          SUM(words),      SUM(indexing)};
 #undef SUM
 }
 
@@ -290,6 +294,8 @@ static double time_blocks(const point_estimate *s, double each, double resident)
     double rate = s->made.roles ? MAX_L2_PER_CYCLE : COPIES_PER_CYCLE;
     double seconds = each * longest(time_products(s, resident) / m->clock, own / (rate * m->clock),
                                     time_latency(s, resident));
+    seconds +=
+        each * (s->cost.elements / ELEMENTS_PER_CYCLE + s->cost.words / WORDS_PER_CYCLE) / m->clock;
     seconds += each * s->cost.outside / (ZEROS_PER_CYCLE * m->clock);
     double rounds = count_rounds(s, rate) / s->each;
     return longest(seconds, rounds * all / (L2_PER_CYCLE * m->clock), 0);
@@ -507,17 +513,44 @@ static double estimate_plan(const tile_device *device, const tile_function *plan
     return tune_plan_estimate(tune_plan_model_create(device, plan, sizes, arena), NULL, why);
 }
 
+/* What the points of a space have in common. */
+typedef struct listed_model {
+    tune_model *model;
+    tune_model *packed_model; /* NULL: no point with packed arguments has been seen */
+    tune_packed packed;
+} listed_model;
+
+/* Estimates a point with packed arguments. All such points of a space pack the same ones. */
+static double estimate_packed(listed_model *l, const tile_device *device, const tile_module *module,
+                              const char *name, const tile_candidate *c, tile_arena *arena,
+                              const char **why) {
+    const char *arguments = tune_packing_of(c->bindings, c->binding_count);
+    const tile_pass_option *given = tune_make_options(c->bindings, c->binding_count, arena);
+    if (!l->packed_model) {
+        if (!tune_pack(device, module, name, arguments, l->model->sizes, given, c->binding_count,
+                       l->model->arena, &l->packed))
+            return 0;
+        l->packed_model =
+            tune_model_create(device, l->packed.reader, l->packed.sizes, l->model->arena);
+    }
+    return l->packed.copies + estimate_point(l->packed_model, c, arena, why);
+}
+
 /* Checks that the point can be instantiated and its sums split, and estimates it. */
-static double estimate_listed_point(tune_model *model, const tile_device *device,
+static double estimate_listed_point(listed_model *l, const tile_device *device,
                                     const tile_module *module, const char *name,
                                     const tile_candidate *c, tile_arena *arena, const char **why) {
     double seconds = 0;
     tile_module *copy = tile_module_clone(module);
-    if (tile_instantiate(copy, name, c->bindings, c->binding_count) == TILE_OK &&
-        run_split(copy, name, model->m.target) == TILE_OK)
-        seconds = model->f->kind == TILE_PLAN ? estimate_plan(device, tile_module_find(copy, name),
-                                                              model->sizes, arena, why)
-                                              : estimate_point(model, c, arena, why);
+    const bool is_plan = l->model->f->kind == TILE_PLAN;
+    const bool legal = tile_instantiate(copy, name, c->bindings, c->binding_count) == TILE_OK &&
+                       run_split(copy, name, l->model->m.target) == TILE_OK;
+    if (legal && tune_packing_of(c->bindings, c->binding_count))
+        seconds = estimate_packed(l, device, module, name, c, arena, why);
+    else if (legal)
+        seconds = is_plan ? estimate_plan(device, tile_module_find(copy, name), l->model->sizes,
+                                          arena, why)
+                          : estimate_point(l->model, c, arena, why);
     tile_module_destroy(copy);
     return seconds;
 }
@@ -528,7 +561,8 @@ void tune_estimate_points(const tile_device *device, const tile_module *module, 
     tile_arena whole = {0};
     tile_context *context = tile_module_context(module);
     const tile_diversion diversion = tile_context_divert(context, NULL, NULL);
-    tune_model *model = tune_model_create(device, tile_module_find(module, name), sizes, &whole);
+    listed_model l = {.model =
+                          tune_model_create(device, tile_module_find(module, name), sizes, &whole)};
     for (size_t i = 0; i < count; i++) {
         tile_candidate *c = &points[i].c;
         tile_arena arena = {0};
@@ -536,13 +570,14 @@ void tune_estimate_points(const tile_device *device, const tile_module *module, 
         if (watch && !watch->keep_going("Estimating", i, count, watch->user)) break;
         if (c->state == TILE_CANDIDATE_dropped) continue;
         tile_context_set_sink(context, take_message, &points[i]);
-        c->estimate = estimate_listed_point(model, device, module, name, c, &arena, &why);
+        c->estimate = estimate_listed_point(&l, device, module, name, c, &arena, &why);
         if (why) {
             c->state = TILE_CANDIDATE_dropped;
             c->why = tile_arena_string(&points[i].arena, why, strlen(why));
         }
         tile_arena_reset(&arena);
     }
+    tile_module_destroy(l.packed.module);
     tile_context_restore(&diversion);
     tile_arena_reset(&whole);
 }

@@ -21,6 +21,8 @@ typedef struct tune_cost {
     double outside;     /* bytes of tiles outside of the arrays: filling in zeros takes time */
     double stored;      /* bytes */
     double arithmetic;  /* instructions in loops, without products and copies */
+    double elements;    /* that threads load one by one, because rows are not aligned */
+    double words;       /* of 4 and 8 bytes that they copy instead of 16, for the same reason */
     double indexing;    /* instructions in loops that compute the addresses of gathered copies */
 } tune_cost;
 

@@ -8,6 +8,8 @@
 #include "lib/ops/gather.h"
 #include "lib/support/integer.h"
 
+enum { TMA_PITCH = 16, ASYNCHRONOUS = 4 /* bytes of the smallest cp.async */ };
+
 bool scan_is_tile(int64_t m, int64_t n) {
     return m > 0 && n > 0 && m <= TILE_MAX_TILE_ELEMENTS / n;
 }
@@ -74,6 +76,37 @@ static double crossing_of(const scan *s, tile_value view, const tile_type *tile)
     return pitch > 0 ? straddling(row, pitch % LINE * width) : 0;
 }
 
+/* The stride of a view's dim in elements; 0: unknown. */
+static int64_t stride_of(const scan *s, tile_value view, unsigned d) {
+    const tile_value_data *data = tile_value_at(s->f, view);
+    if (data->kind == TILE_VALUE_ARG)
+        return scan_eval_or(s, tile_function_arg_stride(s->f, data->index, d), 0);
+    tile_op op = tile_value_def(s->f, view);
+    if (!op.id || tile_op_opcode(s->f, op) != TILE_OP_view) return 0;
+    const tile_values strides = tile_operands_strides(s->f, op),
+                      extents = tile_operands_extents(s->f, op);
+    int64_t stride = 1, extent;
+    if (strides.count) return scan_value_of(s, strides.at[d], &stride) ? stride : 0;
+    for (unsigned i = d + 1; i < extents.count; i++)
+        if (!scan_value_of(s, extents.at[i], &extent) ||
+            __builtin_mul_overflow(stride, extent, &stride))
+            return 0;
+    return stride;
+}
+
+/* The largest access in bytes, up to 16, to which all rows of the view are aligned. */
+static unsigned access_of(const scan *s, tile_value view) {
+    enum { WIDEST = 16 };
+    const tile_type *type = tile_value_type(s->f, view);
+    const int64_t width = (int64_t)scan_width_of(s, type);
+    uint64_t common = WIDEST;
+    for (unsigned d = 0; d < type->rank; d++) {
+        int64_t stride = stride_of(s, view, d);
+        if (stride > 1) common = tile_gcd(common, (uint64_t)(stride % WIDEST * width));
+    }
+    return (unsigned)(common ? common : WIDEST);
+}
+
 /* The number of blocks in the cluster that each need what this copy reads. */
 static int64_t sharers_of(const scan *s, const tile_value *element, unsigned count) {
     uint8_t depends = 0;
@@ -114,6 +147,11 @@ void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type 
     if (tile_value_type(s->f, op->operands[0])->kind != TILE_TYPE_VIEW) return;
     if (s->cost == &s->w->loop) scan_add_indexing(s, id, tile, times);
     double bytes = times * bytes_inside(s, array, tile);
+    unsigned access = access_of(s, op->operands[0]);
+    if (access < ASYNCHRONOUS)
+        s->cost->elements += bytes / access;
+    else if (access < TMA_PITCH)
+        s->cost->words += bytes / access;
     note_hint(s, id, op, bytes);
     s->cost->loaded += bytes;
     s->cost->outside += times * scan_bytes_of(s, tile) - bytes;
@@ -122,7 +160,8 @@ void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type 
 
 /* A loop can have producer warps only if all of its copies are TMA boxes. */
 static void note_copy(scan *s, tile_op copy) {
-    s->loop.roles = s->loop.roles && tile_is_plain_access(s->f, copy);
+    bool aligned = access_of(s, tile_op_operand(s->f, copy, 0)) >= TMA_PITCH;
+    s->loop.roles = s->loop.roles && aligned && tile_is_plain_access(s->f, copy);
     s->loop.copies++;
 }
 

@@ -15,6 +15,7 @@
 #include "runtime/device/measure.h"
 #include "runtime/launch/tuned.h"
 #include "runtime/model/model.h"
+#include "runtime/model/packed.h"
 #include "runtime/tune/build.h"
 #include "runtime/tune/tuning.h"
 #include "runtime/tune/worker.h"
@@ -265,6 +266,7 @@ static tile_status list_points(tuner *u) {
     if (!tune_list_points(u->f, u->options.bindings, u->options.binding_count, u->sizes, &t->arena,
                           &t->points, &t->count))
         return TILE_INVALID;
+    tune_join_packing(u->f, u->sizes, &t->arena, &t->points, &t->count);
     if (u->options.split)
         tune_join_splits(u->device, u->module, u->f, u->sizes, &watch, &t->arena, &t->points,
                          &t->count);

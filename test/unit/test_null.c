@@ -13,6 +13,7 @@
 #include "tile/measure.h"
 #include "tile/parse.h"
 #include "tile/rename.h"
+#include "tile/pack.h"
 #include "tile/split.h"
 #include "tile/tune.h"
 #include "tile/tuned.h"
@@ -517,6 +518,8 @@ Test(null, split) {
     cr_expect_eq(tile_split_space(NULL, NULL, points), 0);
     cr_expect_eq(tile_split_write(NULL, NULL), TILE_INVALID);
     cr_expect_eq(tile_split_write(NULL, &point), TILE_INVALID);
+    cr_expect_eq(tile_pack_arguments(NULL, "a"), TILE_INVALID);
+    cr_expect_eq(tile_pack_arguments(NULL, NULL), TILE_INVALID);
 }
 
 Test(null, tunings) {

@@ -58,6 +58,33 @@ Test(tune_choose, what_is_given_holds) {
     text_close(&x);
 }
 
+/* Copies of single elements take longer than a first kernel that packs the arrays, unless there is
+ * little to copy (H200, 4095 x 4095 x 4097: 2311 us, packed 273). Only arrays with such rows are
+ * packed. */
+Test(tune_choose, arrays_with_unaligned_rows_are_packed) {
+    static const struct {
+        int64_t m, n, k;
+        const char *packed; /* NULL: nothing */
+    } cases[] = {
+        {4095, 4095, 4097, "pack.arguments=a+b"},
+        {4096, 4097, 4096, "pack.arguments=b"},
+        {4097, 4096, 4095, "pack.arguments=a"},
+        {4097, 4096, 4096, NULL},
+        {17, 129, 65, NULL},
+    };
+    text_fixture x;
+    text_open(&x);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *words = choose(&x, product, "sm_90a", cases[i].m, cases[i].n, cases[i].k);
+        const char *found = strstr(words, "pack.arguments");
+        cr_expect(found && cases[i].packed ? strcmp(found, cases[i].packed) == 0
+                                           : !found && !cases[i].packed,
+                  "%lld x %lld x %lld: %s", (long long)cases[i].m, (long long)cases[i].n,
+                  (long long)cases[i].k, words);
+    }
+    text_close(&x);
+}
+
 #define TURNS(type) \
     TUNE_PRODUCT("bm: int, bn: int, bk: int = 128, stages: int, split: int = 1, strategy: word = " \
                  "serial, consumers: word", \

@@ -1,0 +1,42 @@
+/* The copy of a packed argument: its shape, and the kernel that writes it. */
+#ifndef TILE_PASSES_PACK_ROWS_H
+#define TILE_PASSES_PACK_ROWS_H
+
+#include "lib/ir/function.h"
+
+typedef struct pack_rows {
+    unsigned arg;
+    unsigned row;           /* the dim of the argument along which elements are adjacent */
+    const tile_expr *pitch; /* the elements from a row to the next one */
+    const tile_expr *strides[TILE_MAX_RANK]; /* of the copy, by dim of the argument */
+    /* How the kernel reads the array. */
+    tile_op view; /* 0: as the argument is declared */
+    unsigned rank;
+    const tile_expr *extents[TILE_MAX_RANK];
+    unsigned dims[TILE_MAX_RANK]; /* the dim of the argument whose stride it has */
+} pack_rows;
+
+/* NULL, or why the argument cannot be packed: "is no view". */
+const char *pack_find_rows(const tile_function *f, unsigned arg, pack_rows *rows);
+
+/* Sets the pitch and the strides: rows follow each other in the order of the other dims. */
+void pack_set_strides(const tile_function *f, pack_rows *rows);
+
+/* The argument's element type, which may be a parameter. */
+const tile_type *pack_element(const tile_function *f, unsigned arg);
+const tile_type *pack_type_param(tile_context *context, const char *name);
+
+/* A name for the argument's copy, "NAME_packed". */
+const char *pack_free_argument(const tile_function *f, const char *of);
+
+/* A copy of the kernel in its module, "NAME_suffix". */
+tile_function *pack_clone(tile_function *f, const char *suffix);
+
+/* The kernel that copies the argument to its own last argument. waits: an earlier launch may still
+ * run when it starts. */
+tile_function *pack_make_kernel(tile_function *f, const pack_rows *rows, bool waits);
+
+/* Builds the memory of the copy in a plan that has the kernel's arguments. */
+tile_value pack_build_scratch(tile_builder *b, const pack_rows *rows);
+
+#endif
