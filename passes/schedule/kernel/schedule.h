@@ -165,6 +165,8 @@ static inline int64_t sched_constant(const tile_expr *expr) {
     int64_t value;
     return tile_expr_is_int(expr, &value) ? value : -1;
 }
+/* The type in which a product of such elements is summed. */
+const tile_type *sched_sum_type(schedule *s, tile_op matmul, tile_scalar multiplied);
 /* A name beginning with `stem` that no function of the module has. */
 const char *sched_unique_name(schedule *s, const char *stem);
 int64_t sched_axis(const schedule *s, tile_op op);
