@@ -5,6 +5,7 @@
 
 #include "lib/support/context.h"
 #include "runtime/model/groups.h"
+#include "runtime/model/plan_launch.h"
 #include "runtime/model/plan_model.h"
 #include "runtime/model/space.h"
 
@@ -19,6 +20,8 @@ typedef struct choices {
     unsigned given_count;
     tune_model *model;     /* of a kernel */
     tune_plan_model *plan; /* of a plan */
+    const int64_t *sizes;  /* exact */
+    unsigned num_sms;
     tile_arena *arena;
     choice *list;
     size_t count, capacity;
@@ -27,6 +30,8 @@ typedef struct choices {
 static bool add_choice(const tile_bound_params *point, void *user) {
     choices *c = user;
     const char *why;
+    const tile_bound_params exact = {point->f, point->params, c->sizes};
+    if (c->plan && !tune_plan_allows(&exact, c->num_sms, c->arena, &why)) return true;
     double estimate = c->plan ? tune_plan_estimate(c->plan, point, &why)
                               : tune_model_estimate(c->model, point, NULL, &why);
     if (why) return true;
@@ -65,6 +70,8 @@ static const tile_binding *choose(choices *c, const tile_device *device, const t
     const tile_binding *found = NULL;
     const tile_pass_option *given = tune_make_options(c->given, c->given_count, &scratch);
     c->arena = &scratch;
+    c->sizes = sizes;
+    c->num_sms = device->num_sms;
     if (c->f->kind == TILE_PLAN)
         c->plan = tune_plan_model_create(device, c->f, sizes, &scratch);
     else
