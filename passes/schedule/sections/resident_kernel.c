@@ -315,6 +315,7 @@ static void write_loop(resident_writer *w) {
     for (unsigned i = 0, at = 1; i < w->r->count; i++)
         if (!w->r->carried[i].in_place)
             remember_carried(w, &w->r->carried[i], tile_region_arg(k->f, body, at++));
+    sched_check_parts(k);
     write_body(w);
     sched_leave(k, mark);
     k->b = outer;

@@ -116,6 +116,8 @@ typedef struct sched_section {
     schedule *scheduled; /* the kernels of compute */
     size_t first_group;  /* of the whole schedule's groups */
     tile_value *views;   /* in the plan, by array of `scheduled` */
+    sched_part *parts;   /* that may be outside of their tensors (bounds.c) */
+    size_t part_count, part_capacity;
 } sched_section;
 
 typedef struct sched_step {
@@ -165,6 +167,9 @@ void sched_make_section(schedule *s, sched_section *section, const sched_section
 bool sched_find_resident(schedule *s, tile_op loop, sched_resident *r);
 /* resident_kernel.c: makes the kernel of a section that is a resident loop. */
 void sched_make_resident(schedule *s, const sched_section *section, const char *name);
+
+/* bounds.c: fills section->parts. */
+void sched_find_parts(schedule *s, sched_section *section, const sched_section_values *values);
 
 /* resident_product.c: returns whether an attribute transposes the operand of a product. */
 bool sched_is_transposed(const schedule *s, tile_op op, unsigned operand);
