@@ -10,7 +10,8 @@
  * The tuner lists the points of the space. It drops points that cannot fit the target (threads,
  * shared memory, registers) before any code is generated. It sorts the rest by a cost model
  * (documented in runtime/model/model.c), so that a short budget is spent on the most promising
- * points.
+ * points. If parameters of a plan belong to different kernels and do not depend on each other, the
+ * points of one kernel are tried after those of another, not their combinations.
  *
  * Several threads compile candidates, each in its own context with an assembler process, while
  * candidates that are ready are measured.
@@ -123,7 +124,7 @@ typedef struct tile_tune_options {
     /* Adds the points that split the reduction loop (tile/split.h), if the kernel has no `split`
      * clause. The factors are those that give about as many blocks as the device has
      * multiprocessors. These points have the bindings split.factor and split.strategy. */
-    bool split;
+    bool split;     /* of a plan, all combinations of points are then tried */
     bool unchecked; /* allows a kernel without a reference; its point is marked unchecked
                        (tile/cache.h) */
     /* How to measure each candidate. NULL: 5 warmup and 20 timed launches with TILE_FLUSH_DIRTY on

@@ -13,7 +13,8 @@
  *     plan @p<b: int>(%m: i32, ..) tune b in [64, 128] where (%m > 9) == 0 | b <= %m * 2
  *     { if %m > 9 { launch @k<b = b>(%m * 2, ..) } }
  *
- * What depends on a variable of a loop is left to the kernel. */
+ * What depends on a variable of a loop is left to the kernel: who chooses a point for the sizes of
+ * a launch evaluates these conditions for each iteration (runtime/model/plan_launch.c). */
 #include <string.h>
 
 #include "lib/ir/syntax.h"

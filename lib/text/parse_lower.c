@@ -451,9 +451,9 @@ static void read_attrs(lowering *l, const tile_invocation *call) {
                                                 .count = call->attrs[i].count};
 }
 
-/* The operation that has the attributes: a load whose result is reshaped has its own. */
+/* The operation that has the attributes: an access whose result is reshaped has its own. */
 static tile_op with_attrs(const tile_function *f, tile_op op, tile_opcode opcode) {
-    bool reshaped = op.id && opcode == TILE_OP_load && tile_op_opcode(f, op) == TILE_OP_reshape;
+    bool reshaped = op.id && opcode != TILE_OP_reshape && tile_op_opcode(f, op) == TILE_OP_reshape;
     return reshaped ? tile_value_def(f, tile_operand_src(f, op)) : op;
 }
 

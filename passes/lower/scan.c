@@ -452,21 +452,34 @@ static sums scan_registers(const scanning *s, sums fragment) {
     return join(s, results, s->near, width, fragment);
 }
 
-/* The sum of each row. */
+/* The sums of a warp's elements in `count` rounds from round q on. */
+static sums reduce_rounds(const scanning *s, sums fragment, uint32_t q, uint32_t count) {
+    unsigned width = s->rounds * s->rows;
+    sums sum = {.none = true};
+    for (uint32_t j = 0; j < s->near; j++)
+        sum = combine(s, sum, extract(s, fragment, j * width + q * s->rows, count * s->rows));
+    return reduce_lanes(s, sum);
+}
+
+/* Sums that are computed at once, to hide the latency of a function. More would need registers. */
+enum { SUMS_IN_FLIGHT = 4 };
+
+/* The sum of each row. A warp completes a few rounds before it begins the next ones, so that few
+ * partial sums are alive. */
 static sums reduce_registers(const scanning *s, sums fragment) {
     tile_layout cells;
-    unsigned width = s->rounds * s->rows;
-    sums sum = {.none = true}, total = {.none = true};
-    for (uint32_t j = 0; j < s->near; j++)
-        sum = combine(s, sum, extract(s, fragment, j * width, width));
-    sum = reduce_lanes(s, sum);
-    if (s->warp_bits) {
-        sums all = exchange_warps(s, sum, &cells);
-        return reduce_cells(s, &cells, all);
+    uint32_t step = 1, groups = 0;
+    sums *parts = TILE_NEW_ARRAY(s->l->pass->scratch, sums, s->rounds), total = {.none = true};
+    while (s->rounds % (2 * step) == 0 && 2 * step * s->rows <= SUMS_IN_FLIGHT) step *= 2;
+    for (uint32_t q = 0; q < s->rounds; q += step) {
+        sums sum = parts[groups++] = reduce_rounds(s, fragment, q, step);
+        for (uint32_t i = 0; i < step && !s->warp_bits; i++)
+            total = combine(s, total, extract(s, sum, i * s->rows, s->rows));
     }
-    for (uint32_t q = 0; q < s->rounds; q++)
-        total = combine(s, total, extract(s, sum, q * s->rows, s->rows));
-    return total;
+    if (!s->warp_bits) return total;
+    sums all = join(s, parts, groups, step * s->rows, total);
+    all = exchange_warps(s, all, &cells);
+    return reduce_cells(s, &cells, all);
 }
 
 static scanning start(lowering *l, tile_op op) {

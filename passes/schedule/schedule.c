@@ -267,6 +267,8 @@ static void make_section_kernels(schedule *s, sched_section *section) {
                       .context = s->context,
                       .compute = section->compute,
                       .is_section = true,
+                      .parts = section->parts,
+                      .part_count = section->part_count,
                       .has_variable = section->resident != NULL};
     section->scheduled = own;
     section->first_group = s->group_count;

@@ -15,7 +15,8 @@ typedef struct kernel_point {
     unsigned param_count;
     const tile_expr **wheres; /* of arguments; each launch checks them */
     size_t where_count;
-    tile_plan *plan; /* set if the kernel takes several launches; there are no variants then */
+    bool has_loop_wheres; /* a kernel that the plan launches in a loop has conditions */
+    tile_plan *plan;      /* set if the kernel takes several launches; there are no variants then */
     /* Indexed as in the abi. NULL: not compiled yet; the first one is always compiled. */
     tile_variant *_Atomic variants[TILE_MAX_VARIANTS];
 } kernel_point;
@@ -106,10 +107,12 @@ tile_arg_set tile_find_constants(const tile_function *f, const tile_binding *bin
 /* Sets the point's params and wheres from the instantiated function. Call it under the context's
  * lock. */
 void tile_describe_point(tile_kernel *kernel, kernel_point *point, const tile_function *f);
-/* Returns whether all conditions of the point are true for the arguments. */
+/* Returns whether all conditions of the point are true for the arguments: its own ones, and those
+ * of kernels that it launches in loops. */
+bool tile_own_wheres_hold(const kernel_point *point, const tile_argument *arguments);
 bool tile_wheres_hold(const kernel_point *point, const tile_argument *arguments);
 static inline bool tile_point_allows(const kernel_point *point, const tile_argument *arguments) {
-    return !point->where_count || tile_wheres_hold(point, arguments);
+    return (!point->where_count && !point->has_loop_wheres) || tile_wheres_hold(point, arguments);
 }
 /* Reports that the kernel has no point for the arguments. Returns TILE_INVALID. */
 tile_status tile_refuse_sizes(const tile_kernel *kernel, const tile_argument *arguments);

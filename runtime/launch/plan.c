@@ -549,6 +549,14 @@ tile_kernel *tile_plan_kernel_at(const tile_plan *plan, unsigned index) {
     return NULL;
 }
 
+const tile_function *tile_plan_function(const tile_plan *plan) {
+    return plan->steps->plan;
+}
+
+tile_device *tile_plan_device(const tile_plan *plan) {
+    return plan->device;
+}
+
 /* Initializes only as much scratch as the plan has. */
 static void set_up(run *r, tile_plan *plan, const tile_argument *arguments, void *stream) {
     r->plan = plan;

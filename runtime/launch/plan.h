@@ -17,6 +17,9 @@ void tile_plan_destroy(tile_plan *plan); /* NULL is fine */
 /* The kernels that have been made for the plan. A kernel that is only a fallback is made when it is
  * first used. NULL past the end. */
 tile_kernel *tile_plan_kernel_at(const tile_plan *plan, unsigned index);
+/* The instantiated plan, and its device. */
+const tile_function *tile_plan_function(const tile_plan *plan);
+tile_device *tile_plan_device(const tile_plan *plan);
 
 /* Does for a plan what tile_kernel_launch does; the count of arguments has been checked. prepare:
  * does what tile_kernel_prepare does. */

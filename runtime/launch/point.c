@@ -14,6 +14,7 @@
 #include "runtime/launch/kernel.h"
 #include "runtime/launch/tuned.h"
 #include "runtime/model/choose.h"
+#include "runtime/model/plan_launch.h"
 #include "runtime/model/space.h"
 
 const tile_binding *tile_keep_bindings(tile_kernel *kernel, const tile_binding *bindings,
@@ -281,13 +282,23 @@ typedef struct exact_search {
 static bool try_exact(const tile_bound_params *point, void *user) {
     exact_search *s = user;
     tile_kernel *kernel = s->kernel;
+    const char *why;
     unsigned bound;
     for (size_t i = 0; i < point->f->where_count; i++)
         if (!tile_where_holds(point, i)) return true;
+    if (!tune_plan_allows(point, kernel->device->num_sms, &kernel->arena, &why)) return true;
     const tile_binding *bindings =
         tune_name_point(point, kernel->bindings, kernel->binding_count, &kernel->arena, &bound);
     if (!s->first) s->first = bindings, s->first_count = bound;
     return add_special_point(kernel, s->arguments, bindings, bound, &s->found) != TILE_OK;
+}
+
+/* If only a kernel in a loop does not allow any point, the launch reports which one. */
+static tile_status refuse_sizes(const tile_kernel *kernel, const tile_argument *arguments,
+                                unsigned count) {
+    const kernel_point *point = tile_find_point((tile_kernel *)(uintptr_t)kernel, arguments, count);
+    return point && tile_own_wheres_hold(point, arguments) ? TILE_OK
+                                                           : tile_refuse_sizes(kernel, arguments);
 }
 
 /* The point of the arguments' bucket does not allow their exact sizes: takes the first point that
@@ -306,7 +317,7 @@ static tile_status add_allowed(tile_kernel *kernel, const tile_argument *argumen
     tile_visit_all_points(f, given, kernel->binding_count, sizes, &arena, try_exact, &s);
     tile_context_restore(&to);
     tile_arena_reset(&arena);
-    if (!s.first) return tile_refuse_sizes(kernel, arguments);
+    if (!s.first) return refuse_sizes(kernel, arguments, count);
     tile_status status =
         s.found ? TILE_OK /* else reports why the first one does not compile */
                 : add_special_point(kernel, arguments, s.first, s.first_count, &s.found);
@@ -402,12 +413,18 @@ static tile_status visit_bucket(tile_kernel *kernel, const tile_argument *argume
     return status;
 }
 
+static tile_status refuse_point(const tile_kernel *kernel, const kernel_point *point,
+                                const tile_argument *arguments) {
+    return tile_own_wheres_hold(point, arguments) ? TILE_OK
+                                                  : tile_refuse_point(kernel, point, arguments);
+}
+
 tile_status tile_visit_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                               void *stream, kernel_point **out) {
     const kernel_bucket *bucket = find_either(kernel, arguments, count);
     *out = tile_find_point(kernel, arguments, count);
     if (*out && (!kernel->has_open_tune || (bucket && bucket->is_set)))
-        return tile_refuse_point(kernel, *out, arguments);
+        return refuse_point(kernel, *out, arguments);
     tile_status status = tile_refuse_capture(kernel->device, kernel->name, stream);
     if (status != TILE_OK) return status;
     tile_context_lock(kernel->device->context);
@@ -415,7 +432,7 @@ tile_status tile_visit_bucket(tile_kernel *kernel, const tile_argument *argument
     *out = tile_find_point(kernel, arguments, count);
     if (status == TILE_OK && !tile_point_allows(*out, arguments)) {
         status = kernel->has_open_tune ? add_allowed(kernel, arguments, count)
-                                       : tile_refuse_point(kernel, *out, arguments);
+                                       : refuse_point(kernel, *out, arguments);
         *out = tile_find_point(kernel, arguments, count);
     }
     tile_context_unlock(kernel->device->context);

@@ -6,6 +6,7 @@
 #include "lib/support/context.h"
 #include "passes/passes.h"
 #include "runtime/launch/kernel.h"
+#include "runtime/model/plan_launch.h"
 #include "runtime/model/space.h"
 
 static bool argument_value(unsigned index, int64_t *value, void *user) {
@@ -13,13 +14,29 @@ static bool argument_value(unsigned index, int64_t *value, void *user) {
     return true;
 }
 
-bool tile_wheres_hold(const kernel_point *point, const tile_argument *arguments) {
+bool tile_own_wheres_hold(const kernel_point *point, const tile_argument *arguments) {
     const tile_bindings bindings = {.arg = argument_value, .user = (void *)(uintptr_t)arguments};
     for (size_t i = 0; i < point->where_count; i++) {
         int64_t value;
         if (!tile_expr_eval(point->wheres[i], &bindings, &value) || !value) return false;
     }
     return true;
+}
+
+static bool loop_wheres_hold(const kernel_point *point, const tile_argument *arguments) {
+    tile_arena arena = {0};
+    const char *why;
+    int64_t sizes[TILE_MAX_ARGUMENTS];
+    tile_bound_params bound = {.f = tile_plan_function(point->plan), .sizes = sizes};
+    for (size_t i = 0; i < bound.f->arg_count; i++) sizes[i] = arguments[i].integer;
+    bool hold = tune_plan_allows(&bound, tile_plan_device(point->plan)->num_sms, &arena, &why);
+    tile_arena_reset(&arena);
+    return hold;
+}
+
+bool tile_wheres_hold(const kernel_point *point, const tile_argument *arguments) {
+    return tile_own_wheres_hold(point, arguments) &&
+           (!point->has_loop_wheres || loop_wheres_hold(point, arguments));
 }
 
 /* "block = 64, walk = once" as bindings, in the kernel's arena. `more`: bindings of something else
@@ -31,6 +48,7 @@ void tile_describe_point(tile_kernel *kernel, kernel_point *point, const tile_fu
     tile_binding *params = TILE_NEW_ARRAY(arena, tile_binding, most);
     point->wheres = tile_arena_copy(arena, f->wheres, sizeof *f->wheres * f->where_count);
     point->where_count = f->where_count;
+    point->has_loop_wheres = tile_becomes_plan(f) && tune_plan_has_loop_wheres(f);
     point->params = params;
     point->param_count = 0;
     for (const char *at = written->param_count && f->point ? f->point : ""; *at;) {

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "lib/support/context.h"
+#include "runtime/model/groups.h"
+#include "runtime/model/plan_launch.h"
 #include "runtime/model/plan_model.h"
 #include "runtime/model/packed.h"
 #include "runtime/model/space.h"
@@ -20,6 +22,8 @@ typedef struct choices {
     unsigned given_count;
     tune_model *model;     /* of a kernel */
     tune_plan_model *plan; /* of a plan */
+    const int64_t *sizes;  /* exact */
+    unsigned num_sms;
     tile_arena *arena;
     choice *list;
     size_t count, capacity;
@@ -28,6 +32,8 @@ typedef struct choices {
 static bool add_choice(const tile_bound_params *point, void *user) {
     choices *c = user;
     const char *why;
+    const tile_bound_params exact = {point->f, point->params, c->sizes};
+    if (c->plan && !tune_plan_allows(&exact, c->num_sms, c->arena, &why)) return true;
     double estimate = c->plan ? tune_plan_estimate(c->plan, point, &why)
                               : tune_model_estimate(c->model, point, NULL, &why);
     if (why) return true;
@@ -69,6 +75,8 @@ static const tile_binding *choose(choices *c, const tile_device *device, const t
     const tile_binding *found = NULL;
     const tile_pass_option *given = tune_make_options(c->given, c->given_count, &scratch);
     c->arena = &scratch;
+    c->sizes = sizes;
+    c->num_sms = device->num_sms;
     if (c->f->kind == TILE_PLAN)
         c->plan = tune_plan_model_create(device, c->f, sizes, &scratch);
     else
@@ -86,35 +94,8 @@ static const tile_binding *choose(choices *c, const tile_device *device, const t
  * itself, with the others at a point that agrees with all conditions. */
 typedef struct groups {
     const tile_function *f;
-    size_t *of; /* by parameter: the first one of its group */
+    const size_t *of; /* by parameter: the first one of its group */
 } groups;
-
-static bool same_clause(const tile_function *f, const char *a, const char *b) {
-    for (size_t t = 0; t < f->tune_count; t++) {
-        bool has_a = false, has_b = false;
-        for (unsigned n = 0; n < f->tunes[t].name_count; n++) {
-            has_a |= strcmp(f->tunes[t].names[n], a) == 0;
-            has_b |= strcmp(f->tunes[t].names[n], b) == 0;
-        }
-        if (has_a && has_b) return true;
-    }
-    return false;
-}
-
-static void find_groups(groups *g, tile_arena *arena) {
-    const tile_function *f = g->f;
-    g->of = TILE_NEW_ARRAY(arena, size_t, f->param_count + 1);
-    for (size_t i = 0; i < f->param_count; i++) {
-        g->of[i] = i;
-        for (size_t k = 0; k < i; k++) {
-            const char *a = f->params[k].name, *b = f->params[i].name;
-            size_t from = g->of[i], to = g->of[k];
-            if (from == to || !(same_clause(f, a, b) || tune_plan_joins(f, a, b))) continue;
-            for (size_t p = 0; p <= i; p++)
-                if (g->of[p] == from) g->of[p] = to;
-        }
-    }
-}
 
 static bool keep_first(const tile_bound_params *point, void *user) {
     *(tile_bound_param **)user = point->params;
@@ -145,14 +126,13 @@ static const tile_binding *choose_plan(const choices *all, const tile_device *de
                                        const tile_module *module, const int64_t *sizes,
                                        tile_arena *arena, unsigned *count) {
     const tile_function *f = all->f;
-    groups g = {.f = f};
+    const groups g = {.f = f, .of = tune_group_params(f, false, arena)};
     tile_bound_param *first = NULL;
     const tile_pass_option *given = tune_make_options(all->given, all->given_count, arena);
     tile_visit_points(f, given, all->given_count, sizes, arena, keep_first, &first);
     if (!first) return NULL;
     const tile_bound_params point = {f, first, NULL};
     const tile_binding *found = tune_name_point(&point, all->given, all->given_count, arena, count);
-    find_groups(&g, arena);
     for (size_t i = 0; i < f->param_count && found; i++) {
         double seconds;
         choices c;

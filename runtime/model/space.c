@@ -9,6 +9,7 @@
 #include "lib/support/context.h"
 #include "lib/support/integer.h"
 #include "passes/passes.h"
+#include "runtime/model/plan_launch.h"
 #include "tile/split.h"
 
 /* Points --------------------------------------------------------------------------------------- */
@@ -93,7 +94,7 @@ static const char *find_false(const list *l, const tile_bound_params *point) {
 static bool add_point(const tile_bound_params *point, void *user) {
     list *l = user;
     unsigned count;
-    const char *text = "";
+    const char *text = "", *why;
     tile_binding *bindings = tune_name_point(point, l->given, l->given_count, l->arena, &count);
     for (unsigned i = 0; i < count; i++)
         text = tile_arena_format(l->arena, "%s%s%s=%s", text, i ? " " : "", bindings[i].name,
@@ -104,6 +105,8 @@ static bool add_point(const tile_bound_params *point, void *user) {
         .c = {.bindings = bindings, .binding_count = count, .text = text}, .order = l->count};
     tile_candidate *c = &l->points[l->count].c;
     c->why = find_false(l, point);
+    const tile_bound_params exact = {point->f, point->params, l->sizes};
+    if (!*c->why && l->sizes && !tune_plan_allows(&exact, 0, l->arena, &why)) c->why = why;
     if (*c->why) c->state = TILE_CANDIDATE_dropped;
     return ++l->count <= TUNE_MAX_POINTS;
 }

@@ -17,6 +17,7 @@
 #include "runtime/model/model.h"
 #include "runtime/model/packed.h"
 #include "runtime/tune/build.h"
+#include "runtime/tune/phases.h"
 #include "runtime/tune/tuning.h"
 #include "runtime/tune/worker.h"
 #include "tile/split.h"
@@ -40,12 +41,15 @@ typedef struct tuner {
     tune_task task;
     tile_text task_text;
     int64_t sizes[TILE_MAX_ARGUMENTS];
-    size_t runnable; /* points that were not dropped; they come first */
+    tune_phases phases;
+    size_t first;    /* of the current phase's points */
+    size_t runnable; /* of these: points that were not dropped; they come first */
+    size_t before;   /* such points of earlier phases */
     tile_store *store;
     tune_builder *builder;
     tune_runner runner;
     size_t tried;
-    double start, last_progress, tuning_start;
+    double start, last_progress, tuning_start, phase_end;
     const tile_candidate *best; /* so far */
 } tuner;
 
@@ -80,15 +84,16 @@ static void show_progress(tuner *u, bool now) {
     double time = tile_seconds_now();
     if (!now && !is_progress_due(u)) return;
     size_t built = u->builder ? tune_builder_count(u->builder) : u->runnable;
+    size_t total = u->before + u->runnable;
     bool builds = u->device->ops->wants && u->builder;
-    if (builds && !u->tuning_start) report_problem(u, "Building", built, u->runnable, u->start);
+    if (builds && !u->tuning_start)
+        report_problem(u, "Building", u->before + built, total, u->start);
     if (builds && !u->tuning_start && built == u->runnable) {
         u->t->facts.build_seconds = time - u->start;
         u->tuning_start = u->start;
     }
     if (!builds || u->tuning_start)
-        report_problem(u, "Tuning", u->tried, u->runnable,
-                       u->tuning_start ? u->tuning_start : u->start);
+        report_problem(u, "Tuning", u->tried, total, u->tuning_start ? u->tuning_start : u->start);
 }
 
 /* The work before the first candidate may use half of the budget, so that at least one candidate is
@@ -260,21 +265,69 @@ static int by_estimate(const void *a, const void *b) {
     return (x->order > y->order) - (x->order < y->order);
 }
 
-static tile_status list_points(tuner *u) {
+/* Removes points that an earlier phase has listed. */
+static size_t drop_listed(const tuner *u, tune_point *points, size_t count) {
+    const tile_tuning *t = u->t;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool listed = false;
+        for (size_t k = 0; k < t->count && !listed; k++)
+            listed = strcmp(t->points[k].c.text, points[i].c.text) == 0;
+        if (!listed) points[kept++] = points[i];
+    }
+    return kept;
+}
+
+/* Makes these the points of the current phase, the best estimates first. */
+static void add_points(tuner *u, tune_point *points, size_t count) {
     tile_tuning *t = u->t;
+    size_t best = u->best ? (size_t)((const tune_point *)(const void *)u->best - t->points) : 0;
+    tune_point *all = TILE_NEW_ARRAY(&t->arena, tune_point, t->count + count + 1);
+    for (size_t i = 0; i < t->count; i++) all[i] = t->points[i];
+    for (size_t i = 0; i < count; i++) all[t->count + i] = points[i];
+    qsort(all + t->count, count, sizeof *all, by_estimate);
+    if (u->best) u->best = &all[best].c;
+    u->before += u->runnable;
+    u->first = t->count;
+    u->runnable = 0;
+    t->points = all;
+    t->count += count;
+    while (u->runnable < count && all[u->first + u->runnable].c.state != TILE_CANDIDATE_dropped)
+        u->runnable++;
+}
+
+static tile_status list_points(tuner *u, const tile_binding *bindings, unsigned binding_count) {
+    tile_arena *arena = &u->t->arena;
     const tune_watch watch = {prepare_on, u};
-    if (!tune_list_points(u->f, u->options.bindings, u->options.binding_count, u->sizes, &t->arena,
-                          &t->points, &t->count))
+    tune_point *points;
+    size_t count;
+    if (!tune_list_points(u->f, bindings, binding_count, u->sizes, arena, &points, &count))
         return TILE_INVALID;
     tune_join_packing(u->f, u->sizes, &t->arena, &t->points, &t->count);
     if (u->options.split)
-        tune_join_splits(u->device, u->module, u->f, u->sizes, &watch, &t->arena, &t->points,
-                         &t->count);
-    tune_estimate_points(u->device, u->module, u->f->name, u->sizes, &watch, t->points, t->count);
-    qsort(t->points, t->count, sizeof *t->points, by_estimate);
-    while (u->runnable < t->count && t->points[u->runnable].c.state != TILE_CANDIDATE_dropped)
-        u->runnable++;
+        tune_join_splits(u->device, u->module, u->f, u->sizes, &watch, arena, &points, &count);
+    count = drop_listed(u, points, count);
+    tune_estimate_points(u->device, u->module, u->f->name, u->sizes, &watch, points, count);
+    add_points(u, points, count);
     return TILE_OK;
+}
+
+/* Lists the points of the next phase, if there is one. Splits belong to the whole plan. */
+static tile_status list_next(tuner *u, bool *over) {
+    unsigned count;
+    const tile_binding *bindings = tune_phases_next(&u->phases, u->best, &u->t->arena, &count);
+    *over = !bindings;
+    return bindings ? list_points(u, bindings, count) : TILE_OK;
+}
+
+static tile_status list_first(tuner *u) {
+    bool over = true;
+    const tile_tune_options *o = &u->options;
+    if (!o->split)
+        tune_phases_open(&u->phases, u->device, u->module, u->f, o->bindings, o->binding_count,
+                         u->sizes, &u->t->arena);
+    tile_status status = list_next(u, &over);
+    return over ? list_points(u, o->bindings, o->binding_count) : status;
 }
 
 static void fill_trial(tuner *u, tune_point *p, bool again, tile_arena *arena, tune_trial *trial) {
@@ -331,10 +384,21 @@ static bool is_spent(const tuner *u) {
     return u->options.budget > 0 && u->tried && tile_seconds_now() - u->start > u->options.budget;
 }
 
+/* The remaining phases share what is left of the budget. */
+static void begin_phase(tuner *u) {
+    double now = tile_seconds_now(), left = u->start + u->options.budget - now;
+    u->phase_end = u->options.budget > 0 ? now + left / (u->phases.left + 1) : INFINITY;
+}
+
+static bool is_over(const tuner *u) {
+    return is_spent(u) || (u->tried && tile_seconds_now() > u->phase_end);
+}
+
 static tile_status try_all(tuner *u) {
     bool over = false;
     tile_status status = TILE_OK;
-    while (status == TILE_OK && !over && !is_spent(u)) {
+    begin_phase(u);
+    while (status == TILE_OK && !over && !is_over(u)) {
         tune_point *p = tune_builder_next(u->builder, &over);
         if (p) {
             status = try_point(u, p);
@@ -420,6 +484,18 @@ static uint64_t half_of_memory(void) {
     return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size / 2 : 0;
 }
 
+static tile_status run_phase(tuner *u) {
+    u->builder = tune_builder_start(u->device, &u->task, u->store, u->t->points + u->first,
+                                    u->runnable, u->options.jobs);
+    tile_status status = try_all(u);
+    double stop = tile_seconds_now();
+    tune_builder_stop(u->builder);
+    u->builder = NULL;
+    if (!(u->t->facts.build_seconds > 0) && u->device->ops->wants)
+        u->t->facts.build_seconds = stop - u->start;
+    return status;
+}
+
 static tile_status run(tuner *u) {
     u->store = tile_store_create();
     u->runner = (tune_runner){.context = u->device->context,
@@ -431,15 +507,12 @@ static tile_status run(tuner *u) {
                                                                     : half_of_memory(),
                               .idle = report_idle,
                               .user = u};
-    u->builder = tune_builder_start(u->device, &u->task, u->store, u->t->points, u->runnable,
-                                    u->options.jobs);
     tile_status status = tune_runner_start(&u->runner);
-    if (status == TILE_OK) status = try_all(u);
-    double stop = tile_seconds_now();
-    tune_builder_stop(u->builder);
-    u->builder = NULL;
-    if (!(u->t->facts.build_seconds > 0) && u->device->ops->wants)
-        u->t->facts.build_seconds = stop - u->start;
+    for (bool over = false; status == TILE_OK && !over;) {
+        status = run_phase(u);
+        if (status == TILE_OK && !is_spent(u)) status = list_next(u, &over);
+        over |= is_spent(u);
+    }
     tune_rank(u->t);
     if (status == TILE_OK) status = try_again(u);
     tune_rank(u->t);
@@ -451,11 +524,11 @@ static tile_status run(tuner *u) {
 static tile_status fail_without_best(tuner *u) {
     const char *text =
         "no candidate of @%s is usable; the report (--report=FILE) lists the reason for each";
-    if (u->options.budget > 0 && u->tried < u->runnable)
+    if (u->options.budget > 0 && u->tried < u->before + u->runnable)
         text = tile_arena_format(&u->arena,
                                  "no candidate of @%%s won within the budget of %g s: %zu of %zu "
                                  "were tried; the report lists the reason for each",
-                                 u->options.budget, u->tried, u->runnable);
+                                 u->options.budget, u->tried, u->before + u->runnable);
     return fail(u, TILE_FAILED, text, u->f->name);
 }
 
@@ -476,7 +549,7 @@ static tile_status tune(tuner *u, const char *name, unsigned count) {
         tune_rank(t);
         return TILE_OK;
     }
-    status = list_points(u);
+    status = list_first(u);
     if (status == TILE_OK) status = make_task(u, count);
     if (status == TILE_OK) status = run(u);
     if (status != TILE_OK) return status;

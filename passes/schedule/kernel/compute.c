@@ -60,6 +60,20 @@ const tile_type *sched_compute_type(schedule *s, const tile_type *element) {
     return sched_is_half(element) ? tile_type_scalar(s->context, TILE_f32) : element;
 }
 
+const tile_type *sched_sum_type(schedule *s, tile_op matmul, tile_scalar multiplied) {
+    tile_scalar declared = sched_element(s, tile_op_result(s->compute, matmul, 0))->scalar;
+    tile_scalar sum = TILE_i32;
+    if (tile_scalar_is_floating(declared))
+        sum = declared == TILE_f64 || multiplied == TILE_f64 ? TILE_f64 : TILE_f32;
+    else if (tile_scalar_bits(declared) == 64)
+        sum = TILE_i64;
+    if (!tile_scalar_is_floating(declared) && tile_scalar_is_floating(multiplied))
+        SCHED_FAIL(s, matmul,
+                   "matmul: products of %s are not integers: cast the operands or the result",
+                   tile_scalar_name(multiplied));
+    return tile_type_scalar(s->context, sum);
+}
+
 const char *sched_unique_name(schedule *s, const char *stem) {
     const char *name = stem;
     for (unsigned i = 2; tile_module_find(s->compute->module, name); i++)

@@ -70,6 +70,29 @@ static void add_arguments(sched_kernel *k) {
         if (s->arrays[a].place == SCHED_RESULT && takes_array(k, a)) add_array(k, a);
 }
 
+void sched_check_parts(sched_kernel *k) {
+    schedule *s = k->s;
+    const tile_loc loc = k->b.loc;
+    for (size_t i = 0; i < s->part_count; i++) {
+        const sched_part *part = &s->parts[i];
+        k->b.loc = part->loc;
+        tile_value first = sched_number(k, sched_expr(s, part->first));
+        tile_value size = sched_number(k, sched_expr(s, part->size));
+        tile_value whole = sched_number(k, sched_expr(s, part->whole));
+        tile_value inside =
+            tile_build_and(&k->b, tile_build_ge(&k->b, first, tile_build_int(&k->b, 0)),
+                           tile_build_le(&k->b, first, tile_build_sub(&k->b, whole, size)));
+        const tile_segment condition = {inside, NULL, 0};
+        tile_op op = tile_build_op(&k->b, TILE_OP_assert, &condition, 1, NULL);
+        if (op.id)
+            tile_op_set_text(
+                k->f, op, TILE_ATTR_text,
+                tile_arena_format(s->arena, "%s: the part must begin and end inside of the tensor",
+                                  part->name));
+    }
+    k->b.loc = loc;
+}
+
 void sched_kernel_open(sched_kernel *k, schedule *s, sched_group *g, const char *name) {
     *k = (sched_kernel){.s = s, .g = g};
     k->f = g->kernel = tile_function_create(s->compute->module, TILE_KERNEL, name, s->compute->loc);
@@ -79,6 +102,9 @@ void sched_kernel_open(sched_kernel *k, schedule *s, sched_group *g, const char 
     add_dims(k);
     add_arguments(k);
     k->b = tile_builder_at_end(k->f, k->f->body);
+    /* An assert in a product's kernel would exclude wgmma. */
+    if (!s->has_variable && g->kind != SCHED_MATMUL && g->kind != SCHED_ONLINE)
+        sched_check_parts(k);
 }
 
 /* Parameters ----------------------------------------------------------------------------------- */

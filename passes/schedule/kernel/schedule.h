@@ -110,6 +110,14 @@ typedef struct sched_group {
     const tile_expr *parts;
 } sched_group;
 
+/* A part of a tensor along one dim, which may begin or end outside, over the compute's
+ * parameters. */
+typedef struct sched_part {
+    const char *name; /* of the operation */
+    tile_loc loc;
+    const tile_expr *first, *size, *whole;
+} sched_part;
+
 typedef struct schedule {
     tile_pass *pass;
     tile_arena *arena;
@@ -118,6 +126,8 @@ typedef struct schedule {
     bool is_section;   /* compute is a part of another one (sections/sections.h) */
     bool has_variable; /* the last dim is the variable of the kernel's loop, not an argument */
     bool failed;
+    const sched_part *parts; /* that kernels check (sections/bounds.c) */
+    size_t part_count;
     /* The compute's dims and integers, which are the first arguments of all created functions, in
      * this order. Parameters with a given value are not included. */
     const tile_param_decl **dims;
@@ -165,6 +175,8 @@ static inline int64_t sched_constant(const tile_expr *expr) {
     int64_t value;
     return tile_expr_is_int(expr, &value) ? value : -1;
 }
+/* The type in which a product of such elements is summed. */
+const tile_type *sched_sum_type(schedule *s, tile_op matmul, tile_scalar multiplied);
 /* A name beginning with `stem` that no function of the module has. */
 const char *sched_unique_name(schedule *s, const char *stem);
 int64_t sched_axis(const schedule *s, tile_op op);
@@ -351,6 +363,8 @@ typedef struct sched_kernel {
 /* Creates a kernel with the arguments that the group needs, or all of the compute's if it is the
  * only group. */
 void sched_kernel_open(sched_kernel *k, schedule *s, sched_group *g, const char *name);
+/* Builds the checks of the schedule's parts. */
+void sched_check_parts(sched_kernel *k);
 /* A parameter of kind int; returns it as an expression. */
 const tile_expr *sched_add_param(sched_kernel *k, const char *name);
 /* tune (names) in [points]: point_count x name_count numbers. */

@@ -195,21 +195,6 @@ static void choose_taps(product *p) {
 
 /* Kinds of products ---------------------------------------------------------------------------- */
 
-static void choose_sum(product *p) {
-    schedule *s = p->k.s;
-    tile_scalar declared = sched_element(s, tile_op_result(s->compute, p->op, 0))->scalar;
-    tile_scalar multiplied = p->sides[0].element->scalar, sum = TILE_i32;
-    if (tile_scalar_is_floating(declared))
-        sum = declared == TILE_f64 || multiplied == TILE_f64 ? TILE_f64 : TILE_f32;
-    else if (tile_scalar_bits(declared) == 64)
-        sum = TILE_i64;
-    if (!tile_scalar_is_floating(declared) && tile_scalar_is_floating(multiplied))
-        SCHED_FAIL(s, p->op,
-                   "matmul: products of %s are not integers: cast the operands or the result",
-                   tile_scalar_name(multiplied));
-    p->sum = tile_type_scalar(s->context, sum);
-}
-
 static bool is_batched(const product *p) {
     for (unsigned d = 0; d < p->m; d++)
         if (!tile_expr_is(p->k.g->domain.extents[d], 1)) return true;
@@ -582,7 +567,7 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     for (unsigned i = 0; i < 2; i++) take_operand(&p, i);
     choose_taps(&p);
     for (unsigned i = 0; i < 2; i++) find_gathered(&p, i);
-    choose_sum(&p);
+    p.sum = sched_sum_type(s, p.op, p.sides[0].element->scalar);
     sched_fixed fixed = fix_product(&p);
     const sched_space_needs needs = find_needs(&p, &fixed);
     g->parts = needs.sized;

@@ -1,5 +1,5 @@
 /* Makes the kernel of a resident loop: each block runs all iterations for its part of the state. */
-#include "passes/schedule/sections/sections.h"
+#include "passes/schedule/sections/resident.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,16 +9,8 @@
 #include "lib/ops/kinds.h"
 #include "lib/support/scalar.h"
 
-typedef struct writer {
-    sched_kernel k;
-    const sched_section *section;
-    const sched_resident *r;
-    const tile_type **types; /* by carried value: of its tile; NULL: in place */
-    tile_value *sent;        /* what the iteration yields */
-} writer;
-
 /* A value of the whole compute in the section's compute. */
-static tile_value own_value(const writer *w, tile_value value) {
+static tile_value own_value(const resident_writer *w, tile_value value) {
     return w->section->map[value.id].id ? w->section->map[value.id] : value;
 }
 
@@ -63,33 +55,31 @@ static sched_group *make_group(schedule *s, const sched_section *section) {
 /* Tiles ---------------------------------------------------------------------------------------- */
 
 /* The smallest extent of a tile that holds all elements. */
-static int whole_block(const tile_expr *extent) {
+int resident_whole_block(const tile_expr *extent) {
     int64_t block = sched_constant(extent);
     while (!tile_layout_admits_extent(block)) block++;
     return (int)block;
 }
 
-/* Blocks have all elements along reduced dims, and a part of the last other dim. */
-static void choose_tiles(writer *w) {
+/* The domain's dim of which a block has a part; -1: none. */
+static int split_dim(const sched_resident *r) {
+    int split = -1;
+    if (r->rows) return __builtin_ctz(r->rows);
+    if (__builtin_popcount(r->whole) == SCHED_MAX_TILE) return -1;
+    for (unsigned d = 0; d < r->domain.rank; d++)
+        if (!(r->whole >> d & 1) && !tile_expr_is(r->domain.extents[d], 1)) split = (int)d;
+    return split < 0 && !r->whole ? (int)r->domain.rank - 1 : split;
+}
+
+static void set_points(resident_writer *w, const tile_expr *const *params, int64_t whole,
+                       bool splits) {
     enum { POINTS = 4, LEAST_WARP = 32 };
     static const int elements[POINTS][2] = {{128, 4}, {256, 4}, {64, 2}, {512, 4}};
-    const sched_domain *domain = &w->r->domain;
-    int64_t whole = 1;
-    int points[2 * POINTS], split = -1;
-    unsigned tile = 0, count = 0;
-    for (unsigned d = 0; d < domain->rank; d++) {
-        bool all = w->r->whole >> d & 1;
-        if (all) whole *= whole_block(domain->extents[d]);
-        if (!all && !tile_expr_is(domain->extents[d], 1)) split = (int)d;
-    }
-    if (split < 0 && !w->r->whole) split = (int)domain->rank - 1;
-    unsigned tiled = (unsigned)__builtin_popcount(w->r->whole);
-    if (tiled == SCHED_MAX_TILE) split = -1;
-    const tile_expr *params[] = {sched_add_param(&w->k, "block"),
-                                 sched_add_param(&w->k, "num_warps")};
+    int points[2 * POINTS];
+    unsigned count = 0;
     for (unsigned i = 0; i < POINTS; i++) {
         int block = 1, warps = elements[i][1];
-        while (split >= 0 && block * whole < elements[i][0] * (whole > 1 ? 4 : 1)) block *= 2;
+        while (splits && block * whole < elements[i][0] * (whole > 1 ? 4 : 1)) block *= 2;
         while (warps < 16 && block * whole > 1024 * warps) warps *= 2;
         bool there = false;
         for (unsigned before = 0; before < count; before++)
@@ -98,20 +88,36 @@ static void choose_tiles(writer *w) {
         points[2 * count + 1] = warps;
         count += !there;
     }
-    for (unsigned d = 0; d < domain->rank; d++) {
-        if (w->r->whole >> d & 1)
-            sched_set_tile(&w->k, d, tile++,
-                           tile_expr_int(w->k.s->context, whole_block(domain->extents[d])));
-        else if ((int)d == split)
-            sched_set_tile(&w->k, d, tile++, params[0]);
-    }
     sched_add_tune(&w->k, params, 2, points, count);
+}
+
+/* Blocks have all elements along reduced dims, and a part of the last other dim. */
+static void choose_tiles(resident_writer *w) {
+    const sched_domain *domain = &w->r->domain;
+    int64_t whole = 1;
+    int split = split_dim(w->r);
+    unsigned tile = 0;
+    const tile_expr *params[] = {sched_add_param(&w->k, "block"),
+                                 sched_add_param(&w->k, "num_warps")};
+    for (unsigned d = 0; d < domain->rank; d++) {
+        if (w->r->whole >> d & 1) {
+            int block = resident_whole_block(domain->extents[d]);
+            sched_set_tile(&w->k, d, tile++, tile_expr_int(w->k.s->context, block));
+            whole *= block;
+        } else if ((int)d == split) {
+            sched_set_tile(&w->k, d, tile++, params[0]);
+        }
+    }
+    if (w->r->rows)
+        resident_set_points(w, params);
+    else
+        set_points(w, params, whole, split >= 0);
     sched_set_warps(&w->k, params[1]);
 }
 
 /* The type of a value's tile at map: extents of 1 along the dims that the map does not have. */
-static const tile_type *tile_at(const writer *w, const sched_map *map, unsigned rank,
-                                const tile_type *element) {
+const tile_type *resident_tile_at(const resident_writer *w, const sched_map *map, unsigned rank,
+                                  const tile_type *element) {
     const tile_expr *dims[SCHED_MAX_TILE];
     for (unsigned t = 0; t < w->k.tile_rank; t++) dims[t] = tile_expr_int(w->k.s->context, 1);
     for (unsigned d = 0; d < rank; d++) {
@@ -123,7 +129,7 @@ static const tile_type *tile_at(const writer *w, const sched_map *map, unsigned 
 
 /* Reductions ----------------------------------------------------------------------------------- */
 
-static tile_value identity_of(writer *w, tile_op op, const tile_type *type) {
+static tile_value identity_of(resident_writer *w, tile_op op, const tile_type *type) {
     schedule *s = w->k.s;
     tile_word kind = tile_op_word(s->compute, op, TILE_ATTR_kind);
     bool orders = kind == TILE_WORD_kind_min || kind == TILE_WORD_kind_max;
@@ -137,18 +143,18 @@ static tile_value identity_of(writer *w, tile_op op, const tile_type *type) {
 }
 
 /* Elements of the tile outside of the tensor must not change the result. */
-static tile_value mask(writer *w, const sched_resident_reduction *reduction, tile_value tile,
-                       const tile_type *element) {
+static tile_value mask(resident_writer *w, const sched_resident_reduction *reduction,
+                       tile_value tile, const tile_type *element) {
     sched_kernel *k = &w->k;
     const tile_expr *extent = k->g->domain.extents[reduction->dim];
     const sched_coordinate at = sched_dim_coordinate(reduction->dim);
-    if (tile_expr_is(extent, whole_block(extent))) return tile;
+    if (tile_expr_is(extent, resident_whole_block(extent))) return tile;
     tile_value inside = tile_build_lt(&k->b, sched_coordinate_tile(k, &at),
                                       sched_number(k, sched_expr(k->s, extent)));
     return tile_build_select(&k->b, inside, tile, identity_of(w, reduction->op, element));
 }
 
-static void reduce(writer *w, const sched_resident_reduction *reduction) {
+static void reduce(resident_writer *w, const sched_resident_reduction *reduction) {
     sched_kernel *k = &w->k;
     schedule *s = k->s;
     static const tile_attr_id kept[] = {TILE_ATTR_kind, TILE_ATTR_nan, TILE_ATTR_fast};
@@ -158,7 +164,7 @@ static void reduce(writer *w, const sched_resident_reduction *reduction) {
     int t = k->tile_of[reduction->dim];
     const tile_type *element = sched_compute_type(s, sched_element(s, source));
     tile_value tile = sched_value(k, source, &reduction->source, element);
-    tile = sched_broadcast_to(k, tile, tile_at(w, &reduction->source, rank, element));
+    tile = sched_broadcast_to(k, tile, resident_tile_at(w, &reduction->source, rank, element));
     tile_attr attrs[KEPT + 1] = {{.id = TILE_ATTR_axis, .expr = tile_expr_int(s->context, t)}};
     if (!tile.id) return;
     for (unsigned i = 0; i < KEPT; i++) {
@@ -178,37 +184,47 @@ static void reduce(writer *w, const sched_resident_reduction *reduction) {
 
 /* The loop ------------------------------------------------------------------------------------- */
 
-static bool depends_on_variable(const writer *w, const tile_expr *expr) {
+bool resident_depends_on_variable(const sched_resident *r, const tile_expr *expr) {
     if (!expr) return false;
-    if (expr->kind == TILE_EXPR_PARAM) return expr == w->r->loop->variable;
+    if (expr->kind == TILE_EXPR_PARAM) return expr == r->loop->variable;
     bool found = false;
     for (unsigned i = 0; i < 3 && expr->kind == TILE_EXPR_OP; i++)
-        found |= depends_on_variable(w, expr->args[i]);
+        found |= resident_depends_on_variable(r, expr->args[i]);
     return found;
 }
 
 /* Values from outside that every iteration uses are loaded before the loop. */
-static void load_inputs(writer *w) {
+static void load_inputs(resident_writer *w) {
     for (size_t i = 0; i < w->r->input_count; i++) {
         const sched_resident_input *input = &w->r->inputs[i];
         tile_value value = own_value(w, input->value);
         bool fixed = true;
         for (unsigned d = 0; d < sched_type(w->k.s, value)->rank; d++)
-            fixed &= !input->map.at[d].index && !depends_on_variable(w, input->map.at[d].offset);
+            fixed &= !input->map.at[d].index &&
+                     !resident_depends_on_variable(w->r, input->map.at[d].offset);
         if (fixed) sched_value(&w->k, value, &input->map, sched_element(w->k.s, value));
     }
 }
 
-static void remember(writer *w, tile_value value, const sched_map *map, tile_value tile) {
+static void remember(resident_writer *w, tile_value value, const sched_map *map, tile_value tile) {
     sched_kernel *k = &w->k;
     const tile_type *own = sched_element(k->s, value), *working = sched_compute_type(k->s, own);
     sched_remember(k, value, map, own, tile);
     if (working != own) sched_remember(k, value, map, working, sched_convert(k, tile, working));
 }
 
+tile_value resident_permute(sched_kernel *k, tile_value tile, const int64_t *order, unsigned rank) {
+    const tile_attr attr = {.id = TILE_ATTR_order, .list = order, .count = rank};
+    const tile_segment segments[] = {{tile, NULL, 0}};
+    tile_op op = tile_build_op_of(&k->b, TILE_OP_transpose, segments, 1, NULL, &attr, 1);
+    if (!op.id) return TILE_NO_VALUE;
+    tile_op_set_list(k->f, op, TILE_ATTR_order, order, rank);
+    return tile_op_result(k->f, op, 0);
+}
+
 /* The tile of a carried value with its dims along other dims of the tile. */
-static tile_value exchange(writer *w, tile_value tile, const sched_map *from, const sched_map *to,
-                           unsigned rank) {
+static tile_value exchange(resident_writer *w, tile_value tile, const sched_map *from,
+                           const sched_map *to, unsigned rank) {
     sched_kernel *k = &w->k;
     int64_t order[SCHED_MAX_TILE];
     bool used[SCHED_MAX_TILE] = {false};
@@ -224,15 +240,11 @@ static tile_value exchange(writer *w, tile_value tile, const sched_map *from, co
         while (used[next]) next++;
         order[t] = next++;
     }
-    const tile_attr attr = {.id = TILE_ATTR_order, .list = order, .count = k->tile_rank};
-    const tile_segment segments[] = {{tile, NULL, 0}};
-    tile_op op = tile_build_op_of(&k->b, TILE_OP_transpose, segments, 1, NULL, &attr, 1);
-    if (!op.id) return TILE_NO_VALUE;
-    tile_op_set_list(k->f, op, TILE_ATTR_order, order, k->tile_rank);
-    return tile_op_result(k->f, op, 0);
+    return resident_permute(k, tile, order, k->tile_rank);
 }
 
-static void remember_carried(writer *w, const sched_resident_value *carried, tile_value tile) {
+static void remember_carried(resident_writer *w, const sched_resident_value *carried,
+                             tile_value tile) {
     unsigned rank = sched_type(w->k.s, carried->value)->rank;
     remember(w, carried->value, &carried->map, tile);
     for (unsigned i = 0; i < carried->other_count; i++)
@@ -241,17 +253,18 @@ static void remember_carried(writer *w, const sched_resident_value *carried, til
 }
 
 /* The output of carried value i; NULL if nothing uses the result. */
-static const sched_output *output_of(const writer *w, unsigned i) {
+static const sched_output *output_of(const resident_writer *w, unsigned i) {
     unsigned at = 0;
     for (unsigned before = 0; before < i; before++)
         at += w->section->stores[before].to.buffer != NULL;
     return w->section->stores[i].to.buffer ? &w->k.g->outputs[at] : NULL;
 }
 
-static void write_body(writer *w) {
+static void write_body(resident_writer *w) {
     sched_kernel *k = &w->k;
     unsigned yielded = 0;
-    for (size_t i = 0; i < w->r->reduction_count; i++) reduce(w, &w->r->reductions[i]);
+    for (size_t i = 0; i < w->r->reduction_count && !k->s->failed; i++)
+        if (!resident_multiply(w, i)) reduce(w, &w->r->reductions[i]);
     for (unsigned i = 0; i < w->r->count && !k->s->failed; i++) {
         const sched_resident_value *carried = &w->r->carried[i];
         tile_value value = k->s->compute->results[i].value;
@@ -264,7 +277,7 @@ static void write_body(writer *w) {
     tile_build_yield(&k->b, w->sent, yielded);
 }
 
-static tile_op open_loop(writer *w) {
+static tile_op open_loop(resident_writer *w) {
     sched_kernel *k = &w->k;
     schedule *s = k->s;
     tile_value *inits = TILE_NEW_ARRAY(s->arena, tile_value, w->r->count + 1);
@@ -273,11 +286,13 @@ static tile_op open_loop(writer *w) {
         const sched_resident_value *carried = &w->r->carried[i];
         const tile_type *element = sched_element(s, carried->value);
         if (carried->in_place) continue;
-        w->types[i] = tile_at(w, &carried->map, sched_type(s, carried->value)->rank, element);
+        w->types[i] =
+            resident_tile_at(w, &carried->map, sched_type(s, carried->value)->rank, element);
         inits[count++] = sched_broadcast_to(
             k, sched_value(k, own_value(w, carried->init), &carried->map, element), w->types[i]);
     }
     load_inputs(w);
+    resident_copy_weights(w);
     const tile_expr *bounds[] = {w->r->loop->begin, w->r->loop->end, w->r->loop->step};
     tile_value numbers[3];
     for (unsigned i = 0; i < 3; i++) numbers[i] = sched_number(k, sched_expr(s, bounds[i]));
@@ -286,7 +301,7 @@ static tile_op open_loop(writer *w) {
     return tile_build_for_loop(&k->b, numbers[0], numbers[1], numbers[2], inits, count);
 }
 
-static void write_loop(writer *w) {
+static void write_loop(resident_writer *w) {
     sched_kernel *k = &w->k;
     tile_builder outer = k->b;
     tile_op loop = open_loop(w);
@@ -300,6 +315,7 @@ static void write_loop(writer *w) {
     for (unsigned i = 0, at = 1; i < w->r->count; i++)
         if (!w->r->carried[i].in_place)
             remember_carried(w, &w->r->carried[i], tile_region_arg(k->f, body, at++));
+    sched_check_parts(k);
     write_body(w);
     sched_leave(k, mark);
     k->b = outer;
@@ -311,7 +327,7 @@ static void write_loop(writer *w) {
 }
 
 void sched_make_resident(schedule *s, const sched_section *section, const char *name) {
-    writer w = {.section = section, .r = section->resident};
+    resident_writer w = {.section = section, .r = section->resident};
     sched_mark_expanded(s);
     sched_group *g = make_group(s, section);
     w.types = TILE_NEW_ARRAY(s->arena, const tile_type *, w.r->count + 1);

@@ -159,7 +159,8 @@ void sched_make_section(schedule *s, sched_section *section, const sched_section
     memcpy(map, m.map, sizeof *map * m.from->value_count);
     tile_replace_values(m.f, m.f->body, map);
     check_slices(&m);
-    if (!s->failed) sched_expand_inserts(s, m.f);
     section->compute = m.f;
+    if (!s->failed) sched_find_parts(s, section, values);
+    if (!s->failed) sched_expand_inserts(s, m.f);
     section->map = m.map;
 }

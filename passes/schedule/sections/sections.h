@@ -71,10 +71,14 @@ typedef struct sched_resident_value {
     bool in_place, placed, visited;
 } sched_resident_value;
 
+/* A reduction, or a product of the state with weights (resident_product.c). */
 typedef struct sched_resident_reduction {
     tile_op op;
-    unsigned dim; /* of the domain */
-    sched_map map, source;
+    unsigned dim;          /* of the domain: reduced */
+    sched_map map, source; /* source: of the reduced value, or of the product's state */
+    unsigned state, other; /* product: the operand that is the state; the domain's dim of the
+                              result that the state does not have */
+    bool fixed;            /* product: the weights are the same in all iterations */
 } sched_resident_reduction;
 
 /* A value from outside of the loop that its iterations use. */
@@ -87,7 +91,9 @@ typedef struct sched_resident_input {
 typedef struct sched_resident {
     const sched_loop *loop;
     sched_domain domain;
-    unsigned whole; /* set of the domain's dims: a block has all elements along these */
+    unsigned whole;     /* set of the domain's dims: a block has all elements along these */
+    unsigned rows;      /* set of those of which a block has the rows of a product's state */
+    bool keeps_weights; /* the weights of all products fit shared memory */
     unsigned count;
     sched_resident_value *carried;
     sched_resident_reduction *reductions; /* in order of their dependencies */
@@ -110,6 +116,8 @@ typedef struct sched_section {
     schedule *scheduled; /* the kernels of compute */
     size_t first_group;  /* of the whole schedule's groups */
     tile_value *views;   /* in the plan, by array of `scheduled` */
+    sched_part *parts;   /* that may be outside of their tensors (bounds.c) */
+    size_t part_count, part_capacity;
 } sched_section;
 
 typedef struct sched_step {
@@ -159,6 +167,12 @@ void sched_make_section(schedule *s, sched_section *section, const sched_section
 bool sched_find_resident(schedule *s, tile_op loop, sched_resident *r);
 /* resident_kernel.c: makes the kernel of a section that is a resident loop. */
 void sched_make_resident(schedule *s, const sched_section *section, const char *name);
+
+/* bounds.c: fills section->parts. */
+void sched_find_parts(schedule *s, sched_section *section, const sched_section_values *values);
+
+/* resident_product.c: returns whether an attribute transposes the operand of a product. */
+bool sched_is_transposed(const schedule *s, tile_op op, unsigned operand);
 
 /* insert.c: replaces insert_slice by concats of parts of its operands. */
 void sched_expand_inserts(schedule *s, tile_function *f);
