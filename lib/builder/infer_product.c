@@ -45,16 +45,29 @@ const tile_type *tile_infer_product(const tile_infer *infer, const tile_type *el
     return tile_type_get(tile_function_context(infer->function), &draft);
 }
 
+static bool fail_operands(const tile_infer *infer, const tile_type *a, const tile_type *b) {
+    const tile_expr *of_a = matrix_of(infer, 0, TILE_ATTR_trans_lhs).columns,
+                    *of_b = matrix_of(infer, 1, TILE_ATTR_trans_rhs).rows;
+    tile_arena scratch = {0};
+    const char *inner = "";
+    if (of_a && of_b && !same_extent(infer, of_a, of_b))
+        inner = tile_arena_format(&scratch, "; the inner extents are %s and %s",
+                                  tile_expr_text(infer->function, of_a, &scratch),
+                                  tile_expr_text(infer->function, of_b, &scratch));
+    fail_with(infer,
+              "the operands must be [m, k] and [k, n], or batches of them (`trans_lhs` or "
+              "`trans_rhs` exchanges the dims of one: `matmul(%a, %b, trans_rhs)`), not",
+              a, " and", b, inner);
+    tile_arena_reset(&scratch);
+    return false;
+}
+
 /* Accepts any shape if attributes are not known yet. */
 bool tile_infer_matmul(tile_infer *infer) {
     const tile_type *a = type_of(infer, TILE_OPERAND_lhs), *b = type_of(infer, TILE_OPERAND_rhs),
                     *c = infer->given;
     const tile_type *wanted = tile_infer_product(infer, a);
-    if (!wanted && infer->has_attrs)
-        return fail(infer,
-                    "the operands must be [m, k] and [k, n], or batches of them (`trans_lhs` or "
-                    "`trans_rhs` exchanges the dims of one: `matmul(%a, %b, trans_rhs)`), not",
-                    a, " and", b);
+    if (!wanted && infer->has_attrs) return fail_operands(infer, a, b);
     bool differ_in_sign = !a->param && !b->param &&
                           tile_scalar_as_signed(a->scalar) == tile_scalar_as_signed(b->scalar);
     if (!same_element(a, b) && !differ_in_sign)
@@ -68,8 +81,8 @@ bool tile_infer_matmul(tile_infer *infer) {
         return fail(infer, "the result's element type is missing; write `matmul(..) : f32`", NULL,
                     "", NULL);
     if (!fits)
-        return fail(infer, "the result must be a tensor [m, n], with the operands' batches", NULL,
-                    c ? ", not" : "", c);
+        return fail(infer, "the result must be a tensor [m, n], with the operands' batches, not", c,
+                    wanted ? "; the product is" : "", wanted);
     return result(infer, c);
 }
 

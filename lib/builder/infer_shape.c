@@ -63,11 +63,20 @@ static bool check_buffer(const tile_infer *infer, const tile_type *from, const t
                 buffer, " for", from);
 }
 
+static const tile_expr *elements_of(const tile_infer *infer, const tile_type *type) {
+    tile_context *context = tile_function_context(infer->function);
+    const tile_expr *elements = tile_expr_int(context, 1);
+    for (unsigned d = 0; d < type->rank && elements; d++)
+        elements = tile_expr_multiply(context, elements, type->dims[d]);
+    return elements;
+}
+
+/* Numbers of elements that may be equal are compared once the parameters have values. */
 bool tile_infer_reshape(tile_infer *infer) {
     const tile_type *from = type_of(infer, TILE_OPERAND_src), *to = infer->given;
     if (!check_array(infer, from) || !check_given(infer, from)) return false;
-    int64_t have = tile_type_elements(from), want = tile_type_elements(to);
-    if (have >= 0 && want >= 0 && have != want)
+    if (tile_extents_differ(tile_function_context(infer->function), elements_of(infer, from),
+                            elements_of(infer, to)))
         return fail(infer, "both shapes must have as many elements, not", from, " and", to);
     return check_buffer(infer, from, type_of(infer, TILE_OPERAND_buffer)) && result(infer, to);
 }

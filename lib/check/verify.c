@@ -466,6 +466,10 @@ static void check_region(verifier *v, tile_region region) {
 static void fail_result(verifier *v, const tile_result_decl *result) {
     const tile_type *want = result->type, *have = tile_value_type(v->f, result->value);
     const char *advice = tile_splat_advice(v->f, result->value, want, &v->scratch);
+    unsigned d = 0;
+    while (d < want->rank && d < have->rank &&
+           tile_extents_equal(v->context, want->dims[d], have->dims[d]))
+        d++;
     if (*advice)
         ;
     else if (want->rank != have->rank)
@@ -474,6 +478,10 @@ static void fail_result(verifier *v, const tile_result_decl *result) {
     else if (want->scalar && want->scalar != have->scalar)
         advice = tile_arena_format(&v->scratch, "; cast it: `%%%s = %s(..)`", result->name,
                                    tile_scalar_name(want->scalar));
+    else if (d < want->rank)
+        advice = tile_arena_format(&v->scratch, "; dim %u is %s, not %s", d,
+                                   tile_expr_text(v->f, have->dims[d], &v->scratch),
+                                   tile_expr_text(v->f, want->dims[d], &v->scratch));
     FAIL(v, v->f->loc, "the result %%%s is declared %s and computed as %s%s", result->name,
          text(v, want), text(v, have), advice);
 }
