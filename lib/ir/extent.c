@@ -284,6 +284,7 @@ static bool eval_exactly(tile_opcode opcode, const int64_t args[3], int64_t *val
     case TILE_OP_add: return !__builtin_add_overflow(args[0], args[1], value);
     case TILE_OP_sub: return !__builtin_sub_overflow(args[0], args[1], value);
     case TILE_OP_mul: return !__builtin_mul_overflow(args[0], args[1], value);
+    case TILE_OP_neg: return !__builtin_sub_overflow(0, args[0], value);
     case TILE_OP_shl:
         return shifts && !__builtin_mul_overflow(args[0], INT64_C(1) << args[1], value);
     default: return tile_fold_int(opcode, args[0], args[1], args[2], value);

@@ -56,6 +56,9 @@ def numbers(match):
     return head, dims
 
 
+status, once = run("tile-opt", file)
+if status:
+    sys.exit(once)
 computes, plain = list(HEAD.finditer(text)), []
 ends = [match.start() for match in computes[1:]] + [len(text)]
 for match, end in zip(computes, ends):
@@ -73,6 +76,5 @@ for match in computes:
         if wrong:
             failures += 1
             print(" ".join(words), output, sep="\n")
-status, once = run("tile-opt", file)
 again, twice = run("tile-opt", text=once)
 print(f"{len(computes)} computes, {failures} failures, printed text {'reads back' if once == twice and not status + again else 'differs'}")
