@@ -172,7 +172,7 @@ static bool check(const bitcast_width *x, const tile_type *from, const tile_type
     bool alike = !array || (to->kind == from->kind && to->rank == from->rank);
     int64_t have, want;
     for (unsigned d = 0; array && alike && d + 1 < from->rank; d++)
-        alike = to->dims[d] == from->dims[d];
+        alike = tile_extents_equal(x->context, to->dims[d], from->dims[d]);
     const tile_expr *last = from->dims[from->rank - 1];
     bool known = tile_expr_is_int(last, &have);
     if (alike && array && known && tile_expr_is_int(to->dims[to->rank - 1], &want))

@@ -12,6 +12,10 @@ typedef struct broadcasting {
     tile_scalar scalar; /* element type of the operand that determines the layout */
 } broadcasting;
 
+static tile_context *context_of(const broadcasting *s) {
+    return tile_function_context(s->builder->function);
+}
+
 static const tile_type *type_of(const broadcasting *s, unsigned i) {
     return tile_value_type(s->builder->function, s->operands[i]);
 }
@@ -52,7 +56,7 @@ static bool find_dim(broadcasting *s, unsigned at) {
         bool one = tile_type_dim(type, type->rank - 1 - at) == 1;
         if (!*dim || (tile_type_dim(&s->common, s->common.rank - 1 - at) == 1 && !one))
             *dim = own;
-        else if (*dim != own && !one)
+        else if (!one && !tile_extents_equal(context_of(s), *dim, own))
             return false;
     }
     return true;
@@ -79,14 +83,14 @@ static bool is_repeated(const broadcasting *s, unsigned operand) {
         tile_value_at(s->builder->function, s->operands[operand])->kind == TILE_VALUE_CONSTANT)
         return false;
     for (unsigned d = 0; d < type->rank; d++)
-        if (type->dims[d] != s->common.dims[s->common.rank - type->rank + d]) return false;
+        if (!tile_extents_equal(context_of(s), type->dims[d],
+                                s->common.dims[s->common.rank - type->rank + d]))
+            return false;
     return true;
 }
 
 static bool has_shape(const broadcasting *s, const tile_type *type) {
-    bool same = type->rank == s->common.rank && type->kind == s->common.kind;
-    for (unsigned d = 0; d < s->common.rank && same; d++) same = type->dims[d] == s->common.dims[d];
-    return same;
+    return type->kind == s->common.kind && tile_type_same_dims(context_of(s), type, &s->common);
 }
 
 /* The operand in the common shape, or unchanged; no value after a diagnostic. */
@@ -99,12 +103,11 @@ static tile_value broadcast_operand(const broadcasting *s, unsigned i) {
     draft.layout = tile_layout_for_scalar(draft.layout, s->scalar, type->scalar);
     if (has_shape(s, type) && type->kind == TILE_TYPE_TILE && type->layout != draft.layout &&
         draft.layout)
-        return tile_build_convert_layout(
-            s->builder, s->operands[i], TILE_NO_VALUE,
-            tile_type_get(tile_function_context(s->builder->function), &draft));
+        return tile_build_convert_layout(s->builder, s->operands[i], TILE_NO_VALUE,
+                                         tile_type_get(context_of(s), &draft));
     if (has_shape(s, type) || is_repeated(s, i) || (scalar && is_condition(s, i)))
         return s->operands[i];
-    const tile_type *to = tile_type_get(tile_function_context(s->builder->function), &draft);
+    const tile_type *to = tile_type_get(context_of(s), &draft);
     if (!to) return TILE_NO_VALUE;
     return scalar ? tile_build_splat(s->builder, s->operands[i], to)
                   : tile_build_broadcast(s->builder, s->operands[i], to);
@@ -195,9 +198,9 @@ bool tile_broadcast_predicate(tile_builder *builder, tile_opcode opcode, tile_va
     draft.layout = moved->kind == TILE_TYPE_TILE ? moved->layout : NULL;
     if (from->kind != TILE_TYPE_TILE || from->rank != moved->rank || !moved->rank) return true;
     const tile_type *to = tile_type_get(tile_function_context(f), &draft);
-    bool same = true;
-    for (unsigned d = 0; d < moved->rank && to; d++) same &= from->dims[d] == to->dims[d];
-    if (same || !to || !tile_type_stretches(from, to)) return true;
+    if (!to || tile_type_same_dims(tile_function_context(f), from, to) ||
+        !tile_type_stretches(tile_function_context(f), from, to))
+        return true;
     operands[at] = tile_build_broadcast(builder, operands[at], to);
     return operands[at].id != 0;
 }

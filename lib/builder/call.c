@@ -190,6 +190,29 @@ static void provide_results(tile_infer *infer, unsigned arguments, size_t result
             TILE_NEW_ARRAY(&infer->function->module->arena, const tile_type *, results);
 }
 
+/* Reports two arrays among the arguments: the first one, and one of another shape. */
+static bool fail_shapes(const tile_infer *infer, const tile_function *callee) {
+    unsigned count;
+    const tile_value *arguments = segment(infer, TILE_OPERAND_arguments, &count);
+    const tile_type *first = NULL, *other = NULL;
+    tile_arena scratch = {0};
+    for (unsigned i = 0; i < count; i++) {
+        const tile_type *type = tile_value_type(infer->function, arguments[i]);
+        if (!first && tile_type_is_array(type)) first = type;
+        if (first && tile_type_is_array(type) && !same_dims(infer, first, type)) other = type;
+    }
+    const char *types = first && other ? tile_arena_format(&scratch, ", not %s and %s",
+                                                           type_text(infer, first, &scratch),
+                                                           type_text(infer, other, &scratch))
+                                       : "";
+    tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
+                "the arguments of @%s have no common shape: tiles need the same rank, and extents "
+                "must be equal or 1%s",
+                callee->name, types);
+    tile_arena_reset(&scratch);
+    return false;
+}
+
 /* Each result has the common shape of the arguments. */
 static bool set_results(tile_infer *infer, const tile_call *call) {
     unsigned count;
@@ -200,13 +223,7 @@ static bool set_results(tile_infer *infer, const tile_call *call) {
         const tile_type *element = tile_call_type(call, callee->results[i].type);
         infer->results[i] =
             element ? tile_broadcast_type(infer->function, arguments, count, element) : NULL;
-        if (!infer->results[i]) {
-            tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
-                        "the arguments of @%s have no common shape: tiles need the same rank, and "
-                        "extents must be equal or 1",
-                        callee->name);
-            return false;
-        }
+        if (!infer->results[i]) return fail_shapes(infer, callee);
     }
     infer->result_count = (unsigned)callee->result_count;
     return true;

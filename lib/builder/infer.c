@@ -13,15 +13,12 @@ static bool needs_extents(const tile_infer *infer) {
 }
 
 /* Returns whether the last dims of `whole` equal the dims of `part`, including unknown ones. */
-static bool covers_last_dims(const tile_type *whole, const tile_type *part) {
-    if (part->rank > whole->rank) return false;
-    for (unsigned d = 0; d < part->rank; d++)
-        if (whole->dims[whole->rank - part->rank + d] != part->dims[d]) return false;
-    return true;
-}
-
-static bool same_dims(const tile_type *a, const tile_type *b) {
-    return a->rank == b->rank && covers_last_dims(a, b);
+static bool covers_last_dims(const tile_infer *infer, const tile_type *whole,
+                             const tile_type *part) {
+    bool covers = part->rank <= whole->rank;
+    for (unsigned d = 0; d < part->rank && covers; d++)
+        covers = same_extent(infer, whole->dims[whole->rank - part->rank + d], part->dims[d]);
+    return covers;
 }
 
 static const tile_type *scalar_type(const tile_infer *infer, tile_scalar scalar) {
@@ -29,14 +26,14 @@ static const tile_type *scalar_type(const tile_infer *infer, tile_scalar scalar)
 }
 
 /* Level 1 broadcasts the operand of lower rank along leading dims. */
-static const tile_type *broadcast(const tile_type *a, const tile_type *b) {
+static const tile_type *broadcast(const tile_infer *infer, const tile_type *a, const tile_type *b) {
     if (a == b) return a;
     bool tensors = (a->kind == TILE_TYPE_TENSOR || b->kind == TILE_TYPE_TENSOR) &&
                    (a->kind == TILE_TYPE_TENSOR || a->kind == TILE_TYPE_SCALAR) &&
                    (b->kind == TILE_TYPE_TENSOR || b->kind == TILE_TYPE_SCALAR);
     if (!tensors || !same_element(a, b)) return NULL;
-    if (a->rank >= b->rank) return covers_last_dims(a, b) ? a : NULL;
-    return covers_last_dims(b, a) ? b : NULL;
+    if (a->rank >= b->rank) return covers_last_dims(infer, a, b) ? a : NULL;
+    return covers_last_dims(infer, b, a) ? b : NULL;
 }
 
 /* A hint to cast the value to the other element type. */
@@ -71,8 +68,10 @@ static const char *extents_text(const tile_infer *infer, const tile_type *type, 
 }
 
 /* Whether an extent is that of the dim, or one of the two is 1 or not known. */
-static bool extent_fits(const tile_expr *extent, const tile_type *type, unsigned d) {
-    return extent == type->dims[d] || tile_expr_is(extent, 1) || tile_expr_is(type->dims[d], 1);
+static bool extent_fits(const tile_infer *infer, const tile_expr *extent, const tile_type *type,
+                        unsigned d) {
+    return same_extent(infer, extent, type->dims[d]) || tile_expr_is(extent, 1) ||
+           tile_expr_is(type->dims[d], 1);
 }
 
 /* How the operand of lower rank gets the other one's: as a column, a row, or by leading 1. */
@@ -81,8 +80,8 @@ static const char *reshape_remedy(const tile_infer *infer, unsigned operand, con
     const char *name = value_text(infer, infer->operands[operand], arena),
                *row = extents_text(infer, low, low->rank, high->rank, arena);
     bool vector = low->rank == 1 && high->rank == 2;
-    bool is_column = vector && extent_fits(low->dims[0], high, 0),
-         is_row = !vector || extent_fits(low->dims[0], high, 1);
+    bool is_column = vector && extent_fits(infer, low->dims[0], high, 0),
+         is_row = !vector || extent_fits(infer, low->dims[0], high, 1);
     const char *extent = tile_expr_text(infer->function, low->dims[0], arena);
     if (vector && is_column == is_row)
         return tile_arena_format(
@@ -94,7 +93,7 @@ static const char *reshape_remedy(const tile_infer *infer, unsigned operand, con
 
 static bool fail_mixed(const tile_infer *infer, const tile_type *a, const tile_type *b) {
     const char *what = "both operands must have the same type, not", *remedy = "";
-    bool shapes = a->kind == b->kind && same_element(a, b) && !same_dims(a, b);
+    bool shapes = a->kind == b->kind && same_element(a, b) && !same_dims(infer, a, b);
     tile_arena scratch = {0};
     if (shapes && a->kind == TILE_TYPE_TILE && a->rank != b->rank) {
         unsigned at = a->rank < b->rank ? 0 : 1;
@@ -113,13 +112,13 @@ static bool fail_mixed(const tile_infer *infer, const tile_type *a, const tile_t
 
 static bool tile_infer_arith(tile_infer *infer) {
     const tile_type *a = type_of(infer, TILE_OPERAND_lhs), *b = type_of(infer, TILE_OPERAND_rhs);
-    const tile_type *type = broadcast(a, b);
+    const tile_type *type = broadcast(infer, a, b);
     return type ? result(infer, type) : fail_mixed(infer, a, b);
 }
 
 static bool tile_infer_compare(tile_infer *infer) {
     const tile_type *a = type_of(infer, TILE_OPERAND_lhs), *b = type_of(infer, TILE_OPERAND_rhs);
-    const tile_type *type = broadcast(a, b);
+    const tile_type *type = broadcast(infer, a, b);
     if (!type) return fail_mixed(infer, a, b);
     return result(infer,
                   tile_type_with_scalar(tile_function_context(infer->function), type, TILE_i1));
@@ -132,9 +131,10 @@ static bool tile_infer_unary(tile_infer *infer) {
 /* Three operands of one type, which is the result's. */
 static bool three_alike(tile_infer *infer, const tile_type *a, const tile_type *b,
                         const tile_type *c, const char *remedy) {
-    if (a != b || a != c)
+    bool alike = same_type(infer, a, b);
+    if (!alike || !same_type(infer, a, c))
         return fail_with(infer, "all operands must have the same type, not", a, " and",
-                         a != b ? b : c, remedy);
+                         alike ? c : b, remedy);
     return result(infer, a);
 }
 
@@ -156,7 +156,7 @@ static bool same_layout(const tile_type *a, const tile_type *b) {
 static bool tile_infer_select(tile_infer *infer) {
     const tile_type *condition = type_of(infer, TILE_OPERAND_condition),
                     *yes = type_of(infer, TILE_OPERAND_yes), *no = type_of(infer, TILE_OPERAND_no);
-    if (yes != no) {
+    if (!same_type(infer, yes, no)) {
         tile_arena scratch = {0};
         bool cast = !same_element(yes, no), second = cast && !is_to_cast(yes, no);
         unsigned place = tile_place_of(infer->opcode, second ? TILE_OPERAND_no : TILE_OPERAND_yes);
@@ -166,7 +166,7 @@ static bool tile_infer_select(tile_infer *infer) {
         return false;
     }
     bool whole = condition->kind == TILE_TYPE_SCALAR;
-    if (!whole && (condition->kind != yes->kind || !same_dims(condition, yes) ||
+    if (!whole && (condition->kind != yes->kind || !same_dims(infer, condition, yes) ||
                    !same_layout(condition, yes)))
         return fail(infer, "the condition must have the shape of the values,", condition, " for",
                     yes);
@@ -178,7 +178,7 @@ static bool tile_infer_cast(tile_infer *infer) {
     if (!to)
         return fail(infer, "the result needs an element type; write it after ':': f32", NULL, "",
                     NULL);
-    if (to->kind != from->kind || !same_dims(from, to) || !same_layout(from, to))
+    if (to->kind != from->kind || !same_dims(infer, from, to) || !same_layout(from, to))
         return fail(infer, "the result must have the operand's shape: from", from, " to", to);
     return result(infer, to);
 }
@@ -268,7 +268,7 @@ static bool tile_infer_broadcast(tile_infer *infer) {
     if (to->kind != from->kind || !same_element(from, to))
         return fail(infer, "the result must be a tensor or tile of the operand's elements, from",
                     from, " to", to);
-    if (!tile_type_stretches(from, to))
+    if (!tile_type_stretches(tile_function_context(infer->function), from, to))
         return fail(infer, "extents of 1 are repeated and dims are added in front, not", from,
                     " to", to);
     return result(infer, to);
@@ -299,7 +299,8 @@ static bool check_known(const tile_infer *infer, const tile_expr *const *known, 
     const tile_value *values = segment_at(infer, operand, &count);
     for (unsigned d = 0; d < count; d++) {
         const tile_value_data *data = tile_value_at(infer->function, values[d]);
-        if (known[d] && (data->kind != TILE_VALUE_CONSTANT || data->expr != known[d]))
+        if (known[d] &&
+            (data->kind != TILE_VALUE_CONSTANT || !same_extent(infer, data->expr, known[d])))
             return fail(infer, what, infer->given, "", NULL);
     }
     return true;
@@ -442,8 +443,8 @@ bool tile_infer_refuse_shapes(const tile_infer *infer, const tile_type *tile,
 }
 
 static bool check_shapes(const tile_infer *infer, const tile_type *tile, const tile_type *memory) {
-    bool fits =
-        memory->kind == TILE_TYPE_SHARED ? same_dims(memory, tile) : tile->rank <= memory->rank;
+    bool fits = memory->kind == TILE_TYPE_SHARED ? same_dims(infer, memory, tile)
+                                                 : tile->rank <= memory->rank;
     return fits || tile_infer_refuse_shapes(infer, tile, memory);
 }
 
@@ -537,10 +538,11 @@ static bool tile_infer_dot_wait(tile_infer *infer) {
 static bool tile_infer_convert_layout(tile_infer *infer) {
     const tile_type *from = type_of(infer, TILE_OPERAND_src), *to = infer->given;
     if (!given(infer, TILE_TYPE_TILE, "the result must be a tile")) return false;
-    if (!same_dims(from, to) || !same_element(from, to))
+    if (!same_dims(infer, from, to) || !same_element(from, to))
         return fail(infer, "only the layout may change, from", from, " to", to);
     const tile_type *buffer = type_of(infer, TILE_OPERAND_buffer);
-    if (buffer && (buffer->stages || !same_dims(from, buffer) || !same_element(from, buffer)))
+    if (buffer &&
+        (buffer->stages || !same_dims(infer, from, buffer) || !same_element(from, buffer)))
         return fail(infer, "the buffer must have the tile's shape and no stages, not", buffer,
                     " for", from);
     return true;

@@ -12,13 +12,6 @@ static bool check_element(const tile_infer *infer, const tile_type *type) {
                         type, "", NULL);
 }
 
-static bool same_shape(const tile_type *a, const tile_type *b) {
-    if (a->kind != b->kind || a->rank != b->rank) return false;
-    for (unsigned d = 0; d < a->rank; d++)
-        if (a->dims[d] != b->dims[d]) return false;
-    return true;
-}
-
 /* Checks that a tile fits the last dims of a view, or a whole buffer or a part of it; a scalar is
  * one element. */
 static bool check_places(const tile_infer *infer, const tile_type *src, unsigned operand) {
@@ -40,7 +33,8 @@ static bool check_places(const tile_infer *infer, const tile_type *src, unsigned
 
 static bool check_predicate(const tile_infer *infer, const tile_type *src,
                             const tile_type *predicate) {
-    if (!predicate || same_shape(src, predicate) || predicate->kind == TILE_TYPE_SCALAR)
+    if (!predicate || (src->kind == predicate->kind && same_dims(infer, src, predicate)) ||
+        predicate->kind == TILE_TYPE_SCALAR)
         return true;
     return fail(infer, "the predicate must have the shape of the value:", predicate, " for", src);
 }

@@ -28,17 +28,11 @@ const tile_type *tile_infer_points(const tile_infer *infer, unsigned operand) {
     return NULL;
 }
 
-static bool same_dims(const tile_type *a, const tile_type *b) {
-    bool same = a->rank == b->rank;
-    for (unsigned d = 0; same && d < a->rank; d++) same = a->dims[d] == b->dims[d];
-    return same;
-}
-
 static bool check_shapes_of_points(const tile_infer *infer, const tile_value *index, unsigned rank,
                                    const tile_type *points) {
     for (unsigned d = 0; d < rank; d++) {
         const tile_type *tile = tile_at(infer, index[d]);
-        if (tile && !same_dims(tile, points))
+        if (tile && !same_dims(infer, tile, points))
             return fail(infer, "the index tiles of one access must have one shape, not", points,
                         " and", tile);
     }
@@ -53,7 +47,7 @@ bool tile_infer_check_points(const tile_infer *infer, unsigned operand, const ti
     if (!check_shapes_of_points(infer, index, rank, points)) return false;
     bool begins = moved->rank >= points->rank;
     for (unsigned d = 0; begins && d < points->rank; d++)
-        begins = moved->dims[d] == points->dims[d];
+        begins = same_extent(infer, moved->dims[d], points->dims[d]);
     if (!begins)
         return fail(infer,
                     "a tile at index tiles has their shape first, then the extents of the "
@@ -76,7 +70,7 @@ bool tile_infer_check_points(const tile_infer *infer, unsigned operand, const ti
 bool tile_infer_check_predicate(const tile_infer *infer, unsigned operand, const tile_type *moved) {
     const tile_type *predicate = type_at(infer, operand);
     if (!predicate || predicate->kind == TILE_TYPE_SCALAR) return true;
-    bool fits = predicate->kind == TILE_TYPE_TILE && same_dims(predicate, moved);
+    bool fits = predicate->kind == TILE_TYPE_TILE && same_dims(infer, predicate, moved);
     return fits || fail(infer,
                         "the predicate must have the shape of what is moved (extents of 1 are "
                         "stretched) or be a scalar, not",
@@ -117,7 +111,7 @@ bool tile_infer_gather(tile_infer *infer) {
         (!at->param && at->scalar != TILE_i32 && at->scalar != TILE_i64))
         return fail(infer, "the indices must be of i32 or i64 and of src's kind and rank, not", at,
                     " for", src);
-    if (buffer && (buffer->stages || !same_dims(src, buffer) || !same_element(src, buffer)))
+    if (buffer && (buffer->stages || !same_dims(infer, src, buffer) || !same_element(src, buffer)))
         return fail(infer, "the buffer must have src's shape and no stages, not", buffer, " for",
                     src);
     tile_type draft = *at;

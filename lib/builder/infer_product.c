@@ -31,10 +31,10 @@ const tile_type *tile_infer_product(const tile_infer *infer, const tile_type *el
     matrix a = matrix_of(infer, 0, TILE_ATTR_trans_lhs),
            b = matrix_of(infer, 1, TILE_ATTR_trans_rhs);
     tile_type draft = a.type->rank < b.type->rank ? *b.type : *a.type;
-    if (a.type->rank < 2 || b.type->rank < 2 || a.columns != b.rows) return NULL;
+    if (a.type->rank < 2 || b.type->rank < 2 || !same_extent(infer, a.columns, b.rows)) return NULL;
     for (unsigned at = 0; at + 2 < draft.rank; at++) {
         const tile_expr *of_a = batch_of(a.type, at), *of_b = batch_of(b.type, at);
-        if (of_a != of_b && !is_one(of_a) && !is_one(of_b)) return NULL;
+        if (!is_one(of_a) && !is_one(of_b) && !same_extent(infer, of_a, of_b)) return NULL;
         draft.dims[draft.rank - 3 - at] = is_one(of_a) && of_b ? of_b : of_a;
     }
     draft.dims[draft.rank - 2] = a.rows;
@@ -45,10 +45,21 @@ const tile_type *tile_infer_product(const tile_infer *infer, const tile_type *el
     return tile_type_get(tile_function_context(infer->function), &draft);
 }
 
-static bool same_dims(const tile_type *a, const tile_type *b) {
-    bool same = a->rank == b->rank;
-    for (unsigned d = 0; d < a->rank && same; d++) same = a->dims[d] == b->dims[d];
-    return same;
+static bool fail_operands(const tile_infer *infer, const tile_type *a, const tile_type *b) {
+    const tile_expr *of_a = matrix_of(infer, 0, TILE_ATTR_trans_lhs).columns,
+                    *of_b = matrix_of(infer, 1, TILE_ATTR_trans_rhs).rows;
+    tile_arena scratch = {0};
+    const char *inner = "";
+    if (of_a && of_b && !same_extent(infer, of_a, of_b))
+        inner = tile_arena_format(&scratch, "; the inner extents are %s and %s",
+                                  tile_expr_text(infer->function, of_a, &scratch),
+                                  tile_expr_text(infer->function, of_b, &scratch));
+    fail_with(infer,
+              "the operands must be [m, k] and [k, n], or batches of them (`trans_lhs` or "
+              "`trans_rhs` exchanges the dims of one: `matmul(%a, %b, trans_rhs)`), not",
+              a, " and", b, inner);
+    tile_arena_reset(&scratch);
+    return false;
 }
 
 /* Accepts any shape if attributes are not known yet. */
@@ -56,11 +67,7 @@ bool tile_infer_matmul(tile_infer *infer) {
     const tile_type *a = type_of(infer, TILE_OPERAND_lhs), *b = type_of(infer, TILE_OPERAND_rhs),
                     *c = infer->given;
     const tile_type *wanted = tile_infer_product(infer, a);
-    if (!wanted && infer->has_attrs)
-        return fail(infer,
-                    "the operands must be [m, k] and [k, n], or batches of them (`trans_lhs` or "
-                    "`trans_rhs` exchanges the dims of one: `matmul(%a, %b, trans_rhs)`), not",
-                    a, " and", b);
+    if (!wanted && infer->has_attrs) return fail_operands(infer, a, b);
     bool differ_in_sign = !a->param && !b->param &&
                           tile_scalar_as_signed(a->scalar) == tile_scalar_as_signed(b->scalar);
     if (!same_element(a, b) && !differ_in_sign)
@@ -69,13 +76,13 @@ bool tile_infer_matmul(tile_infer *infer) {
                     "integers, not",
                     a, " and", b);
     bool fits = c && c->kind == TILE_TYPE_TENSOR && c->rank >= 2;
-    if (fits && wanted && infer->has_attrs) fits = same_dims(c, wanted);
+    if (fits && wanted && infer->has_attrs) fits = same_dims(infer, c, wanted);
     if (!c)
         return fail(infer, "the result's element type is missing; write `matmul(..) : f32`", NULL,
                     "", NULL);
     if (!fits)
-        return fail(infer, "the result must be a tensor [m, n], with the operands' batches", NULL,
-                    c ? ", not" : "", c);
+        return fail(infer, "the result must be a tensor [m, n], with the operands' batches, not", c,
+                    wanted ? "; the product is" : "", wanted);
     return result(infer, c);
 }
 
@@ -91,7 +98,7 @@ bool tile_infer_dot(tile_infer *infer) {
                     "dims (`trans_lhs` or `trans_rhs` exchanges the dims of one: `dot(%a, %b, %c, "
                     "trans_rhs)`), not",
                     a, " and", b);
-    if (infer->has_attrs && !same_dims(c, wanted))
+    if (infer->has_attrs && !same_dims(infer, c, wanted))
         return fail(infer,
                     c->rank == 2 ? "the accumulator must be [m, n], not"
                                  : "the accumulator must be [batches, m, n], not",

@@ -60,10 +60,12 @@ static bool check_buffer(const tile_infer *infer, const tile_type *buffer) {
                 NULL);
 }
 
-static bool is_reduced(const tile_type *from, const tile_type *to, int64_t axis) {
+static bool is_reduced(const tile_infer *infer, const tile_type *from, const tile_type *to,
+                       int64_t axis) {
     bool fits = to->kind == from->kind && to->rank == from->rank && same_element(from, to);
     for (unsigned d = 0; fits && d < to->rank; d++)
-        fits = d == axis ? tile_type_dim(to, d) == 1 : to->dims[d] == from->dims[d];
+        fits =
+            d == axis ? tile_type_dim(to, d) == 1 : same_extent(infer, to->dims[d], from->dims[d]);
     return fits;
 }
 
@@ -73,7 +75,7 @@ static bool check_reduced(const tile_infer *infer, const tile_type *to) {
     const tile_type *from = type_of(infer, TILE_OPERAND_src);
     bool fits = false, knows = knows_axis(infer, &known);
     for (unsigned d = 0; d < from->rank; d++)
-        fits |= (!knows || d == known) && is_reduced(from, to, d);
+        fits |= (!knows || d == known) && is_reduced(infer, from, to, d);
     return fits || fail(infer, "the result has the operand's extents, and 1 along the axis: from",
                         from, " to", to);
 }
@@ -124,9 +126,7 @@ static bool check_combined(const tile_infer *infer) {
     const tile_type *first = first_type(infer);
     for (unsigned i = 1; i < count; i++) {
         const tile_type *type = tile_value_type(infer->function, src[i]);
-        bool same = type->kind == first->kind && type->rank == first->rank;
-        for (unsigned d = 0; same && d < type->rank; d++) same = type->dims[d] == first->dims[d];
-        if (!same)
+        if (type->kind != first->kind || !same_dims(infer, type, first))
             return fail(infer, "all operands must have the same extents:", first, " and", type);
     }
     const tile_type *buffer = type_of(infer, TILE_OPERAND_buffer);

@@ -90,9 +90,22 @@ static inline bool fail_excess(const tile_infer *infer, const tile_type *type) {
     return false;
 }
 
+/* Comparisons by value: the extents of tensors and views may have several spellings. */
+static inline bool same_extent(const tile_infer *infer, const tile_expr *a, const tile_expr *b) {
+    return tile_extents_equal(tile_function_context(infer->function), a, b);
+}
+static inline bool same_dims(const tile_infer *infer, const tile_type *a, const tile_type *b) {
+    return tile_type_same_dims(tile_function_context(infer->function), a, b);
+}
+static inline bool same_type(const tile_infer *infer, const tile_type *a, const tile_type *b) {
+    return tile_type_equal(tile_function_context(infer->function), a, b);
+}
+
+/* The result has the spelling of the given type. */
 static inline bool result(tile_infer *infer, const tile_type *type) {
-    if (infer->given && infer->given != type)
+    if (infer->given && !same_type(infer, infer->given, type))
         return fail(infer, "the result is", type, ", not", infer->given);
+    if (infer->given) type = infer->given;
     if (tile_type_excess(type)) return fail_excess(infer, type);
     infer->results[0] = type;
     infer->result_count = 1;

@@ -10,12 +10,6 @@ static bool check_array(const tile_infer *infer, const tile_type *type) {
            fail(infer, "an operand must be a tile or a tensor, not", type, "", NULL);
 }
 
-static bool same_shape(const tile_type *a, const tile_type *b) {
-    bool same = a->kind == b->kind && a->rank == b->rank && same_element(a, b);
-    for (unsigned d = 0; d < a->rank && same; d++) same = a->dims[d] == b->dims[d];
-    return same;
-}
-
 /* The result type with the given layout, which no operand determines. */
 static const tile_type *get_result(const tile_infer *infer, tile_type *draft) {
     draft->layout = infer->given ? infer->given->layout : NULL;
@@ -69,11 +63,20 @@ static bool check_buffer(const tile_infer *infer, const tile_type *from, const t
                 buffer, " for", from);
 }
 
+static const tile_expr *elements_of(const tile_infer *infer, const tile_type *type) {
+    tile_context *context = tile_function_context(infer->function);
+    const tile_expr *elements = tile_expr_int(context, 1);
+    for (unsigned d = 0; d < type->rank && elements; d++)
+        elements = tile_expr_multiply(context, elements, type->dims[d]);
+    return elements;
+}
+
+/* Numbers of elements that may be equal are compared once the parameters have values. */
 bool tile_infer_reshape(tile_infer *infer) {
     const tile_type *from = type_of(infer, TILE_OPERAND_src), *to = infer->given;
     if (!check_array(infer, from) || !check_given(infer, from)) return false;
-    int64_t have = tile_type_elements(from), want = tile_type_elements(to);
-    if (have >= 0 && want >= 0 && have != want)
+    if (tile_extents_differ(tile_function_context(infer->function), elements_of(infer, from),
+                            elements_of(infer, to)))
         return fail(infer, "both shapes must have as many elements, not", from, " and", to);
     return check_buffer(infer, from, type_of(infer, TILE_OPERAND_buffer)) && result(infer, to);
 }
@@ -81,7 +84,7 @@ bool tile_infer_reshape(tile_infer *infer) {
 bool tile_infer_join(tile_infer *infer) {
     const tile_type *a = type_of(infer, TILE_OPERAND_lhs), *b = type_of(infer, TILE_OPERAND_rhs);
     if (!check_array(infer, a)) return false;
-    if (!same_shape(a, b))
+    if (a->kind != b->kind || !same_element(a, b) || !same_dims(infer, a, b))
         return fail(infer, "both operands must have the same type, not", a, " and", b);
     if (a->rank == TILE_MAX_RANK)
         return fail(infer, "the result would have 7 dims; reshape the operands to fewer than", a,
@@ -169,25 +172,36 @@ bool tile_infer_insert_slice(tile_infer *infer) {
     return check_tensor_part(infer, first, part, whole) && result(infer, whole);
 }
 
+static unsigned length_of(const tile_expr *expr) {
+    unsigned length = 1;
+    for (unsigned i = 0; i < 3 && expr->args[i]; i++) length += length_of(expr->args[i]);
+    return length;
+}
+
+/* a + b, or its canonical form if that is shorter: n for i + (n - i). */
 static const tile_expr *sum_of(const tile_infer *infer, const tile_expr *a, const tile_expr *b) {
-    return tile_expr_op(tile_function_context(infer->function), TILE_OP_add, a, b, NULL);
+    tile_context *context = tile_function_context(infer->function);
+    const tile_expr *sum = tile_expr_op(context, TILE_OP_add, a, b, NULL);
+    const tile_expr *canonical = tile_extent_canonical(context, sum);
+    return sum && length_of(canonical) < length_of(sum) ? canonical : sum;
 }
 
 /* Returns whether an operand of concat has the first operand's element type and extents, except
  * along the axis. */
-static bool is_concatenated_along(const tile_type *first, const tile_type *type, unsigned axis) {
+static bool is_concatenated_along(const tile_infer *infer, const tile_type *first,
+                                  const tile_type *type, unsigned axis) {
     bool fits = type->kind == first->kind && type->rank == first->rank && same_element(first, type);
     for (unsigned d = 0; d < first->rank && fits; d++)
-        fits = d == axis || type->dims[d] == first->dims[d];
+        fits = d == axis || same_extent(infer, type->dims[d], first->dims[d]);
     return fits;
 }
 
-/* The sum of extents that are parameters can be written in many ways, so it is checked once they
- * have values. */
+/* A sum of parameters that may equal the given extent is checked once they have values. */
 static void take_unknown_extent(const tile_infer *infer, tile_type *draft, unsigned axis) {
     const tile_type *to = infer->given;
     if (to && to->rank == draft->rank && to->dims[axis] &&
-        (tile_type_dim(draft, axis) < 0 || tile_type_dim(to, axis) < 0))
+        !tile_extents_differ(tile_function_context(infer->function), draft->dims[axis],
+                             to->dims[axis]))
         draft->dims[axis] = to->dims[axis];
 }
 
@@ -207,7 +221,7 @@ bool tile_infer_concat_arrays(tile_infer *infer) {
     tile_type draft = *first;
     for (unsigned i = 1; i < count; i++) {
         const tile_type *type = tile_value_type(infer->function, values[i]);
-        if (!is_concatenated_along(first, type, (unsigned)axis))
+        if (!is_concatenated_along(infer, first, type, (unsigned)axis))
             return fail(infer, "the operands may differ in their extent along the axis only, not",
                         first, " and", type);
         draft.dims[axis] = sum_of(infer, draft.dims[axis], type->dims[axis]);

@@ -196,19 +196,13 @@ bool tile_infer_word(tile_infer *infer) {
     return no_result(infer);
 }
 
-static bool same_extents(const tile_type *a, const tile_type *b) {
-    bool same = a->kind == b->kind && a->rank == b->rank;
-    for (unsigned d = 0; d < a->rank && same; d++) same = a->dims[d] == b->dims[d];
-    return same;
-}
-
 /* For tiles, element i of the result is computed from element i of each operand. */
 static bool check_asm_operand(const tile_infer *infer, const tile_type *type) {
     const tile_type *given = infer->given;
     bool fits = type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_VECTOR ||
                 type->kind == TILE_TYPE_PTR;
     if (type->kind == TILE_TYPE_TILE)
-        return (given && same_extents(type, given) &&
+        return (given && type->kind == given->kind && same_dims(infer, type, given) &&
                 (!type->scalar || !given->scalar ||
                  tile_scalar_bits(type->scalar) == tile_scalar_bits(given->scalar))) ||
                fail(infer,

@@ -42,7 +42,7 @@ static bool check_others(const tile_infer *infer, const tile_type *from, const t
     for (unsigned d = 0; d < from->rank; d++) {
         unsigned at = d < axis ? d : d + windowed;
         bool has_windows = d >= axis && d < axis + windowed;
-        if (has_windows || from->dims[d] == to->dims[at]) continue;
+        if (has_windows || same_extent(infer, from->dims[d], to->dims[at])) continue;
         tile_arena scratch = {0};
         REPORT(infer,
                "window: dim %u of the result must be dim %u of src, which has no windows: %s of %s",

@@ -178,12 +178,13 @@ static bool copy_op(body *b, tile_op op) {
 /* Repeats a result that depends on fewer dims, or on no argument. */
 static tile_value conform(tile_builder *builder, tile_value value, const tile_type *type) {
     const tile_type *have = tile_value_type(builder->function, value);
-    if (have == type) return value;
+    tile_context *context = tile_function_context(builder->function);
+    if (have == type || (have->kind == TILE_TYPE_TENSOR && tile_type_equal(context, have, type)))
+        return value;
     if (have->kind == TILE_TYPE_SCALAR) return tile_build_splat(builder, value, type);
-    bool same = have->rank == type->rank;
-    for (unsigned d = 0; d < have->rank && same; d++) same = have->dims[d] == type->dims[d];
-    return same ? tile_build_convert_layout(builder, value, TILE_NO_VALUE, type)
-                : tile_build_broadcast(builder, value, type);
+    return tile_type_same_dims(context, have, type)
+               ? tile_build_convert_layout(builder, value, TILE_NO_VALUE, type)
+               : tile_build_broadcast(builder, value, type);
 }
 
 static bool take_results(body *b, const tile_value *arguments, unsigned count,

@@ -187,7 +187,8 @@ static bool check_rule(verifier *v, tile_op op) {
     }
     bool same = infer.result_count == data.result_count;
     for (uint32_t i = 0; same && i < data.result_count; i++)
-        same = infer.results[i] == tile_value_type(v->f, tile_op_result(v->f, op, i));
+        same = tile_type_equal(v->context, infer.results[i],
+                               tile_value_type(v->f, tile_op_result(v->f, op, i)));
     if (!same)
         FAIL(v, data.loc, "%s: the result types do not follow from the operands",
              tile_op_get_info((tile_opcode)data.opcode)->name);
@@ -216,7 +217,8 @@ static void check_carried_type(verifier *v, tile_op op, unsigned r, unsigned i) 
     tile_op yield = tile_region_yield(v->f, tile_op_region(v->f, op, r));
     unsigned place = tile_shape_own_yields(tile_shape_of(v->f, op), r) + i + 1;
     bool receives = tile_shape_receives(tile_shape_of(v->f, op)); /* checked by check_arguments */
-    if (have != want) {
+    bool same = tile_type_equal(v->context, have, want);
+    if (!same) {
         const char *advice = tile_splat_advice(v->f, sent, want, &v->scratch);
         bool cast = !*advice && tile_type_is_array(have) && have->scalar != want->scalar;
         if (cast && want->scalar)
@@ -230,7 +232,7 @@ static void check_carried_type(verifier *v, tile_op op, unsigned r, unsigned i) 
         FAIL(v, tile_op_loc(v->f, yield), "value %u of `yield` is %s, but `%s` carries %s%s", place,
              text(v, have), name_of(v, op), text(v, want), advice);
     }
-    if (have == want && is_memory(have) && !receives)
+    if (same && is_memory(have) && !receives)
         FAIL(
             v, tile_op_loc(v->f, yield),
             "`%s` cannot yield %s: which memory is accessed must not depend on the path; access it "
@@ -292,7 +294,7 @@ static void check_arguments(verifier *v, tile_op op, unsigned r) {
             tile_value_type(v->f, tile_carried_sent(v->f, op, TILE_PARENT_OP, i));
         const tile_type *carried =
             tile_value_type(v->f, tile_carried_received(v->f, op, (int)r, i));
-        if (init != carried || is_memory(init))
+        if (!tile_type_equal(v->context, init, carried) || is_memory(init))
             FAIL(v, tile_op_loc(v->f, op),
                  "`%s` cannot carry %s: which memory is accessed must not depend on the path; %s",
                  name_of(v, op), text(v, init),
@@ -464,6 +466,10 @@ static void check_region(verifier *v, tile_region region) {
 static void fail_result(verifier *v, const tile_result_decl *result) {
     const tile_type *want = result->type, *have = tile_value_type(v->f, result->value);
     const char *advice = tile_splat_advice(v->f, result->value, want, &v->scratch);
+    unsigned d = 0;
+    while (d < want->rank && d < have->rank &&
+           tile_extents_equal(v->context, want->dims[d], have->dims[d]))
+        d++;
     if (*advice)
         ;
     else if (want->rank != have->rank)
@@ -472,6 +478,10 @@ static void fail_result(verifier *v, const tile_result_decl *result) {
     else if (want->scalar && want->scalar != have->scalar)
         advice = tile_arena_format(&v->scratch, "; cast it: `%%%s = %s(..)`", result->name,
                                    tile_scalar_name(want->scalar));
+    else if (d < want->rank)
+        advice = tile_arena_format(&v->scratch, "; dim %u is %s, not %s", d,
+                                   tile_expr_text(v->f, have->dims[d], &v->scratch),
+                                   tile_expr_text(v->f, want->dims[d], &v->scratch));
     FAIL(v, v->f->loc, "the result %%%s is declared %s and computed as %s%s", result->name,
          text(v, want), text(v, have), advice);
 }
@@ -512,7 +522,7 @@ static void check_results(verifier *v) {
         if (!value.id || value.id >= f->value_count || !v->visible[value.id])
             FAIL(v, f->loc, "the result %%%s is never computed; write `%%%s = ..` in the body",
                  f->results[i].name, f->results[i].name);
-        else if (tile_value_type(f, value) != f->results[i].type)
+        else if (!tile_type_equal(v->context, tile_value_type(f, value), f->results[i].type))
             fail_result(v, &f->results[i]);
     }
     if (!f->result_count)

@@ -1,10 +1,13 @@
-/* The canonical form of an extent. Types of tiles, buffers and vectors hold extents in this form,
- * so that equal types have one pointer: `s + s` and `s * 2`, or `(1 << s - 1) + (1 << s - 1)` and
- * `1 << s`.
+/* The canonical form of an extent, and comparisons of extents and types by value.
+ *
+ * Types of tiles, buffers and vectors hold extents in canonical form, so that equal types have one
+ * pointer: `s + s` and `s * 2`, or `(1 << s - 1) + (1 << s - 1)` and `1 << s`. Tensors and views
+ * keep the spelling, because `schedule` splits and merges dims by the factors of products.
  *
  * The form is a sum of terms f1 * f2 * .. * c << e. c is a number, each f is a parameter or an
  * expression that is no sum, product or shift, and e is a sum of parameters. Terms and factors are
- * sorted. An expression that exceeds the limits below keeps its spelling. */
+ * sorted. A division by a number is removed only if the number divides each term, so that
+ * `ceildiv(n, 4) * 4` is not n. An expression that exceeds the limits below keeps its spelling. */
 #include <string.h>
 
 #include "lib/ir/function.h"
@@ -173,12 +176,29 @@ static const tile_expr *canonical_or_same(tile_context *context, const tile_expr
     return s->exceeds ? expr : expr_of_sum(context, s);
 }
 
+/* min and max of one value; otherwise the operands of a commutative operation are sorted. */
+static const tile_expr *commuted(const tile_expr *args[3], tile_opcode opcode) {
+    bool chooses = opcode == TILE_OP_min || opcode == TILE_OP_max;
+    if (chooses && args[0] == args[1]) return args[0];
+    if (tile_op_has_trait(opcode, TILE_TRAIT_COMMUTATIVE) && compare_exprs(args[0], args[1]) > 0) {
+        const tile_expr *first = args[0];
+        args[0] = args[1];
+        args[1] = first;
+    }
+    return NULL;
+}
+
 /* An operation that is a factor as a whole: its arguments are canonical. */
 static void sum_of_factor(tile_context *context, const tile_expr *expr, const sum *args, sum *s) {
     const tile_expr *canonical[3] = {NULL};
     term t = {.coefficient = 1};
     for (unsigned i = 0; i < 3 && expr->args[i]; i++)
         canonical[i] = canonical_or_same(context, expr->args[i], &args[i]);
+    const tile_expr *chosen = expr->kind == TILE_EXPR_OP ? commuted(canonical, expr->opcode) : NULL;
+    if (chosen) {
+        add_sum(s, &args[0], 1);
+        return;
+    }
     if (expr->kind == TILE_EXPR_OP)
         expr = tile_expr_op(context, expr->opcode, canonical[0], canonical[1], canonical[2]);
     if (!tile_expr_is_int(expr, &t.coefficient)) add_factor(s, &t, expr);
@@ -208,11 +228,25 @@ static bool power_of_two(tile_context *context, const sum *by, term *power) {
     return twos >= 0 && scale(power, twos);
 }
 
+/* s = a / by, if the number `by` divides each term: then all roundings are equal. */
+static bool divide_exactly(const sum *a, const sum *by, sum *s) {
+    const term *number = by->count == 1 ? &by->terms[0] : NULL;
+    if (a->exceeds || by->exceeds || !number || number->count || number->shift) return false;
+    for (unsigned i = 0; i < a->count; i++)
+        if (a->terms[i].coefficient % number->coefficient) return false;
+    *s = *a;
+    for (unsigned i = 0; i < a->count; i++) s->terms[i].coefficient /= number->coefficient;
+    return true;
+}
+
 static void sum_of_op(tile_context *context, const tile_expr *expr, sum *s) {
     sum args[3] = {0};
     term power;
+    bool divides = expr->opcode == TILE_OP_div || expr->opcode == TILE_OP_ceildiv;
     for (unsigned i = 0; i < 3 && expr->args[i]; i++) sum_of(context, expr->args[i], &args[i]);
-    if (expr->opcode == TILE_OP_add || expr->opcode == TILE_OP_sub) {
+    if (expr->opcode == TILE_OP_neg) {
+        add_sum(s, &args[0], -1);
+    } else if (expr->opcode == TILE_OP_add || expr->opcode == TILE_OP_sub) {
         add_sum(s, &args[0], 1);
         add_sum(s, &args[1], expr->opcode == TILE_OP_add ? 1 : -1);
     } else if (expr->opcode == TILE_OP_mul) {
@@ -220,7 +254,7 @@ static void sum_of_op(tile_context *context, const tile_expr *expr, sum *s) {
     } else if (expr->opcode == TILE_OP_shl && power_of_two(context, &args[1], &power)) {
         args[1] = (sum){.terms = {power}, .count = 1};
         multiply(s, &args[0], &args[1]);
-    } else {
+    } else if (!divides || !divide_exactly(&args[0], &args[1], s)) {
         sum_of_factor(context, expr, args, s);
     }
 }
@@ -239,4 +273,64 @@ const tile_expr *tile_extent_canonical(tile_context *context, const tile_expr *e
     if (!extent || extent->kind != TILE_EXPR_OP) return extent;
     sum_of(context, extent, &s);
     return canonical_or_same(context, extent, &s);
+}
+
+/* Values -------------------------------------------------------------------------------------- */
+
+/* Arithmetic that is exact, unlike that of tile_fold_int, or has no result. */
+static bool eval_exactly(tile_opcode opcode, const int64_t args[3], int64_t *value) {
+    bool shifts = args[1] >= 0 && args[1] < 63;
+    switch (opcode) {
+    case TILE_OP_add: return !__builtin_add_overflow(args[0], args[1], value);
+    case TILE_OP_sub: return !__builtin_sub_overflow(args[0], args[1], value);
+    case TILE_OP_mul: return !__builtin_mul_overflow(args[0], args[1], value);
+    case TILE_OP_neg: return !__builtin_sub_overflow(0, args[0], value);
+    case TILE_OP_shl:
+        return shifts && !__builtin_mul_overflow(args[0], INT64_C(1) << args[1], value);
+    default: return tile_fold_int(opcode, args[0], args[1], args[2], value);
+    }
+}
+
+bool tile_extent_eval(const tile_expr *extent, const tile_bindings *bindings, int64_t *value) {
+    int64_t args[3] = {0};
+    if (!extent || extent->kind != TILE_EXPR_OP) return tile_expr_eval(extent, bindings, value);
+    if (extent->opcode == TILE_OP_select)
+        return tile_extent_eval(extent->args[0], bindings, &args[0]) &&
+               tile_extent_eval(extent->args[args[0] ? 1 : 2], bindings, value);
+    for (unsigned i = 0; i < 3 && extent->args[i]; i++)
+        if (!tile_extent_eval(extent->args[i], bindings, &args[i])) return false;
+    return eval_exactly(extent->opcode, args, value);
+}
+
+/* Comparisons --------------------------------------------------------------------------------- */
+
+bool tile_extents_equal(tile_context *context, const tile_expr *a, const tile_expr *b) {
+    if (a == b || !a || !b) return a == b;
+    return tile_extent_canonical(context, a) == tile_extent_canonical(context, b);
+}
+
+bool tile_extents_differ(tile_context *context, const tile_expr *a, const tile_expr *b) {
+    int64_t difference;
+    if (a == b || !a || !b) return false;
+    const tile_expr *rest =
+        tile_extent_canonical(context, tile_expr_op(context, TILE_OP_sub, a, b, NULL));
+    return tile_expr_is_int(rest, &difference) && difference;
+}
+
+bool tile_type_same_dims(tile_context *context, const tile_type *a, const tile_type *b) {
+    bool same = a->rank == b->rank;
+    for (unsigned d = 0; d < a->rank && same; d++)
+        same = tile_extents_equal(context, a->dims[d], b->dims[d]);
+    return same;
+}
+
+bool tile_type_equal(tile_context *context, const tile_type *a, const tile_type *b) {
+    if (a == b || !a || !b || !tile_type_same_dims(context, a, b)) return a == b;
+    tile_type draft = *a;
+    for (unsigned d = 0; d < a->rank; d++) {
+        draft.dims[d] = b->dims[d];
+        if (tile_extents_equal(context, a->strides[d], b->strides[d]))
+            draft.strides[d] = b->strides[d];
+    }
+    return tile_type_get(context, &draft) == b;
 }

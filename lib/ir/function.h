@@ -350,6 +350,16 @@ bool tile_expr_has_arg(const tile_expr *expr);
 const tile_expr *tile_expr_multiply(tile_context *context, const tile_expr *a, const tile_expr *b);
 /* One form for all spellings of a sum of products and shifts; NULL if the extent is. */
 const tile_expr *tile_extent_canonical(tile_context *context, const tile_expr *extent);
+/* The value; false if it is not known, or if an operation overflows or shifts by a negative number.
+ * So extents with one canonical form have one value. */
+bool tile_extent_eval(const tile_expr *extent, const tile_bindings *bindings, int64_t *value);
+/* Extents are equal if their canonical forms are: the same value for all parameters. Those that
+ * differ do so by a known number; others may have the same value. Types are equal if they differ
+ * at most in the spelling of extents and strides. */
+bool tile_extents_equal(tile_context *context, const tile_expr *a, const tile_expr *b);
+bool tile_extents_differ(tile_context *context, const tile_expr *a, const tile_expr *b);
+bool tile_type_same_dims(tile_context *context, const tile_type *a, const tile_type *b);
+bool tile_type_equal(tile_context *context, const tile_type *a, const tile_type *b);
 
 /* The layout of the result of an element-wise operation: a named layout is kept if it is the same
  * for both element types; otherwise the result has no layout. */

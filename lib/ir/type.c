@@ -11,7 +11,7 @@
 typedef struct kind_rule {
     unsigned least_rank, most_rank;
     bool strides, stages, cluster, mn_major, layout;
-    bool spelled; /* extents stay as they are written: a launch computes them */
+    bool spelled; /* extents stay as they are written, except for those that are numbers */
 } kind_rule;
 
 static const kind_rule rules[] = {
@@ -56,6 +56,7 @@ const tile_type *tile_type_get(tile_context *context, const tile_type *draft) {
         return NULL;
     }
     bool spelled = rules[draft->kind].spelled || tile_type_is_extents(draft); /* of any kind */
+    int64_t number;
     tile_type clean;
     memset(&clean, 0, sizeof clean); /* types are interned by their bytes, including the padding */
     clean.kind = draft->kind;
@@ -68,7 +69,9 @@ const tile_type *tile_type_get(tile_context *context, const tile_type *draft) {
     clean.cluster = draft->cluster;
     clean.mn_major = draft->mn_major;
     for (unsigned d = 0; d < draft->rank; d++) {
-        clean.dims[d] = spelled ? draft->dims[d] : tile_extent_canonical(context, draft->dims[d]);
+        const tile_expr *canonical = tile_extent_canonical(context, draft->dims[d]);
+        bool keeps = spelled && !tile_expr_is_int(canonical, &number);
+        clean.dims[d] = keeps ? draft->dims[d] : canonical;
         clean.strides[d] = draft->has_strides ? draft->strides[d] : NULL;
     }
     if (draft->layout) {

@@ -8,10 +8,11 @@ void tile_type_dims(const tile_type *type, uint32_t dims[TILE_MAX_RANK]) {
     for (unsigned d = 0; d < type->rank; d++) dims[d] = (uint32_t)tile_type_dim(type, d);
 }
 
-bool tile_type_stretches(const tile_type *from, const tile_type *to) {
+bool tile_type_stretches(tile_context *context, const tile_type *from, const tile_type *to) {
     bool fits = from->rank <= to->rank;
     for (unsigned d = 0; fits && d < from->rank; d++)
-        fits = from->dims[d] == to->dims[to->rank - from->rank + d] || tile_type_dim(from, d) == 1;
+        fits = tile_type_dim(from, d) == 1 ||
+               tile_extents_equal(context, from->dims[d], to->dims[to->rank - from->rank + d]);
     return fits;
 }
 

@@ -9,7 +9,7 @@ void tile_type_dims(const tile_type *type, uint32_t dims[TILE_MAX_RANK]);
 
 /* Returns whether a tile or tensor with these extents can be broadcast to those: aligned at the
  * last dim, its extents are equal or 1. */
-bool tile_type_stretches(const tile_type *from, const tile_type *to);
+bool tile_type_stretches(tile_context *context, const tile_type *from, const tile_type *to);
 /* The layout of a broadcast's operand, from the result's layout: each thread holds the elements
  * that it repeats. */
 tile_layout tile_broadcast_layout(const tile_type *from, const tile_layout *to);

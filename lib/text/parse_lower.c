@@ -120,7 +120,7 @@ static bool has_extents(tile_parser *p, const tile_type *type, const tile_type *
     tile_type draft = *type;
     if (!tile_type_is_extents(extents) || type->rank != extents->rank) return false;
     for (unsigned d = 0; d < type->rank; d++) draft.dims[d] = extents->dims[d];
-    return tile_type_get(p->context, &draft) == type;
+    return tile_type_equal(p->context, tile_type_get(p->context, &draft), type);
 }
 
 /* A number with extents becomes every element. */
@@ -187,7 +187,8 @@ static tile_value lower_typed(tile_parser *p, const tile_node *node) {
         return lower_filled(p, node);
     tile_value value = tile_lower_node(p, node->args[0], node->type);
     const tile_type *type = value.id ? tile_value_type(p->function, value) : node->type;
-    if (type == node->type || has_extents(p, type, node->type)) return value;
+    if (tile_type_equal(p->context, type, node->type) || has_extents(p, type, node->type))
+        return value;
     tile_arena scratch = {0};
     const char *asked = tile_type_text(p->function, node->type, NULL, &scratch);
     const char *op = find_untyped(node->args[0]);

@@ -192,7 +192,7 @@ static bool parse_result_types(tile_parser *p, tile_invocation *call) {
         tile_loc loc = p->token.loc;
         const tile_type *type = tile_parse_result_type(p);
         if (!type) return false;
-        if (count && type != types[0] && !may_differ(call->opcode))
+        if (count && !tile_type_equal(p->context, type, types[0]) && !may_differ(call->opcode))
             return tile_parse_error(p, loc, "all results of an operation have one type");
         types = tile_arena_grow(&p->arena, types, count, &capacity, sizeof *types);
         types[count++] = type;
@@ -209,7 +209,7 @@ static bool check_types(tile_parser *p, const tile_invocation *call, tile_op op)
     unsigned results = op.id ? tile_op_result_count(p->function, op) : 0;
     for (unsigned i = 1; i < call->type_count && i < results; i++) {
         const tile_type *type = tile_value_type(p->function, tile_op_result(p->function, op, i));
-        if (type == call->types[i]) continue;
+        if (tile_type_equal(p->context, type, call->types[i])) continue;
         tile_arena scratch = {0};
         const char *place = i < sizeof places / sizeof *places
                                 ? places[i]

@@ -85,6 +85,7 @@
 #include "passes/schedule/products/space.h"
 #include "passes/schedule/products/vector.h"
 #include "passes/schedule/rows/rows.h"
+#include "passes/schedule/unify_extents.h"
 
 /* Parameters ----------------------------------------------------------------------------------- */
 
@@ -319,6 +320,7 @@ static tile_status schedule_compute(tile_pass *pass, tile_function *compute) {
         .pass = pass, .arena = pass->scratch, .context = pass->context, .compute = compute};
     unsigned errors = tile_context_error_count(pass->context);
     if (!tile_inline_calls(compute) || !take_params(&s)) return TILE_INVALID;
+    sched_unify_extents(pass->scratch, compute);
     if (!compute->result_count)
         SCHED_FAIL(&s, TILE_NO_OP, "@%s has no result, so that there is nothing to compute",
                    compute->name);

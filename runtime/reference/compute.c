@@ -145,7 +145,8 @@ bool evaluation_resolve(evaluation *e, const tile_type *type, tile_compute_array
     *shape = (tile_compute_array){.scalar = evaluation_scalar_of(e, type), .rank = type->rank};
     for (unsigned d = 0; d < type->rank && !e->failed; d++) {
         int64_t *dim = &shape->dims[d];
-        if (!evaluation_of(e, type->dims[d], dim) || *dim < 0 ||
+        tile_bindings bindings = {.param = param_value, .user = e};
+        if (!tile_extent_eval(type->dims[d], &bindings, dim) || *dim < 0 ||
             (*dim && elements > max_elements / *dim))
             FAIL(e, "@%s: an extent of a tensor cannot be computed or is out of range", e->f->name);
         elements *= *dim;

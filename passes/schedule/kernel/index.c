@@ -103,7 +103,7 @@ sched_coordinate sched_shifted(schedule *s, const sched_coordinate *at, tile_opc
     sched_coordinate out = *at;
     const tile_expr *sum =
         tile_expr_op(s->context, opcode, at->offset ? at->offset : zero, by, NULL);
-    out.offset = sum == zero ? NULL : sum;
+    out.offset = tile_extents_equal(s->context, sum, zero) ? NULL : sum;
     return out;
 }
 

@@ -74,7 +74,8 @@ static tile_value expand(schedule *s, tile_function *f, tile_op op) {
         n.extent[d] = from->dims[d];
     }
     for (unsigned d = from->rank; d-- > 0 && part.id;)
-        if (n.extent[d] != n.type->dims[d] || !tile_expr_is(n.begin[d], 0))
+        if (!tile_extents_equal(s->context, n.extent[d], n.type->dims[d]) ||
+            !tile_expr_is(n.begin[d], 0))
             part = extend(&n, part, d);
     return part;
 }

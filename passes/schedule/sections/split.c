@@ -265,7 +265,8 @@ static bool inserts_all(const splitter *p, const sched_loop *loop, unsigned i) {
     const tile_values first = tile_operands_first(p->f, insert);
     bool all = tile_expr_is(loop->begin, 0) && tile_expr_is(loop->step, 1), counted = false;
     for (unsigned d = 0; d < part->rank && all; d++) {
-        bool here = p->exprs[first.at[d].id] == loop->variable && loop->end == whole->dims[d] &&
+        bool here = p->exprs[first.at[d].id] == loop->variable &&
+                    tile_extents_equal(tile_function_context(p->f), loop->end, whole->dims[d]) &&
                     tile_expr_is(part->dims[d], 1) && !counted;
         all = here || (part->dims[d] == whole->dims[d] && tile_value_is(p->f, first.at[d], 0));
         counted |= here;

@@ -16,12 +16,16 @@ import time
 
 import shares
 
+# Expressions that equal the extent {0}.
+SPELLINGS = ["1 + ({0} - 1)", "{0} + m - m", "2 * ({0}) - ({0})", "({0}) * 6 / 6", "max({0}, {0})", "n - (n - {0})",
+             "-(0 - ({0}))", "(k + 1) * ({0}) - ({0}) * k", "ceildiv(({0}) + ({0}), 2)"]
 LARGEST = {"f16": 2048, "f32": 1 << 22, "i32": 1 << 30, "i8": 127}
 
 
 class Compute:
     def __init__(self, seed):
         self.random = random.Random(seed)
+        self.spelling = random.Random(seed)
         extents = [1, 2, 3, 5, 7, 8, 16, 17, 20, 33, 40]
         self.extents = {d: self.random.choice(extents) for d in "mnk"}
         self.lines, self.args, self.values, self.results = [], [], [], []
@@ -278,11 +282,22 @@ class Compute:
         for i, v in enumerate(dict.fromkeys(wanted)):
             self.results.append((f"%r{i}", v))
 
+    def respelled(self, text):
+        """Writes some extents of types differently."""
+        def extent(text):
+            factors = text.split(" * ")
+            self.spelling.shuffle(factors)
+            chosen = self.spelling.choice(SPELLINGS) if self.spelling.random() < 0.3 else "{0}"
+            return chosen.format(" * ".join(factors))
+        return re.sub(r"(?<=tensor<)(\w+)\[(.*?)\]>",
+                      lambda type: f"{type[1]}[{', '.join(map(extent, type[2].split(', ')))}]>", text)
+
     def text(self):
         args = ", ".join(f"{name}: {type}" for name, type, _ in self.args)
         results = ", ".join(f"{name}: {self.type(v[1], v[2])}" for name, v in self.results)
         lines = list(self.lines) + [f"  {name} = {v[0]}" for name, v in self.results]
-        return f"compute @c<m: dim, n: dim, k: dim>({args})\n    -> ({results})\n{{\n" + "\n".join(lines) + "\n}\n"
+        rest = f"    -> ({results})\n{{\n" + "\n".join(lines) + "\n}\n"
+        return f"compute @c<m: dim, n: dim, k: dim>({args})\n{self.respelled(rest)}"
 
     def arguments(self):
         given = [x for name, _, fill in self.args for x in ("--arg", f"{name[1:]}={fill}")]

@@ -27,6 +27,35 @@ const char *gen_extent(int extent) {
     return i < GEN_DIMS ? dims[i].name : gen_text("%d", extent);
 }
 
+/* Writes an extent, which may be a dim, as an expression of the same value. */
+static const char *spelled_extent(gen *g, int extent) {
+    static const char *const spellings[] = {
+        "1 + (%s - 1)", "%s + %s - %s", "2 * %s - %s",           "%s * 3 / 3",
+        "max(%s, %s)",  "-(0 - %s)",    "ceildiv(4 * %s, 2) / 2"};
+    const char *plain = gen_extent(extent), *text = "";
+    if (!gen_is_dim(extent) || !gen_chance(g, 30)) return plain;
+    const char *spelling = spellings[gen_below(g, sizeof spellings / sizeof *spellings)];
+    for (const char *at; (at = strstr(spelling, "%s")); spelling = at + 2)
+        text = gen_text("%s%.*s%s", text, (int)(at - spelling), spelling, plain);
+    return gen_text("%s%s", text, spelling);
+}
+
+const char *gen_spelled_dims(gen *g, shape s) {
+    const char *text = "";
+    if (!g->compute) return gen_dims(s);
+    for (unsigned d = 0; d < s.rank; d++)
+        text = gen_text("%s%s%s", text, d ? ", " : "", spelled_extent(g, s.dims[d]));
+    return gen_text("[%s]", text);
+}
+
+/* Returns whether inputs have all dims of the shape, so that a result need not. */
+static bool knows_dims(const gen *g, shape s) {
+    bool known = true;
+    for (unsigned d = 0; d < s.rank; d++)
+        known &= !gen_is_dim(s.dims[d]) || g->dim_known[dim_of(s.dims[d])];
+    return known;
+}
+
 static int given_extent(const gen *g, int extent) {
     unsigned i = dim_of(extent);
     return i < GEN_DIMS ? g->dims[i] : extent;
@@ -66,8 +95,10 @@ static void add_array(gen *g, tool_text *list, const value *v, const char *fill,
                       const char *contents) {
     const char *given = gen_text(" --arg=%s=%s:%s[%s]%s", v->name + 1, fill,
                                  tile_scalar_name(v->scalar), given_extents(g, v->shape), contents);
+    bool spelled = list == &g->results && knows_dims(g, v->shape);
     const char *text = gen_text("%s%s: %s", list->size ? ", " : "", v->name,
-                                gen_type("tensor", v->scalar, v->shape));
+                                spelled ? gen_array(g, v->scalar, v->shape)
+                                        : gen_type("tensor", v->scalar, v->shape));
     tool_append(text, strlen(text), list);
     tool_append(given, strlen(given), &g->values_text);
     for (unsigned d = 0; d < v->shape.rank; d++)
@@ -126,7 +157,7 @@ static bool stretch(gen *g) {
         s.dims[at] = 1;
         s.rank++;
         value v = gen_value(g, a.scalar, s, a.small);
-        gen_say(g, "%s = reshape %s : %s", v.name, a.name, gen_dims(s));
+        gen_say(g, "%s = reshape %s : %s", v.name, a.name, gen_spelled_dims(g, s));
         gen_add(g, &v);
         return true;
     }
@@ -134,7 +165,7 @@ static bool stretch(gen *g) {
         if (s.dims[d] == 1) s.dims[d] = draw_extent(g);
     if (!is_small(g, s) || gen_same_shape(s, a.shape)) return false;
     value v = gen_value(g, a.scalar, s, a.small);
-    gen_say(g, "%s = broadcast %s : %s", v.name, a.name, gen_dims(s));
+    gen_say(g, "%s = broadcast %s : %s", v.name, a.name, gen_spelled_dims(g, s));
     gen_add(g, &v);
     return true;
 }
@@ -312,8 +343,8 @@ static void take_step(gen *g, const value *state, int steps, const char *variabl
     shape whole = with_steps(state->shape, steps);
     value x = gen_input(g, state->scalar, whole), v = gen_value(g, state->scalar, state->shape, 1);
     gen_say(g, "%s = reshape((slice(%s, %s) : %s)) : %s", v.name, x.name,
-            coordinates(variable, whole.rank), gen_dims(with_steps(state->shape, 1)),
-            gen_dims(state->shape));
+            coordinates(variable, whole.rank), gen_spelled_dims(g, with_steps(state->shape, 1)),
+            gen_spelled_dims(g, state->shape));
     gen_add(g, &v);
 }
 
@@ -394,7 +425,7 @@ static bool loop(gen *g) {
     value next = next_state(g, &state, t, steps + back);
     gen_say(g, "yield %s%s", next.name,
             collects ? gen_text(", insert_slice(reshape(%s) : %s, %s, %s)", next.name,
-                                gen_dims(with_steps(a.shape, 1)), carried.name,
+                                gen_spelled_dims(g, with_steps(a.shape, 1)), carried.name,
                                 coordinates(place, whole.rank))
                      : "");
     g->loops--;

@@ -56,8 +56,9 @@ const char *gen_dims(shape s) {
     return gen_text("%s]", text);
 }
 
-const char *gen_array(const gen *g, tile_scalar scalar, shape s) {
-    return gen_type(g->compute ? "tensor" : "tile", scalar, s);
+const char *gen_array(gen *g, tile_scalar scalar, shape s) {
+    return gen_text("%s<%s%s>", g->compute ? "tensor" : "tile", tile_scalar_name(scalar),
+                    gen_spelled_dims(g, s));
 }
 
 const char *gen_type(const char *kind, tile_scalar scalar, shape s) {

@@ -78,7 +78,7 @@ void gen_say(gen *g, const char *format, ...); /* a line of the body */
 const char *gen_name(gen *g, const char *stem);
 const char *gen_dims(shape s);                                       /* "[16, 32]" */
 const char *gen_type(const char *kind, tile_scalar scalar, shape s); /* "tile<f16[16, 32]>" */
-const char *gen_array(const gen *g, tile_scalar scalar, shape s);    /* a tile, or a tensor */
+const char *gen_array(gen *g, tile_scalar scalar, shape s);          /* a tile, or a tensor */
 shape gen_shape(gen *g);
 shape gen_with(shape s, unsigned dim, int extent);
 void gen_turn(shape *s); /* swaps the last two dims */
@@ -185,6 +185,8 @@ void gen_result(gen *g, const value *v);
 const char *gen_given(gen *g, shape s, unsigned axis);
 bool gen_is_dim(int extent); /* true for a dim of the compute, which the launch sets */
 const char *gen_extent(int extent);
+/* The same as gen_dims; in a compute, some extents have another spelling. */
+const char *gen_spelled_dims(gen *g, shape s);
 
 /* online.c: products, and maxima and exponentials of them. */
 void gen_online(gen *g);

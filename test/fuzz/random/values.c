@@ -283,7 +283,7 @@ static bool make_reshape(gen *g, const value *a) {
     }
     for (d = 0; d < s.rank && !g->compute; d++) /* odd numbers up to 31 times a power of two */
         if ((s.dims[d] & -s.dims[d]) * 31 < s.dims[d]) return false;
-    add_moved(g, a, s, gen_text("reshape %s : %s", a->name, gen_dims(s)));
+    add_moved(g, a, s, gen_text("reshape %s : %s", a->name, gen_spelled_dims(g, s)));
     return true;
 }
 
@@ -319,7 +319,7 @@ static bool make_part(gen *g, const value *a) {
         snprintf(first + strlen(first), sizeof first - strlen(first), "%s%d", d ? ", " : "",
                  (int)gen_below(g, (uint32_t)parts) * s.dims[d]);
     }
-    add_moved(g, a, s, gen_text("slice %s, [%s] : %s", a->name, first, gen_dims(s)));
+    add_moved(g, a, s, gen_text("slice %s, [%s] : %s", a->name, first, gen_spelled_dims(g, s)));
     return true;
 }
 
@@ -346,7 +346,7 @@ static bool make_broadcast(gen *g, const value *a) {
         s.rank++;
     }
     if (gen_elements(s) > 4096) return false;
-    add_moved(g, a, s, gen_text("broadcast %s : %s", a->name, gen_dims(s)));
+    add_moved(g, a, s, gen_text("broadcast %s : %s", a->name, gen_spelled_dims(g, s)));
     return true;
 }
 
@@ -407,7 +407,7 @@ bool gen_axis(gen *g) {
         gen_add(g, &v);
         if (!gen_chance(g, 60)) return true;
         value wide = gen_value(g, a.scalar, a.shape, v.small);
-        gen_say(g, "%s = broadcast %s : %s", wide.name, v.name, gen_dims(a.shape));
+        gen_say(g, "%s = broadcast %s : %s", wide.name, v.name, gen_spelled_dims(g, a.shape));
         gen_add(g, &wide);
     } else if (choice == 7 && gen_is_dim(a.shape.dims[axis])) {
         return false; /* needs a tile of known size */
