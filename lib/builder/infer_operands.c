@@ -89,7 +89,8 @@ static const char *class_remedy(const tile_infer *infer, unsigned operand, tile_
     if (is_value(type) && memory && infer->opcode == TILE_OP_load)
         return "; in an expression, put the load in parentheses: `(load %x[%i] : [64]) * 2.0`";
     if (is_value(type) && memory && info->operands[operand].access == TILE_ACCESS_write)
-        return tile_arena_format(arena, "; write the memory last: `%s %%t, %%x[%%i]`", info->name);
+        return tile_arena_format(arena, "; write the memory last: `%s %%t, %%x[%%i]`",
+                                 tile_op_spelling(info));
     if (type->kind == TILE_TYPE_PTR && memory)
         return tile_arena_format(
             arena, "; declare the argument as a view, or write `%%v = view %s, [%%n]`", name);
@@ -119,9 +120,9 @@ static bool fail_class(const tile_infer *infer, unsigned operand, tile_value val
     tile_arena scratch = {0};
     const char *remedy = class_remedy(infer, operand, value, &scratch);
     tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
-                "%s: operand '%s' must be %s, not %s%s", info->name, info->operands[operand].name,
-                class_phrase(info->operands[operand].class_), type_text(infer, type, &scratch),
-                remedy);
+                "%s: operand '%s' must be %s, not %s%s", tile_op_spelling(info),
+                info->operands[operand].name, class_phrase(info->operands[operand].class_),
+                type_text(infer, type, &scratch), remedy);
     tile_arena_reset(&scratch);
     return false;
 }

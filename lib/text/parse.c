@@ -28,8 +28,9 @@ static bool parse_version(tile_parser *p) {
 }
 
 void tile_parse_text(tile_parser *p) {
+    tile_parse_advance(p);
+    tile_parse_advance(p);
     if (!parse_version(p)) return;
-    tile_parse_declare_funcs(p);
     while (p->token.kind != TILE_TOKEN_END) {
         const char *start = p->token.text;
         p->function = NULL;

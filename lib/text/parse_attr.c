@@ -96,6 +96,7 @@ static bool parse_attr_value(tile_parser *p, const char *what, tile_parsed_attr 
     tile_attr_kind kind = tile_attr_get_info(attr->id)->kind;
     if (kind == TILE_KIND_flag) return true;
     if (!tile_parse_expect(p, "=")) return false;
+    attr->loc = p->token.loc;
     switch (kind) {
     case TILE_KIND_flag: return true;
     case TILE_KIND_word: return tile_parse_attr_word(p, what, attr);
@@ -128,7 +129,7 @@ bool tile_parse_attr(tile_parser *p, tile_attr_set allowed, const char *what,
         if (attrs[i].id == id)
             return tile_parse_error(p, token.loc, "'%s' is given twice", tile_attr_keyword(id));
     tile_parse_advance(p);
-    attrs[*count] = (tile_parsed_attr){.id = id};
+    attrs[*count] = (tile_parsed_attr){.id = id, .loc = token.loc};
     return parse_attr_value(p, what, &attrs[(*count)++]);
 }
 
@@ -181,5 +182,6 @@ void tile_parse_set_attrs(tile_parser *p, tile_op op, const tile_parsed_attr *at
             tile_op_set_values(f, op, attr->id, attr->values, attr->count);
             break;
         }
+        tile_op_set_attr_loc(f, op, attr->id, attr->loc);
     }
 }

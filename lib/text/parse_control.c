@@ -185,7 +185,7 @@ static bool parse_for(tile_parser *p, const tile_statement *s, const tile_op_inf
     names[0] = l.iv;
     for (size_t i = 0; i < l.count; i++) names[i + 1] = l.carried[i];
     bool ok = parse_region_of(p, op, 0, names, l.count + 1);
-    return tile_parse_bind_results(p, s, op, info->name) && ok;
+    return tile_parse_bind_results(p, s, op, tile_op_spelling(info)) && ok;
 }
 
 /* "do" ["(" "%"ID,+ ")"]: the number of names must equal the number of carried values. */
@@ -211,7 +211,7 @@ static bool parse_while(tile_parser *p, const tile_statement *s, const tile_op_i
     tile_binding *names = TILE_NEW_ARRAY(&p->arena, tile_binding, l.count + 1);
     if (!parse_do(p, l.count, names)) return false;
     ok &= parse_region_of(p, op, 1, names, l.count);
-    return tile_parse_bind_results(p, s, op, info->name) && ok;
+    return tile_parse_bind_results(p, s, op, tile_op_spelling(info)) && ok;
 }
 
 /* The types of a region's yielded values: *count of them, in the parser's arena. */
@@ -267,7 +267,7 @@ static bool parse_if(tile_parser *p, const tile_statement *s, const tile_op_info
         move_ops(f, yes, tile_op_region(f, op, 0));
         move_ops(f, no, tile_op_region(f, op, 1));
     }
-    return tile_parse_bind_results(p, s, op, info->name) && ok;
+    return tile_parse_bind_results(p, s, op, tile_op_spelling(info)) && ok;
 }
 
 /* "sync" "explicit" region: its result types are known after the region has been parsed. */
@@ -372,7 +372,7 @@ static bool parse_roles(tile_parser *p, const tile_statement *s, const tile_op_i
     } while (!tile_parse_at(p, "}") && p->token.kind != TILE_TOKEN_END);
     if (!tile_parse_expect(p, "}") || !ok) return false;
     p->builder.loc = loc;
-    return tile_parse_bind_results(p, s, build_roles(p, roles, count), info->name);
+    return tile_parse_bind_results(p, s, build_roles(p, roles, count), tile_op_spelling(info));
 }
 
 /* Parallel ------------------------------------------------------------------------------------ */
@@ -508,7 +508,7 @@ static bool parse_parallel(tile_parser *p, const tile_statement *s, const tile_o
     tile_op op =
         types ? tile_build_parallel(&p->builder, e.extents, e.rank, types, count) : TILE_NO_OP;
     if (op.id) tile_adopt_region(f, op, 0, body);
-    return tile_parse_bind_results(p, s, op, info->name) && ok;
+    return tile_parse_bind_results(p, s, op, tile_op_spelling(info)) && ok;
 }
 
 bool tile_parse_control(tile_parser *p, const tile_statement *s, tile_opcode opcode) {
@@ -525,5 +525,5 @@ bool tile_parse_control(tile_parser *p, const tile_statement *s, tile_opcode opc
     case TILE_SHAPE_ELEMENTS: return parse_parallel(p, s, info);
     case TILE_SHAPE_NONE: break;
     }
-    return tile_parse_error(p, p->token.loc, "'%s' has no text form", info->name);
+    return tile_parse_error(p, p->token.loc, "'%s' has no text form", tile_op_spelling(info));
 }

@@ -221,8 +221,8 @@ static const tile_node *parse_param(tile_parser *p) {
     else if (value || tile_parse_bare_func(p, &token))
         return poison_node(p, token.loc);
     else if (tile_parse_at(p, "="))
-        tile_parse_error(p, token.loc, "write attributes in braces after the operands: {%s = ..}",
-                         name);
+        tile_parse_error(p, token.loc, "write attributes in braces after the operands: {%s = %.*s}",
+                         name, (int)p->next.length, p->next.text);
     else
         tile_parse_error(p, token.loc,
                          "there is no parameter '%s'%s; declare it after the name of the %s: "
@@ -395,7 +395,7 @@ const tile_node *tile_parse_infix(tile_parser *p, const tile_node *left, int pre
         const tile_node *const args[2] = {left, right};
         left = right ? tile_parse_op_node(p, loc, infix->opcode, args, 2) : NULL;
     }
-    return left;
+    return left && tile_parse_refuse_infix_word(p) ? left : NULL;
 }
 
 const tile_node *tile_parse_node(tile_parser *p, int precedence) {
@@ -490,7 +490,7 @@ static const tile_expr *node_to_expr(tile_parser *p, const tile_node *node, bool
     const tile_expr *expr = tile_expr_op(p->context, node->opcode, args[0], args[1], args[2]);
     if (!expr)
         tile_parse_error(p, node->loc, "'%s' cannot be used in an integer expression",
-                         tile_op_get_info(node->opcode)->name);
+                         tile_opcode_spelling(node->opcode));
     return expr;
 }
 

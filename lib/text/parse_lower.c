@@ -107,11 +107,13 @@ static tile_value lower_call(tile_parser *p, const tile_invocation *call,
     if (!op.id) return TILE_NO_VALUE;
     unsigned results = tile_op_result_count(p->function, op);
     if (results == 1) return tile_op_result(p->function, op, 0);
-    tile_parse_error(
-        p, call->loc,
-        "'%s' has %u results and cannot be part of an expression; give it a line of its "
-        "own: `%%x, %%y = %s`",
-        tile_parse_call_name(call), results, tile_parse_call_name(call));
+    static const char *const names[] = {"", "%x", "%x, %y", "%x, %y, %z"};
+    bool few = results < sizeof names / sizeof *names;
+    tile_parse_error(p, call->loc,
+                     "'%s' has %u results and cannot be part of an expression; give it a line of "
+                     "its own: `%s = %s%s`",
+                     tile_parse_call_name(call), results, few ? names[results] : "%x, %y, ..",
+                     tile_parse_call_name(call), call->count ? "(..)" : "");
     return TILE_NO_VALUE;
 }
 
@@ -141,7 +143,8 @@ static const char *find_untyped(const tile_node *node) {
     }
     const tile_invocation *call = node->kind == TILE_NODE_CALL ? node->call : NULL;
     const tile_op_info *info = call ? tile_op_get_info(call->opcode) : NULL;
-    return call && !call->given && !call->is_element && info->type_given ? info->name : NULL;
+    return call && !call->given && !call->is_element && info->type_given ? tile_op_spelling(info)
+                                                                         : NULL;
 }
 
 /* Counts the calls that need a type and have none, in operators and their operands. */
@@ -292,14 +295,14 @@ static bool assign_operands(lowering *l, tile_loc loc, unsigned count) {
             return at < count
                        ? tile_parse_error(
                              l->p, l->operands[at].loc, "%s: operand '%s' must be written %s",
-                             l->info->name, l->info->operands[i].name,
+                             tile_op_spelling(l->info), l->info->operands[i].name,
                              form == TILE_FORM_list ? "as a list in brackets" : "without brackets")
-                       : tile_parse_error(l->p, loc, "%s: operand '%s' is missing", l->info->name,
-                                          l->info->operands[i].name);
+                       : tile_parse_error(l->p, loc, "%s: operand '%s' is missing",
+                                          tile_op_spelling(l->info), l->info->operands[i].name);
         }
     }
-    return at == count ||
-           tile_parse_error(l->p, l->operands[at].loc, "%s: too many operands", l->info->name);
+    return at == count || tile_parse_error(l->p, l->operands[at].loc, "%s: too many operands",
+                                           tile_op_spelling(l->info));
 }
 
 static bool is_peer(const lowering *l, unsigned place, unsigned other) {

@@ -92,7 +92,7 @@ bool tile_parse_operand(tile_parser *p, tile_operand *operand) {
     if (!operand->head) return false;
     bool memory = operand->head->kind == TILE_NODE_VALUE || operand->head->kind == TILE_NODE_CALL;
     if (!memory || !tile_parse_at(p, "[")) return true;
-    if (!tile_parse_brackets(p, operand)) return false;
+    if (!tile_parse_brackets(p, operand) || !tile_parse_refuse_infix_word(p)) return false;
     if (!tile_parse_at_infix(p) || !has_elements(p, operand->head)) return true;
     const tile_node *node = tile_parse_element_node(p, operand);
     *operand = (tile_operand){.loc = operand->loc};
@@ -215,7 +215,7 @@ static bool check_types(tile_parser *p, const tile_invocation *call, tile_op op)
                                 ? places[i]
                                 : tile_arena_format(&scratch, "%uth", i + 1);
         tile_parse_error(p, call->loc, "%s: the %s result is %s, not %s",
-                         tile_op_get_info(call->opcode)->name, place,
+                         tile_opcode_spelling(call->opcode), place,
                          tile_type_text(p->function, type, NULL, &scratch),
                          tile_type_text(p->function, call->types[i], NULL, &scratch));
         tile_arena_reset(&scratch);
@@ -278,20 +278,23 @@ void tile_parse_take_kind(tile_parser *p, tile_invocation *call) {
 
 static bool parse_op(tile_parser *p, const tile_statement *s, tile_opcode opcode) {
     const tile_op_info *info = tile_op_get_info(opcode);
-    tile_invocation call = {.loc = p->token.loc, .opcode = opcode};
+    const tile_token name = p->token;
+    tile_invocation call = {.loc = name.loc, .opcode = opcode};
+    if (!tile_opcode_is_callable(opcode) && !tile_parse_refuse_statement_call(p, info))
+        return false;
     tile_parse_take_kind(p, &call);
     tile_parse_advance(p);
     if (take_all(p, info)) call.attrs[call.attr_count++] = (tile_parsed_attr){.id = TILE_ATTR_all};
-    if (!parse_operands(p, info, &call) ||
+    if (!tile_parse_refuse_early_attrs(p, &name, info) || !parse_operands(p, info, &call) ||
         !tile_parse_attrs(p, tile_parse_allowed_attrs(info), info->name, call.attrs,
                           &call.attr_count) ||
-        !parse_result_types(p, &call))
+        !parse_result_types(p, &call) || !tile_parse_refuse_late_attrs(p, &name, info))
         return false;
     if (at_foreign_mark(p)) return refuse_mark(p);
     if (tile_opcode_is_callable(opcode) && tile_parse_at_infix(p))
         return parse_expression_from(p, s, &call);
     tile_op op = tile_lower_op(p, &call, NULL);
-    return tile_parse_bind_results(p, s, op, info->name) && check_types(p, &call, op);
+    return tile_parse_bind_results(p, s, op, tile_op_spelling(info)) && check_types(p, &call, op);
 }
 
 /* Statements and regions ---------------------------------------------------------------------- */
@@ -370,14 +373,10 @@ static bool parse_statement_rest(tile_parser *p, const tile_statement *s) {
     if (tile_parse_at_sync_explicit(p)) opcode = TILE_OP_sync_explicit;
     if (opcode == TILE_OP_launch) return tile_parse_launch(p, s);
     if (opcode == TILE_OP_call) return tile_parse_refuse_call(p);
-    const tile_infix *infix = tile_infix_from_opcode(opcode);
-    const char *symbol = infix ? infix->symbol : NULL;
-    if (symbol && !s->count && !called && !p->token.first_on_line)
-        return tile_parse_error(p, p->token.loc,
-                                "'%s' is written `%s` between its operands: %%a %s %%b",
-                                tile_op_get_info(opcode)->name, symbol, symbol);
     if (tile_op_get_info(opcode)->shape) return tile_parse_control(p, s, opcode);
-    if (opcode && !(called && tile_opcode_is_callable(opcode))) return parse_op(p, s, opcode);
+    if (opcode && (!called || !tile_opcode_is_callable(opcode) ||
+                   tile_parse_has_operand_in_parentheses(p, opcode)))
+        return parse_op(p, s, opcode);
     if (!opcode && is_unknown_op(p)) return tile_parse_unknown_op(p) != NULL;
     if (p->token.kind == TILE_TOKEN_PUNCT && !s->count && !called) return refuse_mark(p);
     return parse_expression(p, s);

@@ -30,9 +30,11 @@ bool tile_parse_launch(tile_parser *p, const tile_statement *s) {
     tile_attr_set_add(&in_braces, TILE_ATTR_resident);
     tile_attr_set_add(&in_braces, TILE_ATTR_otherwise);
     tile_parse_advance(p);
+    callee->loc = p->token.loc;
     callee->text = tile_parse_name(p, TILE_TOKEN_SYMBOL, "a kernel such as @matmul");
+    values->loc = p->token.loc;
     return callee->text && tile_parse_param_values(p, &values->values, &values->count) &&
            parse_arguments(p, &call.operands, &call.count) &&
            tile_parse_attrs(p, in_braces, info->name, call.attrs, &call.attr_count) &&
-           tile_parse_bind_results(p, s, tile_lower_op(p, &call, NULL), info->name);
+           tile_parse_bind_results(p, s, tile_lower_op(p, &call, NULL), tile_op_spelling(info));
 }
