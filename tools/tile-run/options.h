@@ -33,7 +33,7 @@ typedef struct options {
     tool_remarks remarks;
     const char *trace;
     unsigned trace_blocks;
-    bool list;
+    bool list, json;
     bool timing;
     bool counts;
     bool variant;
