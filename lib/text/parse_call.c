@@ -130,9 +130,12 @@ static bool at_attr(const tile_parser *p, tile_attr_set allowed) {
            tile_attr_set_has(allowed, tile_attr_from_keyword(p->token.text, p->token.length));
 }
 
+/* From `(` on. */
 static bool parse_arguments(tile_parser *p, const tile_op_info *info, tile_attr_set allowed,
                             tile_invocation *call) {
     size_t used = 0, capacity = 0;
+    const tile_loc open = p->token.loc;
+    if (!tile_parse_expect(p, "(")) return false;
     while (!tile_parse_at(p, ")")) {
         if (at_attr(p, allowed) && tile_parse_may_combine(call->opcode)) {
             if (!tile_parse_combine_attr(p, call)) return false;
@@ -157,7 +160,7 @@ static bool parse_arguments(tile_parser *p, const tile_op_info *info, tile_attr_
         if (!tile_parse_take(p, ",")) break;
     }
     call->count = (unsigned)used;
-    return tile_parse_expect(p, ")");
+    return tile_parse_close(p, ")", open);
 }
 
 /* An operation whose operands are values only, which may all be numbers. */
@@ -222,7 +225,7 @@ static const tile_node *parse_func_call(tile_parser *p, const tile_function *cal
     tile_parse_advance(p);
     values->loc = p->token.loc;
     bool ok = tile_parse_param_values(p, &values->values, &values->count) &&
-              tile_parse_expect(p, "(") && parse_arguments(p, info, none, &call);
+              parse_arguments(p, info, none, &call);
     return ok ? tile_parse_call_node(p, &call) : NULL;
 }
 
@@ -239,7 +242,6 @@ const tile_node *tile_parse_call(tile_parser *p) {
     tile_parse_take_kind(p, &call);
     tile_parse_advance(p);
     if (!called) return parse_prefix(p, info, &call) ? tile_parse_call_node(p, &call) : NULL;
-    tile_parse_advance(p);
     if (!parse_arguments(p, info, tile_parse_call_attrs(call.opcode), &call)) return NULL;
     if (!call.attr_count && tile_parse_at(p, "{") && tile_parse_may_combine(call.opcode) &&
         !tile_parse_combine_attrs(p, &call))

@@ -41,9 +41,13 @@ static bool parse_iter(tile_parser *p, loop *l) {
             tile_arena_grow(&p->arena, l->carried, l->count, &l->capacity, sizeof *l->carried);
         l->inits =
             tile_arena_grow(&p->arena, l->inits, l->count, &l->init_capacity, sizeof *l->inits);
-        if (!parse_binding(p, "a carried value such as %sum", &l->carried[l->count]) ||
-            !tile_parse_expect(p, "="))
-            return false;
+        tile_binding *name = &l->carried[l->count];
+        if (!parse_binding(p, "a carried value such as %sum", name)) return false;
+        if (tile_parse_at(p, ":"))
+            return tile_parse_error(p, p->token.loc,
+                                    "the type follows the first value: `%%%s = .. : tile<f32[64]>`",
+                                    name->name);
+        if (!tile_parse_expect(p, "=")) return false;
         const tile_node *node = tile_parse_typed_node(p);
         if (!node) return false;
         l->inits[l->count++] = tile_lower_node(p, node, NULL);
@@ -74,6 +78,8 @@ static bool parse_loop_clause(tile_parser *p, const tile_op_info *info, loop *l)
                                 tile_attr_keyword(id),
                                 id == TILE_ATTR_strategy ? "split" : "pipelined");
     if (!known && tile_parse_foreign(p, TILE_FOREIGN_CLAUSE)) return false;
+    if (!known && tile_opcode_from_name(p->token.text, p->token.length))
+        return tile_parse_expected_body(p);
     if (!known) return tile_parse_unknown_attr(p, allowed, info->name);
     for (unsigned i = 0; i < l->attr_count; i++)
         if (l->attrs[i].id == id)
@@ -101,6 +107,11 @@ static bool parse_step(tile_parser *p, tile_value *step) {
 }
 
 static bool parse_loop_header(tile_parser *p, const tile_op_info *info, loop *l) {
+    if (p->token.kind == TILE_TOKEN_WORD && p->next.kind == TILE_TOKEN_PUNCT &&
+        *p->next.text == '=')
+        return tile_parse_error(p, p->token.loc,
+                                "a value's name begins with %%: write `for %%%.*s = ..`",
+                                (int)p->token.length, p->token.text);
     if (p->token.kind != TILE_TOKEN_VALUE)
         return tile_parse_expected(p, "a loop's header, `for %i = 0 to %n step 64 {`");
     if (!parse_binding(p, "the loop's variable such as %i", &l->iv)) return false;
@@ -175,7 +186,11 @@ static bool parse_for(tile_parser *p, const tile_statement *s, const tile_op_inf
     tile_loc loc = p->token.loc;
     loop l = {.attr_count = 0};
     tile_parse_advance(p);
-    if (!parse_loop_header(p, info, &l)) return false;
+    if (!parse_loop_header(p, info, &l)) {
+        if (l.iv.name && !tile_parse_find(p, l.iv.name)) /* its uses are not reported */
+            tile_parse_define(p, l.iv.name, l.iv.loc, TILE_NO_VALUE);
+        return false;
+    }
     p->builder.loc = loc;
     tile_op op = TILE_NO_OP;
     if (l.begin.id && l.end.id && l.step.id && has_inits(&l))
@@ -204,6 +219,11 @@ static bool parse_while(tile_parser *p, const tile_statement *s, const tile_op_i
     loop l = {.attr_count = 0};
     tile_parse_advance(p);
     if (!parse_iter(p, &l)) return false;
+    if (!tile_parse_at(p, "{"))
+        return tile_parse_error(
+            p, p->token.loc,
+            "a region computes the condition of a `while`: write `while iter (%%a = 0) "
+            "{ yield %%a < %%n, %%a } do (%%b) { yield %%b + 1 }`");
     p->builder.loc = loc;
     tile_op op = TILE_NO_OP;
     if (has_inits(&l)) op = tile_build_while_loop(&p->builder, l.inits, (unsigned)l.count);
@@ -238,7 +258,11 @@ static bool parse_if(tile_parser *p, const tile_statement *s, const tile_op_info
     tile_loc loc = p->token.loc;
     tile_function *f = p->function;
     tile_parse_advance(p);
+    const char *start = p->token.text - (p->token.kind == TILE_TOKEN_VALUE);
     const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
+    if (node && tile_parse_at(p, "="))
+        return tile_parse_equals(
+            p, tile_arena_format(&p->arena, "%.*s", (int)strcspn(start, "=\n "), start));
     if (!node) return false;
     tile_value condition = tile_lower_node(p, node, tile_type_scalar(p->context, TILE_i1));
     tile_region yes = tile_add_region(f, TILE_NO_OP, NULL, 0);

@@ -92,6 +92,13 @@ static const tile_node *parse_value(tile_parser *p) {
         for (size_t i = 0; i < p->symbols.depth; i++)
             tile_guess_try(&guess, p->symbols.stack[i]->name);
         const tile_symbol *gone = tile_parse_find_gone(p, name);
+        if (!gone && p->function &&
+            tile_function_find_param(p->function, token.text, token.length)) {
+            tile_parse_error(p, token.loc,
+                             "%%%s is not defined; the name of a parameter has no %%: write %s",
+                             name, name);
+            return node;
+        }
         if (gone) {
             tile_parse_error(p, token.loc,
                              "%%%s is defined only inside a region that has ended; pass it out "
@@ -339,9 +346,10 @@ static const tile_node *parse_primary_inner(tile_parser *p) {
     default: break;
     }
     if (tile_parse_at(p, "-") || tile_parse_at(p, "~")) return parse_unary(p);
+    const tile_loc open = p->token.loc;
     if (tile_parse_take(p, "(")) {
         const tile_node *node = tile_parse_typed_node(p);
-        return node && tile_parse_expect(p, ")") ? node : NULL;
+        return node && tile_parse_close(p, ")", open) ? node : NULL;
     }
     if (p->token.kind == TILE_TOKEN_TEXT)
         tile_parse_error(p, p->token.loc,
@@ -374,23 +382,11 @@ bool tile_parse_at_infix(const tile_parser *p) {
 }
 
 const tile_node *tile_parse_infix(tile_parser *p, const tile_node *left, int precedence) {
-    const tile_infix *infix;
-    while (left && (infix = infix_at(p)) && infix->precedence >= precedence) {
+    const tile_infix *infix, *before = NULL;
+    for (; left && (infix = infix_at(p)) && infix->precedence >= precedence; before = infix) {
         tile_loc loc = p->token.loc;
+        if (!tile_parse_refuse_operator(p, before, infix)) return NULL;
         tile_parse_advance(p);
-        bool doubled = (infix->opcode == TILE_OP_and || infix->opcode == TILE_OP_or) &&
-                       tile_parse_at(p, infix->symbol);
-        if (infix->opcode == TILE_OP_mul && tile_parse_at(p, "*")) {
-            tile_parse_foreign_mark(p, loc, "**");
-            return NULL;
-        }
-        if (doubled) {
-            tile_parse_error(
-                p, loc,
-                "there is no '%s%s'; use '%s', which has a lower precedence than comparisons",
-                infix->symbol, infix->symbol, infix->symbol);
-            return NULL;
-        }
         const tile_node *right = tile_parse_node(p, infix->precedence + 1);
         const tile_node *const args[2] = {left, right};
         left = right ? tile_parse_op_node(p, loc, infix->opcode, args, 2) : NULL;

@@ -12,6 +12,7 @@ typedef struct parentheses {
     bool is_list; /* a comma separates what they contain */
     bool is_empty;
     const char *begin, *end; /* what they contain */
+    tile_token first;
     tile_token after;
 } parentheses;
 
@@ -28,6 +29,7 @@ static parentheses look_ahead(const tile_parser *p) {
         depth += is_mark(&token, "([{");
         depth -= is_mark(&token, ")]}");
         found.end = token.text;
+        if (!found.first.text) found.first = token;
         if (token.kind == TILE_TOKEN_END) break;
         found.is_list |= depth == 1 && is_mark(&token, ",");
         found.is_empty &= !depth;
@@ -61,6 +63,11 @@ bool tile_parse_has_operand_in_parentheses(const tile_parser *p, tile_opcode opc
 bool tile_parse_refuse_statement_call(tile_parser *p, const tile_op_info *info) {
     if (!is_called(p)) return true;
     const parentheses found = look_ahead(p);
+    if (found.first.kind == TILE_TOKEN_TEXT) {
+        tile_parse_advance(p);
+        tile_parse_advance(p);
+        return tile_parse_refuse_text(p, info);
+    }
     const char *begin = found.begin, *name = tile_op_spelling(info);
     if (!found.is_list && !found.is_empty) return true;
     while (begin < found.end && *begin == ' ') begin++;
@@ -72,12 +79,65 @@ bool tile_parse_refuse_statement_call(tile_parser *p, const tile_op_info *info) 
     return false;
 }
 
+/* `%t %x[0]`: a value after an operand, on its line, that begins no statement. */
+bool tile_parse_refuse_adjacent(tile_parser *p) {
+    tile_lexer lexer = p->lexer;
+    tile_token token = p->next;
+    if (p->token.kind != TILE_TOKEN_VALUE || p->token.first_on_line) return true;
+    while (is_mark(&token, ",")) { /* %a, %b = .. */
+        token = tile_lexer_next(&lexer);
+        if (token.kind == TILE_TOKEN_VALUE) token = tile_lexer_next(&lexer);
+    }
+    return is_mark(&token, "=") ||
+           tile_parse_error(p, p->token.loc,
+                            "operands are separated by commas: write `,` before %%%.*s",
+                            (int)p->token.length, p->token.text);
+}
+
+bool tile_parse_refuse_text(tile_parser *p, const tile_op_info *info) {
+    tile_attr_set allowed = tile_parse_allowed_attrs(info);
+    if (p->token.kind != TILE_TOKEN_TEXT || !tile_attr_set_has(allowed, TILE_ATTR_text))
+        return true;
+    return tile_parse_error(p, p->token.loc,
+                            "a text is an attribute: write `%s %%a {text = \"%.*s\"}`",
+                            tile_op_spelling(info), (int)p->token.length, p->token.text);
+}
+
 /* Operators ----------------------------------------------------------------------------------- */
+
+bool tile_parse_refuse_operator(tile_parser *p, const tile_infix *before, const tile_infix *infix) {
+    const tile_loc loc = p->token.loc;
+    const char *symbol = infix->symbol;
+    const bool shift = infix->opcode == TILE_OP_shl || infix->opcode == TILE_OP_shr;
+    const bool relational = strchr("<>", *symbol) && !shift;
+    if (before && before->precedence == infix->precedence && relational)
+        return tile_parse_error(p, loc,
+                                "comparisons do not form a chain: write `%%a %s %%b & %%b %s %%c`",
+                                before->symbol, symbol);
+    const tile_token *next = &p->next;
+    if (next->kind != TILE_TOKEN_PUNCT || next->text != p->token.text + p->token.length)
+        return true;
+    if (infix->opcode == TILE_OP_mul && is_mark(next, "*")) {
+        tile_parse_foreign_mark(p, loc, "**");
+        return false;
+    }
+    if (infix->opcode == TILE_OP_lt && is_mark(next, ">"))
+        return tile_parse_error(p, loc, "there is no '<>'; write `!=`");
+    bool logical = infix->opcode == TILE_OP_and || infix->opcode == TILE_OP_or;
+    return !logical || !tile_text_is(symbol, next->text, next->length) ||
+           tile_parse_error(
+               p, loc,
+               "there is no '%s%s'; use '%s', which has a lower precedence than comparisons",
+               symbol, symbol, symbol);
+}
 
 /* `%a rem %b`: the token, on the same line as an operand, names an operation of two operands. */
 bool tile_parse_refuse_infix_word(tile_parser *p) {
     const tile_token *token = &p->token, *next = &p->next;
     if (token->kind != TILE_TOKEN_WORD || token->first_on_line || next->first_on_line) return true;
+    if (tile_parse_at_word(p, "if"))
+        return tile_parse_error(
+            p, token->loc, "a choice between two values is `select(%%condition, %%yes, %%no)`");
     tile_opcode opcode = tile_opcode_from_name(token->text, token->length);
     const tile_op_info *info = tile_op_get_info(opcode);
     const tile_infix *infix = tile_infix_from_opcode(opcode);

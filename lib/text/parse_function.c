@@ -53,9 +53,14 @@ static bool parse_param(tile_parser *p) {
     tile_token token = p->token;
     const char *name = tile_parse_name(p, TILE_TOKEN_WORD, "a parameter's name");
     tile_param_kind kind = TILE_PARAM_int;
-    if (!name || !check_param_name(p, &token) || !tile_parse_expect(p, ":") ||
-        !parse_param_kind(p, &kind))
-        return false;
+    if (!name || !check_param_name(p, &token)) return false;
+    if (!tile_parse_take(p, ":"))
+        return tile_parse_error(
+            p, token.loc,
+            "a parameter is its name and its kind: `%s: int`, or bool, type, dim "
+            "or word in place of int",
+            name);
+    if (!parse_param_kind(p, &kind)) return false;
     const tile_expr *expr = NULL;
     const tile_type *type = NULL;
     if (tile_parse_take(p, "=")) {
@@ -140,13 +145,31 @@ static bool parse_arg(tile_parser *p) {
     return tile_parse_define(p, name, loc, value) && parse_arg_attrs(p, index);
 }
 
+/* What follows an argument without a comma. */
+static bool refuse_after_arg(tile_parser *p) {
+    const tile_token *token = &p->token;
+    if (token->kind == TILE_TOKEN_VALUE)
+        return tile_parse_error(p, token->loc,
+                                "arguments are separated by commas: write `,` before %%%.*s",
+                                (int)token->length, token->text);
+    if (token->kind == TILE_TOKEN_WORD && tile_attr_from_keyword(token->text, token->length))
+        return tile_parse_error(p, token->loc,
+                                "attributes of an argument are in braces: `%%n: i32 {%.*s ..}`",
+                                (int)token->length, token->text);
+    return tile_parse_expect(p, ")");
+}
+
 static bool parse_args(tile_parser *p) {
+    if (p->token.kind == TILE_TOKEN_WORD)
+        return tile_parse_error(p, p->token.loc,
+                                "arguments in parentheses follow the name: `%s @%s(%%n: i32, ..)`",
+                                tile_function_kind_name(p->function->kind), p->function->name);
     if (!tile_parse_expect(p, "(")) return false;
     while (!tile_parse_at(p, ")")) {
         if (!parse_arg(p)) return false;
         if (!tile_parse_take(p, ",")) break;
     }
-    return tile_parse_expect(p, ")");
+    return tile_parse_take(p, ")") || refuse_after_arg(p);
 }
 
 static bool has_result(const tile_function *f, const char *name) {
@@ -184,7 +207,8 @@ static void set_results(tile_parser *p) {
 static bool parse_extents(tile_parser *p, const tile_expr *extents[3], unsigned *rank) {
     tile_loc loc = p->token.loc;
     *rank = 0;
-    if (!tile_parse_expect(p, "[")) return false;
+    if (!tile_parse_take(p, "["))
+        return tile_parse_error(p, loc, "extents are in brackets: `grid [1]`, `cluster [2]`");
     do {
         if (*rank == TILE_MAX_GRID_RANK)
             return tile_parse_error(p, loc,
@@ -349,7 +373,9 @@ static bool parse_point(tile_parser *p, const char *const *names, unsigned name_
                         const tile_expr **values) {
     tile_loc loc = p->token.loc;
     if (name_count == 1) return (values[0] = parse_tune_value(p, names[0])) != NULL;
-    if (!tile_parse_expect(p, "(")) return false;
+    if (!tile_parse_take(p, "("))
+        return tile_parse_error(p, loc, "a point has %u values in parentheses, one for each name",
+                                name_count);
     unsigned count = 0;
     do {
         const tile_expr *value = count < name_count
@@ -488,6 +514,9 @@ static bool parse_clauses(tile_parser *p) {
                 clauses[i].word);
         seen[i] = true;
         tile_parse_advance(p);
+        if (tile_parse_at(p, "="))
+            return tile_parse_error(p, p->token.loc, "a clause has no `=`: write `%s %.*s`",
+                                    clauses[i].word, (int)p->next.length, p->next.text);
         if (!clauses[i].parse(p)) return false;
     }
     return true;

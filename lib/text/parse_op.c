@@ -48,7 +48,10 @@ bool tile_parse_bind_results(tile_parser *p, const tile_statement *s, tile_op op
 /* Operations ---------------------------------------------------------------------------------- */
 
 /* %t[0:64] */
-static bool refuse_range(tile_parser *p) {
+static bool refuse_range(tile_parser *p, tile_loc open) {
+    bool type = p->next.kind == TILE_TOKEN_WORD || *p->next.text == '[';
+    if (type)
+        return tile_parse_error(p, open, "this '[' has no ']' before the type: `%%x[0] : [64]`");
     bool whole = p->next.kind == TILE_TOKEN_PUNCT && strchr(",]", *p->next.text);
     if (whole)
         return tile_parse_error(
@@ -64,17 +67,18 @@ bool tile_parse_brackets(tile_parser *p, tile_operand *operand) {
     const tile_node **nodes = NULL;
     size_t count = 0, capacity = 0;
     operand->brackets = true;
+    const tile_loc open = p->token.loc;
     tile_parse_advance(p);
     while (!tile_parse_at(p, "]")) {
         nodes = tile_arena_grow(&p->arena, nodes, count, &capacity, sizeof *nodes);
-        if (tile_parse_at(p, ":")) return refuse_range(p);
+        if (tile_parse_at(p, ":")) return refuse_range(p, open);
         if (!(nodes[count++] = tile_parse_node(p, TILE_PRECEDENCE_LOWEST))) return false;
-        if (tile_parse_at(p, ":")) return refuse_range(p);
+        if (tile_parse_at(p, ":")) return refuse_range(p, open);
         if (!tile_parse_take(p, ",")) break;
     }
     operand->tail = nodes;
     operand->tail_count = (unsigned)count;
-    return tile_parse_expect(p, "]");
+    return tile_parse_close(p, "]", open);
 }
 
 /* Returns whether the node is memory or a tile. */
@@ -163,7 +167,9 @@ static bool parse_operand_type(tile_parser *p, tile_opcode opcode, unsigned used
 
 static bool parse_operands(tile_parser *p, const tile_op_info *info, tile_invocation *call) {
     size_t used = 0, capacity = 0;
+    if (!tile_parse_refuse_text(p, info)) return false;
     if (info->operand_count && at_operand(p, info)) do {
+            if (!tile_parse_refuse_text(p, info)) return false;
             call->operands =
                 tile_arena_grow(&p->arena, call->operands, used, &capacity, sizeof *call->operands);
             tile_operand *operand = &call->operands[used++];
@@ -174,7 +180,7 @@ static bool parse_operands(tile_parser *p, const tile_op_info *info, tile_invoca
             if (!parse_operand_type(p, call->opcode, (unsigned)used, operand)) return false;
         } while (tile_parse_take(p, ","));
     call->count = (unsigned)used;
-    return true;
+    return !used || tile_parse_refuse_adjacent(p);
 }
 
 /* Returns whether the results of the operation may have different element types. */
@@ -458,11 +464,16 @@ static bool parse_statements(tile_parser *p, tile_region region, bool needs_yiel
 }
 
 bool tile_parse_expected_body(tile_parser *p) {
-    const char *advice = tile_parse_at(p, ":")           ? "; write the body in braces"
+    const char *advice = tile_parse_at(p, ":") ? "; write the body in braces"
+                         : tile_parse_at_word(p, "then")
+                             ? "; write the body in braces, without `then`"
                          : tile_parse_at_word(p, "if")   ? "; write `else { if .. { .. } }`"
                          : tile_parse_at_word(p, "else") ? "; a choice between two values is "
                                                            "`select(%condition, %yes, %no)`"
                                                          : "";
+    bool kernel = tile_parse_at(p, "->") && p->function->kind != TILE_COMPUTE;
+    if (kernel) advice = "; a kernel or plan has no results: it stores to its arguments";
+    if (!*advice && p->token.first_on_line) advice = "; write the body in braces, `{ .. }`";
     if (!*advice) return tile_parse_expected(p, "'{'");
     bool python = tile_parse_at(p, ":");
     tile_parse_error(p, p->token.loc, "expected '{', found '%.*s'%s", (int)p->token.length,

@@ -123,9 +123,26 @@ bool tile_parse_expect_word(tile_parser *p, const char *word) {
     return tile_parse_take_word(p, word) || expected_quoted(p, word);
 }
 
+bool tile_parse_close(tile_parser *p, const char *mark, tile_loc open) {
+    if (!p->token.first_on_line || tile_parse_at(p, mark)) return tile_parse_expect(p, mark);
+    const char *opening = *mark == ')' ? "(" : "[";
+    return tile_parse_error(p, open, "this '%s' has no '%s'; the next line begins with '%.*s'",
+                            opening, mark, (int)p->token.length, p->token.text);
+}
+
+/* A word without the mark of a name. */
+static bool refuse_bare_name(tile_parser *p, tile_token_kind kind, const char *what) {
+    bool symbol = kind == TILE_TOKEN_SYMBOL;
+    if (p->token.kind != TILE_TOKEN_WORD || (!symbol && kind != TILE_TOKEN_VALUE)) return false;
+    tile_parse_error(p, p->token.loc, "expected %s, found '%.*s'; a %s name begins with %s: %s%.*s",
+                     what, (int)p->token.length, p->token.text, symbol ? "function's" : "value's",
+                     symbol ? "@" : "%", symbol ? "@" : "%", (int)p->token.length, p->token.text);
+    return true;
+}
+
 const char *tile_parse_name(tile_parser *p, tile_token_kind kind, const char *what) {
     if (p->token.kind != kind) {
-        tile_parse_expected(p, what);
+        if (!refuse_bare_name(p, kind, what)) tile_parse_expected(p, what);
         return NULL;
     }
     const char *name = tile_intern_name(p->context, p->token.text, p->token.length);

@@ -171,6 +171,8 @@ bool tile_parse_take_word(tile_parser *p, const char *word);
 /* The same, but reports an error if it does not match. */
 bool tile_parse_expect(tile_parser *p, const char *punctuation);
 bool tile_parse_expect_word(tile_parser *p, const char *word);
+/* `)` or `]`; if the line ends without it, the error is at the opening mark. */
+bool tile_parse_close(tile_parser *p, const char *mark, tile_loc open);
 /* A name of this kind, interned; NULL after an error. what: "a value such as %x". */
 const char *tile_parse_name(tile_parser *p, tile_token_kind kind, const char *what);
 /* Returns false. */
@@ -270,7 +272,13 @@ const tile_node *tile_parse_call_node(tile_parser *p, const tile_invocation *cal
 bool tile_parse_has_operand_in_parentheses(const tile_parser *p, tile_opcode opcode);
 /* At the name of an operation that cannot be called: refuses `store(%t, %y[0])`. */
 bool tile_parse_refuse_statement_call(tile_parser *p, const tile_op_info *info);
-/* After an operand: refuses `%a rem %b`. */
+/* At an operator, which follows `before` (NULL: none): refuses `<>`, `**`, `&&` and `a < b < c`. */
+bool tile_parse_refuse_operator(tile_parser *p, const tile_infix *before, const tile_infix *infix);
+/* Refuses a text where an operand begins: it is an attribute. */
+bool tile_parse_refuse_text(tile_parser *p, const tile_op_info *info);
+/* After the operands: refuses another value on the line, `%t %x[0]`. */
+bool tile_parse_refuse_adjacent(tile_parser *p);
+/* After an operand: refuses `%a rem %b` and `%a if %c`. */
 bool tile_parse_refuse_infix_word(tile_parser *p);
 /* Returns whether the token begins attributes, and not a region. */
 bool tile_parse_at_attrs(const tile_parser *p, tile_attr_set allowed);
