@@ -86,6 +86,11 @@ static const char *class_remedy(const tile_infer *infer, unsigned operand, tile_
                "block";
     if (class == TILE_CLASS_pointer && type->kind == TILE_TYPE_VIEW)
         return tile_arena_format(arena, "; write `base(%s)`", name);
+    if (type->kind == TILE_TYPE_TENSOR && memory)
+        return tile_arena_format(
+            arena,
+            "; a compute takes tensors as they are, `%s`, and a part as `(slice(%s, [0]) : [64])`",
+            name, name);
     if (is_value(type) && memory && infer->opcode == TILE_OP_load)
         return "; in an expression, put the load in parentheses: `(load %x[%i] : [64]) * 2.0`";
     if (is_value(type) && memory && info->operands[operand].access == TILE_ACCESS_write)
@@ -94,7 +99,7 @@ static const char *class_remedy(const tile_infer *infer, unsigned operand, tile_
     if (type->kind == TILE_TYPE_PTR && memory)
         return tile_arena_format(
             arena, "; declare the argument as a view, or write `%%v = view %s, [%%n]`", name);
-    if (type->kind == TILE_TYPE_VIEW)
+    if (type->kind == TILE_TYPE_VIEW && class != TILE_CLASS_shared)
         return tile_arena_format(arena, "; load a tile of it: `(load %s[%%i] : [64])`", name);
     if (type->kind == TILE_TYPE_SHARED)
         return tile_arena_format(arena, "; load it: `(load_shared %s)`", name);

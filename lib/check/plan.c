@@ -171,36 +171,50 @@ static bool takes(const tile_type *wanted, const tile_type *given) {
     return false;
 }
 
-/* The type that the launch gives to the kernel's type parameter; NULL: it is known later. *given:
- * it is among the values. */
-static const tile_type *bound_type(const tile_attr *values, const tile_function *kernel,
-                                   const char *name, bool *given) {
-    const tile_param_decl *param = tile_function_find_param(kernel, name, strlen(name));
-    *given = false;
+static const tile_param_value *find_value(const tile_attr *values, const char *name) {
     for (unsigned i = 0; values && i < values->count; i++)
-        if (strcmp(values->values[i].name, name) == 0) {
-            *given = true;
-            return values->values[i].type;
-        }
+        if (strcmp(values->values[i].name, name) == 0) return &values->values[i];
+    return NULL;
+}
+
+static bool is_tuned(const tile_function *kernel, const char *name) {
     for (size_t t = 0; t < kernel->tune_count; t++)
         for (unsigned n = 0; n < kernel->tunes[t].name_count; n++)
-            if (strcmp(kernel->tunes[t].names[n], name) == 0) return NULL;
-    return param ? param->default_type : NULL;
+            if (strcmp(kernel->tunes[t].names[n], name) == 0) return true;
+    return false;
+}
+
+/* A parameter has a value of the launch, points or a default. */
+static void check_param(checker *c, const tile_attr *values, const tile_function *kernel,
+                        const tile_param_decl *param, tile_loc loc) {
+    if (find_value(values, param->name) || is_tuned(kernel, param->name) || param->default_expr ||
+        param->default_type)
+        return;
+    FAIL(c, loc, "'%s' of @%s has no value; write `launch @%s<%s = %s>(..)`", param->name,
+         kernel->name, kernel->name, param->name, param->kind == TILE_PARAM_type ? "f16" : "..");
+}
+
+/* The type that the launch gives to the kernel's type parameter; NULL: it is known later. */
+static const tile_type *bound_type(const tile_attr *values, const tile_function *kernel,
+                                   const char *name) {
+    const tile_param_decl *param = tile_function_find_param(kernel, name, strlen(name));
+    const tile_param_value *value = find_value(values, name);
+    if (value) return value->type;
+    return param && !is_tuned(kernel, name) ? param->default_type : NULL;
 }
 
 /* An argument whose element type is a parameter. */
 static void check_element(checker *c, const tile_attr *values, const tile_function *kernel,
                           const tile_arg_decl *arg, const tile_type *type, tile_loc loc) {
-    bool given;
     const char *name = arg->type->param;
-    const tile_type *bound = name ? bound_type(values, kernel, name, &given) : NULL;
+    const tile_type *bound = name ? bound_type(values, kernel, name) : NULL;
     if (!bound || bound->param || type->param || bound->scalar == type->scalar) return;
     const char *scalar = tile_scalar_name(type->scalar);
     FAIL(c, loc,
          "argument %%%s of @%s is %s with %s = %s%s, not %s; write `launch @%s<%s = %s>(..)`",
          arg->name, kernel->name, tile_type_text(kernel, arg->type, NULL, &c->scratch), name,
-         tile_scalar_name(bound->scalar), given ? "" : " by default", type_text(c, type),
-         kernel->name, name, scalar);
+         tile_scalar_name(bound->scalar), find_value(values, name) ? "" : " by default",
+         type_text(c, type), kernel->name, name, scalar);
 }
 
 static void check_arguments(checker *c, tile_op op, const tile_function *kernel, tile_loc loc) {
@@ -350,12 +364,14 @@ static void check_launch(checker *c, tile_op op) {
     const tile_function *kernel = find_kernel(c, name, loc);
     const tile_attr *values = tile_op_attr(c->f, op, TILE_ATTR_values);
     if (!kernel) return;
-    check_resident(c, op);
     const unsigned errors = c->errors;
+    check_resident(c, op);
     for (unsigned i = 0; values && i < values->count; i++)
         check_value(c, tile_op_attr_loc(c->f, op, TILE_ATTR_values), values, i, kernel);
     if (c->errors == errors) check_arguments(c, op, kernel, loc);
     check_dependent(c, op, kernel);
+    for (size_t p = 0; p < kernel->param_count && c->errors == errors; p++)
+        check_param(c, values, kernel, &kernel->params[p], loc);
 }
 
 /* Plans --------------------------------------------------------------------------------------- */

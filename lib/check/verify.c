@@ -138,8 +138,9 @@ static void check_operands(verifier *v, tile_op op) {
 
 static void refuse_missing(verifier *v, tile_op op, const tile_op_info *info, tile_attr_id attr) {
     tile_arena scratch = {0};
-    const char *names =
-        attr == TILE_ATTR_kind ? tile_kind_names(tile_op_opcode(v->f, op), &scratch) : "";
+    const char *names = attr == TILE_ATTR_kind ? tile_kind_names(tile_op_opcode(v->f, op), &scratch)
+                        : attr == TILE_ATTR_axis ? "axis = 0"
+                                                 : "";
     FAIL(v, tile_op_loc(v->f, op), "%s needs the attribute '%s'%s%s", tile_op_spelling(info),
          tile_attr_keyword(attr), *names ? ": write " : "", names);
     tile_arena_reset(&scratch);

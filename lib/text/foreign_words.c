@@ -19,6 +19,7 @@ static const char *const kinds[] = {
     [TILE_FOREIGN_ATTRIBUTE] = "unknown attribute",
     [TILE_FOREIGN_MARK] = "unexpected",
     [TILE_FOREIGN_TOP] = "unexpected",
+    [TILE_FOREIGN_MEMBER] = "unexpected",
 };
 
 /* The row for this place, or a row of WORD if an operation is expected; TILE_FOREIGN_NONE if there
@@ -53,6 +54,7 @@ bool tile_parse_foreign(tile_parser *p, tile_foreign_place place) {
     if (token->kind == TILE_TOKEN_END || token->kind == TILE_TOKEN_TEXT) return false;
     size_t row = find_row(place, text, own);
     if (point) place = TILE_FOREIGN_OPERATION;
+    if (row == SIZE_MAX && member) row = find_row(TILE_FOREIGN_MEMBER, name, member);
     if (row == SIZE_MAX && member) row = find_row(place, name, member);
     if (row == SIZE_MAX && !member) return false;
     const char *kind = kinds[row == SIZE_MAX ? place : rows[row].place];

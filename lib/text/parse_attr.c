@@ -47,6 +47,9 @@ bool tile_parse_attr_word(tile_parser *p, const char *what, tile_parsed_attr *at
         return true;
     }
     if (tile_parse_old_word(p, TILE_RENAMED_word, tile_attr_keyword(attr->id))) return false;
+    if (token->kind == TILE_TOKEN_TEXT)
+        return tile_parse_error(p, token->loc, "'%s' takes a word without quotation marks: %.*s",
+                                tile_attr_keyword(attr->id), (int)token->length, token->text);
     return tile_parse_error(p, token->loc, "'%s' takes one of %s, not '%.*s'%s",
                             tile_attr_keyword(attr->id), words, (int)token->length, token->text,
                             token->kind == TILE_TOKEN_WORD ? tile_guess_text(p, &guess, "") : "");
@@ -82,7 +85,7 @@ static bool parse_text(tile_parser *p, tile_parsed_attr *attr) {
 static bool parse_constant(tile_parser *p, tile_parsed_attr *attr) {
     tile_loc loc = p->token.loc;
     const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
-    if (!node) return false;
+    if (!node || (node->kind == TILE_NODE_VALUE && !node->value.id)) return false;
     if (!tile_node_is_literal(node) || node->kind == TILE_NODE_OP)
         return tile_parse_error(p, loc, "'%s' must be a constant", tile_attr_keyword(attr->id));
     tile_value value = tile_lower_node(p, node, NULL);

@@ -134,7 +134,7 @@ static bool at_attr(const tile_parser *p, tile_attr_set allowed) {
 static bool parse_arguments(tile_parser *p, const tile_op_info *info, tile_attr_set allowed,
                             tile_invocation *call) {
     size_t used = 0, capacity = 0;
-    const tile_loc open = p->token.loc;
+    const tile_token open = p->token;
     if (!tile_parse_expect(p, "(")) return false;
     while (!tile_parse_at(p, ")")) {
         if (at_attr(p, allowed) && tile_parse_may_combine(call->opcode)) {
@@ -160,7 +160,7 @@ static bool parse_arguments(tile_parser *p, const tile_op_info *info, tile_attr_
         if (!tile_parse_take(p, ",")) break;
     }
     call->count = (unsigned)used;
-    return tile_parse_close(p, ")", open);
+    return tile_parse_close(p, ")", &open);
 }
 
 /* An operation whose operands are values only, which may all be numbers. */

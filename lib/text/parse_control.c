@@ -260,9 +260,11 @@ static bool parse_if(tile_parser *p, const tile_statement *s, const tile_op_info
     tile_parse_advance(p);
     const char *start = p->token.text - (p->token.kind == TILE_TOKEN_VALUE);
     const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
+    bool poison = node && node->kind == TILE_NODE_VALUE && !node->value.id; /* reported */
     if (node && tile_parse_at(p, "="))
-        return tile_parse_equals(
-            p, tile_arena_format(&p->arena, "%.*s", (int)strcspn(start, "=\n "), start));
+        return !poison &&
+               tile_parse_equals(
+                   p, tile_arena_format(&p->arena, "%.*s", (int)strcspn(start, "=\n "), start));
     if (!node) return false;
     tile_value condition = tile_lower_node(p, node, tile_type_scalar(p->context, TILE_i1));
     tile_region yes = tile_add_region(f, TILE_NO_OP, NULL, 0);

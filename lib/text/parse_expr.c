@@ -107,6 +107,16 @@ static const tile_node *parse_value(tile_parser *p) {
             tile_report(p->context, TILE_NOTE, gone->loc, "it is defined here");
             return node;
         }
+        bool is_result = false;
+        for (size_t i = 0; p->function && i < p->function->result_count; i++)
+            is_result |= strcmp(p->function->results[i].name, name) == 0;
+        if (is_result) {
+            tile_parse_error(
+                p, token.loc,
+                "the result %%%s has no value here; a statement `%%%s = ..` gives it one", name,
+                name);
+            return node;
+        }
         tile_parse_error(p, token.loc, "%%%s is not defined%s%s", name,
                          p->shape ? " before this argument; an integer argument comes before the "
                                     "views that use it"
@@ -199,9 +209,6 @@ static const tile_node *parse_param(tile_parser *p) {
     tile_parse_advance(p);
     if (param && param->kind != TILE_PARAM_type && param->kind != TILE_PARAM_word)
         return host_node(p, token.loc, tile_expr_param(p->context, param->name));
-    tile_guess guess = tile_guess_start(token.text, token.length);
-    for (size_t i = 0; p->function && i < p->function->param_count; i++)
-        tile_guess_try(&guess, p->function->params[i].name);
     const char *name = tile_arena_string(&p->arena, token.text, token.length);
     const tile_symbol *value =
         tile_parse_find(p, tile_intern_name(p->context, token.text, token.length));
@@ -217,7 +224,9 @@ static const tile_node *parse_param(tile_parser *p) {
         tile_parse_error(p, token.loc, "'%s' is a type; a cast is written %s(%%%.*s)", name, name,
                          (int)p->token.length, p->token.text);
     else if (param || tile_scalar_from_name(token.text, token.length))
-        tile_parse_error(p, token.loc, "'%s' is a type; a number is needed here", name);
+        tile_parse_error(p, token.loc,
+                         "'%s' is a type; a number is needed here. A cast is written %s(%%x)", name,
+                         name);
     else if (tile_opcode_is_callable(tile_opcode_from_name(token.text, token.length)))
         return refuse_bare_op(p, token.loc, name);
     else if (tile_opcode_from_name(token.text, token.length))
@@ -231,12 +240,7 @@ static const tile_node *parse_param(tile_parser *p) {
         tile_parse_error(p, token.loc, "write attributes in braces after the operands: {%s = %.*s}",
                          name, (int)p->next.length, p->next.text);
     else
-        tile_parse_error(p, token.loc,
-                         "there is no parameter '%s'%s; declare it after the name of the %s: "
-                         "<%s: %s>",
-                         name, tile_guess_text(p, &guess, ""),
-                         tile_function_kind_name(p->function ? p->function->kind : TILE_KERNEL),
-                         name, p->function && p->function->kind == TILE_COMPUTE ? "dim" : "int");
+        tile_parse_refuse_param(p, &token);
     return poison_node(p, token.loc);
 }
 
@@ -346,12 +350,18 @@ static const tile_node *parse_primary_inner(tile_parser *p) {
     default: break;
     }
     if (tile_parse_at(p, "-") || tile_parse_at(p, "~")) return parse_unary(p);
-    const tile_loc open = p->token.loc;
+    const tile_token open = p->token;
     if (tile_parse_take(p, "(")) {
         const tile_node *node = tile_parse_typed_node(p);
-        return node && tile_parse_close(p, ")", open) ? node : NULL;
+        return node && tile_parse_close(p, ")", &open) ? node : NULL;
     }
-    if (p->token.kind == TILE_TOKEN_TEXT)
+    if (p->token.kind == TILE_TOKEN_SYMBOL)
+        tile_parse_refuse_symbol(p);
+    else if (p->token.kind == TILE_TOKEN_TEXT && *p->next.text != '(')
+        tile_parse_error(
+            p, p->token.loc,
+            "words have no quotation marks, and a text is an attribute, {text = \"..\"}");
+    else if (p->token.kind == TILE_TOKEN_TEXT)
         tile_parse_error(p, p->token.loc,
                          "an operation's name has no quotation marks, and its operands need no "
                          "types: `%%t = load %%x[0] : [64]`");

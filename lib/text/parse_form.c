@@ -1,8 +1,10 @@
 /* The form of an operation: operands in parentheses or not, and the place of its attributes. This
- * file looks ahead to tell the forms apart, and reports those that the language does not have. */
+ * file looks ahead to tell the forms apart, and reports those that the language does not have, also
+ * of arguments. */
 #include <string.h>
 
 #include "lib/ops/kinds.h"
+#include "lib/support/intern.h"
 #include "lib/text/parser.h"
 
 enum { MAX_QUOTED = 80 }; /* bytes of the program that a message repeats */
@@ -68,14 +70,15 @@ bool tile_parse_refuse_statement_call(tile_parser *p, const tile_op_info *info) 
         tile_parse_advance(p);
         return tile_parse_refuse_text(p, info);
     }
-    const char *begin = found.begin, *name = tile_op_spelling(info);
+    const char *begin = found.begin;
     if (!found.is_list && !found.is_empty) return true;
     while (begin < found.end && *begin == ' ') begin++;
     bool repeats = is_short(begin, found.end);
-    tile_parse_error(p, p->token.loc,
-                     "'%s' is a statement, whose operands have no parentheses: write `%s%s%.*s`",
-                     name, name, found.is_empty ? "" : " ", repeats ? (int)(found.end - begin) : 2,
-                     repeats ? begin : "..");
+    tile_parse_error(
+        p, p->token.loc,
+        "'%.*s' is a statement, whose operands have no parentheses: write `%.*s%s%.*s`",
+        (int)p->token.length, p->token.text, (int)p->token.length, p->token.text,
+        found.is_empty ? "" : " ", repeats ? (int)(found.end - begin) : 2, repeats ? begin : "..");
     return false;
 }
 
@@ -135,6 +138,8 @@ bool tile_parse_refuse_operator(tile_parser *p, const tile_infix *before, const 
 bool tile_parse_refuse_infix_word(tile_parser *p) {
     const tile_token *token = &p->token, *next = &p->next;
     if (token->kind != TILE_TOKEN_WORD || token->first_on_line || next->first_on_line) return true;
+    if (tile_parse_at_word(p, "is"))
+        return tile_parse_error(p, token->loc, "there is no 'is'; write `==`");
     if (tile_parse_at_word(p, "if"))
         return tile_parse_error(
             p, token->loc, "a choice between two values is `select(%%condition, %%yes, %%no)`");
@@ -153,6 +158,32 @@ bool tile_parse_refuse_infix_word(tile_parser *p) {
         tile_parse_error(p, token->loc, "'%s' is written before its operands: `%s(%%a, %%b)`",
                          info->name, info->name);
     return false;
+}
+
+bool tile_parse_refuse_symbol(tile_parser *p) {
+    const tile_token *token = &p->token;
+    const char *name = tile_intern_name(p->context, token->text, token->length);
+    const tile_function *found = tile_module_find(p->module, name);
+    if (p->function && p->function->kind == TILE_PLAN && !(found && found->kind == TILE_FUNC))
+        return tile_parse_error(p, token->loc, "a plan launches a kernel: `launch @%s(..)`", name);
+    if (found && found->kind != TILE_FUNC)
+        return tile_parse_error(p, token->loc, "@%s is a %s and cannot be called; a `func` can",
+                                name, tile_function_kind_name(found->kind));
+    return tile_parse_error(p, token->loc, "a func is called without @: `%s(..)`", name);
+}
+
+bool tile_parse_refuse_param(tile_parser *p, const tile_token *token) {
+    const char *name = tile_arena_string(&p->arena, token->text, token->length);
+    tile_guess guess = tile_guess_start(token->text, token->length);
+    for (size_t i = 0; p->function && i < p->function->param_count; i++)
+        tile_guess_try(&guess, p->function->params[i].name);
+    if (guess.best)
+        return tile_parse_error(p, token->loc, "there is no parameter '%s'%s", name,
+                                tile_guess_text(p, &guess, ""));
+    return tile_parse_error(
+        p, token->loc, "there is no parameter '%s'; declare it after the name of the %s: <%s: %s>",
+        name, tile_function_kind_name(p->function ? p->function->kind : TILE_KERNEL), name,
+        p->function && p->function->kind == TILE_COMPUTE ? "dim" : "int");
 }
 
 /* Attributes ---------------------------------------------------------------------------------- */
@@ -202,4 +233,32 @@ bool tile_parse_refuse_late_attrs(tile_parser *p, const tile_token *name,
     return tile_parse_error(p, p->token.loc,
                             "write the attributes before the type: `%.*s .. {%s} : ..`",
                             (int)name->length, name->text, quote_attrs(p, &p->arena));
+}
+
+/* Arguments of a function
+ * --------------------------------------------------------------------------- */
+
+bool tile_parse_refuse_after_arg(tile_parser *p) {
+    const tile_token *token = &p->token;
+    if (token->kind == TILE_TOKEN_VALUE)
+        return tile_parse_error(p, token->loc,
+                                "arguments are separated by commas: write `,` before %%%.*s",
+                                (int)token->length, token->text);
+    if (token->kind == TILE_TOKEN_WORD && tile_attr_from_keyword(token->text, token->length))
+        return tile_parse_error(p, token->loc,
+                                "attributes of an argument are in braces: `%%n: i32 {%.*s ..}`",
+                                (int)token->length, token->text);
+    return tile_parse_expect(p, ")");
+}
+
+bool tile_parse_check_arg_kind(tile_parser *p, const char *name, const tile_type *type,
+                               tile_loc loc) {
+    bool compute = p->function->kind == TILE_COMPUTE;
+    bool memory = type->kind == TILE_TYPE_VIEW || type->kind == TILE_TYPE_PTR;
+    if (compute && memory)
+        return tile_parse_error(p, loc, "a compute has tensors: write `%%%s: tensor<f32[n]>`",
+                                name);
+    if (p->function->kind == TILE_KERNEL && type->kind == TILE_TYPE_TENSOR)
+        return tile_parse_error(p, loc, "a kernel has views: write `%%%s: view<f32[%%n]>`", name);
+    return true;
 }

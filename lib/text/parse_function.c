@@ -131,32 +131,21 @@ static bool parse_arg(tile_parser *p) {
                                 "an argument is its name and its type, `%%n: i32` or "
                                 "`%%x: view<f32[%%n]>`");
     const char *name = tile_parse_name(p, TILE_TOKEN_VALUE, "an argument such as %n");
+    if (name && tile_parse_at(p, "-"))
+        return tile_parse_error(p, p->token.loc, "a name has letters, digits and _, not -");
     if (!name || !tile_parse_expect(p, ":")) return false;
     tile_shape shape = {{NULL}, {NULL}};
+    const tile_loc type_loc = p->token.loc;
     p->shape = &shape;
     const tile_type *type = tile_parse_type(p);
     p->shape = NULL;
-    if (!type) return false;
+    if (!type || !tile_parse_check_arg_kind(p, name, type, type_loc)) return false;
     unsigned index = tile_function_arg_count(p->function);
     tile_value value =
         type->kind == TILE_TYPE_VIEW
             ? tile_declare_view_arg(p->function, name, type, shape.extents, shape.strides)
             : tile_function_add_arg(p->function, name, type);
     return tile_parse_define(p, name, loc, value) && parse_arg_attrs(p, index);
-}
-
-/* What follows an argument without a comma. */
-static bool refuse_after_arg(tile_parser *p) {
-    const tile_token *token = &p->token;
-    if (token->kind == TILE_TOKEN_VALUE)
-        return tile_parse_error(p, token->loc,
-                                "arguments are separated by commas: write `,` before %%%.*s",
-                                (int)token->length, token->text);
-    if (token->kind == TILE_TOKEN_WORD && tile_attr_from_keyword(token->text, token->length))
-        return tile_parse_error(p, token->loc,
-                                "attributes of an argument are in braces: `%%n: i32 {%.*s ..}`",
-                                (int)token->length, token->text);
-    return tile_parse_expect(p, ")");
 }
 
 static bool parse_args(tile_parser *p) {
@@ -169,7 +158,7 @@ static bool parse_args(tile_parser *p) {
         if (!parse_arg(p)) return false;
         if (!tile_parse_take(p, ",")) break;
     }
-    return tile_parse_take(p, ")") || refuse_after_arg(p);
+    return tile_parse_take(p, ")") || tile_parse_refuse_after_arg(p);
 }
 
 static bool has_result(const tile_function *f, const char *name) {
@@ -180,7 +169,13 @@ static bool has_result(const tile_function *f, const char *name) {
 
 /* "->" "(" ("%"ID ":" type),+ ")" */
 static bool parse_results(tile_parser *p) {
-    if (!tile_parse_expect(p, "->") || !tile_parse_expect(p, "(")) return false;
+    if (!tile_parse_at(p, "->"))
+        return tile_parse_expected(p, "the results, `-> (%y: tensor<f32[n]>)`");
+    tile_parse_advance(p);
+    if (!tile_parse_take(p, "("))
+        return tile_parse_error(p, p->token.loc,
+                                "results have names, in parentheses: `-> (%%y: %s)`",
+                                p->function->kind == TILE_FUNC ? "f32" : "tensor<f32[n]>");
     do {
         tile_loc loc = p->token.loc;
         const char *name = tile_parse_name(p, TILE_TOKEN_VALUE, "a result such as %c");
@@ -206,6 +201,7 @@ static void set_results(tile_parser *p) {
 
 static bool parse_extents(tile_parser *p, const tile_expr *extents[3], unsigned *rank) {
     tile_loc loc = p->token.loc;
+    const tile_token open = p->token;
     *rank = 0;
     if (!tile_parse_take(p, "["))
         return tile_parse_error(p, loc, "extents are in brackets: `grid [1]`, `cluster [2]`");
@@ -218,7 +214,7 @@ static bool parse_extents(tile_parser *p, const tile_expr *extents[3], unsigned 
         extents[*rank] = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, true);
         if (!extents[(*rank)++]) return false;
     } while (tile_parse_take(p, ","));
-    return tile_parse_expect(p, "]");
+    return tile_parse_close(p, "]", &open);
 }
 
 static bool parse_grid(tile_parser *p) {
@@ -333,16 +329,7 @@ static bool parse_tune_name(tile_parser *p, const char **names, unsigned *count)
     const char *name = tile_parse_name(p, TILE_TOKEN_WORD, "a parameter's name");
     if (!name) return false;
     const tile_param_decl *param = tile_function_find_param(p->function, name, strlen(name));
-    if (!param) {
-        tile_guess guess = tile_guess_start(token.text, token.length);
-        for (size_t i = 0; i < p->function->param_count; i++)
-            tile_guess_try(&guess, p->function->params[i].name);
-        return tile_parse_error(p, token.loc,
-                                "there is no parameter '%s'%s; declare it after the name of the "
-                                "%s: <%s: int>",
-                                name, tile_guess_text(p, &guess, ""),
-                                tile_function_kind_name(p->function->kind), name);
-    }
+    if (!param) return tile_parse_refuse_param(p, &token);
     names[(*count)++] = name;
     return true;
 }

@@ -147,6 +147,15 @@ static const char *find_untyped(const tile_node *node) {
                                                                          : NULL;
 }
 
+/* Whether an operand is a load without a type: the type that follows was meant for it. */
+static bool has_untyped_load(const tile_node *node) {
+    bool found = node->kind == TILE_NODE_CALL && node->call->opcode == TILE_OP_load &&
+                 !node->call->given && !node->call->is_element;
+    for (unsigned i = 0; i < 3 && node->kind == TILE_NODE_OP && node->args[i] && !found; i++)
+        found = has_untyped_load(node->args[i]);
+    return found;
+}
+
 /* Counts the calls that need a type and have none, in operators and their operands. */
 static unsigned count_calls(const tile_node *node) {
     const tile_invocation *call = node->call;
@@ -195,7 +204,10 @@ static tile_value lower_typed(tile_parser *p, const tile_node *node) {
     const char *asked = tile_type_text(p->function, node->type, NULL, &scratch);
     const char *op = find_untyped(node->args[0]);
     const char *advice = tile_splat_advice(p->function, value, node->type, &scratch);
-    if (op && !*advice)
+    if (node->args[0]->kind == TILE_NODE_OP && has_untyped_load(node->args[0]))
+        advice = tile_arena_format(
+            &scratch, "; for the type of the load put both in parentheses, (load .. : %s)", asked);
+    else if (op && !*advice)
         advice = tile_arena_format(
             &scratch, "; for the type of `%s` alone put both in parentheses, (%s(..) : %s)", op, op,
             asked);
@@ -233,6 +245,7 @@ tile_value tile_lower_node(tile_parser *p, const tile_node *node, const tile_typ
 
 typedef struct lowering {
     tile_parser *p;
+    tile_opcode opcode;
     const tile_op_info *info;
     const tile_operand *operands;
     const tile_type *given;
@@ -277,6 +290,22 @@ static bool is_no_barrier(const lowering *l, unsigned place, const tile_operand 
            tile_value_type(l->p->function, head->value)->kind != TILE_TYPE_SHARED;
 }
 
+/* An operand that the row does not have. */
+static bool refuse_more(const lowering *l, const tile_operand *operand) {
+    const tile_node *head = operand->head;
+    const char *name = tile_op_spelling(l->info), *advice = "";
+    if (head && head->kind == TILE_NODE_VALUE && !head->value.id) return false; /* reported */
+    if (!l->info->operand_count && !l->info->attr_count)
+        advice = tile_arena_format(
+            &l->p->arena,
+            "; it takes none, and further results get names of their own: `%%x, %%y = %s`", name);
+    else if (tile_infer_needs_given(l->opcode))
+        advice = tile_arena_format(
+            &l->p->arena, "; the type of its result, with the extents, follows it: `(%s(..) : %s)`",
+            name, l->info->operand_count ? "[64]" : "tile<i32[64]>");
+    return tile_parse_error(l->p, operand->loc, "%s: too many operands%s", name, advice);
+}
+
 /* Assigns the parsed operands to the row's operands. */
 static bool assign_operands(lowering *l, tile_loc loc, unsigned count) {
     unsigned at = 0;
@@ -301,8 +330,7 @@ static bool assign_operands(lowering *l, tile_loc loc, unsigned count) {
                                           tile_op_spelling(l->info), l->info->operands[i].name);
         }
     }
-    return at == count || tile_parse_error(l->p, l->operands[at].loc, "%s: too many operands",
-                                           tile_op_spelling(l->info));
+    return at == count || refuse_more(l, &l->operands[at]);
 }
 
 static bool is_peer(const lowering *l, unsigned place, unsigned other) {
@@ -463,7 +491,11 @@ static tile_op with_attrs(const tile_function *f, tile_op op, tile_opcode opcode
 tile_op tile_lower_op(tile_parser *p, const tile_invocation *call, const tile_type *expected) {
     const tile_op_info *info = tile_op_get_info(call->opcode);
     unsigned count = call->count;
-    lowering l = {.p = p, .info = info, .operands = call->operands, .given = call->given};
+    lowering l = {.p = p,
+                  .opcode = call->opcode,
+                  .info = info,
+                  .operands = call->operands,
+                  .given = call->given};
     if (!l.given && tile_infer_needs_given(call->opcode)) l.given = expected;
     l.hint = l.given && tile_type_is_extents(l.given) ? NULL : l.given;
     l.expected = expected_of_operands(info, l.given ? l.given : expected);

@@ -5,6 +5,7 @@
 #include "lib/ir/describe.h"
 #include "lib/ir/regions.h"
 #include "lib/ops/combine.h"
+#include "lib/ops/kinds.h"
 #include "lib/support/intern.h"
 #include "lib/text/parser.h"
 
@@ -67,18 +68,18 @@ bool tile_parse_brackets(tile_parser *p, tile_operand *operand) {
     const tile_node **nodes = NULL;
     size_t count = 0, capacity = 0;
     operand->brackets = true;
-    const tile_loc open = p->token.loc;
+    const tile_token open = p->token;
     tile_parse_advance(p);
     while (!tile_parse_at(p, "]")) {
         nodes = tile_arena_grow(&p->arena, nodes, count, &capacity, sizeof *nodes);
-        if (tile_parse_at(p, ":")) return refuse_range(p, open);
+        if (tile_parse_at(p, ":")) return refuse_range(p, open.loc);
         if (!(nodes[count++] = tile_parse_node(p, TILE_PRECEDENCE_LOWEST))) return false;
-        if (tile_parse_at(p, ":")) return refuse_range(p, open);
+        if (tile_parse_at(p, ":")) return refuse_range(p, open.loc);
         if (!tile_parse_take(p, ",")) break;
     }
     operand->tail = nodes;
     operand->tail_count = (unsigned)count;
-    return tile_parse_close(p, "]", open);
+    return tile_parse_close(p, "]", &open);
 }
 
 /* Returns whether the node is memory or a tile. */
@@ -144,8 +145,9 @@ static bool at_operand(tile_parser *p, const tile_op_info *info) {
         return called || !opcode || ((misplaced || tile_parse_at_call(p)) && !first_may_miss(info));
     }
     return p->token.kind == TILE_TOKEN_VALUE || p->token.kind == TILE_TOKEN_INT ||
-           p->token.kind == TILE_TOKEN_FLOAT || tile_parse_at(p, "-") || tile_parse_at(p, "~") ||
-           tile_parse_at(p, "(") || tile_parse_at(p, "[");
+           p->token.kind == TILE_TOKEN_FLOAT || p->token.kind == TILE_TOKEN_SYMBOL ||
+           tile_parse_at(p, "-") || tile_parse_at(p, "~") || tile_parse_at(p, "(") ||
+           tile_parse_at(p, "[");
 }
 
 /* A type after an operand belongs to the operand in three cases: more operands must follow, the
@@ -349,8 +351,11 @@ static bool refuse_call(tile_parser *p, const tile_token *token) {
     const char *name = tile_intern_name(p->context, token->text, token->length);
     const tile_function *found = called ? tile_module_find(p->module, name) : NULL;
     if (!found) return false;
-    tile_parse_error(p, token->loc, "@%s is a %s and cannot be called; a `func` can", name,
-                     tile_function_kind_name(found->kind));
+    if (p->function->kind == TILE_PLAN && found->kind == TILE_KERNEL)
+        tile_parse_error(p, token->loc, "a plan launches a kernel: `launch @%s(..)`", name);
+    else
+        tile_parse_error(p, token->loc, "@%s is a %s and cannot be called; a `func` can", name,
+                         tile_function_kind_name(found->kind));
     return true;
 }
 
@@ -360,6 +365,12 @@ const tile_node *tile_parse_unknown_op(tile_parser *p) {
     if (tile_parse_old_word(p, TILE_RENAMED_operation, "") ||
         tile_parse_foreign(p, TILE_FOREIGN_OPERATION))
         return NULL;
+    const char *kinds = tile_kind_names_like(token->text, token->length, &p->arena);
+    if (*kinds) {
+        tile_parse_error(p, token->loc, "unknown operation '%.*s'; there are %s",
+                         (int)token->length, token->text, kinds);
+        return NULL;
+    }
     tile_guess guess = tile_guess_start(token->text, token->length);
     for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
         if (tile_op_get_info((tile_opcode)i)->name)
@@ -393,6 +404,12 @@ static bool refuse_value(tile_parser *p) {
     const tile_token token = p->token;
     const char *name = tile_arena_string(&p->arena, token.text, token.length);
     char next = p->next.kind == TILE_TOKEN_PUNCT ? *p->next.text : '\0';
+    if (next == ':') {
+        const char *bound = tile_intern_name(p->context, token.text, token.length);
+        if (!tile_parse_find(p, bound)) tile_parse_define(p, bound, token.loc, TILE_NO_VALUE);
+        return tile_parse_error(
+            p, token.loc, "the type follows the expression: `%%%s = .. : tile<f32[64]>`", name);
+    }
     const char *behind = p->next.text + p->next.length;
     bool updates = next && strchr("+-*/&|^<>", next) && behind < p->lexer.end &&
                    (*behind == '=' || *behind == next);
@@ -472,6 +489,9 @@ bool tile_parse_expected_body(tile_parser *p) {
                                                            "`select(%condition, %yes, %no)`"
                                                          : "";
     bool kernel = tile_parse_at(p, "->") && p->function->kind != TILE_COMPUTE;
+    if (p->token.kind == TILE_TOKEN_WORD && !p->regions && !*advice &&
+        (p->function->kind == TILE_COMPUTE || p->function->kind == TILE_FUNC))
+        advice = "; only kernels have clauses";
     if (kernel) advice = "; a kernel or plan has no results: it stores to its arguments";
     if (!*advice && p->token.first_on_line) advice = "; write the body in braces, `{ .. }`";
     if (!*advice) return tile_parse_expected(p, "'{'");

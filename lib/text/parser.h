@@ -172,7 +172,7 @@ bool tile_parse_take_word(tile_parser *p, const char *word);
 bool tile_parse_expect(tile_parser *p, const char *punctuation);
 bool tile_parse_expect_word(tile_parser *p, const char *word);
 /* `)` or `]`; if the line ends without it, the error is at the opening mark. */
-bool tile_parse_close(tile_parser *p, const char *mark, tile_loc open);
+bool tile_parse_close(tile_parser *p, const char *mark, const tile_token *open);
 /* A name of this kind, interned; NULL after an error. what: "a value such as %x". */
 const char *tile_parse_name(tile_parser *p, tile_token_kind kind, const char *what);
 /* Returns false. */
@@ -204,6 +204,7 @@ typedef enum tile_foreign_place {
     TILE_FOREIGN_ATTRIBUTE,
     TILE_FOREIGN_MARK,
     TILE_FOREIGN_TOP,
+    TILE_FOREIGN_MEMBER, /* after a point */
 } tile_foreign_place;
 /* Returns true after an error if the token, or the name that follows it and a point, is a word of
  * another language in this place (foreign_words.def). */
@@ -272,6 +273,10 @@ const tile_node *tile_parse_call_node(tile_parser *p, const tile_invocation *cal
 bool tile_parse_has_operand_in_parentheses(const tile_parser *p, tile_opcode opcode);
 /* At the name of an operation that cannot be called: refuses `store(%t, %y[0])`. */
 bool tile_parse_refuse_statement_call(tile_parser *p, const tile_op_info *info);
+/* Refuses a name with @ in place of a value. */
+bool tile_parse_refuse_symbol(tile_parser *p);
+/* Reports a word that is no parameter of the function. Returns false. */
+bool tile_parse_refuse_param(tile_parser *p, const tile_token *token);
 /* At an operator, which follows `before` (NULL: none): refuses `<>`, `**`, `&&` and `a < b < c`. */
 bool tile_parse_refuse_operator(tile_parser *p, const tile_infix *before, const tile_infix *infix);
 /* Refuses a text where an operand begins: it is an attribute. */
@@ -287,6 +292,12 @@ bool tile_parse_refuse_call_attrs(tile_parser *p, const char *start, const tile_
 bool tile_parse_refuse_early_attrs(tile_parser *p, const tile_token *name,
                                    const tile_op_info *info);
 bool tile_parse_refuse_late_attrs(tile_parser *p, const tile_token *name, const tile_op_info *info);
+
+/* Refuses what follows an argument without a comma. */
+bool tile_parse_refuse_after_arg(tile_parser *p);
+/* A compute has tensors, and a kernel views of memory. False after an error. */
+bool tile_parse_check_arg_kind(tile_parser *p, const char *name, const tile_type *type,
+                               tile_loc loc);
 
 /* parse_combine.c: reduce(%x, %y, axis = 0, combine = @f), or with the attributes in braces */
 /* Returns whether the operation, written without a kind, may be given a function instead. */
