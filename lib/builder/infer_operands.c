@@ -99,6 +99,11 @@ static const char *class_remedy(const tile_infer *infer, unsigned operand, tile_
     if (type->kind == TILE_TYPE_PTR && memory)
         return tile_arena_format(
             arena, "; declare the argument as a view, or write `%%v = view %s, [%%n]`", name);
+    if (is_value(type) && class == TILE_CLASS_view && !operand && info->operand_count == 2)
+        return tile_arena_format(arena, "; write the memory first: `%s %%x, ..`",
+                                 tile_op_spelling(info));
+    if (type->kind == TILE_TYPE_VIEW && infer->function->kind == TILE_PLAN)
+        return "; a plan only launches kernels: write a kernel for this";
     if (type->kind == TILE_TYPE_VIEW && class != TILE_CLASS_shared)
         return tile_arena_format(arena, "; load a tile of it: `(load %s[%%i] : [64])`", name);
     if (type->kind == TILE_TYPE_SHARED)

@@ -366,9 +366,12 @@ static void check_level(verifier *v, tile_op op) {
     if (!tile_op_is_allowed(info, levels[f->kind]))
         FAIL(v, loc, "%s is not allowed in a %s%s", tile_op_spelling(info),
              tile_function_kind_name(f->kind),
-             f->kind == TILE_COMPUTE ? "; a compute is a graph of operations on whole tensors: "
-                                       "write a kernel for this"
-             : f->kind == TILE_PLAN  ? "; a plan only launches kernels: write a kernel for this"
+             f->kind == TILE_COMPUTE && info->shape == TILE_SHAPE_BRANCH
+                 ? "; a choice between tensors is `select(%condition, %yes, %no)`"
+             : f->kind == TILE_COMPUTE ? "; a compute is a graph of operations on whole tensors: "
+                                         "write a kernel for this"
+             : f->kind == TILE_PLAN    ? "; a plan only launches kernels: write a kernel for this"
+             : info->levels & TILE_LEVEL_0 ? "; write it in a plan"
              : info->levels & TILE_LEVEL_1 ? "; write it in a compute"
                                            : "");
     else if (!tile_op_is_allowed(info, f->level))

@@ -36,7 +36,8 @@ static size_t find_row(tile_foreign_place place, const char *text, size_t length
 /* The length of NAME in `.NAME`, if the next token begins with a point. */
 static size_t member_length(const tile_parser *p, const tile_token *point) {
     const char *at = point->text + 1;
-    if (point->kind != TILE_TOKEN_BAD || *point->text != '.') return 0;
+    if (point->kind != TILE_TOKEN_BAD || *point->text != '.' || (*at >= '0' && *at <= '9'))
+        return 0;
     while (at < p->lexer.end && (*at == '_' || (*at >= '0' && *at <= '9') ||
                                  (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z')))
         at++;

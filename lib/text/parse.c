@@ -12,6 +12,8 @@ static bool parse_top_level(tile_parser *p) {
     if (tile_parse_foreign(p, TILE_FOREIGN_TOP)) return false;
     if (p->token.kind == TILE_TOKEN_ALIAS) return tile_parse_layout_alias(p);
     if (tile_parse_at_word(p, "include")) return tile_parse_include(p);
+    if (tile_parse_at_clause(p))
+        return tile_parse_error(p, p->token.loc, "a clause comes before the body of its kernel");
     if (tile_parse_at(p, "}"))
         return tile_parse_error(p, p->token.loc, "this '}' has no '{'; remove it");
     return tile_parse_expected(

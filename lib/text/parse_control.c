@@ -340,7 +340,9 @@ static bool parse_role_number(tile_parser *p, const char *word, tile_value *valu
 /* "warps" expr ["groups" expr] ["registers" expr] ["as" "%"ID] */
 static bool parse_role_header(tile_parser *p, parsed_role *role) {
     if (!tile_parse_at_word(p, "warps"))
-        return tile_parse_expected(p, "'warps', the first word of a role");
+        return tile_parse_expected(
+            p,
+            "'warps', the first word of a role, as in `roles { warps 1 { .. } warps 4 { .. } }`");
     if (!parse_role_number(p, "warps", &role->warps) ||
         !parse_role_number(p, "groups", &role->groups) ||
         !parse_role_number(p, "registers", &role->registers) ||
@@ -413,7 +415,8 @@ typedef struct parsed_elements {
 
 /* "(" "%"ID,+ ")" */
 static bool parse_coordinates(tile_parser *p, parsed_elements *e) {
-    if (!tile_parse_expect(p, "(")) return false;
+    if (!tile_parse_take(p, "("))
+        return tile_parse_expected(p, "the coordinates, as in `parallel (%i) in [64] {`");
     do {
         if (e->rank == TILE_MAX_RANK)
             return tile_parse_error(p, p->token.loc,

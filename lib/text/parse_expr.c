@@ -477,7 +477,13 @@ static const tile_expr *node_to_expr(tile_parser *p, const tile_node *node, bool
         if (node->value.id && allow_args && data->kind == TILE_VALUE_ARG &&
             data->type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(data->type->scalar))
             return tile_expr_arg(p->context, data->index);
-        if (node->value.id)
+        if (node->value.id && !allow_args && p->function->kind == TILE_PLAN)
+            tile_parse_error(p, node->loc,
+                             "%%%s is known only at the launch; in a plan extents are operands: "
+                             "`scratch [%%%s] : f32`, `subview %%x[0], [%%%s]`",
+                             data->name ? data->name : "x", data->name ? data->name : "x",
+                             data->name ? data->name : "x");
+        else if (node->value.id)
             tile_parse_error(p, node->loc,
                              allow_args
                                  ? "%%%s cannot be used here: only integer arguments can"

@@ -293,6 +293,9 @@ static bool parse_raster(tile_parser *p) {
 /* "persistent" ["if" expr] ["balanced" "by" expr] */
 static bool parse_persistent(tile_parser *p) {
     const tile_expr *cost = NULL, *condition = NULL;
+    if (p->token.kind == TILE_TOKEN_INT)
+        return tile_parse_error(
+            p, p->token.loc, "`persistent` has no number: the launch fills the device with blocks");
     bool depends = tile_parse_take_word(p, "if");
     if (depends) condition = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
     if (depends && !condition) return false;
@@ -470,6 +473,12 @@ static const struct {
 };
 
 enum { CLAUSE_COUNT = sizeof clauses / sizeof *clauses };
+
+bool tile_parse_at_clause(const tile_parser *p) {
+    unsigned i = 0;
+    while (i < CLAUSE_COUNT && !tile_parse_at_word(p, clauses[i].word)) i++;
+    return i < CLAUSE_COUNT;
+}
 
 static bool unknown_clause(tile_parser *p) {
     if (tile_parse_foreign(p, TILE_FOREIGN_CLAUSE)) return false;

@@ -206,7 +206,8 @@ static tile_value lower_typed(tile_parser *p, const tile_node *node) {
     const char *advice = tile_splat_advice(p->function, value, node->type, &scratch);
     if (node->args[0]->kind == TILE_NODE_OP && has_untyped_load(node->args[0]))
         advice = tile_arena_format(
-            &scratch, "; for the type of the load put both in parentheses, (load .. : %s)", asked);
+            &scratch, "%s; for the type of the load put both in parentheses, (load .. : %s)",
+            advice, asked);
     else if (op && !*advice)
         advice = tile_arena_format(
             &scratch, "; for the type of `%s` alone put both in parentheses, (%s(..) : %s)", op, op,

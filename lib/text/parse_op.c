@@ -35,9 +35,12 @@ bool tile_parse_bind_results(tile_parser *p, const tile_statement *s, tile_op op
     bool fewer = may_miss && s->count < results;
     bool ok = s->count == 0 || s->count == results || fewer;
     if (!ok)
-        tile_parse_error(p, s->loc, "'%s' has %u result%s, but %u name%s %s given", what, results,
+        tile_parse_error(p, s->loc, "'%s' has %u result%s, but %u name%s %s given%s", what, results,
                          results == 1 ? "" : "s", s->count, s->count == 1 ? "" : "s",
-                         s->count == 1 ? "is" : "are");
+                         s->count == 1 ? "is" : "are",
+                         op.id && !results && tile_op_at(p->function, op)->region_count
+                             ? "; `yield` at the end of its region gives results"
+                             : "");
     for (unsigned i = 0; i < s->count; i++) {
         tile_value value =
             op.id && i < results ? tile_op_result(p->function, op, i) : TILE_NO_VALUE;
@@ -50,6 +53,11 @@ bool tile_parse_bind_results(tile_parser *p, const tile_statement *s, tile_op op
 
 /* %t[0:64] */
 static bool refuse_range(tile_parser *p, tile_loc open) {
+    if (p->function->kind == TILE_PLAN)
+        return tile_parse_error(
+            p, p->token.loc,
+            "brackets hold the first coordinates, not ranges: a part of a view is "
+            "`subview %%x[0], [64]`");
     bool type = p->next.kind == TILE_TOKEN_WORD || *p->next.text == '[';
     if (type)
         return tile_parse_error(p, open, "this '[' has no ']' before the type: `%%x[0] : [64]`");
@@ -246,6 +254,9 @@ static bool at_foreign_mark(const tile_parser *p) {
 }
 
 static bool refuse_mark(tile_parser *p) {
+    if (tile_parse_at(p, "(") && p->next.kind == TILE_TOKEN_VALUE)
+        return tile_parse_error(p, p->token.loc,
+                                "the names of results have no parentheses: `%%a, %%b = ..`");
     return !tile_parse_foreign(p, TILE_FOREIGN_MARK) && tile_parse_expected(p, "a statement");
 }
 
@@ -493,7 +504,10 @@ bool tile_parse_expected_body(tile_parser *p) {
         (p->function->kind == TILE_COMPUTE || p->function->kind == TILE_FUNC))
         advice = "; only kernels have clauses";
     if (kernel) advice = "; a kernel or plan has no results: it stores to its arguments";
-    if (!*advice && p->token.first_on_line) advice = "; write the body in braces, `{ .. }`";
+    bool statement =
+        p->token.kind == TILE_TOKEN_WORD && tile_opcode_from_name(p->token.text, p->token.length);
+    if (!*advice && (p->token.first_on_line || statement))
+        advice = "; write the body in braces, `{ .. }`";
     if (!*advice) return tile_parse_expected(p, "'{'");
     bool python = tile_parse_at(p, ":");
     tile_parse_error(p, p->token.loc, "expected '{', found '%.*s'%s", (int)p->token.length,
