@@ -96,6 +96,15 @@ static const char *class_remedy(const tile_infer *infer, unsigned operand, tile_
     if (is_value(type) && memory && info->operands[operand].access == TILE_ACCESS_write)
         return tile_arena_format(arena, "; write the memory last: `%s %%t, %%x[%%i]`",
                                  tile_op_spelling(info));
+    if (infer->opcode == TILE_OP_element && type->kind == TILE_TYPE_TILE)
+        return tile_arena_format(
+            arena, "; elements at the coordinates of a tile are `gather(%%t, %s, axis = 0)`", name);
+    if (type->kind == TILE_TYPE_PTR && (class == TILE_CLASS_number || class == TILE_CLASS_integer))
+        return tile_arena_format(
+            arena,
+            "; memory is read through a view: declare `%s: view<f32[%%n]>` and "
+            "write `load %s[%%i] : [64]`",
+            name, name);
     if (type->kind == TILE_TYPE_PTR && memory)
         return tile_arena_format(
             arena, "; declare the argument as a view, or write `%%v = view %s, [%%n]`", name);

@@ -74,7 +74,8 @@ bool tile_infer_reshape(tile_infer *infer) {
     if (!check_array(infer, from) || !check_given(infer, from)) return false;
     int64_t have = tile_type_elements(from), want = tile_type_elements(to);
     if (have >= 0 && want >= 0 && have != want)
-        return fail(infer, "both shapes must have as many elements, not", from, " and", to);
+        return fail(infer, "both shapes must have the same number of elements, not", from, " and",
+                    to);
     return check_buffer(infer, from, type_of(infer, TILE_OPERAND_buffer)) && result(infer, to);
 }
 

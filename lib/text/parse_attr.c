@@ -47,6 +47,10 @@ bool tile_parse_attr_word(tile_parser *p, const char *what, tile_parsed_attr *at
         return true;
     }
     if (tile_parse_old_word(p, TILE_RENAMED_word, tile_attr_keyword(attr->id))) return false;
+    if (token->kind == TILE_TOKEN_SYMBOL && attr->id == TILE_ATTR_kind)
+        return tile_parse_error(p, token->loc,
+                                "a func combines by `combine = @%.*s`, in place of 'kind'",
+                                (int)token->length, token->text);
     if (token->kind == TILE_TOKEN_TEXT)
         return tile_parse_error(p, token->loc, "'%s' takes a word without quotation marks: %.*s",
                                 tile_attr_keyword(attr->id), (int)token->length, token->text);
@@ -97,6 +101,9 @@ static bool parse_constant(tile_parser *p, tile_parsed_attr *attr) {
 
 static bool parse_attr_value(tile_parser *p, const char *what, tile_parsed_attr *attr) {
     tile_attr_kind kind = tile_attr_get_info(attr->id)->kind;
+    if (kind == TILE_KIND_flag && tile_parse_at(p, "="))
+        return tile_parse_error(p, p->token.loc, "'%s' is a flag: it is written without a value",
+                                tile_attr_keyword(attr->id));
     if (kind == TILE_KIND_flag) return true;
     if (!tile_parse_expect(p, "=")) return false;
     attr->loc = p->token.loc;

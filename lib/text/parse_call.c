@@ -137,6 +137,10 @@ static bool parse_arguments(tile_parser *p, const tile_op_info *info, tile_attr_
     const tile_token open = p->token;
     if (!tile_parse_expect(p, "(")) return false;
     while (!tile_parse_at(p, ")")) {
+        if (at_attr(p, allowed) && call->opcode == TILE_OP_call)
+            return tile_parse_error(
+                p, p->token.loc, "values of parameters precede the arguments: `%s<%.*s = ..>(..)`",
+                tile_parse_call_name(call), (int)p->token.length, p->token.text);
         if (at_attr(p, allowed) && tile_parse_may_combine(call->opcode)) {
             if (!tile_parse_combine_attr(p, call)) return false;
         } else if (at_attr(p, allowed)) {

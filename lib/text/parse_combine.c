@@ -32,7 +32,10 @@ static bool parse_identity(tile_parser *p, tile_invocation *call) {
     identity->loc = p->token.loc;
     if (call->identity) return tile_parse_error(p, p->token.loc, "'identity' is given twice");
     tile_parse_advance(p);
-    if (!tile_parse_expect(p, "=") || !tile_parse_expect(p, "(")) return false;
+    if (!tile_parse_expect(p, "=")) return false;
+    if (!tile_parse_take(p, "("))
+        return tile_parse_expected(p,
+                                   "a number in parentheses for each operand, `identity = (0.0)`");
     do {
         nodes = tile_arena_grow(&p->arena, nodes, count, &capacity, sizeof *nodes);
         if (!(nodes[count++] = tile_parse_node(p, TILE_PRECEDENCE_LOWEST))) return false;

@@ -413,7 +413,8 @@ static const tile_expr *find_word(tile_parser *p) {
 }
 
 static bool parse_param_value(tile_parser *p, tile_param_value *value) {
-    value->name = tile_parse_name(p, TILE_TOKEN_WORD, "the name of a parameter");
+    value->name =
+        tile_parse_name(p, TILE_TOKEN_WORD, "the name of a parameter, as in `<block = 64>`");
     if (!value->name || !tile_parse_expect(p, "=")) return false;
     bool alone = p->token.kind == TILE_TOKEN_WORD && p->next.kind == TILE_TOKEN_PUNCT &&
                  (*p->next.text == ',' || *p->next.text == '>');

@@ -296,7 +296,9 @@ static bool refuse_more(const lowering *l, const tile_operand *operand) {
     const tile_node *head = operand->head;
     const char *name = tile_op_spelling(l->info), *advice = "";
     if (head && head->kind == TILE_NODE_VALUE && !head->value.id) return false; /* reported */
-    if (!l->info->operand_count && !l->info->attr_count)
+    if (!head && l->info->operands[0].form == TILE_FORM_variadic)
+        advice = "; write them without brackets";
+    else if (!l->info->operand_count && !l->info->attr_count)
         advice = tile_arena_format(
             &l->p->arena,
             "; it takes none, and further results get names of their own: `%%x, %%y = %s`", name);
