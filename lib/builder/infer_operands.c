@@ -99,7 +99,8 @@ static const char *class_remedy(const tile_infer *infer, unsigned operand, tile_
     if (infer->opcode == TILE_OP_element && type->kind == TILE_TYPE_TILE)
         return tile_arena_format(
             arena, "; elements at the coordinates of a tile are `gather(%%t, %s, axis = 0)`", name);
-    if (type->kind == TILE_TYPE_PTR && (class == TILE_CLASS_number || class == TILE_CLASS_integer))
+    if (type->kind == TILE_TYPE_PTR && info->operand_count == 2 &&
+        (class == TILE_CLASS_number || class == TILE_CLASS_integer))
         return tile_arena_format(
             arena,
             "; memory is read through a view: declare `%s: view<f32[%%n]>` and "
