@@ -589,9 +589,7 @@ int main(int argc, char **argv) {
     }
     if (!o.file)
         return fail("tile-run", "no input file; write tile-run FILE.tile, see tile-run --help");
-    if (o.json && !o.list)
-        return fail("--json", "it is the form of a list; add --list (--report=FILE.json writes "
-                              "what --tune found)");
+    if (!options_check(&o)) return 1;
     r.context = tile_context_create();
     tool_print_remarks(r.context, o.remarks);
     r.module = tool_parse_file(r.context, o.file);

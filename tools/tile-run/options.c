@@ -248,6 +248,12 @@ bool options_parse(options *o, tool_arguments *args) {
     return tool_refuse_option(args, "tile-run", help);
 }
 
+bool options_check(const options *o) {
+    return o->list || !o->json ||
+           !fail("--json", "it is the form of a list; add --list (--report=FILE.json writes what "
+                           "--tune found)");
+}
+
 bool options_bind(const options *o, const char *name) {
     for (unsigned i = 0; i < o->binding_count; i++)
         if (strcmp(o->bindings[i].name, name) == 0) return true;
