@@ -154,7 +154,7 @@ static bool take_option(tool_arguments *words, options *o) {
     if (tool_flag(words, "--no-line-info")) return o->no_line_info = true;
     if (tool_flag(words, "--timing")) return o->timing = true;
     if (tool_flag(words, "--stamps")) return o->stamps = true;
-    if (tool_flag(words, "--json")) return o->json = true;
+    if (tool_flag(words, "--json")) return o->json = o->points.json = true;
     if (tool_flag(words, "--bare")) return o->bare = true;
     if (tool_flag(words, "--help") || tool_flag(words, "-h")) return o->help = true;
     if (tool_flag(words, "--version")) return o->version = true;

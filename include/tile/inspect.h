@@ -86,6 +86,9 @@ TILE_API tile_status tile_inspect_spills(const tile_dump_options *options, const
  * name, then a line for each parameter, `tune` and `where` clause, argument and result. */
 TILE_API void tile_module_list(const tile_module *module, const char *name, tile_writer writer,
                                void *user);
+/* The same as JSON, in one piece; the fields are in lib/text/list_json.c. */
+TILE_API void tile_module_list_json(const tile_module *module, const char *name, tile_writer writer,
+                                    void *user);
 
 /* How an operation accesses a tile or buffer that has a layout. The numbers are those of the first
  * warp; 0 if not applicable. */

@@ -66,7 +66,7 @@ static bool check_parts(const tile_builder *builder, const tile_op_info *info,
         if (list ? !segments[i].head.id : !segments[i].tail_count || tile_form_has_brackets(form))
             continue;
         tile_report(tile_function_context(builder->function), TILE_ERROR, builder->loc,
-                    "%s: operand '%s' is %s", info->name, info->operands[i].name,
+                    "%s: operand '%s' is %s", tile_op_spelling(info), info->operands[i].name,
                     list ? "a list: pass its values as the tail" : "one value: pass no tail");
         return false;
     }
@@ -176,8 +176,8 @@ tile_op tile_build_op_of(tile_builder *builder, tile_opcode opcode, const tile_s
     tile_context *context = tile_function_context(builder->function);
     if (!info->name || segment_count != info->operand_count) {
         tile_report(context, TILE_ERROR, builder->loc, "%s takes %u operands, not %u",
-                    info->name ? info->name : "an unknown operation", info->operand_count,
-                    segment_count);
+                    info->name ? tile_op_spelling(info) : "an unknown operation",
+                    info->operand_count, segment_count);
         return TILE_NO_OP;
     }
     if (!has_place(builder) || !check_parts(builder, info, segments)) return TILE_NO_OP;
@@ -185,7 +185,7 @@ tile_op tile_build_op_of(tile_builder *builder, tile_opcode opcode, const tile_s
     for (unsigned i = 0; i < segment_count; i++) total += 1 + (size_t)segments[i].tail_count;
     if (total > UINT16_MAX) {
         tile_report(context, TILE_ERROR, builder->loc,
-                    "%s has more operands than the 65535 allowed", info->name);
+                    "%s has more operands than the 65535 allowed", tile_op_spelling(info));
         return TILE_NO_OP;
     }
     tile_arena scratch = {0};

@@ -156,6 +156,9 @@ static bool check_argument(const binding *b, size_t index, tile_value value) {
     if (!want) return FAIL(b, "argument %%%s of @%s has no type", arg->name, b->callee->name);
     if (have->scalar == want->scalar && have->param == want->param) return true;
     const char *element = tile_type_text(b->caller, want, NULL, b->arena);
+    if (*value_name(b, value) == '.')
+        return FAIL(b, "argument %%%s of @%s has elements of %s, not %s; cast it: `%s(..)`",
+                    arg->name, b->callee->name, element, text, element);
     return FAIL(b, "argument %%%s of @%s has elements of %s, and %s is %s; cast it: `%s(%s)`",
                 arg->name, b->callee->name, element, value_name(b, value), text, element,
                 value_name(b, value));

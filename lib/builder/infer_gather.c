@@ -126,7 +126,7 @@ bool tile_infer_element(tile_infer *infer) {
     segment(infer, TILE_OPERAND_at, &count);
     if (count != src->rank) {
         tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
-                    "element: the tile has %u dims, and there are %u coordinates", src->rank,
+                    "%%t[..]: the tile has %u dims, and there are %u coordinates", src->rank,
                     count);
         return false;
     }

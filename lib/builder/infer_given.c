@@ -166,7 +166,7 @@ static bool complete_extents(tile_infer *infer) {
                                        "in full, such as tile<f32[16, 16]> or shared<f32[16, 16]>"
                                      : "%s: its type follows from its operands; leave out ':' and "
                                        "the type, or give the type to an operand, `(.. : [16])`",
-                    info->name);
+                    tile_op_spelling(info));
         return false;
     }
     draft.kind = kind_of_result(infer);
@@ -175,8 +175,8 @@ static bool complete_extents(tile_infer *infer) {
     if (infer->opcode == TILE_OP_histogram)
         set_element(&draft, tile_type_scalar(context, TILE_i32));
     if (draft.kind == TILE_TYPE_VECTOR && draft.rank != 1) {
-        tile_report(context, TILE_ERROR, infer->loc, "%s: a vector has one dim, not %u", info->name,
-                    draft.rank);
+        tile_report(context, TILE_ERROR, infer->loc, "%s: a vector has one dim, not %u",
+                    tile_op_spelling(info), draft.rank);
         return false;
     }
     infer->given = get(infer, &draft);

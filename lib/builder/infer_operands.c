@@ -86,14 +86,35 @@ static const char *class_remedy(const tile_infer *infer, unsigned operand, tile_
                "block";
     if (class == TILE_CLASS_pointer && type->kind == TILE_TYPE_VIEW)
         return tile_arena_format(arena, "; write `base(%s)`", name);
+    if (type->kind == TILE_TYPE_TENSOR && memory)
+        return tile_arena_format(
+            arena,
+            "; a compute takes tensors as they are, `%s`, and a part as `(slice(%s, [0]) : [64])`",
+            name, name);
     if (is_value(type) && memory && infer->opcode == TILE_OP_load)
         return "; in an expression, put the load in parentheses: `(load %x[%i] : [64]) * 2.0`";
     if (is_value(type) && memory && info->operands[operand].access == TILE_ACCESS_write)
-        return tile_arena_format(arena, "; write the memory last: `%s %%t, %%x[%%i]`", info->name);
+        return tile_arena_format(arena, "; write the memory last: `%s %%t, %%x[%%i]`",
+                                 tile_op_spelling(info));
+    if (infer->opcode == TILE_OP_element && type->kind == TILE_TYPE_TILE)
+        return tile_arena_format(
+            arena, "; elements at the coordinates of a tile are `gather(%%t, %s, axis = 0)`", name);
+    if (type->kind == TILE_TYPE_PTR && info->operand_count == 2 &&
+        (class == TILE_CLASS_number || class == TILE_CLASS_integer))
+        return tile_arena_format(
+            arena,
+            "; memory is read through a view: declare `%s: view<f32[%%n]>` and "
+            "write `load %s[%%i] : [64]`",
+            name, name);
     if (type->kind == TILE_TYPE_PTR && memory)
         return tile_arena_format(
             arena, "; declare the argument as a view, or write `%%v = view %s, [%%n]`", name);
-    if (type->kind == TILE_TYPE_VIEW)
+    if (is_value(type) && class == TILE_CLASS_view && !operand && info->operand_count == 2)
+        return tile_arena_format(arena, "; write the memory first: `%s %%x, ..`",
+                                 tile_op_spelling(info));
+    if (type->kind == TILE_TYPE_VIEW && infer->function->kind == TILE_PLAN)
+        return "; a plan only launches kernels: write a kernel for this";
+    if (type->kind == TILE_TYPE_VIEW && class != TILE_CLASS_shared)
         return tile_arena_format(arena, "; load a tile of it: `(load %s[%%i] : [64])`", name);
     if (type->kind == TILE_TYPE_SHARED)
         return tile_arena_format(arena, "; load it: `(load_shared %s)`", name);
@@ -119,9 +140,9 @@ static bool fail_class(const tile_infer *infer, unsigned operand, tile_value val
     tile_arena scratch = {0};
     const char *remedy = class_remedy(infer, operand, value, &scratch);
     tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
-                "%s: operand '%s' must be %s, not %s%s", info->name, info->operands[operand].name,
-                class_phrase(info->operands[operand].class_), type_text(infer, type, &scratch),
-                remedy);
+                "%s: operand '%s' must be %s, not %s%s", tile_op_spelling(info),
+                info->operands[operand].name, class_phrase(info->operands[operand].class_),
+                type_text(infer, type, &scratch), remedy);
     tile_arena_reset(&scratch);
     return false;
 }

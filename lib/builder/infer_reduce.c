@@ -1,4 +1,5 @@
 /* The rules of operations that combine elements along an axis, or of the threads of a warp. */
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/builder/infer_rules.h"
@@ -46,9 +47,14 @@ static bool check_axis(const tile_infer *infer) {
     int64_t axis;
     const tile_expr *expr = find_axis(infer);
     if (!expr || !tile_expr_is_int(expr, &axis) || knows_axis(infer, &axis)) return true;
+    unsigned rank = type_of(infer, TILE_OPERAND_src)->rank;
+    char advice[64] = "";
+    if (axis < 0 && axis + rank >= 0) /* as in Python */
+        snprintf(advice, sizeof advice, "; count dims from the first one: `axis = %u`",
+                 (unsigned)(axis + rank));
     tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
-                "%s: the axis must be from 0 to %u, it is %lld", op_name(infer),
-                type_of(infer, TILE_OPERAND_src)->rank - 1, (long long)axis);
+                "%s: the axis must be from 0 to %u, it is %lld%s", op_name(infer), rank - 1,
+                (long long)axis, advice);
     return false;
 }
 

@@ -9,7 +9,7 @@
 /* Diagnostics --------------------------------------------------------------------------------- */
 
 static inline const char *op_name(const tile_infer *infer) {
-    return tile_op_get_info(infer->opcode)->name;
+    return tile_opcode_spelling(infer->opcode);
 }
 
 static inline const char *type_text(const tile_infer *infer, const tile_type *type,

@@ -77,7 +77,8 @@ bool tile_infer_reshape(tile_infer *infer) {
     if (!check_array(infer, from) || !check_given(infer, from)) return false;
     if (tile_extents_differ(tile_function_context(infer->function), elements_of(infer, from),
                             elements_of(infer, to)))
-        return fail(infer, "both shapes must have as many elements, not", from, " and", to);
+        return fail(infer, "both shapes must have the same number of elements, not", from, " and",
+                    to);
     return check_buffer(infer, from, type_of(infer, TILE_OPERAND_buffer)) && result(infer, to);
 }
 

@@ -53,6 +53,18 @@ static bool check_others(const tile_infer *infer, const tile_type *from, const t
     return true;
 }
 
+/* The extents before the first dim that has windows are src's. */
+static bool refuse_missing_axis(const tile_infer *infer, const tile_type *from, const tile_type *to,
+                                unsigned windowed) {
+    unsigned axis = 0;
+    while (axis + windowed < from->rank && from->dims[axis] == to->dims[axis]) axis++;
+    REPORT(infer,
+           "window: the attribute 'axis' is missing, the first dim that has windows: write {axis = "
+           "%u}",
+           axis);
+    return false;
+}
+
 /* Without attributes any given type is accepted; the verifier checks both later. */
 bool tile_infer_window(tile_infer *infer) {
     const tile_type *from = type_of(infer, TILE_OPERAND_src), *to = infer->given;
@@ -72,7 +84,8 @@ bool tile_infer_window(tile_infer *infer) {
                     "dim for each stride, not",
                     to, " of", from);
     if (!attr && !infer->has_attrs) return result(infer, to);
-    if (!attr || !tile_expr_is_int(attr->expr, &axis) || axis < 0 ||
+    if (!attr) return refuse_missing_axis(infer, from, to, windowed);
+    if (!tile_expr_is_int(attr->expr, &axis) || axis < 0 ||
         axis > (int64_t)from->rank - (int64_t)windowed)
         return fail(infer,
                     "the axis must be a number, the first of as many dims as there are strides, of",

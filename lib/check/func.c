@@ -70,7 +70,7 @@ static bool check_op(const tile_function *f, tile_op op) {
         return tile_error_at(f, op,
                              "%s is not allowed in a func, which has element-wise operations, "
                              "constants and calls of other funcs%s%s",
-                             info->name, advice,
+                             tile_op_spelling(info), advice,
                              *advice && info->shape != TILE_SHAPE_BRANCH ? f->name : "");
     for (unsigned i = 0; i < tile_op_result_count(f, op); i++) {
         const tile_type *type = tile_value_type(f, tile_op_result(f, op, i));

@@ -146,8 +146,9 @@ static void refuse_element(checker *c, tile_op op) {
     c->sound = false;
     if (again) return;
     tile_error_at(c->f, op,
-                  "element: one element of a tile can be read in `parallel` only; elsewhere, read "
-                  "it from memory, `%%x[%%i]`, or from a shared buffer after `store_shared %%t, "
+                  "%%t[..]: one element of a tile can be read in `parallel` only; elsewhere write "
+                  "`scalar(slice(%%t, [0]) : [1])` for a known place, or read it from memory, "
+                  "`%%x[%%i]`, or from a shared buffer after `store_shared %%t, "
                   "%%buffer`: `load %%buffer[0, %%i]`");
 }
 

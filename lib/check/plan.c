@@ -171,23 +171,72 @@ static bool takes(const tile_type *wanted, const tile_type *given) {
     return false;
 }
 
-static void check_arguments(checker *c, tile_op op, const tile_function *kernel) {
+static const tile_param_value *find_value(const tile_attr *values, const char *name) {
+    for (unsigned i = 0; values && i < values->count; i++)
+        if (strcmp(values->values[i].name, name) == 0) return &values->values[i];
+    return NULL;
+}
+
+static bool is_tuned(const tile_function *kernel, const char *name) {
+    for (size_t t = 0; t < kernel->tune_count; t++)
+        for (unsigned n = 0; n < kernel->tunes[t].name_count; n++)
+            if (strcmp(kernel->tunes[t].names[n], name) == 0) return true;
+    return false;
+}
+
+/* A parameter has a value of the launch, points or a default. */
+static void check_param(checker *c, const tile_attr *values, const tile_function *kernel,
+                        const tile_param_decl *param, tile_loc loc) {
+    if (find_value(values, param->name) || is_tuned(kernel, param->name) || param->default_expr ||
+        param->default_type)
+        return;
+    FAIL(c, loc, "'%s' of @%s has no value; write `launch @%s<%s = %s>(..)`", param->name,
+         kernel->name, kernel->name, param->name, param->kind == TILE_PARAM_type ? "f16" : "..");
+}
+
+/* The type that the launch gives to the kernel's type parameter; NULL: it is known later. */
+static const tile_type *bound_type(const tile_attr *values, const tile_function *kernel,
+                                   const char *name) {
+    const tile_param_decl *param = tile_function_find_param(kernel, name, strlen(name));
+    const tile_param_value *value = find_value(values, name);
+    if (value) return value->type;
+    return param && !is_tuned(kernel, name) ? param->default_type : NULL;
+}
+
+/* An argument whose element type is a parameter. */
+static void check_element(checker *c, const tile_attr *values, const tile_function *kernel,
+                          const tile_arg_decl *arg, const tile_type *type, tile_loc loc) {
+    const char *name = arg->type->param;
+    const tile_type *bound = name ? bound_type(values, kernel, name) : NULL;
+    if (!bound || bound->param || type->param || bound->scalar == type->scalar) return;
+    const char *scalar = tile_scalar_name(type->scalar);
+    FAIL(c, loc,
+         "argument %%%s of @%s is %s with %s = %s%s, not %s; write `launch @%s<%s = %s>(..)`",
+         arg->name, kernel->name, tile_type_text(kernel, arg->type, NULL, &c->scratch), name,
+         tile_scalar_name(bound->scalar), find_value(values, name) ? "" : " by default",
+         type_text(c, type), kernel->name, name, scalar);
+}
+
+static void check_arguments(checker *c, tile_op op, const tile_function *kernel, tile_loc loc) {
     unsigned count = tile_op_operand_count(c->f, op);
-    tile_loc loc = tile_op_loc(c->f, op);
+    const tile_attr *values = tile_op_attr(c->f, op, TILE_ATTR_values);
+    const char *name = kernel->instance_of ? kernel->instance_of : kernel->name;
     if (count != kernel->arg_count) {
         const char *names = "";
         for (unsigned i = 0; i < kernel->arg_count; i++)
             names = tile_arena_format(&c->scratch, "%s%s%%%s", names, i ? ", " : "",
                                       kernel->args[i].name);
-        FAIL(c, loc, "@%s takes %zu argument%s (%s), not %u", kernel->name, kernel->arg_count,
+        FAIL(c, loc, "@%s takes %zu argument%s (%s), not %u", name, kernel->arg_count,
              kernel->arg_count == 1 ? "" : "s", names, count);
         return;
     }
     for (unsigned i = 0; i < count; i++) {
         const tile_arg_decl *arg = &kernel->args[i];
         const tile_type *given = tile_value_type(c->f, tile_op_operand(c->f, op, i));
-        if (!takes(arg->type, given))
-            FAIL(c, loc, "argument %%%s of @%s is %s, not %s", arg->name, kernel->name,
+        if (takes(arg->type, given))
+            check_element(c, values, kernel, arg, given, loc);
+        else
+            FAIL(c, loc, "argument %%%s of @%s is %s, not %s", arg->name, name,
                  tile_type_text(kernel, arg->type, NULL, &c->scratch), type_text(c, given));
     }
 }
@@ -272,20 +321,18 @@ static void check_dependent(checker *c, tile_op op, const tile_function *kernel)
              kernel->name);
 }
 
-/* Returns NULL after a report. */
-static const tile_function *find_kernel(checker *c, tile_op op, const char *name) {
+/* Returns NULL after a report at the name. */
+static const tile_function *find_kernel(checker *c, const char *name, tile_loc loc) {
     const tile_function *kernel = tile_module_find(c->f->module, name);
     if (kernel && kernel->kind == TILE_KERNEL) return kernel;
     tile_guess guess = tile_guess_start(name, strlen(name));
     for (const tile_function *f = c->f->module->first; f; f = f->next)
         if (f->kind == TILE_KERNEL) tile_guess_try(&guess, f->name);
     if (kernel)
-        FAIL(c, tile_op_loc(c->f, op),
-             "@%s is a %s, and a plan launches kernels only; write its steps here", name,
+        FAIL(c, loc, "@%s is a %s, and a plan launches kernels only; write its steps here", name,
              tile_function_kind_name(kernel->kind));
     else
-        FAIL(c, tile_op_loc(c->f, op), "there is no kernel @%s%s", name,
-             tile_guess_phrase(&guess, "@", &c->scratch));
+        FAIL(c, loc, "there is no kernel @%s%s", name, tile_guess_phrase(&guess, "@", &c->scratch));
     return NULL;
 }
 
@@ -300,26 +347,31 @@ static void check_resident(checker *c, tile_op op) {
         FAIL(c, loc,
              "'otherwise' applies only to a launch with 'resident'; add 'resident', or remove "
              "'otherwise'");
-    const tile_function *kernel = other ? find_kernel(c, op, other) : NULL;
+    tile_loc at = tile_op_attr_loc(c->f, op, TILE_ATTR_otherwise);
+    const tile_function *kernel = other ? find_kernel(c, other, at) : NULL;
     if (!kernel) return;
     if (kernel->param_count)
-        FAIL(c, loc,
+        FAIL(c, at,
              "@%s has parameters, and `otherwise` cannot give it values; name a kernel without "
              "parameters",
              kernel->name);
-    check_arguments(c, op, kernel);
+    check_arguments(c, op, kernel, at);
 }
 
 static void check_launch(checker *c, tile_op op) {
     const char *name = tile_op_attr_text(c->f, op, TILE_ATTR_callee);
-    const tile_function *kernel = find_kernel(c, op, name);
+    const tile_loc loc = tile_op_attr_loc(c->f, op, TILE_ATTR_callee);
+    const tile_function *kernel = find_kernel(c, name, loc);
     const tile_attr *values = tile_op_attr(c->f, op, TILE_ATTR_values);
     if (!kernel) return;
+    const unsigned errors = c->errors;
     check_resident(c, op);
-    check_arguments(c, op, kernel);
     for (unsigned i = 0; values && i < values->count; i++)
-        check_value(c, tile_op_loc(c->f, op), values, i, kernel);
+        check_value(c, tile_op_attr_loc(c->f, op, TILE_ATTR_values), values, i, kernel);
+    if (c->errors == errors) check_arguments(c, op, kernel, loc);
     check_dependent(c, op, kernel);
+    for (size_t p = 0; p < kernel->param_count && c->errors == errors; p++)
+        check_param(c, values, kernel, &kernel->params[p], loc);
 }
 
 /* Plans --------------------------------------------------------------------------------------- */

@@ -104,6 +104,12 @@ static void check_compute(checker *c) {
 
 static void fail_unknown(checker *c) {
     const char *name = c->f->reference;
+    const tile_function *found = tile_module_find(c->f->module, name);
+    if (found) {
+        FAIL(c, "@%s is a %s, and a reference is a compute", name,
+             tile_function_kind_name(found->kind));
+        return;
+    }
     tile_guess guess = tile_guess_start(name, strlen(name));
     for (const tile_function *f = c->f->module->first; f; f = f->next)
         if (f->kind == TILE_COMPUTE) tile_guess_try(&guess, f->name);

@@ -37,7 +37,7 @@ static bool check_kind(const tile_function *f, tile_op op) {
                          "%s: `%s` of %s is not available: add takes floats and integers of 32 "
                          "or 64 bits; min and max take f16, bf16 and these integers; and, or and "
                          "xor take these integers",
-                         tile_op_get_info(tile_op_opcode(f, op))->name,
+                         tile_opcode_spelling(tile_op_opcode(f, op)),
                          tile_op_attr_text(f, op, TILE_ATTR_kind),
                          tile_scalar_name(source->scalar));
 }

@@ -132,15 +132,16 @@ static void check_operands(verifier *v, tile_op op) {
         tile_value value = data->operands[i];
         if (!value.id || value.id >= v->f->value_count || !v->visible[value.id])
             FAIL(v, data->loc, "%s: the definition of operand %u does not dominate this use",
-                 tile_op_get_info((tile_opcode)data->opcode)->name, i + 1);
+                 tile_opcode_spelling((tile_opcode)data->opcode), i + 1);
     }
 }
 
 static void refuse_missing(verifier *v, tile_op op, const tile_op_info *info, tile_attr_id attr) {
     tile_arena scratch = {0};
-    const char *names =
-        attr == TILE_ATTR_kind ? tile_kind_names(tile_op_opcode(v->f, op), &scratch) : "";
-    FAIL(v, tile_op_loc(v->f, op), "%s needs the attribute '%s'%s%s", info->name,
+    const char *names = attr == TILE_ATTR_kind ? tile_kind_names(tile_op_opcode(v->f, op), &scratch)
+                        : attr == TILE_ATTR_axis ? "axis = 0"
+                                                 : "";
+    FAIL(v, tile_op_loc(v->f, op), "%s needs the attribute '%s'%s%s", tile_op_spelling(info),
          tile_attr_keyword(attr), *names ? ": write " : "", names);
     tile_arena_reset(&scratch);
 }
@@ -153,7 +154,7 @@ static void check_attrs(verifier *v, tile_op op) {
         for (unsigned a = 0; a < info->attr_count; a++)
             known |= info->attrs[a].id == data->attrs[i].id;
         if (!known)
-            FAIL(v, data->loc, "%s has no attribute '%s'", info->name,
+            FAIL(v, data->loc, "%s has no attribute '%s'", tile_op_spelling(info),
                  tile_attr_get_info(data->attrs[i].id)->name);
     }
     for (unsigned a = 0; a < info->attr_count; a++)
@@ -191,7 +192,7 @@ static bool check_rule(verifier *v, tile_op op) {
                                tile_value_type(v->f, tile_op_result(v->f, op, i)));
     if (!same)
         FAIL(v, data.loc, "%s: the result types do not follow from the operands",
-             tile_op_get_info((tile_opcode)data.opcode)->name);
+             tile_opcode_spelling((tile_opcode)data.opcode));
     return true;
 }
 
@@ -365,32 +366,37 @@ static void check_level(verifier *v, tile_op op) {
     static const unsigned levels[] = {[TILE_COMPUTE] = 1, [TILE_KERNEL] = 2, [TILE_PLAN] = 0};
     if (f->kind == TILE_FUNC) return; /* tile_verify_func */
     if (!tile_op_is_allowed(info, levels[f->kind]))
-        FAIL(v, loc, "%s is not allowed in a %s%s", info->name, tile_function_kind_name(f->kind),
-             f->kind == TILE_COMPUTE ? "; a compute is a graph of operations on whole tensors: "
-                                       "write a kernel for this"
-             : f->kind == TILE_PLAN  ? "; a plan only launches kernels: write a kernel for this"
+        FAIL(v, loc, "%s is not allowed in a %s%s", tile_op_spelling(info),
+             tile_function_kind_name(f->kind),
+             f->kind == TILE_COMPUTE && info->shape == TILE_SHAPE_BRANCH
+                 ? "; a choice between tensors is `select(%condition, %yes, %no)`"
+             : f->kind == TILE_COMPUTE ? "; a compute is a graph of operations on whole tensors: "
+                                         "write a kernel for this"
+             : f->kind == TILE_PLAN    ? "; a plan only launches kernels: write a kernel for this"
+             : info->levels & TILE_LEVEL_0 ? "; write it in a plan"
              : info->levels & TILE_LEVEL_1 ? "; write it in a compute"
                                            : "");
     else if (!tile_op_is_allowed(info, f->level))
         FAIL(v, loc,
              "%s is an operation of level 2, and @%s is at level 3; use operations of threads, or "
              "remove `level 3`",
-             info->name, f->name);
+             tile_op_spelling(info), f->name);
     if (f->level != 3) return;
     if (tile_op_opcode(f, op) == TILE_OP_alloc_shared && !tile_op_has_attr(f, op, TILE_ATTR_offset))
         FAIL(v, loc, "alloc_shared needs the attribute 'offset': @%s is at level 3", f->name);
     if (!tile_verify_offsets(f, op)) v->errors++;
     if (tile_op_returns_tile(f, op))
-        FAIL(v, loc, "%s has a tile as its result, and @%s is at level 3", info->name, f->name);
+        FAIL(v, loc, "%s has a tile as its result, and @%s is at level 3", tile_op_spelling(info),
+             f->name);
     if (tile_op_has_attr(f, op, TILE_ATTR_pipelined))
         FAIL(v, loc, "%s: @%s is at level 3, where loops are not pipelined; remove `pipelined`",
-             info->name, f->name);
+             tile_op_spelling(info), f->name);
     if (tile_op_has_attr(f, op, TILE_ATTR_split))
-        FAIL(v, loc, "%s: @%s is at level 3, where loops are not split; remove `split`", info->name,
-             f->name);
+        FAIL(v, loc, "%s: @%s is at level 3, where loops are not split; remove `split`",
+             tile_op_spelling(info), f->name);
     if (tile_op_has_attr(f, op, TILE_ATTR_groups))
         FAIL(v, loc, "%s: @%s is at level 3, where loops have no groups; remove `groups`",
-             info->name, f->name);
+             tile_op_spelling(info), f->name);
 }
 
 /* Only loads and stores know the addresses of elements in opaque memory. */
@@ -445,7 +451,7 @@ static void check_op(verifier *v, tile_op op) {
     if (info->effects & TILE_EFFECT_TERMINATOR && (!last || data.parent.id == v->f->body.id))
         FAIL(v, data.loc,
              "`%s` is a terminator: it must be the last operation of an operation's region",
-             info->name);
+             tile_op_spelling(info));
 }
 
 static void check_region(verifier *v, tile_region region) {

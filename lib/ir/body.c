@@ -274,6 +274,17 @@ const char *tile_op_attr_text(const tile_function *f, tile_op op, tile_attr_id i
     return attr ? attr->text : NULL;
 }
 
+tile_loc tile_op_attr_loc(const tile_function *f, tile_op op, tile_attr_id id) {
+    const tile_attr *attr = tile_op_attr(f, op, id);
+    return attr && attr->loc.line ? attr->loc : tile_op_loc(f, op);
+}
+
+void tile_op_set_attr_loc(tile_function *f, tile_op op, tile_attr_id id, tile_loc loc) {
+    const tile_op_data *data = tile_op_at(f, op);
+    for (unsigned i = 0; i < data->attr_count; i++)
+        if (data->attrs[i].id == id) data->attrs[i].loc = loc;
+}
+
 bool tile_op_has_attr(const tile_function *f, tile_op op, tile_attr_id id) {
     return tile_op_attr(f, op, id) != NULL;
 }

@@ -42,6 +42,7 @@ typedef struct tile_attr {
     const char *text;               /* kinds word, text and symbol (without '@'): interned */
     const tile_type *type;          /* kind constant: a scalar's */
     const tile_param_value *values; /* kind values; count of them */
+    tile_loc loc;                   /* of the value in a text; line 0: unknown */
 } tile_attr;
 
 typedef struct tile_op_data {
@@ -252,9 +253,12 @@ static inline bool tile_sync_is_explicit(const tile_function *f, tile_op op) {
     return tile_sync_is_explicit_in(f, tile_op_at(f, op)->parent);
 }
 
-static inline const char *tile_op_name(const tile_function *f, tile_op op) {
-    return tile_op_get_info((tile_opcode)tile_op_at(f, op)->opcode)->name;
-}
+/* The operation as a program spells it, for diagnostics: `reduce` for reduce_with
+ * (spellings.def). */
+const char *tile_op_spelling(const tile_op_info *info);
+const char *tile_opcode_spelling(tile_opcode opcode);
+/* The same; of a call, the name of its func. */
+const char *tile_op_name(const tile_function *f, tile_op op);
 /* A set of tile_effect: the row's effects and, for atomic operations, those of the ordering.
  * Effects on an optional buffer of its own are left out if it is absent (effects.c). */
 unsigned tile_op_effects(const tile_function *f, tile_op op);
@@ -381,6 +385,10 @@ const tile_attr *tile_op_attr(const tile_function *f, tile_op op, tile_attr_id i
 bool tile_attr_has_its_kind(const tile_attr *attr);
 /* The attribute's word, text or symbol; NULL if it is absent. */
 const char *tile_op_attr_text(const tile_function *f, tile_op op, tile_attr_id id);
+/* The place of the attribute's value, such as the name @f; the operation's if it is unknown. */
+tile_loc tile_op_attr_loc(const tile_function *f, tile_op op, tile_attr_id id);
+/* Does nothing if the operation does not have the attribute. */
+void tile_op_set_attr_loc(tile_function *f, tile_op op, tile_attr_id id, tile_loc loc);
 bool tile_op_has_attr(const tile_function *f, tile_op op, tile_attr_id id);
 /* The attribute's constant, or `otherwise` if it is absent or not constant. */
 int64_t tile_op_attr_int(const tile_function *f, tile_op op, tile_attr_id id, int64_t otherwise);

@@ -29,6 +29,30 @@ const tile_infix *tile_infix_from_symbol(const char *text, size_t length) {
     return NULL;
 }
 
+const char *tile_op_spelling(const tile_op_info *info) {
+#define SPELLING(operation, text) {TILE_OP_##operation, text},
+    static const struct {
+        tile_opcode opcode;
+        const char *text;
+    } rows[] = {
+#include "lib/ir/spellings.def"
+    };
+#undef SPELLING
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (tile_op_get_info(rows[i].opcode) == info) return rows[i].text;
+    return info->name;
+}
+
+const char *tile_opcode_spelling(tile_opcode opcode) {
+    return tile_op_spelling(tile_op_get_info(opcode));
+}
+
+const char *tile_op_name(const tile_function *f, tile_op op) {
+    bool call = tile_op_opcode(f, op) == TILE_OP_call;
+    const char *callee = call ? tile_op_attr_text(f, op, TILE_ATTR_callee) : NULL;
+    return callee ? callee : tile_opcode_spelling(tile_op_opcode(f, op));
+}
+
 bool tile_opcode_is_callable(tile_opcode opcode) {
     unsigned harmless = TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_READ_SHARED | TILE_EFFECT_COLLECTIVE;
     const tile_op_info *info = tile_op_get_info(opcode);

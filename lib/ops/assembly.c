@@ -92,8 +92,12 @@ static bool check_reference(const tile_function *f, tile_op op) {
     const char *name = tile_op_attr_text(f, op, TILE_ATTR_reference);
     if (!name) return true;
     const tile_function *compute = tile_module_find(f->module, name);
-    if (!compute || compute->kind != TILE_COMPUTE)
-        return tile_error_at(f, op, "asm: there is no compute @%s", name);
+    if (!compute || compute->kind != TILE_COMPUTE) {
+        tile_report(tile_function_context(f), TILE_ERROR,
+                    tile_op_attr_loc(f, op, TILE_ATTR_reference), "asm: there is no compute @%s",
+                    name);
+        return false;
+    }
     if (!is_pure(f, op))
         return tile_error_at(
             f, op,

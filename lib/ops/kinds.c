@@ -192,6 +192,16 @@ const char *tile_kind_names(tile_opcode opcode, tile_arena *arena) {
     return list;
 }
 
+const char *tile_kind_names_like(const char *name, size_t length, tile_arena *arena) {
+    for (unsigned i = 0; i < sizeof takers / sizeof *takers; i++) {
+        const char *own = tile_op_get_info(takers[i].opcode)->name;
+        size_t prefix = strlen(own);
+        if (length > prefix + 1 && name[prefix] == '_' && memcmp(name, own, prefix) == 0)
+            return tile_kind_names(takers[i].opcode, arena);
+    }
+    return "";
+}
+
 bool tile_check_func_name(tile_context *context, const char *name, tile_loc loc) {
     size_t length = strlen(name);
     bool cast = tile_scalar_from_name(name, length) || strcmp(name, TILE_ACCUMULATOR_WORD) == 0;

@@ -26,5 +26,8 @@ bool tile_opcode_takes_kind(tile_opcode opcode, const char *word);
 
 /* "round_even, round_zero, round_up or round_down" of `round`; "" where it takes no kind. */
 const char *tile_kind_names(tile_opcode opcode, tile_arena *arena);
+/* The same of the operation with kinds whose name and an underscore begin this name; "" if there is
+ * none. */
+const char *tile_kind_names_like(const char *name, size_t length, tile_arena *arena);
 
 #endif

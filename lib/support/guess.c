@@ -7,8 +7,12 @@ enum { LONGEST_GUESS = 32 };
 
 /* An edit costs 2, a different first letter 1 more. */
 tile_guess tile_guess_start(const char *text, size_t length) {
-    unsigned tolerated = length < 3 ? 1 : length < 6 ? 2 : 3;
+    unsigned tolerated = length < 4 ? 1 : length < 6 ? 2 : 3;
     return (tile_guess){.text = text, .length = length, .cost = 2 * tolerated + 2};
+}
+
+static char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
 }
 
 static unsigned smallest(unsigned a, unsigned b, unsigned c) {
@@ -24,7 +28,7 @@ static unsigned edit_distance(const char *a, size_t a_length, const char *b, siz
         unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
         row[0] = i;
         for (unsigned j = 1; j <= b_length; j++) {
-            unsigned replaced = above[j - 1] + (a[i - 1] != b[j - 1]);
+            unsigned replaced = above[j - 1] + (lower(a[i - 1]) != lower(b[j - 1]));
             row[j] = smallest(above[j] + 1, row[j - 1] + 1, replaced);
             bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
             if (swapped && two_above[j - 2] + 1 < row[j]) row[j] = two_above[j - 2] + 1;
@@ -38,7 +42,7 @@ void tile_guess_try(tile_guess *guess, const char *candidate) {
     if (!length || length > LONGEST_GUESS || !guess->length || guess->length > LONGEST_GUESS)
         return;
     unsigned distance = edit_distance(guess->text, guess->length, candidate, length);
-    unsigned cost = 2 * distance + (*guess->text != *candidate);
+    unsigned cost = 2 * distance + (lower(*guess->text) != lower(*candidate));
     if (cost < guess->cost && distance < length) {
         guess->cost = cost;
         guess->best = candidate;

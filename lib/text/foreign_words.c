@@ -19,6 +19,7 @@ static const char *const kinds[] = {
     [TILE_FOREIGN_ATTRIBUTE] = "unknown attribute",
     [TILE_FOREIGN_MARK] = "unexpected",
     [TILE_FOREIGN_TOP] = "unexpected",
+    [TILE_FOREIGN_MEMBER] = "unexpected",
 };
 
 /* The row for this place, or a row of WORD if an operation is expected; TILE_FOREIGN_NONE if there
@@ -35,7 +36,8 @@ static size_t find_row(tile_foreign_place place, const char *text, size_t length
 /* The length of NAME in `.NAME`, if the next token begins with a point. */
 static size_t member_length(const tile_parser *p, const tile_token *point) {
     const char *at = point->text + 1;
-    if (point->kind != TILE_TOKEN_BAD || *point->text != '.') return 0;
+    if (point->kind != TILE_TOKEN_BAD || *point->text != '.' || (*at >= '0' && *at <= '9'))
+        return 0;
     while (at < p->lexer.end && (*at == '_' || (*at >= '0' && *at <= '9') ||
                                  (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z')))
         at++;
@@ -53,6 +55,7 @@ bool tile_parse_foreign(tile_parser *p, tile_foreign_place place) {
     if (token->kind == TILE_TOKEN_END || token->kind == TILE_TOKEN_TEXT) return false;
     size_t row = find_row(place, text, own);
     if (point) place = TILE_FOREIGN_OPERATION;
+    if (row == SIZE_MAX && member) row = find_row(TILE_FOREIGN_MEMBER, name, member);
     if (row == SIZE_MAX && member) row = find_row(place, name, member);
     if (row == SIZE_MAX && !member) return false;
     const char *kind = kinds[row == SIZE_MAX ? place : rows[row].place];

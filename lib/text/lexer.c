@@ -36,13 +36,27 @@ void tile_lexer_skip_line(tile_lexer *lexer) {
     lexer->at = newline ? newline : lexer->end;
 }
 
+/* At a newline. */
+static void end_line(tile_lexer *lexer) {
+    lexer->line++;
+    lexer->line_start = lexer->at + 1;
+    lexer->fresh_line = true;
+}
+
+void tile_lexer_skip_comment(tile_lexer *lexer) {
+    for (; lexer->at < lexer->end; lexer->at++) {
+        if (*lexer->at == '\n') end_line(lexer);
+        if (lexer->at[0] != '*' || peek(lexer, 1) != '/') continue;
+        lexer->at += 2;
+        return;
+    }
+}
+
 static void skip_space(tile_lexer *lexer) {
     while (lexer->at < lexer->end) {
         char c = *lexer->at;
         if (c == '\n') {
-            lexer->line++;
-            lexer->line_start = lexer->at + 1;
-            lexer->fresh_line = true;
+            end_line(lexer);
         } else if (c == '/' && peek(lexer, 1) == '/') {
             tile_lexer_skip_line(lexer);
             continue;
@@ -100,7 +114,15 @@ static void lex_number(tile_lexer *lexer, tile_token *token) {
     }
     size_t length = (size_t)(lexer->at - start);
     char suffix = peek(lexer, 0);
-    if (suffix && strchr("fFuUlLhH", suffix) && !is_name(peek(lexer, 1))) {
+    if (suffix == '_') {
+        while (is_name(peek(lexer, 0))) lexer->at++;
+        token->kind = TILE_TOKEN_BAD;
+        token->problem = "the digits of a number have no `_` between them";
+    } else if (suffix == '.' && !is_letter(peek(lexer, 1)) && peek(lexer, 1) != '.') {
+        lexer->at++;
+        token->kind = TILE_TOKEN_BAD;
+        token->problem = "a digit follows the point of a number: 1.0";
+    } else if (suffix && strchr("fFuUlLhH", suffix) && !is_name(peek(lexer, 1))) {
         lexer->at++;
         token->kind = TILE_TOKEN_BAD;
         token->problem =
@@ -151,7 +173,12 @@ static void lex_punctuation(tile_lexer *lexer, tile_token *token) {
         }
     if (*lexer->at == 0 || !strchr("()[]{}<>,:=+-*/&|^~?", *lexer->at)) {
         token->kind = TILE_TOKEN_BAD;
-        token->problem = "unexpected character";
+        bool point = *lexer->at == '.' && is_digit(peek(lexer, 1));
+        bool ascii = (unsigned char)*lexer->at < 0x80;
+        token->problem = point ? "a digit precedes the point of a number: 0.5"
+                         : ascii
+                             ? "unexpected character"
+                             : "this character is not ASCII; only comments and texts have others";
     }
     /* A multi-byte character is reported once. */
     for (lexer->at++; lexer->at < lexer->end && (*lexer->at & 0xc0) == 0x80;) lexer->at++;

@@ -39,5 +39,7 @@ tile_lexer tile_lexer_start(uint32_t file, const char *text, size_t length);
 tile_token tile_lexer_next(tile_lexer *lexer);
 /* Skips to the end of the line. */
 void tile_lexer_skip_line(tile_lexer *lexer);
+/* Skips to the end of a comment of C. */
+void tile_lexer_skip_comment(tile_lexer *lexer);
 
 #endif

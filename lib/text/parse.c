@@ -12,6 +12,10 @@ static bool parse_top_level(tile_parser *p) {
     if (tile_parse_foreign(p, TILE_FOREIGN_TOP)) return false;
     if (p->token.kind == TILE_TOKEN_ALIAS) return tile_parse_layout_alias(p);
     if (tile_parse_at_word(p, "include")) return tile_parse_include(p);
+    if (tile_parse_at_clause(p))
+        return tile_parse_error(p, p->token.loc, "a clause comes before the body of its kernel");
+    if (tile_parse_at(p, "}"))
+        return tile_parse_error(p, p->token.loc, "this '}' has no '{'; remove it");
     return tile_parse_expected(
         p, "'kernel', 'compute', 'func', 'plan', 'include' or '#name = layout'");
 }
@@ -28,8 +32,9 @@ static bool parse_version(tile_parser *p) {
 }
 
 void tile_parse_text(tile_parser *p) {
+    tile_parse_advance(p);
+    tile_parse_advance(p);
     if (!parse_version(p)) return;
-    tile_parse_declare_funcs(p);
     while (p->token.kind != TILE_TOKEN_END) {
         const char *start = p->token.text;
         p->function = NULL;

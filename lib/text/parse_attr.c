@@ -47,6 +47,13 @@ bool tile_parse_attr_word(tile_parser *p, const char *what, tile_parsed_attr *at
         return true;
     }
     if (tile_parse_old_word(p, TILE_RENAMED_word, tile_attr_keyword(attr->id))) return false;
+    if (token->kind == TILE_TOKEN_SYMBOL && attr->id == TILE_ATTR_kind)
+        return tile_parse_error(p, token->loc,
+                                "a func combines by `combine = @%.*s`, in place of 'kind'",
+                                (int)token->length, token->text);
+    if (token->kind == TILE_TOKEN_TEXT)
+        return tile_parse_error(p, token->loc, "'%s' takes a word without quotation marks: %.*s",
+                                tile_attr_keyword(attr->id), (int)token->length, token->text);
     return tile_parse_error(p, token->loc, "'%s' takes one of %s, not '%.*s'%s",
                             tile_attr_keyword(attr->id), words, (int)token->length, token->text,
                             token->kind == TILE_TOKEN_WORD ? tile_guess_text(p, &guess, "") : "");
@@ -82,7 +89,7 @@ static bool parse_text(tile_parser *p, tile_parsed_attr *attr) {
 static bool parse_constant(tile_parser *p, tile_parsed_attr *attr) {
     tile_loc loc = p->token.loc;
     const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
-    if (!node) return false;
+    if (!node || (node->kind == TILE_NODE_VALUE && !node->value.id)) return false;
     if (!tile_node_is_literal(node) || node->kind == TILE_NODE_OP)
         return tile_parse_error(p, loc, "'%s' must be a constant", tile_attr_keyword(attr->id));
     tile_value value = tile_lower_node(p, node, NULL);
@@ -94,8 +101,12 @@ static bool parse_constant(tile_parser *p, tile_parsed_attr *attr) {
 
 static bool parse_attr_value(tile_parser *p, const char *what, tile_parsed_attr *attr) {
     tile_attr_kind kind = tile_attr_get_info(attr->id)->kind;
+    if (kind == TILE_KIND_flag && tile_parse_at(p, "="))
+        return tile_parse_error(p, p->token.loc, "'%s' is a flag: it is written without a value",
+                                tile_attr_keyword(attr->id));
     if (kind == TILE_KIND_flag) return true;
     if (!tile_parse_expect(p, "=")) return false;
+    attr->loc = p->token.loc;
     switch (kind) {
     case TILE_KIND_flag: return true;
     case TILE_KIND_word: return tile_parse_attr_word(p, what, attr);
@@ -128,7 +139,7 @@ bool tile_parse_attr(tile_parser *p, tile_attr_set allowed, const char *what,
         if (attrs[i].id == id)
             return tile_parse_error(p, token.loc, "'%s' is given twice", tile_attr_keyword(id));
     tile_parse_advance(p);
-    attrs[*count] = (tile_parsed_attr){.id = id};
+    attrs[*count] = (tile_parsed_attr){.id = id, .loc = token.loc};
     return parse_attr_value(p, what, &attrs[(*count)++]);
 }
 
@@ -181,5 +192,6 @@ void tile_parse_set_attrs(tile_parser *p, tile_op op, const tile_parsed_attr *at
             tile_op_set_values(f, op, attr->id, attr->values, attr->count);
             break;
         }
+        tile_op_set_attr_loc(f, op, attr->id, attr->loc);
     }
 }

@@ -130,10 +130,17 @@ static bool at_attr(const tile_parser *p, tile_attr_set allowed) {
            tile_attr_set_has(allowed, tile_attr_from_keyword(p->token.text, p->token.length));
 }
 
+/* From `(` on. */
 static bool parse_arguments(tile_parser *p, const tile_op_info *info, tile_attr_set allowed,
                             tile_invocation *call) {
     size_t used = 0, capacity = 0;
+    const tile_token open = p->token;
+    if (!tile_parse_expect(p, "(")) return false;
     while (!tile_parse_at(p, ")")) {
+        if (at_attr(p, allowed) && call->opcode == TILE_OP_call)
+            return tile_parse_error(
+                p, p->token.loc, "values of parameters precede the arguments: `%s<%.*s = ..>(..)`",
+                tile_parse_call_name(call), (int)p->token.length, p->token.text);
         if (at_attr(p, allowed) && tile_parse_may_combine(call->opcode)) {
             if (!tile_parse_combine_attr(p, call)) return false;
         } else if (at_attr(p, allowed)) {
@@ -149,7 +156,7 @@ static bool parse_arguments(tile_parser *p, const tile_op_info *info, tile_attr_
                 return tile_parse_error(p, p->token.loc,
                                         "the type is the operation's: it comes after the "
                                         "parenthesis, %s(..) : type",
-                                        info->name);
+                                        tile_op_spelling(info));
             if (operand->head && tile_parse_at(p, ":") &&
                 !(operand->head = tile_parse_type_suffix(p, operand->loc, operand->head)))
                 return false;
@@ -157,7 +164,7 @@ static bool parse_arguments(tile_parser *p, const tile_op_info *info, tile_attr_
         if (!tile_parse_take(p, ",")) break;
     }
     call->count = (unsigned)used;
-    return tile_parse_expect(p, ")");
+    return tile_parse_close(p, ")", &open);
 }
 
 /* An operation whose operands are values only, which may all be numbers. */
@@ -165,8 +172,14 @@ static const tile_node *make_arithmetic(tile_parser *p, const tile_invocation *c
     const tile_op_info *info = tile_op_get_info(call->opcode);
     const tile_node *args[3] = {0};
     if (call->count != info->operand_count) {
-        tile_parse_error(p, call->loc, "'%s' takes %u operand%s, not %u", info->name,
-                         info->operand_count, info->operand_count == 1 ? "" : "s", call->count);
+        const char *names = "";
+        for (unsigned i = 0; i < info->operand_count; i++)
+            names = tile_arena_format(&p->arena, "%s%s%%%s", names, i ? ", " : "",
+                                      info->operands[i].name);
+        tile_parse_error(p, call->loc, "'%s' takes %u operand%s, not %u: `%s(%s)`",
+                         tile_op_spelling(info), info->operand_count,
+                         info->operand_count == 1 ? "" : "s", call->count, tile_op_spelling(info),
+                         names);
         return NULL;
     }
     for (unsigned i = 0; i < call->count; i++) {
@@ -181,12 +194,6 @@ static bool is_arithmetic(const tile_op_info *info) {
     return info->traits & (TILE_TRAIT_ELEMENTWISE | TILE_TRAIT_UNIFORM) && !info->type_given;
 }
 
-/* `{` begins attributes only if an attribute follows: after an expression it may begin a region. */
-static bool at_attrs(const tile_parser *p, tile_attr_set allowed) {
-    return tile_parse_at(p, "{") && p->next.kind == TILE_TOKEN_WORD &&
-           tile_attr_set_has(allowed, tile_attr_from_keyword(p->next.text, p->next.length));
-}
-
 /* OP "%"ID ["[" .. "]"] [attrs] [":" type] */
 static bool parse_prefix(tile_parser *p, const tile_op_info *info, tile_invocation *call) {
     tile_attr_set allowed = tile_parse_allowed_attrs(info);
@@ -194,7 +201,7 @@ static bool parse_prefix(tile_parser *p, const tile_op_info *info, tile_invocati
     call->operands = TILE_NEW(&p->arena, tile_operand);
     call->count = 1;
     return tile_parse_memory_operand(p, call->operands) &&
-           (!at_attrs(p, allowed) ||
+           (!tile_parse_at_attrs(p, allowed) ||
             tile_parse_attrs(p, allowed, info->name, call->attrs, &call->attr_count)) &&
            (!tile_parse_take(p, ":") || (call->given = tile_parse_result_type(p)));
 }
@@ -205,8 +212,7 @@ bool tile_parse_refuse_call(tile_parser *p) {
 }
 
 const char *tile_parse_call_name(const tile_invocation *call) {
-    return call->opcode == TILE_OP_call ? call->attrs[0].text
-                                        : tile_op_get_info(call->opcode)->name;
+    return call->opcode == TILE_OP_call ? call->attrs[0].text : tile_opcode_spelling(call->opcode);
 }
 
 /* ID [values] "(" [expr],* ")" */
@@ -219,9 +225,11 @@ static const tile_node *parse_func_call(tile_parser *p, const tile_function *cal
         .attrs = {{.id = TILE_ATTR_callee, .text = callee->name}, {.id = TILE_ATTR_values}},
         .attr_count = 2};
     tile_parsed_attr *values = &call.attrs[1];
+    call.attrs[0].loc = p->token.loc;
     tile_parse_advance(p);
+    values->loc = p->token.loc;
     bool ok = tile_parse_param_values(p, &values->values, &values->count) &&
-              tile_parse_expect(p, "(") && parse_arguments(p, info, none, &call);
+              parse_arguments(p, info, none, &call);
     return ok ? tile_parse_call_node(p, &call) : NULL;
 }
 
@@ -234,21 +242,18 @@ const tile_node *tile_parse_call(tile_parser *p) {
     if (!call.opcode) return parse_cast(p);
     const tile_op_info *info = tile_op_get_info(call.opcode);
     bool called = is_called(p);
+    const char *start = p->token.text;
     tile_parse_take_kind(p, &call);
     tile_parse_advance(p);
     if (!called) return parse_prefix(p, info, &call) ? tile_parse_call_node(p, &call) : NULL;
-    tile_parse_advance(p);
     if (!parse_arguments(p, info, tile_parse_call_attrs(call.opcode), &call)) return NULL;
     if (!call.attr_count && tile_parse_at(p, "{") && tile_parse_may_combine(call.opcode) &&
         !tile_parse_combine_attrs(p, &call))
         return NULL;
     if (!tile_parse_finish_combine(p, &call)) return NULL;
-    if (at_attrs(p, tile_parse_allowed_attrs(info))) {
-        tile_parse_error(p, p->token.loc,
-                         "write the attributes of a call between its parentheses: %s(.., %.*s)",
-                         info->name, (int)p->next.length, p->next.text);
+    if (tile_parse_at_attrs(p, tile_parse_allowed_attrs(info)) &&
+        !tile_parse_refuse_call_attrs(p, start, info))
         return NULL;
-    }
     return is_arithmetic(info) && !call.attr_count ? make_arithmetic(p, &call)
                                                    : tile_parse_call_node(p, &call);
 }

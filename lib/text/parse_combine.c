@@ -32,7 +32,10 @@ static bool parse_identity(tile_parser *p, tile_invocation *call) {
     identity->loc = p->token.loc;
     if (call->identity) return tile_parse_error(p, p->token.loc, "'identity' is given twice");
     tile_parse_advance(p);
-    if (!tile_parse_expect(p, "=") || !tile_parse_expect(p, "(")) return false;
+    if (!tile_parse_expect(p, "=")) return false;
+    if (!tile_parse_take(p, "("))
+        return tile_parse_expected(p,
+                                   "a number in parentheses for each operand, `identity = (0.0)`");
     do {
         nodes = tile_arena_grow(&p->arena, nodes, count, &capacity, sizeof *nodes);
         if (!(nodes[count++] = tile_parse_node(p, TILE_PRECEDENCE_LOWEST))) return false;
@@ -73,7 +76,7 @@ static bool list_operands(tile_parser *p, tile_invocation *call) {
         if (!nodes[i] || call->operands[i].brackets)
             return tile_parse_error(p, call->operands[i].loc,
                                     "%s: an operand must be a tile or a tensor",
-                                    tile_op_get_info(call->opcode)->name);
+                                    tile_opcode_spelling(call->opcode));
     }
     operands[0] = (tile_operand){
         .loc = call->loc, .tail = nodes, .tail_count = call->count, .brackets = true};
@@ -91,13 +94,13 @@ static bool check_attrs(tile_parser *p, const tile_invocation *call) {
         if (!tile_attr_set_has(allowed, call->attrs[i].id))
             return tile_parse_error(p, call->loc,
                                     "%s has no attribute '%s' without a func, `combine = @f`",
-                                    info->name, tile_attr_keyword(call->attrs[i].id));
+                                    tile_op_spelling(info), tile_attr_keyword(call->attrs[i].id));
     return true;
 }
 
 bool tile_parse_finish_combine(tile_parser *p, tile_invocation *call) {
     if (!tile_parse_may_combine(call->opcode)) return true;
-    const char *name = tile_op_get_info(call->opcode)->name;
+    const char *name = tile_opcode_spelling(call->opcode);
     bool by_function = has_attr(call, TILE_ATTR_combine);
     if (by_function && has_attr(call, TILE_ATTR_kind))
         return tile_parse_error(p, call->loc,

@@ -41,9 +41,13 @@ static bool parse_iter(tile_parser *p, loop *l) {
             tile_arena_grow(&p->arena, l->carried, l->count, &l->capacity, sizeof *l->carried);
         l->inits =
             tile_arena_grow(&p->arena, l->inits, l->count, &l->init_capacity, sizeof *l->inits);
-        if (!parse_binding(p, "a carried value such as %sum", &l->carried[l->count]) ||
-            !tile_parse_expect(p, "="))
-            return false;
+        tile_binding *name = &l->carried[l->count];
+        if (!parse_binding(p, "a carried value such as %sum", name)) return false;
+        if (tile_parse_at(p, ":"))
+            return tile_parse_error(p, p->token.loc,
+                                    "the type follows the first value: `%%%s = .. : tile<f32[64]>`",
+                                    name->name);
+        if (!tile_parse_expect(p, "=")) return false;
         const tile_node *node = tile_parse_typed_node(p);
         if (!node) return false;
         l->inits[l->count++] = tile_lower_node(p, node, NULL);
@@ -74,6 +78,8 @@ static bool parse_loop_clause(tile_parser *p, const tile_op_info *info, loop *l)
                                 tile_attr_keyword(id),
                                 id == TILE_ATTR_strategy ? "split" : "pipelined");
     if (!known && tile_parse_foreign(p, TILE_FOREIGN_CLAUSE)) return false;
+    if (!known && tile_opcode_from_name(p->token.text, p->token.length))
+        return tile_parse_expected_body(p);
     if (!known) return tile_parse_unknown_attr(p, allowed, info->name);
     for (unsigned i = 0; i < l->attr_count; i++)
         if (l->attrs[i].id == id)
@@ -101,6 +107,11 @@ static bool parse_step(tile_parser *p, tile_value *step) {
 }
 
 static bool parse_loop_header(tile_parser *p, const tile_op_info *info, loop *l) {
+    if (p->token.kind == TILE_TOKEN_WORD && p->next.kind == TILE_TOKEN_PUNCT &&
+        *p->next.text == '=')
+        return tile_parse_error(p, p->token.loc,
+                                "a value's name begins with %%: write `for %%%.*s = ..`",
+                                (int)p->token.length, p->token.text);
     if (p->token.kind != TILE_TOKEN_VALUE)
         return tile_parse_expected(p, "a loop's header, `for %i = 0 to %n step 64 {`");
     if (!parse_binding(p, "the loop's variable such as %i", &l->iv)) return false;
@@ -175,7 +186,11 @@ static bool parse_for(tile_parser *p, const tile_statement *s, const tile_op_inf
     tile_loc loc = p->token.loc;
     loop l = {.attr_count = 0};
     tile_parse_advance(p);
-    if (!parse_loop_header(p, info, &l)) return false;
+    if (!parse_loop_header(p, info, &l)) {
+        if (l.iv.name && !tile_parse_find(p, l.iv.name)) /* its uses are not reported */
+            tile_parse_define(p, l.iv.name, l.iv.loc, TILE_NO_VALUE);
+        return false;
+    }
     p->builder.loc = loc;
     tile_op op = TILE_NO_OP;
     if (l.begin.id && l.end.id && l.step.id && has_inits(&l))
@@ -185,7 +200,7 @@ static bool parse_for(tile_parser *p, const tile_statement *s, const tile_op_inf
     names[0] = l.iv;
     for (size_t i = 0; i < l.count; i++) names[i + 1] = l.carried[i];
     bool ok = parse_region_of(p, op, 0, names, l.count + 1);
-    return tile_parse_bind_results(p, s, op, info->name) && ok;
+    return tile_parse_bind_results(p, s, op, tile_op_spelling(info)) && ok;
 }
 
 /* "do" ["(" "%"ID,+ ")"]: the number of names must equal the number of carried values. */
@@ -204,6 +219,11 @@ static bool parse_while(tile_parser *p, const tile_statement *s, const tile_op_i
     loop l = {.attr_count = 0};
     tile_parse_advance(p);
     if (!parse_iter(p, &l)) return false;
+    if (!tile_parse_at(p, "{"))
+        return tile_parse_error(
+            p, p->token.loc,
+            "a region computes the condition of a `while`: write `while iter (%%a = 0) "
+            "{ yield %%a < %%n, %%a } do (%%b) { yield %%b + 1 }`");
     p->builder.loc = loc;
     tile_op op = TILE_NO_OP;
     if (has_inits(&l)) op = tile_build_while_loop(&p->builder, l.inits, (unsigned)l.count);
@@ -211,7 +231,7 @@ static bool parse_while(tile_parser *p, const tile_statement *s, const tile_op_i
     tile_binding *names = TILE_NEW_ARRAY(&p->arena, tile_binding, l.count + 1);
     if (!parse_do(p, l.count, names)) return false;
     ok &= parse_region_of(p, op, 1, names, l.count);
-    return tile_parse_bind_results(p, s, op, info->name) && ok;
+    return tile_parse_bind_results(p, s, op, tile_op_spelling(info)) && ok;
 }
 
 /* The types of a region's yielded values: *count of them, in the parser's arena. */
@@ -238,7 +258,13 @@ static bool parse_if(tile_parser *p, const tile_statement *s, const tile_op_info
     tile_loc loc = p->token.loc;
     tile_function *f = p->function;
     tile_parse_advance(p);
+    const char *start = p->token.text - (p->token.kind == TILE_TOKEN_VALUE);
     const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
+    bool poison = node && node->kind == TILE_NODE_VALUE && !node->value.id; /* reported */
+    if (node && tile_parse_at(p, "="))
+        return !poison &&
+               tile_parse_equals(
+                   p, tile_arena_format(&p->arena, "%.*s", (int)strcspn(start, "=\n "), start));
     if (!node) return false;
     tile_value condition = tile_lower_node(p, node, tile_type_scalar(p->context, TILE_i1));
     tile_region yes = tile_add_region(f, TILE_NO_OP, NULL, 0);
@@ -267,7 +293,7 @@ static bool parse_if(tile_parser *p, const tile_statement *s, const tile_op_info
         move_ops(f, yes, tile_op_region(f, op, 0));
         move_ops(f, no, tile_op_region(f, op, 1));
     }
-    return tile_parse_bind_results(p, s, op, info->name) && ok;
+    return tile_parse_bind_results(p, s, op, tile_op_spelling(info)) && ok;
 }
 
 /* "sync" "explicit" region: its result types are known after the region has been parsed. */
@@ -314,7 +340,9 @@ static bool parse_role_number(tile_parser *p, const char *word, tile_value *valu
 /* "warps" expr ["groups" expr] ["registers" expr] ["as" "%"ID] */
 static bool parse_role_header(tile_parser *p, parsed_role *role) {
     if (!tile_parse_at_word(p, "warps"))
-        return tile_parse_expected(p, "'warps', the first word of a role");
+        return tile_parse_expected(
+            p,
+            "'warps', the first word of a role, as in `roles { warps 1 { .. } warps 4 { .. } }`");
     if (!parse_role_number(p, "warps", &role->warps) ||
         !parse_role_number(p, "groups", &role->groups) ||
         !parse_role_number(p, "registers", &role->registers) ||
@@ -372,7 +400,7 @@ static bool parse_roles(tile_parser *p, const tile_statement *s, const tile_op_i
     } while (!tile_parse_at(p, "}") && p->token.kind != TILE_TOKEN_END);
     if (!tile_parse_expect(p, "}") || !ok) return false;
     p->builder.loc = loc;
-    return tile_parse_bind_results(p, s, build_roles(p, roles, count), info->name);
+    return tile_parse_bind_results(p, s, build_roles(p, roles, count), tile_op_spelling(info));
 }
 
 /* Parallel ------------------------------------------------------------------------------------ */
@@ -387,7 +415,8 @@ typedef struct parsed_elements {
 
 /* "(" "%"ID,+ ")" */
 static bool parse_coordinates(tile_parser *p, parsed_elements *e) {
-    if (!tile_parse_expect(p, "(")) return false;
+    if (!tile_parse_take(p, "("))
+        return tile_parse_expected(p, "the coordinates, as in `parallel (%i) in [64] {`");
     do {
         if (e->rank == TILE_MAX_RANK)
             return tile_parse_error(p, p->token.loc,
@@ -508,7 +537,7 @@ static bool parse_parallel(tile_parser *p, const tile_statement *s, const tile_o
     tile_op op =
         types ? tile_build_parallel(&p->builder, e.extents, e.rank, types, count) : TILE_NO_OP;
     if (op.id) tile_adopt_region(f, op, 0, body);
-    return tile_parse_bind_results(p, s, op, info->name) && ok;
+    return tile_parse_bind_results(p, s, op, tile_op_spelling(info)) && ok;
 }
 
 bool tile_parse_control(tile_parser *p, const tile_statement *s, tile_opcode opcode) {
@@ -525,5 +554,5 @@ bool tile_parse_control(tile_parser *p, const tile_statement *s, tile_opcode opc
     case TILE_SHAPE_ELEMENTS: return parse_parallel(p, s, info);
     case TILE_SHAPE_NONE: break;
     }
-    return tile_parse_error(p, p->token.loc, "'%s' has no text form", info->name);
+    return tile_parse_error(p, p->token.loc, "'%s' has no text form", tile_op_spelling(info));
 }

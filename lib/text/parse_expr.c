@@ -92,12 +92,29 @@ static const tile_node *parse_value(tile_parser *p) {
         for (size_t i = 0; i < p->symbols.depth; i++)
             tile_guess_try(&guess, p->symbols.stack[i]->name);
         const tile_symbol *gone = tile_parse_find_gone(p, name);
+        if (!gone && p->function &&
+            tile_function_find_param(p->function, token.text, token.length)) {
+            tile_parse_error(p, token.loc,
+                             "%%%s is not defined; the name of a parameter has no %%: write %s",
+                             name, name);
+            return node;
+        }
         if (gone) {
             tile_parse_error(p, token.loc,
                              "%%%s is defined only inside a region that has ended; pass it out "
                              "with `yield`, or define it before the region",
                              name);
             tile_report(p->context, TILE_NOTE, gone->loc, "it is defined here");
+            return node;
+        }
+        bool is_result = false;
+        for (size_t i = 0; p->function && i < p->function->result_count; i++)
+            is_result |= strcmp(p->function->results[i].name, name) == 0;
+        if (is_result) {
+            tile_parse_error(
+                p, token.loc,
+                "the result %%%s has no value here; a statement `%%%s = ..` gives it one", name,
+                name);
             return node;
         }
         tile_parse_error(p, token.loc, "%%%s is not defined%s%s", name,
@@ -192,9 +209,6 @@ static const tile_node *parse_param(tile_parser *p) {
     tile_parse_advance(p);
     if (param && param->kind != TILE_PARAM_type && param->kind != TILE_PARAM_word)
         return host_node(p, token.loc, tile_expr_param(p->context, param->name));
-    tile_guess guess = tile_guess_start(token.text, token.length);
-    for (size_t i = 0; p->function && i < p->function->param_count; i++)
-        tile_guess_try(&guess, p->function->params[i].name);
     const char *name = tile_arena_string(&p->arena, token.text, token.length);
     const tile_symbol *value =
         tile_parse_find(p, tile_intern_name(p->context, token.text, token.length));
@@ -210,7 +224,9 @@ static const tile_node *parse_param(tile_parser *p) {
         tile_parse_error(p, token.loc, "'%s' is a type; a cast is written %s(%%%.*s)", name, name,
                          (int)p->token.length, p->token.text);
     else if (param || tile_scalar_from_name(token.text, token.length))
-        tile_parse_error(p, token.loc, "'%s' is a type; a number is needed here", name);
+        tile_parse_error(p, token.loc,
+                         "'%s' is a type; a number is needed here. A cast is written %s(%%x)", name,
+                         name);
     else if (tile_opcode_is_callable(tile_opcode_from_name(token.text, token.length)))
         return refuse_bare_op(p, token.loc, name);
     else if (tile_opcode_from_name(token.text, token.length))
@@ -221,15 +237,10 @@ static const tile_node *parse_param(tile_parser *p) {
     else if (value || tile_parse_bare_func(p, &token))
         return poison_node(p, token.loc);
     else if (tile_parse_at(p, "="))
-        tile_parse_error(p, token.loc, "write attributes in braces after the operands: {%s = ..}",
-                         name);
+        tile_parse_error(p, token.loc, "write attributes in braces after the operands: {%s = %.*s}",
+                         name, (int)p->next.length, p->next.text);
     else
-        tile_parse_error(p, token.loc,
-                         "there is no parameter '%s'%s; declare it after the name of the %s: "
-                         "<%s: %s>",
-                         name, tile_guess_text(p, &guess, ""),
-                         tile_function_kind_name(p->function ? p->function->kind : TILE_KERNEL),
-                         name, p->function && p->function->kind == TILE_COMPUTE ? "dim" : "int");
+        tile_parse_refuse_param(p, &token);
     return poison_node(p, token.loc);
 }
 
@@ -339,11 +350,18 @@ static const tile_node *parse_primary_inner(tile_parser *p) {
     default: break;
     }
     if (tile_parse_at(p, "-") || tile_parse_at(p, "~")) return parse_unary(p);
+    const tile_token open = p->token;
     if (tile_parse_take(p, "(")) {
         const tile_node *node = tile_parse_typed_node(p);
-        return node && tile_parse_expect(p, ")") ? node : NULL;
+        return node && tile_parse_close(p, ")", &open) ? node : NULL;
     }
-    if (p->token.kind == TILE_TOKEN_TEXT)
+    if (p->token.kind == TILE_TOKEN_SYMBOL)
+        tile_parse_refuse_symbol(p);
+    else if (p->token.kind == TILE_TOKEN_TEXT && *p->next.text != '(')
+        tile_parse_error(
+            p, p->token.loc,
+            "words have no quotation marks, and a text is an attribute, {text = \"..\"}");
+    else if (p->token.kind == TILE_TOKEN_TEXT)
         tile_parse_error(p, p->token.loc,
                          "an operation's name has no quotation marks, and its operands need no "
                          "types: `%%t = load %%x[0] : [64]`");
@@ -374,28 +392,16 @@ bool tile_parse_at_infix(const tile_parser *p) {
 }
 
 const tile_node *tile_parse_infix(tile_parser *p, const tile_node *left, int precedence) {
-    const tile_infix *infix;
-    while (left && (infix = infix_at(p)) && infix->precedence >= precedence) {
+    const tile_infix *infix, *before = NULL;
+    for (; left && (infix = infix_at(p)) && infix->precedence >= precedence; before = infix) {
         tile_loc loc = p->token.loc;
+        if (!tile_parse_refuse_operator(p, before, infix)) return NULL;
         tile_parse_advance(p);
-        bool doubled = (infix->opcode == TILE_OP_and || infix->opcode == TILE_OP_or) &&
-                       tile_parse_at(p, infix->symbol);
-        if (infix->opcode == TILE_OP_mul && tile_parse_at(p, "*")) {
-            tile_parse_foreign_mark(p, loc, "**");
-            return NULL;
-        }
-        if (doubled) {
-            tile_parse_error(
-                p, loc,
-                "there is no '%s%s'; use '%s', which has a lower precedence than comparisons",
-                infix->symbol, infix->symbol, infix->symbol);
-            return NULL;
-        }
         const tile_node *right = tile_parse_node(p, infix->precedence + 1);
         const tile_node *const args[2] = {left, right};
         left = right ? tile_parse_op_node(p, loc, infix->opcode, args, 2) : NULL;
     }
-    return left;
+    return left && tile_parse_refuse_infix_word(p) ? left : NULL;
 }
 
 const tile_node *tile_parse_node(tile_parser *p, int precedence) {
@@ -471,7 +477,13 @@ static const tile_expr *node_to_expr(tile_parser *p, const tile_node *node, bool
         if (node->value.id && allow_args && data->kind == TILE_VALUE_ARG &&
             data->type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(data->type->scalar))
             return tile_expr_arg(p->context, data->index);
-        if (node->value.id)
+        if (node->value.id && !allow_args && p->function->kind == TILE_PLAN)
+            tile_parse_error(p, node->loc,
+                             "%%%s is known only at the launch; in a plan extents are operands: "
+                             "`scratch [%%%s] : f32`, `subview %%x[0], [%%%s]`",
+                             data->name ? data->name : "x", data->name ? data->name : "x",
+                             data->name ? data->name : "x");
+        else if (node->value.id)
             tile_parse_error(p, node->loc,
                              allow_args
                                  ? "%%%s cannot be used here: only integer arguments can"
@@ -490,7 +502,7 @@ static const tile_expr *node_to_expr(tile_parser *p, const tile_node *node, bool
     const tile_expr *expr = tile_expr_op(p->context, node->opcode, args[0], args[1], args[2]);
     if (!expr)
         tile_parse_error(p, node->loc, "'%s' cannot be used in an integer expression",
-                         tile_op_get_info(node->opcode)->name);
+                         tile_opcode_spelling(node->opcode));
     return expr;
 }
 

@@ -1,5 +1,5 @@
-/* Funcs: their headers are parsed before everything else in a text, so that a call may precede the
- * definition. */
+/* Funcs: their headers are parsed before everything else, so that a call may precede the definition
+ * and the include of its text. */
 #include <string.h>
 
 #include "lib/support/intern.h"
@@ -7,13 +7,12 @@
 
 /* Declarations -------------------------------------------------------------------------------- */
 
-/* A quick check: most texts have no funcs, and are read once. */
-static bool mentions_funcs(const tile_parser *p) {
-    static const char word[] = "func";
+/* A quick check: most texts have neither funcs nor includes, and are read once. */
+static bool mentions(const tile_parser *p, const char *word) {
+    size_t length = strlen(word);
     const char *at = p->token.text, *end = p->lexer.end;
     while (at && (at = memchr(at, *word, (size_t)(end - at)))) {
-        if ((size_t)(end - at) >= sizeof word && memcmp(at, word, sizeof word - 1) == 0)
-            return true;
+        if ((size_t)(end - at) > length && memcmp(at, word, length) == 0) return true;
         at++;
     }
     return false;
@@ -34,21 +33,27 @@ static void declare(tile_parser *p) {
     p->funcs = func;
 }
 
-void tile_parse_declare_funcs(tile_parser *p) {
-    const tile_lexer lexer = p->lexer;
-    const tile_token token = p->token, next = p->next;
-    if (!mentions_funcs(p)) return;
+static void read_token(tile_parser *p) {
+    p->token = p->next;
+    p->next = tile_lexer_next(&p->lexer);
+}
+
+void tile_parse_declare_text(tile_parser *p) {
+    unsigned depth = 0; /* of braces */
+    read_token(p);
+    read_token(p);
+    if (!mentions(p, "func") && !mentions(p, "include")) return;
     for (bool point = false; p->token.kind != TILE_TOKEN_END;) {
-        bool begins = !point && tile_parse_at_function(p) && tile_parse_at_word(p, "func");
+        bool func = !point && tile_parse_at_function(p) && tile_parse_at_word(p, "func");
+        bool include = (!depth || p->token.loc.column == 1) && p->token.first_on_line &&
+                       tile_parse_at_word(p, "include") && p->next.kind == TILE_TOKEN_TEXT;
         point = p->token.kind == TILE_TOKEN_BAD && *p->token.text == '.'; /* MLIR's func.func */
-        p->token = p->next;
-        p->next = tile_lexer_next(&p->lexer);
-        if (begins) declare(p);
+        depth += tile_parse_at(p, "{");
+        depth -= depth && tile_parse_at(p, "}");
+        read_token(p);
+        if (func) declare(p);
+        if (include) tile_parse_declare_include(p);
     }
-    if (p->stopped) return;
-    p->lexer = lexer;
-    p->token = token;
-    p->next = next;
     p->function = NULL;
 }
 

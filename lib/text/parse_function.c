@@ -53,9 +53,14 @@ static bool parse_param(tile_parser *p) {
     tile_token token = p->token;
     const char *name = tile_parse_name(p, TILE_TOKEN_WORD, "a parameter's name");
     tile_param_kind kind = TILE_PARAM_int;
-    if (!name || !check_param_name(p, &token) || !tile_parse_expect(p, ":") ||
-        !parse_param_kind(p, &kind))
-        return false;
+    if (!name || !check_param_name(p, &token)) return false;
+    if (!tile_parse_take(p, ":"))
+        return tile_parse_error(
+            p, token.loc,
+            "a parameter is its name and its kind: `%s: int`, or bool, type, dim "
+            "or word in place of int",
+            name);
+    if (!parse_param_kind(p, &kind)) return false;
     const tile_expr *expr = NULL;
     const tile_type *type = NULL;
     if (tile_parse_take(p, "=")) {
@@ -126,12 +131,15 @@ static bool parse_arg(tile_parser *p) {
                                 "an argument is its name and its type, `%%n: i32` or "
                                 "`%%x: view<f32[%%n]>`");
     const char *name = tile_parse_name(p, TILE_TOKEN_VALUE, "an argument such as %n");
+    if (name && tile_parse_at(p, "-"))
+        return tile_parse_error(p, p->token.loc, "a name has letters, digits and _, not -");
     if (!name || !tile_parse_expect(p, ":")) return false;
     tile_shape shape = {{NULL}, {NULL}};
+    const tile_loc type_loc = p->token.loc;
     p->shape = &shape;
     const tile_type *type = tile_parse_type(p);
     p->shape = NULL;
-    if (!type) return false;
+    if (!type || !tile_parse_check_arg_kind(p, name, type, type_loc)) return false;
     unsigned index = tile_function_arg_count(p->function);
     tile_value value =
         type->kind == TILE_TYPE_VIEW
@@ -141,12 +149,16 @@ static bool parse_arg(tile_parser *p) {
 }
 
 static bool parse_args(tile_parser *p) {
+    if (p->token.kind == TILE_TOKEN_WORD)
+        return tile_parse_error(p, p->token.loc,
+                                "arguments in parentheses follow the name: `%s @%s(%%n: i32, ..)`",
+                                tile_function_kind_name(p->function->kind), p->function->name);
     if (!tile_parse_expect(p, "(")) return false;
     while (!tile_parse_at(p, ")")) {
         if (!parse_arg(p)) return false;
         if (!tile_parse_take(p, ",")) break;
     }
-    return tile_parse_expect(p, ")");
+    return tile_parse_take(p, ")") || tile_parse_refuse_after_arg(p);
 }
 
 static bool has_result(const tile_function *f, const char *name) {
@@ -157,7 +169,13 @@ static bool has_result(const tile_function *f, const char *name) {
 
 /* "->" "(" ("%"ID ":" type),+ ")" */
 static bool parse_results(tile_parser *p) {
-    if (!tile_parse_expect(p, "->") || !tile_parse_expect(p, "(")) return false;
+    if (!tile_parse_at(p, "->"))
+        return tile_parse_expected(p, "the results, `-> (%y: tensor<f32[n]>)`");
+    tile_parse_advance(p);
+    if (!tile_parse_take(p, "("))
+        return tile_parse_error(p, p->token.loc,
+                                "results have names, in parentheses: `-> (%%y: %s)`",
+                                p->function->kind == TILE_FUNC ? "f32" : "tensor<f32[n]>");
     do {
         tile_loc loc = p->token.loc;
         const char *name = tile_parse_name(p, TILE_TOKEN_VALUE, "a result such as %c");
@@ -183,8 +201,10 @@ static void set_results(tile_parser *p) {
 
 static bool parse_extents(tile_parser *p, const tile_expr *extents[3], unsigned *rank) {
     tile_loc loc = p->token.loc;
+    const tile_token open = p->token;
     *rank = 0;
-    if (!tile_parse_expect(p, "[")) return false;
+    if (!tile_parse_take(p, "["))
+        return tile_parse_error(p, loc, "extents are in brackets: `grid [1]`, `cluster [2]`");
     do {
         if (*rank == TILE_MAX_GRID_RANK)
             return tile_parse_error(p, loc,
@@ -194,7 +214,7 @@ static bool parse_extents(tile_parser *p, const tile_expr *extents[3], unsigned 
         extents[*rank] = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, true);
         if (!extents[(*rank)++]) return false;
     } while (tile_parse_take(p, ","));
-    return tile_parse_expect(p, "]");
+    return tile_parse_close(p, "]", &open);
 }
 
 static bool parse_grid(tile_parser *p) {
@@ -273,6 +293,9 @@ static bool parse_raster(tile_parser *p) {
 /* "persistent" ["if" expr] ["balanced" "by" expr] */
 static bool parse_persistent(tile_parser *p) {
     const tile_expr *cost = NULL, *condition = NULL;
+    if (p->token.kind == TILE_TOKEN_INT)
+        return tile_parse_error(
+            p, p->token.loc, "`persistent` has no number: the launch fills the device with blocks");
     bool depends = tile_parse_take_word(p, "if");
     if (depends) condition = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
     if (depends && !condition) return false;
@@ -309,16 +332,7 @@ static bool parse_tune_name(tile_parser *p, const char **names, unsigned *count)
     const char *name = tile_parse_name(p, TILE_TOKEN_WORD, "a parameter's name");
     if (!name) return false;
     const tile_param_decl *param = tile_function_find_param(p->function, name, strlen(name));
-    if (!param) {
-        tile_guess guess = tile_guess_start(token.text, token.length);
-        for (size_t i = 0; i < p->function->param_count; i++)
-            tile_guess_try(&guess, p->function->params[i].name);
-        return tile_parse_error(p, token.loc,
-                                "there is no parameter '%s'%s; declare it after the name of the "
-                                "%s: <%s: int>",
-                                name, tile_guess_text(p, &guess, ""),
-                                tile_function_kind_name(p->function->kind), name);
-    }
+    if (!param) return tile_parse_refuse_param(p, &token);
     names[(*count)++] = name;
     return true;
 }
@@ -349,7 +363,9 @@ static bool parse_point(tile_parser *p, const char *const *names, unsigned name_
                         const tile_expr **values) {
     tile_loc loc = p->token.loc;
     if (name_count == 1) return (values[0] = parse_tune_value(p, names[0])) != NULL;
-    if (!tile_parse_expect(p, "(")) return false;
+    if (!tile_parse_take(p, "("))
+        return tile_parse_error(p, loc, "a point has %u values in parentheses, one for each name",
+                                name_count);
     unsigned count = 0;
     do {
         const tile_expr *value = count < name_count
@@ -397,7 +413,8 @@ static const tile_expr *find_word(tile_parser *p) {
 }
 
 static bool parse_param_value(tile_parser *p, tile_param_value *value) {
-    value->name = tile_parse_name(p, TILE_TOKEN_WORD, "the name of a parameter");
+    value->name =
+        tile_parse_name(p, TILE_TOKEN_WORD, "the name of a parameter, as in `<block = 64>`");
     if (!value->name || !tile_parse_expect(p, "=")) return false;
     bool alone = p->token.kind == TILE_TOKEN_WORD && p->next.kind == TILE_TOKEN_PUNCT &&
                  (*p->next.text == ',' || *p->next.text == '>');
@@ -458,6 +475,12 @@ static const struct {
 
 enum { CLAUSE_COUNT = sizeof clauses / sizeof *clauses };
 
+bool tile_parse_at_clause(const tile_parser *p) {
+    unsigned i = 0;
+    while (i < CLAUSE_COUNT && !tile_parse_at_word(p, clauses[i].word)) i++;
+    return i < CLAUSE_COUNT;
+}
+
 static bool unknown_clause(tile_parser *p) {
     if (tile_parse_foreign(p, TILE_FOREIGN_CLAUSE)) return false;
     tile_guess guess = tile_guess_start(p->token.text, p->token.length);
@@ -488,6 +511,9 @@ static bool parse_clauses(tile_parser *p) {
                 clauses[i].word);
         seen[i] = true;
         tile_parse_advance(p);
+        if (tile_parse_at(p, "="))
+            return tile_parse_error(p, p->token.loc, "a clause has no `=`: write `%s %.*s`",
+                                    clauses[i].word, (int)p->next.length, p->next.text);
         if (!clauses[i].parse(p)) return false;
     }
     return true;

@@ -6,6 +6,8 @@
 
 /* Returns whether the token begins a function. */
 bool tile_parse_at_function(const tile_parser *p);
+/* Returns whether the token is a clause of kernels. */
+bool tile_parse_at_clause(const tile_parser *p);
 /* Parses the function that begins at the token. */
 bool tile_parse_function(tile_parser *p);
 /* Creates the func whose name is the token, and parses its parameters, arguments and results. */

@@ -1,5 +1,6 @@
 /* `include "NAME"`: the resolver of the parser's options finds a text, which is parsed in place of
- * the line. All texts of a module share one name space.
+ * the line. All texts of a module share one name space, and the order of includes and definitions
+ * does not matter: the funcs of all texts are declared before the first text is parsed.
  *
  * The resolver owns what it finds until `release` is called. In between only copy_found allocates,
  * in a guard of its own, so that a lack of memory does not skip `release`. */
@@ -32,35 +33,61 @@ static bool fail(tile_parser *p, tile_loc loc, const char *format, ...) {
     return stop(p);
 }
 
-void tile_parse_source(tile_parser *p, const char *identity, uint32_t file) {
+/* An `include` whose text is known. */
+struct tile_parsed_include {
+    struct tile_parsed_include *next;
+    const char *start; /* the token of the text's name */
+    tile_parsed_text *text;
+};
+
+/* Calls `step` with the parser before the first token of the text, and returns to the place before.
+ */
+static void visit(tile_parser *p, tile_parsed_text *text, void (*step)(tile_parser *)) {
     const tile_lexer lexer = p->lexer;
     const tile_token token = p->token, next = p->next;
-    const tile_source *source = &p->context->sources[file];
-    tile_parsed_text *text = TILE_NEW(&p->arena, tile_parsed_text), *outer = p->text;
-    *text = (tile_parsed_text){.next = p->texts,
-                               .outer = outer,
-                               .identity = identity,
-                               .name = source->name,
-                               .file = file,
-                               .depth = outer ? outer->depth + 1 : 0,
-                               .is_open = true};
-    p->texts = p->text = text;
-    p->lexer = tile_lexer_start(file, source->text, source->length);
-    tile_parse_advance(p);
-    tile_parse_advance(p);
-    tile_parse_text(p);
-    text->is_open = false;
-    p->text = outer;
+    const tile_source *source = &p->context->sources[text->file];
+    tile_parsed_text *current = p->text;
+    bool was_open = text->is_open;
+    text->is_open = true;
+    p->text = text;
+    p->lexer = tile_lexer_start(text->file, source->text, source->length);
+    step(p);
+    text->is_open = was_open;
+    p->text = current;
     p->lexer = lexer;
     p->token = token;
     p->next = next;
     if (p->stopped) stop(p);
 }
 
+/* Declares the funcs of a new text, and of those that it includes. */
+static tile_parsed_text *add_text(tile_parser *p, const char *identity, uint32_t file) {
+    tile_parsed_text *text = TILE_NEW(&p->arena, tile_parsed_text);
+    *text = (tile_parsed_text){.next = p->texts,
+                               .outer = p->text,
+                               .identity = identity,
+                               .name = p->context->sources[file].name,
+                               .file = file,
+                               .depth = p->text ? p->text->depth + 1 : 0};
+    p->texts = text;
+    visit(p, text, tile_parse_declare_text);
+    return text;
+}
+
+static void parse_once(tile_parser *p, tile_parsed_text *text) {
+    if (text->is_parsed || p->stopped) return;
+    text->is_parsed = true;
+    visit(p, text, tile_parse_text);
+}
+
+void tile_parse_source(tile_parser *p, const char *identity, uint32_t file) {
+    parse_once(p, add_text(p, identity, file));
+}
+
 /* Finding the text ---------------------------------------------------------------------------- */
 
-static const tile_parsed_text *find_parsed(const tile_parser *p, const char *identity) {
-    const tile_parsed_text *text = p->texts;
+static tile_parsed_text *find_parsed(const tile_parser *p, const char *identity) {
+    tile_parsed_text *text = p->texts;
     while (text && strcmp(text->identity, identity) != 0) text = text->next;
     return text;
 }
@@ -91,8 +118,8 @@ static const char *find_problem(const tile_parser *p, const tile_included *found
 }
 
 /* Calls the resolver. Sets *parsed if the module has the text already, and *to otherwise. */
-static bool find_text(tile_parser *p, tile_loc loc, const char *spelling,
-                      const tile_parsed_text **parsed, found_text *to) {
+static bool find_text(tile_parser *p, tile_loc loc, const char *spelling, tile_parsed_text **parsed,
+                      found_text *to) {
     const tile_parse_options *options = &p->options;
     const tile_include include = {.spelling = spelling, .from = p->text->name};
     tile_included found = {0};
@@ -157,17 +184,33 @@ static bool refuse_cycle(tile_parser *p, tile_loc loc, const tile_parsed_text *f
                 (int)chain.length, chain.data, first->name);
 }
 
-bool tile_parse_include(tile_parser *p) {
-    const tile_parsed_text *parsed;
+bool tile_parse_declare_include(tile_parser *p) {
     found_text found = {.file = 0};
-    tile_parse_advance(p);
+    struct tile_parsed_include *include = TILE_NEW(&p->arena, struct tile_parsed_include);
     tile_loc loc = p->token.loc;
+    include->start = p->token.text;
     const char *spelling =
         tile_parse_quoted(p, "the name of a text in quotation marks, as in include \"FILE\"");
-    if (!spelling || !check_spelling(p, loc, spelling) || !check_limits(p, loc, spelling))
+    if (!spelling || !check_spelling(p, loc, spelling) || !check_limits(p, loc, spelling) ||
+        !find_text(p, loc, spelling, &include->text, &found))
+        return stop(p);
+    if (!include->text)
+        include->text = add_text(p, found.identity, found.file);
+    else if (include->text->is_open)
+        return refuse_cycle(p, loc, include->text);
+    include->next = p->includes;
+    p->includes = include;
+    return !p->stopped;
+}
+
+bool tile_parse_include(tile_parser *p) {
+    tile_parse_advance(p);
+    const struct tile_parsed_include *include = p->includes;
+    while (include && include->start != p->token.text) include = include->next;
+    if (include)
+        tile_parse_advance(p);
+    else if (!tile_parse_declare_include(p)) /* after an error that hides it */
         return false;
-    if (!find_text(p, loc, spelling, &parsed, &found)) return stop(p);
-    if (parsed) return !parsed->is_open || refuse_cycle(p, loc, parsed);
-    tile_parse_source(p, found.identity, found.file);
+    parse_once(p, include ? include->text : p->includes->text);
     return true;
 }

@@ -107,11 +107,13 @@ static tile_value lower_call(tile_parser *p, const tile_invocation *call,
     if (!op.id) return TILE_NO_VALUE;
     unsigned results = tile_op_result_count(p->function, op);
     if (results == 1) return tile_op_result(p->function, op, 0);
-    tile_parse_error(
-        p, call->loc,
-        "'%s' has %u results and cannot be part of an expression; give it a line of its "
-        "own: `%%x, %%y = %s`",
-        tile_parse_call_name(call), results, tile_parse_call_name(call));
+    static const char *const names[] = {"", "%x", "%x, %y", "%x, %y, %z"};
+    bool few = results < sizeof names / sizeof *names;
+    tile_parse_error(p, call->loc,
+                     "'%s' has %u results and cannot be part of an expression; give it a line of "
+                     "its own: `%s = %s%s`",
+                     tile_parse_call_name(call), results, few ? names[results] : "%x, %y, ..",
+                     tile_parse_call_name(call), call->count ? "(..)" : "");
     return TILE_NO_VALUE;
 }
 
@@ -141,7 +143,17 @@ static const char *find_untyped(const tile_node *node) {
     }
     const tile_invocation *call = node->kind == TILE_NODE_CALL ? node->call : NULL;
     const tile_op_info *info = call ? tile_op_get_info(call->opcode) : NULL;
-    return call && !call->given && !call->is_element && info->type_given ? info->name : NULL;
+    return call && !call->given && !call->is_element && info->type_given ? tile_op_spelling(info)
+                                                                         : NULL;
+}
+
+/* Whether an operand is a load without a type: the type that follows was meant for it. */
+static bool has_untyped_load(const tile_node *node) {
+    bool found = node->kind == TILE_NODE_CALL && node->call->opcode == TILE_OP_load &&
+                 !node->call->given && !node->call->is_element;
+    for (unsigned i = 0; i < 3 && node->kind == TILE_NODE_OP && node->args[i] && !found; i++)
+        found = has_untyped_load(node->args[i]);
+    return found;
 }
 
 /* Counts the calls that need a type and have none, in operators and their operands. */
@@ -193,7 +205,11 @@ static tile_value lower_typed(tile_parser *p, const tile_node *node) {
     const char *asked = tile_type_text(p->function, node->type, NULL, &scratch);
     const char *op = find_untyped(node->args[0]);
     const char *advice = tile_splat_advice(p->function, value, node->type, &scratch);
-    if (op && !*advice)
+    if (node->args[0]->kind == TILE_NODE_OP && has_untyped_load(node->args[0]))
+        advice = tile_arena_format(
+            &scratch, "%s; for the type of the load put both in parentheses, (load .. : %s)",
+            advice, asked);
+    else if (op && !*advice)
         advice = tile_arena_format(
             &scratch, "; for the type of `%s` alone put both in parentheses, (%s(..) : %s)", op, op,
             asked);
@@ -231,6 +247,7 @@ tile_value tile_lower_node(tile_parser *p, const tile_node *node, const tile_typ
 
 typedef struct lowering {
     tile_parser *p;
+    tile_opcode opcode;
     const tile_op_info *info;
     const tile_operand *operands;
     const tile_type *given;
@@ -275,6 +292,24 @@ static bool is_no_barrier(const lowering *l, unsigned place, const tile_operand 
            tile_value_type(l->p->function, head->value)->kind != TILE_TYPE_SHARED;
 }
 
+/* An operand that the row does not have. */
+static bool refuse_more(const lowering *l, const tile_operand *operand) {
+    const tile_node *head = operand->head;
+    const char *name = tile_op_spelling(l->info), *advice = "";
+    if (head && head->kind == TILE_NODE_VALUE && !head->value.id) return false; /* reported */
+    if (!head && l->info->operands[0].form == TILE_FORM_variadic)
+        advice = "; write them without brackets";
+    else if (!l->info->operand_count && !l->info->attr_count)
+        advice = tile_arena_format(
+            &l->p->arena,
+            "; it takes none, and further results get names of their own: `%%x, %%y = %s`", name);
+    else if (tile_infer_needs_given(l->opcode))
+        advice = tile_arena_format(
+            &l->p->arena, "; the type of its result, with the extents, follows it: `(%s(..) : %s)`",
+            name, l->info->operand_count ? "[64]" : "tile<i32[64]>");
+    return tile_parse_error(l->p, operand->loc, "%s: too many operands%s", name, advice);
+}
+
 /* Assigns the parsed operands to the row's operands. */
 static bool assign_operands(lowering *l, tile_loc loc, unsigned count) {
     unsigned at = 0;
@@ -293,14 +328,13 @@ static bool assign_operands(lowering *l, tile_loc loc, unsigned count) {
             return at < count
                        ? tile_parse_error(
                              l->p, l->operands[at].loc, "%s: operand '%s' must be written %s",
-                             l->info->name, l->info->operands[i].name,
+                             tile_op_spelling(l->info), l->info->operands[i].name,
                              form == TILE_FORM_list ? "as a list in brackets" : "without brackets")
-                       : tile_parse_error(l->p, loc, "%s: operand '%s' is missing", l->info->name,
-                                          l->info->operands[i].name);
+                       : tile_parse_error(l->p, loc, "%s: operand '%s' is missing",
+                                          tile_op_spelling(l->info), l->info->operands[i].name);
         }
     }
-    return at == count ||
-           tile_parse_error(l->p, l->operands[at].loc, "%s: too many operands", l->info->name);
+    return at == count || refuse_more(l, &l->operands[at]);
 }
 
 static bool is_peer(const lowering *l, unsigned place, unsigned other) {
@@ -461,7 +495,11 @@ static tile_op with_attrs(const tile_function *f, tile_op op, tile_opcode opcode
 tile_op tile_lower_op(tile_parser *p, const tile_invocation *call, const tile_type *expected) {
     const tile_op_info *info = tile_op_get_info(call->opcode);
     unsigned count = call->count;
-    lowering l = {.p = p, .info = info, .operands = call->operands, .given = call->given};
+    lowering l = {.p = p,
+                  .opcode = call->opcode,
+                  .info = info,
+                  .operands = call->operands,
+                  .given = call->given};
     if (!l.given && tile_infer_needs_given(call->opcode)) l.given = expected;
     l.hint = l.given && tile_type_is_extents(l.given) ? NULL : l.given;
     l.expected = expected_of_operands(info, l.given ? l.given : expected);

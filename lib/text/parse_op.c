@@ -5,6 +5,7 @@
 #include "lib/ir/describe.h"
 #include "lib/ir/regions.h"
 #include "lib/ops/combine.h"
+#include "lib/ops/kinds.h"
 #include "lib/support/intern.h"
 #include "lib/text/parser.h"
 
@@ -34,9 +35,12 @@ bool tile_parse_bind_results(tile_parser *p, const tile_statement *s, tile_op op
     bool fewer = may_miss && s->count < results;
     bool ok = s->count == 0 || s->count == results || fewer;
     if (!ok)
-        tile_parse_error(p, s->loc, "'%s' has %u result%s, but %u name%s %s given", what, results,
+        tile_parse_error(p, s->loc, "'%s' has %u result%s, but %u name%s %s given%s", what, results,
                          results == 1 ? "" : "s", s->count, s->count == 1 ? "" : "s",
-                         s->count == 1 ? "is" : "are");
+                         s->count == 1 ? "is" : "are",
+                         op.id && !results && tile_op_at(p->function, op)->region_count
+                             ? "; `yield` at the end of its region gives results"
+                             : "");
     for (unsigned i = 0; i < s->count; i++) {
         tile_value value =
             op.id && i < results ? tile_op_result(p->function, op, i) : TILE_NO_VALUE;
@@ -48,7 +52,15 @@ bool tile_parse_bind_results(tile_parser *p, const tile_statement *s, tile_op op
 /* Operations ---------------------------------------------------------------------------------- */
 
 /* %t[0:64] */
-static bool refuse_range(tile_parser *p) {
+static bool refuse_range(tile_parser *p, tile_loc open) {
+    if (p->function->kind == TILE_PLAN)
+        return tile_parse_error(
+            p, p->token.loc,
+            "brackets hold the first coordinates, not ranges: a part of a view is "
+            "`subview %%x[0], [64]`");
+    bool type = p->next.kind == TILE_TOKEN_WORD || *p->next.text == '[';
+    if (type)
+        return tile_parse_error(p, open, "this '[' has no ']' before the type: `%%x[0] : [64]`");
     bool whole = p->next.kind == TILE_TOKEN_PUNCT && strchr(",]", *p->next.text);
     if (whole)
         return tile_parse_error(
@@ -64,17 +76,18 @@ bool tile_parse_brackets(tile_parser *p, tile_operand *operand) {
     const tile_node **nodes = NULL;
     size_t count = 0, capacity = 0;
     operand->brackets = true;
+    const tile_token open = p->token;
     tile_parse_advance(p);
     while (!tile_parse_at(p, "]")) {
         nodes = tile_arena_grow(&p->arena, nodes, count, &capacity, sizeof *nodes);
-        if (tile_parse_at(p, ":")) return refuse_range(p);
+        if (tile_parse_at(p, ":")) return refuse_range(p, open.loc);
         if (!(nodes[count++] = tile_parse_node(p, TILE_PRECEDENCE_LOWEST))) return false;
-        if (tile_parse_at(p, ":")) return refuse_range(p);
+        if (tile_parse_at(p, ":")) return refuse_range(p, open.loc);
         if (!tile_parse_take(p, ",")) break;
     }
     operand->tail = nodes;
     operand->tail_count = (unsigned)count;
-    return tile_parse_expect(p, "]");
+    return tile_parse_close(p, "]", &open);
 }
 
 /* Returns whether the node is memory or a tile. */
@@ -92,7 +105,7 @@ bool tile_parse_operand(tile_parser *p, tile_operand *operand) {
     if (!operand->head) return false;
     bool memory = operand->head->kind == TILE_NODE_VALUE || operand->head->kind == TILE_NODE_CALL;
     if (!memory || !tile_parse_at(p, "[")) return true;
-    if (!tile_parse_brackets(p, operand)) return false;
+    if (!tile_parse_brackets(p, operand) || !tile_parse_refuse_infix_word(p)) return false;
     if (!tile_parse_at_infix(p) || !has_elements(p, operand->head)) return true;
     const tile_node *node = tile_parse_element_node(p, operand);
     *operand = (tile_operand){.loc = operand->loc};
@@ -140,8 +153,9 @@ static bool at_operand(tile_parser *p, const tile_op_info *info) {
         return called || !opcode || ((misplaced || tile_parse_at_call(p)) && !first_may_miss(info));
     }
     return p->token.kind == TILE_TOKEN_VALUE || p->token.kind == TILE_TOKEN_INT ||
-           p->token.kind == TILE_TOKEN_FLOAT || tile_parse_at(p, "-") || tile_parse_at(p, "~") ||
-           tile_parse_at(p, "(") || tile_parse_at(p, "[");
+           p->token.kind == TILE_TOKEN_FLOAT || p->token.kind == TILE_TOKEN_SYMBOL ||
+           tile_parse_at(p, "-") || tile_parse_at(p, "~") || tile_parse_at(p, "(") ||
+           tile_parse_at(p, "[");
 }
 
 /* A type after an operand belongs to the operand in three cases: more operands must follow, the
@@ -163,7 +177,9 @@ static bool parse_operand_type(tile_parser *p, tile_opcode opcode, unsigned used
 
 static bool parse_operands(tile_parser *p, const tile_op_info *info, tile_invocation *call) {
     size_t used = 0, capacity = 0;
+    if (!tile_parse_refuse_text(p, info)) return false;
     if (info->operand_count && at_operand(p, info)) do {
+            if (!tile_parse_refuse_text(p, info)) return false;
             call->operands =
                 tile_arena_grow(&p->arena, call->operands, used, &capacity, sizeof *call->operands);
             tile_operand *operand = &call->operands[used++];
@@ -174,7 +190,7 @@ static bool parse_operands(tile_parser *p, const tile_op_info *info, tile_invoca
             if (!parse_operand_type(p, call->opcode, (unsigned)used, operand)) return false;
         } while (tile_parse_take(p, ","));
     call->count = (unsigned)used;
-    return true;
+    return !used || tile_parse_refuse_adjacent(p);
 }
 
 /* Returns whether the results of the operation may have different element types. */
@@ -215,7 +231,7 @@ static bool check_types(tile_parser *p, const tile_invocation *call, tile_op op)
                                 ? places[i]
                                 : tile_arena_format(&scratch, "%uth", i + 1);
         tile_parse_error(p, call->loc, "%s: the %s result is %s, not %s",
-                         tile_op_get_info(call->opcode)->name, place,
+                         tile_opcode_spelling(call->opcode), place,
                          tile_type_text(p->function, type, NULL, &scratch),
                          tile_type_text(p->function, call->types[i], NULL, &scratch));
         tile_arena_reset(&scratch);
@@ -238,6 +254,9 @@ static bool at_foreign_mark(const tile_parser *p) {
 }
 
 static bool refuse_mark(tile_parser *p) {
+    if (tile_parse_at(p, "(") && p->next.kind == TILE_TOKEN_VALUE)
+        return tile_parse_error(p, p->token.loc,
+                                "the names of results have no parentheses: `%%a, %%b = ..`");
     return !tile_parse_foreign(p, TILE_FOREIGN_MARK) && tile_parse_expected(p, "a statement");
 }
 
@@ -278,20 +297,23 @@ void tile_parse_take_kind(tile_parser *p, tile_invocation *call) {
 
 static bool parse_op(tile_parser *p, const tile_statement *s, tile_opcode opcode) {
     const tile_op_info *info = tile_op_get_info(opcode);
-    tile_invocation call = {.loc = p->token.loc, .opcode = opcode};
+    const tile_token name = p->token;
+    tile_invocation call = {.loc = name.loc, .opcode = opcode};
+    if (!tile_opcode_is_callable(opcode) && !tile_parse_refuse_statement_call(p, info))
+        return false;
     tile_parse_take_kind(p, &call);
     tile_parse_advance(p);
     if (take_all(p, info)) call.attrs[call.attr_count++] = (tile_parsed_attr){.id = TILE_ATTR_all};
-    if (!parse_operands(p, info, &call) ||
+    if (!tile_parse_refuse_early_attrs(p, &name, info) || !parse_operands(p, info, &call) ||
         !tile_parse_attrs(p, tile_parse_allowed_attrs(info), info->name, call.attrs,
                           &call.attr_count) ||
-        !parse_result_types(p, &call))
+        !parse_result_types(p, &call) || !tile_parse_refuse_late_attrs(p, &name, info))
         return false;
     if (at_foreign_mark(p)) return refuse_mark(p);
     if (tile_opcode_is_callable(opcode) && tile_parse_at_infix(p))
         return parse_expression_from(p, s, &call);
     tile_op op = tile_lower_op(p, &call, NULL);
-    return tile_parse_bind_results(p, s, op, info->name) && check_types(p, &call, op);
+    return tile_parse_bind_results(p, s, op, tile_op_spelling(info)) && check_types(p, &call, op);
 }
 
 /* Statements and regions ---------------------------------------------------------------------- */
@@ -340,8 +362,11 @@ static bool refuse_call(tile_parser *p, const tile_token *token) {
     const char *name = tile_intern_name(p->context, token->text, token->length);
     const tile_function *found = called ? tile_module_find(p->module, name) : NULL;
     if (!found) return false;
-    tile_parse_error(p, token->loc, "@%s is a %s and cannot be called; a `func` can", name,
-                     tile_function_kind_name(found->kind));
+    if (p->function->kind == TILE_PLAN && found->kind == TILE_KERNEL)
+        tile_parse_error(p, token->loc, "a plan launches a kernel: `launch @%s(..)`", name);
+    else
+        tile_parse_error(p, token->loc, "@%s is a %s and cannot be called; a `func` can", name,
+                         tile_function_kind_name(found->kind));
     return true;
 }
 
@@ -351,6 +376,12 @@ const tile_node *tile_parse_unknown_op(tile_parser *p) {
     if (tile_parse_old_word(p, TILE_RENAMED_operation, "") ||
         tile_parse_foreign(p, TILE_FOREIGN_OPERATION))
         return NULL;
+    const char *kinds = tile_kind_names_like(token->text, token->length, &p->arena);
+    if (*kinds) {
+        tile_parse_error(p, token->loc, "unknown operation '%.*s'; there are %s",
+                         (int)token->length, token->text, kinds);
+        return NULL;
+    }
     tile_guess guess = tile_guess_start(token->text, token->length);
     for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
         if (tile_op_get_info((tile_opcode)i)->name)
@@ -370,14 +401,10 @@ static bool parse_statement_rest(tile_parser *p, const tile_statement *s) {
     if (tile_parse_at_sync_explicit(p)) opcode = TILE_OP_sync_explicit;
     if (opcode == TILE_OP_launch) return tile_parse_launch(p, s);
     if (opcode == TILE_OP_call) return tile_parse_refuse_call(p);
-    const tile_infix *infix = tile_infix_from_opcode(opcode);
-    const char *symbol = infix ? infix->symbol : NULL;
-    if (symbol && !s->count && !called && !p->token.first_on_line)
-        return tile_parse_error(p, p->token.loc,
-                                "'%s' is written `%s` between its operands: %%a %s %%b",
-                                tile_op_get_info(opcode)->name, symbol, symbol);
     if (tile_op_get_info(opcode)->shape) return tile_parse_control(p, s, opcode);
-    if (opcode && !(called && tile_opcode_is_callable(opcode))) return parse_op(p, s, opcode);
+    if (opcode && (!called || !tile_opcode_is_callable(opcode) ||
+                   tile_parse_has_operand_in_parentheses(p, opcode)))
+        return parse_op(p, s, opcode);
     if (!opcode && is_unknown_op(p)) return tile_parse_unknown_op(p) != NULL;
     if (p->token.kind == TILE_TOKEN_PUNCT && !s->count && !called) return refuse_mark(p);
     return parse_expression(p, s);
@@ -388,6 +415,12 @@ static bool refuse_value(tile_parser *p) {
     const tile_token token = p->token;
     const char *name = tile_arena_string(&p->arena, token.text, token.length);
     char next = p->next.kind == TILE_TOKEN_PUNCT ? *p->next.text : '\0';
+    if (next == ':') {
+        const char *bound = tile_intern_name(p->context, token.text, token.length);
+        if (!tile_parse_find(p, bound)) tile_parse_define(p, bound, token.loc, TILE_NO_VALUE);
+        return tile_parse_error(
+            p, token.loc, "the type follows the expression: `%%%s = .. : tile<f32[64]>`", name);
+    }
     const char *behind = p->next.text + p->next.length;
     bool updates = next && strchr("+-*/&|^<>", next) && behind < p->lexer.end &&
                    (*behind == '=' || *behind == next);
@@ -459,11 +492,22 @@ static bool parse_statements(tile_parser *p, tile_region region, bool needs_yiel
 }
 
 bool tile_parse_expected_body(tile_parser *p) {
-    const char *advice = tile_parse_at(p, ":")           ? "; write the body in braces"
+    const char *advice = tile_parse_at(p, ":") ? "; write the body in braces"
+                         : tile_parse_at_word(p, "then")
+                             ? "; write the body in braces, without `then`"
                          : tile_parse_at_word(p, "if")   ? "; write `else { if .. { .. } }`"
                          : tile_parse_at_word(p, "else") ? "; a choice between two values is "
                                                            "`select(%condition, %yes, %no)`"
                                                          : "";
+    bool kernel = tile_parse_at(p, "->") && p->function->kind != TILE_COMPUTE;
+    if (p->token.kind == TILE_TOKEN_WORD && !p->regions && !*advice &&
+        (p->function->kind == TILE_COMPUTE || p->function->kind == TILE_FUNC))
+        advice = "; only kernels have clauses";
+    if (kernel) advice = "; a kernel or plan has no results: it stores to its arguments";
+    bool statement =
+        p->token.kind == TILE_TOKEN_WORD && tile_opcode_from_name(p->token.text, p->token.length);
+    if (!*advice && (p->token.first_on_line || statement))
+        advice = "; write the body in braces, `{ .. }`";
     if (!*advice) return tile_parse_expected(p, "'{'");
     bool python = tile_parse_at(p, ":");
     tile_parse_error(p, p->token.loc, "expected '{', found '%.*s'%s", (int)p->token.length,

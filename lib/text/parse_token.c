@@ -11,6 +11,14 @@
 /* `;` and comments that begin with # are reported once and skipped. */
 static void read_over(tile_parser *p) {
     tile_token *next = &p->next;
+    while (next->kind == TILE_TOKEN_PUNCT && *next->text == '/' && next->text + 1 < p->lexer.end &&
+           next->text[1] == '*') {
+        if (!p->saw_hash && !p->skipping)
+            p->saw_hash =
+                !tile_parse_error(p, next->loc, "a comment begins with // and ends with its line");
+        tile_lexer_skip_comment(&p->lexer);
+        *next = tile_lexer_next(&p->lexer);
+    }
     while (next->kind == TILE_TOKEN_BAD && (*next->text == ';' || *next->text == '#')) {
         bool hash = *next->text == '#', *seen = hash ? &p->saw_hash : &p->saw_end_mark;
         const tile_token token = p->token;
@@ -123,9 +131,38 @@ bool tile_parse_expect_word(tile_parser *p, const char *word) {
     return tile_parse_take_word(p, word) || expected_quoted(p, word);
 }
 
+/* Whether a comment hides the end of the line on which the token is. */
+static bool has_comment(const tile_parser *p, const tile_token *token) {
+    const char *at = token->text;
+    while (at + 1 < p->lexer.end && *at != '\n' && !(at[0] == '/' && at[1] == '/')) at++;
+    return at + 1 < p->lexer.end && *at == '/';
+}
+
+bool tile_parse_close(tile_parser *p, const char *mark, const tile_token *open) {
+    bool ends = p->token.kind == TILE_TOKEN_END;
+    if (!(ends || p->token.first_on_line) || tile_parse_at(p, mark))
+        return tile_parse_expect(p, mark);
+    const char *comment =
+        has_comment(p, open) ? "; `//` begins a comment, and `/` divides integers, too" : "";
+    return tile_parse_error(
+        p, open->loc, "this '%.*s' has no '%s' before the %s%.*s%s%s", (int)open->length,
+        open->text, mark, ends ? "end of the text" : "next line, which begins with '",
+        ends ? 0 : (int)p->token.length, ends ? "" : p->token.text, ends ? "" : "'", comment);
+}
+
+/* A word without the mark of a name. */
+static bool refuse_bare_name(tile_parser *p, tile_token_kind kind, const char *what) {
+    bool symbol = kind == TILE_TOKEN_SYMBOL;
+    if (p->token.kind != TILE_TOKEN_WORD || (!symbol && kind != TILE_TOKEN_VALUE)) return false;
+    tile_parse_error(p, p->token.loc, "expected %s, found '%.*s'; a %s name begins with %s: %s%.*s",
+                     what, (int)p->token.length, p->token.text, symbol ? "function's" : "value's",
+                     symbol ? "@" : "%", symbol ? "@" : "%", (int)p->token.length, p->token.text);
+    return true;
+}
+
 const char *tile_parse_name(tile_parser *p, tile_token_kind kind, const char *what) {
     if (p->token.kind != kind) {
-        tile_parse_expected(p, what);
+        if (!refuse_bare_name(p, kind, what)) tile_parse_expected(p, what);
         return NULL;
     }
     const char *name = tile_intern_name(p->context, p->token.text, p->token.length);

@@ -241,12 +241,19 @@ const tile_type *tile_parse_find_scalar(tile_parser *p, const char *text, size_t
 static bool unknown_type(tile_parser *p) {
     tile_guess guess = tile_guess_start(p->token.text, p->token.length);
     if (tile_parse_foreign(p, TILE_FOREIGN_TYPE)) return false;
+    if (p->token.kind == TILE_TOKEN_INT || tile_parse_at(p, "("))
+        return tile_parse_error(p, p->token.loc, "extents are in brackets, [128] or [64, 32]");
     if (p->token.kind != TILE_TOKEN_WORD) return tile_parse_expected(p, "a type");
     for (unsigned i = 1; i < TILE_SCALAR_COUNT; i++)
         tile_guess_try(&guess, tile_scalar_name((tile_scalar)i));
     for (unsigned i = 0; i < COMPOSITE_COUNT; i++) tile_guess_try(&guess, composite_types[i].name);
+    const char *advice = tile_guess_text(p, &guess, "");
+    if (!*advice && p->function)
+        advice = tile_arena_format(
+            &p->arena, "; a type parameter is declared after the name of the %s: <%.*s: type>",
+            tile_function_kind_name(p->function->kind), (int)p->token.length, p->token.text);
     return tile_parse_error(p, p->token.loc, "unknown type '%.*s'%s", (int)p->token.length,
-                            p->token.text, tile_guess_text(p, &guess, ""));
+                            p->token.text, advice);
 }
 
 /* acc(T) or acc(f16): the type of a dot's accumulator. */
@@ -410,7 +417,8 @@ const tile_type *tile_parse_type(tile_parser *p) {
     }
     draft.kind = composite_types[i].kind;
     tile_parse_advance(p);
-    if (!tile_parse_expect(p, "<") || !parse_element_type(p, &draft)) return NULL;
+    if (!tile_parse_at(p, "<")) tile_parse_expected(p, "'<', as in view<f32[64]>");
+    if (!tile_parse_take(p, "<") || !parse_element_type(p, &draft)) return NULL;
     bool sound = draft.kind == TILE_TYPE_PTR          ? true
                  : draft.kind == TILE_TYPE_DESCRIPTOR ? parse_major(p, &draft)
                                                       : parse_shape(p, &draft, &layout);

@@ -38,6 +38,17 @@ typedef struct tile_node {
     const struct tile_invocation *call;
 } tile_node;
 
+/* A set of attributes. */
+typedef struct tile_attr_set {
+    uint64_t words[TILE_ATTR_LIMIT / 64];
+} tile_attr_set;
+static inline bool tile_attr_set_has(tile_attr_set set, tile_attr_id id) {
+    return set.words[id / 64] >> id % 64 & 1;
+}
+static inline void tile_attr_set_add(tile_attr_set *set, tile_attr_id id) {
+    set->words[id / 64] |= (uint64_t)1 << id % 64;
+}
+
 typedef struct tile_operand {
     tile_loc loc;
     const tile_node *head;        /* NULL: a list */
@@ -48,6 +59,7 @@ typedef struct tile_operand {
 
 typedef struct tile_parsed_attr {
     tile_attr_id id;
+    tile_loc loc; /* of the value */
     const tile_expr *expr;
     const int64_t *list;
     unsigned count;
@@ -130,8 +142,9 @@ typedef struct tile_parser {
     unsigned depth;              /* nesting of the expression's parentheses, calls and signs */
     tile_alias *aliases;
     tile_parse_options options;
-    struct tile_parsed_text *texts; /* of the module, the last one first */
-    struct tile_parsed_text *text;  /* the one that is being parsed */
+    struct tile_parsed_text *texts;       /* of the module, the last one first */
+    struct tile_parsed_text *text;        /* the one that is being parsed */
+    struct tile_parsed_include *includes; /* of all texts */
     unsigned include_count;
     size_t included_bytes;
     struct tile_declared_func *funcs; /* of all texts */
@@ -158,6 +171,8 @@ bool tile_parse_take_word(tile_parser *p, const char *word);
 /* The same, but reports an error if it does not match. */
 bool tile_parse_expect(tile_parser *p, const char *punctuation);
 bool tile_parse_expect_word(tile_parser *p, const char *word);
+/* `)` or `]`; if the line ends without it, the error is at the opening mark. */
+bool tile_parse_close(tile_parser *p, const char *mark, const tile_token *open);
 /* A name of this kind, interned; NULL after an error. what: "a value such as %x". */
 const char *tile_parse_name(tile_parser *p, tile_token_kind kind, const char *what);
 /* Returns false. */
@@ -189,6 +204,7 @@ typedef enum tile_foreign_place {
     TILE_FOREIGN_ATTRIBUTE,
     TILE_FOREIGN_MARK,
     TILE_FOREIGN_TOP,
+    TILE_FOREIGN_MEMBER, /* after a point */
 } tile_foreign_place;
 /* Returns true after an error if the token, or the name that follows it and a point, is a word of
  * another language in this place (foreign_words.def). */
@@ -251,6 +267,38 @@ bool tile_parse_refuse_call(tile_parser *p);
 const char *tile_parse_call_name(const tile_invocation *call);
 const tile_node *tile_parse_call_node(tile_parser *p, const tile_invocation *call);
 
+/* parse_form.c: the form of an operation. Those named `refuse` return false after an error. */
+/* At an operation's name: returns whether the parentheses that follow hold its first operand, and
+ * not all operands: `max (%a + 1), 0`, `sort (%t * 2.0) {axis = 0}`. */
+bool tile_parse_has_operand_in_parentheses(const tile_parser *p, tile_opcode opcode);
+/* At the name of an operation that cannot be called: refuses `store(%t, %y[0])`. */
+bool tile_parse_refuse_statement_call(tile_parser *p, const tile_op_info *info);
+/* Refuses a name with @ in place of a value. */
+bool tile_parse_refuse_symbol(tile_parser *p);
+/* Reports a word that is no parameter of the function. Returns false. */
+bool tile_parse_refuse_param(tile_parser *p, const tile_token *token);
+/* At an operator, which follows `before` (NULL: none): refuses `<>`, `**`, `&&` and `a < b < c`. */
+bool tile_parse_refuse_operator(tile_parser *p, const tile_infix *before, const tile_infix *infix);
+/* Refuses a text where an operand begins: it is an attribute. */
+bool tile_parse_refuse_text(tile_parser *p, const tile_op_info *info);
+/* After the operands: refuses another value on the line, `%t %x[0]`. */
+bool tile_parse_refuse_adjacent(tile_parser *p);
+/* After an operand: refuses `%a rem %b` and `%a if %c`. */
+bool tile_parse_refuse_infix_word(tile_parser *p);
+/* Returns whether the token begins attributes, and not a region. */
+bool tile_parse_at_attrs(const tile_parser *p, tile_attr_set allowed);
+/* Refuses attributes after the call that began at start, before operands and after a type. */
+bool tile_parse_refuse_call_attrs(tile_parser *p, const char *start, const tile_op_info *info);
+bool tile_parse_refuse_early_attrs(tile_parser *p, const tile_token *name,
+                                   const tile_op_info *info);
+bool tile_parse_refuse_late_attrs(tile_parser *p, const tile_token *name, const tile_op_info *info);
+
+/* Refuses what follows an argument without a comma. */
+bool tile_parse_refuse_after_arg(tile_parser *p);
+/* A compute has tensors, and a kernel views of memory. False after an error. */
+bool tile_parse_check_arg_kind(tile_parser *p, const char *name, const tile_type *type,
+                               tile_loc loc);
+
 /* parse_combine.c: reduce(%x, %y, axis = 0, combine = @f), or with the attributes in braces */
 /* Returns whether the operation, written without a kind, may be given a function instead. */
 bool tile_parse_may_combine(tile_opcode opcode);
@@ -291,10 +339,13 @@ typedef struct tile_parsed_text {
     const char *identity, *name;
     uint32_t file;
     unsigned depth; /* of the nesting */
-    bool is_open;   /* it is being parsed */
+    bool is_open;   /* it is being declared or parsed */
+    bool is_parsed; /* once is enough */
 } tile_parsed_text;
 /* Parses the text, a source of the context. */
 void tile_parse_source(tile_parser *p, const char *identity, uint32_t file);
+/* Finds the text whose name in quotation marks is the token, and declares its funcs. */
+bool tile_parse_declare_include(tile_parser *p);
 /* `include "NAME"`, and the text that it names. */
 bool tile_parse_include(tile_parser *p);
 
@@ -324,16 +375,6 @@ const tile_node *tile_parse_unknown_op(tile_parser *p);
 /* Reports that the token is not `{`. */
 bool tile_parse_expected_body(tile_parser *p);
 bool tile_parse_region(tile_parser *p, tile_region region, bool needs_yield);
-/* A set of attributes. */
-typedef struct tile_attr_set {
-    uint64_t words[TILE_ATTR_LIMIT / 64];
-} tile_attr_set;
-static inline bool tile_attr_set_has(tile_attr_set set, tile_attr_id id) {
-    return set.words[id / 64] >> id % 64 & 1;
-}
-static inline void tile_attr_set_add(tile_attr_set *set, tile_attr_id id) {
-    set->words[id / 64] |= (uint64_t)1 << id % 64;
-}
 /* parse_attr.c. Parses an optional `{...}`. what: the owner of the attributes. */
 bool tile_parse_attrs(tile_parser *p, tile_attr_set allowed, const char *what,
                       tile_parsed_attr *attrs, unsigned *count);
@@ -379,9 +420,9 @@ typedef struct tile_declared_func {
     tile_token token, next_token;
     tile_symbol_table symbols;
 } tile_declared_func;
-/* Parses the headers of all funcs between the parser's token and the end of its text, so that calls
- * find them. The parser stays where it is. */
-void tile_parse_declare_funcs(tile_parser *p);
+/* Parses the headers of all funcs of the text that the lexer begins and of all texts that it
+ * includes, so that calls find them. */
+void tile_parse_declare_text(tile_parser *p);
 /* A func, from its name on, whose header has been parsed: its body. */
 bool tile_parse_func(tile_parser *p);
 /* The func that the token, a word before `(` or `<`, calls; NULL: none. */

@@ -4,18 +4,20 @@
 #include "lib/ir/syntax.h"
 #include "lib/text/printer.h"
 
+void tile_print_default(tile_printer *p, const tile_param_decl *param) {
+    if (param->default_type)
+        tile_print_type(p, param->default_type);
+    else if (param->default_expr && param->kind == TILE_PARAM_bool &&
+             param->default_expr->kind == TILE_EXPR_INT)
+        PRINT(p, "%s", param->default_expr->integer ? "true" : "false");
+    else if (param->default_expr)
+        tile_print_closed_expr(p, param->default_expr);
+}
+
 void tile_print_param(tile_printer *p, const tile_param_decl *param) {
     PRINT(p, "%s: %s", param->name, tile_param_kind_name(param->kind));
-    if (param->default_type) {
-        PRINT(p, " = ");
-        tile_print_type(p, param->default_type);
-    } else if (param->default_expr && param->kind == TILE_PARAM_bool &&
-               param->default_expr->kind == TILE_EXPR_INT) {
-        PRINT(p, " = %s", param->default_expr->integer ? "true" : "false");
-    } else if (param->default_expr) {
-        PRINT(p, " = ");
-        tile_print_closed_expr(p, param->default_expr);
-    }
+    PRINT(p, "%s", param->default_type || param->default_expr ? " = " : "");
+    tile_print_default(p, param);
 }
 
 void tile_print_params(tile_printer *p) {
@@ -26,8 +28,7 @@ void tile_print_params(tile_printer *p) {
     PRINT(p, "%s", p->f->param_count ? ">" : "");
 }
 
-/* Includes the expressions of a view argument. */
-static void print_arg_type(tile_printer *p, const tile_arg_decl *arg) {
+void tile_print_arg_type(tile_printer *p, const tile_arg_decl *arg) {
     tile_type shown = *arg->type;
     for (unsigned d = 0; d < shown.rank && shown.kind == TILE_TYPE_VIEW; d++) {
         shown.dims[d] = arg->extents[d];
@@ -39,7 +40,7 @@ static void print_arg_type(tile_printer *p, const tile_arg_decl *arg) {
 void tile_print_arg(tile_printer *p, const tile_arg_decl *arg) {
     const char *before = " {";
     PRINT(p, "%%%s: ", arg->name);
-    print_arg_type(p, arg);
+    tile_print_arg_type(p, arg);
     if (arg->divisible) {
         PRINT(p, "%s%s = %u", before, tile_attr_keyword(TILE_ATTR_divisible), arg->divisible);
         before = ", ";

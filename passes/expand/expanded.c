@@ -343,7 +343,7 @@ static bool pad_or_reject(const expanded_space *x, const char *what, const char 
                           const int64_t *extents, unsigned rank, int64_t *padded) {
     if (pad_extents(extents, rank, padded)) return true;
     tile_report(x->context, TILE_ERROR, x->b.loc,
-                "element: a gather at these coordinates needs all elements of %s along one dim, "
+                "%%t[..]: a gather at these coordinates needs all elements of %s along one dim, "
                 "and with extents rounded up to powers of two these are more than %d; use %s",
                 what, TILE_MAX_TILE_ELEMENTS, remedy);
     return false;

@@ -79,7 +79,7 @@ static void check_offsets(plan *p, tile_op op) {
         tile_error_at(f, op,
                       "%s: tile operations also use this buffer, so the compiler chooses its "
                       "layout; instead of an offset write %scoordinates, one for each dim",
-                      info->name, type->stages ? "the stage and " : "");
+                      tile_op_spelling(info), type->stages ? "the stage and " : "");
     }
 }
 

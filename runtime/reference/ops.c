@@ -20,10 +20,10 @@ static void fail_element(evaluation *e, const tile_op_data *op, tile_scalar scal
     e->failed = true;
     if (divides)
         tile_report(tile_function_context(e->f), TILE_ERROR, op->loc, "%s: division by zero",
-                    tile_op_get_info(opcode)->name);
+                    tile_opcode_spelling(opcode));
     else
         tile_report(tile_function_context(e->f), TILE_ERROR, op->loc,
-                    "%s is not defined for elements of %s", tile_op_get_info(opcode)->name,
+                    "%s is not defined for elements of %s", tile_opcode_spelling(opcode),
                     tile_scalar_name(scalar));
 }
 
@@ -303,7 +303,7 @@ static void check_part(evaluation *e, tile_op op, int64_t first, int64_t part, i
     tile_report(tile_function_context(e->f), TILE_ERROR, tile_op_loc(e->f, op),
                 "%s: the part of %lld elements begins at %lld of a dim of %lld; it must begin and "
                 "end inside of it",
-                tile_op_get_info(tile_op_opcode(e->f, op))->name, (long long)part, (long long)first,
+                tile_opcode_spelling(tile_op_opcode(e->f, op)), (long long)part, (long long)first,
                 (long long)whole);
 }
 
@@ -353,7 +353,7 @@ static void compute_rows(evaluation *e, tile_op op, double *places) {
                                            : tile_kind_combines(scan.kind, a.scalar);
     if (axis < 0 || axis >= a.rank || !combines) {
         FAIL(e, "@%s: %s is not defined for %s along axis %lld", e->f->name,
-             tile_op_get_info(opcode)->name, tile_scalar_name(a.scalar), (long long)axis);
+             tile_opcode_spelling(opcode), tile_scalar_name(a.scalar), (long long)axis);
         return;
     }
     tile_rows rows = tile_rows_along(a.dims, a.rank, (unsigned)axis);

@@ -355,6 +355,7 @@ Test(null, compiling) {
     const uint32_t nowhere[TILE_MAX_RANK] = {0};
     cr_expect_eq(tile_inspect_layouts(NULL, NULL, NULL, NULL, NULL, NULL), 0);
     tile_module_list(NULL, NULL, NULL, NULL);
+    tile_module_list_json(NULL, NULL, NULL, NULL);
     cr_expect_eq(tile_layout_registers(NULL), 0);
     cr_expect_eq(tile_layout_extent(NULL, 0), 0);
     cr_expect_eq(tile_layout_index(NULL, nowhere), 0);

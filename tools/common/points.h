@@ -8,13 +8,13 @@
 #define TOOL_POINTS_HELP \
     "  --list-points         lists the points of the kernel's space instead, one per line. A\n" \
     "                        point that no launch uses is `dropped`, with the `where` that is\n" \
-    "                        false, or what the target lacks\n" \
+    "                        false, or what the target lacks; as JSON with --json\n" \
     "  --arg NAME=INTEGER    with --list-points: a size of the launch; may be repeated. Without\n" \
     "                        it, each `where` that names arguments counts as true\n"
 
 /* The options above. */
 typedef struct tool_points {
-    bool list;
+    bool list, json;
     tile_binding sizes[64];
     unsigned size_count;
 } tool_points;
@@ -25,8 +25,9 @@ bool tool_points_option(tool_arguments *args, tool_points *points, bool *ok);
 bool tool_points_check(const tool_points *points);
 void tool_points_close(tool_points *points);
 
-/* Writes one line for each point to the file; "-": standard output. Without a name, the kernel is
- * the only function of the module, or the only one that has `tune`. False after a diagnostic. */
+/* Writes one line for each point, or an element of a JSON list, to the file; "-": standard output.
+ * Without a name, the kernel is the only function of the module, or the only one that has `tune`.
+ * False after a diagnostic. */
 bool tool_list_points(const tile_module *module, const tool_points *points, const char *kernel,
                       const tile_target *target, const tile_binding *params, unsigned param_count,
                       const char *path);

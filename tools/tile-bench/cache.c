@@ -8,6 +8,7 @@
 
 #include "tile/tuned.h"
 #include "tools/common/cache.h"
+#include "tools/common/json.h"
 #include "tools/tile-bench/bench.h"
 
 static const char help[] =
@@ -18,7 +19,7 @@ static const char help[] =
     "  list                  lists the tuned points, the newest first: date, kernel, device, "
     "sizes,\n"
     "                        bucket, point, time, driver, compiler; `stale` if another compiler\n"
-    "                        made the measured code\n"
+    "                        made the measured code. As JSON with --json\n"
     "  export FILE           writes the tuned points as text, or as C data if FILE ends in .c, "
     "for\n"
     "                        tile_tuned_table_read (tile/tuned.h)\n"
@@ -60,6 +61,39 @@ static void show_point(const tile_point_key *key, const tile_tuned_point *point,
            : point->unchecked ? " (unchecked)"
                               : "",
            *point->driver ? point->driver : "unknown", point->compiler);
+}
+
+/* An element of {"format": 1, "points": [..]}. */
+static void put_point(const tile_point_key *key, const tile_tuned_point *point, void *user) {
+    tool_text *to = user;
+    tool_json_element(to);
+    tool_format(to, "{\"tuned\": %" PRId64, point->tuned);
+    tool_json_field(to, "kernel", point->kernel_name);
+    tool_json_field(to, "device", key->device);
+    tool_format(to, ", \"sm_count\": %u, \"memory_clock_khz\": %u, \"power_limit_mw\": %u",
+                key->sm_count, key->memory_clock, key->power_limit);
+    tool_json_field(to, "sizes", key->sizes);
+    tool_json_field(to, "bucket", key->bucket);
+    tool_json_field(to, "point", point->bindings);
+    tool_format(to, ", \"us\": %.6g, \"stale\": %s, \"unchecked\": %s", 1e6 * point->seconds,
+                point->stale ? "true" : "false", point->unchecked ? "true" : "false");
+    tool_json_field(to, "driver", point->driver);
+    tool_json_field(to, "compiler", point->compiler);
+    tool_format(to, "}");
+}
+
+static bool list_points(tile_cache *cache, bool json) {
+    tool_text text = {NULL, 0, 0};
+    if (json) {
+        tool_json_begin(&text, "points");
+        tile_cache_list_points(cache, put_point, &text);
+        tool_json_end(&text);
+        fwrite(text.data, 1, text.size, stdout);
+    } else {
+        tile_cache_list_points(cache, show_point, NULL);
+    }
+    free(text.data);
+    return tile_cache_get_statistics(cache).usable;
 }
 
 /* "500K" */
@@ -119,7 +153,7 @@ static bool import_points(tile_context *context, tile_cache *cache, const char *
 }
 
 static bool run(tile_context *context, tile_cache *cache, const char *folder, const char *command,
-                const char *size) {
+                const char *size, bool json) {
     uint64_t bytes;
     if (strcmp(command, "export") == 0) return export_points(cache, size);
     if (strcmp(command, "import") == 0) return import_points(context, cache, size);
@@ -131,8 +165,7 @@ static bool run(tile_context *context, tile_cache *cache, const char *folder, co
     if (strcmp(command, "trim") == 0)
         return read_size(size ? size : "", &bytes) && tile_cache_trim(cache, bytes) == TILE_OK;
     if (strcmp(command, "list") != 0) return complain("there is no command", command);
-    tile_cache_list_points(cache, show_point, NULL);
-    return tile_cache_get_statistics(cache).usable;
+    return list_points(cache, json);
 }
 
 static bool takes_word(const char *command) {
@@ -143,10 +176,15 @@ static bool takes_word(const char *command) {
 int tile_bench_cache(tool_arguments *words) {
     tool_cache choice = {NULL, false};
     const char *command = NULL, *size = NULL;
+    bool json = false;
     while (words->next < words->argc) {
         if (tool_flag(words, "--help") || tool_flag(words, "-h")) {
             fputs(help, stdout);
             return tool_finish(true);
+        }
+        if (tool_flag(words, "--json")) {
+            json = true;
+            continue;
         }
         if (tool_option(words, "--cache-dir", &choice.folder) ||
             (!command && tool_positional(words, &command)) ||
@@ -166,7 +204,7 @@ int tile_bench_cache(tool_arguments *words) {
     tile_cache *cache = NULL;
     tool_print_diagnostics(context);
     bool ok = tile_cache_create(context, folder, NULL, &cache) == TILE_OK &&
-              run(context, cache, folder, command ? command : "show", size);
+              run(context, cache, folder, command ? command : "show", size, json);
     tile_cache_destroy(cache);
     tile_context_destroy(context);
     free(folder);

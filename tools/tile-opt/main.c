@@ -275,7 +275,7 @@ static bool run(opt_options *o, tool_text *out) {
     else if (o->tutorial)
         tool_append(opt_tutorial, strlen(opt_tutorial), out);
     else if (o->list_passes)
-        opt_print_passes(out);
+        (o->json ? opt_print_passes_json : opt_print_passes)(out);
     else
         return process_file(o, out);
     return true;

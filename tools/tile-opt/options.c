@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/support/text.h"
+#include "tools/common/json.h"
 #include "tile/rename.h"
 #include "tools/common/include.h"
 
@@ -80,7 +81,7 @@ static const char more_help[] =
     "  --seconds=N                   time limit of all runs together (default: 600)\n"
     "  --migrate                     writes the text with renamed words replaced by the new ones;\n"
     "                                comments, formatting and names stay\n"
-    "  --list-passes                 lists all passes, with their levels\n"
+    "  --list-passes                 lists all passes, with their levels; as JSON with --json\n"
     "  --manual[=NAME]               prints the chapters of the manual, the chapter NAME, or "
     "`all`\n"
     "  --ops[=NAME]                  lists all operations, or prints the page of one\n"
@@ -133,6 +134,49 @@ void opt_print_passes(tool_text *out) {
         print_needs(info->requires_, out);
         tool_append("\n", 1, out);
     }
+}
+
+/* ", "from": [2, 3]" */
+static void put_levels(tool_text *to, const char *name, unsigned levels) {
+    const char *before = "";
+    tool_format(to, ", \"%s\": [", name);
+    for (unsigned level = 1; level <= 3; level++) {
+        if (!(levels >> level & 1)) continue;
+        tool_format(to, "%s%u", before, level);
+        before = ", ";
+    }
+    tool_format(to, "]");
+}
+
+static void put_list(tool_text *to, const char *name, const char *words) {
+    tool_format(to, ", \"%s\": [", name);
+    for (const char *before = ""; *words; before = ", ") {
+        size_t length = strcspn(words, " |");
+        tool_format(to, "%s\"%.*s\"", before, (int)length, words);
+        words += length;
+        words += strspn(words, " |");
+    }
+    tool_format(to, "]");
+}
+
+/* {"format": 1, "passes": [{"name": "cse", "from": [2, 3], "to": [2, 3], "needs": [..],
+ * "meaning": ".."}]} */
+void opt_print_passes_json(tool_text *out) {
+    const tile_pass_info *info;
+    tool_text text = {NULL, 0, 0};
+    tool_json_begin(&text, "passes");
+    for (unsigned i = 0; (info = tile_pass_at(i)); i++) {
+        tool_json_element(&text);
+        tool_format(&text, "{\"name\": \"%s\"", info->name);
+        put_levels(&text, "from", info->level_in);
+        put_levels(&text, "to", info->level_out);
+        put_list(&text, "needs", info->requires_);
+        tool_json_field(&text, "meaning", info->meaning);
+        tool_format(&text, "}");
+    }
+    tool_json_end(&text);
+    tool_append(text.data, text.size, out);
+    free(text.data);
 }
 
 /* Reading ------------------------------------------------------------------------------------ */
@@ -246,6 +290,7 @@ static bool take_flag(tool_arguments *words, opt_options *o) {
         {"--migrate", &o->migrate},
         {"--reduce", &o->reduce},
         {"--list-passes", &o->list_passes},
+        {"--json", &o->json},
         {"--tutorial", &o->tutorial},
         {"--help", &o->help},
         {"--version", &o->version},
@@ -354,6 +399,7 @@ bool opt_read_options(int argc, char **argv, opt_options *o) {
         if (!take_word(&words, o)) return false;
     if (!o->input) o->input = "-";
     const case_options *test = &o->test;
+    if (o->json && !o->list_passes) return complain("only --list-passes has", "--json");
     return o->run_each || o->reduce || o->run_reproducer ||
            (!test->argument_count && !test->binding_count) ||
            complain("without --run-each and --reduce there are no", "--arg and --param");

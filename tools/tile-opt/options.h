@@ -32,7 +32,7 @@ typedef struct opt_options {
     const char *layout_file; /* as a picture in this file; NULL: as text */
     bool after_change;
     bool skip_verify, split_input, verify_diagnostics, timing, statistics;
-    bool run_reproducer, list_passes, tutorial, help, version;
+    bool run_reproducer, list_passes, json, tutorial, help, version;
     opt_page manual, ops;
     bool run_each, reduce, migrate;
     const char *reduce_with;
@@ -52,5 +52,6 @@ extern const char opt_tutorial[];
 void opt_print_help(tool_text *out);
 void opt_print_version(tool_text *out);
 void opt_print_passes(tool_text *out);
+void opt_print_passes_json(tool_text *out);
 
 #endif

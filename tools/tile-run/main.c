@@ -95,7 +95,9 @@ static void refuse_name(const run *r) {
 static bool list(const run *r) {
     const char *name = r->options->kernel;
     bool found = !name || tile_module_find(r->module, name);
-    if (found) tile_module_list(r->module, name, tool_write, stdout);
+    if (found)
+        (r->options->json ? tile_module_list_json : tile_module_list)(r->module, name, tool_write,
+                                                                      stdout);
     if (!found) refuse_name(r);
     return found;
 }
@@ -587,6 +589,7 @@ int main(int argc, char **argv) {
     }
     if (!o.file)
         return fail("tile-run", "no input file; write tile-run FILE.tile, see tile-run --help");
+    if (!options_check(&o)) return 1;
     r.context = tile_context_create();
     tool_print_remarks(r.context, o.remarks);
     r.module = tool_parse_file(r.context, o.file);

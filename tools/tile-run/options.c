@@ -9,7 +9,8 @@ static const char help[] =
     "Runs a kernel of FILE and checks its result.\n"
     "\n"
     "  --list               lists the functions of FILE (or the one that --kernel\n"
-    "                       names) with their parameters, tune clauses, arguments and results\n"
+    "                       names) with their parameters, tune clauses, arguments and results;\n"
+    "                       as JSON with --json\n"
     "  --kernel=NAME        the kernel or plan to run. Required if FILE has several; without it, "
     "a\n"
     "                       plan comes before the kernels that it launches\n"
@@ -227,6 +228,7 @@ bool options_parse(options *o, tool_arguments *args) {
         return read_number("--tolerance", value, 0, 1e30, false, &o->tolerance);
     if (tool_option(args, "--flush", &value)) return read_flush(value, &o->flush);
     if (tool_flag(args, "--list")) return o->list = true;
+    if (tool_flag(args, "--json")) return o->json = true;
     if (tool_flag(args, "--variant")) return o->variant = true;
     if (tool_flag(args, "--counts")) return o->counts = true;
     if (tool_flag(args, "--timing")) return o->timing = true;
@@ -244,6 +246,12 @@ bool options_parse(options *o, tool_arguments *args) {
         return !fail(tool_current(args), "write --arg before it for an argument of the kernel, "
                                          "--param for a parameter");
     return tool_refuse_option(args, "tile-run", help);
+}
+
+bool options_check(const options *o) {
+    return o->list || !o->json ||
+           !fail("--json", "it is the form of a list; add --list (--report=FILE.json writes what "
+                           "--tune found)");
 }
 
 bool options_bind(const options *o, const char *name) {

@@ -33,7 +33,7 @@ typedef struct options {
     tool_remarks remarks;
     const char *trace;
     unsigned trace_blocks;
-    bool list;
+    bool list, json;
     bool timing;
     bool counts;
     bool variant;
@@ -47,6 +47,8 @@ typedef struct options {
 void options_print_help(void);
 /* Parses the next word and its value; false after a message. */
 bool options_parse(options *o, tool_arguments *args);
+/* After the last option. False after a message. */
+bool options_check(const options *o);
 /* Returns whether they bind the parameter. */
 bool options_bind(const options *o, const char *name);
 /* Parses an integer from least to most; name is for the message. */

@@ -262,7 +262,7 @@ static void add_output(schedule *s, sched_group *g, unsigned array, const sched_
 
 /* Reports an operation that no kind of group computes. */
 static void refuse(schedule *s, tile_op op) {
-    const char *name = tile_op_get_info(tile_op_opcode(s->compute, op))->name;
+    const char *name = tile_opcode_spelling(tile_op_opcode(s->compute, op));
     SCHED_FAIL(s, op,
                "%s is not scheduled yet: write a kernel for it (`of @%s`), or run the compute at "
                "level 1",

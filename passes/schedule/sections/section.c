@@ -141,7 +141,7 @@ static void check_slices(maker *m) {
             SCHED_FAIL(m->s, op,
                        "%s: coordinate %u is not known to the host; compute it from dims, i32 "
                        "arguments and variables of loops, or use `gather`",
-                       tile_op_get_info(tile_op_opcode(m->f, op))->name, d);
+                       tile_opcode_spelling(tile_op_opcode(m->f, op)), d);
             return;
         }
     }

@@ -118,7 +118,7 @@ static const tile_expr *host_expr(splitter *p, tile_op op, tile_value value, con
         SCHED_FAIL(p->s, op,
                    "%s: %s is not known to the host; compute it from dims, i32 arguments and "
                    "variables of loops, or run the compute at level 1",
-                   tile_op_get_info(tile_op_opcode(p->f, op))->name, what);
+                   tile_opcode_spelling(tile_op_opcode(p->f, op)), what);
     return expr;
 }
 

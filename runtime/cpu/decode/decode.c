@@ -29,8 +29,8 @@ void cpu_decode_elementwise(cpu_decoder *d, tile_op op) {
     insn->arith_flags = tile_op_arith_flags(d->f, op);
     insn->flag = math ? tile_op_has_attr(d->f, op, TILE_ATTR_fast) : from->kind == TILE_TYPE_SCALAR;
     if (!insn->handler)
-        CPU_FAIL(d, insn->loc, "%s is not defined for elements of %s",
-                 tile_op_get_info(opcode)->name, tile_scalar_name(type->scalar));
+        CPU_FAIL(d, insn->loc, "%s is not defined for elements of %s", tile_opcode_spelling(opcode),
+                 tile_scalar_name(type->scalar));
 }
 
 /* Regions -------------------------------------------------------------------------------------- */
@@ -297,7 +297,8 @@ static void decode_op(cpu_decoder *d, tile_op op) {
     const tile_op_info *info = tile_op_get_info((tile_opcode)data->opcode);
     unsigned level = d->program->level == 2 ? TILE_LEVEL_2 : TILE_LEVEL_3;
     if (!(info->levels & level) || !decoders[data->opcode])
-        CPU_FAIL(d, data->loc, "%s cannot be executed at level %u", info->name, d->program->level);
+        CPU_FAIL(d, data->loc, "%s cannot be executed at level %u", tile_op_spelling(info),
+                 d->program->level);
     else
         decode_with_poison(d, op);
 }

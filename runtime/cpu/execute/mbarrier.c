@@ -86,7 +86,7 @@ static bool is_intact(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int 
     if (run->program->level != 3 || !shadow->writer || writer == at.barrier->init) return true;
     fault_use(run, agent, insn, lane, at, "has been overwritten: another buffer has its bytes");
     tile_report(run->context, TILE_NOTE, writer->loc, "by this %s",
-                tile_op_get_info(writer->opcode)->name);
+                tile_opcode_spelling(writer->opcode));
     return false;
 }
 

@@ -57,7 +57,7 @@ bool cpu_is_mixed(cpu_decoder *d, tile_function *f) {
         CPU_FAIL(d, f->ops[id].loc,
                  "%s: operations of threads in `roles` or `sync explicit` can be executed at level "
                  "3 only",
-                 tile_op_get_info(opcode)->name);
+                 tile_opcode_spelling(opcode));
         return false;
     }
     return false;

@@ -20,7 +20,7 @@ bool cpu_shifts(tile_opcode opcode) {
 
 static bool fault_use(cpu_run *run, const cpu_agent *agent, const cpu_insn *use, int lane,
                       uint8_t origin) {
-    const char *name = tile_op_get_info(use->opcode)->name;
+    const char *name = tile_opcode_spelling(use->opcode);
     if (origin == CPU_MANY_ORIGINS) {
         cpu_fault(run, agent, use, lane,
                   "uses the result of a division by zero, or of a shift out of range");

@@ -116,7 +116,7 @@ static bool fault_in_flight(cpu_run *run, cpu_agent *agent, const cpu_insn *insn
     tile_report(run->context, TILE_NOTE, store->loc,
                 "the store: %s, complete where its thread has waited for it by bulk_wait without "
                 "{read}",
-                tile_op_get_info(store->opcode)->name);
+                tile_opcode_spelling(store->opcode));
     return false;
 }
 

@@ -77,7 +77,7 @@ static void emit_event(cpu_run *run, const cpu_agent *agent, const cpu_insn *ins
 }
 
 static const char *name_of(const cpu_insn *insn) {
-    return tile_op_get_info(insn->opcode)->name;
+    return tile_opcode_spelling(insn->opcode);
 }
 
 static void end_arithmetic(cpu_run *run, cpu_agent *agent) {

@@ -49,7 +49,7 @@ cpu_outcome cpu_fault(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn
     if (lane >= 0) place = tile_arena_format(&scratch, "%s, lane %d", place, lane);
     tile_report(run->context, TILE_ERROR, insn->loc,
                 "%s: %s, in block (%" PRId64 ", %" PRId64 ", %" PRId64 ")%s",
-                tile_op_get_info(insn->opcode)->name, message, id[0], id[1], id[2], place);
+                tile_opcode_spelling(insn->opcode), message, id[0], id[1], id[2], place);
     tile_arena_reset(&scratch);
     return CPU_STOP;
 }

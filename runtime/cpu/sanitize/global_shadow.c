@@ -131,13 +131,13 @@ static bool fault_race(walk *w, uint64_t address, uint32_t event, bool other_wri
                              : "a buffer",
               other_writes ? "written" : "read", agent, order);
     tile_report(run->context, TILE_NOTE, insn->loc, "the other access: %s, in %s",
-                tile_op_get_info(insn->opcode)->name, agent);
+                tile_opcode_spelling(insn->opcode), agent);
     const cpu_insn *narrow = w->agent->order.narrow;
     if (narrow && !same_block)
         tile_report(run->context, TILE_NOTE, narrow->loc,
                     "this %s read what another block released, and the scopes of the two do not "
                     "include each other's threads",
-                    tile_op_get_info(narrow->opcode)->name);
+                    tile_opcode_spelling(narrow->opcode));
     tile_arena_reset(&scratch);
     return false;
 }
@@ -265,7 +265,7 @@ static bool fault_proxy(walk *w, uint64_t address, const cpu_event *event) {
         address - range->begin, *range->name ? "%" : "", *range->name ? range->name : "memory");
     tile_report(w->run->context, TILE_NOTE, insn->loc,
                 "written here: %s, in %s; load it with ordinary loads, or in a later launch",
-                tile_op_get_info(insn->opcode)->name, describe_agent(&scratch, w, event->agent));
+                tile_opcode_spelling(insn->opcode), describe_agent(&scratch, w, event->agent));
     tile_arena_reset(&scratch);
     return false;
 }

@@ -115,7 +115,7 @@ static bool fault_published(const access *a, const char *what, uint32_t granule,
     fault_at(a, tile_arena_format(&scratch, "data race: %s", what), granule);
     tile_report(a->run->context, TILE_NOTE, insn->loc,
                 "the other access: %s, which is complete where its barrier has been waited for",
-                tile_op_get_info(insn->opcode)->name);
+                tile_opcode_spelling(insn->opcode));
     tile_arena_reset(&scratch);
     return false;
 }
@@ -131,7 +131,7 @@ static bool fault_race(const access *a, const char *what, uint32_t granule, uint
         partial ? cpu_block_name(&scratch, other->block) : cpu_agent_name(&scratch, a->run, other);
     fault_at(a, tile_arena_format(&scratch, "data race: %s", what), granule);
     tile_report(a->run->context, TILE_NOTE, insn->loc, "the other access: %s, by %s%s",
-                tile_op_get_info(insn->opcode)->name, name,
+                tile_opcode_spelling(insn->opcode), name,
                 partial
                     ? "; cluster_arrive and cluster_wait between the two order them, or a barrier "
                       "in shared memory and {scope = cluster}"
@@ -145,7 +145,7 @@ static bool fault_race(const access *a, const char *what, uint32_t granule, uint
 static bool fault_in_flight(const access *a, const char *what, const cpu_shadow *shadow,
                             uint32_t granule) {
     const cpu_insn *copy = &a->run->program->insns[shadow->write_insn];
-    const char *name = tile_op_get_info(copy->opcode)->name;
+    const char *name = tile_opcode_spelling(copy->opcode);
     tile_arena scratch = {0};
     fault_at(a, tile_arena_format(&scratch, "%s while an asynchronous copy is in flight", what),
              granule);
@@ -314,12 +314,12 @@ static bool fault_fence(const access *a, uint16_t thread, uint32_t number, uint3
     fault_at(a,
              tile_arena_format(
                  &scratch, "%s reads data that no fence_async has made visible to the async proxy",
-                 tile_op_get_info(a->insn->opcode)->name),
+                 tile_opcode_spelling(a->insn->opcode)),
              granule);
     tile_report(a->run->context, TILE_NOTE, insn->loc,
                 "written here: %s, by %s; put a fence_async after it, in the thread that writes "
                 "and before the barrier",
-                tile_op_get_info(insn->opcode)->name, name);
+                tile_opcode_spelling(insn->opcode), name);
     tile_arena_reset(&scratch);
     return false;
 }
