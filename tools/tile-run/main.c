@@ -171,6 +171,15 @@ static bool fail_shape(const run *r, const char *name, const tile_type *type) {
     return true;
 }
 
+static bool fail_range(const char *name, tile_scalar scalar) {
+    char range[RANGE_TEXT];
+    fprintf(stderr,
+            "error: %s: the number is outside of the range of the argument's type: %s holds "
+            "%s\n",
+            name, tile_scalar_name(scalar), argument_range(scalar, range));
+    return true;
+}
+
 /* Sorts the arguments into the kernel's order. */
 static bool order_arguments(run *r) {
     options *o = r->options;
@@ -188,7 +197,7 @@ static bool order_arguments(run *r) {
         if (!array && !tile_scalar_is_floating(type->scalar) && !argument_is_integer(given))
             return !fail(name, "this argument is an integer and takes a whole number");
         if (!array && !tile_scalar_is_floating(type->scalar) && !argument_fits(given, type->scalar))
-            return !fail(name, "the number is outside of the range of the argument's type");
+            return !fail_range(name, type->scalar);
         if (given->shapeless && type->kind != TILE_TYPE_VIEW) return !fail_shape(r, name, type);
         if (array && given->fill != FILL_FILE && !given->shapeless &&
             type->scalar != TILE_SCALAR_NONE && given->array.scalar != type->scalar)
@@ -301,9 +310,7 @@ static void print_head(const run *r) {
         if (!has_name(point, count, o->bindings[i].name))
             printf(" %s=%s", o->bindings[i].name, o->bindings[i].value);
     printf("\nsizes   ");
-    for (unsigned i = 0; i < o->argument_count; i++)
-        if (!o->arguments[i].is_array)
-            printf(" %s=%g", o->arguments[i].name, o->arguments[i].number);
+    arguments_print(stdout, " ", o->arguments, o->argument_count);
     printf("\n");
 }
 
@@ -385,9 +392,7 @@ static void suggest_run_each(const run *r) {
             tile_function_name(r->function));
     for (unsigned i = 0; i < o->binding_count; i++)
         fprintf(stderr, " --param=%s=%s", o->bindings[i].name, o->bindings[i].value);
-    for (unsigned i = 0; i < o->argument_count; i++)
-        if (!o->arguments[i].is_array)
-            fprintf(stderr, " --arg=%s=%.17g", o->arguments[i].name, o->arguments[i].number);
+    arguments_print(stderr, " --arg=", o->arguments, o->argument_count);
     fprintf(stderr, "` tells whether a pass changed a result\n");
 }
 
