@@ -263,7 +263,7 @@ bool argument_is_whole(const run_argument *a) {
 }
 
 /* A number from 2^63 is given as the bits of a u64. */
-bool argument_fits(const run_argument *given, tile_scalar scalar) {
+static bool fits(const run_argument *given, tile_scalar scalar) {
     unsigned bits = tile_scalar_bits(scalar);
     int64_t value = given->integer;
     bool is_large = value < 0 && given->number > 0;
@@ -279,13 +279,17 @@ const void *argument_element(const run_argument *given, tile_scalar *type) {
     return whole ? (const void *)&given->integer : &given->number;
 }
 
-const char *argument_range(tile_scalar scalar, char text[RANGE_TEXT]) {
+bool argument_fits(const run_argument *given, tile_scalar scalar) {
+    if (fits(given, scalar)) return true;
     unsigned bits = tile_scalar_bits(scalar);
     bool is_signed = !tile_scalar_is_unsigned(scalar) && bits > 1;
     uint64_t most = UINT64_MAX >> (64 - bits + is_signed);
-    int64_t least = is_signed ? -(int64_t)most - 1 : 0;
-    snprintf(text, RANGE_TEXT, "%" PRId64 " to %" PRIu64, least, most);
-    return text;
+    fprintf(
+        stderr,
+        "error: %s: the number is outside of the range of the argument's type: %s holds %" PRId64
+        " to %" PRIu64 "\n",
+        given->name, tile_scalar_name(scalar), is_signed ? -(int64_t)most - 1 : 0, most);
+    return false;
 }
 
 static void print_number(FILE *to, const run_argument *given) {

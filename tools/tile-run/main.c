@@ -171,15 +171,6 @@ static bool fail_shape(const run *r, const char *name, const tile_type *type) {
     return true;
 }
 
-static bool fail_range(const char *name, tile_scalar scalar) {
-    char range[RANGE_TEXT];
-    fprintf(stderr,
-            "error: %s: the number is outside of the range of the argument's type: %s holds "
-            "%s\n",
-            name, tile_scalar_name(scalar), argument_range(scalar, range));
-    return true;
-}
-
 /* Sorts the arguments into the kernel's order. */
 static bool order_arguments(run *r) {
     options *o = r->options;
@@ -197,7 +188,7 @@ static bool order_arguments(run *r) {
         if (!array && !tile_scalar_is_floating(type->scalar) && !argument_is_integer(given))
             return !fail(name, "this argument is an integer and takes a whole number");
         if (!array && !tile_scalar_is_floating(type->scalar) && !argument_fits(given, type->scalar))
-            return !fail_range(name, type->scalar);
+            return false;
         if (given->shapeless && type->kind != TILE_TYPE_VIEW) return !fail_shape(r, name, type);
         if (array && given->fill != FILL_FILE && !given->shapeless &&
             type->scalar != TILE_SCALAR_NONE && given->array.scalar != type->scalar)
