@@ -293,7 +293,11 @@ bool argument_fits(const run_argument *given, tile_scalar scalar) {
 }
 
 static void print_number(FILE *to, const run_argument *given) {
-    if (!argument_is_integer(given))
+    char text[32];
+    snprintf(text, sizeof text, "%g", given->number);
+    if (!argument_is_integer(given) && strtod(text, NULL) == given->number)
+        fputs(text, to);
+    else if (!argument_is_integer(given))
         fprintf(to, "%.17g", given->number);
     else if (given->number >= 0x1p63)
         fprintf(to, "%" PRIu64, (uint64_t)given->integer);
