@@ -2,8 +2,8 @@
  * kernels.
  *
  * Every operation on floats is computed in f64. Only `cast`, and storing a result, round to an
- * element type. Integers wrap to their width, and are exact; operands and results of a `matmul` are
- * up to 2^53.
+ * element type. Integers wrap to their width, and are exact. An element that is divided by 0, or
+ * shifted out of range, is undefined: it is an error if a result depends on it.
  *
  * The caller owns the arrays, which are accessed during the call only. Invalid arguments return
  * TILE_INVALID after a diagnostic. Threads: as for the context. */

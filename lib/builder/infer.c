@@ -193,10 +193,6 @@ static bool tile_infer_bitcast(tile_infer *infer) {
         return fail(infer,
                     "some bits of tf32 are ignored; cast to or from f32 instead of a bitcast from",
                     from, " to", to);
-    if (from->scalar != to->scalar && tile_scalar_bits(to->scalar) == 64 &&
-        infer->function->kind == TILE_COMPUTE)
-        return fail(infer, "computes are evaluated in f64, which cannot hold all bits of", to, "",
-                    NULL);
     return result(infer, to);
 }
 

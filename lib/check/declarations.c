@@ -81,11 +81,9 @@ static bool is_host_expr(const tile_function *f, const tile_expr *expr, const na
             if (f->params[i].name && strcmp(f->params[i].name, expr->name) == 0)
                 return !tile_expr_is_word(f, expr);
         return false;
-    case TILE_EXPR_ARG: {
-        if ((uint64_t)expr->integer >= allowed->args) return false;
-        const tile_type *type = f->args[expr->integer].type;
-        return type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(type->scalar);
-    }
+    case TILE_EXPR_ARG:
+        return (uint64_t)expr->integer < allowed->args &&
+               tile_type_is_size(f->args[expr->integer].type);
     case TILE_EXPR_OP:
         if (compares_words(f, expr, allowed->params)) return true;
         for (unsigned i = 0; i < 3 && expr->args[i]; i++)
@@ -236,6 +234,7 @@ static void check_view_arg(checker *c, size_t index) {
 static void check_constant_arg(checker *c, const tile_arg_decl *arg) {
     bool integer =
         arg->type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(arg->type->scalar);
+    char range[TILE_RANGE_TEXT];
     int64_t value;
     if ((arg->is_const || arg->known) && (!integer || c->f->kind != TILE_KERNEL))
         FAIL(c, c->f->loc,
@@ -247,8 +246,8 @@ static void check_constant_arg(checker *c, const tile_arg_decl *arg) {
              shown(arg->name));
     else if (arg->known && (!tile_expr_is_int(arg->known, &value) ||
                             !tile_integer_fits(arg->type->scalar, value)))
-        FAIL(c, c->f->loc, "the value of the argument '%s' does not fit its type",
-             shown(arg->name));
+        FAIL(c, c->f->loc, "the value of the argument '%s' does not fit its type: %s",
+             shown(arg->name), tile_integer_range_text(arg->type->scalar, range));
 }
 
 static void check_args(checker *c) {
@@ -442,6 +441,7 @@ static void check_header(checker *c) {
 
 static void check_constant(checker *c, tile_loc loc, const tile_value_data *value) {
     int64_t integer;
+    char range[TILE_RANGE_TEXT];
     bool is_float = value->expr->kind == TILE_EXPR_FLOAT;
     scope allowed = c->f->kind == TILE_PLAN ? SCOPE_ARGS : SCOPE_PARAMS; /* num_sms */
     if (!value->type->scalar && !value->type->param)
@@ -452,8 +452,9 @@ static void check_constant(checker *c, tile_loc loc, const tile_value_data *valu
         check_division(c, loc, value->expr);
     else if (!value->type->param && tile_expr_is_int(value->expr, &integer) &&
              !tile_integer_fits(value->type->scalar, integer))
-        FAIL(c, loc, "%lld does not fit %s", (long long)integer,
-             tile_scalar_name(value->type->scalar));
+        FAIL(c, loc, "%lld does not fit %s: %s", (long long)integer,
+             tile_scalar_name(value->type->scalar),
+             tile_integer_range_text(value->type->scalar, range));
 }
 
 /* Returns whether the word is one of the attribute's, or a parameter that will be one. */

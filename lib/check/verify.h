@@ -55,6 +55,10 @@ bool tile_verify_wgmma(tile_function *function, tile_op op);
  * diagnostic. */
 bool tile_verify_attrs(const tile_function *function, tile_op op);
 
+/* Checks divisors and shift amounts that are numbers in a valid function. Returns false after a
+ * diagnostic. */
+bool tile_verify_literals(const tile_function *function);
+
 /* Checks tensor maps and bulk copies. Returns false after a diagnostic. */
 bool tile_verify_tma(const tile_function *function, tile_op op);
 

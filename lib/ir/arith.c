@@ -319,6 +319,16 @@ bool tile_opcode_divides(tile_opcode opcode) {
            opcode == TILE_OP_ceildiv;
 }
 
+bool tile_opcode_shifts(tile_opcode opcode) {
+    return opcode == TILE_OP_shl || opcode == TILE_OP_shr || opcode == TILE_OP_ushr;
+}
+
+bool tile_element_is_defined(tile_opcode opcode, tile_scalar scalar, int64_t rhs) {
+    if (tile_scalar_is_floating(scalar)) return true;
+    if (tile_opcode_shifts(opcode)) return rhs >= 0 && rhs < (int64_t)tile_scalar_bits(scalar);
+    return !tile_opcode_divides(opcode) || rhs != 0;
+}
+
 bool tile_may_divide_by_zero(const tile_function *f, tile_op op) {
     int64_t divisor;
     return tile_opcode_divides(tile_op_opcode(f, op)) &&

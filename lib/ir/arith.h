@@ -50,6 +50,11 @@ tile_ranges tile_opcode_ranges(tile_opcode opcode);
 
 /* div, rem, mod or ceildiv. */
 bool tile_opcode_divides(tile_opcode opcode);
+/* shl, shr or ushr. */
+bool tile_opcode_shifts(tile_opcode opcode);
+/* Returns whether an element has a defined value: integers are not divided by 0, and are shifted by
+ * 0 to width - 1. scalar: the type of the first operand. */
+bool tile_element_is_defined(tile_opcode opcode, tile_scalar scalar, int64_t rhs);
 /* Returns whether op divides and its divisor is not a nonzero integer constant. */
 bool tile_may_divide_by_zero(const tile_function *f, tile_op op);
 

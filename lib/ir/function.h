@@ -340,6 +340,12 @@ static inline bool tile_type_is_array(const tile_type *type) {
 static inline bool tile_type_is_address(const tile_type *type) {
     return type->kind == TILE_TYPE_PTR || type->kind == TILE_TYPE_VIEW;
 }
+/* Returns whether the host computes with arguments of this type, in extents, grids and conditions:
+ * signed integers, because it computes in i64. */
+static inline bool tile_type_is_size(const tile_type *type) {
+    return type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(type->scalar) &&
+           !tile_scalar_is_unsigned(type->scalar);
+}
 /* The type of a view argument's value: as far as the expressions determine it without arguments. */
 const tile_type *tile_view_arg_type(tile_context *context, const tile_type *element, unsigned rank,
                                     const tile_expr *const *extents,

@@ -146,3 +146,37 @@ unsigned tile_moved_operands(const tile_function *f, tile_op op) {
     bool several = dims == TILE_DIMS_joined || dims == TILE_DIMS_beside;
     return several ? tile_op_operand_count(f, op) : 1;
 }
+
+bool tile_operand_carries_elements(tile_opcode opcode, unsigned operand) {
+    const tile_op_info *info = tile_op_get_info(opcode);
+    if (info->traits & TILE_TRAIT_ELEMENTWISE) return true;
+    if (tile_op_dims(opcode) == TILE_DIMS_taken) return operand == 0; /* indices follow */
+    switch (info->operands[operand].class_) {
+    case TILE_CLASS_any:
+    case TILE_CLASS_number:
+    case TILE_CLASS_integer:
+    case TILE_CLASS_floating:
+    case TILE_CLASS_scalar:
+    case TILE_CLASS_tensor:
+    case TILE_CLASS_tile:
+    case TILE_CLASS_tile_or_shared:
+    case TILE_CLASS_vector:
+    case TILE_CLASS_vector_or_descriptor: return true;
+    case TILE_CLASS_boolean:
+    case TILE_CLASS_index:
+    case TILE_CLASS_long_index:
+    case TILE_CLASS_constant:
+    case TILE_CLASS_pointer:
+    case TILE_CLASS_view:
+    case TILE_CLASS_shared:
+    case TILE_CLASS_any_shared:
+    case TILE_CLASS_barrier:
+    case TILE_CLASS_any_barrier:
+    case TILE_CLASS_memory:
+    case TILE_CLASS_global:
+    case TILE_CLASS_location:
+    case TILE_CLASS_tensor_map:
+    case TILE_CLASS_descriptor: return false;
+    }
+    return false;
+}

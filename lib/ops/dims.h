@@ -61,5 +61,7 @@ unsigned tile_dim_in_operand(const tile_function *f, tile_op op, unsigned operan
 bool tile_opcode_moves(tile_opcode opcode);
 /* The number of leading operands whose elements the operation moves; 0: it computes. */
 unsigned tile_moved_operands(const tile_function *f, tile_op op);
+/* Returns whether the operation processes the operand's elements; other operands are parameters. */
+bool tile_operand_carries_elements(tile_opcode opcode, unsigned operand);
 
 #endif

@@ -173,6 +173,7 @@ static bool check_cache(const tile_function *f, tile_op op) {
 static bool check_pad(const tile_function *f, tile_op op, const tile_expr *pad,
                       const tile_type *element) {
     int64_t integer;
+    char range[TILE_RANGE_TEXT];
     if (element->param || tile_scalar_is_floating(element->scalar)) return true;
     if (pad->kind == TILE_EXPR_FLOAT)
         return tile_error_of(f, op, "pad must be an integer, because the elements are %s",
@@ -181,8 +182,9 @@ static bool check_pad(const tile_function *f, tile_op op, const tile_expr *pad,
         (integer == 0 || integer == 1))
         return true;
     if (tile_expr_is_int(pad, &integer) && !tile_integer_fits(element->scalar, integer))
-        return tile_error_of(f, op, "pad does not fit into the elements, %s",
-                             tile_scalar_name(element->scalar));
+        return tile_error_of(f, op, "pad does not fit into the elements, %s: %s",
+                             tile_scalar_name(element->scalar),
+                             tile_integer_range_text(element->scalar, range));
     return true;
 }
 

@@ -2,6 +2,7 @@
 #include "lib/ops/shape.h"
 
 #include "lib/layout/layout.h"
+#include "lib/ops/cast.h"
 #include "lib/support/scalar.h"
 
 void tile_type_dims(const tile_type *type, uint32_t dims[TILE_MAX_RANK]) {
@@ -60,8 +61,5 @@ bool tile_iota_of(const tile_function *f, tile_op op, tile_iota *iota) {
 
 void tile_iota_write(const tile_iota *iota, int64_t coordinate, tile_scalar scalar, void *at) {
     int64_t value = (int64_t)((uint64_t)iota->start + (uint64_t)iota->step * (uint64_t)coordinate);
-    if (tile_scalar_is_floating(scalar))
-        tile_scalar_write(scalar, at, (double)value);
-    else
-        tile_integer_write(scalar, at, value);
+    tile_cast_integer(TILE_i64, scalar, (tile_arith_flags){.nan = false}, value, at);
 }

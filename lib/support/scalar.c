@@ -1,7 +1,9 @@
 /* The table of element types, and elements in memory. */
 #include "lib/support/scalar.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/support/float16.h"
@@ -222,6 +224,16 @@ bool tile_integer_fits(tile_scalar scalar, int64_t value) {
     if (tile_scalar_is_unsigned(scalar)) return value >= 0 && value >> bits == 0;
     int64_t limit = (int64_t)1 << (bits - 1);
     return bits == 1 ? value == 0 || value == 1 : value >= -limit && value < limit;
+}
+
+const char *tile_integer_range_text(tile_scalar scalar, char text[TILE_RANGE_TEXT]) {
+    unsigned bits = tile_scalar_bits(scalar);
+    bool is_unsigned = tile_scalar_is_unsigned(scalar) || bits == 1;
+    uint64_t most = UINT64_MAX >> (64 - bits + !is_unsigned);
+    int64_t least = is_unsigned ? 0 : -(int64_t)most - 1;
+    snprintf(text, TILE_RANGE_TEXT, "%s holds %" PRId64 " to %" PRIu64, tile_scalar_name(scalar),
+             least, most);
+    return text;
 }
 
 int64_t tile_integer_from_double(double value, int64_t low, int64_t high) {

@@ -29,6 +29,9 @@ void tile_integer_write(tile_scalar scalar, void *address, int64_t value);
 /* Returns whether the type can represent this integer: always true for floats, i64, u64 (whose
  * numbers from 2^63 are negative as an int64_t) and an unknown type. */
 bool tile_integer_fits(tile_scalar scalar, int64_t value);
+/* The numbers that an integer type holds, such as "u8 holds 0 to 255"; returns the text. */
+enum { TILE_RANGE_TEXT = 64 };
+const char *tile_integer_range_text(tile_scalar scalar, char text[TILE_RANGE_TEXT]);
 /* Converts a double to an i64: towards zero, clamped to [low, high], NaN to 0. */
 /* Whether two elements are equal; NaN is equal to NaN. */
 bool tile_scalar_same(tile_scalar scalar, const void *a, const void *b);

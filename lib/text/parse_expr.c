@@ -463,6 +463,31 @@ bool tile_parse_refuse_num_sms(tile_parser *p, tile_loc loc, const tile_expr *ex
                             "extents; in the kernel use 'grid_dim'");
 }
 
+/* Reports a value that an integer expression cannot use. */
+static void refuse_value(tile_parser *p, tile_loc loc, const tile_value_data *data,
+                         bool allow_args) {
+    const char *name = data->name ? data->name : "x";
+    if (allow_args && data->kind == TILE_VALUE_ARG && data->type->kind == TILE_TYPE_SCALAR)
+        tile_parse_error(
+            p, loc,
+            "%%%s is of type %s and cannot be used here: extents, grids and conditions "
+            "take arguments of a signed integer type; declare `%%%s: i32`",
+            name, tile_scalar_name(data->type->scalar), name);
+    else if (!allow_args && p->function->kind == TILE_PLAN)
+        tile_parse_error(p, loc,
+                         "%%%s is known only at the launch; in a plan extents are operands: "
+                         "`scratch [%%%s] : f32`, `subview %%x[0], [%%%s]`",
+                         name, name, name);
+    else
+        tile_parse_error(p, loc,
+                         allow_args
+                             ? "%%%s cannot be used here: only integer arguments can"
+                             : "%%%s is known only when the kernel runs; write a number or a "
+                               "parameter, which is declared after the kernel's name: "
+                               "<block: int = 128>",
+                         name);
+}
+
 static const tile_expr *node_to_expr(tile_parser *p, const tile_node *node, bool allow_args) {
     const tile_expr *args[3] = {0};
     if (node->kind == TILE_NODE_HOST)
@@ -475,22 +500,9 @@ static const tile_expr *node_to_expr(tile_parser *p, const tile_node *node, bool
     if (node->kind == TILE_NODE_VALUE) {
         const tile_value_data *data = tile_value_at(p->function, node->value);
         if (node->value.id && allow_args && data->kind == TILE_VALUE_ARG &&
-            data->type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(data->type->scalar))
+            tile_type_is_size(data->type))
             return tile_expr_arg(p->context, data->index);
-        if (node->value.id && !allow_args && p->function->kind == TILE_PLAN)
-            tile_parse_error(p, node->loc,
-                             "%%%s is known only at the launch; in a plan extents are operands: "
-                             "`scratch [%%%s] : f32`, `subview %%x[0], [%%%s]`",
-                             data->name ? data->name : "x", data->name ? data->name : "x",
-                             data->name ? data->name : "x");
-        else if (node->value.id)
-            tile_parse_error(p, node->loc,
-                             allow_args
-                                 ? "%%%s cannot be used here: only integer arguments can"
-                                 : "%%%s is known only when the kernel runs; write a number or a "
-                                   "parameter, which is declared after the kernel's name: "
-                                   "<block: int = 128>",
-                             data->name ? data->name : "x");
+        if (node->value.id) refuse_value(p, node->loc, data, allow_args);
         return NULL;
     }
     if (node->kind != TILE_NODE_OP) {

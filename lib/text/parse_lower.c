@@ -24,10 +24,14 @@ static const tile_type *i32_type(tile_parser *p) {
 
 static bool check_range(tile_parser *p, const tile_node *node, const tile_type *type,
                         int64_t value) {
+    char range[TILE_RANGE_TEXT];
     bool negative = value < 0 && !node->is_large && tile_scalar_is_unsigned(type->scalar);
     return (tile_integer_fits(type->scalar, value) && !negative) ||
-           tile_parse_error(p, node->loc, "%lld does not fit %s", (long long)value,
-                            tile_scalar_name(type->scalar));
+           tile_parse_error(p, node->loc,
+                            "%lld does not fit %s: %s; write a number in that range, or use a type "
+                            "that holds it",
+                            (long long)value, tile_scalar_name(type->scalar),
+                            tile_integer_range_text(type->scalar, range));
 }
 
 /* The type of an integer constant: the type in its literal, else the wanted one if the constant

@@ -6,10 +6,10 @@
 #include "lib/ops/shape.h"
 #include "passes/lower/lower.h"
 
-/* i32 if the elements fit it or wrap like narrower integers, else i64. */
+/* i32 if the elements fit it or wrap like integers of up to 32 bits, else i64. */
 static tile_scalar scalar_of(const tile_iota *iota, const tile_type *type) {
     if (!tile_scalar_is_floating(type->scalar))
-        return type->scalar == TILE_i64 ? TILE_i64 : TILE_i32;
+        return tile_scalar_bits(type->scalar) == 64 ? TILE_i64 : TILE_i32;
     int64_t step, extent = tile_type_dim(type, iota->axis), last;
     bool small = !__builtin_mul_overflow(iota->step, extent, &step) &&
                  !__builtin_add_overflow(iota->start, step, &last) && iota->step >= INT32_MIN &&

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/builder/combine_func.h"
+#include "lib/ir/arith.h"
 #include "lib/ops/combine.h"
 #include "lib/ops/reduce.h"
 #include "lib/support/scalar.h"
@@ -13,6 +14,7 @@
 typedef struct number {
     tile_number value;
     tile_interval range;
+    double poison; /* as in PLANE_POISON */
 } number;
 
 /* One number for each operand. */
@@ -36,6 +38,7 @@ typedef struct combining {
     numbers before[LEVELS]; /* the complete blocks of this level in the block around them */
     bool has[LEVELS];       /* there are some */
     double *low[TILE_MAX_COMBINED], *high[TILE_MAX_COMBINED];
+    double *poison[TILE_MAX_COMBINED]; /* NULL: all elements are defined */
 } combining;
 
 static tile_scalar scalar_in(const combining *c, tile_value value) {
@@ -61,9 +64,20 @@ static tile_interval range_of(const combining *c, tile_op op, const number *x, d
     return range_apply(&as, ranges, value);
 }
 
+/* Returns whether the result of an operation of the function is undefined. */
+static bool is_undefined(const combining *c, tile_op op, const number *x) {
+    const tile_function *f = c->with.function;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    bool selects = opcode == TILE_OP_select, second = x[0].value.real != 0;
+    if (selects) return x[0].poison || x[second ? 1 : 2].poison;
+    return x[0].poison || x[1].poison || x[2].poison ||
+           !tile_element_is_defined(opcode, scalar_in(c, tile_first_operand(f, op)),
+                                    x[1].value.integer);
+}
+
 static bool compute_op(const combining *c, tile_op op) {
     const tile_function *f = c->with.function;
-    number x[3] = {{{0, 0}, {0, 0}}};
+    number x[3] = {{{0, 0}, {0, 0}, 0}};
     tile_number values[3];
     for (unsigned i = 0; i < tile_op_operand_count(f, op) && i < 3; i++)
         x[i] = c->values[tile_op_operand(f, op, i).id];
@@ -73,6 +87,7 @@ static bool compute_op(const combining *c, tile_op op) {
                               scalar_in(c, tile_op_result(f, op, 0)), tile_op_arith_flags(f, op),
                               values, &result->value))
         return false;
+    result->poison = is_undefined(c, op, x) ? c->op.id : 0;
     if (c->e->ranged) result->range = range_of(c, op, x, result->value.real);
     return true;
 }
@@ -122,14 +137,16 @@ static void set_constants(const combining *c) {
         if (!floating)
             value = (tile_number){tile_integer_to_double(data->type->scalar, integer), integer};
         tile_scalar precision = evaluation_precision(c->e, data->type->scalar);
-        c->values[id] = (number){value, floating ? range_round(precision, range_point(value.real))
-                                                 : range_point(value.real)};
+        c->values[id] = (number){value,
+                                 floating ? range_round(precision, range_point(value.real))
+                                          : range_point(value.real),
+                                 0};
     }
 }
 
 static number number_at(const combining *c, tile_value value, size_t at) {
     return (number){evaluation_number(c->e, value, evaluation_scalar(c->e, value), at),
-                    evaluation_range(c->e, value.id, at)};
+                    evaluation_range(c->e, value.id, at), evaluation_poison(c->e, value, at)};
 }
 
 /* Sets `earlier` to the identity; false if there is none. */
@@ -154,7 +171,9 @@ static tile_interval range_of_result(const combining *c, unsigned i) {
 
 static void store(const combining *c, size_t at) {
     for (unsigned i = 0; i < c->with.count; i++) {
-        evaluation_set_number(c->e, tile_op_result(c->e->f, c->op, i), at, c->earlier.at[i].value);
+        tile_value result = tile_op_result(c->e->f, c->op, i);
+        evaluation_set_number(c->e, result, at, c->earlier.at[i].value);
+        if (c->poison[i]) c->poison[i][at] = c->earlier.at[i].poison;
         if (!c->e->ranged) continue;
         const tile_interval range = range_of_result(c, i);
         c->low[i][at] = range.low;
@@ -184,12 +203,27 @@ static void take_row(combining *c, const tile_rows *rows, size_t row) {
     if (c->with.reduces) store(c, row);
 }
 
+/* Returns whether an element of a result may be undefined. */
+static bool may_poison(const combining *c) {
+    const tile_function *f = c->with.function;
+    bool may = false;
+    for (uint32_t i = 0; i < tile_op_operand_count(c->e->f, c->op); i++)
+        may |= c->e->planes[PLANE_POISON][tile_op_operand(c->e->f, c->op, i).id] != NULL;
+    TILE_FOR_EACH_OP (f, op, f->body) {
+        tile_opcode opcode = tile_op_opcode(f, op);
+        may |= tile_opcode_divides(opcode) || tile_opcode_shifts(opcode);
+    }
+    return may;
+}
+
 /* Arrays for the results; the first one has its elements. */
 static void create_results(combining *c) {
+    bool poisons = !c->e->failed && may_poison(c);
     for (unsigned i = 0; i < c->with.count && !c->e->failed; i++) {
         tile_value result = tile_op_result(c->e->f, c->op, i);
         if (i) evaluation_create(c->e, result);
         evaluation_create_integers(c->e, result);
+        if (poisons) c->poison[i] = evaluation_create_plane(c->e, PLANE_POISON, result);
         if (!c->e->ranged || c->e->failed) continue;
         c->low[i] = evaluation_create_plane(c->e, PLANE_LOW, result);
         c->high[i] = evaluation_create_plane(c->e, PLANE_HIGH, result);

@@ -286,6 +286,8 @@ void evaluation_drop_use(evaluation *e, uint32_t value) {
 void evaluation_run_op(evaluation *e, tile_op op) {
     const tile_op_data *data = tile_op_at(e->f, op);
     bool loops = data->region_count > 0; /* creates its results itself */
+    evaluation_check_operands(e, op);
+    if (e->failed) return;
     double *to = loops ? NULL : evaluation_create(e, data->first_result);
     if (!to && !loops) return;
     evaluation_compute(e, op, to);
@@ -301,6 +303,7 @@ static void store_output(evaluation *e, const tile_result_decl *result,
         FAIL(e, "@%s: the array for %%%s does not have its dims", e->f->name, result->name);
         return;
     }
+    evaluation_check_result(e, result, output);
     char *to = output->data;
     unsigned size = tile_scalar_bytes(output->scalar);
     for (size_t i = 0; i < e->counts[result->value.id]; i++)

@@ -51,8 +51,10 @@ bool tile_element_compute(tile_opcode opcode, tile_scalar from, tile_scalar to,
     case TILE_OP_bitcast: tile_number_write(from, x[0], bytes); break;
     default:
         if (tile_scalar_is_floating(from)) return compute_float(opcode, to, arith_flags, x, result);
-        if (!tile_fold_element(opcode, from, arith_flags, x[0].integer, x[1].integer, x[2].integer,
-                               &value))
+        if (!tile_element_is_defined(opcode, from, x[1].integer))
+            value = 0;
+        else if (!tile_fold_element(opcode, from, arith_flags, x[0].integer, x[1].integer,
+                                    x[2].integer, &value))
             return false;
         tile_integer_write(to, bytes, value); /* wraps to the width of the type */
     }

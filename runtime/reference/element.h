@@ -10,8 +10,8 @@ tile_number tile_element_number(tile_scalar scalar, double value);
 tile_number tile_element_read(tile_scalar scalar, const void *from);
 
 /* Computes up to three operands x. Sets `real`, and `integer` too if `to` is an integer type. from:
- * the type of the first one. Returns false if there is no result: a division by zero, or a type
- * that the operation does not support. */
+ * the type of the first one. An undefined element is 0. Returns false if the operation does not
+ * support the type. */
 bool tile_element_compute(tile_opcode opcode, tile_scalar from, tile_scalar to,
                           tile_arith_flags arith_flags, const tile_number *x, tile_number *result);
 

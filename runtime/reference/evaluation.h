@@ -15,6 +15,8 @@ typedef enum plane_kind {
     PLANE_HIGH,
     PLANE_HIDDEN,  /* 1: a mask hides the element; absent: no element is hidden */
     PLANE_INTEGER, /* the bits of a 64-bit integer; absent: the numbers are exact */
+    PLANE_POISON,  /* the id of the operation that left the element undefined; 0, or absent: it is
+                    * defined (poison.c) */
     PLANE_COUNT
 } plane_kind;
 
@@ -30,7 +32,7 @@ typedef struct evaluation {
     size_t *counts;       /* numbers of elements, by value id */
     uint32_t *uses;       /* remaining uses, by value id */
     bool ranged;          /* PLANE_LOW and PLANE_HIGH are computed */
-    bool moves_integers;  /* an operation moves PLANE_INTEGER instead of numbers */
+    plane_kind moved;     /* the plane that an operation moves; PLANE_LOW: that, or the numbers */
     tile_scalar f64_as;   /* the type that tile_compute_run_intervals permits instead of f64 */
     bool failed;
 } evaluation;
@@ -99,6 +101,19 @@ void evaluation_compute(evaluation *e, tile_op op, double *to);
 void evaluation_combine(evaluation *e, tile_op op, double *to);
 /* matmul.c: computes a product, including its planes. */
 void evaluation_matmul(evaluation *e, tile_op op, double *to);
+/* poison.c: elements without a defined value. Computes their plane for the results of an operation
+ * that computes elements one by one, or along rows. */
+void evaluation_poison_elements(evaluation *e, tile_op op);
+void evaluation_poison_rows(evaluation *e, tile_op op);
+static inline double evaluation_poison(const evaluation *e, tile_value value, size_t i) {
+    const double *plane = e->planes[PLANE_POISON][value.id];
+    return plane ? plane[i] : 0;
+}
+/* Reports undefined elements among the operands that decide where the operation acts, or among a
+ * result of the compute. */
+void evaluation_check_operands(evaluation *e, tile_op op);
+void evaluation_check_result(evaluation *e, const tile_result_decl *result,
+                             const tile_compute_array *shape);
 /* planes.c: computes the planes of an operation's results after its results. */
 void evaluation_follow(evaluation *e, tile_op op);
 /* ranges_of_elements.c, range_rows.c */

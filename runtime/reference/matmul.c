@@ -11,35 +11,6 @@
 #include "runtime/reference/evaluation.h"
 #include "runtime/reference/product.h"
 
-/* Integers ------------------------------------------------------------------------------------- */
-
-/* A matrix as integers of another type; NULL: out of memory. */
-static int64_t *as_integers(const double *from, size_t count, tile_scalar type, tile_scalar to) {
-    const tile_arith_flags plain = {.nan = false};
-    int64_t *integers = malloc(sizeof *integers * (count + 1));
-    for (size_t i = 0; integers && i < count; i++) {
-        double value = tile_element_cast(type, to, plain, from[i]);
-        integers[i] = to == TILE_i1 ? value != 0 : tile_integer_of_type(to, value);
-    }
-    return integers;
-}
-
-/* False: out of memory. */
-static bool run_integer_matmul(const double *a, const double *b, double *c, size_t m, size_t n,
-                               size_t k, const tile_compute_array from[2], tile_scalar to) {
-    int64_t *x = as_integers(a, m * k, from[0].scalar, to),
-            *y = as_integers(b, k * n, from[1].scalar, to);
-    int64_t *columns = malloc(sizeof *columns * (k * n + 1));
-    bool ok = x && y && columns;
-    for (size_t l = 0; ok && l < k; l++)
-        for (size_t j = 0; j < n; j++) columns[j * k + l] = y[l * n + j];
-    if (ok) tile_multiply_integers(x, columns, c, m, n, k, to);
-    free(x);
-    free(y);
-    free(columns);
-    return ok;
-}
-
 /* Matrices ------------------------------------------------------------------------------------- */
 
 /* An operand's matrix in one batch, as multiplied. */
@@ -54,7 +25,9 @@ typedef struct product {
     tile_value operands[2];
     bool turned[2];
     matrix lhs, rhs; /* of the current batch */
+    tile_op op;
     size_t m, n, k;
+    size_t first;               /* the first element of the current batch */
     double *to, *low, *high;    /* of the current batch; low and high may be NULL: not requested */
     unsigned char *unspecified; /* of the current batch, by element; NULL: none is */
 } product;
@@ -287,12 +260,68 @@ static bool find_ranges(product *p) {
     return ok;
 }
 
+/* Integers ------------------------------------------------------------------------------------- */
+
+/* An operand's matrix as integers of the result's type; NULL: out of memory. */
+static int64_t *as_integers(const product *p, unsigned operand, const matrix *x) {
+    const tile_arith_flags plain = {.nan = false};
+    const double *bits = x->planes[PLANE_INTEGER];
+    tile_scalar from = p->shapes[operand].scalar, to = p->result.scalar;
+    size_t count = x->rows * x->columns;
+    int64_t *integers = malloc(sizeof *integers * (count + 1));
+    for (size_t i = 0; integers && i < count; i++) {
+        tile_number number = tile_element_number(from, x->data[i]), result = {0, 0};
+        if (bits) memcpy(&number.integer, &bits[i], sizeof number.integer);
+        tile_element_compute(TILE_OP_cast, from, to, plain, &number, &result);
+        integers[i] = result.integer;
+    }
+    return integers;
+}
+
+/* Sums wrap to the width of the type, as those of a dot do. False: out of memory. */
+static bool multiply_integers(const product *p) {
+    tile_value result = tile_op_result(p->e->f, p->op, 0);
+    int64_t *x = as_integers(p, TILE_MMA_LHS, &p->lhs), *y = as_integers(p, TILE_MMA_RHS, &p->rhs);
+    int64_t *columns = malloc(sizeof *columns * (p->k * p->n + 1));
+    bool ok = x && y && columns;
+    for (size_t l = 0; ok && l < p->k; l++)
+        for (size_t j = 0; j < p->n; j++) columns[j * p->k + l] = y[l * p->n + j];
+    for (size_t i = 0; ok && i < p->m * p->n; i++) {
+        int64_t sum = tile_multiply_rows(x + i / p->n * p->k, columns + i % p->n * p->k, p->k);
+        evaluation_set_number(p->e, result, p->first + i,
+                              tile_number_wrap(p->result.scalar, (tile_number){0, sum}));
+    }
+    free(x);
+    free(y);
+    free(columns);
+    return ok;
+}
+
+/* Undefined elements --------------------------------------------------------------------------- */
+
+/* The first number in a line of the matrix. */
+static double poison_of_line(const matrix *x, size_t begin, size_t step, size_t count) {
+    const double *plane = x->planes[PLANE_POISON];
+    double found = 0;
+    for (size_t l = 0; plane && l < count && !found; l++) found = plane[begin + l * step];
+    return found;
+}
+
+/* An element depends on its whole row of lhs and column of rhs. */
+static void poison_product(const product *p) {
+    tile_value result = tile_op_result(p->e->f, p->op, 0);
+    double *to = p->e->planes[PLANE_POISON][result.id];
+    for (size_t i = 0; to && i < p->m; i++) {
+        double row = poison_of_line(&p->lhs, i * p->k, 1, p->k);
+        for (size_t j = 0; j < p->n; j++)
+            to[p->first + i * p->n + j] = row ? row : poison_of_line(&p->rhs, j, p->n, p->k);
+    }
+}
+
 /* All batches --------------------------------------------------------------------------------- */
 
 static bool multiply(product *p) {
-    if (!tile_scalar_is_floating(p->result.scalar))
-        return run_integer_matmul(p->lhs.data, p->rhs.data, p->to, p->m, p->n, p->k, p->shapes,
-                                  p->result.scalar);
+    if (!tile_scalar_is_floating(p->result.scalar)) return multiply_integers(p);
     if (!hide(p)) return false;
     tile_multiply_reals(p->lhs.data, p->rhs.data, p->to, p->m, p->n, p->k);
     return !p->low || find_ranges(p);
@@ -301,6 +330,7 @@ static bool multiply(product *p) {
 static bool run_batch(product *p, size_t batch) {
     bool ok = take_matrix(p, TILE_MMA_LHS, batch, &p->lhs) &&
               take_matrix(p, TILE_MMA_RHS, batch, &p->rhs) && multiply(p);
+    if (ok) poison_product(p);
     free_matrix(&p->lhs);
     free_matrix(&p->rhs);
     free(p->unspecified);
@@ -309,7 +339,7 @@ static bool run_batch(product *p, size_t batch) {
 }
 
 static bool open(product *p, evaluation *e, tile_op op) {
-    *p = (product){.e = e};
+    *p = (product){.e = e, .op = op};
     static const tile_attr_id turns[2] = {TILE_ATTR_trans_lhs, TILE_ATTR_trans_rhs};
     for (unsigned i = 0; i < 2; i++) {
         p->operands[i] = tile_op_operand(e->f, op, i);
@@ -324,6 +354,10 @@ static bool open(product *p, evaluation *e, tile_op op) {
     p->k = (size_t)lhs->dims[lhs->rank - (p->turned[0] ? 2 : 1)];
     p->lhs = (matrix){.rows = p->m, .columns = p->k};
     p->rhs = (matrix){.rows = p->k, .columns = p->n};
+    evaluation_create_integers(e, result);
+    for (unsigned i = 0; i < 2; i++)
+        if (e->planes[PLANE_POISON][p->operands[i].id])
+            evaluation_create_plane(e, PLANE_POISON, result);
     if (!e->ranged || !tile_scalar_is_floating(c->scalar)) return true;
     p->low = evaluation_create_plane(e, PLANE_LOW, result);
     p->high = evaluation_create_plane(e, PLANE_HIGH, result);
@@ -336,7 +370,8 @@ void evaluation_matmul(evaluation *e, tile_op op, double *to) {
     if (!open(&p, e, op)) return;
     for (unsigned d = 0; d + 2 < p.result.rank; d++) batches *= (size_t)p.result.dims[d];
     for (size_t i = 0; i < batches && !e->failed; i++) {
-        p.to = to + i * p.m * p.n;
+        p.first = i * p.m * p.n;
+        p.to = to + p.first;
         if (!run_batch(&p, i)) FAIL(e, "@%s: out of host memory for a matrix", e->f->name);
         if (p.low) p.low += p.m * p.n;
         if (p.high) p.high += p.m * p.n;

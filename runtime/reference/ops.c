@@ -14,17 +14,10 @@
 #include "runtime/reference/evaluation.h"
 
 static void fail_element(evaluation *e, const tile_op_data *op, tile_scalar scalar) {
-    int64_t any;
-    tile_opcode opcode = (tile_opcode)op->opcode;
-    bool divides = !tile_scalar_is_floating(scalar) && tile_fold_int(opcode, 1, 1, 1, &any);
     e->failed = true;
-    if (divides)
-        tile_report(tile_function_context(e->f), TILE_ERROR, op->loc, "%s: division by zero",
-                    tile_opcode_spelling(opcode));
-    else
-        tile_report(tile_function_context(e->f), TILE_ERROR, op->loc,
-                    "%s is not defined for elements of %s", tile_opcode_spelling(opcode),
-                    tile_scalar_name(scalar));
+    tile_report(tile_function_context(e->f), TILE_ERROR, op->loc,
+                "%s is not defined for elements of %s",
+                tile_opcode_spelling((tile_opcode)op->opcode), tile_scalar_name(scalar));
 }
 
 /* A fast path for casts that only round, which many elements of a reference do. It is several times
@@ -196,7 +189,8 @@ static void compute_window(evaluation *e, tile_op op, double *to) {
     unsigned char bytes[sizeof(double)];
     tile_pad_write(e->f, op, result.scalar, bytes);
     double pad = tile_scalar_read(result.scalar, bytes);
-    if (e->moves_integers) memcpy(&pad, bytes, sizeof pad);
+    if (e->moved == PLANE_INTEGER) memcpy(&pad, bytes, sizeof pad);
+    if (e->moved == PLANE_HIDDEN || e->moved == PLANE_POISON) pad = 0;
     for (size_t i = 0, place; i < evaluation_count(&result); i++)
         to[i] = find_in_window(&w, &from, &result, i, &place) ? elements[place] : pad;
 }

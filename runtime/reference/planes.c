@@ -5,6 +5,7 @@
 #include "lib/ops/dims.h"
 #include "lib/ops/gather.h"
 #include "lib/support/scalar.h"
+#include "runtime/reference/element.h"
 #include "runtime/reference/evaluation.h"
 
 /* Moving --------------------------------------------------------------------------------------- */
@@ -19,13 +20,13 @@ typedef struct moving {
     double **empty; /* the planes of operands that have none */
 } moving;
 
-/* The plane of an operand that has none: nothing is hidden, or the bits of its numbers. Allocated;
- * NULL if its numbers are its plane. */
+/* The plane of an operand that has none: nothing is hidden or undefined, or the bits of its
+ * numbers. Allocated; NULL if its numbers are its plane. */
 static double *empty_plane(evaluation *e, plane_kind which, tile_value value) {
-    double *plane = NULL;
-    if (which == PLANE_HIDDEN) plane = calloc(e->counts[value.id] + 1, sizeof *plane);
-    if (which == PLANE_INTEGER) plane = evaluation_integers(e, value);
-    e->failed |= !plane && (which == PLANE_HIDDEN || which == PLANE_INTEGER);
+    if (which == PLANE_LOW || which == PLANE_HIGH) return NULL;
+    double *plane = which == PLANE_INTEGER ? evaluation_integers(e, value)
+                                           : calloc(e->counts[value.id] + 1, sizeof *plane);
+    e->failed |= !plane;
     return plane;
 }
 
@@ -50,10 +51,20 @@ static void restore(moving *m) {
     }
 }
 
+/* Returns whether the elements around a window's operand are an integer that no double holds. */
+static bool pads_wide(const evaluation *e, tile_op op) {
+    unsigned char bytes[sizeof(double)];
+    tile_scalar scalar = evaluation_scalar(e, tile_op_result(e->f, op, 0));
+    if (!tile_op_attr(e->f, op, TILE_ATTR_pad) || tile_scalar_is_floating(scalar)) return false;
+    tile_pad_write(e->f, op, scalar, bytes);
+    return tile_element_number(scalar, tile_scalar_read(scalar, bytes)).integer !=
+           tile_integer_read(scalar, bytes);
+}
+
 static bool has_plane(const evaluation *e, tile_op op, plane_kind which) {
     for (unsigned i = 0; i < tile_moved_operands(e->f, op); i++)
         if (e->planes[which][tile_op_operand(e->f, op, i).id]) return true;
-    return false;
+    return which == PLANE_INTEGER && pads_wide(e, op);
 }
 
 /* Computes the results' plane from the operands' planes: runs the operation again, and stores the
@@ -70,9 +81,9 @@ static void move_plane(evaluation *e, tile_op op, plane_kind which) {
     for (uint32_t i = 0; i < data->result_count && i < 2; i++)
         results[i] = e->data[data->first_result.id + i];
     exchange(&m);
-    e->moves_integers = which == PLANE_INTEGER;
+    e->moved = which;
     if (!e->failed) evaluation_compute(e, op, to);
-    e->moves_integers = false;
+    e->moved = PLANE_LOW;
     restore(&m);
     for (uint32_t i = 1; i < data->result_count && i < 2; i++) {
         uint32_t id = data->first_result.id + i;
@@ -177,6 +188,7 @@ static void follow_elementwise(evaluation *e, tile_op id) {
                  (op->opcode == TILE_OP_cast && tile_scalar_contains(to, from));
     e->origins[op->first_result.id] = moved ? from : to;
     follow_masks(e, id);
+    evaluation_poison_elements(e, id);
     if (e->ranged && !e->failed) evaluation_range_elementwise(e, id);
 }
 
@@ -198,6 +210,7 @@ static void follow_gather(evaluation *e, tile_op op) {
     }
     move_plane(e, op, PLANE_HIDDEN);
     move_plane(e, op, PLANE_INTEGER);
+    move_plane(e, op, PLANE_POISON);
     follow_origin(e, op);
     if (!e->failed) evaluation_range_gather(e, op);
 }
@@ -205,6 +218,7 @@ static void follow_gather(evaluation *e, tile_op op) {
 #define OWN_RANGES(name) \
     static void follow_##name(evaluation *e, tile_op op) { \
         own_origin(e, op); \
+        evaluation_poison_rows(e, op); \
         if (e->ranged) evaluation_range_##name(e, op); \
     }
 OWN_RANGES(reduce)

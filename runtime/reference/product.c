@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "lib/support/scalar.h"
-
 /* Adds `count` products to each sum, one after the other. Rows of b are n elements apart. */
 static void add_products(const double *restrict factors, const double *restrict b, size_t n,
                          size_t count, double *restrict sum, size_t columns) {
@@ -34,14 +32,8 @@ void tile_multiply_reals(const double *a, const double *b, double *c, size_t m, 
         }
 }
 
-void tile_multiply_integers(const int64_t *a, const int64_t *b, double *c, size_t m, size_t n,
-                            size_t k, tile_scalar type) {
-    for (size_t i = 0; i < m; i++)
-        for (size_t j = 0; j < n; j++) {
-            uint64_t sum = 0;
-            unsigned char bytes[sizeof(int64_t)];
-            for (size_t l = 0; l < k; l++) sum += (uint64_t)a[i * k + l] * (uint64_t)b[j * k + l];
-            tile_integer_write(type, bytes, (int64_t)sum);
-            c[i * n + j] = tile_scalar_read(type, bytes);
-        }
+int64_t tile_multiply_rows(const int64_t *a, const int64_t *b, size_t count) {
+    uint64_t sum = 0;
+    for (size_t l = 0; l < count; l++) sum += (uint64_t)a[l] * (uint64_t)b[l];
+    return (int64_t)sum;
 }

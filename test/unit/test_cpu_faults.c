@@ -166,8 +166,8 @@ Test(cpu_faults, dirty_scratch) {
 }
 
 Test(cpu_faults, arithmetic_and_loops) {
-    expect(3, THREADS(1, "  %v = ld_global %p[%t] : i32\n  %q = 1 / %v\n"), 128, 1,
-           "4:", "division by zero, in block (0, 0, 0), warp 0, lane 0");
+    expect(3, THREADS(1, "  %v = ld_global %p[%t] : i32\n  %q = 1 / %v\n  st_global %q, %p[%t]\n"),
+           128, 1, "4:", "division by zero, in block (0, 0, 0), warp 0, lane 0");
     expect(3, THREADS(1, "  %v = ld_global %p[%t] : i32\n  if %v > 0 { %q = 1 / %v }\n"), 128, 1,
            NULL, NULL);
     expect(3, THREADS(1, "  %v = ld_global %p[%t] : i32\n  for %i = 0 to 4 step %v { }\n"), 128, 1,

@@ -85,7 +85,10 @@ Test(parse, operands) {
     check_refused(TEXT_KERNEL("%a = %n + %x"), "2:9: error: add: both operands must have the same "
                                                "type, not i32 and f32; cast it: `f32(%n)`\n");
     check_refused(TEXT_KERNEL("%a = %n + 1 : i64"), "2:6: error: the expression is i32, not i64\n");
-    check_refused(TEXT_KERNEL("%a = i8(200)"), "2:6: error: 200 does not fit i8\n");
+    check_refused(
+        TEXT_KERNEL("%a = i8(200)"),
+        "2:6: error: 200 does not fit i8: i8 holds -128 to 127; write a number in that range, "
+        "or use a type that holds it\n");
     check_refused(TEXT_KERNEL("%a = i8(%p)"),
                   "2:6: error: cast: operand 'src' must be a number: a scalar, tensor, tile or "
                   "vector, not ptr<f32>\n");
@@ -132,7 +135,8 @@ Test(parse, constants_of_headers) {
                   "1:35: error: %n is known only when the kernel runs; write a number or a "
                   "parameter, which is declared after the kernel's name: <block: int = 128>\n");
     check_refused("kernel @k(%x: f32) grid [%x] warps 4 {}",
-                  "1:26: error: %x cannot be used here: only integer arguments can\n");
+                  "1:26: error: %x is of type f32 and cannot be used here: extents, grids and "
+                  "conditions take arguments of a signed integer type; declare `%x: i32`\n");
     check_refused("kernel @k() grid [1.5] warps 4 {}",
                   "1:19: error: expected an integer, found a number with a point\n");
     check_refused("kernel @k() grid [1] grid [2] warps 4 {}",

@@ -178,10 +178,15 @@ Test(poison, threads_decide_by_it) {
     /* A scalar divisor from the padding: a fault only if the result is used. */
     expect(3, THREADS("  %d = 7 / %e\n  st_global %d, %p[%t], %in\n"), 6, 0);
     expect(3, THREADS("  %d = 7 / %e\n  st_global %d, %p[%t]\n"), 6, 9);
-    /* A division of uniform scalars faults immediately. */
+    /* A division of uniform scalars: likewise. */
     cpu_fixture x;
-    cpu_open(&x, 3, 0, THREADS("  %d = 7 / %v\n"));
     int32_t zeros[256] = {0};
+    cpu_open(&x, 3, 0,
+             THREADS("  %d = 7 / %v\n  %o = select(%v == 0, 1, %d)\n  st_global %o, %p[%t]\n"));
+    cpu_pass(&x, zeros, sizeof zeros);
+    cr_assert_eq(cpu_launch_text(&x), TILE_OK, "%s", x.text.messages);
+    cpu_close(&x);
+    cpu_open(&x, 3, 0, THREADS("  %d = 7 / %v\n  st_global %d, %p[%t]\n"));
     cpu_pass(&x, zeros, sizeof zeros);
     cpu_launch_text(&x);
     cr_assert(strncmp(x.text.messages, "8:", 2) == 0, "%s", x.text.messages);

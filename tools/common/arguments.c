@@ -155,6 +155,24 @@ static void fill_array(run_argument *argument, uint64_t *state, double density) 
     }
 }
 
+/* Reads a number of a list into an element: all bits of a 64-bit integer, which a double does not
+ * hold. Returns the number's end. */
+static const char *set_number(host_array *array, const char *at, size_t index, size_t count) {
+    char *end, *whole_end;
+    bool wide = !tile_scalar_is_floating(array->scalar) && tile_scalar_bits(array->scalar) == 64;
+    double value = strtod(at, &end);
+    errno = 0;
+    int64_t whole = array->scalar == TILE_u64 ? (int64_t)strtoull(at, &whole_end, 10)
+                                              : strtoll(at, &whole_end, 10);
+    bool fits = !errno && whole_end == end && (array->scalar != TILE_u64 || *at != '-');
+    for (size_t i = index; i < index + count; i++)
+        if (wide && fits)
+            memcpy(array->data + i * sizeof whole, &whole, sizeof whole);
+        else
+            array_set(array, i, value);
+    return end;
+}
+
 /* Fills the array from the list of `values`, whose counts must add up to the array's elements. */
 static bool fill_values(run_argument *argument) {
     host_array *array = &argument->array;
@@ -164,11 +182,11 @@ static bool fill_values(run_argument *argument) {
         long long count = strtoll(at, &end, 10);
         const char *number = *end == '*' ? end + 1 : at;
         if (number == at) count = 1;
-        double value = strtod(number, &end);
         bool fits = count >= 0 && (uint64_t)count <= array->count - index;
-        if (end == number || (*end && *end != ',') || !fits) break;
-        while (count-- > 0) array_set(array, index++, value);
-        at = end + (*end == ',');
+        const char *next = set_number(array, number, index, fits ? (size_t)count : 0);
+        if (next == number || (*next && *next != ',') || !fits) break;
+        index += (size_t)count;
+        at = next + (*next == ',');
         if (!*at && index == array->count) return true;
     }
     return (!array->count && !*argument->values) ||
@@ -245,7 +263,7 @@ bool argument_is_whole(const run_argument *a) {
 }
 
 /* A number from 2^63 is given as the bits of a u64. */
-bool argument_fits(const run_argument *given, tile_scalar scalar) {
+static bool fits(const run_argument *given, tile_scalar scalar) {
     unsigned bits = tile_scalar_bits(scalar);
     int64_t value = given->integer;
     bool is_large = value < 0 && given->number > 0;
@@ -253,6 +271,46 @@ bool argument_fits(const run_argument *given, tile_scalar scalar) {
     if (tile_scalar_is_unsigned(scalar))
         return given->number >= 0 && (bits == 64 || (!is_large && value >> bits == 0));
     return !bits || (!is_large && value >> (bits - 1) == (value < 0 ? -1 : 0));
+}
+
+const void *argument_element(const run_argument *given, tile_scalar *type) {
+    bool whole = argument_is_integer(given);
+    *type = !whole ? TILE_f64 : given->number >= 0x1p63 ? TILE_u64 : TILE_i64;
+    return whole ? (const void *)&given->integer : &given->number;
+}
+
+bool argument_fits(const run_argument *given, tile_scalar scalar) {
+    if (fits(given, scalar)) return true;
+    unsigned bits = tile_scalar_bits(scalar);
+    bool is_signed = !tile_scalar_is_unsigned(scalar) && bits > 1;
+    uint64_t most = UINT64_MAX >> (64 - bits + is_signed);
+    fprintf(
+        stderr,
+        "error: %s: the number is outside of the range of the argument's type: %s holds %" PRId64
+        " to %" PRIu64 "\n",
+        given->name, tile_scalar_name(scalar), is_signed ? -(int64_t)most - 1 : 0, most);
+    return false;
+}
+
+static void print_number(FILE *to, const run_argument *given) {
+    char text[32];
+    snprintf(text, sizeof text, "%g", given->number);
+    if (!argument_is_integer(given) && strtod(text, NULL) == given->number)
+        fputs(text, to);
+    else if (!argument_is_integer(given))
+        fprintf(to, "%.17g", given->number);
+    else if (given->number >= 0x1p63)
+        fprintf(to, "%" PRIu64, (uint64_t)given->integer);
+    else
+        fprintf(to, "%" PRId64, given->integer);
+}
+
+void arguments_print(FILE *to, const char *prefix, const run_argument *arguments, unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
+        if (arguments[i].is_array) continue;
+        fprintf(to, "%s%s=", prefix, arguments[i].name);
+        print_number(to, &arguments[i]);
+    }
 }
 
 bool argument_is_integer(const run_argument *given) {

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "tile/device.h"
 
@@ -60,9 +61,14 @@ bool argument_parse(const char *text, run_argument *argument);
 bool argument_read(run_argument *argument);
 /* True if all its numbers are known to be small integers. */
 bool argument_is_whole(const run_argument *argument);
-/* Of a number: whether it is an integer, and one of the type. */
+/* Whether a number is an integer. */
 bool argument_is_integer(const run_argument *argument);
+/* Whether an integer is one of the type, which may be no integer type; reports if not. */
 bool argument_fits(const run_argument *argument, tile_scalar scalar);
+/* A number as an element with all its bits: an i64 or u64 if it is an integer, else an f64. */
+const void *argument_element(const run_argument *argument, tile_scalar *type);
+/* Prints NAME=NUMBER after a prefix for each scalar, with all digits of the numbers. */
+void arguments_print(FILE *to, const char *prefix, const run_argument *arguments, unsigned count);
 /* True if the command line specifies its numbers, so that they must not be replaced by others. */
 bool argument_is_given(const run_argument *argument);
 /* Fills the arrays. `int` arrays are so sparse that sums of `depth` products are exact up to

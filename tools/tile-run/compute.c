@@ -11,7 +11,8 @@
 enum { MAX_ARRAYS = TILE_MAX_ARGUMENTS };
 
 static tile_compute_array input_of(const run_argument *argument) {
-    tile_compute_array input = {.scalar = TILE_f64, .data = (void *)&argument->number};
+    tile_compute_array input = {.rank = 0};
+    input.data = (void *)argument_element(argument, &input.scalar);
     if (!argument->is_array) return input;
     input = (tile_compute_array){.scalar = argument->array.scalar,
                                  .rank = argument->array.rank,

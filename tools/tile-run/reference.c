@@ -118,14 +118,16 @@ bool reference_keep(reference *to, const run_argument *arguments) {
         tile_compute_array *array = &to->arrays[i];
         if (argument->is_array && !fits(argument, to, i)) return false;
         if (i >= to->input_count) continue;
-        if (!argument->is_array) array->scalar = TILE_f64; /* a scalar is converted */
+        tile_scalar type; /* a scalar is converted */
+        const void *element = argument_element(argument, &type);
+        if (!argument->is_array) array->scalar = type;
         host_array kept = as_host(array);
         if (!array_allocate(&kept)) return fail(argument->name, "cannot be stored: out of memory");
         array->data = kept.data;
         if (argument->is_array)
             gather(to, i, argument, kept.data);
         else
-            memcpy(kept.data, &argument->number, sizeof argument->number);
+            memcpy(kept.data, element, tile_scalar_bytes(type));
     }
     return true;
 }

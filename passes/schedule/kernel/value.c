@@ -1,6 +1,7 @@
 /* Builds tiles of a compute's values, operation by operation. */
 #include "passes/schedule/kernel/schedule.h"
 
+#include "lib/analysis/range.h"
 #include "lib/ir/syntax.h"
 
 /* Values that are already built ---------------------------------------------------------------- */
@@ -179,6 +180,15 @@ static tile_value compute_elementwise(sched_kernel *k, tile_op op, const sched_m
     return sched_convert(k, tile_op_result(k->f, made, 0), element);
 }
 
+/* A start or step of an iota. Known numbers wrap to the type. */
+static tile_value iota_number(sched_kernel *k, const tile_expr *expr, const tile_type *type) {
+    int64_t integer;
+    if (tile_expr_has_arg(expr)) return sched_convert(k, sched_number(k, expr), type);
+    if (tile_expr_is_int(expr, &integer))
+        expr = tile_expr_int(k->s->context, tile_wrap_int(type->scalar, integer));
+    return tile_build_constant(&k->b, type, expr);
+}
+
 /* start + step * coordinate, computed in integers that can hold it and then converted to the
  * type. */
 static tile_value compute_iota(sched_kernel *k, tile_op op, const sched_map *map,
@@ -194,8 +204,8 @@ static tile_value compute_iota(sched_kernel *k, tile_op op, const sched_map *map
     const tile_expr *by = sched_expr(s, step ? step->expr : one);
     tile_value at = sched_coordinate_tile(k, &map->at[sched_axis(s, op)]);
     at = sched_convert(k, at, type);
-    if (by != one) at = tile_build_mul(&k->b, at, sched_convert(k, sched_number(k, by), type));
-    if (a != zero) at = tile_build_add(&k->b, at, sched_convert(k, sched_number(k, a), type));
+    if (by != one) at = tile_build_mul(&k->b, at, iota_number(k, by, type));
+    if (a != zero) at = tile_build_add(&k->b, at, iota_number(k, a, type));
     return sched_convert(k, sched_convert(k, at, own), element);
 }
 

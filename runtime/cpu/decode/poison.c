@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "lib/analysis/range.h"
+#include "lib/ir/arith.h"
 #include "lib/ir/regions.h"
+#include "lib/ops/dims.h"
 #include "lib/ops/shape.h"
 
 #include "runtime/cpu/decode/decode.h"
@@ -14,46 +16,11 @@
 typedef void (*propagate_function)(cpu_decoder *d, tile_op op, uint32_t first);
 static propagate_function find_propagator(tile_opcode opcode);
 
-/* Returns whether the operation processes the operand's elements; other operands are parameters. */
-static bool carries_elements(tile_opcode opcode, unsigned operand) {
-    const tile_op_info *info = tile_op_get_info(opcode);
-    if (info->traits & TILE_TRAIT_ELEMENTWISE) return true;
-    if (tile_op_dims(opcode) == TILE_DIMS_taken) return operand == 0; /* indices follow */
-    switch (info->operands[operand].class_) {
-    case TILE_CLASS_any:
-    case TILE_CLASS_number:
-    case TILE_CLASS_integer:
-    case TILE_CLASS_floating:
-    case TILE_CLASS_scalar:
-    case TILE_CLASS_tensor:
-    case TILE_CLASS_tile:
-    case TILE_CLASS_tile_or_shared:
-    case TILE_CLASS_vector:
-    case TILE_CLASS_vector_or_descriptor: return true;
-    case TILE_CLASS_boolean:
-    case TILE_CLASS_index:
-    case TILE_CLASS_long_index:
-    case TILE_CLASS_constant:
-    case TILE_CLASS_pointer:
-    case TILE_CLASS_view:
-    case TILE_CLASS_shared:
-    case TILE_CLASS_any_shared:
-    case TILE_CLASS_barrier:
-    case TILE_CLASS_any_barrier:
-    case TILE_CLASS_memory:
-    case TILE_CLASS_global:
-    case TILE_CLASS_location:
-    case TILE_CLASS_tensor_map:
-    case TILE_CLASS_descriptor: return false;
-    }
-    return false;
-}
-
 /* Value `index` of an operand. The head comes first; coordinates follow. */
 static bool is_element_value(tile_opcode opcode, unsigned operand, unsigned index) {
     tile_operand_form form = tile_op_get_info(opcode)->operands[operand].form;
     bool list = form == TILE_FORM_list || form == TILE_FORM_variadic;
-    return carries_elements(opcode, operand) && (index == 0 || list);
+    return tile_operand_carries_elements(opcode, operand) && (index == 0 || list);
 }
 
 /* Calls visit for all operands. element: the operand carries elements. */
@@ -74,23 +41,19 @@ static bool never_zero(const tile_function *f, tile_value value) {
     return tile_value_is_int(f, tile_repeated_value(f, value), &integer) && integer != 0;
 }
 
-/* Returns whether the operation may divide integers by zero. A division of scalars is a fault
- * immediately, since scalars are never padding; but the divisor itself may come from padding. */
+/* Returns whether the operation may divide integers by zero. */
 static bool may_divide_by_zero(const cpu_decoder *d, tile_op op) {
-    int64_t ignored;
-    tile_opcode opcode = tile_op_opcode(d->f, op);
-    if (!tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) ||
-        !tile_fold_int(opcode, 1, 1, 1, &ignored) || tile_fold_int(opcode, 1, 0, 1, &ignored))
-        return false;
+    if (!tile_opcode_divides(tile_op_opcode(d->f, op))) return false;
     tile_value divisor = tile_operand_rhs(d->f, op);
-    const tile_type *type = tile_value_type(d->f, divisor);
-    if (tile_scalar_is_floating(type->scalar) || never_zero(d->f, divisor)) return false;
-    return type->kind != TILE_TYPE_SCALAR || d->may_poison[divisor.id];
+    if (tile_scalar_is_floating(tile_value_type(d->f, divisor)->scalar)) return false;
+    tile_range range = d->ranges[divisor.id];
+    bool zero = range.min <= 0 && range.max >= 0 && !never_zero(d->f, divisor);
+    return d->may_poison[divisor.id] || zero;
 }
 
 /* Returns whether the operation may shift by a negative amount, or by at least the type's width. */
 static bool may_shift_too_far(const cpu_decoder *d, tile_op op) {
-    if (!cpu_shifts(tile_op_opcode(d->f, op))) return false;
+    if (!tile_opcode_shifts(tile_op_opcode(d->f, op))) return false;
     tile_value count = tile_operand_rhs(d->f, op);
     tile_range range = d->ranges[count.id];
     unsigned bits = tile_scalar_bits(tile_value_type(d->f, count)->scalar);

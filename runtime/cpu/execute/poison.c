@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/ir/arith.h"
 #include "lib/ops/reduce.h"
 #include "lib/support/float16.h"
 #include "lib/support/integer.h"
@@ -14,10 +15,6 @@ static uint8_t *poison_of(const cpu_agent *agent, uint32_t place) {
 
 /* Uses ----------------------------------------------------------------------------------------- */
 
-bool cpu_shifts(tile_opcode opcode) {
-    return opcode == TILE_OP_shl || opcode == TILE_OP_shr || opcode == TILE_OP_ushr;
-}
-
 static bool fault_use(cpu_run *run, const cpu_agent *agent, const cpu_insn *use, int lane,
                       uint8_t origin) {
     const char *name = tile_opcode_spelling(use->opcode);
@@ -27,7 +24,7 @@ static bool fault_use(cpu_run *run, const cpu_agent *agent, const cpu_insn *use,
         return false;
     }
     const cpu_insn *made = &run->program->insns[run->program->origins[origin]];
-    if (cpu_shifts(made->opcode))
+    if (tile_opcode_shifts(made->opcode))
         cpu_fault(run, agent, made, lane, "shift by less than 0 or more than %u bits",
                   tile_scalar_bits(made->scalar) - 1);
     else
@@ -182,22 +179,14 @@ CPU_HANDLER(cpu_run_poison_select) {
     return CPU_NEXT;
 }
 
-/* Returns whether the result is defined for these operands. */
-static bool is_defined(const cpu_insn *insn, int64_t x, int64_t y) {
-    int64_t ignored;
-    if (cpu_shifts(insn->opcode)) return y >= 0 && y < (int64_t)tile_scalar_bits(insn->scalar);
-    return tile_fold_int(insn->opcode, x, y, 0, &ignored);
-}
-
 CPU_HANDLER(cpu_run_poison_make) {
     const cpu_poison *p = insn->poison;
-    const char *a = cpu_at(run, agent, insn->operand[0]), *b = cpu_at(run, agent, insn->operand[1]);
+    const char *b = cpu_at(run, agent, insn->operand[1]);
     uint8_t *result = poison_of(agent, insn->result);
     for (uint32_t i = 0; i < insn->count; i++) {
-        int64_t x = tile_integer_read(insn->scalar, a + i * insn->size);
         int64_t y = tile_integer_read(insn->scalar, b + i * insn->size);
         uint8_t found = poison_at(agent, insn, 0, i);
-        if (!found && !is_defined(insn, x, y)) found = p->origin;
+        if (!found && !tile_element_is_defined(insn->opcode, insn->scalar, y)) found = p->origin;
         result[i * p->result_size] = found;
     }
     return CPU_NEXT;

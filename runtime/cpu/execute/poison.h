@@ -68,7 +68,6 @@ CPU_HANDLER(cpu_run_poison_from_fragment);
 uint8_t cpu_first_poison(const uint8_t *poison, uint32_t count, uint32_t size);
 /* Writes ones for poisoned elements and zeros for the others; poison NULL: all ones. */
 void cpu_write_ones(tile_scalar scalar, const uint8_t *poison, uint32_t count, uint8_t *to);
-bool cpu_shifts(tile_opcode opcode);
 /* Checks that elements may reach memory: those of operand 0 in these lanes, or `count` elements
  * with the given poison. False after a report. */
 bool cpu_poison_may_escape(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
