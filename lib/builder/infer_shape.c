@@ -75,8 +75,11 @@ static const tile_expr *elements_of(const tile_infer *infer, const tile_type *ty
 bool tile_infer_reshape(tile_infer *infer) {
     const tile_type *from = type_of(infer, TILE_OPERAND_src), *to = infer->given;
     if (!check_array(infer, from) || !check_given(infer, from)) return false;
-    if (tile_extents_differ(tile_function_context(infer->function), elements_of(infer, from),
-                            elements_of(infer, to)))
+    const tile_expr *elements = elements_of(infer, to);
+    int64_t count;
+    bool counts = !tile_expr_is_int(elements, &count) || count >= 0; /* else an extent is wrong */
+    if (counts && tile_extents_differ(tile_function_context(infer->function),
+                                      elements_of(infer, from), elements))
         return fail(infer, "both shapes must have the same number of elements, not", from, " and",
                     to);
     return check_buffer(infer, from, type_of(infer, TILE_OPERAND_buffer)) && result(infer, to);
