@@ -240,8 +240,8 @@ bool bench_add_types(bench_options *o, const char *value) {
     return true;
 }
 
-static bool read_number(const char *name, const char *text, double least, double most,
-                        double *number) {
+bool bench_read_number(const char *name, const char *text, double least, double most,
+                       double *number) {
     char *end;
     *number = strtod(text, &end);
     if (end != text && !*end && *number >= least && *number <= most) return true;
@@ -250,9 +250,9 @@ static bool read_number(const char *name, const char *text, double least, double
     return false;
 }
 
-static bool read_count(const char *name, const char *text, unsigned most, unsigned *count) {
+bool bench_read_count(const char *name, const char *text, unsigned most, unsigned *count) {
     double number;
-    if (!read_number(name, text, 1, most, &number)) return false;
+    if (!bench_read_number(name, text, 1, most, &number)) return false;
     *count = (unsigned)number;
     return true;
 }
@@ -288,23 +288,24 @@ static bool parse_measuring(bench_options *o, tool_arguments *words, bool *taken
     if (tool_option(words, "--protocol", &value)) return choose_protocol(o, value);
     if (tool_option(words, "--l2", &value)) return add_flushes(o, value);
     if (tool_option(words, "--rounds", &value))
-        return read_count("--rounds", value, 100000, &plan->rounds);
+        return bench_read_count("--rounds", value, 100000, &plan->rounds);
     if (tool_option(words, "--turn", &value))
-        return read_count("--turn", value, 10000, &plan->turn);
+        return bench_read_count("--turn", value, 10000, &plan->turn);
     if (tool_option(words, "--seconds", &value))
-        return read_number("--seconds", value, 0.01, 3600, &plan->seconds);
+        return bench_read_number("--seconds", value, 0.01, 86400, &plan->seconds) &&
+               (o->random.has_seconds = true);
     if (tool_option(words, "--pairs", &value))
-        return read_count("--pairs", value, BENCH_MAX_PAIRS, &plan->pairs);
+        return bench_read_count("--pairs", value, BENCH_MAX_PAIRS, &plan->pairs);
     if (tool_option(words, "--timeout", &value))
-        return read_number("--timeout", value, 0.1, 86400, &plan->answer_timeout);
+        return bench_read_number("--timeout", value, 0.1, 86400, &plan->answer_timeout);
     if (tool_flag(words, "--tune")) {
         plan->budget = -1;
         return true;
     }
     if (tool_option(words, "--tune", &value))
-        return read_number("--tune", value, 0.1, 86400, &plan->budget);
+        return bench_read_number("--tune", value, 0.1, 86400, &plan->budget);
     if (tool_option(words, "--seed", &value)) {
-        bool ok = read_number("--seed", value, 0, 0x1p53, &number);
+        bool ok = bench_read_number("--seed", value, 0, 0x1p53, &number);
         plan->seed = ok ? (uint64_t)number : 0;
         return ok;
     }
@@ -316,7 +317,8 @@ static bool parse_rest(bench_options *o, tool_arguments *words, bool *taken) {
     const char *value;
     bool ok;
     *taken = true;
-    if (tool_option(words, "--best", &value)) return read_count("--best", value, 64, &o->best);
+    if (tool_option(words, "--best", &value))
+        return bench_read_count("--best", value, 64, &o->best);
     if (tool_option(words, "--kernel", &value)) return add_kernel(o, value);
     if (tool_option(words, "--param", &value)) return add_param(o, value);
     if (tool_option(words, "--point", &value)) return add_point(o, value);
@@ -341,13 +343,16 @@ static bool parse_rest(bench_options *o, tool_arguments *words, bool *taken) {
 }
 
 bool bench_parse_option(bench_options *o, tool_arguments *words, bool *taken) {
-    return parse_measuring(o, words, taken) && (*taken || parse_rest(o, words, taken));
+    return parse_measuring(o, words, taken) && (*taken || parse_rest(o, words, taken)) &&
+           (*taken || bench_random_option(o, words, taken));
 }
 
 static bool complete(bench_options *o) {
-    if (!o->shapes.count) {
-        fprintf(stderr, "error: which %s? Give --shape or --shapes; see tile-bench %s --help\n",
-                o->subject, o->command);
+    if (!o->shapes.count && !o->random.count) {
+        fprintf(
+            stderr,
+            "error: which %s? Give --shape or --shapes, or --random; see tile-bench %s --help\n",
+            o->subject, o->command);
         return false;
     }
     if (!o->type_count && !bench_add_types(o, "f16")) return false;
@@ -406,7 +411,10 @@ static bool choose_device(bench_options *o, bench_facts *facts) {
 }
 
 bool bench_options_ready(bench_options *o, bench_report *report) {
-    return complete(o) && choose_device(o, &report->facts);
+    if (!complete(o) || !bench_random_complete(o) || !choose_device(o, &report->facts))
+        return false;
+    if (o->random.draw.max_bytes == 0) o->random.draw.max_bytes = o->plan.cuda ? 0x1p30 : 0x1p15;
+    return true;
 }
 
 static void add_tuning(const bench_options *o, bench_candidate_spec *c) {
@@ -498,7 +506,8 @@ static bool has_colour(void) {
 
 /* Writes all files that it can, even if one of them fails. */
 static bool write_files(const bench_options *o, const bench_report *report) {
-    bool csv = write_file(o->csv, report, bench_write_csv);
+    bool csv = o->random.count ? bench_random_write(o, report)
+                               : write_file(o->csv, report, bench_write_csv);
     bool json = write_file(o->json, report, bench_write_json);
     bool svg = write_file(o->svg, report, bench_write_svg);
     return csv && json && svg;
@@ -507,12 +516,15 @@ static bool write_files(const bench_options *o, const bench_report *report) {
 /* Writes the results so far to the files, and to the text if it is printed incrementally. An
  * interrupted run loses only the problem that it was measuring. */
 static void write_so_far(const bench_report *report, size_t first, void *user) {
-    const bench_options *o = user;
+    bench_options *o = user;
     bench_options files = *o;
     if (is_output(o->csv)) files.csv = NULL;
     if (is_output(o->json)) files.json = NULL;
     if (is_output(o->svg)) files.svg = NULL;
     write_files(&files, report);
+    o->random.done += !bench_is_stopped();
+    if (o->random.count && has_text(o)) bench_write_ratios(report, first, tool_write, stdout);
+    fflush(stdout);
     if (!o->as_they_come || !has_text(o) || first == report->count) return;
     bench_report rows = *report;
     rows.rows += first;
@@ -531,7 +543,10 @@ static void begin_text(const bench_options *o, const bench_report *report) {
 
 static bool write_report(const bench_options *o, const bench_report *report) {
     FILE *to = has_text(o) ? stdout : stderr;
-    if (has_text(o) && !o->as_they_come) bench_write_text(report, has_colour(), tool_write, stdout);
+    if (o->random.count && has_text(o))
+        bench_random_finish(o, report);
+    else if (has_text(o) && !o->as_they_come)
+        bench_write_text(report, has_colour(), tool_write, stdout);
     if (has_text(o) && o->as_they_come)
         bench_print(tool_write, stdout, "in total %.0f s%s%s\n", tile_seconds_now() - o->began,
                     *report->peer ? ", beside " : "", report->peer);
@@ -568,7 +583,8 @@ bool bench_measure(bench_options *o, bench_report *report) {
     o->plan.done = write_so_far;
     o->plan.user = o;
     o->began = tile_seconds_now();
-    if (o->as_they_come) begin_text(o, report);
+    if (o->random.count && !bench_random_begin(o, report)) return false;
+    if (o->as_they_come || o->random.count) begin_text(o, report);
     bool right = bench_run(&o->plan, report);
     bool written = write_report(o, report);
     bench_report_free(report);

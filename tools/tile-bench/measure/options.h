@@ -3,6 +3,7 @@
 #define TILE_TOOLS_TILE_BENCH_MEASURE_OPTIONS_H
 
 #include "tools/common/cache.h"
+#include "tools/tile-bench/measure/random.h"
 #include "tools/tile-bench/measure/run.h"
 #include "tools/tile-bench/measure/shapes.h"
 
@@ -27,6 +28,7 @@ typedef struct bench_options {
     double began;      /* start of the run, by tile_seconds_now */
     bool as_they_come; /* the text prints the rows of each problem as soon as they are complete */
     bool has_limits;   /* the report must satisfy limits.def */
+    bench_random_options random;
     tool_cache cache;
 } bench_options;
 
@@ -39,6 +41,11 @@ bool bench_complain(const bench_options *options, const char *what, const char *
 const char *bench_word(const char *name, const char *value, size_t length);
 /* Returns the next word of a comma-separated list and moves *text past it. False at the end. */
 bool bench_next_word(const char **text, char piece[16]);
+
+/* Reports and returns false if the text is not a number in this range. */
+bool bench_read_number(const char *name, const char *text, double least, double most,
+                       double *number);
+bool bench_read_count(const char *name, const char *text, unsigned most, unsigned *count);
 
 /* Parses the next words if they are one of the common options; then *taken is true. False after a
  * message. */

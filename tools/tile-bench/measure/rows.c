@@ -17,21 +17,34 @@ static void fill_attention(const bench_attention *a, bench_row *row) {
     bench_set_text(row, BENCH_mask, a->causal ? "causal" : "full");
 }
 
-static void fill_problem(const bench_state *r, bench_row *row) {
-    const bench_product *p = &r->problem.product;
-    if (r->problem.is_attention) {
-        fill_attention(&r->problem.attention, row);
+static void fill_identity(const bench_problem *problem, const char *flush, bench_row *row) {
+    const bench_product *p = &problem->product;
+    if (problem->is_attention) {
+        fill_attention(&problem->attention, row);
     } else {
         bench_set_number(row, BENCH_m, (double)p->m);
         bench_set_number(row, BENCH_n, (double)p->n);
         bench_set_number(row, BENCH_k, (double)p->k);
         bench_set_text(row, BENCH_trans, bench_trans_name(p));
     }
-    bench_set_text(row, BENCH_type, bench_problem_type(&r->problem)->name);
-    bench_set_text(row, BENCH_l2, r->flush);
+    bench_set_text(row, BENCH_type, bench_problem_type(problem)->name);
+    bench_set_text(row, BENCH_l2, flush);
+}
+
+static void fill_problem(const bench_state *r, bench_row *row) {
+    fill_identity(&r->problem, r->flush, row);
+    if (r->plan->card) bench_set_text(row, BENCH_card, r->plan->card);
+    if (r->plan->version) bench_set_text(row, BENCH_version, r->plan->version);
     bench_set_number(row, BENCH_flop, bench_problem_flop(&r->problem));
     bench_set_number(row, BENCH_read_bytes, bench_problem_read_bytes(&r->problem));
     bench_set_number(row, BENCH_write_bytes, bench_problem_write_bytes(&r->problem));
+}
+
+bench_row *bench_add_identity(const bench_problem *problem, const char *flush,
+                              bench_report *report) {
+    bench_row *row = bench_report_add(report, 0, 0);
+    fill_identity(problem, flush, row);
+    return row;
 }
 
 static void fill_times(const bench_state *r, const bench_entry *e, bench_row *row) {

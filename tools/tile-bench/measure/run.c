@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/support/clock.h"
 #include "tools/tile-bench/common/statistics.h"
 #include "tools/tile-bench/measure/state.h"
 
@@ -330,18 +331,22 @@ static bool measure_problem(bench_state *r, bench_report *report, unsigned *numb
     return right && !bench_is_stopped();
 }
 
+static bool is_over(const bench_plan *plan) {
+    return bench_is_stopped() || (plan->deadline > 0 && tile_seconds_now() > plan->deadline);
+}
+
 bool bench_run(const bench_plan *plan, bench_report *report) {
     static bench_state r;
     r = (bench_state){.plan = plan, .count = plan->contender_count, .chance = plan->seed};
     for (unsigned i = 0; i < r.count; i++) r.entries[i].contender = &plan->contenders[i];
     bench_catch_signals();
-    unsigned number = 0;
+    unsigned number = report->count ? report->rows[report->count - 1].group + 1 : 0;
     bool right = true;
     for (unsigned i = 0; i < r.count && plan->problem_count; i++)
         if (bench_takes_part(r.entries[i].contender, &plan->problems[0]))
             start_entry(&r.entries[i]);
     bench_compile_ahead(plan);
-    for (size_t i = 0; i < plan->problem_count && !bench_is_stopped(); i++) {
+    for (size_t i = 0; i < plan->problem_count && !is_over(plan); i++) {
         size_t before = report->count;
         r.problem = plan->problems[i];
         right &= measure_problem(&r, report, &number);

@@ -41,6 +41,8 @@ typedef struct bench_plan {
     double budget;         /* seconds to tune a kernel per problem; 0: none; below 0: by its size */
     const char *ncu;       /* path of the profiler; NULL: no profiling */
     uint64_t seed;         /* for the order in each round */
+    const char *card, *version; /* recorded in each row; NULL: not */
+    double deadline;       /* by tile_seconds_now: no problem begins after it; 0: there is none */
     bool reports_progress; /* on stderr */
     bool compiles_ahead;   /* possible because there is a cache */
     /* Called when the rows of a problem, which start at `first`, are complete. The report is
@@ -57,8 +59,12 @@ typedef struct bench_plan {
 bool bench_takes_part(const bench_candidate_spec *contender, const bench_problem *problem);
 void bench_contender_add_word(bench_candidate_spec *contender, const char *word);
 
-/* Measures everything. The report's facts must be set. Errors of a candidate are in its rows. False
- * if some problem has no correct candidate. */
+/* Adds a row with the cells that identify this problem with this flush (bench_same_problem). */
+bench_row *bench_add_identity(const bench_problem *problem, const char *flush,
+                              bench_report *report);
+
+/* Measures everything, and adds rows to those that the report may have. The report's facts must be
+ * set. Errors of a candidate are in its rows. False if some problem has no correct candidate. */
 bool bench_run(const bench_plan *plan, bench_report *report);
 
 #endif

@@ -14,7 +14,8 @@ typedef enum where {
     WHERE_varying,
     WHERE_known,
     WHERE_brief,
-    WHERE_data
+    WHERE_data,
+    WHERE_file
 } where;
 
 static const struct {
@@ -80,6 +81,32 @@ const char *bench_text_of(const bench_row *row, bench_column column) {
 
 double bench_number_of(const bench_row *row, bench_column column) {
     return row->cells[column].known ? row->cells[column].number : 0;
+}
+
+bench_column bench_column_find(const char *id) {
+    int column = 0;
+    while (column < BENCH_COLUMNS && strcmp(columns[column].id, id) != 0) column++;
+    return (bench_column)column;
+}
+
+bool bench_set_cell(bench_row *row, bench_column column, const char *text) {
+    char *end;
+    if (columns[column].form == FORM_text) {
+        bench_set_text(row, column, text);
+        return true;
+    }
+    bench_set_number(row, column, strtod(text, &end));
+    return end != text && !*end;
+}
+
+bool bench_same_problem(const bench_row *a, const bench_row *b) {
+    for (int c = 0; c <= BENCH_l2; c++) {
+        const char *x = a->cells[c].text, *y = b->cells[c].text;
+        if (a->cells[c].known != b->cells[c].known || a->cells[c].number != b->cells[c].number ||
+            strcmp(x ? x : "", y ? y : "") != 0)
+            return false;
+    }
+    return true;
 }
 
 static bool has_text(const bench_row *row, bench_column column, const char *text) {
@@ -168,7 +195,8 @@ static bool is_known(const bench_report *r, int column) {
 static bool is_shown(const bench_report *r, int column) {
     switch (columns[column].where) {
     case WHERE_always: return true;
-    case WHERE_data: return false;
+    case WHERE_data:
+    case WHERE_file: return false;
     case WHERE_brief:
         if (!r->best) return false;
         break;
@@ -334,6 +362,7 @@ static void write_csv_text(const char *text, tile_writer writer, void *user) {
 }
 
 static bool is_in_csv(const bench_report *r, int column) {
+    if (columns[column].where == WHERE_file) return is_known(r, column);
     return columns[column].where != WHERE_own || r->count == 0 || is_known(r, column);
 }
 

@@ -1,0 +1,152 @@
+/* tile-bench: random problems, and the distribution of their results. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/tile-bench/random/distribution.h"
+#include "tools/tile-bench/random/draw.h"
+#include "tools/tile-bench/random/read_csv.h"
+
+/* Drawing ------------------------------------------------------------------------------------- */
+
+static bench_draw make_draw(uint64_t seed) {
+    return (bench_draw){.seed = seed, .classes = {64, 8, 1}, .class_count = 3, .max_bytes = 0x1p30};
+}
+
+static bench_product draw_product(const bench_draw *draw, unsigned index, const char *type) {
+    bench_product p = {.type = bench_type_find(type)};
+    cr_assert(bench_draw_product(draw, index, &p));
+    return p;
+}
+
+/* Of an extent from 1 to 2^14 whose logarithm is uniform, each doubling has a 14th. */
+Test(bench_random, logarithms_are_uniform) {
+    enum { DOUBLINGS = 14, COUNT = DOUBLINGS * 2000 };
+    unsigned counts[DOUBLINGS] = {0};
+    uint64_t state = 5;
+    for (unsigned i = 0; i < COUNT; i++) {
+        int64_t drawn = bench_draw_log(&state, 1, (1 << DOUBLINGS) - 1);
+        cr_assert(drawn >= 1 && drawn < 1 << DOUBLINGS);
+        counts[(unsigned)floor(log2((double)drawn))]++;
+    }
+    /* Six standard deviations. */
+    for (unsigned i = 0; i < DOUBLINGS; i++)
+        cr_expect(fabs(counts[i] - 2000.0) < 6 * sqrt(2000.0), "2^%u: %u", i, counts[i]);
+}
+
+Test(bench_random, a_seed_and_an_index_make_a_problem) {
+    const bench_draw one = make_draw(1), two = make_draw(2);
+    unsigned same = 0;
+    for (unsigned i = 0; i < 100; i++) {
+        bench_product a = draw_product(&one, i, "bf16"), b = draw_product(&one, i, "bf16");
+        bench_product other = draw_product(&two, i, "bf16");
+        cr_assert(a.m == b.m && a.n == b.n && a.k == b.k);
+        same += a.m == other.m && a.n == other.n && a.k == other.k;
+    }
+    cr_assert(same == 0, "%u of 100 problems do not depend on the seed", same);
+}
+
+Test(bench_random, extents_are_of_their_class) {
+    static const int64_t classes[] = {64, 8, 1};
+    const bench_draw draw = make_draw(3);
+    unsigned odd = 0, aligned_m = 0, small_m = 0;
+    for (unsigned i = 0; i < 900; i++) {
+        bench_product p = draw_product(&draw, i, "bf16");
+        cr_assert(p.n % classes[i % 3] == 0 && p.k % classes[i % 3] == 0);
+        cr_assert(p.n >= 32 && p.k >= 32 && p.m >= 1);
+        cr_assert(p.m <= 16384 && p.n <= 16384 && p.k <= 16384);
+        odd += i % 3 == 2 && (p.n % 8 != 0 || p.k % 8 != 0);
+        aligned_m += i % 3 == 0 && p.m % 64 == 0;
+        small_m += p.m < 64;
+    }
+    cr_expect(odd > 270, "%u of 300 problems of any extents have pitches without alignment", odd);
+    cr_expect(aligned_m > 120 && aligned_m < 190, "%u of 300", aligned_m);
+    cr_expect(small_m > 150, "%u of 900 decode", small_m);
+}
+
+Test(bench_random, arrays_fit) {
+    bench_draw draw = make_draw(4);
+    draw.max_bytes = 1 << 20;
+    for (unsigned i = 0; i < 100; i++) {
+        bench_product p = draw_product(&draw, i, "f32");
+        cr_assert(bench_product_read_bytes(&p) + bench_product_write_bytes(&p) <= 1 << 20);
+    }
+    draw.max_bytes = 100;
+    bench_product none = {.type = bench_type_find("f32")};
+    cr_assert(!bench_draw_product(&draw, 0, &none));
+}
+
+/* Distributions ------------------------------------------------------------------------------- */
+
+Test(bench_random, distribution_of_ratios) {
+    static const double ratios[] = {0.5, 2, 1, 0.96};
+    bench_distribution d = bench_distribute(ratios, 4);
+    cr_assert(d.count == 4 && d.least == 0.5 && d.most == 2 && d.equal == 0.5);
+    cr_assert(d.near_equal == 0.75);
+    cr_assert_float_eq(d.mean, pow(0.96, 0.25), 1e-12);
+    cr_assert(bench_distribute(NULL, 0).mean == 0);
+}
+
+static const char csv[] =
+    "m,n,k,type,trans,l2,name,kind,status,latency_us,ratio,peer_us,card,version,origin,point,note\n"
+    "16,32,64,bf16,NT,dirty,kernel,kernel,right,20,0.5,10,H,1,,a=1 (picked),\n"
+    "16,32,64,bf16,NT,dirty,kernel,kernel,right,12,,,H,1,sample,\"a=2, \"\"b\"\"=3\",\n"
+    "16,32,64,bf16,NT,dirty,cuBLASLt,cublaslt,right,10,1,10,H,1,,,\n"
+    "1,32,64,bf16,NT,dirty,kernel,kernel,right,5,2,10,H,1,,a=1 (picked),\n"
+    "1,32,40,bf16,NT,dirty,kernel,kernel,wrong,,,,H,1,,,\"wrong: two\nlines\"\n"
+    "1,33,40,bf16,NT,dirty,kernel,kernel,right,7,,,H,1,,a=1,\n";
+
+static char *write_all(const bench_report *report,
+                       void (*write)(const bench_report *, tile_writer, void *)) {
+    tool_text text = {NULL, 0, 0};
+    tool_append("", 0, &text);
+    write(report, tool_append, &text);
+    return text.data;
+}
+
+Test(bench_random, a_file_is_read_as_it_was_written) {
+    bench_report report = {0}, again = {0};
+    cr_assert(bench_read_csv("f", csv, &report));
+    cr_assert(report.count == 6 && report.rows[2].group == 0 && report.rows[3].group == 1);
+    cr_assert_str_eq(bench_text_of(&report.rows[1], BENCH_point), "a=2, \"b\"=3");
+    cr_assert_str_eq(bench_text_of(&report.rows[4], BENCH_note), "wrong: two\nlines");
+    char *first = write_all(&report, bench_write_csv);
+    cr_assert(bench_read_csv("f", first, &again));
+    char *second = write_all(&again, bench_write_csv);
+    cr_assert_str_eq(first, second);
+    free(first);
+    free(second);
+    bench_report_free(&report);
+    bench_report_free(&again);
+}
+
+Test(bench_random, damaged_files_are_refused) {
+    static const char *const texts[] = {"m,n,k,what\n1,2,3,4\n", "m,n\n1,x\n", "m,n\n1\n",
+                                        "m,n\n1,2,3\n", "m,note\n1,\"open\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        bench_report report = {0};
+        cr_expect(!bench_read_csv("f", texts[i], &report), "%s", texts[i]);
+        bench_report_free(&report);
+    }
+}
+
+Test(bench_random, the_text_has_the_lowest_ratios_and_the_best_points) {
+    bench_report report = {.peer = "cuBLASLt 13", .peer_name = "cuBLAS"};
+    cr_assert(bench_read_csv("f", csv, &report));
+    char *text = write_all(&report, bench_write_distributions);
+    cr_expect_str_eq(text,
+                     "bf16 NT L2 dirty, kernel: 4 shapes, 2 of them beside cuBLASLt 13\n"
+                     "  geometric mean 1.000, least 0.500, most 2.000; 50 % >= 1.00, 50 % >= 0.95\n"
+                     "  0.500  16 x 32 x 64: 20.00 us, cuBLAS 10.00 us; a=1 (picked)\n"
+                     "         best point: 12.00 us, ratio 0.833; a=2, \"b\"=3\n"
+                     "  2.000  1 x 32 x 64: 5.00 us, cuBLAS 10.00 us; a=1 (picked)\n"
+                     "  1 x 32 x 40: wrong: two\nlines\n"
+                     "  no peer: 1 x 33 x 40: 7.00 us\n\n");
+    free(text);
+    report.rows[0].is_other = report.rows[3].is_other = report.rows[4].is_other = true;
+    text = write_all(&report, bench_write_distributions);
+    cr_expect(strstr(text, "1 shapes, 0 of them") == text + strlen("bf16 NT L2 dirty, kernel: "));
+    free(text);
+    bench_report_free(&report);
+}

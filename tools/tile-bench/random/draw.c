@@ -1,0 +1,42 @@
+#include "tools/tile-bench/random/draw.h"
+
+#include <math.h>
+
+#include "tools/tile-bench/common/statistics.h"
+
+/* A launch takes at most some milliseconds on a data center GPU. */
+static const double max_flop = 4e12;
+
+enum { LEAST_EXTENT = 32, TRIALS = 10000 };
+
+int64_t bench_draw_log(uint64_t *state, int64_t least, int64_t most) {
+    double share = (double)bench_random(state, UINT64_C(1) << 53) * 0x1p-53;
+    double low = log((double)least), high = log((double)most + 1);
+    int64_t drawn = (int64_t)exp(low + share * (high - low));
+    return drawn < least ? least : drawn > most ? most : drawn;
+}
+
+/* Each problem has a sequence of random numbers of its own. */
+static uint64_t state_of(const bench_draw *draw, unsigned index) {
+    return draw->seed * UINT64_C(0xD1342543DE82EF95) + index * UINT64_C(0xAF251AF3B0F025B5);
+}
+
+static int64_t draw_multiple(uint64_t *state, int64_t multiple, int64_t least) {
+    int64_t units = (least + multiple - 1) / multiple;
+    return multiple * bench_draw_log(state, units, BENCH_LARGEST_RANDOM / multiple);
+}
+
+bool bench_draw_product(const bench_draw *draw, unsigned index, bench_product *p) {
+    uint64_t state = state_of(draw, index);
+    int64_t multiple = draw->classes[index % draw->class_count];
+    for (unsigned trial = 0; trial < TRIALS; trial++) {
+        bool aligned = bench_random(&state, 2);
+        p->m = draw_multiple(&state, aligned ? multiple : 1, 1);
+        p->n = draw_multiple(&state, multiple, LEAST_EXTENT);
+        p->k = draw_multiple(&state, multiple, LEAST_EXTENT);
+        if (bench_product_read_bytes(p) + bench_product_write_bytes(p) <= draw->max_bytes &&
+            bench_product_flop(p) <= max_flop)
+            return true;
+    }
+    return false;
+}

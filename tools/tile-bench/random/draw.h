@@ -1,0 +1,26 @@
+/* Random problems: the same seed and index give the same problem on every machine. */
+#ifndef TILE_TOOLS_TILE_BENCH_RANDOM_DRAW_H
+#define TILE_TOOLS_TILE_BENCH_RANDOM_DRAW_H
+
+#include "tools/tile-bench/attention/heads.h"
+#include "tools/tile-bench/matmul/product.h"
+
+enum { BENCH_MAX_CLASSES = 8, BENCH_LARGEST_RANDOM = 16384 };
+
+typedef struct bench_draw {
+    uint64_t seed;
+    int64_t
+        classes[BENCH_MAX_CLASSES]; /* problem i has extents that are multiples of class i % n */
+    unsigned class_count;
+    double max_bytes; /* of all arrays of a problem together */
+} bench_draw;
+
+/* Returns an integer from least to most, so that its logarithm is uniform. */
+int64_t bench_draw_log(uint64_t *state, int64_t least, int64_t most);
+
+/* Draws m, n and k of a product whose type is set. n and k, from 32 up, are multiples of the class.
+ * m is from 1 up, and in half of the problems a multiple of the class. Problems that are too large
+ * are drawn again. False if none fits max_bytes. */
+bool bench_draw_product(const bench_draw *draw, unsigned index, bench_product *product);
+
+#endif
