@@ -266,10 +266,8 @@ static tile_status report_point(bench_candidate *c, const tile_function *f) {
         tile_kernel_point(c->kernel, c->arguments, c->argument_count, &bindings, &count);
     if (status != TILE_OK || count <= c->binding_count || !has_points(c, f)) return status;
     write_point(c, bindings, count, *c->remark ? c->remark : " (picked)");
-    c->picked = tile_function_get_kind(f) == TILE_PLAN;
-    if (c->picked) return TILE_OK;
     status = tile_kernel_variant(c->kernel, c->arguments, c->argument_count, &abi);
-    c->picked = abi != tile_kernel_abi(c->kernel);
+    c->picked = !abi || abi != tile_kernel_abi(c->kernel);
     return status;
 }
 
