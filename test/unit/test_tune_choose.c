@@ -1,4 +1,5 @@
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +55,42 @@ Test(tune_choose, what_is_given_holds) {
     cr_assert_not_null(bindings);
     cr_assert(strcmp(bindings[0].name, "bm") == 0 && strcmp(bindings[0].value, "64") == 0);
     cr_assert_eq(count, 8);
+    tile_module_destroy(module);
+    text_close(&x);
+}
+
+typedef struct ranking {
+    double last;
+    unsigned count, limit;
+    char first[200];
+} ranking;
+
+static bool take_rank(const tile_binding *bindings, unsigned count, double seconds, void *user) {
+    ranking *r = user;
+    size_t used = 0;
+    cr_expect(seconds >= r->last, "point %u: %g s after %g s", r->count, seconds, r->last);
+    for (unsigned i = 0; i < count && !r->count; i++)
+        used += (size_t)snprintf(r->first + used, sizeof r->first - used, "%s%s=%s", i ? " " : "",
+                                 bindings[i].name, bindings[i].value);
+    r->last = seconds;
+    return ++r->count < r->limit;
+}
+
+/* The first one is the choice, and the visitor may stop. */
+Test(tune_choose, points_are_ranked) {
+    text_fixture x;
+    text_open(&x);
+    const int64_t sizes[] = {4096, 1024, 512, 0, 0, 0};
+    const tile_binding given = {"bk", "64"};
+    const tile_device device = {.target = tile_target_find("sm_90a"), .num_sms = 132};
+    tile_module *module = text_parse(&x, product);
+    ranking all = {.limit = 1000}, some = {.limit = 3}, own = {.limit = 1000};
+    tune_rank_points(&device, module, "k", NULL, 0, sizes, take_rank, &all);
+    tune_rank_points(&device, module, "k", NULL, 0, sizes, take_rank, &some);
+    tune_rank_points(&device, module, "k", &given, 1, sizes, take_rank, &own);
+    cr_expect(all.count > 50 && some.count == 3, "%u, %u", all.count, some.count);
+    cr_expect(own.count > 20 && own.count < all.count, "%u", own.count);
+    cr_expect_str_eq(all.first, choose(&x, product, "sm_90a", 4096, 1024, 512));
     tile_module_destroy(module);
     text_close(&x);
 }

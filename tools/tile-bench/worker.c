@@ -10,6 +10,10 @@
  *   inputs INPUTS                    loaded: attention's operands now contain these inputs
  *   compute FILE                     computed: the result is in the file | wrong WHY
  *   prepare product|attention ..     prepared: only compiled into the cache
+ *   points COUNT SEED                points N: so many points are listed, the pick first
+ *   point INDEX                      point ORIGIN SECONDS TEXT: further launches use it; SECONDS is
+ *                                    the model's estimate
+ *   same                             right | wrong WHY: compares with the pick's result
  *   turn WARMUP COUNT                times SECONDS ..
  *   sustain SECONDS                  sustained LAUNCHES SECONDS CLOCK POWER ENERGY CAPPED
  *   profile                          profiled, after a launch that a profiler can capture
@@ -127,6 +131,35 @@ static void compute(worker *w, const char *path) {
         printf(differ ? "wrong two launches differ\n" : "computed\n");
 }
 
+static void list_points(worker *w, const char *line) {
+    unsigned count = 0, listed;
+    uint64_t seed = 0;
+    if (sscanf(line, "points %u %" SCNu64, &count, &seed) != 2)
+        printf("failed the request '%s' is not understood\n", line);
+    else if (bench_candidate_list_points(w->candidate, count, seed, &listed) != TILE_OK)
+        answer_failure(w);
+    else
+        printf("points %u\n", listed);
+}
+
+static void take_point(worker *w, const char *word) {
+    unsigned index = (unsigned)strtoul(word, NULL, 10);
+    if (bench_candidate_take_point(w->candidate, index) != TILE_OK) {
+        answer_failure(w);
+        return;
+    }
+    const bench_point *point = bench_candidate_point(w->candidate, index);
+    printf("point %s %.9g %s\n", point->origin, point->estimate, point->text);
+}
+
+static void compare(worker *w) {
+    bool same;
+    if (bench_candidate_compare(w->candidate, &same) != TILE_OK)
+        answer_failure(w);
+    else
+        printf(same ? "right\n" : "wrong the result differs from that of the pick\n");
+}
+
 static void take_turn(worker *w, const char *line) {
     unsigned warmup = 0, count = 0;
     static double samples[MAX_TURN];
@@ -198,6 +231,12 @@ static void answer(worker *w, const char *line) {
         fill(w, line + 7);
     else if (strncmp(line, "compute ", 8) == 0)
         compute(w, line + 8);
+    else if (strncmp(line, "points ", 7) == 0)
+        list_points(w, line);
+    else if (strncmp(line, "point ", 6) == 0)
+        take_point(w, line + 6);
+    else if (strcmp(line, "same") == 0)
+        compare(w);
     else if (strncmp(line, "turn ", 5) == 0)
         take_turn(w, line);
     else if (strncmp(line, "sustain ", 8) == 0)

@@ -127,6 +127,7 @@ void bench_candidate_destroy(bench_candidate *c) {
     tile_kernel_destroy(c->kernel);
     tile_tuning_destroy(c->tuning);
     tile_module_destroy(c->module);
+    free(c->expected);
     free(c);
 }
 
@@ -190,7 +191,7 @@ static tile_work work_of(bench_candidate *c) {
     return (tile_work){NULL, NULL};
 }
 
-static tile_status launch_once(bench_candidate *c) {
+tile_status bench_candidate_launch(bench_candidate *c) {
     const tile_work work = work_of(c);
     tile_status status = bench_poison(c->data.arrays[bench_problem_result(&c->data.problem)].scalar,
                                       bench_arrays_result(&c->data));
@@ -203,7 +204,7 @@ static tile_status launch_once(bench_candidate *c) {
 static tile_status check_product(bench_candidate *c, bench_verdict *verdict) {
     tile_status status = bench_arrays_fill(&c->data, BENCH_WHOLE);
     for (int i = 0; i < 2 && status == TILE_OK && !*verdict->wrong; i++) {
-        status = launch_once(c);
+        status = bench_candidate_launch(c);
         if (status == TILE_OK)
             status = bench_check_result(&c->data.problem.product, bench_arrays_result(&c->data),
                                         verdict);
@@ -229,7 +230,7 @@ tile_status bench_candidate_compute(bench_candidate *c, const char *path, bool *
     char *first = malloc(2 * bytes), *second = first ? first + bytes : NULL;
     tile_status status = first ? TILE_OK : TILE_FAILED;
     for (int i = 0; i < 2 && status == TILE_OK; i++) {
-        status = launch_once(c);
+        status = bench_candidate_launch(c);
         if (status == TILE_OK)
             status = tile_buffer_read(bench_arrays_result(&c->data), 0, i ? second : first, bytes);
     }

@@ -62,6 +62,26 @@ tile_status bench_candidate_compute(bench_candidate *candidate, const char *path
  * set. */
 tile_status bench_candidate_work(bench_candidate *candidate, tile_work *work);
 
+/* A point of a kernel that is measured beside its pick. */
+enum { BENCH_MAX_POINTS = 64, BENCH_POINT_TEXT = 240 };
+typedef struct bench_point {
+    char text[BENCH_POINT_TEXT]; /* "block_m=128 block_n=64" */
+    const char *origin;          /* picked, model, sample */
+    double estimate;             /* the model's, in seconds */
+} bench_point;
+
+/* Lists up to `count` points of the kernel for the current product: the one that a launch picks,
+ * then the first half in the order of the cost model, then others at random. The pick must be
+ * correct. *listed is 0 if the kernel has no choice. */
+tile_status bench_candidate_list_points(bench_candidate *candidate, unsigned count, uint64_t seed,
+                                        unsigned *listed);
+/* NULL past the end of the list. */
+const bench_point *bench_candidate_point(const bench_candidate *candidate, unsigned index);
+/* Compiles the point; further launches use it. */
+tile_status bench_candidate_take_point(bench_candidate *candidate, unsigned index);
+/* *same: on whole numbers, whose sums are exact, a launch has the result of the pick. */
+tile_status bench_candidate_compare(bench_candidate *candidate, bool *same);
+
 /* Version of the library that it calls, such as "13.1.0"; "" if it calls none. */
 const char *bench_candidate_version(const bench_candidate *candidate);
 

@@ -231,17 +231,19 @@ static tile_status tune(bench_candidate *c, const char *name, tile_flush flush) 
     return status;
 }
 
+void bench_write_bindings(const tile_binding *bindings, unsigned count, char *text, size_t size) {
+    size_t used = 0;
+    *text = 0;
+    for (unsigned i = 0; i < count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s=%s", i ? " " : "",
+                                 bindings[i].name, bindings[i].value);
+}
+
 static void write_point(bench_candidate *c, const tile_binding *bindings, unsigned count,
                         const char *remark) {
-    *c->point = 0;
-    for (unsigned i = 0; i <= count; i++) {
-        size_t length = strlen(c->point), room = sizeof c->point - length;
-        if (i == count)
-            snprintf(c->point + length, room, "%s", remark);
-        else
-            snprintf(c->point + length, room, "%s%s=%s", i ? " " : "", bindings[i].name,
-                     bindings[i].value);
-    }
+    bench_write_bindings(bindings, count, c->point, sizeof c->point);
+    size_t length = strlen(c->point);
+    snprintf(c->point + length, sizeof c->point - length, "%s", remark);
 }
 
 static bool count_point(const char *point, void *user) {

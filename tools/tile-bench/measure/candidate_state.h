@@ -1,4 +1,4 @@
-/* The state of a candidate, shared by candidate.c and candidate_kernel.c. */
+/* The state of a candidate, shared by candidate.c, candidate_kernel.c and candidate_points.c. */
 #ifndef TILE_TOOLS_TILE_BENCH_MEASURE_CANDIDATE_STATE_H
 #define TILE_TOOLS_TILE_BENCH_MEASURE_CANDIDATE_STATE_H
 
@@ -31,6 +31,10 @@ struct bench_candidate {
     tile_binding bindings[BENCH_MAX_BINDINGS]; /* from the options, then the tuned ones */
     unsigned given_count, binding_count;       /* from the options; all */
     tile_tuning *tuning;                       /* owns the names and values of the tuned ones */
+    bench_point points[BENCH_MAX_POINTS];
+    unsigned point_count;
+    char *expected; /* the pick's result on whole numbers; NULL: no points were listed */
+    size_t expected_bytes;
     /* BENCH_CUBLASLT */
     bench_cublas *cublas;
     /* BENCH_READ */
@@ -40,7 +44,13 @@ struct bench_candidate {
 /* Reports "NAME: WHAT" (name NULL: only WHAT) and returns TILE_INVALID. */
 tile_status bench_refuse(const bench_candidate *candidate, const char *what, const char *name);
 
+/* Launches into a poisoned result, and waits. */
+tile_status bench_candidate_launch(bench_candidate *candidate);
+
 /* candidate_kernel.c: a BENCH_KERNEL. */
+
+/* "block_m=128 block_n=64" */
+void bench_write_bindings(const tile_binding *bindings, unsigned count, char *text, size_t size);
 
 /* The kernel or plan for the current problem; a compute is scheduled. NULL after a diagnostic. */
 const tile_function *bench_kernel_find(bench_candidate *candidate);

@@ -23,6 +23,9 @@ const char bench_random_help[] =
     "  --max-bytes=N         of all arrays of a random problem together; default: 2^30, on the "
     "CPU\n"
     "                        device 32768\n"
+    "  --points=N            also measures N points of each kernel: its pick, the model's best, "
+    "and\n"
+    "                        others at random, for `tile-bench regret`\n"
     "  --commit=WORD         recorded in the file beside card and version\n";
 
 static bool add_classes(bench_options *o, const char *value) {
@@ -55,6 +58,8 @@ bool bench_random_option(bench_options *o, tool_arguments *words, bool *taken) {
     if (tool_option(words, "--classes", &value)) return add_classes(o, value);
     if (tool_option(words, "--max-bytes", &value))
         return bench_read_number("--max-bytes", value, 1, 0x1p53, &random->draw.max_bytes);
+    if (tool_option(words, "--points", &value))
+        return bench_read_count("--points", value, 64, &o->plan.points);
     if (tool_option(words, "--commit", &random->commit)) return true;
     *taken = false;
     return true;
@@ -62,9 +67,10 @@ bool bench_random_option(bench_options *o, tool_arguments *words, bool *taken) {
 
 bool bench_random_complete(bench_options *o) {
     bench_random_options *random = &o->random;
-    if (!random->is_given &&
-        (random->count || random->draw.class_count || random->draw.max_bytes > 0 || random->commit))
-        return bench_complain(o, "--count, --classes, --max-bytes and --commit need", "--random");
+    if (!random->is_given && (random->count || random->draw.class_count ||
+                              random->draw.max_bytes > 0 || random->commit || o->plan.points))
+        return bench_complain(o, "--count, --classes, --max-bytes, --points and --commit need",
+                              "--random");
     if (!random->is_given) return true;
     if (o->shapes.count) return bench_complain(o, "there are shapes beside", "--random");
     if (o->plan.sustained)

@@ -47,15 +47,15 @@ bench_row *bench_add_identity(const bench_problem *problem, const char *flush,
     return row;
 }
 
-static void fill_times(const bench_state *r, const bench_entry *e, bench_row *row) {
-    bench_summary s = bench_summarize(e->samples, e->count);
+static void fill_times(const bench_state *r, double *samples, size_t count, bench_row *row) {
+    bench_summary s = bench_summarize(samples, count);
     if (!s.count) return;
     bench_set_number(row, BENCH_latency_us, 1e6 * s.median);
     bench_set_number(row, BENCH_spread_us, 1e6 * s.spread);
     bench_set_number(row, BENCH_least_us, 1e6 * s.least);
     bench_set_number(row, BENCH_most_us, 1e6 * s.most);
     bench_set_number(row, BENCH_launches, (double)s.count);
-    if (!bench_is_read(e) && r->plan->cuda)
+    if (strcmp(bench_text_of(row, BENCH_kind), "floor") != 0 && r->plan->cuda)
         bench_set_number(row, BENCH_tflops, 1e-12 * bench_problem_flop(&r->problem) / s.median);
 }
 
@@ -137,12 +137,35 @@ static void add_row(const bench_state *r, const bench_entry *e, bench_report *re
         return;
     }
     bench_set_text(row, BENCH_status, bench_is_read(e) ? "floor" : e->how);
-    fill_times(r, e, row);
+    fill_times(r, e->samples, e->count, row);
     if (e->has_sustained) fill_sustained(r, &e->sustained, row);
     fill_pairs(e, row);
     if (e->has_counters) fill_counters(&e->counters, row);
     fill_errors(r, e, row);
     fill_code(e, row);
+}
+
+/* Further points of a kernel. */
+static void add_points(const bench_state *r, const bench_entry *e, bench_report *report,
+                       unsigned group) {
+    for (unsigned i = 0; i < e->point_count; i++) {
+        const bench_point_entry *point = &e->points[i];
+        bench_row *row = bench_report_add(report, group, (unsigned)(e - r->entries));
+        fill_problem(r, row);
+        bench_set_text(row, BENCH_name, e->contender->name);
+        bench_set_text(row, BENCH_kind, e->contender->kind);
+        bench_set_text(row, BENCH_origin, point->origin);
+        bench_set_text(row, BENCH_point, point->point);
+        bench_set_number(row, BENCH_estimate_us, 1e6 * point->estimate);
+        bench_set_text(row, BENCH_status,
+                       point->is_right   ? "right"
+                       : point->is_wrong ? "wrong"
+                                         : "failed");
+        if (point->is_right)
+            fill_times(r, point->samples, point->count, row);
+        else
+            bench_set_text(row, BENCH_note, point->note);
+    }
 }
 
 /* Returns the time at the device's computed peak; 0 if the peak is unknown. */
@@ -259,6 +282,7 @@ bool bench_add_problem_rows(const bench_state *r, bench_report *report, unsigned
     for (unsigned i = 0; i < r->count; i++) {
         if (!bench_takes_part(r->entries[i].contender, &r->problem)) continue;
         add_row(r, &r->entries[i], report, number);
+        add_points(r, &r->entries[i], report, number);
         right |= r->entries[i].is_ready && !bench_is_read(&r->entries[i]);
     }
     add_peak(r, report, number);

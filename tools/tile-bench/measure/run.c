@@ -82,10 +82,8 @@ const char *bench_receive(const bench_state *r, bench_entry *e, const char *word
     return expect(e, bench_worker_receive(e->worker, r->plan->answer_timeout), word, true);
 }
 
-/* Sends a line and returns the rest of the answer after this word. Otherwise returns NULL and
- * excludes the entry, with the reason as its note. */
-static const char *request(const bench_state *r, bench_entry *e, const char *line,
-                           const char *word) {
+const char *bench_request(const bench_state *r, bench_entry *e, const char *line,
+                          const char *word) {
     bench_send(e, line);
     return bench_receive(r, e, word);
 }
@@ -98,7 +96,7 @@ static void start_entry(bench_entry *e) {
         e->worker = bench_worker_start(e->contender->program, e->contender->words, NULL, NULL);
 }
 
-static void begin_entry(bench_state *r, bench_entry *e) {
+void bench_begin_entry(bench_state *r, bench_entry *e) {
     char line[BENCH_PROBLEM_LINE];
     e->is_ready = e->is_wrong = e->has_sustained = e->has_counters = false;
     e->how = "";
@@ -110,7 +108,7 @@ static void begin_entry(bench_state *r, bench_entry *e) {
     bench_send(e, line);
 }
 
-static void end_entry(bench_state *r, bench_entry *e) {
+void bench_end_entry(bench_state *r, bench_entry *e) {
     /* Tuning needs extra time. */
     double tuning = is_kernel(e) ? bench_problem_budget(&r->problem, r->plan->budget) : 0;
     const char *answer = bench_worker_receive(e->worker, r->plan->answer_timeout + tuning);
@@ -134,26 +132,26 @@ static void make_ready(bench_state *r) {
         bench_entry *e = &r->entries[i];
         e->is_ready = false;
         if (takes_part(r, e)) start_entry(e);
-        if (takes_part(r, e) && !has_choice(r, e)) begin_entry(r, e);
+        if (takes_part(r, e) && !has_choice(r, e)) bench_begin_entry(r, e);
     }
     report_status(r, "compiling", NULL);
     bench_references_make(r);
     for (unsigned i = 0; i < r->count; i++)
         if (takes_part(r, &r->entries[i]) && !has_choice(r, &r->entries[i]))
-            end_entry(r, &r->entries[i]);
+            bench_end_entry(r, &r->entries[i]);
     for (unsigned i = 0; i < r->count; i++) {
         bench_entry *e = &r->entries[i];
         if (!takes_part(r, e) || !has_choice(r, e)) continue;
         report_status(r, "choosing", e);
-        begin_entry(r, e);
-        end_entry(r, e);
+        bench_begin_entry(r, e);
+        bench_end_entry(r, e);
     }
 }
 
 static void check(bench_state *r, bench_entry *e) {
     if (!e->is_ready || bench_is_read(e)) return;
     report_status(r, "checking", e);
-    const char *how = request(r, e, "check", "right");
+    const char *how = bench_request(r, e, "check", "right");
     if (how) e->how = strcmp(how, "elements") == 0 ? "right" : "right by Freivalds' test";
 }
 
@@ -173,13 +171,14 @@ static void change_flush(bench_state *r) {
         bench_entry *e = &r->entries[i];
         e->count = 0;
         e->has_sustained = e->has_counters = false;
+        e->is_ready &= e->worker != NULL; /* not if further points ended it */
         if (!e->is_ready) continue;
         if (is_kernel(e) || bench_is_peer(e)) {
-            request(r, e, line, "flushing");
+            bench_request(r, e, line, "flushing");
             continue;
         }
-        begin_entry(r, e);
-        end_entry(r, e);
+        bench_begin_entry(r, e);
+        bench_end_entry(r, e);
         if (!r->problem.is_attention) check(r, e);
     }
 }
@@ -195,27 +194,30 @@ static bench_entry *find_peer(bench_state *r) {
 /* Reports the name that the peer gives itself. */
 static void name_peer(bench_state *r, bench_report *report) {
     bench_entry *e = *report->peer ? NULL : find_peer(r);
-    const char *version = e ? request(r, e, "version", "version") : NULL;
+    const char *version = e ? bench_request(r, e, "version", "version") : NULL;
     if (version) snprintf(report->peer, sizeof report->peer, "%s %s", e->contender->name, version);
 }
 
 /* The protocols ------------------------------------------------------------------------------- */
 
-static void take_turn(bench_state *r, bench_entry *e) {
-    char line[64];
-    /* After other processes used the device, its first launches miss in the page tables. */
-    snprintf(line, sizeof line, "turn %u %u", r->plan->cuda ? 2 : 0, r->plan->turn);
-    const char *at = request(r, e, line, "times");
-    if (!at) return;
-    e->samples = realloc(e->samples, (e->count + r->plan->turn) * sizeof *e->samples);
-    if (!e->samples) abort();
+void bench_take_samples(const bench_state *r, const char *at, double **samples, size_t *count) {
+    *samples = realloc(*samples, (*count + r->plan->turn) * sizeof **samples);
+    if (!*samples) abort();
     for (unsigned i = 0; i < r->plan->turn; i++) {
         char *end;
         double seconds = strtod(at, &end);
         if (end == at) break;
-        e->samples[e->count++] = seconds;
+        (*samples)[(*count)++] = seconds;
         at = end;
     }
+}
+
+static void take_turn(bench_state *r, bench_entry *e) {
+    char line[64];
+    /* After other processes used the device, its first launches miss in the page tables. */
+    snprintf(line, sizeof line, "turn %u %u", r->plan->cuda ? 2 : 0, r->plan->turn);
+    const char *at = bench_request(r, e, line, "times");
+    if (at) bench_take_samples(r, at, &e->samples, &e->count);
 }
 
 static void interleave(bench_state *r) {
@@ -236,7 +238,7 @@ static bool run_on(bench_state *r, bench_entry *e, bench_sustained *s) {
     int capped = 0;
     report_status(r, "back to back", e);
     snprintf(line, sizeof line, "sustain %g", r->plan->seconds);
-    const char *at = request(r, e, line, "sustained");
+    const char *at = bench_request(r, e, line, "sustained");
     bool known = at && sscanf(at, "%" SCNu64 " %lf %lf %lf %lf %d", &s->launches, &s->seconds,
                               &s->clock, &s->power, &s->energy, &capped) == 6;
     s->capped = capped;
@@ -324,6 +326,7 @@ static bool measure_problem(bench_state *r, bench_report *report, unsigned *numb
             change_flush(r);
         }
         if (r->plan->interleaved) interleave(r);
+        if (r->plan->points) bench_measure_points(r);
         if (r->plan->sustained && f == 0 && !r->problem.latency_alone) sustain(r);
         if (f == 0) profile(r);
         if (!bench_is_stopped()) right &= bench_add_problem_rows(r, report, (*number)++);
@@ -360,6 +363,7 @@ bool bench_run(const bench_plan *plan, bench_report *report) {
     for (unsigned i = 0; i < r.count; i++) {
         bench_worker_stop(r.entries[i].worker);
         free(r.entries[i].samples);
+        bench_free_points(&r.entries[i]);
     }
     bench_references_free(&r);
     bench_pattern_destroy(r.pattern);

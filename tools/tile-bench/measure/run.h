@@ -35,6 +35,7 @@ typedef struct bench_plan {
     const char *flushes[3];      /* dirty, clean, none: each for every problem */
     unsigned flush_count;
     unsigned rounds, turn; /* interleaved: launches per candidate are rounds x turn */
+    unsigned points;       /* of each kernel, the pick and others; 0: only the pick */
     double seconds;        /* sustained: per candidate */
     unsigned pairs; /* sustained: number of runs alternating with the peer; 0: each runs once */
     double answer_timeout; /* seconds to wait for an answer of a worker */
