@@ -7,6 +7,7 @@
 #include "tools/tile-bench/random/distribution.h"
 #include "tools/tile-bench/random/draw.h"
 #include "tools/tile-bench/random/read_csv.h"
+#include "tools/tile-bench/random/regret.h"
 
 /* Drawing ------------------------------------------------------------------------------------- */
 
@@ -148,5 +149,32 @@ Test(bench_random, the_text_has_the_lowest_ratios_and_the_best_points) {
     text = write_all(&report, bench_write_distributions);
     cr_expect(strstr(text, "1 shapes, 0 of them") == text + strlen("bf16 NT L2 dirty, kernel: "));
     free(text);
+    bench_report_free(&report);
+}
+
+/* Regret -------------------------------------------------------------------------------------- */
+
+Test(bench_random, regret_of_the_first_choice) {
+    static const char text[] =
+        "m,n,k,type,trans,l2,name,latency_us,source,origin,estimate_us,point\n"
+        "1,2,3,f16,NN,dirty,kernel,10,s,,,p (picked)\n"
+        "1,2,3,f16,NN,dirty,kernel,11,s,picked,5,p\n"
+        "1,2,3,f16,NN,dirty,kernel,10,s,model,6,q\n"
+        "1,2,3,f16,NN,dirty,compute,8,t,picked,1,p\n"
+        "1,2,3,f16,NN,dirty,kernel,8,s,sample,7,r\n"
+        "1,2,4,f16,NN,dirty,kernel,9,s,picked,7,p\n";
+    bench_report report = {0};
+    size_t count;
+    cr_assert(bench_read_csv("f", text, &report));
+    bench_space *spaces = bench_find_spaces(&report, &count);
+    cr_assert(count == 3 && spaces[0].count == 3 && spaces[1].count == 1 && spaces[2].count == 1);
+    cr_assert(spaces[0].first == &report.rows[1] && spaces[0].best == &report.rows[4]);
+    cr_assert_float_eq(spaces[0].regret, 11.0 / 8 - 1, 1e-12);
+    spaces[0].estimates[0] = 8; /* the model now prefers q */
+    spaces[0].estimates[2] = 0; /* and has no r any more */
+    bench_set_regret(&spaces[0]);
+    cr_assert(spaces[0].known == 2 && spaces[0].first == &report.rows[2]);
+    cr_assert(spaces[0].best == &report.rows[2] && spaces[0].regret == 0);
+    bench_free_spaces(spaces, count);
     bench_report_free(&report);
 }

@@ -18,7 +18,7 @@
  *   sustain SECONDS                  sustained LAUNCHES SECONDS CLOCK POWER ENERGY CAPPED
  *   profile                          profiled, after a launch that a profiler can capture
  *   version                          version OF-CUBLASLT
- *   facts                            facts SMS CAPABILITY CLOCK WATTS L2 DRIVER NAME
+ *   facts                            facts SMS CAPABILITY CLOCK WATTS L2 DRIVER TARGET NAME
  *
  * A failed request is answered with "failed WHY", and the worker reads the next line. After a fault
  * of a GPU kernel every request fails, and the parent stops the worker. */
@@ -212,8 +212,8 @@ static void profile(worker *w) {
 
 static void send_facts(worker *w) {
     bench_facts f = bench_lab_facts(w->lab);
-    printf("facts %u %u %u %u %" PRIu64 " %s %s\n", f.sms, f.capability, f.clock, f.power_limit,
-           f.l2_bytes, *f.driver ? f.driver : "-", f.name);
+    printf("facts %u %u %u %u %" PRIu64 " %s %s %s\n", f.sms, f.capability, f.clock, f.power_limit,
+           f.l2_bytes, *f.driver ? f.driver : "-", f.target, f.name);
 }
 
 static void answer(worker *w, const char *line) {

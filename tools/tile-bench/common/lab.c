@@ -115,6 +115,7 @@ bench_facts bench_lab_facts(bench_lab *lab) {
     bench_facts facts = {.sms = tile_device_num_sms(lab->device)};
     unsigned limit;
     snprintf(facts.name, sizeof facts.name, "%s", tile_device_name(lab->device));
+    snprintf(facts.target, sizeof facts.target, "%s", tile_device_target(lab->device)->name);
     if (!lab->driver) return facts;
     facts.capability =
         10 * query_attribute(lab, TILE_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +

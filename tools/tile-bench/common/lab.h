@@ -43,7 +43,7 @@ void bench_memory_destroy(bench_lab *lab, bench_memory *memory);
 
 /* Properties of the device; unknown ones are 0 or "". */
 typedef struct bench_facts {
-    char name[64], driver[32];
+    char name[64], driver[32], target[16];
     unsigned sms, capability; /* 90: compute capability 9.0 */
     unsigned clock;           /* highest SM clock, MHz */
     unsigned power_limit;     /* W */

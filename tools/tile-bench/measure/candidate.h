@@ -75,6 +75,12 @@ typedef struct bench_point {
  * correct. *listed is 0 if the kernel has no choice. */
 tile_status bench_candidate_list_points(bench_candidate *candidate, unsigned count, uint64_t seed,
                                         unsigned *listed);
+/* Calls visit for the points that a launch for the problem may use, in the order of the cost model.
+ * Nothing is allocated; the candidate has no current problem afterwards. */
+tile_status bench_candidate_rank(bench_candidate *candidate, const bench_problem *problem,
+                                 tile_rank_visit visit, void *user);
+/* "block_m=128 block_n=64" */
+void bench_write_bindings(const tile_binding *bindings, unsigned count, char *text, size_t size);
 /* NULL past the end of the list. */
 const bench_point *bench_candidate_point(const bench_candidate *candidate, unsigned index);
 /* Compiles the point; further launches use it. */

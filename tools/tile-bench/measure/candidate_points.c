@@ -104,6 +104,14 @@ tile_status bench_candidate_list_points(bench_candidate *c, unsigned count, uint
     return status;
 }
 
+tile_status bench_candidate_rank(bench_candidate *c, const bench_problem *problem,
+                                 tile_rank_visit visit, void *user) {
+    tile_status status = bench_candidate_prepare(c, problem);
+    return status == TILE_OK
+               ? tile_kernel_rank_points(c->kernel, c->arguments, c->argument_count, visit, user)
+               : status;
+}
+
 const bench_point *bench_candidate_point(const bench_candidate *c, unsigned index) {
     return index < c->point_count ? &c->points[index] : NULL;
 }

@@ -49,9 +49,6 @@ tile_status bench_candidate_launch(bench_candidate *candidate);
 
 /* candidate_kernel.c: a BENCH_KERNEL. */
 
-/* "block_m=128 block_n=64" */
-void bench_write_bindings(const tile_binding *bindings, unsigned count, char *text, size_t size);
-
 /* The kernel or plan for the current problem; a compute is scheduled. NULL after a diagnostic. */
 const tile_function *bench_kernel_find(bench_candidate *candidate);
 /* Compiles what a launch for the current problem needs, and tunes first if that is requested. */

@@ -54,6 +54,12 @@ bool bench_add_types(bench_options *options, const char *value);
 /* Completes and checks the options, and chooses the device. False after a message. */
 bool bench_options_ready(bench_options *options, bench_report *report);
 
+/* contenders.c */
+
+/* --kernel, --param and --point. False after a message. */
+bool bench_add_kernel(bench_options *options, const char *value);
+bool bench_add_param(bench_options *options, const char *value);
+bool bench_add_point(bench_options *options, const char *value);
 /* Returns NULL after a message. */
 bench_candidate_spec *bench_add_contender(bench_options *options, const char *name,
                                           const char *kind);
@@ -61,10 +67,15 @@ bench_candidate_spec *bench_add_contender(bench_options *options, const char *na
  * parameters. Both lists end with NULL. False after a message. */
 bool bench_add_shipped(bench_options *options, const char *const *names, const char *kernel,
                        const char *const *params);
-/* Adds the reading kernel as the last contender, if there is a GPU and --no-floor was not given. */
-void bench_add_floor(bench_options *options);
+/* Returns the path of a kernel that ships with the tools; false if it is not found. */
+bool bench_find_kernel(const char *name, char *path, size_t size);
 /* Returns the path of a script that ships with the tools; false if it is not found. */
 bool bench_find_script(const char *name, char *path, size_t size);
+
+/* options.c */
+
+/* Adds the reading kernel as the last contender, if there is a GPU and --no-floor was not given. */
+void bench_add_floor(bench_options *options);
 
 /* Describes how the measurement is done, for the report's title. */
 void bench_describe_protocol(const bench_options *options, tool_text *text);

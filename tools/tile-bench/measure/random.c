@@ -145,6 +145,8 @@ bool bench_random_begin(bench_options *o, bench_report *report) {
              o->random.commit ? o->random.commit : "");
     o->plan.version = version;
     o->plan.card = *report->facts.name ? report->facts.name : "unknown";
+    o->plan.target = o->target ? o->target : report->facts.target;
+    o->plan.sms = report->facts.sms;
     o->random.all = o->plan.problem_count;
     if (o->random.has_seconds) o->plan.deadline = tile_seconds_now() + o->plan.seconds;
     if (!o->csv || strcmp(o->csv, "-") == 0 || access(o->csv, F_OK) != 0) return true;

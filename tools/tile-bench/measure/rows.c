@@ -1,4 +1,5 @@
 /* Rows of a report, and comparisons between the rows of one problem. */
+#include <stdio.h>
 #include <string.h>
 
 #include "tools/tile-bench/common/statistics.h"
@@ -31,13 +32,45 @@ static void fill_identity(const bench_problem *problem, const char *flush, bench
     bench_set_text(row, BENCH_l2, flush);
 }
 
+/* What a file of a random run must say, so that its times can be compared later. */
+static void fill_origin(const bench_plan *plan, bench_row *row) {
+    bench_set_text(row, BENCH_card, plan->card);
+    bench_set_text(row, BENCH_target, plan->target);
+    if (plan->sms) bench_set_number(row, BENCH_sms, plan->sms);
+    bench_set_text(row, BENCH_version, plan->version);
+}
+
+/* "matmul_types.tile:matmul_{trans} T={type}" */
+static void fill_source(const bench_plan *plan, const bench_candidate_spec *spec, bench_row *row) {
+    char text[500];
+    if (!plan->card || !spec->source) return;
+    snprintf(text, sizeof text, "%s%s%s", spec->source, *spec->point ? " " : "", spec->point);
+    bench_set_text(row, BENCH_source, text);
+}
+
 static void fill_problem(const bench_state *r, bench_row *row) {
     fill_identity(&r->problem, r->flush, row);
-    if (r->plan->card) bench_set_text(row, BENCH_card, r->plan->card);
-    if (r->plan->version) bench_set_text(row, BENCH_version, r->plan->version);
+    if (r->plan->card) fill_origin(r->plan, row);
     bench_set_number(row, BENCH_flop, bench_problem_flop(&r->problem));
     bench_set_number(row, BENCH_read_bytes, bench_problem_read_bytes(&r->problem));
     bench_set_number(row, BENCH_write_bytes, bench_problem_write_bytes(&r->problem));
+}
+
+bool bench_read_identity(const bench_row *row, bench_problem *problem) {
+    const char *type = bench_text_of(row, BENCH_type), *trans = bench_text_of(row, BENCH_trans);
+    const char *mask = bench_text_of(row, BENCH_mask);
+    *problem = (bench_problem){.is_attention = mask != NULL};
+    bench_product *p = &problem->product;
+    p->type = problem->attention.type = type ? bench_type_find(type) : NULL;
+    p->m = problem->attention.m = (int64_t)bench_number_of(row, BENCH_m);
+    p->n = problem->attention.n = (int64_t)bench_number_of(row, BENCH_n);
+    p->k = (int64_t)bench_number_of(row, BENCH_k);
+    problem->attention.batch = (int64_t)bench_number_of(row, BENCH_batch);
+    problem->attention.heads = (int64_t)bench_number_of(row, BENCH_heads);
+    problem->attention.groups = (int64_t)bench_number_of(row, BENCH_groups);
+    problem->attention.d = (int64_t)bench_number_of(row, BENCH_d);
+    problem->attention.causal = mask && strcmp(mask, "causal") == 0;
+    return p->type && p->m > 0 && p->n > 0 && (mask || (trans && bench_read_trans(trans, p)));
 }
 
 bench_row *bench_add_identity(const bench_problem *problem, const char *flush,
@@ -129,6 +162,7 @@ static void add_row(const bench_state *r, const bench_entry *e, bench_report *re
     fill_problem(r, row);
     bench_set_text(row, BENCH_name, e->contender->name);
     bench_set_text(row, BENCH_kind, bench_is_read(e) ? "floor" : e->contender->kind);
+    fill_source(r->plan, e->contender, row);
     if (*e->point || *e->contender->point)
         bench_set_text(row, BENCH_point, *e->point ? e->point : e->contender->point);
     if (!e->is_ready) {
@@ -154,6 +188,7 @@ static void add_points(const bench_state *r, const bench_entry *e, bench_report 
         fill_problem(r, row);
         bench_set_text(row, BENCH_name, e->contender->name);
         bench_set_text(row, BENCH_kind, e->contender->kind);
+        fill_source(r->plan, e->contender, row);
         bench_set_text(row, BENCH_origin, point->origin);
         bench_set_text(row, BENCH_point, point->point);
         bench_set_number(row, BENCH_estimate_us, 1e6 * point->estimate);

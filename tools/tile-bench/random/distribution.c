@@ -174,20 +174,24 @@ void bench_write_distributions(const bench_report *r, tile_writer writer, void *
     free(taken);
 }
 
+void bench_write_name(const bench_row *row, tile_writer writer, void *user) {
+    char shape[SHAPE_TEXT];
+    write_shape(row, shape);
+    write_key(row, writer, user);
+    bench_print(writer, user, ", %s, %s", text_of(row, BENCH_name), shape);
+}
+
 void bench_write_ratios(const bench_report *r, size_t first, tile_writer writer, void *user) {
     for (size_t i = first; i < r->count; i++) {
         const bench_row *row = &r->rows[i];
-        char shape[SHAPE_TEXT];
         if (!is_pick(row)) continue;
-        write_shape(row, shape);
-        write_key(row, writer, user);
-        bench_print(writer, user, ", %s, %s: ", text_of(row, BENCH_name), shape);
+        bench_write_name(row, writer, user);
         if (!row->cells[BENCH_latency_us].known)
-            bench_print(writer, user, "%s\n", text_of(row, BENCH_note));
+            bench_print(writer, user, ": %s\n", text_of(row, BENCH_note));
         else if (!row->cells[BENCH_ratio].known)
-            bench_print(writer, user, "%.2f us\n", bench_number_of(row, BENCH_latency_us));
+            bench_print(writer, user, ": %.2f us\n", bench_number_of(row, BENCH_latency_us));
         else
-            bench_print(writer, user, "%.2f us, ratio %.3f\n",
+            bench_print(writer, user, ": %.2f us, ratio %.3f\n",
                         bench_number_of(row, BENCH_latency_us), bench_number_of(row, BENCH_ratio));
     }
 }

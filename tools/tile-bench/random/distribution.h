@@ -18,6 +18,8 @@ bench_distribution bench_distribute(const double *ratios, size_t count);
  * distribution of the ratios to the peer, the ten lowest with their points, and what failed. If
  * further points were measured, the fastest one follows. */
 void bench_write_distributions(const bench_report *report, tile_writer writer, void *user);
+/* "bf16 NT L2 dirty, kernel, 16 x 32 x 64" */
+void bench_write_name(const bench_row *row, tile_writer writer, void *user);
 /* Writes one line for each kernel among the rows from `first` on. */
 void bench_write_ratios(const bench_report *report, size_t first, tile_writer writer, void *user);
 

@@ -99,6 +99,14 @@ bool bench_set_cell(bench_row *row, bench_column column, const char *text) {
     return end != text && !*end;
 }
 
+void bench_copy_cell(const bench_row *from, bench_row *to, bench_column column) {
+    const bench_cell *cell = &from->cells[column];
+    if (cell->known && cell->text)
+        bench_set_text(to, column, cell->text);
+    else if (cell->known)
+        bench_set_number(to, column, cell->number);
+}
+
 bool bench_same_problem(const bench_row *a, const bench_row *b) {
     for (int c = 0; c <= BENCH_l2; c++) {
         const char *x = a->cells[c].text, *y = b->cells[c].text;
@@ -361,15 +369,16 @@ static void write_csv_text(const char *text, tile_writer writer, void *user) {
     put(writer, user, "\"");
 }
 
-static bool is_in_csv(const bench_report *r, int column) {
+static bool is_in_csv(const bench_report *r, int column, bool known) {
+    if (known) return is_known(r, column);
     if (columns[column].where == WHERE_file) return is_known(r, column);
     return columns[column].where != WHERE_own || r->count == 0 || is_known(r, column);
 }
 
-void bench_write_csv(const bench_report *r, tile_writer writer, void *user) {
+static void write_csv(const bench_report *r, bool known, tile_writer writer, void *user) {
     bool first = true;
     for (int c = 0; c < BENCH_COLUMNS; c++) {
-        if (!is_in_csv(r, c)) continue;
+        if (!is_in_csv(r, c, known)) continue;
         bench_print(writer, user, "%s%s", first ? "" : ",", columns[c].id);
         first = false;
     }
@@ -378,7 +387,7 @@ void bench_write_csv(const bench_report *r, tile_writer writer, void *user) {
         first = true;
         for (int c = 0; c < BENCH_COLUMNS; c++) {
             const bench_cell *cell = &r->rows[i].cells[c];
-            if (!is_in_csv(r, c)) continue;
+            if (!is_in_csv(r, c, known)) continue;
             if (!first) put(writer, user, ",");
             first = false;
             if (!cell->known) continue;
@@ -389,6 +398,14 @@ void bench_write_csv(const bench_report *r, tile_writer writer, void *user) {
         }
         put(writer, user, "\n");
     }
+}
+
+void bench_write_csv(const bench_report *r, tile_writer writer, void *user) {
+    write_csv(r, false, writer, user);
+}
+
+void bench_write_known_csv(const bench_report *r, tile_writer writer, void *user) {
+    write_csv(r, true, writer, user);
 }
 
 static void write_json_row(const bench_row *row, tile_writer writer, void *user) {
