@@ -78,6 +78,25 @@ Test(bench_random, arrays_fit) {
     cr_assert(!bench_draw_product(&draw, 0, &none));
 }
 
+Test(bench_random, attention_of_all_kinds) {
+    const bench_draw draw = make_draw(6);
+    unsigned causal = 0, longer = 0, grouped = 0, depths[257] = {0};
+    for (unsigned i = 0; i < 400; i++) {
+        bench_attention a = {.type = bench_type_find("f16")};
+        cr_assert(bench_draw_attention(&draw, i, &a));
+        cr_assert(a.n >= a.m && a.m >= 16 && a.heads % a.groups == 0 && a.heads <= 64);
+        cr_assert(a.m % draw.classes[i % 3] == 0 && a.n % draw.classes[i % 3] == 0);
+        cr_assert(bench_attention_read_bytes(&a) + bench_attention_write_bytes(&a) <= 0x1p30);
+        causal += a.causal;
+        longer += a.n > a.m;
+        grouped += a.heads > a.groups;
+        depths[a.d]++;
+    }
+    cr_expect(causal > 150 && causal < 250, "%u of 400", causal);
+    cr_expect(longer > 20 && grouped > 100, "%u, %u", longer, grouped);
+    cr_expect(depths[64] > 50 && depths[96] > 50 && depths[128] > 50 && depths[256] > 50);
+}
+
 /* Distributions ------------------------------------------------------------------------------- */
 
 Test(bench_random, distribution_of_ratios) {

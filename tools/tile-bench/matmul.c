@@ -41,12 +41,6 @@ static const char help_own[] =
     "                        measure get; the ratio is still that to its fastest one\n"
     "  --no-cublas           does not measure cuBLASLt\n";
 
-static const char help_route[] =
-    "  --route=kernel        with --random, kernel: matmul.tile (f16 NN) or matmul_types.tile; "
-    "compute:\n"
-    "                        matmul_layouts.tile, which the compiler schedules; both with a "
-    "comma\n";
-
 static const char help_end[] =
     "\n"
     "Exit status: 0 if each product had a correct candidate, 1 otherwise.\n";
@@ -57,7 +51,6 @@ typedef struct options {
     unsigned trans_count;
     const char *cublas;
     bool no_cublas, first;
-    bool by_kernel, by_compute; /* --route */
 } options;
 
 /* Candidates ---------------------------------------------------------------------------------- */
@@ -82,17 +75,6 @@ static bool add_shipped_kernels(options *o) {
                        : bench_add_shipped(&o->common, general, ":matmul_{trans}", general_params);
 }
 
-/* Adds the kernel of a file as the candidate of this name. */
-static bool add_route(options *o, const char *name, unsigned part, const char *file,
-                      const char *kernel, const char *const *params) {
-    const char *const files[] = {file, NULL};
-    unsigned index = o->common.plan.contender_count;
-    if (!bench_add_shipped(&o->common, files, kernel, params)) return false;
-    o->common.plan.contenders[index].name = name;
-    o->common.plan.contenders[index].part = part;
-    return true;
-}
-
 static bool add_routes(options *o) {
     static const char *const no_params[] = {NULL};
     static const char *const compute_params[] = {"T={type}", "R={result}", NULL};
@@ -104,14 +86,15 @@ static bool add_routes(options *o) {
             plain |= is;
             general |= !is;
         }
-    if (!o->by_compute) o->by_kernel = true;
-    return (!o->by_kernel || !plain ||
-            add_route(o, "kernel", PLAIN, "matmul.tile", "", no_params)) &&
-           (!o->by_kernel || !general ||
-            add_route(o, "kernel", GENERAL, "matmul_types.tile", ":matmul_{trans}",
-                      general_params)) &&
-           (!o->by_compute ||
-            add_route(o, "compute", 0, "matmul_layouts.tile", ":product_{trans}", compute_params));
+    const bench_random_options *random = &o->common.random;
+    bench_options *c = &o->common;
+    return (!random->by_kernel || !plain ||
+            bench_add_route(c, "kernel", PLAIN, "matmul.tile", "", no_params)) &&
+           (!random->by_kernel || !general ||
+            bench_add_route(c, "kernel", GENERAL, "matmul_types.tile", ":matmul_{trans}",
+                            general_params)) &&
+           (!random->by_compute || bench_add_route(c, "compute", 0, "matmul_layouts.tile",
+                                                   ":product_{trans}", compute_params));
 }
 
 static bool add_kernels(options *o) {
@@ -149,24 +132,11 @@ static bool add_trans(options *o, const char *value) {
     return true;
 }
 
-static bool add_route_words(options *o, const char *value) {
-    char piece[16];
-    while (bench_next_word(&value, piece)) {
-        bool kernel = strcmp(piece, "kernel") == 0;
-        if (!kernel && strcmp(piece, "compute") != 0)
-            return bench_complain(&o->common, "--route takes kernel, compute, not", piece);
-        o->by_kernel |= kernel;
-        o->by_compute |= !kernel;
-    }
-    return true;
-}
-
 static bool parse_option(options *o, tool_arguments *words) {
     const char *value;
     bool taken;
     if (!bench_parse_option(&o->common, words, &taken)) return false;
     if (taken) return true;
-    if (tool_option(words, "--route", &value)) return add_route_words(o, value);
     if (tool_option(words, "--trans", &value)) return add_trans(o, value);
     if (tool_option(words, "--cublas", &o->cublas)) return true;
     if (tool_flag(words, "--no-cublas")) return o->no_cublas = true;
@@ -181,7 +151,6 @@ static void print_help(void) {
     bench_shapes_describe(&bench_product_shapes);
     fputs(help_own, stdout);
     fputs(bench_random_help, stdout);
-    fputs(help_route, stdout);
     fputs(bench_measuring_help, stdout);
     fputs(help_end, stdout);
 }
@@ -191,7 +160,7 @@ static void print_help(void) {
 static void add_problem(options *o, bench_product product) {
     bench_problem *p = &o->common.plan.problems[o->common.plan.problem_count++];
     p->product = product;
-    if (!o->common.random.count || !o->by_kernel) return;
+    if (!o->common.random.count) return;
     bool plain =
         strcmp(product.type->name, "f16") == 0 && strcmp(bench_trans_name(&product), "NN") == 0;
     p->part = plain ? PLAIN : GENERAL;

@@ -20,6 +20,9 @@ const char bench_random_help[] =
     "                        measured again. --seconds=N then limits the run: no problem begins "
     "later\n"
     "  --classes=64,8,1      random extents are multiples of these numbers, in turn\n"
+    "  --route=kernel        without --kernel: kernel, the ones that ship with the tools; compute: "
+    "a\n"
+    "                        compute that the compiler schedules; both with a comma\n"
     "  --max-bytes=N         of all arrays of a random problem together; default: 2^30, on the "
     "CPU\n"
     "                        device 32768\n"
@@ -42,6 +45,28 @@ static bool add_classes(bench_options *o, const char *value) {
     return true;
 }
 
+static bool add_routes(bench_options *o, const char *value) {
+    char piece[16];
+    while (bench_next_word(&value, piece)) {
+        bool kernel = strcmp(piece, "kernel") == 0;
+        if (!kernel && strcmp(piece, "compute") != 0)
+            return bench_complain(o, "--route takes kernel, compute, not", piece);
+        o->random.by_kernel |= kernel;
+        o->random.by_compute |= !kernel;
+    }
+    return true;
+}
+
+bool bench_add_route(bench_options *o, const char *name, unsigned part, const char *file,
+                     const char *kernel, const char *const *params) {
+    const char *const files[] = {file, NULL};
+    unsigned index = o->plan.contender_count;
+    if (!bench_add_shipped(o, files, kernel, params)) return false;
+    o->plan.contenders[index].name = name;
+    o->plan.contenders[index].part = part;
+    return true;
+}
+
 bool bench_random_option(bench_options *o, tool_arguments *words, bool *taken) {
     bench_random_options *random = &o->random;
     const char *value;
@@ -55,6 +80,7 @@ bool bench_random_option(bench_options *o, tool_arguments *words, bool *taken) {
     }
     if (tool_option(words, "--count", &value))
         return bench_read_count("--count", value, 100000, &random->count);
+    if (tool_option(words, "--route", &value)) return add_routes(o, value);
     if (tool_option(words, "--classes", &value)) return add_classes(o, value);
     if (tool_option(words, "--max-bytes", &value))
         return bench_read_number("--max-bytes", value, 1, 0x1p53, &random->draw.max_bytes);
@@ -67,14 +93,18 @@ bool bench_random_option(bench_options *o, tool_arguments *words, bool *taken) {
 
 bool bench_random_complete(bench_options *o) {
     bench_random_options *random = &o->random;
-    if (!random->is_given && (random->count || random->draw.class_count ||
-                              random->draw.max_bytes > 0 || random->commit || o->plan.points))
-        return bench_complain(o, "--count, --classes, --max-bytes, --points and --commit need",
-                              "--random");
+    if (!random->is_given &&
+        (random->count || random->draw.class_count || random->draw.max_bytes > 0 ||
+         random->commit || o->plan.points || random->by_kernel || random->by_compute))
+        return bench_complain(
+            o, "--count, --classes, --max-bytes, --route, --points and --commit need", "--random");
     if (!random->is_given) return true;
     if (o->shapes.count) return bench_complain(o, "there are shapes beside", "--random");
     if (o->plan.sustained)
         return bench_complain(o, "random problems are measured by the protocol", "interleaved");
+    if (o->plan.contender_count && (random->by_kernel || random->by_compute))
+        return bench_complain(o, "--route chooses kernels; remove", "--kernel");
+    if (!random->by_compute && !o->plan.contender_count) random->by_kernel = true;
     if (o->best) return bench_complain(o, "--random prints no table for", "--best");
     return random->draw.class_count || add_classes(o, "64,8,1");
 }

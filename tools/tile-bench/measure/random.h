@@ -10,11 +10,12 @@ struct bench_options;
 /* Zero-initialize. */
 typedef struct bench_random_options {
     bench_draw draw;
-    bool is_given;      /* --random */
-    bool has_seconds;   /* --seconds, which limits the run */
-    unsigned count;     /* problems of each type and layout; 0: not a random run */
-    const char *commit; /* recorded in the file */
-    size_t all, done;   /* problems of the run; of those that an earlier run did not measure */
+    bool is_given;              /* --random */
+    bool by_kernel, by_compute; /* --route; both are unset if there is a --kernel */
+    bool has_seconds;           /* --seconds, which limits the run */
+    unsigned count;             /* problems of each type and layout; 0: not a random run */
+    const char *commit;         /* recorded in the file */
+    size_t all, done; /* problems of the run; of those that an earlier run did not measure */
 } bench_random_options;
 
 /* For --help. */
@@ -24,6 +25,10 @@ extern const char bench_random_help[];
 bool bench_random_option(struct bench_options *options, tool_arguments *words, bool *taken);
 /* Sets defaults and checks that the options agree. False after a message. */
 bool bench_random_complete(struct bench_options *options);
+/* Adds a kernel that ships with the tools as the candidate of this name, for the problems of the
+ * part. `kernel`: ":NAME" or "". False after a message. */
+bool bench_add_route(struct bench_options *options, const char *name, unsigned part,
+                     const char *file, const char *kernel, const char *const *params);
 /* Reads the CSV file of an earlier run, if there is one, and removes the problems that it has from
  * the plan. The rows of the file that are not of this run's problems become `is_other`. False after
  * a message. */

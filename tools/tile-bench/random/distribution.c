@@ -128,6 +128,24 @@ static void write_others(const group *g, bool failed, tile_writer writer, void *
     if (count > LISTED) bench_print(writer, user, "  .. and %zu more\n", count - LISTED);
 }
 
+/* The lowest ratio of those that take long enough for the launch not to matter. */
+static void write_long(const group *g, tile_writer writer, void *user) {
+    const double short_us = 10;
+    size_t count = 0, below = 0;
+    double least = 0;
+    for (size_t i = 0; i < g->rated_count; i++) {
+        double ratio = bench_number_of(g->rated[i], BENCH_ratio);
+        if (bench_number_of(g->rated[i], BENCH_peer_us) <= short_us) continue;
+        if (!count++) least = ratio; /* they are sorted */
+        below += ratio < 1;
+    }
+    if (count)
+        bench_print(writer, user,
+                    "  of %zu for which the peer takes more than 10 us, %zu are below 1.00, least "
+                    "%.3f\n",
+                    count, below, least);
+}
+
 static void write_group(const bench_report *r, const group *g, tile_writer writer, void *user) {
     const bench_row *first = g->rated_count ? g->rated[0] : g->others[0];
     double *ratios = calloc(g->rated_count + 1, sizeof *ratios);
@@ -145,6 +163,7 @@ static void write_group(const bench_report *r, const group *g, tile_writer write
                     "  geometric mean %.3f, least %.3f, most %.3f; %.0f %% >= 1.00, %.0f %% >= "
                     "0.95\n",
                     d.mean, d.least, d.most, 100 * d.equal, 100 * d.near_equal);
+    write_long(g, writer, user);
     for (size_t i = 0; i < g->rated_count && i < LISTED; i++)
         write_pick(r, g->rated[i], writer, user);
     write_others(g, true, writer, user);

@@ -7,7 +7,7 @@
 /* A launch takes at most some milliseconds on a data center GPU. */
 static const double max_flop = 4e12;
 
-enum { LEAST_EXTENT = 32, TRIALS = 10000 };
+enum { LEAST_EXTENT = 32, LEAST_LENGTH = 16, TRIALS = 10000 };
 
 int64_t bench_draw_log(uint64_t *state, int64_t least, int64_t most) {
     double share = (double)bench_random(state, UINT64_C(1) << 53) * 0x1p-53;
@@ -36,6 +36,27 @@ bool bench_draw_product(const bench_draw *draw, unsigned index, bench_product *p
         p->k = draw_multiple(&state, multiple, LEAST_EXTENT);
         if (bench_product_read_bytes(p) + bench_product_write_bytes(p) <= draw->max_bytes &&
             bench_product_flop(p) <= max_flop)
+            return true;
+    }
+    return false;
+}
+
+bool bench_draw_attention(const bench_draw *draw, unsigned index, bench_attention *a) {
+    static const int64_t shared[] = {1, 1, 4, 8}, depths[] = {64, 96, 128, 256};
+    uint64_t state = state_of(draw, index);
+    int64_t multiple = draw->classes[index % draw->class_count];
+    for (unsigned trial = 0; trial < TRIALS; trial++) {
+        a->m = draw_multiple(&state, multiple, LEAST_LENGTH);
+        a->n = draw_multiple(&state, multiple, LEAST_LENGTH);
+        if (a->n < a->m || bench_random(&state, 3)) a->n = a->m;
+        a->batch = bench_draw_log(&state, 1, 32);
+        a->groups = bench_draw_log(&state, 1, 32);
+        a->heads = a->groups * shared[bench_random(&state, 4)];
+        a->d = depths[bench_random(&state, 4)];
+        a->causal = bench_random(&state, 2);
+        if (a->heads <= 64 &&
+            bench_attention_read_bytes(a) + bench_attention_write_bytes(a) <= draw->max_bytes &&
+            bench_attention_flop(a) <= max_flop)
             return true;
     }
     return false;

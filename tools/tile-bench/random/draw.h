@@ -22,5 +22,9 @@ int64_t bench_draw_log(uint64_t *state, int64_t least, int64_t most);
  * m is from 1 up, and in half of the problems a multiple of the class. Problems that are too large
  * are drawn again. False if none fits max_bytes. */
 bool bench_draw_product(const bench_draw *draw, unsigned index, bench_product *product);
+/* Draws lengths, heads and depth of attention whose type is set. Lengths are from 16 up and
+ * multiples of the class; in a third of the problems there are more keys than queries. One, four or
+ * eight heads share their keys; half of the problems are causal. */
+bool bench_draw_attention(const bench_draw *draw, unsigned index, bench_attention *attention);
 
 #endif
