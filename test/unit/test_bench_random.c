@@ -97,6 +97,34 @@ Test(bench_random, attention_of_all_kinds) {
     cr_expect(depths[64] > 50 && depths[96] > 50 && depths[128] > 50 && depths[256] > 50);
 }
 
+/* Each operation and type has the same shapes, as far as these fit. */
+Test(bench_random, rows_of_all_lengths) {
+    const bench_draw draw = make_draw(8);
+    unsigned short_rows = 0, long_rows = 0, large = 0;
+    for (unsigned i = 0; i < 300; i++) {
+        bench_rows a = {.op = BENCH_ROWS_softmax, .type = bench_type_find("f32")};
+        bench_rows b = {.op = BENCH_ROWS_argmax, .type = a.type};
+        cr_assert(bench_draw_rows(&draw, i, &a) && bench_draw_rows(&draw, i, &b));
+        cr_assert(a.m == b.m && a.n == b.n && a.n % draw.classes[i % 3] == 0);
+        double bytes = bench_rows_read_bytes(&a) + bench_rows_write_bytes(&a);
+        cr_assert(bytes <= 0x1p30 && a.n >= 16 && a.n <= 16384 && a.m >= 1);
+        short_rows += a.n < 256;
+        long_rows += a.n >= 4096;
+        large += bytes >= 32e6;
+    }
+    cr_expect(short_rows > 60 && long_rows > 30 && large > 30, "%u, %u, %u", short_rows, long_rows,
+              large);
+}
+
+Test(bench_random, bytes_of_rows) {
+    bench_rows r = {.op = BENCH_ROWS_layer_norm, .m = 3, .n = 5, .type = bench_type_find("f16")};
+    cr_assert(bench_rows_read_bytes(&r) == 2 * 5 * (3 + 2) && bench_rows_write_bytes(&r) == 30);
+    r.op = BENCH_ROWS_argmax;
+    cr_assert(bench_rows_read_bytes(&r) == 30 && bench_rows_write_bytes(&r) == 12);
+    r.op = BENCH_ROWS_max;
+    cr_assert(bench_rows_write_bytes(&r) == 6);
+}
+
 /* Distributions ------------------------------------------------------------------------------- */
 
 Test(bench_random, distribution_of_ratios) {

@@ -157,7 +157,7 @@ static void add_peer(options *o, const char *script, const char *name, const cha
 static void add_peers(options *o) {
     static char script[700];
     if ((!o->common.plan.cuda && !o->python) || o->no_peers) return;
-    if (!bench_find_script("attention_peers.py", script, sizeof script)) {
+    if (!bench_find_script("attention", "attention_peers.py", script, sizeof script)) {
         fputs("remark: attention_peers.py is not in the program's folder, so there are no peers\n",
               stderr);
         return;

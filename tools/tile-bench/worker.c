@@ -4,12 +4,13 @@
  * attention_peers.py answers the same requests.
  *
  *   product M N K TYPE TRANS FLUSH   ready REGISTERS LOCAL SHARED POINT
+ *   rows OP M N TYPE FLUSH           same
  *   attention BATCH HEADS GROUPS M N D CAUSAL TYPE FLUSH   same
  *   flush FLUSH                      flushing: from now on, flushes like this before each launch
  *   check                            right elements|part | wrong WHY, for a product
  *   inputs INPUTS                    loaded: attention's operands now contain these inputs
  *   compute FILE                     computed: the result is in the file | wrong WHY
- *   prepare product|attention ..     prepared: only compiled into the cache
+ *   prepare product|attention|rows ..     prepared: only compiled into the cache
  *   points COUNT SEED                points N: so many points are listed, the pick first
  *   point INDEX                      point ORIGIN SECONDS TEXT: further launches use it; SECONDS is
  *                                    the model's estimate
@@ -33,7 +34,7 @@
 #include "tools/tile-bench/measure/candidate.h"
 
 static const char help[] =
-    "usage: tile-bench worker --candidate=kernel|cublaslt|cublaslt_first|cublaslt_fast|read "
+    "usage: tile-bench worker --candidate=kernel|cublaslt|cublaslt_first|cublaslt_fast|read|copy "
     "[options]\n"
     "Measures one candidate, told how by lines on standard input; `tile-bench matmul` and "
     "`attention` start it.\n";
@@ -218,7 +219,8 @@ static void send_facts(worker *w) {
 
 static void answer(worker *w, const char *line) {
     *w->error = 0;
-    if (strncmp(line, "product ", 8) == 0 || strncmp(line, "attention ", 10) == 0) {
+    if (strncmp(line, "product ", 8) == 0 || strncmp(line, "attention ", 10) == 0 ||
+        strncmp(line, "rows ", 5) == 0) {
         set_problem(w, line);
     } else if (strncmp(line, "flush ", 6) == 0) {
         w->flush = flush_of(line + 6);
@@ -255,8 +257,8 @@ static void answer(worker *w, const char *line) {
 /* The program --------------------------------------------------------------------------------- */
 
 static bool parse_kind(worker *w, const char *word) {
-    static const char *const names[] = {"kernel", "cublaslt", "cublaslt_first", "cublaslt_fast",
-                                        "read"};
+    static const char *const names[] = {"kernel",        "cublaslt", "cublaslt_first",
+                                        "cublaslt_fast", "read",     "copy"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(word, names[i]) == 0) {
             w->options.kind = (bench_kind)i;

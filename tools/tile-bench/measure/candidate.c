@@ -88,6 +88,25 @@ static tile_status set_reader(bench_candidate *c, tile_flush flush) {
     return bench_reader_choose(c->reader, chosen);
 }
 
+static tile_status set_copy(bench_candidate *c) {
+    const bench_problem *p = &c->data.problem;
+    c->copy_bytes = (size_t)((bench_problem_read_bytes(p) + bench_problem_write_bytes(p)) / 2);
+    for (int i = 0; i < 2; i++) bench_memory_destroy(c->lab, &c->copies[i]);
+    tile_status status = bench_memory_create(c->lab, c->copy_bytes, &c->copies[0]);
+    if (status == TILE_OK) status = bench_memory_create(c->lab, c->copy_bytes, &c->copies[1]);
+    if (status == TILE_OK) status = bench_poison(TILE_f32, c->copies[0].buffer);
+    return status;
+}
+
+static tile_status launch_copy(void *stream, void *user) {
+    const bench_candidate *c = user;
+    return bench_lab_copy(c->lab, stream, &c->copies[1], &c->copies[0], c->copy_bytes);
+}
+
+static bool is_floor(const bench_candidate *c) {
+    return c->options->kind == BENCH_READ || c->options->kind == BENCH_COPY;
+}
+
 /* The candidate ------------------------------------------------------------------------------- */
 
 bench_candidate *bench_candidate_create(tile_context *context, bench_lab *lab,
@@ -110,7 +129,8 @@ bench_candidate *bench_candidate_create(tile_context *context, bench_lab *lab,
         if (c->cublas) bench_cublas_set_fast(c->cublas, options->kind == BENCH_CUBLASLT_FAST);
         ok = c->cublas && bench_memory_create(lab, WORKSPACE_BYTES, &c->workspace) == TILE_OK;
         break;
-    case BENCH_READ: break;
+    case BENCH_READ:
+    case BENCH_COPY: break;
     }
     if (ok) return c;
     bench_candidate_destroy(c);
@@ -121,6 +141,7 @@ void bench_candidate_destroy(bench_candidate *c) {
     if (!c) return;
     bench_arrays_free(c->lab, &c->data);
     bench_memory_destroy(c->lab, &c->workspace);
+    for (int i = 0; i < 2; i++) bench_memory_destroy(c->lab, &c->copies[i]);
     bench_reader_destroy(c->reader);
     bench_cublas_close(c->cublas);
     bench_pattern_destroy(c->data.pattern);
@@ -147,10 +168,9 @@ static tile_status set_problem(bench_candidate *c, const bench_problem *problem,
     bench_arrays_free(c->lab, &c->data);
     tile_status status = take_problem(c, problem);
     *c->point = 0;
-    if (c->cublas && problem->is_attention)
-        return bench_refuse(c, "cuBLASLt has no attention", NULL);
-    if (status == TILE_OK && c->options->kind != BENCH_READ)
-        status = bench_arrays_allocate(c->lab, &c->data);
+    if (c->cublas && (problem->is_attention || problem->is_rows))
+        return bench_refuse(c, "cuBLASLt has products only", NULL);
+    if (status == TILE_OK && !is_floor(c)) status = bench_arrays_allocate(c->lab, &c->data);
     /* Time the choice on the same numbers as in the measurement. */
     if (status == TILE_OK && c->cublas) status = bench_arrays_fill_random(&c->data);
     if (status != TILE_OK) return status;
@@ -160,6 +180,7 @@ static tile_status set_problem(bench_candidate *c, const bench_problem *problem,
     case BENCH_CUBLASLT_FIRST:
     case BENCH_CUBLASLT_FAST: return set_cublas(c, flush);
     case BENCH_READ: return set_reader(c, flush);
+    case BENCH_COPY: return set_copy(c);
     }
     return TILE_INVALID;
 }
@@ -187,6 +208,7 @@ static tile_work work_of(bench_candidate *c) {
     case BENCH_CUBLASLT_FIRST:
     case BENCH_CUBLASLT_FAST: return (tile_work){bench_cublas_launch, c->cublas};
     case BENCH_READ: return (tile_work){bench_reader_launch, c->reader};
+    case BENCH_COPY: return (tile_work){launch_copy, c};
     }
     return (tile_work){NULL, NULL};
 }
@@ -201,13 +223,16 @@ tile_status bench_candidate_launch(bench_candidate *c) {
 
 /* Launches twice, so that stale data that the first launch leaves in scratch memory affects the
  * second. */
-static tile_status check_product(bench_candidate *c, bench_verdict *verdict) {
+static tile_status check_result(bench_candidate *c, bench_verdict *verdict) {
     tile_status status = bench_arrays_fill(&c->data, BENCH_WHOLE);
     for (int i = 0; i < 2 && status == TILE_OK && !*verdict->wrong; i++) {
         status = bench_candidate_launch(c);
         if (status == TILE_OK)
-            status = bench_check_result(&c->data.problem.product, bench_arrays_result(&c->data),
-                                        verdict);
+            status = c->data.problem.is_rows
+                         ? bench_rows_check(&c->data.problem.rows, bench_arrays_result(&c->data),
+                                            verdict)
+                         : bench_check_result(&c->data.problem.product,
+                                              bench_arrays_result(&c->data), verdict);
     }
     return status;
 }
@@ -215,7 +240,7 @@ static tile_status check_product(bench_candidate *c, bench_verdict *verdict) {
 tile_status bench_candidate_check(bench_candidate *c, bench_verdict *verdict) {
     *verdict = (bench_verdict){.by_elements = true};
     if (!c->is_set || c->data.problem.is_attention) return bench_refuse(c, nothing_set, NULL);
-    return c->options->kind == BENCH_READ ? TILE_OK : check_product(c, verdict);
+    return is_floor(c) ? TILE_OK : check_result(c, verdict);
 }
 
 tile_status bench_candidate_fill(bench_candidate *c, bench_inputs inputs) {
@@ -224,8 +249,7 @@ tile_status bench_candidate_fill(bench_candidate *c, bench_inputs inputs) {
 }
 
 tile_status bench_candidate_compute(bench_candidate *c, const char *path, bool *differ) {
-    if (!c->is_set || !c->data.is_filled || c->options->kind == BENCH_READ)
-        return bench_refuse(c, nothing_set, NULL);
+    if (!c->is_set || !c->data.is_filled || is_floor(c)) return bench_refuse(c, nothing_set, NULL);
     size_t bytes = tile_buffer_size(bench_arrays_result(&c->data));
     char *first = malloc(2 * bytes), *second = first ? first + bytes : NULL;
     tile_status status = first ? TILE_OK : TILE_FAILED;
@@ -244,7 +268,7 @@ tile_status bench_candidate_compute(bench_candidate *c, const char *path, bool *
 tile_status bench_candidate_work(bench_candidate *c, tile_work *work) {
     if (!c->is_set) return bench_refuse(c, nothing_set, NULL);
     *work = work_of(c);
-    return c->options->kind == BENCH_READ ? TILE_OK : bench_arrays_fill_random(&c->data);
+    return is_floor(c) ? TILE_OK : bench_arrays_fill_random(&c->data);
 }
 
 const char *bench_candidate_version(const bench_candidate *c) {

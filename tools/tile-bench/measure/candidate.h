@@ -12,6 +12,7 @@ typedef enum bench_kind {
                              measure */
     BENCH_CUBLASLT_FAST,  /* the best with fast accumulation, which exists for 8-bit floats */
     BENCH_READ,           /* a floor: reads the operands' bytes and computes nothing */
+    BENCH_COPY,           /* a floor: copies half as many bytes as the problem reads and writes */
 } bench_kind;
 
 enum { BENCH_MAX_BINDINGS = 32 };

@@ -130,8 +130,7 @@ static tile_status check_array(bench_candidate *c, const tile_function *f, unsig
     char lies[120];
     if (type->scalar != array->scalar) {
         tile_report(c->context, TILE_ERROR, no_location, "%%%s holds %s where the %s has %s", name,
-                    tile_scalar_name(type->scalar),
-                    c->data.problem.is_attention ? "attention" : "product",
+                    tile_scalar_name(type->scalar), bench_problem_noun(&c->data.problem),
                     tile_scalar_name(array->scalar));
         return TILE_INVALID;
     }

@@ -89,7 +89,8 @@ tile_status bench_candidate_list_points(bench_candidate *c, unsigned count, uint
                                         unsigned *listed) {
     ranking r = {NULL, 0, 0};
     *listed = c->point_count = 0;
-    if (!c->is_set || c->options->kind != BENCH_KERNEL || c->data.problem.is_attention)
+    if (!c->is_set || c->options->kind != BENCH_KERNEL || c->data.problem.is_attention ||
+        c->data.problem.is_rows)
         return bench_refuse(c, "further points are measured of a kernel's products", NULL);
     if (count > BENCH_MAX_POINTS) count = BENCH_MAX_POINTS;
     tile_status status =

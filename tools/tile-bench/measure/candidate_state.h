@@ -39,6 +39,9 @@ struct bench_candidate {
     bench_cublas *cublas;
     /* BENCH_READ */
     bench_reader *reader;
+    /* BENCH_COPY */
+    bench_memory copies[2]; /* from the first to the second */
+    size_t copy_bytes;
 };
 
 /* Reports "NAME: WHAT" (name NULL: only WHAT) and returns TILE_INVALID. */

@@ -133,9 +133,11 @@ bool bench_find_kernel(const char *name, char *path, size_t size) {
     return find_file(&p, name, path, size);
 }
 
-bool bench_find_script(const char *name, char *path, size_t size) {
+bool bench_find_script(const char *folder, const char *name, char *path, size_t size) {
     places p;
-    find_places(&p, "/../share/tile/", "/../../tools/tile-bench/attention/");
+    char source[100];
+    snprintf(source, sizeof source, "/../../tools/tile-bench/%s/", folder);
+    find_places(&p, "/../share/tile/", source);
     return find_file(&p, name, path, size);
 }
 

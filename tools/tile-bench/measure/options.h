@@ -69,8 +69,9 @@ bool bench_add_shipped(bench_options *options, const char *const *names, const c
                        const char *const *params);
 /* Returns the path of a kernel that ships with the tools; false if it is not found. */
 bool bench_find_kernel(const char *name, char *path, size_t size);
-/* Returns the path of a script that ships with the tools; false if it is not found. */
-bool bench_find_script(const char *name, char *path, size_t size);
+/* Returns the path of a script that ships with the tools; false if it is not found. folder: of the
+ * sources, below tools/tile-bench/. */
+bool bench_find_script(const char *folder, const char *name, char *path, size_t size);
 
 /* options.c */
 

@@ -22,6 +22,10 @@ static void fill_identity(const bench_problem *problem, const char *flush, bench
     const bench_product *p = &problem->product;
     if (problem->is_attention) {
         fill_attention(&problem->attention, row);
+    } else if (problem->is_rows) {
+        bench_set_number(row, BENCH_m, (double)problem->rows.m);
+        bench_set_number(row, BENCH_n, (double)problem->rows.n);
+        bench_set_text(row, BENCH_op, bench_rows_op_of(problem->rows.op)->name);
     } else {
         bench_set_number(row, BENCH_m, (double)p->m);
         bench_set_number(row, BENCH_n, (double)p->n);
@@ -51,26 +55,28 @@ static void fill_source(const bench_plan *plan, const bench_candidate_spec *spec
 static void fill_problem(const bench_state *r, bench_row *row) {
     fill_identity(&r->problem, r->flush, row);
     if (r->plan->card) fill_origin(r->plan, row);
-    bench_set_number(row, BENCH_flop, bench_problem_flop(&r->problem));
+    if (!r->problem.is_rows) bench_set_number(row, BENCH_flop, bench_problem_flop(&r->problem));
     bench_set_number(row, BENCH_read_bytes, bench_problem_read_bytes(&r->problem));
     bench_set_number(row, BENCH_write_bytes, bench_problem_write_bytes(&r->problem));
 }
 
 bool bench_read_identity(const bench_row *row, bench_problem *problem) {
     const char *type = bench_text_of(row, BENCH_type), *trans = bench_text_of(row, BENCH_trans);
-    const char *mask = bench_text_of(row, BENCH_mask);
-    *problem = (bench_problem){.is_attention = mask != NULL};
+    const char *mask = bench_text_of(row, BENCH_mask), *op = bench_text_of(row, BENCH_op);
+    *problem = (bench_problem){.is_attention = mask != NULL, .is_rows = op != NULL};
     bench_product *p = &problem->product;
-    p->type = problem->attention.type = type ? bench_type_find(type) : NULL;
-    p->m = problem->attention.m = (int64_t)bench_number_of(row, BENCH_m);
-    p->n = problem->attention.n = (int64_t)bench_number_of(row, BENCH_n);
+    p->type = problem->attention.type = problem->rows.type = type ? bench_type_find(type) : NULL;
+    p->m = problem->attention.m = problem->rows.m = (int64_t)bench_number_of(row, BENCH_m);
+    p->n = problem->attention.n = problem->rows.n = (int64_t)bench_number_of(row, BENCH_n);
     p->k = (int64_t)bench_number_of(row, BENCH_k);
     problem->attention.batch = (int64_t)bench_number_of(row, BENCH_batch);
     problem->attention.heads = (int64_t)bench_number_of(row, BENCH_heads);
     problem->attention.groups = (int64_t)bench_number_of(row, BENCH_groups);
     problem->attention.d = (int64_t)bench_number_of(row, BENCH_d);
     problem->attention.causal = mask && strcmp(mask, "causal") == 0;
-    return p->type && p->m > 0 && p->n > 0 && (mask || (trans && bench_read_trans(trans, p)));
+    if (!p->type || p->m < 1 || p->n < 1) return false;
+    if (op) return bench_rows_find(op, &problem->rows.op);
+    return mask || (trans && bench_read_trans(trans, p));
 }
 
 bench_row *bench_add_identity(const bench_problem *problem, const char *flush,
@@ -88,7 +94,8 @@ static void fill_times(const bench_state *r, double *samples, size_t count, benc
     bench_set_number(row, BENCH_least_us, 1e6 * s.least);
     bench_set_number(row, BENCH_most_us, 1e6 * s.most);
     bench_set_number(row, BENCH_launches, (double)s.count);
-    if (strcmp(bench_text_of(row, BENCH_kind), "floor") != 0 && r->plan->cuda)
+    if (strcmp(bench_text_of(row, BENCH_kind), "floor") != 0 && r->plan->cuda &&
+        bench_problem_flop(&r->problem) > 0)
         bench_set_number(row, BENCH_tflops, 1e-12 * bench_problem_flop(&r->problem) / s.median);
 }
 
@@ -161,7 +168,7 @@ static void add_row(const bench_state *r, const bench_entry *e, bench_report *re
     bench_row *row = bench_report_add(report, group, (unsigned)(e - r->entries));
     fill_problem(r, row);
     bench_set_text(row, BENCH_name, e->contender->name);
-    bench_set_text(row, BENCH_kind, bench_is_read(e) ? "floor" : e->contender->kind);
+    bench_set_text(row, BENCH_kind, bench_is_floor(e) ? "floor" : e->contender->kind);
     fill_source(r->plan, e->contender, row);
     if (*e->point || *e->contender->point)
         bench_set_text(row, BENCH_point, *e->point ? e->point : e->contender->point);
@@ -170,7 +177,7 @@ static void add_row(const bench_state *r, const bench_entry *e, bench_report *re
         bench_set_text(row, BENCH_note, e->note);
         return;
     }
-    bench_set_text(row, BENCH_status, bench_is_read(e) ? "floor" : e->how);
+    bench_set_text(row, BENCH_status, bench_is_floor(e) ? "floor" : e->how);
     fill_times(r, e->samples, e->count, row);
     if (e->has_sustained) fill_sustained(r, &e->sustained, row);
     fill_pairs(e, row);
@@ -318,7 +325,7 @@ bool bench_add_problem_rows(const bench_state *r, bench_report *report, unsigned
         if (!bench_takes_part(r->entries[i].contender, &r->problem)) continue;
         add_row(r, &r->entries[i], report, number);
         add_points(r, &r->entries[i], report, number);
-        right |= r->entries[i].is_ready && !bench_is_read(&r->entries[i]);
+        right |= r->entries[i].is_ready && !bench_is_floor(&r->entries[i]);
     }
     add_peak(r, report, number);
     compare((group){report->rows + before, report->count - before}, report->peer_kind);

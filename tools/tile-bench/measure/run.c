@@ -18,8 +18,8 @@
 #include "tools/tile-bench/common/statistics.h"
 #include "tools/tile-bench/measure/state.h"
 
-bool bench_is_read(const bench_entry *e) {
-    return strcmp(e->contender->kind, "read") == 0;
+bool bench_is_floor(const bench_entry *e) {
+    return strcmp(e->contender->kind, "read") == 0 || strcmp(e->contender->kind, "copy") == 0;
 }
 
 static bool is_kernel(const bench_entry *e) {
@@ -149,10 +149,11 @@ static void make_ready(bench_state *r) {
 }
 
 static void check(bench_state *r, bench_entry *e) {
-    if (!e->is_ready || bench_is_read(e)) return;
+    if (!e->is_ready || bench_is_floor(e)) return;
     report_status(r, "checking", e);
     const char *how = bench_request(r, e, "check", "right");
-    if (how) e->how = strcmp(how, "elements") == 0 ? "right" : "right by Freivalds' test";
+    const char *part = r->problem.is_rows ? "right in some rows" : "right by Freivalds' test";
+    if (how) e->how = strcmp(how, "elements") == 0 ? "right" : part;
 }
 
 static void check_all(bench_state *r) {
@@ -264,7 +265,7 @@ static void sustain_each(bench_state *r) {
     for (unsigned i = 0; i < r->count; i++) {
         bench_sustained s;
         bench_entry *e = &r->entries[i];
-        if (e->is_ready && !bench_is_read(e) && run_on(r, e, &s)) add_run(e, &s);
+        if (e->is_ready && !bench_is_floor(e) && run_on(r, e, &s)) add_run(e, &s);
     }
 }
 
@@ -286,7 +287,7 @@ static void sustain(bench_state *r) {
     for (unsigned pair = 0; peer && pair < r->plan->pairs; pair++)
         for (unsigned i = 0; i < r->count && !bench_is_stopped(); i++) {
             bench_entry *e = &r->entries[i];
-            if (e != peer && e->is_ready && !bench_is_read(e)) run_pair(r, e, peer, pair % 2 == 0);
+            if (e != peer && e->is_ready && !bench_is_floor(e)) run_pair(r, e, peer, pair % 2 == 0);
         }
 }
 
@@ -297,7 +298,7 @@ static void profile(bench_state *r) {
     for (unsigned i = 0; r->plan->ncu && i < r->count; i++) {
         bench_entry *e = &r->entries[i];
         char line[BENCH_PROBLEM_LINE], why[300] = "";
-        if (!e->is_ready || bench_is_read(e) || bench_is_peer(e)) continue;
+        if (!e->is_ready || bench_is_floor(e) || bench_is_peer(e)) continue;
         report_status(r, "profiling", e);
         bench_problem_write(&r->problem, r->flush, line);
         /* ncu replays the kernel several times, and starts slowly. */

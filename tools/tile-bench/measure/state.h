@@ -50,7 +50,7 @@ typedef struct bench_state {
     bench_reference *references[BENCH_INPUTS_COUNT]; /* by the plan's checks */
 } bench_state;
 
-bool bench_is_read(const bench_entry *entry);
+bool bench_is_floor(const bench_entry *entry);
 
 /* The two halves of a request. */
 void bench_send(const bench_entry *entry, const char *line);

@@ -111,6 +111,12 @@ typedef struct group {
     size_t rated_count, other_count;
 } group;
 
+static void write_shares(bench_distribution d, tile_writer writer, void *user) {
+    bench_print(writer, user,
+                "  geometric mean %.3f, least %.3f, most %.3f; %.0f %% >= 1.00, %.0f %% >= 0.95\n",
+                d.mean, d.least, d.most, 100 * d.equal, 100 * d.near_equal);
+}
+
 /* Writes those that failed, or those that only lack a peer. */
 static void write_others(const group *g, bool failed, tile_writer writer, void *user) {
     size_t count = 0;
@@ -146,6 +152,35 @@ static void write_long(const group *g, tile_writer writer, void *user) {
                     count, below, least);
 }
 
+/* The shares of the speed of a copy, of operations on rows. */
+static void write_copies(const group *g, tile_writer writer, void *user) {
+    const double long_row = 4096, large_bytes = 32e6;
+    const bench_row **lists[] = {g->rated, g->others};
+    const size_t counts[] = {g->rated_count, g->other_count};
+    size_t count = 0, large = 0;
+    double logs = 0, least = INFINITY;
+    for (int l = 0; l < 2; l++)
+        for (size_t i = 0; i < counts[l]; i++) {
+            const bench_row *row = lists[l][i];
+            double share = bench_number_of(row, BENCH_floor_share);
+            double bytes =
+                bench_number_of(row, BENCH_read_bytes) + bench_number_of(row, BENCH_write_bytes);
+            if (!row->cells[BENCH_op].known || share <= 0) continue;
+            count++;
+            logs += log(share);
+            if (bench_number_of(row, BENCH_n) < long_row || bytes < large_bytes) continue;
+            large++;
+            least = fmin(least, share);
+        }
+    if (!count) return;
+    bench_print(writer, user, "  of the speed of a copy: geometric mean %.3f",
+                exp(logs / (double)count));
+    if (large)
+        bench_print(writer, user, "; of %zu with long rows in 32 MB or more, least %.3f", large,
+                    least);
+    bench_print(writer, user, "\n");
+}
+
 static void write_group(const bench_report *r, const group *g, tile_writer writer, void *user) {
     const bench_row *first = g->rated_count ? g->rated[0] : g->others[0];
     double *ratios = calloc(g->rated_count + 1, sizeof *ratios);
@@ -158,12 +193,9 @@ static void write_group(const bench_report *r, const group *g, tile_writer write
     bench_print(writer, user, ", %s: %zu shapes, %zu of them beside %s\n",
                 text_of(first, BENCH_name), g->rated_count + g->other_count, g->rated_count,
                 *r->peer ? r->peer : "a peer");
-    if (d.count)
-        bench_print(writer, user,
-                    "  geometric mean %.3f, least %.3f, most %.3f; %.0f %% >= 1.00, %.0f %% >= "
-                    "0.95\n",
-                    d.mean, d.least, d.most, 100 * d.equal, 100 * d.near_equal);
+    if (d.count) write_shares(d, writer, user);
     write_long(g, writer, user);
+    write_copies(g, writer, user);
     for (size_t i = 0; i < g->rated_count && i < LISTED; i++)
         write_pick(r, g->rated[i], writer, user);
     write_others(g, true, writer, user);
@@ -171,9 +203,33 @@ static void write_group(const bench_report *r, const group *g, tile_writer write
     writer("\n", 1, user);
 }
 
+/* Writes a summary over all types, layouts and operations for each candidate, if there are several
+ * of these. */
+static void write_totals(const bench_report *r, unsigned groups, tile_writer writer, void *user) {
+    double *ratios = calloc(r->count + 1, sizeof *ratios);
+    if (!ratios) abort();
+    for (size_t i = 0; i < r->count && groups > 1; i++) {
+        const char *name = text_of(&r->rows[i], BENCH_name);
+        size_t count = 0;
+        bool first = is_pick(&r->rows[i]);
+        for (size_t k = 0; k < i && first; k++)
+            first = !is_pick(&r->rows[k]) || strcmp(text_of(&r->rows[k], BENCH_name), name) != 0;
+        for (size_t k = i; k < r->count && first; k++)
+            if (is_pick(&r->rows[k]) && r->rows[k].cells[BENCH_ratio].known &&
+                strcmp(text_of(&r->rows[k], BENCH_name), name) == 0)
+                ratios[count++] = bench_number_of(&r->rows[k], BENCH_ratio);
+        if (!count) continue;
+        bench_print(writer, user, "all, %s: %zu results beside %s\n", name, count,
+                    *r->peer ? r->peer : "a peer");
+        write_shares(bench_distribute(ratios, count), writer, user);
+    }
+    free(ratios);
+}
+
 void bench_write_distributions(const bench_report *r, tile_writer writer, void *user) {
     const bench_row **rows = calloc(2 * r->count + 1, sizeof *rows);
     bool *taken = calloc(r->count + 1, sizeof *taken);
+    unsigned groups = 0;
     if (!rows || !taken) abort();
     for (size_t i = 0; i < r->count; i++) {
         group g = {.rated = rows, .others = rows + r->count};
@@ -187,8 +243,11 @@ void bench_write_distributions(const bench_report *r, tile_writer writer, void *
                 g.others[g.other_count++] = row;
         }
         qsort(g.rated, g.rated_count, sizeof *g.rated, by_ratio);
-        if (g.rated_count + g.other_count) write_group(r, &g, writer, user);
+        if (!g.rated_count && !g.other_count) continue;
+        write_group(r, &g, writer, user);
+        groups++;
     }
+    write_totals(r, groups, writer, user);
     free(rows);
     free(taken);
 }

@@ -61,3 +61,17 @@ bool bench_draw_attention(const bench_draw *draw, unsigned index, bench_attentio
     }
     return false;
 }
+
+bool bench_draw_rows(const bench_draw *draw, unsigned index, bench_rows *r) {
+    uint64_t state = state_of(draw, index);
+    int64_t multiple = draw->classes[index % draw->class_count];
+    for (unsigned trial = 0; trial < TRIALS; trial++) {
+        r->n = draw_multiple(&state, multiple, LEAST_LENGTH);
+        r->m = bench_draw_log(&state, 1, 1 << 20);
+        /* As for x and a result of its shape, so that all operations get the same shape. */
+        if (2.0 * tile_scalar_bytes(r->type->operand) * (double)r->m * (double)r->n <=
+            draw->max_bytes)
+            return true;
+    }
+    return false;
+}

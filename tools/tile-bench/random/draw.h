@@ -4,6 +4,7 @@
 
 #include "tools/tile-bench/attention/heads.h"
 #include "tools/tile-bench/matmul/product.h"
+#include "tools/tile-bench/rows/rows.h"
 
 enum { BENCH_MAX_CLASSES = 8, BENCH_LARGEST_RANDOM = 16384 };
 
@@ -26,5 +27,9 @@ bool bench_draw_product(const bench_draw *draw, unsigned index, bench_product *p
  * multiples of the class; in a third of the problems there are more keys than queries. One, four or
  * eight heads share their keys; half of the problems are causal. */
 bool bench_draw_attention(const bench_draw *draw, unsigned index, bench_attention *attention);
+/* Draws rows and columns of an operation on rows whose op and type are set. n is a multiple of the
+ * class, from 16 up; m is from 1 to 2^20. max_bytes is for x and a result of its shape, so that all
+ * operations get the same shapes. */
+bool bench_draw_rows(const bench_draw *draw, unsigned index, bench_rows *rows);
 
 #endif
