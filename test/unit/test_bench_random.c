@@ -61,6 +61,10 @@ Test(bench_random, extents_are_of_their_class) {
         aligned_m += i % 3 == 0 && p.m % 64 == 0;
         small_m += p.m < 64;
     }
+    for (unsigned i = 0; i < 90; i++) {
+        bench_product p = {.type = bench_type_find("bf16"), .transposed_a = true};
+        cr_assert(bench_draw_product(&draw, i, &p) && p.m % classes[i % 3] == 0);
+    }
     cr_expect(odd > 270, "%u of 300 problems of any extents have pitches without alignment", odd);
     cr_expect(aligned_m > 120 && aligned_m < 190, "%u of 300", aligned_m);
     cr_expect(small_m > 150, "%u of 900 decode", small_m);

@@ -10,7 +10,8 @@
  *   check                            right elements|part | wrong WHY, for a product
  *   inputs INPUTS                    loaded: attention's operands now contain these inputs
  *   compute FILE                     computed: the result is in the file | wrong WHY
- *   prepare product|attention|rows ..     prepared: only compiled into the cache
+ *   prepare [points COUNT SEED] product|attention|rows ..
+ *                                    prepared: only compiled into the cache
  *   points COUNT SEED                points N: so many points are listed, the pick first
  *   point INDEX                      point ORIGIN SECONDS TEXT: further launches use it; SECONDS is
  *                                    the model's estimate
@@ -96,9 +97,13 @@ static void set_problem(worker *w, const char *line) {
 static void prepare(worker *w, const char *line) {
     bench_problem problem;
     char flush[8];
-    if (!bench_problem_read(line, &problem, flush))
+    unsigned points = 0;
+    uint64_t seed = 0;
+    int at = 0;
+    if (sscanf(line, "points %u %" SCNu64 " %n", &points, &seed, &at) < 2) points = 0;
+    if (!bench_problem_read(line + at, &problem, flush))
         printf("failed the request '%s' is not understood\n", line);
-    else if (bench_candidate_prepare(w->candidate, &problem) != TILE_OK)
+    else if (bench_candidate_prepare(w->candidate, &problem, points, seed) != TILE_OK)
         answer_failure(w);
     else
         printf("prepared\n");

@@ -47,9 +47,10 @@ void bench_candidate_destroy(bench_candidate *candidate);
 tile_status bench_candidate_set(bench_candidate *candidate, const bench_problem *problem,
                                 tile_flush flush);
 
-/* Only compiles what a problem needs, into the cache, where others find it. The candidate has no
- * current problem afterwards. */
-tile_status bench_candidate_prepare(bench_candidate *candidate, const bench_problem *problem);
+/* Only compiles what a problem needs, into the cache, where others find it: the pick, and as many
+ * points as bench_candidate_list_points lists. The candidate has no current problem afterwards. */
+tile_status bench_candidate_prepare(bench_candidate *candidate, const bench_problem *problem,
+                                    unsigned points, uint64_t seed);
 
 /* Computes the product of small integers twice, and compares for equality. A floor always
  * passes. */

@@ -85,18 +85,24 @@ static tile_status read_result(bench_candidate *c, char **data, size_t *bytes) {
                              : status;
 }
 
-tile_status bench_candidate_list_points(bench_candidate *c, unsigned count, uint64_t seed,
-                                        unsigned *listed) {
+tile_status bench_kernel_choose_points(bench_candidate *c, unsigned count, uint64_t seed) {
     ranking r = {NULL, 0, 0};
-    *listed = c->point_count = 0;
-    if (!c->is_set || c->options->kind != BENCH_KERNEL || c->data.problem.is_attention ||
-        c->data.problem.is_rows)
-        return bench_refuse(c, "further points are measured of a kernel's products", NULL);
+    c->point_count = 0;
     if (count > BENCH_MAX_POINTS) count = BENCH_MAX_POINTS;
     tile_status status =
         tile_kernel_rank_points(c->kernel, c->arguments, c->argument_count, take_rank, &r);
     if (status == TILE_OK && r.count) status = choose_points(c, &r, count, seed);
     free(r.points);
+    return status;
+}
+
+tile_status bench_candidate_list_points(bench_candidate *c, unsigned count, uint64_t seed,
+                                        unsigned *listed) {
+    *listed = c->point_count = 0;
+    if (!c->is_set || c->options->kind != BENCH_KERNEL || c->data.problem.is_attention ||
+        c->data.problem.is_rows)
+        return bench_refuse(c, "further points are measured of a kernel's products", NULL);
+    tile_status status = bench_kernel_choose_points(c, count, seed);
     free(c->expected);
     c->expected = NULL;
     if (status == TILE_OK && c->point_count)
@@ -107,7 +113,7 @@ tile_status bench_candidate_list_points(bench_candidate *c, unsigned count, uint
 
 tile_status bench_candidate_rank(bench_candidate *c, const bench_problem *problem,
                                  tile_rank_visit visit, void *user) {
-    tile_status status = bench_candidate_prepare(c, problem);
+    tile_status status = bench_candidate_prepare(c, problem, 0, 0);
     return status == TILE_OK
                ? tile_kernel_rank_points(c->kernel, c->arguments, c->argument_count, visit, user)
                : status;

@@ -56,6 +56,8 @@ tile_status bench_candidate_launch(bench_candidate *candidate);
 const tile_function *bench_kernel_find(bench_candidate *candidate);
 /* Compiles what a launch for the current problem needs, and tunes first if that is requested. */
 tile_status bench_kernel_set(bench_candidate *candidate, tile_flush flush);
+/* candidate_points.c: sets the candidate's points, up to this many. */
+tile_status bench_kernel_choose_points(bench_candidate *candidate, unsigned count, uint64_t seed);
 /* The launch function of a tile_work. */
 tile_status bench_kernel_launch(void *stream, void *candidate);
 

@@ -21,13 +21,20 @@ void bench_free_points(bench_entry *e) {
     e->point_count = 0;
 }
 
-/* The same points whenever the worker of this problem is asked. 0 if it fails. */
+/* A worker that is started again gets the same points. */
+void bench_points_write(const bench_plan *plan, const bench_problem *problem,
+                        char line[BENCH_PROBLEM_LINE]) {
+    unsigned seed = (unsigned)plan->seed;
+    bench_problem_write(problem, "", line);
+    for (const char *at = line; *at; at++) seed = 31 * seed + (unsigned char)*at;
+    snprintf(line, BENCH_PROBLEM_LINE, "points %u %u", plan->points, seed);
+}
+
+/* Returns the number of points; 0 if there are none or if it fails. */
 static unsigned list_points(bench_state *r, bench_entry *e) {
     char line[BENCH_PROBLEM_LINE];
-    unsigned count = 0, seed = (unsigned)r->plan->seed;
-    bench_problem_write(&r->problem, "", line);
-    for (const char *at = line; *at; at++) seed = 31 * seed + (unsigned char)*at;
-    snprintf(line, sizeof line, "points %u %u", r->plan->points, seed);
+    unsigned count = 0;
+    bench_points_write(r->plan, &r->problem, line);
     const char *answer = bench_request(r, e, line, "points");
     return answer && sscanf(answer, "%u", &count) == 1 ? count : 0;
 }

@@ -71,7 +71,10 @@ void bench_mark_wrong(bench_entry *entry, const char *why);
 /* ahead.c: compiles the plan's kernels into the cache, in parallel. */
 void bench_compile_ahead(const bench_plan *plan);
 
-/* run_points.c: measures the plan's number of points of each kernel that is right. */
+/* run_points.c: the request "points COUNT SEED" for the problem. */
+void bench_points_write(const bench_plan *plan, const bench_problem *problem,
+                        char line[BENCH_PROBLEM_LINE]);
+/* Measures the plan's number of points of each kernel that is right. */
 void bench_measure_points(bench_state *state);
 void bench_free_points(bench_entry *entry);
 

@@ -30,7 +30,7 @@ bool bench_draw_product(const bench_draw *draw, unsigned index, bench_product *p
     uint64_t state = state_of(draw, index);
     int64_t multiple = draw->classes[index % draw->class_count];
     for (unsigned trial = 0; trial < TRIALS; trial++) {
-        bool aligned = bench_random(&state, 2);
+        bool aligned = bench_random(&state, 2) || p->transposed_a; /* m is then its pitch */
         p->m = draw_multiple(&state, aligned ? multiple : 1, 1);
         p->n = draw_multiple(&state, multiple, LEAST_EXTENT);
         p->k = draw_multiple(&state, multiple, LEAST_EXTENT);

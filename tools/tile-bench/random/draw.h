@@ -19,9 +19,9 @@ typedef struct bench_draw {
 /* Returns an integer from least to most, so that its logarithm is uniform. */
 int64_t bench_draw_log(uint64_t *state, int64_t least, int64_t most);
 
-/* Draws m, n and k of a product whose type is set. n and k, from 32 up, are multiples of the class.
- * m is from 1 up, and in half of the problems a multiple of the class. Problems that are too large
- * are drawn again. False if none fits max_bytes. */
+/* Draws m, n and k of a product whose type and layout are set. n and k, from 32 up, are multiples
+ * of the class. m is from 1 up. In half of the problems, and if a is transposed, it is a multiple,
+ * too. Problems that are too large are drawn again. False if none fits max_bytes. */
 bool bench_draw_product(const bench_draw *draw, unsigned index, bench_product *product);
 /* Draws lengths, heads and depth of attention whose type is set. Lengths are from 16 up and
  * multiples of the class; in a third of the problems there are more keys than queries. One, four or
