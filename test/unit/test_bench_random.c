@@ -77,6 +77,13 @@ Test(bench_random, arrays_fit) {
         bench_product p = draw_product(&draw, i, "f32");
         cr_assert(bench_product_read_bytes(&p) + bench_product_write_bytes(&p) <= 1 << 20);
     }
+    draw.min_bytes = 1 << 19;
+    draw.max_m = 64;
+    for (unsigned i = 0; i < 100; i++) {
+        bench_product p = draw_product(&draw, i, "f32");
+        cr_assert(bench_product_read_bytes(&p) + bench_product_write_bytes(&p) >= 1 << 19);
+        cr_assert(p.m <= 64);
+    }
     draw.max_bytes = 100;
     bench_product none = {.type = bench_type_find("f32")};
     cr_assert(!bench_draw_product(&draw, 0, &none));
@@ -171,6 +178,34 @@ Test(bench_random, a_file_is_read_as_it_was_written) {
     free(second);
     bench_report_free(&report);
     bench_report_free(&again);
+}
+
+/* Shares of the floors: of a copy for rows, of a plain read for products with few rows. */
+Test(bench_random, the_text_has_the_shares_of_floors) {
+    static const char text[] =
+        "m,n,k,op,type,trans,l2,name,kind,latency_us,floor_share,read_bytes,write_bytes\n"
+        "9,8192,,sum,f16,,dirty,kernel,kernel,5,0.5,64e6,4\n"
+        "9,8000,,sum,f16,,dirty,kernel,kernel,5,0.8,64e6,4\n"
+        "9,100,,sum,f16,,dirty,kernel,kernel,5,0.2,64e6,4\n"
+        "64,8192,8192,,f16,NN,dirty,kernel,kernel,5,0.9,200e6,4\n"
+        "1,8192,8192,,f16,NN,dirty,kernel,kernel,5,0.7,200e6,4\n"
+        "1,8192,8,,f16,NN,dirty,kernel,kernel,5,0.6,1e6,4\n"
+        "65,8192,8,,f16,NN,dirty,kernel,kernel,5,0.1,1e6,4\n";
+    bench_report report = {0};
+    cr_assert(bench_read_csv("f", text, &report));
+    char *written = write_all(&report, bench_write_distributions);
+    cr_expect(strstr(written,
+                     "of the speed of a copy: geometric mean 0.431; of 2 with long rows in "
+                     "32 MB or more, least 0.500\n"),
+              "%s", written);
+    cr_expect(strstr(written, "of 2 with at most 64 rows that read 100 MB or more, least share of "
+                              "the floor 0.700\n"),
+              "%s", written);
+    cr_expect(strstr(written, "of 1 with at most 64 rows that read less than 30 MB, least share of "
+                              "the floor 0.600\n"),
+              "%s", written);
+    free(written);
+    bench_report_free(&report);
 }
 
 Test(bench_random, damaged_files_are_refused) {

@@ -26,6 +26,8 @@ const char bench_random_help[] =
     "  --max-bytes=N         of all arrays of a random problem together; default: 2^30, on the "
     "CPU\n"
     "                        device 32768\n"
+    "  --min-bytes=N         likewise; default: 0\n"
+    "  --max-m=N             of random products: m is at most N\n"
     "  --points=N            also measures N points of each kernel: its pick, the model's best, "
     "and\n"
     "                        others at random, for `tile-bench regret`\n"
@@ -84,6 +86,13 @@ bool bench_random_option(bench_options *o, tool_arguments *words, bool *taken) {
     if (tool_option(words, "--classes", &value)) return add_classes(o, value);
     if (tool_option(words, "--max-bytes", &value))
         return bench_read_number("--max-bytes", value, 1, 0x1p53, &random->draw.max_bytes);
+    if (tool_option(words, "--min-bytes", &value))
+        return bench_read_number("--min-bytes", value, 0, 0x1p53, &random->draw.min_bytes);
+    if (tool_option(words, "--max-m", &value)) {
+        if (!bench_read_number("--max-m", value, 1, BENCH_LARGEST_RANDOM, &number)) return false;
+        random->draw.max_m = (int64_t)number;
+        return true;
+    }
     if (tool_option(words, "--points", &value))
         return bench_read_count("--points", value, 64, &o->plan.points);
     if (tool_option(words, "--commit", &random->commit)) return true;
@@ -95,9 +104,13 @@ bool bench_random_complete(bench_options *o) {
     bench_random_options *random = &o->random;
     if (!random->is_given &&
         (random->count || random->draw.class_count || random->draw.max_bytes > 0 ||
-         random->commit || o->plan.points || random->by_kernel || random->by_compute))
+         random->draw.min_bytes > 0 || random->draw.max_m || random->commit || o->plan.points ||
+         random->by_kernel || random->by_compute))
         return bench_complain(
-            o, "--count, --classes, --max-bytes, --route, --points and --commit need", "--random");
+            o,
+            "--count, --classes, --min-bytes, --max-bytes, --max-m, --route, --points and "
+            "--commit need",
+            "--random");
     if (!random->is_given) return true;
     if (o->shapes.count) return bench_complain(o, "there are shapes beside", "--random");
     if (o->plan.sustained)
@@ -105,6 +118,8 @@ bool bench_random_complete(bench_options *o) {
     if (o->plan.contender_count && (random->by_kernel || random->by_compute))
         return bench_complain(o, "--route chooses kernels; remove", "--kernel");
     if (!random->by_compute && !o->plan.contender_count) random->by_kernel = true;
+    if (o->plan.points && strcmp(o->command, "matmul") != 0)
+        return bench_complain(o, "only products have", "--points");
     if (o->best) return bench_complain(o, "--random prints no table for", "--best");
     return random->draw.class_count || add_classes(o, "64,8,1");
 }
@@ -121,15 +136,17 @@ static bool is_of_this_run(const bench_options *o, const bench_report *report) {
     for (size_t i = 0; i < report->count; i++) {
         const bench_row *row = &report->rows[i];
         const char *card = bench_text_of(row, BENCH_card);
+        const char *target = bench_text_of(row, BENCH_target);
         const char *version = bench_text_of(row, BENCH_version);
         if (has_text(row, BENCH_card, o->plan.card) &&
+            has_text(row, BENCH_target, o->plan.target) &&
             has_text(row, BENCH_version, o->plan.version))
             continue;
         fprintf(stderr,
-                "error: %s: it has results of %s with version %s, and these would be of %s with "
-                "version %s; name another file\n",
-                o->csv, card ? card : "an unknown card", version ? version : "unknown",
-                o->plan.card, o->plan.version);
+                "error: %s: it has results of %s, target %s, version %s, and these would be of %s, "
+                "target %s, version %s; name another file\n",
+                o->csv, card ? card : "an unknown card", target ? target : "unknown",
+                version ? version : "unknown", o->plan.card, o->plan.target, o->plan.version);
         return false;
     }
     return true;

@@ -181,6 +181,33 @@ static void write_copies(const group *g, tile_writer writer, void *user) {
     bench_print(writer, user, "\n");
 }
 
+/* Of products with few rows, which are bound by reading the weights: the lowest share of the speed
+ * of a plain read. */
+static void write_weights(const group *g, tile_writer writer, void *user) {
+    static const struct {
+        double bytes;
+        const char *text;
+    } sizes[] = {{100e6, "100 MB or more"}, {30e6, "30 to 100 MB"}, {0, "less than 30 MB"}};
+    const double few_rows = 64;
+    size_t counts[3] = {0};
+    double least[3];
+    for (size_t i = 0; i < g->rated_count + g->other_count; i++) {
+        const bench_row *row = i < g->rated_count ? g->rated[i] : g->others[i - g->rated_count];
+        double share = bench_number_of(row, BENCH_floor_share);
+        int size = 0;
+        if (!row->cells[BENCH_k].known || bench_number_of(row, BENCH_m) > few_rows || share <= 0)
+            continue;
+        while (bench_number_of(row, BENCH_read_bytes) < sizes[size].bytes) size++;
+        if (!counts[size]++ || share < least[size]) least[size] = share;
+    }
+    for (int i = 0; i < 3; i++)
+        if (counts[i])
+            bench_print(writer, user,
+                        "  of %zu with at most 64 rows that read %s, least share of the floor "
+                        "%.3f\n",
+                        counts[i], sizes[i].text, least[i]);
+}
+
 static void write_group(const bench_report *r, const group *g, tile_writer writer, void *user) {
     const bench_row *first = g->rated_count ? g->rated[0] : g->others[0];
     double *ratios = calloc(g->rated_count + 1, sizeof *ratios);
@@ -196,6 +223,7 @@ static void write_group(const bench_report *r, const group *g, tile_writer write
     if (d.count) write_shares(d, writer, user);
     write_long(g, writer, user);
     write_copies(g, writer, user);
+    write_weights(g, writer, user);
     for (size_t i = 0; i < g->rated_count && i < LISTED; i++)
         write_pick(r, g->rated[i], writer, user);
     write_others(g, true, writer, user);

@@ -21,9 +21,13 @@ static uint64_t state_of(const bench_draw *draw, unsigned index) {
     return draw->seed * UINT64_C(0xD1342543DE82EF95) + index * UINT64_C(0xAF251AF3B0F025B5);
 }
 
-static int64_t draw_multiple(uint64_t *state, int64_t multiple, int64_t least) {
-    int64_t units = (least + multiple - 1) / multiple;
-    return multiple * bench_draw_log(state, units, BENCH_LARGEST_RANDOM / multiple);
+static int64_t draw_multiple(uint64_t *state, int64_t multiple, int64_t least, int64_t most) {
+    int64_t units = (least + multiple - 1) / multiple, last = most / multiple;
+    return multiple * bench_draw_log(state, units, last > units ? last : units);
+}
+
+static bool fits(const bench_draw *draw, double bytes, double flop) {
+    return bytes >= draw->min_bytes && bytes <= draw->max_bytes && flop <= max_flop;
 }
 
 bool bench_draw_product(const bench_draw *draw, unsigned index, bench_product *p) {
@@ -31,11 +35,12 @@ bool bench_draw_product(const bench_draw *draw, unsigned index, bench_product *p
     int64_t multiple = draw->classes[index % draw->class_count];
     for (unsigned trial = 0; trial < TRIALS; trial++) {
         bool aligned = bench_random(&state, 2) || p->transposed_a; /* m is then its pitch */
-        p->m = draw_multiple(&state, aligned ? multiple : 1, 1);
-        p->n = draw_multiple(&state, multiple, LEAST_EXTENT);
-        p->k = draw_multiple(&state, multiple, LEAST_EXTENT);
-        if (bench_product_read_bytes(p) + bench_product_write_bytes(p) <= draw->max_bytes &&
-            bench_product_flop(p) <= max_flop)
+        p->m = draw_multiple(&state, aligned ? multiple : 1, 1,
+                             draw->max_m ? draw->max_m : BENCH_LARGEST_RANDOM);
+        p->n = draw_multiple(&state, multiple, LEAST_EXTENT, BENCH_LARGEST_RANDOM);
+        p->k = draw_multiple(&state, multiple, LEAST_EXTENT, BENCH_LARGEST_RANDOM);
+        if (fits(draw, bench_product_read_bytes(p) + bench_product_write_bytes(p),
+                 bench_product_flop(p)))
             return true;
     }
     return false;
@@ -46,8 +51,8 @@ bool bench_draw_attention(const bench_draw *draw, unsigned index, bench_attentio
     uint64_t state = state_of(draw, index);
     int64_t multiple = draw->classes[index % draw->class_count];
     for (unsigned trial = 0; trial < TRIALS; trial++) {
-        a->m = draw_multiple(&state, multiple, LEAST_LENGTH);
-        a->n = draw_multiple(&state, multiple, LEAST_LENGTH);
+        a->m = draw_multiple(&state, multiple, LEAST_LENGTH, BENCH_LARGEST_RANDOM);
+        a->n = draw_multiple(&state, multiple, LEAST_LENGTH, BENCH_LARGEST_RANDOM);
         if (a->n < a->m || bench_random(&state, 3)) a->n = a->m;
         a->batch = bench_draw_log(&state, 1, 32);
         a->groups = bench_draw_log(&state, 1, 32);
@@ -55,8 +60,8 @@ bool bench_draw_attention(const bench_draw *draw, unsigned index, bench_attentio
         a->d = depths[bench_random(&state, 4)];
         a->causal = bench_random(&state, 2);
         if (a->heads <= 64 &&
-            bench_attention_read_bytes(a) + bench_attention_write_bytes(a) <= draw->max_bytes &&
-            bench_attention_flop(a) <= max_flop)
+            fits(draw, bench_attention_read_bytes(a) + bench_attention_write_bytes(a),
+                 bench_attention_flop(a)))
             return true;
     }
     return false;
@@ -66,11 +71,10 @@ bool bench_draw_rows(const bench_draw *draw, unsigned index, bench_rows *r) {
     uint64_t state = state_of(draw, index);
     int64_t multiple = draw->classes[index % draw->class_count];
     for (unsigned trial = 0; trial < TRIALS; trial++) {
-        r->n = draw_multiple(&state, multiple, LEAST_LENGTH);
+        r->n = draw_multiple(&state, multiple, LEAST_LENGTH, BENCH_LARGEST_RANDOM);
         r->m = bench_draw_log(&state, 1, 1 << 20);
         /* As for x and a result of its shape, so that all operations get the same shape. */
-        if (2.0 * tile_scalar_bytes(r->type->operand) * (double)r->m * (double)r->n <=
-            draw->max_bytes)
+        if (fits(draw, 2.0 * tile_scalar_bytes(r->type->operand) * (double)r->m * (double)r->n, 0))
             return true;
     }
     return false;

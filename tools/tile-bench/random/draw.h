@@ -13,7 +13,8 @@ typedef struct bench_draw {
     int64_t
         classes[BENCH_MAX_CLASSES]; /* problem i has extents that are multiples of class i % n */
     unsigned class_count;
-    double max_bytes; /* of all arrays of a problem together */
+    double min_bytes, max_bytes; /* of all arrays of a problem together */
+    int64_t max_m;               /* of products; 0: BENCH_LARGEST_RANDOM */
 } bench_draw;
 
 /* Returns an integer from least to most, so that its logarithm is uniform. */
@@ -21,7 +22,7 @@ int64_t bench_draw_log(uint64_t *state, int64_t least, int64_t most);
 
 /* Draws m, n and k of a product whose type and layout are set. n and k, from 32 up, are multiples
  * of the class. m is from 1 up. In half of the problems, and if a is transposed, it is a multiple,
- * too. Problems that are too large are drawn again. False if none fits max_bytes. */
+ * too. Problems with too many or too few bytes are drawn again. False if none fits. */
 bool bench_draw_product(const bench_draw *draw, unsigned index, bench_product *product);
 /* Draws lengths, heads and depth of attention whose type is set. Lengths are from 16 up and
  * multiples of the class; in a third of the problems there are more keys than queries. One, four or

@@ -39,7 +39,7 @@ class Rows(attention_peers.Peer):
         self.arrays = None
         m, n, self.flush, self.op = int(m), int(n), flush, op
         of_type = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[type_]
-        torch._dynamo.reset()  # otherwise it gives up after a few shapes
+        torch.compiler.reset()  # otherwise it gives up after a few shapes
         self.compiled = torch.compile(OPERATIONS[op], dynamic=False)
         torch.manual_seed(1)
         make = [torch.rand(shape, device=self.device) * 4 - 2 for shape in ((m, n), (n,), (n,))]
