@@ -12,6 +12,7 @@ import os
 import sys
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
+sys.dont_write_bytecode = True  # the folder may be that of an installation
 sys.path += [FOLDER, os.path.join(FOLDER, "..", "attention")]
 import attention_peers  # noqa: E402
 if not attention_peers.missing:
