@@ -17,6 +17,7 @@
 #include "runtime/device/measure.h"
 #include "runtime/device/table.h"
 #include "runtime/launch/tuned.h"
+#include "runtime/model/choose.h"
 
 static const tile_loc no_location = {0, 0, 0};
 
@@ -425,6 +426,21 @@ tile_status tile_kernel_set_point(tile_kernel *kernel, const tile_argument *argu
     tile_context_unlock(kernel->device->context);
     tile_arena_reset(&arena);
     return status;
+}
+
+tile_status tile_kernel_rank_points(tile_kernel *kernel, const tile_argument *arguments,
+                                    unsigned count, tile_rank_visit visit, void *user) {
+    TILE_GUARD(kernel ? kernel->device->context : NULL, TILE_OUT_OF_MEMORY)
+    int64_t sizes[TILE_MAX_ARGUMENTS] = {0};
+    tile_status status = check_count(kernel, arguments, count);
+    if (status != TILE_OK || !visit) return TILE_INVALID;
+    if (!kernel->has_open_tune) return TILE_OK;
+    for (unsigned i = 0; i < count; i++) sizes[i] = arguments[i].integer;
+    tile_context_lock(kernel->device->context);
+    tune_rank_points(kernel->device, kernel->module, kernel->name, kernel->bindings,
+                     kernel->binding_count, sizes, visit, user);
+    tile_context_unlock(kernel->device->context);
+    return TILE_OK;
 }
 
 /* Times --------------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 #include "runtime/model/choose.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/support/context.h"
@@ -13,6 +14,7 @@
 
 typedef struct choice {
     double estimate; /* INFINITY: excluded */
+    size_t order;
     tile_bound_param *params;
 } choice;
 
@@ -27,6 +29,8 @@ typedef struct choices {
     tile_arena *arena;
     choice *list;
     size_t count, capacity;
+    tile_rank_visit visit; /* NULL: one point is chosen */
+    void *user;
 } choices;
 
 static bool add_choice(const tile_bound_params *point, void *user) {
@@ -38,7 +42,9 @@ static bool add_choice(const tile_bound_params *point, void *user) {
                               : tune_model_estimate(c->model, point, NULL, &why);
     if (why) return true;
     c->list = tile_arena_grow(c->arena, c->list, c->count, &c->capacity, sizeof *c->list);
-    c->list[c->count++] = (choice){estimate, point->params}; /* params live in the visit's arena */
+    c->list[c->count] =
+        (choice){estimate, c->count, point->params}; /* params: of the visit's arena */
+    c->count++;
     return c->count <= TUNE_MAX_POINTS;
 }
 
@@ -67,7 +73,26 @@ static const tile_binding *take_fastest(const choices *c, const tile_device *dev
     return NULL;
 }
 
-/* The fastest of the points that agree with the given bindings. */
+/* By estimate, then in the order of the space. */
+static int by_estimate(const void *a, const void *b) {
+    const choice *x = a, *y = b;
+    if (x->estimate != y->estimate) return x->estimate < y->estimate ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+/* Calls visit for each point, the fastest first. */
+static void visit_ranked(choices *c) {
+    qsort(c->list, c->count, sizeof *c->list, by_estimate);
+    for (size_t i = 0; i < c->count; i++) {
+        const tile_bound_params point = {c->f, c->list[i].params, NULL};
+        unsigned count;
+        const tile_binding *bindings =
+            tune_name_point(&point, c->given, c->given_count, c->arena, &count);
+        if (!c->visit(bindings, count, c->list[i].estimate, c->user)) return;
+    }
+}
+
+/* The fastest of the points that agree with the given bindings; NULL if they are only ranked. */
 static const tile_binding *choose(choices *c, const tile_device *device, const tile_module *module,
                                   const int64_t *sizes, tile_arena *arena, unsigned *count,
                                   double *seconds) {
@@ -82,8 +107,12 @@ static const tile_binding *choose(choices *c, const tile_device *device, const t
     else
         c->model = tune_model_create(device, c->f, sizes, &scratch);
     if (tile_visit_points(c->f, given, c->given_count, sizes, &scratch, add_choice, c) &&
-        c->count <= TUNE_MAX_POINTS)
-        found = take_fastest(c, device, module, arena, count, seconds);
+        c->count <= TUNE_MAX_POINTS) {
+        if (c->visit)
+            visit_ranked(c);
+        else
+            found = take_fastest(c, device, module, arena, count, seconds);
+    }
     tile_arena_reset(&scratch);
     return found;
 }
@@ -208,4 +237,19 @@ const tile_binding *tune_choose_point(const tile_device *device, const tile_modu
                                     : choose_kernel(&c, device, module, sizes, arena, count);
     tile_context_restore(&diversion);
     return found;
+}
+
+void tune_rank_points(const tile_device *device, const tile_module *module, const char *name,
+                      const tile_binding *given, unsigned given_count, const int64_t *sizes,
+                      tile_rank_visit visit, void *user) {
+    choices c = {.f = tile_module_find(module, name),
+                 .given = given,
+                 .given_count = given_count,
+                 .visit = visit,
+                 .user = user};
+    unsigned count;
+    double seconds;
+    const tile_diversion diversion = tile_context_divert(tile_module_context(module), NULL, NULL);
+    choose(&c, device, module, sizes, NULL, &count, &seconds);
+    tile_context_restore(&diversion);
 }

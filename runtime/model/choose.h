@@ -13,4 +13,10 @@ const tile_binding *tune_choose_point(const tile_device *device, const tile_modu
                                       unsigned given_count, const int64_t *sizes, tile_arena *arena,
                                       unsigned *count);
 
+/* Implements tile_kernel_rank_points. Whether a point can be instantiated is not known. Call it
+ * under the context's lock. */
+void tune_rank_points(const tile_device *device, const tile_module *module, const char *name,
+                      const tile_binding *given, unsigned given_count, const int64_t *sizes,
+                      tile_rank_visit visit, void *user);
+
 #endif

@@ -497,6 +497,7 @@ Test(null, devices) {
     const tile_binding *bindings;
     unsigned binding_count;
     cr_expect_eq(tile_kernel_point(NULL, NULL, 0, &bindings, &binding_count), TILE_INVALID);
+    cr_expect_eq(tile_kernel_rank_points(NULL, NULL, 0, NULL, NULL), TILE_INVALID);
     cr_expect(!bindings && !binding_count);
     const tile_abi *variant;
     cr_expect_eq(tile_kernel_variant(NULL, NULL, 0, &variant), TILE_INVALID);

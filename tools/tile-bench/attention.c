@@ -135,6 +135,7 @@ static void print_help(void) {
     fputs(help_own, stdout);
     bench_inputs_describe();
     fputs(help_peers, stdout);
+    fputs(bench_random_help, stdout);
     fputs(bench_measuring_help, stdout);
     fputs(help_end, stdout);
 }
@@ -156,12 +157,12 @@ static void add_peer(options *o, const char *script, const char *name, const cha
 static void add_peers(options *o) {
     static char script[700];
     if ((!o->common.plan.cuda && !o->python) || o->no_peers) return;
-    if (!bench_find_script("attention_peers.py", script, sizeof script)) {
+    if (!bench_find_script("attention", "attention_peers.py", script, sizeof script)) {
         fputs("remark: attention_peers.py is not in the program's folder, so there are no peers\n",
               stderr);
         return;
     }
-    add_peer(o, script, "flash", "flash");
+    if (!o->common.random.count) add_peer(o, script, "flash", "flash");
     add_peer(o, script, "cuDNN", "cudnn");
 }
 
@@ -247,6 +248,8 @@ static bool add_all_shapes(options *o) {
 }
 
 static bool take_all(options *o) {
+    if (o->common.random.count)
+        return bench_complain(&o->common, "--all has its own shapes; remove", "--random");
     if (o->common.plan.contender_count)
         return bench_complain(&o->common, "--all has its own kernels; remove", "--kernel");
     if (!o->common.type_count && !bench_add_types(&o->common, "f16,bf16")) return false;
@@ -259,7 +262,7 @@ static bool take_all(options *o) {
 
 /* The run ------------------------------------------------------------------------------------- */
 
-static bool add_problem(options *o, size_t s, unsigned type) {
+static bool add_shape(options *o, size_t s, unsigned type) {
     const int64_t *shape = o->common.shapes.shapes[s];
     bench_problem *p = &o->common.plan.problems[o->common.plan.problem_count++];
     p->is_attention = true;
@@ -281,14 +284,28 @@ static bool add_problem(options *o, size_t s, unsigned type) {
     return false;
 }
 
-/* Adds each shape with each type. False after a message. */
+/* On random problems, the parts are wide elements and bytes. */
+enum { WIDE = 1, BYTES };
+
+static bool add_random(options *o, size_t index, unsigned type) {
+    bench_problem *p = &o->common.plan.problems[o->common.plan.problem_count++];
+    p->is_attention = true;
+    p->attention.type = o->common.types[type];
+    p->part = tile_scalar_bytes(p->attention.type->operand) == 1 ? BYTES : WIDE;
+    return bench_draw_attention(&o->common.random.draw, (unsigned)index, &p->attention) ||
+           bench_complain(&o->common, "no random attention is as small as", "--max-bytes");
+}
+
+/* Adds each shape, or each random one, with each type. False after a message. */
 static bool add_problems(options *o) {
     bench_plan *plan = &o->common.plan;
-    plan->problems = calloc(o->common.shapes.count * o->common.type_count, sizeof *plan->problems);
+    const bool random = o->common.random.count != 0;
+    size_t count = random ? o->common.random.count : o->common.shapes.count;
+    plan->problems = calloc(count * o->common.type_count, sizeof *plan->problems);
     if (!plan->problems) abort();
-    for (size_t s = 0; s < o->common.shapes.count; s++)
+    for (size_t s = 0; s < count; s++)
         for (unsigned t = 0; t < o->common.type_count; t++)
-            if (!add_problem(o, s, t)) return false;
+            if (!(random ? add_random(o, s, t) : add_shape(o, s, t))) return false;
     return true;
 }
 
@@ -321,17 +338,33 @@ static void write_title(const options *o, bench_report *report) {
     free(text.data);
 }
 
+static const char *const params[] = {"d={d}", "T={type}", NULL};
+static const char *const bytes_params[] = {"d={d}", "T={type}", "R={result}", NULL};
+
 /* 8-bit floats use a separate kernel. */
 static bool add_shipped_kernels(options *o) {
     static const char *const files[] = {"attention.tile", NULL};
     static const char *const bytes[] = {"attention_fp8.tile", NULL};
-    static const char *const params[] = {"d={d}", "T={type}", NULL};
-    static const char *const bytes_params[] = {"d={d}", "T={type}", "R={result}", NULL};
     unsigned wide = 0;
     for (unsigned i = 0; i < o->common.type_count; i++)
         wide += tile_scalar_bytes(o->common.types[i]->operand) > 1;
     return (!wide || bench_add_shipped(&o->common, files, "", params)) &&
            (wide == o->common.type_count || bench_add_shipped(&o->common, bytes, "", bytes_params));
+}
+
+static bool add_routes(options *o) {
+    bench_options *c = &o->common;
+    return (!c->random.by_kernel ||
+            (bench_add_route(c, "kernel", WIDE, "attention.tile", "", params) &&
+             bench_add_route(c, "kernel", BYTES, "attention_fp8.tile", "", bytes_params))) &&
+           (!c->random.by_compute || bench_add_route(c, "compute", WIDE, "attention_compute.tile",
+                                                     ":attention_compute", params));
+}
+
+static bool add_kernels(options *o) {
+    if (o->all) return add_all_kernels(o);
+    if (o->common.plan.contender_count || o->common.no_kernels) return true;
+    return o->common.random.count ? add_routes(o) : add_shipped_kernels(o);
 }
 
 int tile_bench_attention(tool_arguments *words) {
@@ -356,9 +389,7 @@ int tile_bench_attention(tool_arguments *words) {
     if (!bench_options_ready(&o.common, &report) || !add_problems(&o)) return 1;
     o.common.plan.cuda |= o.plans;
     if (!o.common.plan.check_count && !add_checks(&o, "random")) return 1;
-    if (o.all ? !add_all_kernels(&o)
-              : !o.common.plan.contender_count && !o.common.no_kernels && !add_shipped_kernels(&o))
-        return 1;
+    if (!add_kernels(&o)) return 1;
     if (!make_folder(&o)) return 1;
     add_peers(&o);
     bench_add_floor(&o.common);

@@ -61,13 +61,45 @@ static bool is_plain(const options *o) {
            o->trans_count == 1 && strcmp(o->trans[0], "NN") == 0;
 }
 
+/* On random problems the parts are the plain products, and the others. */
+enum { PLAIN = 1, GENERAL };
+
+static const char *const general_params[] = {"T={type}", "S={sum}", "R={result}", "block_k={depth}",
+                                             NULL};
+
 static bool add_shipped_kernels(options *o) {
     static const char *const plain[] = {"matmul.tile", "matmul_skinny.tile", NULL};
     static const char *const general[] = {"matmul_types.tile", NULL};
-    static const char *const params[] = {"T={type}", "S={sum}", "R={result}", "block_k={depth}",
-                                         NULL};
-    return is_plain(o) ? bench_add_shipped(&o->common, plain, "", params + 4)
-                       : bench_add_shipped(&o->common, general, ":matmul_{trans}", params);
+    static const char *const no_params[] = {NULL};
+    return is_plain(o) ? bench_add_shipped(&o->common, plain, "", no_params)
+                       : bench_add_shipped(&o->common, general, ":matmul_{trans}", general_params);
+}
+
+static bool add_routes(options *o) {
+    static const char *const no_params[] = {NULL};
+    static const char *const compute_params[] = {"T={type}", "R={result}", NULL};
+    bool plain = false, general = false;
+    for (unsigned t = 0; t < o->common.type_count; t++)
+        for (unsigned x = 0; x < o->trans_count; x++) {
+            bool is =
+                strcmp(o->common.types[t]->name, "f16") == 0 && strcmp(o->trans[x], "NN") == 0;
+            plain |= is;
+            general |= !is;
+        }
+    const bench_random_options *random = &o->common.random;
+    bench_options *c = &o->common;
+    return (!random->by_kernel || !plain ||
+            bench_add_route(c, "kernel", PLAIN, "matmul.tile", "", no_params)) &&
+           (!random->by_kernel || !general ||
+            bench_add_route(c, "kernel", GENERAL, "matmul_types.tile", ":matmul_{trans}",
+                            general_params)) &&
+           (!random->by_compute || bench_add_route(c, "compute", 0, "matmul_layouts.tile",
+                                                   ":product_{trans}", compute_params));
+}
+
+static bool add_kernels(options *o) {
+    if (o->common.plan.contender_count || o->common.no_kernels) return true;
+    return o->common.random.count ? add_routes(o) : add_shipped_kernels(o);
 }
 
 static void add_cublas(options *o, const char *name, const char *kind) {
@@ -84,7 +116,7 @@ static void add_peers(options *o) {
         bytes |= strcmp(o->common.types[t]->name, "e4m3") == 0;
     add_cublas(o, "cuBLASLt", "cublaslt");
     if (o->first) add_cublas(o, "cuBLASLt, first", "cublaslt_first");
-    if (bytes) add_cublas(o, "cuBLASLt, fast sums", "cublaslt_fast");
+    if (bytes && !o->common.random.count) add_cublas(o, "cuBLASLt, fast sums", "cublaslt_fast");
 }
 
 /* Options ------------------------------------------------------------------------------------- */
@@ -118,27 +150,46 @@ static void print_help(void) {
     fputs(help_shapes, stdout);
     bench_shapes_describe(&bench_product_shapes);
     fputs(help_own, stdout);
+    fputs(bench_random_help, stdout);
     fputs(bench_measuring_help, stdout);
     fputs(help_end, stdout);
 }
 
 /* The run ------------------------------------------------------------------------------------- */
 
-/* Adds each shape with all types and transposes. */
-static void add_problems(options *o) {
-    bench_plan *plan = &o->common.plan;
-    size_t count = o->common.shapes.count * o->common.type_count * o->trans_count;
-    plan->problems = calloc(count, sizeof *plan->problems);
-    if (!plan->problems) abort();
-    for (size_t s = 0; s < o->common.shapes.count; s++)
-        for (unsigned t = 0; t < o->common.type_count; t++)
+static void add_problem(options *o, bench_product product) {
+    bench_problem *p = &o->common.plan.problems[o->common.plan.problem_count++];
+    p->product = product;
+    if (!o->common.random.count) return;
+    bool plain =
+        strcmp(product.type->name, "f16") == 0 && strcmp(bench_trans_name(&product), "NN") == 0;
+    p->part = plain ? PLAIN : GENERAL;
+}
+
+/* Adds each shape, or each random one, with all types and transposes. False after a message. */
+static bool add_problems(options *o) {
+    bench_options *common = &o->common;
+    size_t shapes = common->random.count ? common->random.count : common->shapes.count;
+    common->plan.problems =
+        calloc(shapes * common->type_count * o->trans_count, sizeof *common->plan.problems);
+    if (!common->plan.problems) abort();
+    for (size_t s = 0; s < shapes; s++)
+        for (unsigned t = 0; t < common->type_count; t++)
             for (unsigned x = 0; x < o->trans_count; x++) {
-                const int64_t *shape = o->common.shapes.shapes[s];
-                bench_product *p = &plan->problems[plan->problem_count++].product;
-                *p = (bench_product){
-                    .m = shape[0], .n = shape[1], .k = shape[2], .type = o->common.types[t]};
-                bench_read_trans(o->trans[x], p);
+                bench_product p = {.type = common->types[t]};
+                const int64_t *shape = common->random.count ? NULL : common->shapes.shapes[s];
+                bench_read_trans(o->trans[x], &p);
+                if (shape) {
+                    p.m = shape[0];
+                    p.n = shape[1];
+                    p.k = shape[2];
+                } else if (!bench_draw_product(&common->random.draw, (unsigned)s, &p)) {
+                    return bench_complain(common, "no random product is as small as",
+                                          "--max-bytes");
+                }
+                add_problem(o, p);
             }
+    return true;
 }
 
 static void write_title(const options *o, bench_report *report) {
@@ -170,11 +221,10 @@ int tile_bench_matmul(tool_arguments *words) {
     }
     if (!bench_options_ready(&o.common, &report)) return 1;
     if (!o.trans_count && !add_trans(&o, "NN")) return 1;
-    if (!o.common.plan.contender_count && !o.common.no_kernels && !add_shipped_kernels(&o))
-        return 1;
+    if (!add_kernels(&o)) return 1;
     add_peers(&o);
     bench_add_floor(&o.common);
-    add_problems(&o);
+    if (!add_problems(&o)) return 1;
     write_title(&o, &report);
     return tool_finish(bench_measure(&o.common, &report));
 }

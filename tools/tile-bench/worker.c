@@ -4,17 +4,23 @@
  * attention_peers.py answers the same requests.
  *
  *   product M N K TYPE TRANS FLUSH   ready REGISTERS LOCAL SHARED POINT
+ *   rows OP M N TYPE FLUSH           same
  *   attention BATCH HEADS GROUPS M N D CAUSAL TYPE FLUSH   same
  *   flush FLUSH                      flushing: from now on, flushes like this before each launch
  *   check                            right elements|part | wrong WHY, for a product
  *   inputs INPUTS                    loaded: attention's operands now contain these inputs
  *   compute FILE                     computed: the result is in the file | wrong WHY
- *   prepare product|attention ..     prepared: only compiled into the cache
+ *   prepare [points COUNT SEED] product|attention|rows ..
+ *                                    prepared: only compiled into the cache
+ *   points COUNT SEED                points N: so many points are listed, the pick first
+ *   point INDEX                      point ORIGIN SECONDS TEXT: further launches use it; SECONDS is
+ *                                    the model's estimate
+ *   same                             right | wrong WHY: compares with the pick's result
  *   turn WARMUP COUNT                times SECONDS ..
  *   sustain SECONDS                  sustained LAUNCHES SECONDS CLOCK POWER ENERGY CAPPED
  *   profile                          profiled, after a launch that a profiler can capture
  *   version                          version OF-CUBLASLT
- *   facts                            facts SMS CAPABILITY CLOCK WATTS L2 DRIVER NAME
+ *   facts                            facts SMS CAPABILITY CLOCK WATTS L2 DRIVER TARGET NAME
  *
  * A failed request is answered with "failed WHY", and the worker reads the next line. After a fault
  * of a GPU kernel every request fails, and the parent stops the worker. */
@@ -29,7 +35,7 @@
 #include "tools/tile-bench/measure/candidate.h"
 
 static const char help[] =
-    "usage: tile-bench worker --candidate=kernel|cublaslt|cublaslt_first|cublaslt_fast|read "
+    "usage: tile-bench worker --candidate=kernel|cublaslt|cublaslt_first|cublaslt_fast|read|copy "
     "[options]\n"
     "Measures one candidate, told how by lines on standard input; `tile-bench matmul` and "
     "`attention` start it.\n";
@@ -91,9 +97,13 @@ static void set_problem(worker *w, const char *line) {
 static void prepare(worker *w, const char *line) {
     bench_problem problem;
     char flush[8];
-    if (!bench_problem_read(line, &problem, flush))
+    unsigned points = 0;
+    uint64_t seed = 0;
+    int at = 0;
+    if (sscanf(line, "points %u %" SCNu64 " %n", &points, &seed, &at) < 2) points = 0;
+    if (!bench_problem_read(line + at, &problem, flush))
         printf("failed the request '%s' is not understood\n", line);
-    else if (bench_candidate_prepare(w->candidate, &problem) != TILE_OK)
+    else if (bench_candidate_prepare(w->candidate, &problem, points, seed) != TILE_OK)
         answer_failure(w);
     else
         printf("prepared\n");
@@ -125,6 +135,35 @@ static void compute(worker *w, const char *path) {
         answer_failure(w);
     else
         printf(differ ? "wrong two launches differ\n" : "computed\n");
+}
+
+static void list_points(worker *w, const char *line) {
+    unsigned count = 0, listed;
+    uint64_t seed = 0;
+    if (sscanf(line, "points %u %" SCNu64, &count, &seed) != 2)
+        printf("failed the request '%s' is not understood\n", line);
+    else if (bench_candidate_list_points(w->candidate, count, seed, &listed) != TILE_OK)
+        answer_failure(w);
+    else
+        printf("points %u\n", listed);
+}
+
+static void take_point(worker *w, const char *word) {
+    unsigned index = (unsigned)strtoul(word, NULL, 10);
+    if (bench_candidate_take_point(w->candidate, index) != TILE_OK) {
+        answer_failure(w);
+        return;
+    }
+    const bench_point *point = bench_candidate_point(w->candidate, index);
+    printf("point %s %.9g %s\n", point->origin, point->estimate, point->text);
+}
+
+static void compare(worker *w) {
+    bool same;
+    if (bench_candidate_compare(w->candidate, &same) != TILE_OK)
+        answer_failure(w);
+    else
+        printf(same ? "right\n" : "wrong the result differs from that of the pick\n");
 }
 
 static void take_turn(worker *w, const char *line) {
@@ -179,13 +218,14 @@ static void profile(worker *w) {
 
 static void send_facts(worker *w) {
     bench_facts f = bench_lab_facts(w->lab);
-    printf("facts %u %u %u %u %" PRIu64 " %s %s\n", f.sms, f.capability, f.clock, f.power_limit,
-           f.l2_bytes, *f.driver ? f.driver : "-", f.name);
+    printf("facts %u %u %u %u %" PRIu64 " %s %s %s\n", f.sms, f.capability, f.clock, f.power_limit,
+           f.l2_bytes, *f.driver ? f.driver : "-", f.target, f.name);
 }
 
 static void answer(worker *w, const char *line) {
     *w->error = 0;
-    if (strncmp(line, "product ", 8) == 0 || strncmp(line, "attention ", 10) == 0) {
+    if (strncmp(line, "product ", 8) == 0 || strncmp(line, "attention ", 10) == 0 ||
+        strncmp(line, "rows ", 5) == 0) {
         set_problem(w, line);
     } else if (strncmp(line, "flush ", 6) == 0) {
         w->flush = flush_of(line + 6);
@@ -198,6 +238,12 @@ static void answer(worker *w, const char *line) {
         fill(w, line + 7);
     else if (strncmp(line, "compute ", 8) == 0)
         compute(w, line + 8);
+    else if (strncmp(line, "points ", 7) == 0)
+        list_points(w, line);
+    else if (strncmp(line, "point ", 6) == 0)
+        take_point(w, line + 6);
+    else if (strcmp(line, "same") == 0)
+        compare(w);
     else if (strncmp(line, "turn ", 5) == 0)
         take_turn(w, line);
     else if (strncmp(line, "sustain ", 8) == 0)
@@ -216,8 +262,8 @@ static void answer(worker *w, const char *line) {
 /* The program --------------------------------------------------------------------------------- */
 
 static bool parse_kind(worker *w, const char *word) {
-    static const char *const names[] = {"kernel", "cublaslt", "cublaslt_first", "cublaslt_fast",
-                                        "read"};
+    static const char *const names[] = {"kernel",        "cublaslt", "cublaslt_first",
+                                        "cublaslt_fast", "read",     "copy"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(word, names[i]) == 0) {
             w->options.kind = (bench_kind)i;

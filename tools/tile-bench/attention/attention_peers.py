@@ -223,25 +223,24 @@ class Peer:
         self.flush = word
         return "flushing"
 
+    def requests(self):
+        return {"attention": self.attention, "inputs": self.inputs, "compute": self.compute, "turn": self.turn,
+                "sustain": self.sustain, "version": self.version, "flush": self.set_flush}
+
     def answer(self, line):
         words = line.split()
-        requests = {"attention": self.attention, "inputs": self.inputs, "compute": self.compute, "turn": self.turn,
-                    "sustain": self.sustain, "version": self.version, "flush": self.set_flush}
+        requests = self.requests()
         if missing:
             return f"failed {missing}"
         if not words or words[0] not in requests:
             return f"failed the request '{line}' is not understood"
-        if words[0] in ("inputs", "compute", "turn", "sustain") and self.arrays is None:
+        if words[0] in ("inputs", "compute", "check", "turn", "sustain") and self.arrays is None:
             return "failed there is no product yet"
         return requests[words[0]](*words[1:])
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--backend", choices=["flash", "cudnn"], required=True)
-    parser.add_argument("--folder", required=True, help="of numbers and factors")
-    options = parser.parse_args()
-    peer = Peer(options.backend, options.folder)
+def serve(peer):
+    """Answers the requests on standard input."""
     # Redirects PyTorch's own output, because it is not an answer.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -253,6 +252,14 @@ def main():
             text = f"failed {error}"
         answers.write(" ".join(text.split()) + "\n")
         answers.flush()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--backend", choices=["flash", "cudnn"], required=True)
+    parser.add_argument("--folder", required=True, help="of numbers and factors")
+    options = parser.parse_args()
+    serve(Peer(options.backend, options.folder))
 
 
 if __name__ == "__main__":

@@ -103,6 +103,20 @@ void bench_memory_destroy(bench_lab *lab, bench_memory *memory) {
     *memory = (bench_memory){0};
 }
 
+tile_status bench_lab_copy(bench_lab *lab, void *stream, const bench_memory *to,
+                           const bench_memory *from, size_t bytes) {
+    if (lab->driver)
+        return tile_driver_check(
+            lab->context, lab->driver,
+            lab->driver->cuMemcpyDtoDAsync(to->address, from->address, bytes, stream),
+            "cuMemcpyDtoDAsync");
+    char *data = malloc(bytes + 1);
+    tile_status status = data ? tile_buffer_read(from->buffer, 0, data, bytes) : TILE_FAILED;
+    if (status == TILE_OK) status = tile_buffer_write(to->buffer, 0, data, bytes);
+    free(data);
+    return status;
+}
+
 /* Facts --------------------------------------------------------------------------------------- */
 
 static unsigned query_attribute(const bench_lab *lab, CUdevice_attribute attribute) {
@@ -115,6 +129,7 @@ bench_facts bench_lab_facts(bench_lab *lab) {
     bench_facts facts = {.sms = tile_device_num_sms(lab->device)};
     unsigned limit;
     snprintf(facts.name, sizeof facts.name, "%s", tile_device_name(lab->device));
+    snprintf(facts.target, sizeof facts.target, "%s", tile_device_target(lab->device)->name);
     if (!lab->driver) return facts;
     facts.capability =
         10 * query_attribute(lab, TILE_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +

@@ -41,9 +41,13 @@ tile_status bench_memory_reserve_only(bench_lab *lab, size_t bytes, bench_memory
 /* A zero-initialized memory is allowed. */
 void bench_memory_destroy(bench_lab *lab, bench_memory *memory);
 
+/* Copies bytes in the device's memory, on the stream. */
+tile_status bench_lab_copy(bench_lab *lab, void *stream, const bench_memory *to,
+                           const bench_memory *from, size_t bytes);
+
 /* Properties of the device; unknown ones are 0 or "". */
 typedef struct bench_facts {
-    char name[64], driver[32];
+    char name[64], driver[32], target[16];
     unsigned sms, capability; /* 90: compute capability 9.0 */
     unsigned clock;           /* highest SM clock, MHz */
     unsigned power_limit;     /* W */

@@ -16,7 +16,8 @@ static unsigned start(const bench_plan *plan, const bench_candidate_spec *c, uns
                       bench_worker *helpers[MAX_HELPERS], unsigned requests[MAX_HELPERS]) {
     unsigned count = 0, dealt = 0;
     for (size_t i = 0; i < plan->problem_count; i++) {
-        char line[BENCH_PROBLEM_LINE], request[BENCH_PROBLEM_LINE + 10];
+        char line[BENCH_PROBLEM_LINE], points[BENCH_PROBLEM_LINE] = "";
+        char request[2 * BENCH_PROBLEM_LINE];
         if (!takes_part(c, &plan->problems[i])) continue;
         unsigned helper = dealt++ % most;
         if (helper == count) {
@@ -24,7 +25,9 @@ static unsigned start(const bench_plan *plan, const bench_candidate_spec *c, uns
             requests[count++] = 0;
         }
         bench_problem_write(&plan->problems[i], "none", line);
-        snprintf(request, sizeof request, "prepare %s", line);
+        if (plan->points && !plan->problems[i].is_attention && !plan->problems[i].is_rows)
+            bench_points_write(plan, &plan->problems[i], points);
+        snprintf(request, sizeof request, "prepare %s%s%s", points, *points ? " " : "", line);
         bench_worker_send(helpers[helper], request);
         requests[helper]++;
     }

@@ -91,7 +91,10 @@ tile_status bench_arrays_fill(bench_arrays *a, unsigned fill) {
     tile_status status = TILE_OK;
     if (was_filled && a->fill == fill) return TILE_OK;
     a->is_filled = false;
-    if (!a->problem.is_attention) {
+    if (a->problem.is_rows) {
+        status = bench_rows_fill(&a->problem.rows, (bench_fill)fill, a->memory[0].buffer,
+                                 a->memory[1].buffer, a->memory[2].buffer);
+    } else if (!a->problem.is_attention) {
         status = bench_fill_operands(&a->problem.product, (bench_fill)fill, a->memory[0].buffer,
                                      a->memory[1].buffer);
     } else {

@@ -6,6 +6,7 @@
 #include "tools/tile-bench/common/lab.h"
 #include "tools/tile-bench/matmul/operands.h"
 #include "tools/tile-bench/measure/problem.h"
+#include "tools/tile-bench/rows/check.h"
 
 /* Zero-initialize. */
 typedef struct bench_arrays {
@@ -25,8 +26,8 @@ tile_status bench_arrays_reserve_only(bench_lab *lab, bench_arrays *arrays);
 /* Frees the problem's arrays; the pattern is kept. */
 void bench_arrays_free(bench_lab *lab, bench_arrays *arrays);
 
-/* Fills the operands unless they already contain this: a bench_fill of a product, or bench_inputs
- * of attention. */
+/* Fills the operands unless they already contain this: bench_inputs of attention, else a
+ * bench_fill. */
 tile_status bench_arrays_fill(bench_arrays *arrays, unsigned fill);
 /* Fills the operands with the values that are used in measurements. */
 tile_status bench_arrays_fill_random(bench_arrays *arrays);

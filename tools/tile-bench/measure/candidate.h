@@ -12,6 +12,7 @@ typedef enum bench_kind {
                              measure */
     BENCH_CUBLASLT_FAST,  /* the best with fast accumulation, which exists for 8-bit floats */
     BENCH_READ,           /* a floor: reads the operands' bytes and computes nothing */
+    BENCH_COPY,           /* a floor: copies half as many bytes as the problem reads and writes */
 } bench_kind;
 
 enum { BENCH_MAX_BINDINGS = 32 };
@@ -46,9 +47,10 @@ void bench_candidate_destroy(bench_candidate *candidate);
 tile_status bench_candidate_set(bench_candidate *candidate, const bench_problem *problem,
                                 tile_flush flush);
 
-/* Only compiles what a problem needs, into the cache, where others find it. The candidate has no
- * current problem afterwards. */
-tile_status bench_candidate_prepare(bench_candidate *candidate, const bench_problem *problem);
+/* Only compiles what a problem needs, into the cache, where others find it: the pick, and as many
+ * points as bench_candidate_list_points lists. The candidate has no current problem afterwards. */
+tile_status bench_candidate_prepare(bench_candidate *candidate, const bench_problem *problem,
+                                    unsigned points, uint64_t seed);
 
 /* Computes the product of small integers twice, and compares for equality. A floor always
  * passes. */
@@ -61,6 +63,32 @@ tile_status bench_candidate_compute(bench_candidate *candidate, const char *path
 /* Returns the work to measure, on random numbers. All these functions fail before a problem is
  * set. */
 tile_status bench_candidate_work(bench_candidate *candidate, tile_work *work);
+
+/* A point of a kernel that is measured beside its pick. */
+enum { BENCH_MAX_POINTS = 64, BENCH_POINT_TEXT = 240 };
+typedef struct bench_point {
+    char text[BENCH_POINT_TEXT]; /* "block_m=128 block_n=64" */
+    const char *origin;          /* picked, model, sample */
+    double estimate;             /* the model's, in seconds */
+} bench_point;
+
+/* Lists up to `count` points of the kernel for the current product: the one that a launch picks,
+ * then the first half in the order of the cost model, then others at random. The pick must be
+ * correct. *listed is 0 if the kernel has no choice. */
+tile_status bench_candidate_list_points(bench_candidate *candidate, unsigned count, uint64_t seed,
+                                        unsigned *listed);
+/* Calls visit for the points that a launch for the problem may use, in the order of the cost model.
+ * Nothing is allocated; the candidate has no current problem afterwards. */
+tile_status bench_candidate_rank(bench_candidate *candidate, const bench_problem *problem,
+                                 tile_rank_visit visit, void *user);
+/* "block_m=128 block_n=64" */
+void bench_write_bindings(const tile_binding *bindings, unsigned count, char *text, size_t size);
+/* NULL past the end of the list. */
+const bench_point *bench_candidate_point(const bench_candidate *candidate, unsigned index);
+/* Compiles the point; further launches use it. */
+tile_status bench_candidate_take_point(bench_candidate *candidate, unsigned index);
+/* *same: on whole numbers, whose sums are exact, a launch has the result of the pick. */
+tile_status bench_candidate_compare(bench_candidate *candidate, bool *same);
 
 /* Version of the library that it calls, such as "13.1.0"; "" if it calls none. */
 const char *bench_candidate_version(const bench_candidate *candidate);

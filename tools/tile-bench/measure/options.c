@@ -65,158 +65,6 @@ bool bench_complain(const bench_options *o, const char *what, const char *word) 
     return false;
 }
 
-/* Candidates ---------------------------------------------------------------------------------- */
-
-/* The words are never freed. */
-const char *bench_word(const char *name, const char *value, size_t length) {
-    tool_text text = {NULL, 0, 0};
-    tool_append(name, strlen(name), &text);
-    tool_append(value, length, &text);
-    return text.data;
-}
-
-/* Returns NULL after a message. */
-static bench_candidate_spec *take_contender(bench_options *o, const char *name) {
-    if (o->plan.contender_count < BENCH_MAX_CANDIDATES)
-        return &o->plan.contenders[o->plan.contender_count++];
-    bench_complain(o, "there are too many candidates, with", name);
-    return NULL;
-}
-
-bench_candidate_spec *bench_add_contender(bench_options *o, const char *name, const char *kind) {
-    bench_candidate_spec *c = take_contender(o, name);
-    if (!c) return NULL;
-    *c = (bench_candidate_spec){.name = name, .kind = kind};
-    bench_contender_add_word(c, "worker");
-    bench_contender_add_word(c, bench_word("--candidate=", kind, strlen(kind)));
-    return c;
-}
-
-/* Parses "folder/file.tile:name". A colon that a slash follows is part of the path. */
-static bool add_kernel(bench_options *o, const char *value) {
-    const char *colon = strrchr(value, ':');
-    if (colon && strchr(colon, '/')) colon = NULL;
-    size_t length = colon ? (size_t)(colon - value) : strlen(value);
-    const char *base = value + length;
-    while (base > value && base[-1] != '/') base--;
-    size_t name = length - (size_t)(base - value);
-    if (name > 5 && strncmp(base + name - 5, ".tile", 5) == 0) name -= 5;
-    const char *own =
-        colon ? bench_word("", colon + 1, strlen(colon + 1)) : bench_word("", base, name);
-    bench_candidate_spec *c = bench_add_contender(o, own, "kernel");
-    if (!c) return false;
-    bench_contender_add_word(c, bench_word("--file=", value, length));
-    if (colon) bench_contender_add_word(c, bench_word("--kernel=", colon + 1, strlen(colon + 1)));
-    o->open = o->plan.contender_count - 1;
-    o->own_count = c->word_count;
-    *o->own_point = 0;
-    o->has_point = false;
-    return true;
-}
-
-static void add_to_point(bench_candidate_spec *c, const char *text, size_t length) {
-    size_t used = strlen(c->point);
-    snprintf(c->point + used, sizeof c->point - used, "%s%.*s", used ? " " : "", (int)length, text);
-    bench_contender_add_word(c, bench_word("--param=", text, length));
-}
-
-static bool has_kernel(const bench_options *o, const char *value) {
-    return (o->plan.contender_count && strcmp(o->plan.contenders[o->open].kind, "kernel") == 0) ||
-           bench_complain(o, "there is no --kernel before", value);
-}
-
-/* Applies to all points of the kernel, given before or after. */
-static bool add_param(bench_options *o, const char *value) {
-    if (!has_kernel(o, value)) return false;
-    for (unsigned i = o->open; i < o->plan.contender_count; i++)
-        add_to_point(&o->plan.contenders[i], value, strlen(value));
-    if (!o->has_point) {
-        o->own_count = o->plan.contenders[o->open].word_count;
-        memcpy(o->own_point, o->plan.contenders[o->open].point, sizeof o->own_point);
-    }
-    return true;
-}
-
-static bool add_point(bench_options *o, const char *value) {
-    if (!has_kernel(o, value)) return false;
-    bench_candidate_spec *c = &o->plan.contenders[o->open];
-    if (o->has_point) {
-        const bench_candidate_spec first = *c;
-        c = take_contender(o, first.name);
-        if (!c) return false;
-        *c = first;
-        c->word_count = o->own_count;
-        memset(c->words + c->word_count, 0, sizeof *c->words * (BENCH_MAX_WORDS - c->word_count));
-        memcpy(c->point, o->own_point, sizeof c->point);
-    }
-    o->has_point = true;
-    while (*(value += strspn(value, " ,"))) {
-        size_t length = strcspn(value, " ,");
-        add_to_point(c, value, length);
-        value += length;
-    }
-    return true;
-}
-
-/* Folders that may contain files shipped with the tools: the installation, a build inside the
- * source tree, or the top of the source tree. */
-typedef struct places {
-    char program[512];
-    const char *folders[3][2];
-} places;
-
-enum { PLACES = 3 };
-
-static void find_places(places *p, const char *installed, const char *source) {
-    ssize_t length = readlink("/proc/self/exe", p->program, sizeof p->program - 1);
-    p->program[length > 0 ? length : 0] = 0;
-    char *slash = strrchr(p->program, '/');
-    if (slash) *slash = 0;
-    for (unsigned i = 0; i < PLACES; i++) p->folders[i][0] = i < 2 ? p->program : "";
-    p->folders[0][1] = installed;
-    p->folders[1][1] = source;
-    p->folders[2][1] = source + strlen("/../../");
-}
-
-/* Finds the first folder that contains the file; false if there is none. */
-static bool find_file(const places *p, const char *name, char *path, size_t size) {
-    for (unsigned f = 0; f < PLACES; f++) {
-        snprintf(path, size, "%s%s%s", p->folders[f][0], p->folders[f][1], name);
-        if (access(path, R_OK) == 0) return true;
-    }
-    return false;
-}
-
-bool bench_find_script(const char *name, char *path, size_t size) {
-    places p;
-    find_places(&p, "/../share/tile/", "/../../tools/tile-bench/attention/");
-    return find_file(&p, name, path, size);
-}
-
-bool bench_add_shipped(bench_options *o, const char *const *names, const char *kernel,
-                       const char *const *params) {
-    places p;
-    char path[700];
-    bool any = false;
-    find_places(&p, "/../share/tile/kernels/", "/../../tools/kernels/");
-    for (size_t i = 0; names[i]; i++) {
-        if (!find_file(&p, names[i], path, sizeof path - 64)) continue;
-        size_t end = strlen(path);
-        snprintf(path + end, sizeof path - end, "%s", kernel);
-        if (!add_kernel(o, path)) return false; /* add_kernel copies the words that it keeps */
-        for (unsigned w = 0; params[w]; w++)
-            if (!add_param(o, params[w])) return false;
-        any = true;
-    }
-    if (any) return true;
-    fprintf(stderr, "error: the kernels that come with the tools, %s%s%s, are in none of", names[0],
-            names[1] ? " and " : "", names[1] ? names[1] : "");
-    for (unsigned f = 0; f < PLACES; f++)
-        fprintf(stderr, "%s %s%s", f ? "," : "", p.folders[f][0], p.folders[f][1]);
-    fputs("; give --kernel, or --no-kernels to measure without any\n", stderr);
-    return false;
-}
-
 /* Options ------------------------------------------------------------------------------------- */
 
 /* Returns the next word of a comma-separated list and moves *text past it. False at the end. */
@@ -240,8 +88,8 @@ bool bench_add_types(bench_options *o, const char *value) {
     return true;
 }
 
-static bool read_number(const char *name, const char *text, double least, double most,
-                        double *number) {
+bool bench_read_number(const char *name, const char *text, double least, double most,
+                       double *number) {
     char *end;
     *number = strtod(text, &end);
     if (end != text && !*end && *number >= least && *number <= most) return true;
@@ -250,9 +98,9 @@ static bool read_number(const char *name, const char *text, double least, double
     return false;
 }
 
-static bool read_count(const char *name, const char *text, unsigned most, unsigned *count) {
+bool bench_read_count(const char *name, const char *text, unsigned most, unsigned *count) {
     double number;
-    if (!read_number(name, text, 1, most, &number)) return false;
+    if (!bench_read_number(name, text, 1, most, &number)) return false;
     *count = (unsigned)number;
     return true;
 }
@@ -288,23 +136,24 @@ static bool parse_measuring(bench_options *o, tool_arguments *words, bool *taken
     if (tool_option(words, "--protocol", &value)) return choose_protocol(o, value);
     if (tool_option(words, "--l2", &value)) return add_flushes(o, value);
     if (tool_option(words, "--rounds", &value))
-        return read_count("--rounds", value, 100000, &plan->rounds);
+        return bench_read_count("--rounds", value, 100000, &plan->rounds);
     if (tool_option(words, "--turn", &value))
-        return read_count("--turn", value, 10000, &plan->turn);
+        return bench_read_count("--turn", value, 10000, &plan->turn);
     if (tool_option(words, "--seconds", &value))
-        return read_number("--seconds", value, 0.01, 3600, &plan->seconds);
+        return bench_read_number("--seconds", value, 0.01, 86400, &plan->seconds) &&
+               (o->random.has_seconds = true);
     if (tool_option(words, "--pairs", &value))
-        return read_count("--pairs", value, BENCH_MAX_PAIRS, &plan->pairs);
+        return bench_read_count("--pairs", value, BENCH_MAX_PAIRS, &plan->pairs);
     if (tool_option(words, "--timeout", &value))
-        return read_number("--timeout", value, 0.1, 86400, &plan->answer_timeout);
+        return bench_read_number("--timeout", value, 0.1, 86400, &plan->answer_timeout);
     if (tool_flag(words, "--tune")) {
         plan->budget = -1;
         return true;
     }
     if (tool_option(words, "--tune", &value))
-        return read_number("--tune", value, 0.1, 86400, &plan->budget);
+        return bench_read_number("--tune", value, 0.1, 86400, &plan->budget);
     if (tool_option(words, "--seed", &value)) {
-        bool ok = read_number("--seed", value, 0, 0x1p53, &number);
+        bool ok = bench_read_number("--seed", value, 0, 0x1p53, &number);
         plan->seed = ok ? (uint64_t)number : 0;
         return ok;
     }
@@ -316,10 +165,11 @@ static bool parse_rest(bench_options *o, tool_arguments *words, bool *taken) {
     const char *value;
     bool ok;
     *taken = true;
-    if (tool_option(words, "--best", &value)) return read_count("--best", value, 64, &o->best);
-    if (tool_option(words, "--kernel", &value)) return add_kernel(o, value);
-    if (tool_option(words, "--param", &value)) return add_param(o, value);
-    if (tool_option(words, "--point", &value)) return add_point(o, value);
+    if (tool_option(words, "--best", &value))
+        return bench_read_count("--best", value, 64, &o->best);
+    if (tool_option(words, "--kernel", &value)) return bench_add_kernel(o, value);
+    if (tool_option(words, "--param", &value)) return bench_add_param(o, value);
+    if (tool_option(words, "--point", &value)) return bench_add_point(o, value);
     if (tool_option(words, "--shape", &value)) return bench_shapes_add(&o->shapes, value);
     if (tool_option(words, "--shapes", &value)) return bench_shapes_add_list(&o->shapes, value);
     if (tool_option(words, "--type", &value) || tool_option(words, "--types", &value))
@@ -341,13 +191,16 @@ static bool parse_rest(bench_options *o, tool_arguments *words, bool *taken) {
 }
 
 bool bench_parse_option(bench_options *o, tool_arguments *words, bool *taken) {
-    return parse_measuring(o, words, taken) && (*taken || parse_rest(o, words, taken));
+    return parse_measuring(o, words, taken) && (*taken || parse_rest(o, words, taken)) &&
+           (*taken || bench_random_option(o, words, taken));
 }
 
 static bool complete(bench_options *o) {
-    if (!o->shapes.count) {
-        fprintf(stderr, "error: which %s? Give --shape or --shapes; see tile-bench %s --help\n",
-                o->subject, o->command);
+    if (!o->shapes.count && !o->random.count) {
+        fprintf(
+            stderr,
+            "error: which %s? Give --shape or --shapes, or --random; see tile-bench %s --help\n",
+            o->subject, o->command);
         return false;
     }
     if (!o->type_count && !bench_add_types(o, "f16")) return false;
@@ -372,8 +225,9 @@ static bool query_facts(const char *device, double answer_timeout, bench_facts *
     bench_worker_send(worker, "facts");
     const char *answer = bench_worker_receive(worker, answer_timeout);
     *facts = (bench_facts){0};
-    bool ok = sscanf(answer, "facts %u %u %u %u %llu %31s %n", &facts->sms, &facts->capability,
-                     &facts->clock, &facts->power_limit, &l2, facts->driver, &at) >= 6;
+    bool ok =
+        sscanf(answer, "facts %u %u %u %u %llu %31s %15s %n", &facts->sms, &facts->capability,
+               &facts->clock, &facts->power_limit, &l2, facts->driver, facts->target, &at) >= 7;
     if (ok) {
         snprintf(facts->name, sizeof facts->name, "%s", answer + at);
         if (strcmp(facts->driver, "-") == 0) *facts->driver = 0;
@@ -406,7 +260,10 @@ static bool choose_device(bench_options *o, bench_facts *facts) {
 }
 
 bool bench_options_ready(bench_options *o, bench_report *report) {
-    return complete(o) && choose_device(o, &report->facts);
+    if (!complete(o) || !bench_random_complete(o) || !choose_device(o, &report->facts))
+        return false;
+    if (o->random.draw.max_bytes == 0) o->random.draw.max_bytes = o->plan.cuda ? 0x1p30 : 0x1p15;
+    return true;
 }
 
 static void add_tuning(const bench_options *o, bench_candidate_spec *c) {
@@ -498,7 +355,8 @@ static bool has_colour(void) {
 
 /* Writes all files that it can, even if one of them fails. */
 static bool write_files(const bench_options *o, const bench_report *report) {
-    bool csv = write_file(o->csv, report, bench_write_csv);
+    bool csv = o->random.count ? bench_random_write(o, report)
+                               : write_file(o->csv, report, bench_write_csv);
     bool json = write_file(o->json, report, bench_write_json);
     bool svg = write_file(o->svg, report, bench_write_svg);
     return csv && json && svg;
@@ -507,12 +365,15 @@ static bool write_files(const bench_options *o, const bench_report *report) {
 /* Writes the results so far to the files, and to the text if it is printed incrementally. An
  * interrupted run loses only the problem that it was measuring. */
 static void write_so_far(const bench_report *report, size_t first, void *user) {
-    const bench_options *o = user;
+    bench_options *o = user;
     bench_options files = *o;
     if (is_output(o->csv)) files.csv = NULL;
     if (is_output(o->json)) files.json = NULL;
     if (is_output(o->svg)) files.svg = NULL;
     write_files(&files, report);
+    o->random.done += !bench_is_stopped();
+    if (o->random.count && has_text(o)) bench_write_ratios(report, first, tool_write, stdout);
+    fflush(stdout);
     if (!o->as_they_come || !has_text(o) || first == report->count) return;
     bench_report rows = *report;
     rows.rows += first;
@@ -531,7 +392,10 @@ static void begin_text(const bench_options *o, const bench_report *report) {
 
 static bool write_report(const bench_options *o, const bench_report *report) {
     FILE *to = has_text(o) ? stdout : stderr;
-    if (has_text(o) && !o->as_they_come) bench_write_text(report, has_colour(), tool_write, stdout);
+    if (o->random.count && has_text(o))
+        bench_random_finish(o, report);
+    else if (has_text(o) && !o->as_they_come)
+        bench_write_text(report, has_colour(), tool_write, stdout);
     if (has_text(o) && o->as_they_come)
         bench_print(tool_write, stdout, "in total %.0f s%s%s\n", tile_seconds_now() - o->began,
                     *report->peer ? ", beside " : "", report->peer);
@@ -568,7 +432,8 @@ bool bench_measure(bench_options *o, bench_report *report) {
     o->plan.done = write_so_far;
     o->plan.user = o;
     o->began = tile_seconds_now();
-    if (o->as_they_come) begin_text(o, report);
+    if (o->random.count && !bench_random_begin(o, report)) return false;
+    if (o->as_they_come || o->random.count) begin_text(o, report);
     bool right = bench_run(&o->plan, report);
     bool written = write_report(o, report);
     bench_report_free(report);

@@ -13,7 +13,11 @@ void bench_problem_write(const bench_problem *problem, const char *flush,
                          char line[BENCH_PROBLEM_LINE]) {
     const bench_product *p = &problem->product;
     const bench_attention *a = &problem->attention;
-    if (problem->is_attention)
+    const bench_rows *r = &problem->rows;
+    if (problem->is_rows)
+        snprintf(line, BENCH_PROBLEM_LINE, "rows %s %" PRId64 " %" PRId64 " %s %s",
+                 bench_rows_op_of(r->op)->name, r->m, r->n, r->type->name, flush);
+    else if (problem->is_attention)
         snprintf(line, BENCH_PROBLEM_LINE,
                  "attention %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
                  " %d %s %s",
@@ -26,9 +30,16 @@ void bench_problem_write(const bench_problem *problem, const char *flush,
 bool bench_problem_read(const char *line, bench_problem *problem, char flush[8]) {
     bench_product *p = &problem->product;
     bench_attention *a = &problem->attention;
-    char type[16], trans[8];
+    bench_rows *r = &problem->rows;
+    char type[16], trans[8], op[16];
     int causal = 0;
     *problem = (bench_problem){0};
+    if (sscanf(line, "rows %15s %" SCNd64 " %" SCNd64 " %15s %7s", op, &r->m, &r->n, type, flush) ==
+        5) {
+        problem->is_rows = true;
+        r->type = bench_type_find(type);
+        return r->type && bench_rows_find(op, &r->op);
+    }
     if (sscanf(line, "product %" SCNd64 " %" SCNd64 " %" SCNd64 " %15s %7s %7s", &p->m, &p->n,
                &p->k, type, trans, flush) == 6) {
         p->type = bench_type_find(type);
@@ -48,19 +59,22 @@ bool bench_problem_read(const char *line, bench_problem *problem, char flush[8])
 /* Sizes --------------------------------------------------------------------------------------- */
 
 const bench_type *bench_problem_type(const bench_problem *p) {
-    return p->is_attention ? p->attention.type : p->product.type;
+    return p->is_rows ? p->rows.type : p->is_attention ? p->attention.type : p->product.type;
 }
 
 double bench_problem_flop(const bench_problem *p) {
+    if (p->is_rows) return 0;
     return p->is_attention ? bench_attention_flop(&p->attention) : bench_product_flop(&p->product);
 }
 
 double bench_problem_read_bytes(const bench_problem *p) {
+    if (p->is_rows) return bench_rows_read_bytes(&p->rows);
     return p->is_attention ? bench_attention_read_bytes(&p->attention)
                            : bench_product_read_bytes(&p->product);
 }
 
 double bench_problem_write_bytes(const bench_problem *p) {
+    if (p->is_rows) return bench_rows_write_bytes(&p->rows);
     return p->is_attention ? bench_attention_write_bytes(&p->attention)
                            : bench_product_write_bytes(&p->product);
 }
@@ -143,7 +157,16 @@ static bool size_of_attention(const bench_attention *a, const char *name, int64_
     return find_size(sizes, sizeof sizes / sizeof *sizes, name, value);
 }
 
+static bool size_of_rows(const bench_rows *r, const char *name, tile_argument *argument) {
+    const named_size sizes[] = {{"m", r->m}, {"n", r->n}};
+    const bool is_epsilon = strcmp(name, "eps") == 0;
+    bool found = is_epsilon || find_size(sizes, 2, name, &argument->integer);
+    argument->number = is_epsilon ? BENCH_ROWS_EPSILON : (double)argument->integer;
+    return found;
+}
+
 bool bench_problem_size(const bench_problem *p, const char *name, tile_argument *argument) {
+    if (p->is_rows) return size_of_rows(&p->rows, name, argument);
     bool is_scale = p->is_attention && strcmp(name, "scale") == 0;
     bool is_scale_v = p->is_attention && strcmp(name, "scale_v") == 0;
     bool found = is_scale || is_scale_v ? true
@@ -156,7 +179,12 @@ bool bench_problem_size(const bench_problem *p, const char *name, tile_argument 
     return found;
 }
 
+const char *bench_problem_noun(const bench_problem *p) {
+    return p->is_rows ? "operation" : p->is_attention ? "attention" : "product";
+}
+
 const char *bench_problem_arguments(const bench_problem *p) {
+    if (p->is_rows) return "a kernel to be measured takes m, n, eps, and arrays x, w, b, y";
     return p->is_attention
                ? "a kernel to be measured takes batch, heads, groups, m, n, d, causal, window, "
                  "scale, "
@@ -214,10 +242,22 @@ static unsigned lay_out_pages(const bench_attention *a, bench_array *arrays, uns
     return count + 1;
 }
 
+static unsigned lay_out_rows(const bench_rows *r, bench_array *arrays) {
+    int64_t y[2];
+    bench_rows_result_extents(r, y);
+    arrays[0] = matrix("x", r->type->operand, r->m, r->n, false);
+    arrays[1] = matrix("w", r->type->operand, 1, r->n, false);
+    arrays[2] = matrix("b", r->type->operand, 1, r->n, false);
+    arrays[3] = matrix("y", bench_rows_result(r), y[0], y[1], false);
+    arrays[3].role = BENCH_RESULT;
+    return 4;
+}
+
 unsigned bench_problem_arrays(const bench_problem *problem, bench_array arrays[BENCH_MAX_ARRAYS]) {
     const bench_product *p = &problem->product;
     const bench_attention *a = &problem->attention;
     const bench_type *type = bench_problem_type(problem);
+    if (problem->is_rows) return lay_out_rows(&problem->rows, arrays);
     if (!problem->is_attention) {
         arrays[0] = matrix("a", type->operand, p->m, p->k, p->transposed_a);
         arrays[1] = matrix("b", type->operand, p->k, p->n, p->transposed_b);
@@ -242,7 +282,7 @@ unsigned bench_problem_arrays(const bench_problem *problem, bench_array arrays[B
 }
 
 unsigned bench_problem_result(const bench_problem *problem) {
-    return problem->is_attention ? 3 : 2;
+    return problem->is_attention || problem->is_rows ? 3 : 2;
 }
 
 int64_t bench_array_elements(const bench_array *array) {
@@ -254,7 +294,10 @@ int64_t bench_array_elements(const bench_array *array) {
 void bench_array_describe(const bench_problem *problem, const bench_array *array, char *text,
                           size_t size) {
     const int64_t *x = array->extents;
-    if (problem->is_attention)
+    if (problem->is_rows)
+        snprintf(text, size, "the operation has it: %lld x %lld, by rows", (long long)x[0],
+                 (long long)x[1]);
+    else if (problem->is_attention)
         snprintf(text, size,
                  "attention has it: %lld x %lld x %lld x %lld, by rows or with the last two dims "
                  "exchanged",

@@ -1,24 +1,26 @@
-/* A problem to measure, a product or attention, behind a common interface: its text line for
- * workers, sizes by name, arrays, FLOP and bytes. */
+/* A problem to measure, a product, attention or an operation on rows, behind a common interface:
+ * its text line for workers, sizes by name, arrays, FLOP and bytes. */
 #ifndef TILE_TOOLS_TILE_BENCH_MEASURE_PROBLEM_H
 #define TILE_TOOLS_TILE_BENCH_MEASURE_PROBLEM_H
 
 #include "tile/device.h"
 #include "tools/tile-bench/attention/heads.h"
 #include "tools/tile-bench/matmul/product.h"
+#include "tools/tile-bench/rows/rows.h"
 
 enum { BENCH_MAX_ARRAYS = 8, BENCH_PROBLEM_LINE = 200 };
 
 typedef struct bench_problem {
-    bool is_attention;
-    bench_product product;     /* if it is not attention */
-    bench_attention attention; /* if it is */
+    bool is_attention, is_rows; /* neither: a product */
+    bench_product product;
+    bench_attention attention;
+    bench_rows rows;
     unsigned part; /* the run's part: measured by candidates of that part and by those of part 0 */
     bool latency_alone; /* not run back to back */
 } bench_problem;
 
-/* Writes the request to a worker: "product 16 24 32 f16 NN dirty" or "attention 1 2 2 33 40 64 1
- * f16 dirty". */
+/* Writes the request to a worker: "product 16 24 32 f16 NN dirty", "attention 1 2 2 33 40 64 1 f16
+ * dirty" or "rows softmax 16 24 f16 dirty". */
 void bench_problem_write(const bench_problem *problem, const char *flush,
                          char line[BENCH_PROBLEM_LINE]);
 /* Returns false if the line is not a problem. */
@@ -38,6 +40,8 @@ bool bench_problem_fill(const bench_problem *problem, const char *text, char *fi
 
 /* Returns the scalar argument with this name, as integer and number; false if there is none. */
 bool bench_problem_size(const bench_problem *problem, const char *name, tile_argument *argument);
+/* "product", "attention" or "operation" */
+const char *bench_problem_noun(const bench_problem *problem);
 /* Lists the arguments that a kernel may have, for messages. */
 const char *bench_problem_arguments(const bench_problem *problem);
 

@@ -1,4 +1,5 @@
 /* Rows of a report, and comparisons between the rows of one problem. */
+#include <stdio.h>
 #include <string.h>
 
 #include "tools/tile-bench/common/statistics.h"
@@ -17,32 +18,84 @@ static void fill_attention(const bench_attention *a, bench_row *row) {
     bench_set_text(row, BENCH_mask, a->causal ? "causal" : "full");
 }
 
-static void fill_problem(const bench_state *r, bench_row *row) {
-    const bench_product *p = &r->problem.product;
-    if (r->problem.is_attention) {
-        fill_attention(&r->problem.attention, row);
+static void fill_identity(const bench_problem *problem, const char *flush, bench_row *row) {
+    const bench_product *p = &problem->product;
+    if (problem->is_attention) {
+        fill_attention(&problem->attention, row);
+    } else if (problem->is_rows) {
+        bench_set_number(row, BENCH_m, (double)problem->rows.m);
+        bench_set_number(row, BENCH_n, (double)problem->rows.n);
+        bench_set_text(row, BENCH_op, bench_rows_op_of(problem->rows.op)->name);
     } else {
         bench_set_number(row, BENCH_m, (double)p->m);
         bench_set_number(row, BENCH_n, (double)p->n);
         bench_set_number(row, BENCH_k, (double)p->k);
         bench_set_text(row, BENCH_trans, bench_trans_name(p));
     }
-    bench_set_text(row, BENCH_type, bench_problem_type(&r->problem)->name);
-    bench_set_text(row, BENCH_l2, r->flush);
-    bench_set_number(row, BENCH_flop, bench_problem_flop(&r->problem));
+    bench_set_text(row, BENCH_type, bench_problem_type(problem)->name);
+    bench_set_text(row, BENCH_l2, flush);
+}
+
+/* What a file of a random run must say, so that its times can be compared later. */
+static void fill_origin(const bench_plan *plan, bench_row *row) {
+    bench_set_text(row, BENCH_card, plan->card);
+    bench_set_text(row, BENCH_target, plan->target);
+    if (plan->sms) bench_set_number(row, BENCH_sms, plan->sms);
+    bench_set_text(row, BENCH_version, plan->version);
+}
+
+/* "matmul_types.tile:matmul_{trans} T={type}" */
+static void fill_source(const bench_plan *plan, const bench_candidate_spec *spec, bench_row *row) {
+    char text[500];
+    if (!plan->card || !spec->source) return;
+    snprintf(text, sizeof text, "%s%s%s", spec->source, *spec->point ? " " : "", spec->point);
+    bench_set_text(row, BENCH_source, text);
+}
+
+static void fill_problem(const bench_state *r, bench_row *row) {
+    fill_identity(&r->problem, r->flush, row);
+    if (r->plan->card) fill_origin(r->plan, row);
+    if (!r->problem.is_rows) bench_set_number(row, BENCH_flop, bench_problem_flop(&r->problem));
     bench_set_number(row, BENCH_read_bytes, bench_problem_read_bytes(&r->problem));
     bench_set_number(row, BENCH_write_bytes, bench_problem_write_bytes(&r->problem));
 }
 
-static void fill_times(const bench_state *r, const bench_entry *e, bench_row *row) {
-    bench_summary s = bench_summarize(e->samples, e->count);
+bool bench_read_identity(const bench_row *row, bench_problem *problem) {
+    const char *type = bench_text_of(row, BENCH_type), *trans = bench_text_of(row, BENCH_trans);
+    const char *mask = bench_text_of(row, BENCH_mask), *op = bench_text_of(row, BENCH_op);
+    *problem = (bench_problem){.is_attention = mask != NULL, .is_rows = op != NULL};
+    bench_product *p = &problem->product;
+    p->type = problem->attention.type = problem->rows.type = type ? bench_type_find(type) : NULL;
+    p->m = problem->attention.m = problem->rows.m = (int64_t)bench_number_of(row, BENCH_m);
+    p->n = problem->attention.n = problem->rows.n = (int64_t)bench_number_of(row, BENCH_n);
+    p->k = (int64_t)bench_number_of(row, BENCH_k);
+    problem->attention.batch = (int64_t)bench_number_of(row, BENCH_batch);
+    problem->attention.heads = (int64_t)bench_number_of(row, BENCH_heads);
+    problem->attention.groups = (int64_t)bench_number_of(row, BENCH_groups);
+    problem->attention.d = (int64_t)bench_number_of(row, BENCH_d);
+    problem->attention.causal = mask && strcmp(mask, "causal") == 0;
+    if (!p->type || p->m < 1 || p->n < 1) return false;
+    if (op) return bench_rows_find(op, &problem->rows.op);
+    return mask || (trans && bench_read_trans(trans, p));
+}
+
+bench_row *bench_add_identity(const bench_problem *problem, const char *flush,
+                              bench_report *report) {
+    bench_row *row = bench_report_add(report, 0, 0);
+    fill_identity(problem, flush, row);
+    return row;
+}
+
+static void fill_times(const bench_state *r, double *samples, size_t count, bench_row *row) {
+    bench_summary s = bench_summarize(samples, count);
     if (!s.count) return;
     bench_set_number(row, BENCH_latency_us, 1e6 * s.median);
     bench_set_number(row, BENCH_spread_us, 1e6 * s.spread);
     bench_set_number(row, BENCH_least_us, 1e6 * s.least);
     bench_set_number(row, BENCH_most_us, 1e6 * s.most);
     bench_set_number(row, BENCH_launches, (double)s.count);
-    if (!bench_is_read(e) && r->plan->cuda)
+    if (strcmp(bench_text_of(row, BENCH_kind), "floor") != 0 && r->plan->cuda &&
+        bench_problem_flop(&r->problem) > 0)
         bench_set_number(row, BENCH_tflops, 1e-12 * bench_problem_flop(&r->problem) / s.median);
 }
 
@@ -115,7 +168,8 @@ static void add_row(const bench_state *r, const bench_entry *e, bench_report *re
     bench_row *row = bench_report_add(report, group, (unsigned)(e - r->entries));
     fill_problem(r, row);
     bench_set_text(row, BENCH_name, e->contender->name);
-    bench_set_text(row, BENCH_kind, bench_is_read(e) ? "floor" : e->contender->kind);
+    bench_set_text(row, BENCH_kind, bench_is_floor(e) ? "floor" : e->contender->kind);
+    fill_source(r->plan, e->contender, row);
     if (*e->point || *e->contender->point)
         bench_set_text(row, BENCH_point, *e->point ? e->point : e->contender->point);
     if (!e->is_ready) {
@@ -123,13 +177,37 @@ static void add_row(const bench_state *r, const bench_entry *e, bench_report *re
         bench_set_text(row, BENCH_note, e->note);
         return;
     }
-    bench_set_text(row, BENCH_status, bench_is_read(e) ? "floor" : e->how);
-    fill_times(r, e, row);
+    bench_set_text(row, BENCH_status, bench_is_floor(e) ? "floor" : e->how);
+    fill_times(r, e->samples, e->count, row);
     if (e->has_sustained) fill_sustained(r, &e->sustained, row);
     fill_pairs(e, row);
     if (e->has_counters) fill_counters(&e->counters, row);
     fill_errors(r, e, row);
     fill_code(e, row);
+}
+
+/* Further points of a kernel. */
+static void add_points(const bench_state *r, const bench_entry *e, bench_report *report,
+                       unsigned group) {
+    for (unsigned i = 0; i < e->point_count; i++) {
+        const bench_point_entry *point = &e->points[i];
+        bench_row *row = bench_report_add(report, group, (unsigned)(e - r->entries));
+        fill_problem(r, row);
+        bench_set_text(row, BENCH_name, e->contender->name);
+        bench_set_text(row, BENCH_kind, e->contender->kind);
+        fill_source(r->plan, e->contender, row);
+        bench_set_text(row, BENCH_origin, point->origin);
+        bench_set_text(row, BENCH_point, point->point);
+        bench_set_number(row, BENCH_estimate_us, 1e6 * point->estimate);
+        bench_set_text(row, BENCH_status,
+                       point->is_right   ? "right"
+                       : point->is_wrong ? "wrong"
+                                         : "failed");
+        if (point->is_right)
+            fill_times(r, point->samples, point->count, row);
+        else
+            bench_set_text(row, BENCH_note, point->note);
+    }
 }
 
 /* Returns the time at the device's computed peak; 0 if the peak is unknown. */
@@ -246,7 +324,8 @@ bool bench_add_problem_rows(const bench_state *r, bench_report *report, unsigned
     for (unsigned i = 0; i < r->count; i++) {
         if (!bench_takes_part(r->entries[i].contender, &r->problem)) continue;
         add_row(r, &r->entries[i], report, number);
-        right |= r->entries[i].is_ready && !bench_is_read(&r->entries[i]);
+        add_points(r, &r->entries[i], report, number);
+        right |= r->entries[i].is_ready && !bench_is_floor(&r->entries[i]);
     }
     add_peak(r, report, number);
     compare((group){report->rows + before, report->count - before}, report->peer_kind);

@@ -14,11 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/support/clock.h"
 #include "tools/tile-bench/common/statistics.h"
 #include "tools/tile-bench/measure/state.h"
 
-bool bench_is_read(const bench_entry *e) {
-    return strcmp(e->contender->kind, "read") == 0;
+bool bench_is_floor(const bench_entry *e) {
+    return strcmp(e->contender->kind, "read") == 0 || strcmp(e->contender->kind, "copy") == 0;
 }
 
 static bool is_kernel(const bench_entry *e) {
@@ -81,10 +82,8 @@ const char *bench_receive(const bench_state *r, bench_entry *e, const char *word
     return expect(e, bench_worker_receive(e->worker, r->plan->answer_timeout), word, true);
 }
 
-/* Sends a line and returns the rest of the answer after this word. Otherwise returns NULL and
- * excludes the entry, with the reason as its note. */
-static const char *request(const bench_state *r, bench_entry *e, const char *line,
-                           const char *word) {
+const char *bench_request(const bench_state *r, bench_entry *e, const char *line,
+                          const char *word) {
     bench_send(e, line);
     return bench_receive(r, e, word);
 }
@@ -97,7 +96,7 @@ static void start_entry(bench_entry *e) {
         e->worker = bench_worker_start(e->contender->program, e->contender->words, NULL, NULL);
 }
 
-static void begin_entry(bench_state *r, bench_entry *e) {
+void bench_begin_entry(bench_state *r, bench_entry *e) {
     char line[BENCH_PROBLEM_LINE];
     e->is_ready = e->is_wrong = e->has_sustained = e->has_counters = false;
     e->how = "";
@@ -109,7 +108,7 @@ static void begin_entry(bench_state *r, bench_entry *e) {
     bench_send(e, line);
 }
 
-static void end_entry(bench_state *r, bench_entry *e) {
+void bench_end_entry(bench_state *r, bench_entry *e) {
     /* Tuning needs extra time. */
     double tuning = is_kernel(e) ? bench_problem_budget(&r->problem, r->plan->budget) : 0;
     const char *answer = bench_worker_receive(e->worker, r->plan->answer_timeout + tuning);
@@ -133,27 +132,28 @@ static void make_ready(bench_state *r) {
         bench_entry *e = &r->entries[i];
         e->is_ready = false;
         if (takes_part(r, e)) start_entry(e);
-        if (takes_part(r, e) && !has_choice(r, e)) begin_entry(r, e);
+        if (takes_part(r, e) && !has_choice(r, e)) bench_begin_entry(r, e);
     }
     report_status(r, "compiling", NULL);
     bench_references_make(r);
     for (unsigned i = 0; i < r->count; i++)
         if (takes_part(r, &r->entries[i]) && !has_choice(r, &r->entries[i]))
-            end_entry(r, &r->entries[i]);
+            bench_end_entry(r, &r->entries[i]);
     for (unsigned i = 0; i < r->count; i++) {
         bench_entry *e = &r->entries[i];
         if (!takes_part(r, e) || !has_choice(r, e)) continue;
         report_status(r, "choosing", e);
-        begin_entry(r, e);
-        end_entry(r, e);
+        bench_begin_entry(r, e);
+        bench_end_entry(r, e);
     }
 }
 
 static void check(bench_state *r, bench_entry *e) {
-    if (!e->is_ready || bench_is_read(e)) return;
+    if (!e->is_ready || bench_is_floor(e)) return;
     report_status(r, "checking", e);
-    const char *how = request(r, e, "check", "right");
-    if (how) e->how = strcmp(how, "elements") == 0 ? "right" : "right by Freivalds' test";
+    const char *how = bench_request(r, e, "check", "right");
+    const char *part = r->problem.is_rows ? "right in some rows" : "right by Freivalds' test";
+    if (how) e->how = strcmp(how, "elements") == 0 ? "right" : part;
 }
 
 static void check_all(bench_state *r) {
@@ -172,13 +172,14 @@ static void change_flush(bench_state *r) {
         bench_entry *e = &r->entries[i];
         e->count = 0;
         e->has_sustained = e->has_counters = false;
+        e->is_ready &= e->worker != NULL; /* not if further points ended it */
         if (!e->is_ready) continue;
         if (is_kernel(e) || bench_is_peer(e)) {
-            request(r, e, line, "flushing");
+            bench_request(r, e, line, "flushing");
             continue;
         }
-        begin_entry(r, e);
-        end_entry(r, e);
+        bench_begin_entry(r, e);
+        bench_end_entry(r, e);
         if (!r->problem.is_attention) check(r, e);
     }
 }
@@ -194,27 +195,30 @@ static bench_entry *find_peer(bench_state *r) {
 /* Reports the name that the peer gives itself. */
 static void name_peer(bench_state *r, bench_report *report) {
     bench_entry *e = *report->peer ? NULL : find_peer(r);
-    const char *version = e ? request(r, e, "version", "version") : NULL;
+    const char *version = e ? bench_request(r, e, "version", "version") : NULL;
     if (version) snprintf(report->peer, sizeof report->peer, "%s %s", e->contender->name, version);
 }
 
 /* The protocols ------------------------------------------------------------------------------- */
 
-static void take_turn(bench_state *r, bench_entry *e) {
-    char line[64];
-    /* After other processes used the device, its first launches miss in the page tables. */
-    snprintf(line, sizeof line, "turn %u %u", r->plan->cuda ? 2 : 0, r->plan->turn);
-    const char *at = request(r, e, line, "times");
-    if (!at) return;
-    e->samples = realloc(e->samples, (e->count + r->plan->turn) * sizeof *e->samples);
-    if (!e->samples) abort();
+void bench_take_samples(const bench_state *r, const char *at, double **samples, size_t *count) {
+    *samples = realloc(*samples, (*count + r->plan->turn) * sizeof **samples);
+    if (!*samples) abort();
     for (unsigned i = 0; i < r->plan->turn; i++) {
         char *end;
         double seconds = strtod(at, &end);
         if (end == at) break;
-        e->samples[e->count++] = seconds;
+        (*samples)[(*count)++] = seconds;
         at = end;
     }
+}
+
+static void take_turn(bench_state *r, bench_entry *e) {
+    char line[64];
+    /* After other processes used the device, its first launches miss in the page tables. */
+    snprintf(line, sizeof line, "turn %u %u", r->plan->cuda ? 2 : 0, r->plan->turn);
+    const char *at = bench_request(r, e, line, "times");
+    if (at) bench_take_samples(r, at, &e->samples, &e->count);
 }
 
 static void interleave(bench_state *r) {
@@ -235,7 +239,7 @@ static bool run_on(bench_state *r, bench_entry *e, bench_sustained *s) {
     int capped = 0;
     report_status(r, "back to back", e);
     snprintf(line, sizeof line, "sustain %g", r->plan->seconds);
-    const char *at = request(r, e, line, "sustained");
+    const char *at = bench_request(r, e, line, "sustained");
     bool known = at && sscanf(at, "%" SCNu64 " %lf %lf %lf %lf %d", &s->launches, &s->seconds,
                               &s->clock, &s->power, &s->energy, &capped) == 6;
     s->capped = capped;
@@ -261,7 +265,7 @@ static void sustain_each(bench_state *r) {
     for (unsigned i = 0; i < r->count; i++) {
         bench_sustained s;
         bench_entry *e = &r->entries[i];
-        if (e->is_ready && !bench_is_read(e) && run_on(r, e, &s)) add_run(e, &s);
+        if (e->is_ready && !bench_is_floor(e) && run_on(r, e, &s)) add_run(e, &s);
     }
 }
 
@@ -283,7 +287,7 @@ static void sustain(bench_state *r) {
     for (unsigned pair = 0; peer && pair < r->plan->pairs; pair++)
         for (unsigned i = 0; i < r->count && !bench_is_stopped(); i++) {
             bench_entry *e = &r->entries[i];
-            if (e != peer && e->is_ready && !bench_is_read(e)) run_pair(r, e, peer, pair % 2 == 0);
+            if (e != peer && e->is_ready && !bench_is_floor(e)) run_pair(r, e, peer, pair % 2 == 0);
         }
 }
 
@@ -294,7 +298,7 @@ static void profile(bench_state *r) {
     for (unsigned i = 0; r->plan->ncu && i < r->count; i++) {
         bench_entry *e = &r->entries[i];
         char line[BENCH_PROBLEM_LINE], why[300] = "";
-        if (!e->is_ready || bench_is_read(e) || bench_is_peer(e)) continue;
+        if (!e->is_ready || bench_is_floor(e) || bench_is_peer(e)) continue;
         report_status(r, "profiling", e);
         bench_problem_write(&r->problem, r->flush, line);
         /* ncu replays the kernel several times, and starts slowly. */
@@ -323,6 +327,7 @@ static bool measure_problem(bench_state *r, bench_report *report, unsigned *numb
             change_flush(r);
         }
         if (r->plan->interleaved) interleave(r);
+        if (r->plan->points) bench_measure_points(r);
         if (r->plan->sustained && f == 0 && !r->problem.latency_alone) sustain(r);
         if (f == 0) profile(r);
         if (!bench_is_stopped()) right &= bench_add_problem_rows(r, report, (*number)++);
@@ -330,18 +335,22 @@ static bool measure_problem(bench_state *r, bench_report *report, unsigned *numb
     return right && !bench_is_stopped();
 }
 
+static bool is_over(const bench_plan *plan) {
+    return bench_is_stopped() || (plan->deadline > 0 && tile_seconds_now() > plan->deadline);
+}
+
 bool bench_run(const bench_plan *plan, bench_report *report) {
     static bench_state r;
     r = (bench_state){.plan = plan, .count = plan->contender_count, .chance = plan->seed};
     for (unsigned i = 0; i < r.count; i++) r.entries[i].contender = &plan->contenders[i];
     bench_catch_signals();
-    unsigned number = 0;
+    unsigned number = report->count ? report->rows[report->count - 1].group + 1 : 0;
     bool right = true;
     for (unsigned i = 0; i < r.count && plan->problem_count; i++)
         if (bench_takes_part(r.entries[i].contender, &plan->problems[0]))
             start_entry(&r.entries[i]);
     bench_compile_ahead(plan);
-    for (size_t i = 0; i < plan->problem_count && !bench_is_stopped(); i++) {
+    for (size_t i = 0; i < plan->problem_count && !is_over(plan); i++) {
         size_t before = report->count;
         r.problem = plan->problems[i];
         right &= measure_problem(&r, report, &number);
@@ -355,6 +364,7 @@ bool bench_run(const bench_plan *plan, bench_report *report) {
     for (unsigned i = 0; i < r.count; i++) {
         bench_worker_stop(r.entries[i].worker);
         free(r.entries[i].samples);
+        bench_free_points(&r.entries[i]);
     }
     bench_references_free(&r);
     bench_pattern_destroy(r.pattern);

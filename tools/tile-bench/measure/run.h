@@ -12,7 +12,8 @@ typedef struct bench_candidate_spec {
     const char *name;    /* in reports */
     const char *kind;    /* kernel, cublaslt, read, flash, cudnn */
     const char *program; /* the worker's; NULL: this one */
-    char point[240];     /* its parameters, for reports; "": reported by the worker */
+    const char *source; /* of a kernel: FILE or FILE:NAME, FILE without a folder if it is shipped */
+    char point[240];    /* its parameters, for reports; "": reported by the worker */
     const char *words[BENCH_MAX_WORDS]; /* the worker's arguments, NULL-terminated */
     unsigned word_count;
     unsigned part; /* 0: measured on all problems; else on the problems of that part */
@@ -35,12 +36,18 @@ typedef struct bench_plan {
     const char *flushes[3];      /* dirty, clean, none: each for every problem */
     unsigned flush_count;
     unsigned rounds, turn; /* interleaved: launches per candidate are rounds x turn */
+    unsigned points;       /* of each kernel, the pick and others; 0: only the pick */
     double seconds;        /* sustained: per candidate */
     unsigned pairs; /* sustained: number of runs alternating with the peer; 0: each runs once */
     double answer_timeout; /* seconds to wait for an answer of a worker */
     double budget;         /* seconds to tune a kernel per problem; 0: none; below 0: by its size */
     const char *ncu;       /* path of the profiler; NULL: no profiling */
     uint64_t seed;         /* for the order in each round */
+    /* Recorded in each row: the device, its target and multiprocessors, and what made the code.
+     * NULL: nothing is. */
+    const char *card, *target, *version;
+    unsigned sms;
+    double deadline;       /* by tile_seconds_now: no problem begins after it; 0: there is none */
     bool reports_progress; /* on stderr */
     bool compiles_ahead;   /* possible because there is a cache */
     /* Called when the rows of a problem, which start at `first`, are complete. The report is
@@ -57,8 +64,14 @@ typedef struct bench_plan {
 bool bench_takes_part(const bench_candidate_spec *contender, const bench_problem *problem);
 void bench_contender_add_word(bench_candidate_spec *contender, const char *word);
 
-/* Measures everything. The report's facts must be set. Errors of a candidate are in its rows. False
- * if some problem has no correct candidate. */
+/* Reads these cells again. False if they are not a problem. */
+bool bench_read_identity(const bench_row *row, bench_problem *problem);
+/* Adds a row with the cells that identify this problem with this flush (bench_same_problem). */
+bench_row *bench_add_identity(const bench_problem *problem, const char *flush,
+                              bench_report *report);
+
+/* Measures everything, and adds rows to those that the report may have. The report's facts must be
+ * set. Errors of a candidate are in its rows. False if some problem has no correct candidate. */
 bool bench_run(const bench_plan *plan, bench_report *report);
 
 #endif

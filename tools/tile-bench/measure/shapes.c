@@ -36,6 +36,15 @@ const bench_shape_form bench_attention_shapes = {
     .lists = attention_lists,
 };
 
+static const bench_shape_list no_lists[] = {{0}};
+
+const bench_shape_form bench_rows_shapes = {
+    .count = 2,
+    .words = "m,n are two numbers",
+    .sample = "8192,4096",
+    .lists = no_lists,
+};
+
 /* Larger arrays than 2^40 elements do not fit a machine, and no product below overflows. */
 enum { LARGEST_EXTENT = 1 << 20 };
 

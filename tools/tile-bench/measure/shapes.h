@@ -21,7 +21,7 @@ typedef struct bench_shape_list {
     const char *name, *shapes, *meaning;
 } bench_shape_list;
 
-extern const bench_shape_form bench_product_shapes, bench_attention_shapes;
+extern const bench_shape_form bench_product_shapes, bench_attention_shapes, bench_rows_shapes;
 
 /* A growing list of shapes. Set the form, zero-initialize the rest, and free shapes. */
 typedef struct bench_shapes {

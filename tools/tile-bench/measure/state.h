@@ -7,6 +7,15 @@
 #include "tools/tile-bench/measure/profile.h"
 #include "tools/tile-bench/measure/run.h"
 
+/* A point that was measured beside a kernel's pick. */
+typedef struct bench_point_entry {
+    char origin[16], point[240], note[200];
+    double estimate; /* seconds */
+    bool is_right, is_wrong, is_slow;
+    double *samples; /* seconds */
+    size_t count;
+} bench_point_entry;
+
 typedef struct bench_entry {
     const bench_candidate_spec *contender;
     bench_worker *worker; /* NULL: must be started (again) */
@@ -24,6 +33,8 @@ typedef struct bench_entry {
     double ratios[BENCH_MAX_PAIRS]; /* one per pair */
     unsigned pairs;
     bench_counters counters;
+    bench_point_entry *points;
+    unsigned point_count;
 } bench_entry;
 
 typedef struct bench_state {
@@ -39,16 +50,33 @@ typedef struct bench_state {
     bench_reference *references[BENCH_INPUTS_COUNT]; /* by the plan's checks */
 } bench_state;
 
-bool bench_is_read(const bench_entry *entry);
+bool bench_is_floor(const bench_entry *entry);
 
 /* The two halves of a request. */
 void bench_send(const bench_entry *entry, const char *line);
 const char *bench_receive(const bench_state *state, bench_entry *entry, const char *word);
+/* Sends a line and returns the rest of the answer after this word. Otherwise returns NULL and
+ * excludes the entry, with the reason as its note. */
+const char *bench_request(const bench_state *state, bench_entry *entry, const char *line,
+                          const char *word);
+/* Makes the entry ready for the problem, in a new process if it has none. */
+void bench_begin_entry(bench_state *state, bench_entry *entry);
+void bench_end_entry(bench_state *state, bench_entry *entry);
+/* Adds seconds of launches to the samples. */
+void bench_take_samples(const bench_state *state, const char *answer, double **samples,
+                        size_t *count);
 /* Marks the entry's result as wrong. */
 void bench_mark_wrong(bench_entry *entry, const char *why);
 
 /* ahead.c: compiles the plan's kernels into the cache, in parallel. */
 void bench_compile_ahead(const bench_plan *plan);
+
+/* run_points.c: the request "points COUNT SEED" for the problem. */
+void bench_points_write(const bench_plan *plan, const bench_problem *problem,
+                        char line[BENCH_PROBLEM_LINE]);
+/* Measures the plan's number of points of each kernel that is right. */
+void bench_measure_points(bench_state *state);
+void bench_free_points(bench_entry *entry);
 
 /* rows.c: adds the rows of the problem with this flush. False if no candidate is correct. */
 bool bench_add_problem_rows(const bench_state *state, bench_report *report, unsigned number);

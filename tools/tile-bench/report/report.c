@@ -14,7 +14,8 @@ typedef enum where {
     WHERE_varying,
     WHERE_known,
     WHERE_brief,
-    WHERE_data
+    WHERE_data,
+    WHERE_file
 } where;
 
 static const struct {
@@ -80,6 +81,40 @@ const char *bench_text_of(const bench_row *row, bench_column column) {
 
 double bench_number_of(const bench_row *row, bench_column column) {
     return row->cells[column].known ? row->cells[column].number : 0;
+}
+
+bench_column bench_column_find(const char *id) {
+    int column = 0;
+    while (column < BENCH_COLUMNS && strcmp(columns[column].id, id) != 0) column++;
+    return (bench_column)column;
+}
+
+bool bench_set_cell(bench_row *row, bench_column column, const char *text) {
+    char *end;
+    if (columns[column].form == FORM_text) {
+        bench_set_text(row, column, text);
+        return true;
+    }
+    bench_set_number(row, column, strtod(text, &end));
+    return end != text && !*end;
+}
+
+void bench_copy_cell(const bench_row *from, bench_row *to, bench_column column) {
+    const bench_cell *cell = &from->cells[column];
+    if (cell->known && cell->text)
+        bench_set_text(to, column, cell->text);
+    else if (cell->known)
+        bench_set_number(to, column, cell->number);
+}
+
+bool bench_same_problem(const bench_row *a, const bench_row *b) {
+    for (int c = 0; c <= BENCH_l2; c++) {
+        const char *x = a->cells[c].text, *y = b->cells[c].text;
+        if (a->cells[c].known != b->cells[c].known || a->cells[c].number != b->cells[c].number ||
+            strcmp(x ? x : "", y ? y : "") != 0)
+            return false;
+    }
+    return true;
 }
 
 static bool has_text(const bench_row *row, bench_column column, const char *text) {
@@ -168,7 +203,8 @@ static bool is_known(const bench_report *r, int column) {
 static bool is_shown(const bench_report *r, int column) {
     switch (columns[column].where) {
     case WHERE_always: return true;
-    case WHERE_data: return false;
+    case WHERE_data:
+    case WHERE_file: return false;
     case WHERE_brief:
         if (!r->best) return false;
         break;
@@ -333,14 +369,16 @@ static void write_csv_text(const char *text, tile_writer writer, void *user) {
     put(writer, user, "\"");
 }
 
-static bool is_in_csv(const bench_report *r, int column) {
+static bool is_in_csv(const bench_report *r, int column, bool known) {
+    if (known) return is_known(r, column);
+    if (columns[column].where == WHERE_file) return is_known(r, column);
     return columns[column].where != WHERE_own || r->count == 0 || is_known(r, column);
 }
 
-void bench_write_csv(const bench_report *r, tile_writer writer, void *user) {
+static void write_csv(const bench_report *r, bool known, tile_writer writer, void *user) {
     bool first = true;
     for (int c = 0; c < BENCH_COLUMNS; c++) {
-        if (!is_in_csv(r, c)) continue;
+        if (!is_in_csv(r, c, known)) continue;
         bench_print(writer, user, "%s%s", first ? "" : ",", columns[c].id);
         first = false;
     }
@@ -349,7 +387,7 @@ void bench_write_csv(const bench_report *r, tile_writer writer, void *user) {
         first = true;
         for (int c = 0; c < BENCH_COLUMNS; c++) {
             const bench_cell *cell = &r->rows[i].cells[c];
-            if (!is_in_csv(r, c)) continue;
+            if (!is_in_csv(r, c, known)) continue;
             if (!first) put(writer, user, ",");
             first = false;
             if (!cell->known) continue;
@@ -360,6 +398,14 @@ void bench_write_csv(const bench_report *r, tile_writer writer, void *user) {
         }
         put(writer, user, "\n");
     }
+}
+
+void bench_write_csv(const bench_report *r, tile_writer writer, void *user) {
+    write_csv(r, false, writer, user);
+}
+
+void bench_write_known_csv(const bench_report *r, tile_writer writer, void *user) {
+    write_csv(r, true, writer, user);
 }
 
 static void write_json_row(const bench_row *row, tile_writer writer, void *user) {

@@ -23,6 +23,7 @@ typedef struct bench_cell {
 typedef struct bench_row {
     unsigned group;  /* equal in all rows of one problem */
     unsigned series; /* equal in all rows of one candidate, below BENCH_MAX_SERIES */
+    bool is_other;   /* read from a file, and not of a problem of this run */
     bench_cell cells[BENCH_COLUMNS];
 } bench_row;
 
@@ -47,6 +48,13 @@ void bench_set_text(bench_row *row, bench_column column, const char *text);
 /* Return NULL or 0 if the cell is unknown. */
 const char *bench_text_of(const bench_row *row, bench_column column);
 double bench_number_of(const bench_row *row, bench_column column);
+/* Returns the column with this id, BENCH_COLUMNS if there is none. */
+bench_column bench_column_find(const char *id);
+/* Sets a cell from its text in a CSV file. False if a number was expected. */
+bool bench_set_cell(bench_row *row, bench_column column, const char *text);
+void bench_copy_cell(const bench_row *from, bench_row *to, bench_column column);
+/* True if both rows have the same cells up to the column l2. */
+bool bench_same_problem(const bench_row *a, const bench_row *b);
 /* True if rows differ in a text column. */
 bool bench_report_varies(const bench_report *report, bench_column column);
 /* Sorts by group. Within a group, ranked rows come first, then other kernels, then floors. */
@@ -58,6 +66,8 @@ void bench_write_text(const bench_report *report, bool colour, tile_writer write
 void bench_write_title(const bench_report *report, tile_writer writer, void *user);
 void bench_write_table(const bench_report *report, bool colour, tile_writer writer, void *user);
 void bench_write_csv(const bench_report *report, tile_writer writer, void *user);
+/* Writes only the columns that some row has. */
+void bench_write_known_csv(const bench_report *report, tile_writer writer, void *user);
 void bench_write_json(const bench_report *report, tile_writer writer, void *user);
 /* Writes bars and a roofline as one self-contained SVG file, for light and dark themes. */
 void bench_write_svg(const bench_report *report, tile_writer writer, void *user);

@@ -1,0 +1,64 @@
+/* The state of a candidate, shared by candidate.c, candidate_kernel.c and candidate_points.c. */
+#ifndef TILE_TOOLS_TILE_BENCH_MEASURE_CANDIDATE_STATE_H
+#define TILE_TOOLS_TILE_BENCH_MEASURE_CANDIDATE_STATE_H
+
+#include "tile/tune.h"
+#include "tools/tile-bench/matmul/cublaslt.h"
+#include "tools/tile-bench/measure/candidate.h"
+#include "tools/tile-bench/measure/read_kernel.h"
+
+enum { BENCH_MAX_KERNEL_ARGUMENTS = 16 };
+
+struct bench_candidate {
+    tile_context *context;
+    bench_lab *lab;
+    const bench_candidate_options *options;
+    bool is_set; /* the problem is ready to launch */
+    bench_arrays data;
+    bench_memory workspace;
+    char point[240], remark[40];
+    bool picked; /* the point is not the kernel's first one, whose attributes are known */
+    /* BENCH_KERNEL */
+    tile_module *module;
+    const char *scheduled;   /* name of the function that a compute became; NULL: none */
+    char schedule_key[1200]; /* the compute, and the bindings with which it was scheduled */
+    tile_binding left[BENCH_MAX_BINDINGS]; /* of these, the ones of the new function */
+    unsigned left_count;
+    tile_kernel *kernel;
+    tile_argument arguments[BENCH_MAX_KERNEL_ARGUMENTS];
+    unsigned argument_count;
+    char values[BENCH_MAX_BINDINGS][2][64]; /* names and values with the placeholders filled in */
+    tile_binding bindings[BENCH_MAX_BINDINGS]; /* from the options, then the tuned ones */
+    unsigned given_count, binding_count;       /* from the options; all */
+    tile_tuning *tuning;                       /* owns the names and values of the tuned ones */
+    bench_point points[BENCH_MAX_POINTS];
+    unsigned point_count;
+    char *expected; /* the pick's result on whole numbers; NULL: no points were listed */
+    size_t expected_bytes;
+    /* BENCH_CUBLASLT */
+    bench_cublas *cublas;
+    /* BENCH_READ */
+    bench_reader *reader;
+    /* BENCH_COPY */
+    bench_memory copies[2]; /* from the first to the second */
+    size_t copy_bytes;
+};
+
+/* Reports "NAME: WHAT" (name NULL: only WHAT) and returns TILE_INVALID. */
+tile_status bench_refuse(const bench_candidate *candidate, const char *what, const char *name);
+
+/* Launches into a poisoned result, and waits. */
+tile_status bench_candidate_launch(bench_candidate *candidate);
+
+/* candidate_kernel.c: a BENCH_KERNEL. */
+
+/* The kernel or plan for the current problem; a compute is scheduled. NULL after a diagnostic. */
+const tile_function *bench_kernel_find(bench_candidate *candidate);
+/* Compiles what a launch for the current problem needs, and tunes first if that is requested. */
+tile_status bench_kernel_set(bench_candidate *candidate, tile_flush flush);
+/* candidate_points.c: sets the candidate's points, up to this many. */
+tile_status bench_kernel_choose_points(bench_candidate *candidate, unsigned count, uint64_t seed);
+/* The launch function of a tile_work. */
+tile_status bench_kernel_launch(void *stream, void *candidate);
+
+#endif
