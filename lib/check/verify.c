@@ -587,6 +587,9 @@ tile_status tile_module_verify(const tile_module *module) {
     TILE_GUARD_OUTSIDE(tile_module_context(module), TILE_OUT_OF_MEMORY)
     tile_status status = module && tile_verify_recursion(module) ? TILE_OK : TILE_INVALID;
     for (const tile_function *f = module ? module->first : NULL; f; f = f->next)
-        if (tile_function_verify(f) != TILE_OK || !tile_verify_literals(f)) status = TILE_INVALID;
+        if (tile_function_verify(f) != TILE_OK)
+            status = TILE_INVALID;
+        else
+            tile_warn_of_literals(f);
     return status;
 }

@@ -55,9 +55,9 @@ bool tile_verify_wgmma(tile_function *function, tile_op op);
  * diagnostic. */
 bool tile_verify_attrs(const tile_function *function, tile_op op);
 
-/* Checks divisors and shift amounts that are numbers in a valid function. Returns false after a
- * diagnostic. */
-bool tile_verify_literals(const tile_function *function);
+/* Warns of divisors and shift amounts in a valid function that are numbers for which the result is
+ * undefined. */
+void tile_warn_of_literals(const tile_function *function);
 
 /* Checks tensor maps and bulk copies. Returns false after a diagnostic. */
 bool tile_verify_tma(const tile_function *function, tile_op op);

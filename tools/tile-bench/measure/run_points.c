@@ -116,11 +116,11 @@ static void measure(bench_state *r, bench_entry *e) {
     e->points = calloc(count + 1u, sizeof *e->points);
     if (!e->points) abort();
     e->point_count = count;
-    bool goes_on = true;
-    for (unsigned i = 0; i < count && goes_on && !bench_is_stopped(); i++)
-        goes_on = check_point(r, e, i) || recover(r, e, &e->points[i], &restarts);
-    goes_on = goes_on && time_points(r, e, &restarts);
-    if (count && goes_on) take_point(r, e, 0);
+    bool keep_going = true;
+    for (unsigned i = 0; i < count && keep_going && !bench_is_stopped(); i++)
+        keep_going = check_point(r, e, i) || recover(r, e, &e->points[i], &restarts);
+    keep_going = keep_going && time_points(r, e, &restarts);
+    if (count && keep_going) take_point(r, e, 0);
 }
 
 /* The pick has been measured already: what fails here leaves its row as it is. */
