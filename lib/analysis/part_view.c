@@ -168,6 +168,20 @@ static bool is_positive(const tile_function *f, unsigned arg, product p) {
     return p.constant > 0 && !p.count;
 }
 
+/* Returns whether the value is at least `least`, 0 or 1, if all extents of the argument are at
+ * least 1. */
+static bool is_from(const tile_function *f, unsigned arg, tile_value value, int64_t least,
+                    unsigned depth) {
+    int64_t number;
+    tile_op op = tile_value_def(f, value);
+    if (tile_value_is_int(f, value, &number)) return number >= least;
+    if (!op.id || !depth || tile_op_opcode(f, op) != TILE_OP_add)
+        return is_positive(f, arg, product_of_value(f, value));
+    tile_value lhs = tile_operand_lhs(f, op), rhs = tile_operand_rhs(f, op);
+    return (is_from(f, arg, lhs, least, depth - 1) && is_from(f, arg, rhs, 0, depth - 1)) ||
+           (is_from(f, arg, lhs, 0, depth - 1) && is_from(f, arg, rhs, least, depth - 1));
+}
+
 /* Returns whether the stride is 1, or positive and a multiple of 16 bytes if a tensor map can
  * describe the argument: then all of its strides are, except one that is 1. */
 static bool has_map_stride(const tile_function *f, unsigned arg, const product *stride) {
@@ -206,6 +220,6 @@ tile_value tile_view_mapped_argument(const tile_function *f, tile_value view) {
     const unsigned arg = tile_value_at(f, whole)->index;
     const tile_values extents = tile_operands_extents(f, op);
     for (unsigned d = 0; d < extents.count; d++)
-        if (!is_positive(f, arg, product_of_value(f, extents.at[d]))) return TILE_NO_VALUE;
+        if (!is_from(f, arg, extents.at[d], 1, DEPTH)) return TILE_NO_VALUE;
     return has_map_strides(f, arg, op) ? whole : TILE_NO_VALUE;
 }

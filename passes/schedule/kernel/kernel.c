@@ -17,6 +17,33 @@ static bool takes_array(const sched_kernel *k, unsigned array) {
     return taken;
 }
 
+/* The number by which the extent or coordinate multiplies the dim: 3 of `dim * 3`, or of a sum that
+ * contains it; 0 for other expressions. */
+static int64_t factor_of(const tile_expr *expr, const char *dim) {
+    int64_t number;
+    if (expr->kind == TILE_EXPR_PARAM) return strcmp(expr->name, dim) == 0;
+    if (expr->kind != TILE_EXPR_OP) return 0;
+    if (expr->opcode == TILE_OP_add || expr->opcode == TILE_OP_sub) {
+        number = factor_of(expr->args[0], dim);
+        return number ? number : factor_of(expr->args[1], dim);
+    }
+    if (expr->opcode != TILE_OP_mul) return 0;
+    for (unsigned i = 0; i < 2; i++)
+        if (tile_expr_is_int(expr->args[i], &number) && number > 0)
+            return number * factor_of(expr->args[1 - i], dim);
+    return 0;
+}
+
+/* The divisor of the dim with which factor * dim is a multiple of 16 bytes; 1 if it needs none. */
+static unsigned divisor_by(int64_t factor, unsigned bytes) {
+    unsigned divisor = factor && bytes && bytes < 16 ? 16 / bytes : 1;
+    while (divisor > 1 && factor % 2 == 0) {
+        divisor /= 2;
+        factor /= 2;
+    }
+    return divisor;
+}
+
 /* The divisor of an extent in the first variant of the kernel, chosen so that rows that are
  * multiples of 16 bytes are loaded by wide accesses. Other variants cover arguments without that
  * divisor. */
@@ -24,12 +51,9 @@ static unsigned divisor_of(const sched_kernel *k, const char *dim) {
     unsigned divisor = 0;
     for (unsigned a = 0; a < k->s->array_count; a++) {
         const tile_type *type = sched_type(k->s, k->s->arrays[a].value);
-        const tile_expr *last = type->dims[type->rank - 1];
-        if (!takes_array(k, a) || last->kind != TILE_EXPR_PARAM || strcmp(last->name, dim) != 0)
-            continue;
         unsigned bytes = tile_scalar_bytes(sched_element(k->s, k->s->arrays[a].value)->scalar);
-        unsigned own = bytes && bytes < 16 ? 16 / bytes : 1;
-        if (own > divisor) divisor = own;
+        unsigned own = divisor_by(factor_of(type->dims[type->rank - 1], dim), bytes);
+        if (takes_array(k, a) && own > divisor) divisor = own;
     }
     return divisor;
 }

@@ -257,6 +257,24 @@ tile_value sched_part_view(sched_kernel *k, unsigned array, tile_value view, uns
                            strided ? rank : 0, NULL);
 }
 
+void sched_end_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *map,
+                      unsigned dim, sched_access *access) {
+    schedule *s = k->s;
+    const tile_type *type = sched_type(s, value);
+    const tile_expr *extent = k->g->domain.extents[dim], *end = NULL;
+    unsigned t = 0;
+    for (unsigned d = 0; d < type->rank; d++) {
+        const sched_coordinate *at = &map->at[d];
+        if (at->index || at->dim != (int)dim) continue;
+        end = at->offset ? tile_expr_op(s->context, TILE_OP_add, at->offset, extent, NULL) : extent;
+        if (end == sched_dim(s, type, d)) return;
+    }
+    while (t < k->tile_rank && access->order[t] != k->tile_of[dim]) t++;
+    if (!end || t == k->tile_rank) return;
+    access->view = sched_part_view(k, array, access->view, access->rank - k->tile_rank + t,
+                                   sched_number(k, sched_expr(s, end)));
+}
+
 /* Dim d of the result is dim order[d] of the tile. */
 static tile_value permute(sched_kernel *k, tile_value tile, const int64_t *order) {
     const tile_attr attr = {.id = TILE_ATTR_order, .list = order, .count = k->tile_rank};

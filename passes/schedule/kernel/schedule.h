@@ -226,6 +226,9 @@ sched_map sched_operand_map(schedule *s, tile_op op, unsigned result, unsigned o
 sched_coordinate sched_part_coordinate(schedule *s, tile_op op, unsigned operand,
                                        const sched_map *map);
 bool sched_same_map(const sched_map *a, const sched_map *b, unsigned rank);
+/* The source of operations that repeat or move elements of the group's input; slices: also of
+ * slices. */
+tile_value sched_without_moves(schedule *s, const sched_group *g, tile_value value, bool slices);
 
 /* index.c -------------------------------------------------------------------------------------- */
 
@@ -422,6 +425,10 @@ typedef struct sched_access {
 } sched_access;                    /* if the map is scattered, `index` contains index tiles */
 bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *map,
                        sched_access *out);
+/* If the map slices the array along this dim of the domain, along which the access has a tile's
+ * dim, truncates the access's view at the end of the slice: elements after it read as 0. */
+void sched_end_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *map,
+                      unsigned dim, sched_access *access);
 /* The view of an access to the array, truncated at `end` along dim d. */
 tile_value sched_part_view(sched_kernel *k, unsigned array, tile_value view, unsigned d,
                            tile_value end);
