@@ -86,8 +86,8 @@ static bool has_one(const sched_domain *own) {
     return one;
 }
 
-/* A reshape of a product that splits its dims: the domain is that of the product, and *map is the
- * position of the value's elements in it. */
+/* A reshape of a product that splits its dims or merges its batches: the domain is that of the
+ * product, and *map is the position of the value's elements in it. */
 static bool take_reshaped(schedule *s, sched_group *g, const sched_mapped_stop *stop,
                           tile_value value, bool online, sched_map *map) {
     tile_op op = tile_value_def(s->compute, stop->value);
@@ -103,8 +103,8 @@ static bool take_reshaped(schedule *s, sched_group *g, const sched_mapped_stop *
             !(online && d + 2 == domain.rank && has_one(&own)))
             return false;
     if (!sched_reshaped(s, sched_type(s, value), sched_type(s, from), &identity, map) ||
-        (online ? domain.rank < 2 || !has_plain_tiles(&domain, map, own.rank)
-                : sched_has_pairs(own.rank, map)))
+        ((online || sched_has_pairs(own.rank, map)) &&
+         (domain.rank < 2 || !has_plain_tiles(&domain, map, own.rank))))
         return false;
     sched_traverse_value(&w, value, map, true);
     for (size_t i = 0; i < w.stop_count; i++)
@@ -435,6 +435,28 @@ static void plan_windowed(schedule *s, tile_op op) {
         plan_value(s, sched_skip_reshapes(s, src, TILE_NO_VALUE));
 }
 
+/* The source of operations that move elements, if one of them is a slice; else no value. */
+static tile_value sliced_source(const schedule *s, tile_value value) {
+    bool sliced = false;
+    tile_op op;
+    while ((op = tile_value_def(s->compute, value)).id && sched_only_moves(s, op)) {
+        sliced |= tile_op_opcode(s->compute, op) == TILE_OP_slice;
+        value = tile_operand_src(s->compute, op);
+    }
+    return sliced ? value : TILE_NO_VALUE;
+}
+
+/* Stores the computed value of which a product reads slices, as their views, instead of each
+ * slice. */
+static void plan_sliced(schedule *s, tile_op op) {
+    if (tile_op_opcode(s->compute, op) != TILE_OP_matmul) return;
+    for (unsigned i = 0; i < 2; i++) {
+        tile_value source = sliced_source(s, sched_multiplied(s, op, i));
+        if (source.id && tile_value_def(s->compute, source).id && !sched_may_repeat(s, source))
+            plan_value(s, source);
+    }
+}
+
 /* Stores sources of reductions after each MAX_IN_A_CHAIN dependent reductions. */
 static void plan_long_chains(schedule *s) {
     const tile_function *f = s->compute;
@@ -452,6 +474,7 @@ static void plan_long_chains(schedule *s) {
         if (wanted[op.id] && reduces && most && most % MAX_IN_A_CHAIN == 0)
             plan_value(s, tile_operand_src(f, op));
         if (wanted[op.id]) plan_windowed(s, op);
+        if (wanted[op.id]) plan_sliced(s, op);
     }
 }
 

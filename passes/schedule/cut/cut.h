@@ -52,6 +52,8 @@ void sched_add_reduction(schedule *s, sched_group *g, tile_op op);
 /* Traverses the computation of the value at map. outer: also if the value itself is in an array. */
 void sched_traverse_value(sched_traversal *w, tile_value value, const sched_map *map, bool outer);
 
+/* Returns whether the inputs of the value are in memory, so that the rest may be recomputed. */
+bool sched_may_repeat(schedule *s, tile_value value);
 /* Returns whether only the number of recomputed operations, each of which is cheap, prevents
  * recomputing the value. */
 bool sched_is_expensive_to_repeat(schedule *s, tile_value value);
