@@ -157,15 +157,31 @@ static bool divide(product *p, const product *by) {
     return true;
 }
 
-/* Returns whether p is at least 1 if all extents of the argument are: it is a product of them. */
+static bool has_factor(const product *p, const tile_expr *factor) {
+    for (unsigned i = 0; i < p->count; i++)
+        if (p->factors[i] == factor) return true;
+    return false;
+}
+
+/* Returns whether p is at least 1 if all extents of the argument are: each factor is one of an
+ * extent, such as %k of %k * 3. */
 static bool is_positive(const tile_function *f, unsigned arg, product p) {
     for (unsigned d = 0; d < f->args[arg].type->rank; d++) {
-        product extent = product_of(tile_function_arg_extent(f, arg, d));
-        if (extent.count == 1 && extent.constant > 0) extent.constant = 1; /* %k of %k * 3 */
-        while (extent.count && divide(&p, &extent)) {
-        }
+        const product extent = product_of(tile_function_arg_extent(f, arg, d));
+        for (unsigned i = p.count; extent.constant > 0 && i-- > 0;)
+            if (has_factor(&extent, p.factors[i])) p.factors[i] = p.factors[--p.count];
     }
     return p.constant > 0 && !p.count;
+}
+
+/* The number times the declared divisors of its factors, up to `most`. */
+static int64_t divisor_of(const tile_function *f, const product *p, int64_t most) {
+    int64_t divisor = p->constant % most;
+    for (unsigned i = 0; i < p->count; i++)
+        for (unsigned a = 0; a < f->arg_count; a++)
+            if (tile_value_as_expr(f, f->args[a].value) == p->factors[i] && f->args[a].divisible)
+                divisor = divisor * f->args[a].divisible % most;
+    return divisor ? divisor : most;
 }
 
 /* Returns whether the value is at least `least`, 0 or 1, if all extents of the argument are at
@@ -188,7 +204,8 @@ static bool has_map_stride(const tile_function *f, unsigned arg, const product *
     enum { UNIT = 16 };
     int64_t bytes = tile_scalar_bytes(f->args[arg].type->scalar);
     if (!stride->count && stride->constant == 1) return true;
-    if (is_positive(f, arg, *stride) && stride->constant % UNIT * bytes % UNIT == 0) return true;
+    if (is_positive(f, arg, *stride) && divisor_of(f, stride, UNIT) * bytes % UNIT == 0)
+        return true;
     for (unsigned d = 0; d < f->args[arg].type->rank; d++) {
         const product own = product_of(tile_function_arg_stride(f, arg, d));
         product rest = *stride;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/ir/syntax.h"
+#include "lib/ops/dims.h"
 
 /* Arguments ------------------------------------------------------------------------------------ */
 
@@ -44,6 +45,41 @@ static unsigned divisor_by(int64_t factor, unsigned bytes) {
     return divisor;
 }
 
+static void raise_divisor(unsigned *divisor, const tile_expr *number, const char *dim,
+                          const tile_type *element) {
+    unsigned own = divisor_by(factor_of(number, dim), tile_scalar_bytes(element->scalar));
+    if (own > *divisor) *divisor = own;
+}
+
+/* The dim whose elements are contiguous in the array of which the value has the elements. */
+static unsigned contiguous_dim(const schedule *s, tile_value value) {
+    unsigned last = sched_type(s, value)->rank - 1u;
+    tile_dim of[TILE_MAX_RANK];
+    tile_op op = tile_value_def(s->compute, value);
+    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_transpose) return last;
+    unsigned own = contiguous_dim(s, tile_operand_src(s->compute, op));
+    tile_dim_map(s->compute, op, 0, 0, of);
+    return of[own].kind == TILE_DIM_OF ? of[own].of : last;
+}
+
+/* Rows of views: of reshaped arrays, and of slices, which begin and end where rows do. */
+static void raise_by_view(const sched_kernel *k, unsigned *divisor, tile_op op, const char *dim) {
+    const schedule *s = k->s;
+    tile_opcode opcode = tile_op_opcode(s->compute, op);
+    if (opcode != TILE_OP_reshape && opcode != TILE_OP_slice) return;
+    tile_value result = tile_op_result(s->compute, op, 0);
+    const tile_type *type = sched_type(s, result), *element = sched_element(k->s, result);
+    unsigned d = contiguous_dim(s, tile_operand_src(s->compute, op));
+    if (opcode == TILE_OP_reshape) {
+        raise_divisor(divisor, type->dims[type->rank - 1], dim, element);
+        return;
+    }
+    const tile_expr *first =
+        tile_value_at(s->compute, tile_operands_first(s->compute, op).at[d])->expr;
+    raise_divisor(divisor, type->dims[d], dim, element);
+    if (first) raise_divisor(divisor, first, dim, element);
+}
+
 /* The divisor of an extent in the first variant of the kernel, chosen so that rows that are
  * multiples of 16 bytes are loaded by wide accesses. Other variants cover arguments without that
  * divisor. */
@@ -51,10 +87,13 @@ static unsigned divisor_of(const sched_kernel *k, const char *dim) {
     unsigned divisor = 0;
     for (unsigned a = 0; a < k->s->array_count; a++) {
         const tile_type *type = sched_type(k->s, k->s->arrays[a].value);
-        unsigned bytes = tile_scalar_bytes(sched_element(k->s, k->s->arrays[a].value)->scalar);
-        unsigned own = divisor_by(factor_of(type->dims[type->rank - 1], dim), bytes);
-        if (takes_array(k, a) && own > divisor) divisor = own;
+        if (takes_array(k, a))
+            raise_divisor(&divisor, type->dims[type->rank - 1], dim,
+                          sched_element(k->s, k->s->arrays[a].value));
     }
+    if (k->g->kind == SCHED_MATMUL || k->g->kind == SCHED_ONLINE)
+        TILE_FOR_EACH_OP (k->s->compute, op, k->s->compute->body)
+            raise_by_view(k, &divisor, op, dim);
     return divisor;
 }
 
