@@ -34,6 +34,26 @@ tile_value sched_original_operand(const schedule *s, tile_value value);
  * the mask. */
 tile_value sched_visibility_mask(const schedule *s, tile_value value);
 
+/* cut.c */
+
+/* Returns whether a group writes it, or the caller provides it. */
+bool sched_is_planned(const schedule *s, tile_value value);
+/* Returns whether no other stop depends on this one, so that it is computed last. */
+bool sched_is_latest(const sched_traversal *w, size_t index);
+/* Returns whether the stopped value has the domain and is needed at its identity map. */
+bool sched_is_all(schedule *s, const sched_mapped_stop *stop, const sched_domain *domain);
+/* A product whose elements are needed at the domain's coordinates, and at no others: a tile of the
+ * product has only its own elements. */
+bool sched_take_matmul(schedule *s, sched_group *g, const sched_traversal *w, size_t index,
+                       const sched_domain *domain);
+
+/* moved.c */
+
+/* A group for a product of which the value at the traversal's stop has the elements, moved by
+ * reshapes and transposes. *map: the value's dims in the product's domain. */
+bool sched_take_moved(schedule *s, sched_group *g, const sched_traversal *w, size_t index,
+                      tile_value value, bool online, sched_map *map);
+
 /* traverse.c */
 
 /* The array that holds the value; -1: none. */

@@ -67,13 +67,15 @@ static void raise_by_view(const sched_kernel *k, unsigned *divisor, tile_op op, 
     const schedule *s = k->s;
     tile_opcode opcode = tile_op_opcode(s->compute, op);
     if (opcode != TILE_OP_reshape && opcode != TILE_OP_slice) return;
-    tile_value result = tile_op_result(s->compute, op, 0);
-    const tile_type *type = sched_type(s, result), *element = sched_element(k->s, result);
-    unsigned d = contiguous_dim(s, tile_operand_src(s->compute, op));
+    tile_value src = tile_operand_src(s->compute, op), result = tile_op_result(s->compute, op, 0);
+    const tile_type *type = sched_type(s, result), *from = sched_type(s, src);
+    const tile_type *element = sched_element(k->s, result);
     if (opcode == TILE_OP_reshape) {
         raise_divisor(divisor, type->dims[type->rank - 1], dim, element);
+        raise_divisor(divisor, from->dims[from->rank - 1], dim, element);
         return;
     }
+    unsigned d = contiguous_dim(s, src);
     const tile_expr *first =
         tile_value_at(s->compute, tile_operands_first(s->compute, op).at[d])->expr;
     raise_divisor(divisor, type->dims[d], dim, element);

@@ -536,11 +536,12 @@ static void build_epilogue(product *p, tile_value sums) {
     for (size_t i = 0; i < k->g->output_count && !s->failed; i++) {
         const sched_output *output = &k->g->outputs[i];
         tile_value value = s->arrays[output->array].value;
-        bool reshaped = sched_is_computed(sched_type(s, value)->rank, &output->map);
-        const sched_map *at = reshaped ? &output->map : &identity;
+        unsigned rank = sched_type(s, value)->rank;
+        bool moved = rank != p->depth || !sched_same_map(&output->map, &identity, rank);
+        const sched_map *at = moved ? &output->map : &identity;
         tile_value tile =
             sched_broadcast_to_tile(k, sched_value(k, value, at, sched_element(s, value)));
-        if (tile.id) sched_store(k, output->array, reshaped ? at : &whole, tile);
+        if (tile.id) sched_store(k, output->array, moved ? at : &whole, tile);
     }
 }
 

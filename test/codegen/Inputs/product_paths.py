@@ -2,9 +2,9 @@
 
     product_paths.py FOLDER [WORD ...]
 
-A product keeps it if its compute becomes a single kernel that has a tensor map for every operand and for the result, and
-if the compiler has no remark, except those that ALLOWED names with a physical reason. FOLDER receives the texts. WORDs
-select the cases whose names contain all of them. The last line counts the cases.
+A product keeps it if its compute becomes one kernel that has a tensor map for each operand and for the result, and if the
+compiler has no remark. Products without wgmma need no map, and ALLOWED lists the reasons for having none. FOLDER receives the texts. WORDs
+select the cases whose names contain all of them; --planted is a case that loses the path. The last line counts the cases.
 """
 import itertools
 import os
@@ -20,6 +20,15 @@ TYPES = {"f16": ("f16", "f32", "f16"), "bf16": ("bf16", "f32", "bf16"), "e4m3": 
          "i8": ("i8", "i32", "i32"), "f32": ("f32", "f32", "f32")}
 LAYOUTS = ("nn", "nt", "tn", "tt")
 
+# Remarks with a physical reason: (pattern, types, reason).
+ALLOWED = (
+    (r"dot: no wgmma: in shared memory, elements of [lr]hs \(8 bits\) are contiguous along [mn]", ("e4m3", "i8"),
+     "wgmma reads operands of 8 bits only if k is contiguous"),
+    (r"dot: no wgmma: wgmma multiplies .*, not f32 by f32", ("f32",), "tensor cores have no product of f32"),
+    (r"dot: no mma instruction multiplies f32 by f32", ("f32",), "likewise"),
+    (r"dot: not specialized: it is not computed by wgmma", ("e4m3", "i8", "f32"), "it follows from those above"),
+)
+
 # How an operand with the stored dims p and q comes from an argument: (dims of the argument, expression, batched).
 MATRIX = {
     "plain": ("{p}, {q}", "{x}"),
@@ -33,8 +42,9 @@ MATRIX = {
     "transposed_slice": ("{q} * 2, {p}", "transpose((slice({x}, [{q}, 0]) : [{q}, {p}]))"),
     "slice_of_transpose": ("{q}, {p} * 2", "(slice(transpose({x}), [0, 0]) : [{p}, {q}])"),
     "layer": ("4, {p}, {q}", "reshape((slice({x}, [2, 0, 0]) : [1, {p}, {q}])) : [{p}, {q}]"),
+    "--planted": ("{p}, {q}", "exp({x})"),
     "flat": ("{p} * {q}", "(reshape({x}) : [{p}, {q}])"),
-    "merged": ("e, {p}, {q}", "(reshape({x}) : [e * {p}, {q}])"),
+    "merged": ("e, {p}, {q}", "(reshape({x}) : [e * {p}, {q}])"),  # lhs only
 }
 BATCHED = {
     "batch": ("e, {p}, {q}", "{x}"),
@@ -51,16 +61,18 @@ BATCHED = {
                      "transpose((reshape((slice({x}, [0, 1, 0, 0]) : [{p}, 1, e, {q}])) : [{p}, e, {q}]), "
                      "order = [1, 0, 2])"),
 }
-# How the result comes from a product %p with dims m and n: (dims of the result, expression).
+# How the result comes from a product %p: (dims of the result, expression, columns of the product).
 RESULTS = {
-    "plain": ("m, n", "%p"),
-    "scaled": ("m, n", "%p * 2"),
-    "split_rows": ("m / 4, 4, n", None),
+    "plain": ("m, n", "%p", "n"),
+    "reshaped": ("m, 1, n", "reshape(%p) : [m, 1, n]", "n"),
+    "columns": ("m, n", "slice %p, [0, n] : [m, n]", "n * 2"),
+    "first_columns": ("m, n", "slice %p, [0, 0] : [m, n]", "n * 2"),
 }
 BATCHED_RESULTS = {
-    "plain": ("e, m, n", "%p"),
-    "heads": ("m, e, n", "transpose(%p, order = [1, 0, 2])"),
-    "packed_heads": ("m, e * n", "reshape(transpose(%p, order = [1, 0, 2])) : [m, e * n]"),
+    "plain": ("e, m, n", "%p", "n"),
+    "heads": ("m, e, n", "transpose(%p, order = [1, 0, 2])", "n"),
+    "packed_heads": ("m, e * n", "reshape(transpose(%p, order = [1, 0, 2])) : [m, e * n]", "n"),
+    "merged": ("e * m, n", "reshape(%p) : [e * m, n]", "n"),
 }
 
 
@@ -77,10 +89,10 @@ def compute(kind, layout, lhs, rhs, result):
     forms = BATCHED if lhs in BATCHED else MATRIX
     flags = "".join(f", trans_{side}" for side, letter in (("lhs", layout[0]), ("rhs", layout[1])) if letter == "t")
     rows = "e * m" if lhs == "merged" and layout[0] == "n" else "m"
+    dims, out, columns = (BATCHED_RESULTS if forms is BATCHED else RESULTS)[result]
     left, a = operand("a", forms, lhs, "m", "k", layout[0] == "t")
-    right, b = operand("b", forms, rhs, "k", "n", layout[1] == "t")
-    dims, out = (BATCHED_RESULTS if forms is BATCHED else RESULTS)[result]
-    dims = dims.replace("m", rows)
+    right, b = operand("b", forms, rhs, "k", columns, layout[1] == "t")
+    dims = re.sub(r"\bm\b", rows, dims)
     sizes = [name for name in ("e", "m", "n", "k") if re.search(rf"\b{name}\b", left + right + dims)]
     head = ", ".join(name + ": dim" for name in sizes)
     return (f"compute @c<{head}>({left}, {right}) -> (%c: tensor<{stored}[{dims}]>) {{\n"
@@ -91,19 +103,24 @@ def compute(kind, layout, lhs, rhs, result):
 def cases():
     for kind, layout in itertools.product(TYPES, LAYOUTS):
         for form in MATRIX:
-            yield kind, layout, form, "plain", "plain"
+            if form == "--planted":
+                continue
+            if form != "plain" and (form != "merged" or layout[0] == "n"):
+                yield kind, layout, form, "plain", "plain"
             if form not in ("plain", "merged"):
                 yield kind, layout, "plain", form, "plain"
                 yield kind, layout, form, form, "plain"
         for form in BATCHED:
-            yield kind, layout, form, "batch", "plain"
+            if form != "batch":
+                yield kind, layout, form, "batch", "plain"
             if form != "batch":
                 yield kind, layout, "batch", form, "plain"
             if form not in ("batch", "shared"):
                 yield kind, layout, form, form, "plain"
-        yield kind, layout, "plain", "plain", "scaled"
-        yield kind, layout, "batch", "batch", "heads"
-        yield kind, layout, "batch", "batch", "packed_heads"
+        for result in RESULTS:
+            yield kind, layout, "plain", "plain", result
+        for result in BATCHED_RESULTS:
+            yield kind, layout, "batch", "batch", result
 
 
 def find_faults(case, folder):
@@ -115,8 +132,14 @@ def find_faults(case, folder):
                          capture_output=True, text=True)
     if ran.returncode:
         return ["error: " + ran.stderr]
-    faults = [re.sub(r"^.*?: (remark|warning): ", "", line) for line in ran.stderr.splitlines()
-              if re.search(r": (remark|warning): ", line)]
+    said = [re.sub(r"^.*?: (remark|warning): ", "", line) for line in ran.stderr.splitlines()
+            if re.search(r": (remark|warning): ", line)]
+    faults = [line for line in said
+              if not any(kind in types and re.match(pattern, line) for pattern, types, _ in ALLOWED)]
+    with open(os.path.join(folder, "c.ptx")) as file:
+        maps = len(set(re.findall(r"\.param \.align 64 \.b8 (\S+)\[128\]", file.read())))
+    if len(said) == 0 and maps != 3:
+        faults.append(f"{maps} tensor maps instead of 3")
     return faults
 
 
@@ -124,6 +147,8 @@ def main():
     folder, words = sys.argv[1], sys.argv[2:]
     os.makedirs(folder, exist_ok=True)
     every = [case for case in cases() if all(word in case for word in words)]
+    if words == ["--planted"]:
+        every = [("f16", "nt", "--planted", "plain", "plain")]
     taken = shares.take(every)
     wrong = 0
     for case in taken:
