@@ -209,8 +209,9 @@ static void add_combination(derivation *d, const unsigned *groups, unsigned coun
     add_variant(d, make_divisors(d, level, ELEMENT), maps, last);
 }
 
-/* Combinations with a wide group precede those of which all groups have 8 bytes, which hold for
- * launches that no earlier combination fits. */
+/* Levels that combinations lack, for all groups together. With two levels per group these precede
+ * combinations that are narrow for one of them; with more levels, combinations with a wide group
+ * precede them. */
 static void add_combinations(derivation *d, const unsigned *last) {
     unsigned *groups = TILE_NEW_ARRAY(d->arena, unsigned, d->f->arg_count + 1);
     unsigned count = list_groups(d, groups), base = 0, total = 1;
@@ -220,12 +221,14 @@ static void add_combinations(derivation *d, const unsigned *last) {
     while (of[base]) base++;
     for (unsigned i = 0; i < varying; i++) total *= base;
     for (unsigned number = 0; number < total; number++) {
-        unsigned own[MAX_GROUPS] = {0}, rest = number;
-        bool wide = false;
-        for (unsigned i = varying; i-- > 0; rest /= base) own[i] = of[rest % base];
-        for (unsigned i = 0; i < varying; i++) wide |= own[i] == WIDE;
-        if (!wide && base < 4) add_variant(d, make_uniform(d, 8), none, last);
-        if (!wide && base < 3) add_variant(d, make_uniform(d, 4), none, last);
+        unsigned own[MAX_GROUPS] = {0}, rest = number, wide = 0;
+        for (unsigned i = varying; i-- > 0; rest /= base) {
+            own[i] = of[rest % base];
+            wide += own[i] == WIDE;
+        }
+        bool precedes = base == 2 ? number > 0 : wide == 0;
+        if (precedes && base < 4) add_variant(d, make_uniform(d, 8), none, last);
+        if (precedes && base < 3) add_variant(d, make_uniform(d, 4), none, last);
         add_combination(d, groups, count, own, last);
     }
 }
