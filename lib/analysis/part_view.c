@@ -157,19 +157,21 @@ static bool divide(product *p, const product *by) {
     return true;
 }
 
-static bool has_factor(const product *p, const tile_expr *factor) {
-    for (unsigned i = 0; i < p->count; i++)
-        if (p->factors[i] == factor) return true;
-    return false;
+static bool contains(const tile_expr *sum, const tile_expr *factor) {
+    if (sum == factor || !sum || sum->kind != TILE_EXPR_OP) return sum == factor;
+    return (sum->opcode == TILE_OP_add || sum->opcode == TILE_OP_mul) &&
+           (contains(sum->args[0], factor) || contains(sum->args[1], factor));
 }
 
-/* Returns whether p is at least 1 if all extents of the argument are: each factor is one of an
- * extent, such as %k of %k * 3. */
+/* Returns whether each factor of p is one of an extent of the argument, such as %k of %k * 3, or of
+ * a sum, such as %n of %n + %l. Then p is at least 1 if all extents of the argument are; only
+ * factors of sums may be 0. A launch cannot encode a map of such a view, and takes the next
+ * variant. */
 static bool is_positive(const tile_function *f, unsigned arg, product p) {
     for (unsigned d = 0; d < f->args[arg].type->rank; d++) {
-        const product extent = product_of(tile_function_arg_extent(f, arg, d));
-        for (unsigned i = p.count; extent.constant > 0 && i-- > 0;)
-            if (has_factor(&extent, p.factors[i])) p.factors[i] = p.factors[--p.count];
+        const tile_expr *extent = tile_function_arg_extent(f, arg, d);
+        for (unsigned i = p.count; i-- > 0;)
+            if (contains(extent, p.factors[i])) p.factors[i] = p.factors[--p.count];
     }
     return p.constant > 0 && !p.count;
 }

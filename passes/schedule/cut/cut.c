@@ -207,10 +207,10 @@ static void add_input(schedule *s, sched_group *g, const sched_input *input) {
     g->inputs[g->input_count++] = *input;
 }
 
-static void add_output(schedule *s, sched_group *g, unsigned array, const sched_map *map) {
+static void add_output(schedule *s, sched_group *g, const sched_output *output) {
     g->outputs = tile_arena_grow(s->arena, g->outputs, g->output_count, &g->output_capacity,
                                  sizeof *g->outputs);
-    g->outputs[g->output_count++] = (sched_output){array, *map};
+    g->outputs[g->output_count++] = *output;
 }
 
 /* Reports an operation that no kind of group computes. */
@@ -272,8 +272,7 @@ static void join_groups(schedule *s, size_t index, const sched_group *from) {
             add_input(s, to, &from->inputs[i]);
     for (size_t i = 0; i < from->reduction_count; i++)
         sched_add_reduction(s, to, from->reductions[i]);
-    for (size_t i = 0; i < from->output_count; i++)
-        add_output(s, to, from->outputs[i].array, &from->outputs[i].map);
+    for (size_t i = 0; i < from->output_count; i++) add_output(s, to, &from->outputs[i]);
 }
 
 static void add_group(schedule *s, sched_group *g) {
@@ -326,8 +325,58 @@ static void plan_value(schedule *s, tile_value value) {
     plan_inputs(s, &g, value, &map);
     for (unsigned i = 0; i < s->array_count; i++)
         if (s->arrays[i].value.id == value.id && s->arrays[i].place != SCHED_ARGUMENT)
-            add_output(s, &g, i, &map);
+            add_output(s, &g, &(sched_output){.array = i, .map = map});
     if (!s->failed) add_group(s, &g);
+}
+
+/* Parts of results ----------------------------------------------------------------------------- */
+
+/* uses: by value (tile_count_uses). Returns whether a group of its own can store the part.
+ * *product: it computes a product. */
+static bool can_store_part(schedule *s, tile_value part, unsigned axis, const uint32_t *uses,
+                           bool *product) {
+    sched_group g = {.kind = SCHED_ELEMENTWISE};
+    sched_map map;
+    choose(s, &g, part, &map);
+    bool matmul = g.kind == SCHED_MATMUL;
+    *product |= matmul;
+    return (g.kind == SCHED_ELEMENTWISE || (matmul && uses[part.id] == 1 &&
+                                            uses[tile_op_result(s->compute, g.root, 0).id] == 1)) &&
+           !map.at[axis].index;
+}
+
+/* Returns whether a result that is a concat of products is stored part by part: a kernel with all
+ * of it would read each product from memory. */
+static bool is_stored_in_parts(schedule *s, unsigned array, tile_op op, const uint32_t *uses) {
+    const sched_array *a = &s->arrays[array];
+    bool product = false;
+    if (a->place != SCHED_RESULT || !op.id || tile_op_opcode(s->compute, op) != TILE_OP_concat ||
+        uses[a->value.id] != 1)
+        return false;
+    for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++)
+        if (!can_store_part(s, tile_op_operand(s->compute, op, i), (unsigned)sched_axis(s, op),
+                            uses, &product))
+            return false;
+    return product;
+}
+
+static void plan_parts(schedule *s, unsigned array) {
+    const uint32_t *uses = tile_count_uses(s->compute, s->arena);
+    tile_op op = tile_value_def(s->compute, s->arrays[array].value);
+    if (!is_stored_in_parts(s, array, op, uses)) return;
+    unsigned axis = (unsigned)sched_axis(s, op);
+    const tile_expr *first = tile_expr_int(s->context, 0);
+    for (unsigned i = 0; i < tile_op_operand_count(s->compute, op) && !s->failed; i++) {
+        tile_value part = tile_op_operand(s->compute, op, i);
+        sched_group g = {.kind = SCHED_ELEMENTWISE};
+        sched_output output = {.array = array, .part = part, .axis = axis, .first = first};
+        choose(s, &g, part, &output.map);
+        plan_inputs(s, &g, part, &output.map);
+        add_output(s, &g, &output);
+        if (!s->failed) add_group(s, &g);
+        first = tile_expr_op(s->context, TILE_OP_add, first,
+                             sched_dim(s, sched_type(s, part), axis), NULL);
+    }
 }
 
 /* A result that is an unmodified argument is copied. */
@@ -339,7 +388,7 @@ static void plan_copies(schedule *s) {
         sched_map map = sched_identity(&g.domain);
         const sched_input input = {.array = (unsigned)sched_array_of(s, array->value), .map = map};
         add_input(s, &g, &input);
-        add_output(s, &g, i, &map);
+        add_output(s, &g, &(sched_output){.array = i, .map = map});
         add_group(s, &g);
     }
 }
@@ -452,6 +501,7 @@ bool sched_cut(schedule *s) {
     sched_mark_expanded(s);
     sched_list_interface(s);
     plan_long_chains(s);
+    for (unsigned i = 0; i < s->array_count && !s->failed; i++) plan_parts(s, i);
     for (size_t i = 0; i < f->result_count && !s->failed; i++) plan_value(s, f->results[i].value);
     plan_copies(s);
     drop_unread(s);

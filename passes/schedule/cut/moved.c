@@ -62,24 +62,29 @@ static bool rename_dims(schedule *s, const int *to, sched_coordinate *at) {
     return rename_dims(s, to, &index->a) && rename_dims(s, to, &index->b);
 }
 
-/* to[d]: the dim of the product that is dim d of a domain. False if the map does more than exchange
- * dims, or if the product has a single row or column. */
-static bool find_order(const sched_domain *product, const sched_map *map, int *to) {
+/* to[d]: the dim of the product that is dim d of the domain, which has the same extents in another
+ * order. False if the map does more than exchange dims, or if the product has a single row or
+ * column. */
+static bool find_order(const sched_domain *product, const sched_domain *domain,
+                       const sched_map *map, int *to) {
     for (unsigned d = 0; d < SCHED_MAX_DIMS; d++) to[d] = -1;
     for (unsigned d = 0; d < product->rank; d++) {
         const sched_coordinate *at = &map->at[d];
         bool one = tile_expr_is(product->extents[d], 1);
         if (one && d + 2 < product->rank) continue;
-        if (one || at->index || at->offset || at->dim < 0 || to[at->dim] >= 0) return false;
+        if (one || at->index || at->offset || at->dim < 0 || to[at->dim] >= 0 ||
+            domain->extents[at->dim] != product->extents[d])
+            return false;
         to[at->dim] = (int)d;
     }
     return true;
 }
 
 /* Takes a product that is needed at exchanged coordinates. at: the value's dims in the domain of
- * the traversal. */
+ * the traversal, `from`. */
 static bool take_transposed(schedule *s, sched_group *g, const sched_traversal *w, size_t index,
-                            tile_value value, bool online, const sched_map *at, sched_map *map) {
+                            const sched_domain *from, tile_value value, bool online,
+                            const sched_map *at, sched_map *map) {
     const sched_mapped_stop *stop = &w->stops[index];
     tile_op op = tile_value_def(s->compute, stop->value);
     unsigned rank = sched_type(s, value)->rank;
@@ -87,7 +92,7 @@ static bool take_transposed(schedule *s, sched_group *g, const sched_traversal *
     if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_matmul || stop->own_domain)
         return false;
     sched_domain domain = sched_domain_of(s, stop->value);
-    if (!find_order(&domain, &stop->map, to)) return false;
+    if (!find_order(&domain, from, &stop->map, to)) return false;
     *map = *at;
     for (unsigned d = 0; d < rank; d++)
         if (!rename_dims(s, to, &map->at[d])) return false;
@@ -127,7 +132,7 @@ static bool take_reshaped(schedule *s, sched_group *g, const sched_mapped_stop *
     for (size_t i = 0; i < w.stop_count; i++)
         if (plain && take(s, g, &w, i, &domain, value, online, map)) return true;
     for (size_t i = 0; i < w.stop_count; i++)
-        if (take_transposed(s, g, &w, i, value, online, &at, map)) return true;
+        if (take_transposed(s, g, &w, i, &domain, value, online, &at, map)) return true;
     return false;
 }
 
@@ -136,5 +141,5 @@ bool sched_take_moved(schedule *s, sched_group *g, const sched_traversal *w, siz
     sched_domain own = sched_domain_of(s, value);
     sched_map identity = sched_identity(&own);
     return take_reshaped(s, g, &w->stops[index], value, online, map) ||
-           take_transposed(s, g, w, index, value, online, &identity, map);
+           take_transposed(s, g, w, index, &own, value, online, &identity, map);
 }

@@ -54,12 +54,13 @@ static void raise_divisor(unsigned *divisor, const tile_expr *number, const char
 /* The dim whose elements are contiguous in the array of which the value has the elements. */
 static unsigned contiguous_dim(const schedule *s, tile_value value) {
     unsigned last = sched_type(s, value)->rank - 1u;
-    tile_dim of[TILE_MAX_RANK];
     tile_op op = tile_value_def(s->compute, value);
     if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_transpose) return last;
+    const tile_attr *order = tile_op_attr(s->compute, op, TILE_ATTR_order);
     unsigned own = contiguous_dim(s, tile_operand_src(s->compute, op));
-    tile_dim_map(s->compute, op, 0, 0, of);
-    return of[own].kind == TILE_DIM_OF ? of[own].of : last;
+    for (unsigned d = 0; d <= last; d++)
+        if (own == (order ? (unsigned)order->list[d] : last - d)) return d;
+    return last;
 }
 
 /* Rows of views: of reshaped arrays, and of slices, which begin and end where rows do. */

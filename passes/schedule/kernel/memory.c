@@ -257,22 +257,29 @@ tile_value sched_part_view(sched_kernel *k, unsigned array, tile_value view, uns
                            strided ? rank : 0, NULL);
 }
 
+/* The dim of the access's view along which the tile's elements of this dim of the domain are; -1 if
+ * the access has one coordinate along it. */
+static int dim_of_view(const sched_kernel *k, const sched_access *access, unsigned dim) {
+    for (unsigned t = 0; t < k->tile_rank; t++)
+        if (access->order[t] == k->tile_of[dim]) return (int)(access->rank - k->tile_rank + t);
+    return -1;
+}
+
 void sched_end_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *map,
                       unsigned dim, sched_access *access) {
     schedule *s = k->s;
     const tile_type *type = sched_type(s, value);
     const tile_expr *extent = k->g->domain.extents[dim], *end = NULL;
-    unsigned t = 0;
+    int own = dim_of_view(k, access, dim);
     for (unsigned d = 0; d < type->rank; d++) {
         const sched_coordinate *at = &map->at[d];
         if (at->index || at->dim != (int)dim) continue;
         end = at->offset ? tile_expr_op(s->context, TILE_OP_add, at->offset, extent, NULL) : extent;
         if (end == sched_dim(s, type, d)) return;
     }
-    while (t < k->tile_rank && access->order[t] != k->tile_of[dim]) t++;
-    if (!end || t == k->tile_rank) return;
-    access->view = sched_part_view(k, array, access->view, access->rank - k->tile_rank + t,
-                                   sched_number(k, sched_expr(s, end)));
+    if (end && own >= 0)
+        access->view = sched_part_view(k, array, access->view, (unsigned)own,
+                                       sched_number(k, sched_expr(s, end)));
 }
 
 /* Dim d of the result is dim order[d] of the tile. */
@@ -336,10 +343,38 @@ tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const s
     return permute(k, tile, back);
 }
 
+static void store_at(sched_kernel *k, const sched_access *access, tile_value tile) {
+    if (access->permuted) tile = permute(k, tile, access->order);
+    tile = sched_broadcast_to(k, tile, access->tile);
+    tile_build_store(&k->b, tile, access->view, access->index, access->rank, TILE_NO_VALUE);
+}
+
 void sched_store(sched_kernel *k, unsigned array, const sched_map *map, tile_value tile) {
     sched_access access;
-    if (!sched_find_access(k, array, k->s->arrays[array].value, map, &access)) return;
-    if (access.permuted) tile = permute(k, tile, access.order);
-    tile = sched_broadcast_to(k, tile, access.tile);
-    tile_build_store(&k->b, tile, access.view, access.index, access.rank, TILE_NO_VALUE);
+    if (sched_find_access(k, array, k->s->arrays[array].value, map, &access))
+        store_at(k, &access, tile);
+}
+
+void sched_store_output(sched_kernel *k, const sched_output *output, const sched_map *map,
+                        tile_value tile) {
+    const tile_value whole = k->s->arrays[output->array].value;
+    sched_map at = *map;
+    sched_access access;
+    if (!output->part.id) {
+        sched_store(k, output->array, map, tile);
+        return;
+    }
+    sched_coordinate *own = &at.at[output->axis];
+    if (!tile_expr_is(output->first, 0))
+        *own = sched_shifted(k->s, own, TILE_OP_add, output->first);
+    if (!sched_find_access(k, output->array, whole, &at, &access)) return;
+    if (own->dim >= 0) {
+        int d = dim_of_view(k, &access, (unsigned)own->dim);
+        sched_end_access(k, output->array, whole, &at, (unsigned)own->dim, &access);
+        /* Range analysis cannot prove that `first` is not negative, which stores of boxes require.
+         */
+        if (d >= 0 && own->offset)
+            access.index[d] = tile_build_max(&k->b, access.index[d], tile_build_int(&k->b, 0));
+    }
+    store_at(k, &access, tile);
 }

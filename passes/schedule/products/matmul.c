@@ -535,13 +535,13 @@ static void build_epilogue(product *p, tile_value sums) {
     sched_remember(k, result, &whole, working, sums);
     for (size_t i = 0; i < k->g->output_count && !s->failed; i++) {
         const sched_output *output = &k->g->outputs[i];
-        tile_value value = s->arrays[output->array].value;
+        tile_value value = sched_output_value(s, output);
         unsigned rank = sched_type(s, value)->rank;
         bool moved = rank != p->depth || !sched_same_map(&output->map, &identity, rank);
         const sched_map *at = moved ? &output->map : &identity;
         tile_value tile =
             sched_broadcast_to_tile(k, sched_value(k, value, at, sched_element(s, value)));
-        if (tile.id) sched_store(k, output->array, moved ? at : &whole, tile);
+        if (tile.id) sched_store_output(k, output, moved ? at : &whole, tile);
     }
 }
 

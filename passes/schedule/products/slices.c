@@ -267,13 +267,6 @@ static tile_value slice_operand(schedule *s, tile_builder *b, tile_op product, u
     return whole ? value : build_slice(s, b, value, &part);
 }
 
-static bool is_used_once(const schedule *s, const uint32_t *uses, tile_value value) {
-    bool once = uses[value.id] == 1;
-    for (size_t i = 0; i < s->compute->result_count; i++)
-        once &= s->compute->results[i].value.id != value.id;
-    return once;
-}
-
 /* Copies the operation with other operands; its result gets the dims of the type `to`. */
 static tile_op clone_as(schedule *s, tile_builder *b, tile_op op, const tile_value *operands,
                         const tile_type *to) {
@@ -300,10 +293,10 @@ static tile_value move_before_product(schedule *s, tile_op op, const uint32_t *u
     tile_value value;
     if (tile_op_opcode(f, op) != TILE_OP_slice || !read_slice(s, op, &part, &value))
         return TILE_NO_VALUE;
-    for (; count < MAX_CASTS && is_opcode(s, value, TILE_OP_cast) && is_used_once(s, uses, value);
+    for (; count < MAX_CASTS && is_opcode(s, value, TILE_OP_cast) && uses[value.id] == 1;
          value = tile_operand_src(f, casts[count - 1]))
         casts[count++] = tile_value_def(f, value);
-    if (!is_opcode(s, value, TILE_OP_matmul) || !is_used_once(s, uses, value)) return TILE_NO_VALUE;
+    if (!is_opcode(s, value, TILE_OP_matmul) || uses[value.id] != 1) return TILE_NO_VALUE;
     tile_op product = tile_value_def(f, value);
     const tile_type *to = sched_type(s, tile_op_result(f, op, 0));
     tile_builder b = tile_builder_before(f, op);
@@ -319,7 +312,7 @@ static tile_value move_before_product(schedule *s, tile_op op, const uint32_t *u
 static void erase(schedule *s, tile_op op, uint32_t *uses) {
     tile_value src = tile_operand_src(s->compute, op);
     tile_op def = tile_value_def(s->compute, src);
-    bool once = is_used_once(s, uses, src);
+    bool once = uses[src.id] == 1;
     tile_erase_op(s->compute, op);
     uses[src.id]--;
     if (once && def.id && tile_op_result_count(s->compute, def) == 1 &&

@@ -2,9 +2,10 @@
 
     product_paths.py FOLDER [WORD ...]
 
-A product keeps it if its compute becomes one kernel that has a tensor map for each operand and for the result, and if the
-compiler has no remark. Products without wgmma need no map, and ALLOWED lists the reasons for having none. FOLDER receives the texts. WORDs
-select the cases whose names contain all of them; --planted is a case that loses the path. The last line counts the cases.
+A product keeps it if its compute becomes one kernel (two for two products) that has a tensor map for each operand and for
+the result, and if the compiler has no remark. Products without wgmma need no map, and ALLOWED lists the reasons for having
+none. FOLDER receives the texts. WORDs select the cases whose names contain all of them; --planted is a case that loses the
+path. The last line counts the cases.
 """
 import itertools
 import os
@@ -61,6 +62,18 @@ BATCHED = {
                      "transpose((reshape((slice({x}, [0, 1, 0, 0]) : [{p}, 1, e, {q}])) : [{p}, e, {q}]), "
                      "order = [1, 0, 2])"),
 }
+# Results that two kernels store: a concat of products, and a product in a part of an array.
+TOGETHER = {
+    "side_by_side": "compute @c<m: dim, n: dim, l: dim, k: dim>(%a: tensor<ELEMENT[{a}]>, %b: tensor<ELEMENT[{b}]>, "
+                    "%d: tensor<ELEMENT[{d}]>) -> (%c: tensor<STORED[m, n + l]>) {{\n"
+                    "  %p = STORED(matmul(%a, %b{flags}) : TOTAL)\n  %q = STORED(matmul(%a, %d{flags}) : TOTAL)\n"
+                    "  %c = concat(%p, %q, axis = 1)\n}}\n",
+    "one_above_the_other": "compute @c<m: dim, n: dim, k: dim>(%a: tensor<ELEMENT[{a}]>, %b: tensor<ELEMENT[{b}]>, "
+                           "%e: tensor<ELEMENT[{b}]>) -> (%c: tensor<STORED[m + m, n]>) {{\n"
+                           "  %p = STORED(matmul(%a, %b{flags}) : TOTAL)\n  %q = STORED(matmul(%a, %e{flags}) : TOTAL)\n"
+                           "  %c = concat(%p, %q, axis = 0)\n}}\n",
+}
+
 # How the result comes from a product %p: (dims of the result, expression, columns of the product).
 RESULTS = {
     "plain": ("m, n", "%p", "n"),
@@ -84,10 +97,14 @@ def operand(name, forms, form, rows, columns, transposed):
 
 
 def compute(kind, layout, lhs, rhs, result):
-    """The text of the compute and the number of arrays."""
+    """The text of the compute."""
     element, total, stored = TYPES[kind]
     forms = BATCHED if lhs in BATCHED else MATRIX
     flags = "".join(f", trans_{side}" for side, letter in (("lhs", layout[0]), ("rhs", layout[1])) if letter == "t")
+    if result in TOGETHER:
+        text = TOGETHER[result].format(a="k, m" if layout[0] == "t" else "m, k", b="n, k" if layout[1] == "t" else "k, n",
+                                       d="l, k" if layout[1] == "t" else "k, l", flags=flags)
+        return text.replace("ELEMENT", element).replace("STORED", stored).replace("TOTAL", total)
     rows = "e * m" if lhs == "merged" and layout[0] == "n" else "m"
     dims, out, columns = (BATCHED_RESULTS if forms is BATCHED else RESULTS)[result]
     left, a = operand("a", forms, lhs, "m", "k", layout[0] == "t")
@@ -117,14 +134,14 @@ def cases():
                 yield kind, layout, "batch", form, "plain"
             if form not in ("batch", "shared"):
                 yield kind, layout, form, form, "plain"
-        for result in RESULTS:
+        for result in (*RESULTS, *TOGETHER):
             yield kind, layout, "plain", "plain", result
         for result in BATCHED_RESULTS:
             yield kind, layout, "batch", "batch", result
 
 
 def find_faults(case, folder):
-    kind, layout, lhs, rhs, result = case
+    kind, layout, _, _, result = case
     path = os.path.join(folder, "c.tile")
     with open(path, "w") as out:
         out.write(compute(*case))
@@ -137,9 +154,14 @@ def find_faults(case, folder):
     faults = [line for line in said
               if not any(kind in types and re.match(pattern, line) for pattern, types, _ in ALLOWED)]
     with open(os.path.join(folder, "c.ptx")) as file:
-        maps = len(set(re.findall(r"\.param \.align 64 \.b8 (\S+)\[128\]", file.read())))
-    if len(said) == 0 and maps != 3:
-        faults.append(f"{maps} tensor maps instead of 3")
+        code = file.read()
+    kernels = 1 + (result in TOGETHER)
+    entries = len(re.findall(r"\.visible \.entry", code))
+    maps = len(set(re.findall(r"\.param \.align 64 \.b8 (\S+)\[128\]", code)))
+    if entries != kernels:
+        faults.append(f"{entries} kernels instead of {kernels}")
+    elif len(said) == 0 and maps != 3 * kernels:
+        faults.append(f"{maps} tensor maps instead of {3 * kernels}")
     return faults
 
 
