@@ -54,12 +54,12 @@ enum { DECLARED = 0, WIDE = 16, ELEMENT = 1 };
 /* By the number of groups that have levels of their own: levels in descending order. */
 static const unsigned levels[][5] = {
     {WIDE, 8, 4, ELEMENT}, {WIDE, 8, 4, ELEMENT}, {WIDE, 8, 4, ELEMENT},
-    {WIDE, 4, ELEMENT},    {WIDE, ELEMENT},       {WIDE, ELEMENT},
+    {WIDE, 8, 4, ELEMENT}, {WIDE, ELEMENT},       {WIDE, ELEMENT},
 };
 
 enum {
     MAX_GROUPS = sizeof levels / sizeof *levels - 1,
-    MAX_COMBINATIONS = 32,
+    MAX_COMBINATIONS = 64,
     /* variants 0 and 1, all groups at 8 and at 4 bytes, and the last */
     MAX_ARGUMENT_VARIANTS = MAX_COMBINATIONS + 5,
 };
@@ -209,9 +209,8 @@ static void add_combination(derivation *d, const unsigned *groups, unsigned coun
     add_variant(d, make_divisors(d, level, ELEMENT), maps, last);
 }
 
-/* Levels that combinations lack, for all groups together. With two levels per group these precede
- * combinations that are narrow for one of them; with more levels, combinations with a wide group
- * precede them. */
+/* Levels that combinations lack, for all groups together, precede combinations that are narrow for
+ * one of them. */
 static void add_combinations(derivation *d, const unsigned *last) {
     unsigned *groups = TILE_NEW_ARRAY(d->arena, unsigned, d->f->arg_count + 1);
     unsigned count = list_groups(d, groups), base = 0, total = 1;
@@ -221,14 +220,12 @@ static void add_combinations(derivation *d, const unsigned *last) {
     while (of[base]) base++;
     for (unsigned i = 0; i < varying; i++) total *= base;
     for (unsigned number = 0; number < total; number++) {
-        unsigned own[MAX_GROUPS] = {0}, rest = number, wide = 0;
-        for (unsigned i = varying; i-- > 0; rest /= base) {
-            own[i] = of[rest % base];
-            wide += own[i] == WIDE;
+        unsigned own[MAX_GROUPS] = {0}, rest = number;
+        for (unsigned i = varying; i-- > 0; rest /= base) own[i] = of[rest % base];
+        if (number == 1 && base == 2) {
+            add_variant(d, make_uniform(d, 8), none, last);
+            add_variant(d, make_uniform(d, 4), none, last);
         }
-        bool precedes = base == 2 ? number > 0 : wide == 0;
-        if (precedes && base < 4) add_variant(d, make_uniform(d, 8), none, last);
-        if (precedes && base < 3) add_variant(d, make_uniform(d, 4), none, last);
         add_combination(d, groups, count, own, last);
     }
 }

@@ -5,7 +5,7 @@
 For each layout and type, each of m, n and k is odd alone, as kernels of KERNELS.tile and as computes. The variant is the one
 that a launch takes. An operand whose rows have another extent keeps its tensor map, and the loop copies it by cp.async of 16
 bytes, or by TMA if the other operand keeps its map too and the loop does so at even sizes. The result, if its rows have
-another extent, is stored by TMA or by 16 bytes.
+another extent, is stored by TMA or by 16 bytes. If rows are only multiples of 8 or 4 bytes, cp.async moves as many.
 """
 import itertools
 import json
@@ -62,8 +62,8 @@ def bytes_of(kind):
     return {"f16": 2, "bf16": 2, "e4m3": 1, "i8": 1, "f32": 4, "i32": 4}[kind]
 
 
-def choose(options, kind, layout, odd):
-    sizes = {name: EVEN + (name == odd) for name in "mnk"}
+def choose(options, kind, layout, odd, more):
+    sizes = {name: EVEN + more * (name == odd) for name in "mnk"}
     elements = {"a": bytes_of(kind), "b": bytes_of(kind), "c": bytes_of(TYPES[kind][1])}
     variants = json.loads(tilec(*options, "--emit=abi"))["variants"]
     chosen = [all(holds(condition, layout, sizes, elements) for condition in variant) for variant in variants].index(True)
@@ -76,8 +76,9 @@ def copies_of(code):
             {int(size) for size in re.findall(r"cp\.async\.c[ag]\.shared\.global [^,]+, [^,]+, (\d+)", code)})
 
 
-def faults_of(options, kind, layout, odd):
-    number, conditions = choose(options, kind, layout, odd)
+def faults_of(options, kind, layout, odd, width):
+    """width: the bytes of which the rows are a multiple."""
+    number, conditions = choose(options, kind, layout, odd, max(1, width // bytes_of(kind)))
     code = tilec(*options, f"--variant={number}", "-o", "-")
     rows = rows_of(layout)
     maps = {c["argument"] for c in conditions if c["condition"] == "tensor_map"}
@@ -89,6 +90,9 @@ def faults_of(options, kind, layout, odd):
         yield f"{boxes} boxes, copies of {sorted(copies)} bytes in variant {number}"
     elif {"a", "b"} & wide and not boxes and 16 not in copies:
         yield f"copies of {sorted(copies)} bytes only in variant {number}"
+    narrow = {max(width, bytes_of(kind)) if rows[name] == odd else 16 for name in "ab"}
+    if min(narrow) < 16 and copies != {size for size in narrow if size >= 4}:
+        yield f"copies of {sorted(copies)} bytes in variant {number}"
     stores = set(re.findall(r"st\.global(\S*)", code))
     if "c" in wide and any(not text.startswith((".v4.b32", ".v2.b64", ".v4.f32")) for text in stores):
         yield f"stores {sorted(stores)} in variant {number}"
@@ -97,9 +101,9 @@ def faults_of(options, kind, layout, odd):
 def main():
     kernels, folder = sys.argv[1:]
     os.makedirs(folder, exist_ok=True)
-    cases = shares.take(itertools.product(TYPES, ("nn", "nt", "tn", "tt"), "mnk", ("kernel", "compute")))
+    cases = shares.take(itertools.product(TYPES, ("nn", "nt", "tn", "tt"), "mnk", (1, 4, 8), ("kernel", "compute")))
     wrong = 0
-    for kind, layout, odd, route in cases:
+    for kind, layout, odd, width, route in cases:
         total, stored, columns = TYPES[kind]
         if route == "kernel":
             options = [kernels, "--kernel=matmul_" + layout, "--param", "T=" + kind, "--param", "S=" + total,
@@ -108,8 +112,8 @@ def main():
             options = [os.path.join(folder, "c.tile")]
             with open(options[0], "w") as file:
                 file.write(compute(kind, layout))
-        for fault in faults_of(options, kind, layout, odd):
-            print(f"{route} {kind} {layout} odd {odd}: {fault}")
+        for fault in faults_of(options, kind, layout, odd, width):
+            print(f"{route} {kind} {layout} odd {odd}, rows of {width} bytes: {fault}")
             wrong += 1
     print(f"{len(cases)} products, {wrong} faults")
 
