@@ -333,8 +333,7 @@ static void plan_value(schedule *s, tile_value value) {
 
 /* uses: by value (tile_count_uses). Returns whether a group of its own can store the part.
  * *product: it computes a product. */
-static bool can_store_part(schedule *s, tile_value part, unsigned axis, const uint32_t *uses,
-                           bool *product) {
+static bool can_store_part(schedule *s, tile_value part, const uint32_t *uses, bool *product) {
     sched_group g = {.kind = SCHED_ELEMENTWISE};
     sched_map map;
     choose(s, &g, part, &map);
@@ -342,7 +341,7 @@ static bool can_store_part(schedule *s, tile_value part, unsigned axis, const ui
     *product |= matmul;
     return (g.kind == SCHED_ELEMENTWISE || (matmul && uses[part.id] == 1 &&
                                             uses[tile_op_result(s->compute, g.root, 0).id] == 1)) &&
-           !map.at[axis].index;
+           !sched_is_computed(sched_type(s, part)->rank, &map);
 }
 
 /* Returns whether a result that is a concat of products is stored part by part: a kernel with all
@@ -354,9 +353,7 @@ static bool is_stored_in_parts(schedule *s, unsigned array, tile_op op, const ui
         uses[a->value.id] != 1)
         return false;
     for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++)
-        if (!can_store_part(s, tile_op_operand(s->compute, op, i), (unsigned)sched_axis(s, op),
-                            uses, &product))
-            return false;
+        if (!can_store_part(s, tile_op_operand(s->compute, op, i), uses, &product)) return false;
     return product;
 }
 

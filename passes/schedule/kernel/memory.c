@@ -371,8 +371,7 @@ void sched_store_output(sched_kernel *k, const sched_output *output, const sched
     if (own->dim >= 0) {
         int d = dim_of_view(k, &access, (unsigned)own->dim);
         sched_end_access(k, output->array, whole, &at, (unsigned)own->dim, &access);
-        /* Range analysis cannot prove that `first` is not negative, which stores of boxes require.
-         */
+        /* Stores of boxes require a proof that no coordinate is negative. */
         if (d >= 0 && own->offset)
             access.index[d] = tile_build_max(&k->b, access.index[d], tile_build_int(&k->b, 0));
     }
