@@ -63,11 +63,34 @@ static unsigned contiguous_dim(const schedule *s, tile_value value) {
     return last;
 }
 
+/* The operation that the value's elements come from, past others that move or cast them, up to
+ * `end`. */
+static tile_op source_of(const schedule *s, tile_value value, tile_op end) {
+    tile_op op;
+    while ((op = tile_value_def(s->compute, value)).id && op.id != end.id &&
+           (sched_only_moves(s, op) || tile_op_opcode(s->compute, op) == TILE_OP_cast))
+        value = tile_operand_src(s->compute, op);
+    return op;
+}
+
+/* Returns whether the operation moves elements of an operand or of the result of a product. */
+static bool is_of_product(const schedule *s, tile_op op) {
+    const tile_function *f = s->compute;
+    tile_op from = source_of(s, tile_operand_src(f, op), TILE_NO_OP);
+    bool found = from.id && tile_op_opcode(f, from) == TILE_OP_matmul;
+    TILE_FOR_EACH_OP (f, at, f->body) {
+        if (tile_op_opcode(f, at) != TILE_OP_matmul) continue;
+        found |= source_of(s, tile_operand_lhs(f, at), op).id == op.id ||
+                 source_of(s, tile_operand_rhs(f, at), op).id == op.id;
+    }
+    return found;
+}
+
 /* Rows of views: of reshaped arrays, and of slices, which begin and end where rows do. */
 static void raise_by_view(const sched_kernel *k, unsigned *divisor, tile_op op, const char *dim) {
     const schedule *s = k->s;
     tile_opcode opcode = tile_op_opcode(s->compute, op);
-    if (opcode != TILE_OP_reshape && opcode != TILE_OP_slice) return;
+    if ((opcode != TILE_OP_reshape && opcode != TILE_OP_slice) || !is_of_product(s, op)) return;
     tile_value src = tile_operand_src(s->compute, op), result = tile_op_result(s->compute, op, 0);
     const tile_type *type = sched_type(s, result), *from = sched_type(s, src);
     const tile_type *element = sched_element(k->s, result);
