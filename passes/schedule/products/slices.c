@@ -340,16 +340,15 @@ void sched_move_slices(schedule *s) {
     sched_clone_compute(s);
     tile_function *f = s->compute;
     bool found = false;
-    uint32_t count = (uint32_t)f->op_count;
+    uint32_t count = (uint32_t)f->op_count, *uses = tile_count_uses(f, s->arena);
     for (uint32_t id = 1; id < count; id++) {
-        if (!f->ops[id].opcode) continue;
-        uint32_t *uses = tile_count_uses(f, s->arena);
-        tile_value to = move_slice(s, (tile_op){id}, uses);
+        tile_value to = f->ops[id].opcode ? move_slice(s, (tile_op){id}, uses) : TILE_NO_VALUE;
         if (!to.id) continue;
         tile_value *map = TILE_NEW_ARRAY(s->arena, tile_value, f->value_count);
         map[tile_op_result(f, (tile_op){id}, 0).id] = to;
         tile_replace_values(f, f->body, map);
         erase(s, (tile_op){id}, tile_count_uses(f, s->arena));
+        uses = tile_count_uses(f, s->arena);
         found = true;
     }
     if (!found) s->compute = (tile_function *)(uintptr_t)before;
