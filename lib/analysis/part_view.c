@@ -218,14 +218,17 @@ static bool has_map_stride(const tile_function *f, unsigned arg, const product *
     return false;
 }
 
-/* Row-major strides are products of the extents of later dims. */
+/* Row-major strides are products of the extents of later dims. One stride is 1, that of a map's
+ * innermost dim. */
 static bool has_map_strides(const tile_function *f, unsigned arg, tile_op view) {
     const tile_values extents = tile_operands_extents(f, view),
                       strides = tile_operands_strides(f, view);
     product row_major = {.constant = 1};
+    unsigned units = 0;
     for (unsigned d = extents.count; d-- > 0;) {
         const product stride = strides.count ? product_of_value(f, strides.at[d]) : row_major;
-        if (!has_map_stride(f, arg, &stride)) return false;
+        units += !stride.count && stride.constant == 1;
+        if (units > 1 || !has_map_stride(f, arg, &stride)) return false;
         multiply_value(&row_major, f, extents.at[d], DEPTH);
     }
     return true;

@@ -1,4 +1,4 @@
-/* Moves slices to where they cost nothing.
+/* Moves slices and transposes to where they cost nothing.
  *
  * A reshape of a slice would copy the slice. A slice of a reshape is a view of the array:
  *
@@ -10,6 +10,10 @@
  *
  *     slice f16(matmul(%a, %b)), [0, n] : [m, n]
  *       ->  f16(matmul(%a, slice %b, [0, n] : [k, n]))
+ *
+ * A transpose of a product is a product of exchanged operands:
+ *
+ *     transpose(f16(matmul(%a, %b)))  ->  f16(matmul(%b, %a, trans_lhs, trans_rhs))
  *
  * The pass changes a copy of the compute, because the compute is the reference for what is
  * generated from it. */
@@ -282,30 +286,100 @@ static tile_op clone_as(schedule *s, tile_builder *b, tile_op op, const tile_val
     return copy;
 }
 
+/* A product, and the casts that follow it. */
+typedef struct cast_product {
+    tile_op op, casts[4]; /* op 0: none; the last cast first */
+    unsigned count;
+} cast_product;
+
+/* The product from which only casts compute the value; none if it is needed elsewhere. */
+static cast_product find_product(const schedule *s, tile_value value, const uint32_t *uses) {
+    cast_product p = {.count = 0};
+    for (; p.count < 4 && is_opcode(s, value, TILE_OP_cast) && uses[value.id] == 1;
+         value = tile_operand_src(s->compute, p.casts[p.count - 1]))
+        p.casts[p.count++] = tile_value_def(s->compute, value);
+    if (is_opcode(s, value, TILE_OP_matmul) && uses[value.id] == 1)
+        p.op = tile_value_def(s->compute, value);
+    return p;
+}
+
+/* Builds the product of other operands, with the same casts and the dims of the type `to`. */
+static tile_op build_product(schedule *s, tile_builder *b, const cast_product *p,
+                             const tile_value *operands, const tile_type *to, tile_value *result) {
+    tile_op product = clone_as(s, b, p->op, operands, to);
+    *result = tile_op_result(s->compute, product, 0);
+    for (unsigned i = p->count; i-- > 0;)
+        *result = tile_op_result(s->compute, clone_as(s, b, p->casts[i], result, to), 0);
+    return product;
+}
+
+static tile_builder builder_at(const schedule *s, tile_op op, tile_op product) {
+    tile_builder b = tile_builder_before(s->compute, op);
+    b.loc = tile_op_loc(s->compute, product);
+    return b;
+}
+
 /* Returns the product of slices that equals this slice of a product, or of casts of one; no value
- * if it is none, or if the product is needed elsewhere. */
+ * if it is none. */
 static tile_value move_before_product(schedule *s, tile_op op, const uint32_t *uses) {
-    enum { MAX_CASTS = 4 };
     tile_function *f = s->compute;
-    tile_op casts[MAX_CASTS];
-    unsigned count = 0;
     part_dims part;
-    tile_value value;
+    tile_value operands[2], value;
     if (tile_op_opcode(f, op) != TILE_OP_slice || !read_slice(s, op, &part, &value))
         return TILE_NO_VALUE;
-    for (; count < MAX_CASTS && is_opcode(s, value, TILE_OP_cast) && uses[value.id] == 1;
-         value = tile_operand_src(f, casts[count - 1]))
-        casts[count++] = tile_value_def(f, value);
-    if (!is_opcode(s, value, TILE_OP_matmul) || uses[value.id] != 1) return TILE_NO_VALUE;
-    tile_op product = tile_value_def(f, value);
-    const tile_type *to = sched_type(s, tile_op_result(f, op, 0));
-    tile_builder b = tile_builder_before(f, op);
-    b.loc = tile_op_loc(f, product);
-    tile_value operands[2], made;
-    for (unsigned i = 0; i < 2; i++) operands[i] = slice_operand(s, &b, product, i, &part);
-    made = tile_op_result(f, clone_as(s, &b, product, operands, to), 0);
-    while (count-- > 0) made = tile_op_result(f, clone_as(s, &b, casts[count], &made, to), 0);
-    return made;
+    const cast_product p = find_product(s, value, uses);
+    if (!p.op.id) return TILE_NO_VALUE;
+    tile_builder b = builder_at(s, op, p.op);
+    for (unsigned i = 0; i < 2; i++) operands[i] = slice_operand(s, &b, p.op, i, &part);
+    build_product(s, &b, &p, operands, sched_type(s, tile_op_result(f, op, 0)), &value);
+    return value;
+}
+
+static bool exchanges_last_dims(const schedule *s, tile_op transpose) {
+    const tile_attr *order = tile_op_attr(s->compute, transpose, TILE_ATTR_order);
+    unsigned rank = sched_type(s, tile_op_result(s->compute, transpose, 0))->rank;
+    bool others = true;
+    for (unsigned d = 0; order && d + 2 < rank; d++) others &= order->list[d] == (int64_t)d;
+    return rank >= 2 && others && (!order || order->list[rank - 2] == (int64_t)rank - 1);
+}
+
+/* Returns whether the value, or a cast of it, is a result. */
+static bool is_result(const schedule *s, tile_value value) {
+    bool found = false;
+    for (size_t i = 0; i < s->compute->result_count; i++) {
+        tile_value result = s->compute->results[i].value;
+        while (result.id != value.id && is_opcode(s, result, TILE_OP_cast))
+            result = tile_operand_src(s->compute, tile_value_def(s->compute, result));
+        found |= result.id == value.id;
+    }
+    return found;
+}
+
+static void set_flag(tile_function *f, tile_op op, tile_attr_id id, bool holds) {
+    tile_op_remove_attr(f, op, id);
+    if (holds) tile_op_set_flag(f, op, id);
+}
+
+/* Returns the product of exchanged operands that equals this transpose of a product, which is a
+ * result; no value if it is none, or if attributes describe the product's tiles. */
+static tile_value exchange_operands(schedule *s, tile_op op, const uint32_t *uses) {
+    tile_function *f = s->compute;
+    tile_value result;
+    if (tile_op_opcode(f, op) != TILE_OP_transpose || !exchanges_last_dims(s, op) ||
+        !is_result(s, tile_op_result(f, op, 0)))
+        return TILE_NO_VALUE;
+    const cast_product p = find_product(s, tile_operand_src(f, op), uses);
+    if (!p.op.id) return TILE_NO_VALUE;
+    bool lhs = tile_op_has_attr(f, p.op, TILE_ATTR_trans_lhs),
+         rhs = tile_op_has_attr(f, p.op, TILE_ATTR_trans_rhs);
+    if (tile_op_at(f, p.op)->attr_count != (unsigned)lhs + rhs) return TILE_NO_VALUE;
+    const tile_value operands[] = {tile_operand_rhs(f, p.op), tile_operand_lhs(f, p.op)};
+    tile_builder b = builder_at(s, op, p.op);
+    tile_op made =
+        build_product(s, &b, &p, operands, sched_type(s, tile_op_result(f, op, 0)), &result);
+    set_flag(f, made, TILE_ATTR_trans_lhs, !rhs);
+    set_flag(f, made, TILE_ATTR_trans_rhs, !lhs);
+    return result;
 }
 
 /* Erases the operation, and those whose only use it was. */
@@ -323,26 +397,31 @@ static void erase(schedule *s, tile_op op, uint32_t *uses) {
         tile_erase_op(s->compute, def);
 }
 
-static tile_value move_slice(schedule *s, tile_op op, const uint32_t *uses) {
+static tile_value move(schedule *s, tile_op op, const uint32_t *uses) {
     tile_value moved = move_before_reshape(s, op);
-    return moved.id ? moved : move_before_product(s, op, uses);
+    if (!moved.id) moved = move_before_product(s, op, uses);
+    return moved.id ? moved : exchange_operands(s, op, uses);
 }
 
-static bool has_slice(const schedule *s) {
-    TILE_FOR_EACH_OP (s->compute, op, s->compute->body)
-        if (tile_op_opcode(s->compute, op) == TILE_OP_slice) return true;
-    return false;
+static bool has_moves(const schedule *s) {
+    bool moves = false, product = false;
+    TILE_FOR_EACH_OP (s->compute, op, s->compute->body) {
+        tile_opcode opcode = tile_op_opcode(s->compute, op);
+        moves |= opcode == TILE_OP_slice || opcode == TILE_OP_transpose;
+        product |= opcode == TILE_OP_matmul;
+    }
+    return moves && product;
 }
 
 void sched_move_slices(schedule *s) {
-    if (!has_slice(s)) return;
+    if (!has_moves(s)) return;
     const tile_function *before = s->compute;
     sched_clone_compute(s);
     tile_function *f = s->compute;
     bool found = false;
     uint32_t count = (uint32_t)f->op_count, *uses = tile_count_uses(f, s->arena);
     for (uint32_t id = 1; id < count; id++) {
-        tile_value to = f->ops[id].opcode ? move_slice(s, (tile_op){id}, uses) : TILE_NO_VALUE;
+        tile_value to = f->ops[id].opcode ? move(s, (tile_op){id}, uses) : TILE_NO_VALUE;
         if (!to.id) continue;
         tile_value *map = TILE_NEW_ARRAY(s->arena, tile_value, f->value_count);
         map[tile_op_result(f, (tile_op){id}, 0).id] = to;

@@ -5,8 +5,8 @@
 
 #include "passes/schedule/kernel/schedule.h"
 
-/* Moves slices before reshapes and before products. The schedule's compute is a copy afterwards if
- * anything changed. */
+/* Moves slices before reshapes and products, and transposes before products. The schedule's compute
+ * is a copy afterwards if anything changed. */
 void sched_move_slices(schedule *s);
 
 #endif

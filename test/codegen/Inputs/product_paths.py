@@ -78,6 +78,7 @@ TOGETHER = {
 RESULTS = {
     "plain": ("m, n", "%p", "n"),
     "reshaped": ("m, 1, n", "reshape(%p) : [m, 1, n]", "n"),
+    "transposed": ("n, m", "transpose(%p)", "n"),
     "columns": ("m, n", "slice %p, [0, n] : [m, n]", "n * 2"),
     "first_columns": ("m, n", "slice %p, [0, 0] : [m, n]", "n * 2"),
 }
@@ -85,6 +86,7 @@ BATCHED_RESULTS = {
     "plain": ("e, m, n", "%p", "n"),
     "heads": ("m, e, n", "transpose(%p, order = [1, 0, 2])", "n"),
     "packed_heads": ("m, e * n", "reshape(transpose(%p, order = [1, 0, 2])) : [m, e * n]", "n"),
+    "transposed": ("e, n, m", "transpose(%p, order = [0, 2, 1])", "n"),
     "merged": ("e * m, n", "reshape(%p) : [e * m, n]", "n"),
 }
 
