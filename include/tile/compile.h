@@ -182,7 +182,7 @@ typedef struct tile_condition {
 /* Returns "divisible", ...; NULL if there is no such kind. */
 TILE_API const char *tile_condition_name(tile_condition_kind kind);
 
-enum { TILE_MAX_VARIANTS = 16 };
+enum { TILE_MAX_VARIANTS = 144 };
 
 /* A kernel has a list of variants: the same kernel compiled under different sets of conditions. A
  * launch takes the first variant whose conditions all hold. The last variant has no conditions,

@@ -157,15 +157,47 @@ static bool divide(product *p, const product *by) {
     return true;
 }
 
-/* Returns whether p is at least 1 if all extents of the argument are: it is a product of them. */
+static bool contains(const tile_expr *sum, const tile_expr *factor) {
+    if (sum == factor || !sum || sum->kind != TILE_EXPR_OP) return sum == factor;
+    return (sum->opcode == TILE_OP_add || sum->opcode == TILE_OP_mul) &&
+           (contains(sum->args[0], factor) || contains(sum->args[1], factor));
+}
+
+/* Returns whether each factor of p is one of an extent of the argument, such as %k of %k * 3, or of
+ * a sum, such as %n of %n + %l. Then p is at least 1 if all extents of the argument are; only
+ * factors of sums may be 0. A launch cannot encode a map of such a view, and takes the next
+ * variant. */
 static bool is_positive(const tile_function *f, unsigned arg, product p) {
     for (unsigned d = 0; d < f->args[arg].type->rank; d++) {
-        product extent = product_of(tile_function_arg_extent(f, arg, d));
-        if (extent.count == 1 && extent.constant > 0) extent.constant = 1; /* %k of %k * 3 */
-        while (extent.count && divide(&p, &extent)) {
-        }
+        const tile_expr *extent = tile_function_arg_extent(f, arg, d);
+        for (unsigned i = p.count; i-- > 0;)
+            if (contains(extent, p.factors[i])) p.factors[i] = p.factors[--p.count];
     }
     return p.constant > 0 && !p.count;
+}
+
+/* The number times the declared divisors of its factors, up to `most`. */
+static int64_t divisor_of(const tile_function *f, const product *p, int64_t most) {
+    int64_t divisor = p->constant % most;
+    for (unsigned i = 0; i < p->count; i++)
+        for (unsigned a = 0; a < f->arg_count; a++)
+            if (tile_value_as_expr(f, f->args[a].value) == p->factors[i] && f->args[a].divisible)
+                divisor = divisor * f->args[a].divisible % most;
+    return divisor ? divisor : most;
+}
+
+/* Returns whether the value is at least `least`, 0 or 1, if all extents of the argument are at
+ * least 1. */
+static bool is_from(const tile_function *f, unsigned arg, tile_value value, int64_t least,
+                    unsigned depth) {
+    int64_t number;
+    tile_op op = tile_value_def(f, value);
+    if (tile_value_is_int(f, value, &number)) return number >= least;
+    if (!op.id || !depth || tile_op_opcode(f, op) != TILE_OP_add)
+        return is_positive(f, arg, product_of_value(f, value));
+    tile_value lhs = tile_operand_lhs(f, op), rhs = tile_operand_rhs(f, op);
+    return (is_from(f, arg, lhs, least, depth - 1) && is_from(f, arg, rhs, 0, depth - 1)) ||
+           (is_from(f, arg, lhs, 0, depth - 1) && is_from(f, arg, rhs, least, depth - 1));
 }
 
 /* Returns whether the stride is 1, or positive and a multiple of 16 bytes if a tensor map can
@@ -174,7 +206,8 @@ static bool has_map_stride(const tile_function *f, unsigned arg, const product *
     enum { UNIT = 16 };
     int64_t bytes = tile_scalar_bytes(f->args[arg].type->scalar);
     if (!stride->count && stride->constant == 1) return true;
-    if (is_positive(f, arg, *stride) && stride->constant % UNIT * bytes % UNIT == 0) return true;
+    if (is_positive(f, arg, *stride) && divisor_of(f, stride, UNIT) * bytes % UNIT == 0)
+        return true;
     for (unsigned d = 0; d < f->args[arg].type->rank; d++) {
         const product own = product_of(tile_function_arg_stride(f, arg, d));
         product rest = *stride;
@@ -185,14 +218,17 @@ static bool has_map_stride(const tile_function *f, unsigned arg, const product *
     return false;
 }
 
-/* Row-major strides are products of the extents of later dims. */
+/* Row-major strides are products of the extents of later dims. One stride is 1, that of a map's
+ * innermost dim. */
 static bool has_map_strides(const tile_function *f, unsigned arg, tile_op view) {
     const tile_values extents = tile_operands_extents(f, view),
                       strides = tile_operands_strides(f, view);
     product row_major = {.constant = 1};
+    unsigned units = 0;
     for (unsigned d = extents.count; d-- > 0;) {
         const product stride = strides.count ? product_of_value(f, strides.at[d]) : row_major;
-        if (!has_map_stride(f, arg, &stride)) return false;
+        units += !stride.count && stride.constant == 1;
+        if (units > 1 || !has_map_stride(f, arg, &stride)) return false;
         multiply_value(&row_major, f, extents.at[d], DEPTH);
     }
     return true;
@@ -206,6 +242,6 @@ tile_value tile_view_mapped_argument(const tile_function *f, tile_value view) {
     const unsigned arg = tile_value_at(f, whole)->index;
     const tile_values extents = tile_operands_extents(f, op);
     for (unsigned d = 0; d < extents.count; d++)
-        if (!is_positive(f, arg, product_of_value(f, extents.at[d]))) return TILE_NO_VALUE;
+        if (!is_from(f, arg, extents.at[d], 1, DEPTH)) return TILE_NO_VALUE;
     return has_map_strides(f, arg, op) ? whole : TILE_NO_VALUE;
 }

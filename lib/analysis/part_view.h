@@ -6,11 +6,12 @@
  *
  *     %seen = view base(%v), [%batch, min(%length, %n), 64], strides [%n * 64, 64, 1]
  *
- * The array with other dims: transposed, with dims united or divided. Such a view has a tensor map
- * of its own:
+ * The array with other dims: transposed, with dims united or divided, or ending earlier. Such a
+ * view has a tensor map of its own:
  *
  *     %columns = view base(%b), [%k, %n], [1, %k]
- *     %rows = view base(%x), [%batch * %n, 64] */
+ *     %rows = view base(%x), [%batch * %n, 64]
+ *     %half = view base(%w), [%n, %k], [%k * 2, 1]              of a %w with %k * 2 columns */
 #ifndef TILE_LIB_ANALYSIS_PART_VIEW_H
 #define TILE_LIB_ANALYSIS_PART_VIEW_H
 
@@ -27,8 +28,8 @@ typedef struct tile_part_view {
 bool tile_view_is_part(const tile_function *f, tile_value view, tile_part_view *out);
 
 /* Returns the argument such that a tensor map can describe the view whenever one can describe the
- * argument: the view itself, or the argument whose array it shows with other dims. No value if
- * there is none. */
+ * argument, unless the view is empty: the view itself, or the argument whose array it shows with
+ * other dims. No value if there is none. */
 tile_value tile_view_mapped_argument(const tile_function *f, tile_value view);
 
 #endif

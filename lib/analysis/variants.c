@@ -1,15 +1,15 @@
 /* Derives the variants of a kernel.
  *
  * The declared properties of a kernel's arguments allow wide accesses. A launch whose arguments do
- * not have them needs other code. One variant for each combination would be exact, but there would
- * be too many. So there is a fixed list, which depends only on the kernel:
+ * not have them needs other code, but only for the accesses that they concern. The list depends
+ * only on the kernel:
  *
  *   0            everything is as declared, and on targets with tensor maps, tensor maps describe
  *                the arrays that are copied to shared memory asynchronously, copied before a loop
  *                of such copies, or to which its tiles are stored after it
  *   next         the same without tensor maps
- *   next         all accesses of at most 16 bytes, then 8, then 4
- *   next         one group of operands with accesses of one element, the others as declared
+ *   next         each combination of levels, one level per group of operands: accesses of at most
+ *                16 bytes, with tensor maps; at most 8 bytes; at most 4 bytes; one element
  *   last         all accesses of one element: nothing is assumed
  *
  * An operand is an argument that is a pointer or a view. The width of its accesses depends on its
@@ -18,8 +18,14 @@
  * divisible by 4.
  *
  * An integer that two operands use affects both, so they form a group. For a matmul c[m, n] = a[m,
- * k] b[k, n] these are {a} and {b, c}. Only variant 0 makes assumptions about integers that no view
+ * k] b[k, n] these are {a} and {b, c}: if n is odd, only the accesses to b and c are narrow, and a
+ * still has its tensor map. Only variants 0 and 1 make assumptions about integers that no view
  * uses, such as the bound of a loop.
+ *
+ * Combinations are in lexicographic order, with the level of the first group as the first letter.
+ * So of all combinations that hold for a launch, the first has the best level for every group.
+ * Three groups have no level of 8 bytes, and more than three only the first and the last, except
+ * that all groups may have them together; all groups from the fifth on have one level.
  *
  * In addition, all variants require the values of {const} arguments for which the kernel was
  * instantiated.
@@ -30,8 +36,7 @@
  *
  * A launch takes the first variant whose conditions hold. So a variant that is never reached
  * because an earlier one holds whenever it does is omitted, and so is one that requires no more
- * than the last variant. Groups are listed in the order of their first operands, up to the limit on
- * variants. */
+ * than the last variant. */
 #include "lib/analysis/variants.h"
 
 #include <string.h>
@@ -43,14 +48,24 @@
 #include "lib/analysis/tensor_map.h"
 #include "lib/ops/gather.h"
 
-/* Widths in bytes, in descending order; an access is at least one element. */
-static const unsigned widths[] = {16, 8, 4};
-enum { WIDTHS = sizeof widths / sizeof *widths, DECLARED = 0, ELEMENT = 1 };
+/* Levels: the width of accesses in bytes, at least one element. */
+enum { DECLARED = 0, WIDE = 16, ELEMENT = 1 };
 
-enum { MAX_ARGUMENT_VARIANTS = TILE_MAX_VARIANTS / 2 /* the rest is for flat grids */ };
+/* By the number of groups that have levels of their own: levels in descending order. */
+static const unsigned levels[][5] = {
+    {WIDE, 8, 4, ELEMENT}, {WIDE, 8, 4, ELEMENT}, {WIDE, 8, 4, ELEMENT},
+    {WIDE, 8, 4, ELEMENT}, {WIDE, ELEMENT},       {WIDE, ELEMENT},
+};
 
-_Static_assert(MAX_ARGUMENT_VARIANTS > WIDTHS + 2,
-               "a kernel has room for the groups of its arguments");
+enum {
+    MAX_GROUPS = sizeof levels / sizeof *levels - 1,
+    MAX_COMBINATIONS = 64,
+    /* variants 0 and 1, all groups at 8 and at 4 bytes, and the last */
+    MAX_ARGUMENT_VARIANTS = MAX_COMBINATIONS + 5,
+};
+
+_Static_assert(2 * MAX_ARGUMENT_VARIANTS <= TILE_MAX_VARIANTS,
+               "a kernel has room for its variants, and for the same with a flat grid");
 
 typedef struct derivation {
     const tile_function *f;
@@ -62,7 +77,6 @@ typedef struct derivation {
     unsigned *bytes;
     bool *maps;      /* arguments with tensor maps in variant 0 */
     bool *feeds_dot; /* by value: a load of it may become a copy that runs ahead */
-    unsigned first; /* from this variant on, a variant may be redundant because of an earlier one */
     tile_variants *out;
 } derivation;
 
@@ -126,16 +140,18 @@ static unsigned choose_divisor(const derivation *d, unsigned arg, unsigned width
     return narrow(decl->divisible, decl->type->kind == TILE_TYPE_SCALAR ? width / bytes : width);
 }
 
-/* All accesses are at most `width` wide; accesses of `group` (arg_count: none) at most one
- * element. */
-static unsigned *make_variant(const derivation *d, unsigned width, size_t group) {
+/* level: by argument, that of its group. Integers of no group have the level `unnamed`. */
+static unsigned *make_divisors(const derivation *d, const unsigned *level, unsigned unnamed) {
     unsigned *divisors = TILE_NEW_ARRAY(d->arena, unsigned, d->f->arg_count + 1);
-    for (unsigned i = 0; i < d->f->arg_count; i++) {
-        bool alone = d->bytes[i] && find_group(d, i) == group;
-        bool unnamed = !d->bytes[i] && group < d->f->arg_count;
-        divisors[i] = choose_divisor(d, i, alone || unnamed ? ELEMENT : width);
-    }
+    for (unsigned i = 0; i < d->f->arg_count; i++)
+        divisors[i] = choose_divisor(d, i, d->bytes[i] ? level[find_group(d, i)] : unnamed);
     return divisors;
+}
+
+static unsigned *make_uniform(const derivation *d, unsigned width) {
+    unsigned *level = TILE_NEW_ARRAY(d->arena, unsigned, d->f->arg_count + 1);
+    for (unsigned i = 0; i < d->f->arg_count; i++) level[i] = width;
+    return make_divisors(d, level, width);
 }
 
 /* Returns whether these divisors hold whenever `by` do. */
@@ -145,25 +161,73 @@ static bool is_implied(const derivation *d, const unsigned *by, const unsigned *
     return true;
 }
 
-static bool is_taken(const derivation *d, const unsigned *divisors) {
-    for (unsigned i = d->first; i < d->out->count; i++)
-        if (is_implied(d, divisors, d->out->divisors[i])) return true;
+static bool has_maps_of(const derivation *d, const bool *maps, const bool *others) {
+    for (unsigned i = 0; i < d->f->arg_count; i++)
+        if (others[i] && !maps[i]) return false;
+    return true;
+}
+
+/* Returns whether an earlier variant holds whenever this one does. */
+static bool is_taken(const derivation *d, const unsigned *divisors, const bool *maps) {
+    for (unsigned i = 0; i < d->out->count; i++)
+        if (is_implied(d, divisors, d->out->divisors[i]) && has_maps_of(d, maps, d->out->maps[i]))
+            return true;
     return false;
 }
 
-/* maps NULL: none. */
 static void append(derivation *d, unsigned *divisors, bool *maps) {
-    tile_variants *out = d->out;
-    out->maps[out->count] = maps ? maps : TILE_NEW_ARRAY(d->arena, bool, d->f->arg_count + 1);
-    out->divisors[out->count++] = divisors;
+    d->out->maps[d->out->count] = maps;
+    d->out->divisors[d->out->count++] = divisors;
 }
 
 /* Adds a variant unless no launch would reach it, or it requires no more than the last one. */
-static void add_variant(derivation *d, unsigned *divisors, const unsigned *last) {
-    tile_variants *out = d->out;
-    if (!is_implied(d, last, divisors) && !is_taken(d, divisors) &&
-        out->count < MAX_ARGUMENT_VARIANTS - 1)
-        append(d, divisors, NULL);
+static void add_variant(derivation *d, unsigned *divisors, bool *maps, const unsigned *last) {
+    bool *none = TILE_NEW_ARRAY(d->arena, bool, d->f->arg_count + 1);
+    bool is_last = is_implied(d, last, divisors) && has_maps_of(d, none, maps);
+    if (!is_last && !is_taken(d, divisors, maps)) append(d, divisors, maps);
+}
+
+/* Combinations --------------------------------------------------------------------------------- */
+
+/* The groups in the order of their first operands; from the last entry on, they have one level. */
+static unsigned list_groups(const derivation *d, unsigned *groups) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < d->f->arg_count; i++)
+        if (d->bytes[i] && find_group(d, i) == i) groups[count++] = i;
+    return count;
+}
+
+/* own: the level of each of the groups. */
+static void add_combination(derivation *d, const unsigned *groups, unsigned count,
+                            const unsigned *own, const unsigned *last) {
+    unsigned *level = TILE_NEW_ARRAY(d->arena, unsigned, d->f->arg_count + 1);
+    bool *maps = TILE_NEW_ARRAY(d->arena, bool, d->f->arg_count + 1);
+    for (unsigned i = 0; i < count; i++)
+        level[groups[i]] = own[i < MAX_GROUPS ? i : MAX_GROUPS - 1];
+    for (unsigned i = 0; i < d->f->arg_count; i++)
+        maps[i] = d->maps[i] && d->bytes[i] && level[find_group(d, i)] == WIDE;
+    add_variant(d, make_divisors(d, level, ELEMENT), maps, last);
+}
+
+/* Levels that combinations lack, for all groups together, precede combinations that are narrow for
+ * one of them. */
+static void add_combinations(derivation *d, const unsigned *last) {
+    unsigned *groups = TILE_NEW_ARRAY(d->arena, unsigned, d->f->arg_count + 1);
+    unsigned count = list_groups(d, groups), base = 0, total = 1;
+    unsigned varying = count < MAX_GROUPS ? count : MAX_GROUPS;
+    const unsigned *of = levels[varying];
+    bool *none = TILE_NEW_ARRAY(d->arena, bool, d->f->arg_count + 1);
+    while (of[base]) base++;
+    for (unsigned i = 0; i < varying; i++) total *= base;
+    for (unsigned number = 0; number < total; number++) {
+        unsigned own[MAX_GROUPS] = {0}, rest = number;
+        for (unsigned i = varying; i-- > 0; rest /= base) own[i] = of[rest % base];
+        if (number == 1 && base == 2) {
+            add_variant(d, make_uniform(d, 8), none, last);
+            add_variant(d, make_uniform(d, 4), none, last);
+        }
+        add_combination(d, groups, count, own, last);
+    }
 }
 
 /* Tensor maps ---------------------------------------------------------------------------------- */
@@ -249,19 +313,18 @@ void tile_derive_variants(const tile_function *f, const tile_target *target, til
     derivation d = {.f = f, .arena = arena, .out = out};
     find_groups(&d);
     bool maps = find_maps(&d, target), lowered = tile_function_level(f) == 3;
+    bool *none = TILE_NEW_ARRAY(arena, bool, f->arg_count + 1);
     out->count = 0;
-    unsigned *declared = make_variant(&d, DECLARED, f->arg_count);
-    unsigned *last = make_variant(&d, ELEMENT, f->arg_count);
-    if (lowered) last = declared; /* a kernel at level 3 is already lowered */
-    if (maps && !lowered) append(&d, declared, d.maps);
-    d.first = out->count;
-    add_variant(&d, declared, last);
-    for (unsigned i = 0; i < WIDTHS && last != declared; i++)
-        add_variant(&d, make_variant(&d, widths[i], f->arg_count), last);
-    for (unsigned i = 0; i < f->arg_count && last != declared; i++)
-        if (d.bytes[i] && find_group(&d, i) == i)
-            add_variant(&d, make_variant(&d, DECLARED, i), last);
-    append(&d, last, lowered ? d.maps : NULL);
+    unsigned *declared = make_uniform(&d, DECLARED), *last = make_uniform(&d, ELEMENT);
+    if (lowered) { /* compiled as it is */
+        append(&d, declared, d.maps);
+        add_flat_variants(&d);
+        return;
+    }
+    if (maps) append(&d, declared, d.maps);
+    add_variant(&d, declared, none, last);
+    add_combinations(&d, last);
+    append(&d, last, none);
     add_flat_variants(&d);
 }
 

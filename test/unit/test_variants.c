@@ -63,8 +63,10 @@ static const char matmul[] =
     "}\n";
 
 Test(variants, groups_share_an_integer) {
-    check_list(matmul, "n8 k8 a16 b16 c16, n4 k4 a8 b8 c8, n2 k2 a4 b4 c4, "
-                       "n8 a2 b16 c16, k8 a16 b2 c2, a2 b2 c2");
+    check_list(matmul, "n8 k8 a16 b16 c16, n4 k8 a16 b8 c8, n2 k8 a16 b4 c4, k8 a16 b2 c2, "
+                       "n8 k4 a8 b16 c16, n4 k4 a8 b8 c8, n2 k4 a8 b4 c4, k4 a8 b2 c2, "
+                       "n8 k2 a4 b16 c16, n4 k2 a4 b8 c8, n2 k2 a4 b4 c4, k2 a4 b2 c2, "
+                       "n8 a2 b16 c16, n4 a2 b8 c8, n2 a2 b4 c4, a2 b2 c2");
 }
 
 Test(variants, of_what_is_declared) {
@@ -115,7 +117,9 @@ Test(variants, of_what_is_declared) {
          * its pointer. */
         {"kernel @k(%n: i32 {divisible = 8}, %m: i32 {divisible = 8},\n"
          "    %p: view<f16[%m, 2 * %n]> {divisible = 16}, %q" A ") grid [1] warps 1 {\n}\n",
-         "n8 m8 p16 q16, n8 p16 q16, n4 p8 q8, n2 p4 q4, p2 q16, n8 p16 q2, p2 q2"},
+         "n8 m8 p16 q16, n8 p16 q16, n8 p16 q8, n8 p16 q4, n8 p16 q2, n4 p8 q16, n4 p8 q8, "
+         "n4 p8 q4, n4 p8 q2, n2 p4 q16, n2 p4 q8, n2 p4 q4, n2 p4 q2, p2 q16, p2 q8, p2 q4, "
+         "p2 q2"},
         {"kernel @k(%n: i32 {divisible = 8}, %m: i32 {divisible = 8},\n"
          "    %p: view<f16[64, %n], strides [1, %m]> {divisible = 16}) grid [1] warps 1 {\n"
          "  %b = base %p\n  %v = view %b, [%n] : view<f16[?]>\n}\n",
@@ -127,17 +131,27 @@ Test(variants, of_what_is_declared) {
         check_list(cases[i].text, cases[i].list);
 }
 
-/* At most four groups: those of the first operands. */
-Test(variants, at_most_eight) {
-    check_list("kernel @k(%a" A ", %b" A ", %c" A ", %d" A ", %e" A ", %f" A ")\n"
+/* Up to three groups have four levels of their own, fewer if less is declared. More groups have two
+ * levels, except that all may have 8 or 4 bytes. */
+Test(variants, of_many_groups) {
+    check_list("kernel @k(%a" A ", %b: ptr<f16> {divisible = 4}, %c: ptr<f16> {divisible = 4})\n"
                "    grid [1] warps 1 {\n}\n",
-               "a16 b16 c16 d16 e16 f16, a8 b8 c8 d8 e8 f8, a4 b4 c4 d4 e4 f4, "
-               "a2 b16 c16 d16 e16 f16, a16 b2 c16 d16 e16 f16, a16 b16 c2 d16 e16 f16, "
-               "a16 b16 c16 d2 e16 f16, a2 b2 c2 d2 e2 f2");
-    check_list("kernel @k(%n: i32 {divisible = 64}, %a" A ", %b" A ", %c" A ", %d" A ", %e" A ")\n"
+               "a16 b4 c4, a16 b4 c2, a16 b2 c4, a16 b2 c2, a8 b4 c4, a8 b4 c2, a8 b2 c4, "
+               "a8 b2 c2, a4 b4 c4, a4 b4 c2, a4 b2 c4, a4 b2 c2, a2 b4 c4, a2 b4 c2, a2 b2 c4, "
+               "a2 b2 c2");
+    check_list("kernel @k(%n: i32 {divisible = 64}, %a" A ", %b" A ", %c" A ", %d" A ")\n"
                "    grid [1] warps 1 {\n}\n",
-               "n64 a16 b16 c16 d16 e16, a16 b16 c16 d16 e16, a8 b8 c8 d8 e8, a4 b4 c4 d4 e4, "
-               "a2 b16 c16 d16 e16, a16 b2 c16 d16 e16, a16 b16 c2 d16 e16, a2 b2 c2 d2 e2");
+               "n64 a16 b16 c16 d16, a16 b16 c16 d16, a8 b8 c8 d8, a4 b4 c4 d4, "
+               "a16 b16 c16 d2, a16 b16 c2 d16, a16 b16 c2 d2, a16 b2 c16 d16, a16 b2 c16 d2, "
+               "a16 b2 c2 d16, a16 b2 c2 d2, a2 b16 c16 d16, a2 b16 c16 d2, a2 b16 c2 d16, "
+               "a2 b16 c2 d2, a2 b2 c16 d16, a2 b2 c16 d2, a2 b2 c2 d16, a2 b2 c2 d2");
+    /* From the fifth group on they have one level: e and f. */
+    check_list("kernel @k(%a: ptr<f32> {divisible = 8}, %b: ptr<f32> {divisible = 8},\n"
+               "    %c: ptr<f32> {divisible = 4}, %d: ptr<f32> {divisible = 4},\n"
+               "    %e: ptr<f32> {divisible = 8}, %f: ptr<f32> {divisible = 8})\n"
+               "    grid [1] warps 1 {\n}\n",
+               "a8 b8 c4 d4 e8 f8, a8 b8 c4 d4 e4 f4, a8 b4 c4 d4 e8 f8, a8 b4 c4 d4 e4 f4, "
+               "a4 b8 c4 d4 e8 f8, a4 b8 c4 d4 e4 f4, a4 b4 c4 d4 e8 f8, a4 b4 c4 d4 e4 f4");
 }
 
 /* If arguments decide whether the grid fits a launch's limits, all variants are repeated with a
@@ -219,7 +233,7 @@ static tile_artifact *build(text_fixture *x, unsigned variant) {
     tile_artifact *artifact;
     tile_module *module = text_parse(x, matmul);
     tile_status status = tile_artifact_build(module, "k", &options, &artifact);
-    cr_expect_eq(status, variant < 6 ? TILE_OK : TILE_INVALID, "%s", x->messages);
+    cr_expect_eq(status, variant < 16 ? TILE_OK : TILE_INVALID, "%s", x->messages);
     tile_module_destroy(module);
     return artifact;
 }
@@ -227,27 +241,27 @@ static tile_artifact *build(text_fixture *x, unsigned variant) {
 Test(variants, an_interface_lists_all) {
     text_fixture x;
     text_open(&x);
-    for (unsigned v = 0; v < 6; v++) {
+    for (unsigned v = 0; v < 16; v += 5) {
         tile_artifact *artifact = build(&x, v);
         const tile_abi *abi = tile_artifact_kernel_at(artifact, 0)->abi;
-        cr_assert_eq(tile_abi_variant_count(abi), 6);
+        cr_assert_eq(tile_abi_variant_count(abi), 16);
         cr_expect_eq(tile_abi_variant(abi), v);
         /* The first condition of each variant; conditions of every launch are not included. */
-        static const int64_t first[6] = {8, 4, 2, 8, 8, 0};
-        static const unsigned counts[6] = {5, 5, 5, 3, 2, 0};
-        for (unsigned i = 0; i < 6; i++) {
+        static const int64_t first[16] = {8, 4, 2, 8, 8, 4, 2, 4, 8, 4, 2, 2, 8, 4, 2, 0};
+        static const unsigned counts[16] = {5, 5, 5, 2, 5, 5, 5, 2, 5, 5, 5, 2, 3, 3, 3, 0};
+        for (unsigned i = 0; i < 16; i++) {
             const tile_condition *condition = tile_abi_condition_at(abi, i, 0);
             cr_expect_eq(condition ? condition->value : 0, first[i]);
             cr_expect_null(tile_abi_condition_at(abi, i, counts[i]));
             if (counts[i]) cr_expect_not_null(tile_abi_condition_at(abi, i, counts[i] - 1));
         }
-        cr_expect_null(tile_abi_condition_at(abi, 6, 0));
-        static const unsigned divisible[6] = {16, 8, 4, 2, 16, 2}; /* of %a */
-        cr_expect_eq(tile_abi_arg_at(abi, 3)->divisible, divisible[v]);
+        cr_expect_null(tile_abi_condition_at(abi, 16, 0));
+        static const unsigned divisible[4] = {16, 8, 4, 2}; /* of %a */
+        cr_expect_eq(tile_abi_arg_at(abi, 3)->divisible, divisible[v / 5]);
         tile_artifact_destroy(artifact);
     }
-    cr_expect_null(build(&x, 6));
-    cr_expect(strstr(x.messages, "@k has 6 variants, 0 to 5: there is no variant 6"), "%s",
+    cr_expect_null(build(&x, 16));
+    cr_expect(strstr(x.messages, "@k has 16 variants, 0 to 15: there is no variant 16"), "%s",
               x.messages);
     text_close(&x);
 }
@@ -260,16 +274,17 @@ Test(variants, a_launch_takes_the_first_that_fits) {
     } cases[] = {
         {{1, 8, 8, 16, 16, 16}, 0},         {{3, -64, 0, 4096, 32, 48}, 0},
         {{1, 12, 8, 16, 16, 16}, 1}, /* n */
-        {{1, 8, 20, 16, 16, 16}, 1}, /* k */
-        {{1, 8, 8, 8, 16, 16}, 1},   /* a */
+        {{1, 8, 20, 16, 16, 16}, 4}, /* k */
+        {{1, 8, 8, 8, 16, 16}, 4},   /* a */
         {{1, 8, 8, 16, 24, 16}, 1},  /* b */
         {{1, 8, 8, 16, 16, 40}, 1},  /* c */
-        {{1, 10, 8, 16, 16, 16}, 2},        {{1, 8, -6, 16, 16, 16}, 2},
-        {{1, 8, 8, 4, 16, 16}, 2},          {{1, 8, 4097, 16, 16, 16}, 3}, /* a alone is narrow */
-        {{1, 8, 8, 2, 16, 16}, 3},          {{1, 4097, 8, 16, 16, 16}, 4}, /* b and c are */
-        {{1, 8, 8, 16, 2, 16}, 4},          {{1, 8, 8, 16, 16, 2}, 4},
-        {{1, 4097, 4097, 16, 16, 16}, 5},   {{1, 8, 8, 2, 2, 16}, 5},
-        {{1, -1, INT64_MIN, 16, 2, 16}, 4},
+        {{1, 12, 20, 16, 16, 16}, 5},       {{1, 10, 8, 16, 16, 16}, 2},
+        {{1, 8, -6, 16, 16, 16}, 8},        {{1, 10, 20, 16, 16, 16}, 6},
+        {{1, 8, 4097, 16, 16, 16}, 12},                                    /* a alone is narrow */
+        {{1, 8, 8, 2, 16, 16}, 12},         {{1, 4097, 8, 16, 16, 16}, 3}, /* b and c are */
+        {{1, 8, 8, 16, 2, 16}, 3},          {{1, 8, 8, 16, 16, 2}, 3},
+        {{1, 4097, 4097, 16, 16, 16}, 15},  {{1, 8, 8, 2, 2, 16}, 15},
+        {{1, -1, INT64_MIN, 16, 2, 16}, 3},
     };
     text_fixture x;
     text_open(&x);
@@ -278,7 +293,7 @@ Test(variants, a_launch_takes_the_first_that_fits) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         cr_expect_eq(tile_abi_pick_variant(abi, cases[i].args), cases[i].variant, "case %zu: %u", i,
                      tile_abi_pick_variant(abi, cases[i].args));
-    cr_expect_eq(tile_abi_pick_variant(abi, NULL), 5, "nothing is known of the arguments");
+    cr_expect_eq(tile_abi_pick_variant(abi, NULL), 15, "nothing is known of the arguments");
     tile_artifact_destroy(artifact);
     text_close(&x);
 }
@@ -310,7 +325,9 @@ Test(variants, of_tensor_maps) {
         "  for %i = 0 to %n step 32 pipelined (2) {\n"
         "    copy %a[0, %i], %s\n    copy %b[0, %i], %s\n    copy %c[0, %i], %s\n"
         "    copy %d[0, %i], %s\n    copy %e[0, %i], %s\n  }\n}\n";
-    check_list_for("sm_90a", odd_rows, "c map d map e map, -");
+    check_list_for("sm_90a", odd_rows,
+                   "c map d map e map, c map d map, c map e map, c map, d map e map, d map, "
+                   "e map, -");
     check_list_for("sm_80", loop, "-");
     check_list_for("sm_90a", async, "n8 a16 b16 a map, n8 a16 b16, n4 a8 b8, n2 a4 b4, a2 b2");
 }

@@ -44,78 +44,6 @@ static bool depends_on(const sched_map *map, unsigned rank, unsigned dim) {
     return found;
 }
 
-/* Returns whether the loop reads the value. Arrays of later groups do not count; the loop computes
- * these values. */
-static bool is_read(const online_classifier *f, tile_value value) {
-    if (!f->groups[0]) return sched_array_of(f->s, value) >= 0;
-    return sched_input_of(f->s, f->groups[0], value) >= 0 ||
-           sched_input_of(f->s, f->groups[1], value) >= 0;
-}
-
-/* Operands ------------------------------------------------------------------------------------- */
-
-/* Each dim of the tile must be one dim of the array, and no other coordinate of the array may vary
- * along these dims or those of other tiles. A reshape may have removed the dim of a single row. */
-static bool is_tile_of(const online_classifier *f, const sched_product_operand *side,
-                       unsigned rank) {
-    const sched_online *o = f->o;
-    bool lost = side->row == o->m && tile_expr_is(f->domain->extents[o->m], 1);
-    const unsigned tiled[] = {o->m, o->m + 1, o->n, o->depth};
-    unsigned rows = 0, columns = 0;
-    for (unsigned d = 0; d < rank; d++) {
-        const sched_coordinate *at = &side->from.map.at[d];
-        bool row = sched_depends(at, side->row), column = sched_depends(at, side->column);
-        if ((row || column) && (at->index || at->offset)) return false;
-        for (unsigned i = 0; i < 4; i++)
-            if (tiled[i] != side->row && tiled[i] != side->column && sched_depends(at, tiled[i]))
-                return false;
-        rows += row;
-        columns += column;
-    }
-    return (rows == 1 || (lost && !rows)) && columns == 1;
-}
-
-static bool find_operand(online_classifier *f, sched_product_operand *side, tile_value value) {
-    schedule *s = f->s;
-    tile_op op;
-    side->wide = sched_element(s, value);
-    while (!is_read(f, value) && (op = tile_value_def(s->compute, value)).id) {
-        tile_value from = tile_op_operand_count(s->compute, op) ? tile_first_operand(s->compute, op)
-                                                                : TILE_NO_VALUE;
-        tile_opcode opcode = tile_op_opcode(s->compute, op);
-        sched_map at;
-        if (opcode == TILE_OP_reshape) {
-            if (!sched_reshaped(s, sched_type(s, from), sched_type(s, value), &side->from.map, &at))
-                break;
-        } else if (opcode == TILE_OP_broadcast || opcode == TILE_OP_transpose ||
-                   (opcode == TILE_OP_cast && sched_narrow(s, value).id == from.id)) {
-            at = sched_operand_map(s, op, 0, 0, &side->from.map);
-        } else {
-            break;
-        }
-        side->from.map = at;
-        value = from;
-    }
-    side->from.value = value;
-    side->element = sched_element(s, value);
-    return sched_is_tensor(s, value) && online_is_supported(side->element) &&
-           online_is_supported(side->wide) && is_tile_of(f, side, sched_type(s, value)->rank);
-}
-
-bool online_place_operand(online_classifier *f, sched_product_operand *side, tile_value value,
-                          const sched_map *result, unsigned rank, unsigned first, unsigned second) {
-    schedule *s = f->s;
-    const tile_type *type = sched_type(s, value);
-    for (unsigned d = 0; d + 2 < type->rank; d++) {
-        bool repeated = tile_expr_is(sched_dim(s, type, d), 1);
-        side->from.map.at[d] =
-            repeated ? sched_zero_coordinate() : result->at[d + rank - type->rank];
-    }
-    side->from.map.at[type->rank - 2] = sched_dim_coordinate(first);
-    side->from.map.at[type->rank - 1] = sched_dim_coordinate(second);
-    return find_operand(f, side, value);
-}
-
 static bool has_flag(const schedule *s, tile_op op, tile_attr_id id) {
     return tile_op_has_attr(s->compute, op, id);
 }
@@ -470,7 +398,7 @@ static sched_classified_value find_form(online_classifier *f, tile_value value,
     if (!op.id) return plain(classify_array(f, value, map));
     tile_opcode opcode = tile_op_opcode(s->compute, op);
     if (opcode == TILE_OP_reduce && online_add_reduction(f, op, map)) return plain(SCHED_PER_ROW);
-    if (is_read(f, value)) return plain(classify_array(f, value, map));
+    if (online_is_read(f, value)) return plain(classify_array(f, value, map));
     if (opcode == TILE_OP_matmul && depends_on(map, sched_type(s, value)->rank, f->o->n))
         return plain(add_inner(f, op, map) ? SCHED_PER_ELEMENT : SCHED_UNSUPPORTED);
     if (!sched_is_inline(s, op)) return plain(classify_array(f, value, map));
@@ -507,7 +435,7 @@ typedef struct pending_value {
 /* Returns whether find_form passes the value to classify_elements. */
 static bool is_of_elements(const online_classifier *f, tile_value value) {
     tile_op op = tile_value_def(f->s->compute, value);
-    return op.id && !is_read(f, value) && sched_is_inline(f->s, op) &&
+    return op.id && !online_is_read(f, value) && sched_is_inline(f->s, op) &&
            tile_op_opcode(f->s->compute, op) != TILE_OP_reduce &&
            tile_op_opcode(f->s->compute, op) != TILE_OP_matmul;
 }

@@ -27,5 +27,8 @@ bool online_add_reduction(online_classifier *f, tile_op op, const sched_map *map
 bool online_place_operand(online_classifier *f, sched_product_operand *side, tile_value value,
                           const sched_map *result, unsigned rank, unsigned first, unsigned second);
 bool online_is_supported(const tile_type *element);
+/* Returns whether the loop reads the value. Arrays of later groups do not count; the loop computes
+ * these values. */
+bool online_is_read(const online_classifier *f, tile_value value);
 
 #endif

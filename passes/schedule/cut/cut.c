@@ -28,8 +28,7 @@ int sched_writer_of(const schedule *s, unsigned array) {
     return -1;
 }
 
-/* Returns whether a group writes it, or the caller provides it. */
-static bool is_planned(const schedule *s, tile_value value) {
+bool sched_is_planned(const schedule *s, tile_value value) {
     int array = sched_array_of(s, value);
     return array >= 0 &&
            (s->arrays[array].place == SCHED_ARGUMENT || sched_writer_of(s, (unsigned)array) >= 0);
@@ -37,8 +36,7 @@ static bool is_planned(const schedule *s, tile_value value) {
 
 /* Choosing a kind ----------------------------------------------------------------------------- */
 
-/* Returns whether no other stop depends on this one, so that it is computed last. */
-static bool is_latest(sched_traversal *w, size_t index) {
+bool sched_is_latest(const sched_traversal *w, size_t index) {
     for (size_t i = 0; i < w->stop_count; i++)
         if (w->stops[i].value.id != w->stops[index].value.id &&
             sched_is_computed_from(w->s, w->stops[i].value, w->stops[index].value))
@@ -46,73 +44,25 @@ static bool is_latest(sched_traversal *w, size_t index) {
     return true;
 }
 
-/* Returns whether the stopped value has the domain and is needed at its identity map. */
-static bool is_all(schedule *s, const sched_mapped_stop *stop, const sched_domain *domain) {
+bool sched_is_all(schedule *s, const sched_mapped_stop *stop, const sched_domain *domain) {
     sched_domain own = sched_domain_of(s, stop->value);
     sched_map identity = sched_identity(domain);
     return sched_same_domain(&own, domain) && sched_same_map(&identity, &stop->map, domain->rank);
 }
 
-/* A product whose elements are needed at the domain's coordinates, and at no others: a tile of the
- * product has only its own elements. */
-static bool take_matmul(schedule *s, sched_group *g, const sched_traversal *w, size_t index,
-                        const sched_domain *domain) {
+bool sched_take_matmul(schedule *s, sched_group *g, const sched_traversal *w, size_t index,
+                       const sched_domain *domain) {
     const tile_value value = w->stops[index].value;
     tile_op op = tile_value_def(s->compute, value);
     if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_matmul) return false;
     for (size_t i = 0; i < w->stop_count; i++)
         if (w->stops[i].value.id == value.id && !w->stops[i].own_domain &&
-            !is_all(s, &w->stops[i], domain))
+            !sched_is_all(s, &w->stops[i], domain))
             return false;
     g->kind = SCHED_MATMUL;
     g->root = op;
     g->domain = *domain;
     return true;
-}
-
-/* Returns whether no computed coordinate depends on the dims of tiles. */
-static bool has_plain_tiles(const sched_domain *domain, const sched_map *map, unsigned rank) {
-    bool plain = true;
-    for (unsigned d = 0; d < rank; d++)
-        for (unsigned t = domain->rank - 2; t < domain->rank; t++)
-            plain &= !map->at[d].index || !sched_depends(&map->at[d], t);
-    return plain;
-}
-
-/* Returns whether a dim has extent 1: an online loop with a single row. */
-static bool has_one(const sched_domain *own) {
-    bool one = false;
-    for (unsigned d = 0; d + 1 < own->rank; d++) one |= tile_expr_is(own->extents[d], 1);
-    return one;
-}
-
-/* A reshape of a product that splits its dims: the domain is that of the product, and *map is the
- * position of the value's elements in it. */
-static bool take_reshaped(schedule *s, sched_group *g, const sched_mapped_stop *stop,
-                          tile_value value, bool online, sched_map *map) {
-    tile_op op = tile_value_def(s->compute, stop->value);
-    sched_domain own = sched_domain_of(s, value);
-    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_reshape || !is_all(s, stop, &own))
-        return false;
-    tile_value from = tile_operand_src(s->compute, op);
-    sched_domain domain = sched_domain_of(s, from);
-    sched_map identity = sched_identity(&domain);
-    sched_traversal w = {.s = s};
-    for (unsigned d = domain.rank < 2 ? 0 : domain.rank - 2; d < domain.rank; d++)
-        if (tile_expr_is(domain.extents[d], 1) &&
-            !(online && d + 2 == domain.rank && has_one(&own)))
-            return false;
-    if (!sched_reshaped(s, sched_type(s, value), sched_type(s, from), &identity, map) ||
-        (online ? domain.rank < 2 || !has_plain_tiles(&domain, map, own.rank)
-                : sched_has_pairs(own.rank, map)))
-        return false;
-    sched_traverse_value(&w, value, map, true);
-    for (size_t i = 0; i < w.stop_count; i++)
-        if (!w.stops[i].own_domain && !is_planned(s, w.stops[i].value) && is_latest(&w, i) &&
-            take_matmul(s, g, &w, i, &domain) &&
-            (!online || sched_fuse_online(s, g, g->root, &domain, value, map)))
-            return true;
-    return false;
 }
 
 /* *map: the value's dims in the domain of the reduced rows. The reduction must be needed at the
@@ -197,12 +147,13 @@ static bool take_online(schedule *s, sched_group *g, sched_traversal *w, tile_va
     for (unsigned kind = 0; kind < 2; kind++)
         for (size_t i = 0; i < w->stop_count; i++) {
             const sched_mapped_stop *stop = &w->stops[i];
-            if (stop->own_domain || is_planned(s, stop->value) || !is_latest(w, i)) continue;
+            if (stop->own_domain || sched_is_planned(s, stop->value) || !sched_is_latest(w, i))
+                continue;
             *map = sched_identity(&own);
             if (kind ? take_online_rows(s, g, stop, value, map)
-                     : (take_matmul(s, g, w, i, &own) &&
+                     : (sched_take_matmul(s, g, w, i, &own) &&
                         sched_fuse_online(s, g, g->root, &own, value, map)) ||
-                           take_reshaped(s, g, stop, value, true, map))
+                           sched_take_moved(s, g, w, i, value, true, map))
                 return true;
         }
     return false;
@@ -212,7 +163,7 @@ static bool take_online(schedule *s, sched_group *g, sched_traversal *w, tile_va
 static bool is_only(const sched_traversal *w, size_t index) {
     for (size_t i = 0; i < w->stop_count; i++)
         if (w->stops[i].value.id != w->stops[index].value.id &&
-            !is_planned(w->s, w->stops[i].value))
+            !sched_is_planned(w->s, w->stops[i].value))
             return false;
     return true;
 }
@@ -225,10 +176,12 @@ static void choose(schedule *s, sched_group *g, tile_value value, sched_map *map
     sched_traverse_value(&w, value, &identity, true);
     if (take_online(s, g, &w, value, map)) return;
     for (size_t i = 0; i < w.stop_count; i++) {
-        if (w.stops[i].own_domain || is_planned(s, w.stops[i].value) || !is_latest(&w, i)) continue;
+        if (w.stops[i].own_domain || sched_is_planned(s, w.stops[i].value) ||
+            !sched_is_latest(&w, i))
+            continue;
         *map = identity;
-        if (take_matmul(s, g, &w, i, &own)) return;
-        if (take_reshaped(s, g, &w.stops[i], value, false, map)) return;
+        if (sched_take_matmul(s, g, &w, i, &own)) return;
+        if (sched_take_moved(s, g, &w, i, value, false, map)) return;
         sched_map rows = {{{0, NULL, NULL}}};
         *map = rows;
         if (take_rows(s, g, &w.stops[i], value, map) && (!g->own_domain || is_only(&w, i))) return;
@@ -254,10 +207,10 @@ static void add_input(schedule *s, sched_group *g, const sched_input *input) {
     g->inputs[g->input_count++] = *input;
 }
 
-static void add_output(schedule *s, sched_group *g, unsigned array, const sched_map *map) {
+static void add_output(schedule *s, sched_group *g, const sched_output *output) {
     g->outputs = tile_arena_grow(s->arena, g->outputs, g->output_count, &g->output_capacity,
                                  sizeof *g->outputs);
-    g->outputs[g->output_count++] = (sched_output){array, *map};
+    g->outputs[g->output_count++] = *output;
 }
 
 /* Reports an operation that no kind of group computes. */
@@ -319,8 +272,7 @@ static void join_groups(schedule *s, size_t index, const sched_group *from) {
             add_input(s, to, &from->inputs[i]);
     for (size_t i = 0; i < from->reduction_count; i++)
         sched_add_reduction(s, to, from->reductions[i]);
-    for (size_t i = 0; i < from->output_count; i++)
-        add_output(s, to, from->outputs[i].array, &from->outputs[i].map);
+    for (size_t i = 0; i < from->output_count; i++) add_output(s, to, &from->outputs[i]);
 }
 
 static void add_group(schedule *s, sched_group *g) {
@@ -364,7 +316,7 @@ static void plan_inputs(schedule *s, sched_group *g, tile_value value, const sch
 static void plan_value(schedule *s, tile_value value) {
     sched_group g = {.kind = SCHED_ELEMENTWISE};
     sched_map map;
-    if (s->failed || is_planned(s, value)) return;
+    if (s->failed || sched_is_planned(s, value)) return;
     if (sched_array_of(s, value) < 0) {
         const char *name = tile_arena_format(s->arena, "part%zu", s->array_count);
         add_array(s, name, value, SCHED_SCRATCH);
@@ -373,8 +325,55 @@ static void plan_value(schedule *s, tile_value value) {
     plan_inputs(s, &g, value, &map);
     for (unsigned i = 0; i < s->array_count; i++)
         if (s->arrays[i].value.id == value.id && s->arrays[i].place != SCHED_ARGUMENT)
-            add_output(s, &g, i, &map);
+            add_output(s, &g, &(sched_output){.array = i, .map = map});
     if (!s->failed) add_group(s, &g);
+}
+
+/* Parts of results ----------------------------------------------------------------------------- */
+
+/* uses: by value (tile_count_uses). Returns whether a group of its own can store the part.
+ * *product: it computes a product. */
+static bool can_store_part(schedule *s, tile_value part, const uint32_t *uses, bool *product) {
+    sched_group g = {.kind = SCHED_ELEMENTWISE};
+    sched_map map;
+    choose(s, &g, part, &map);
+    bool matmul = g.kind == SCHED_MATMUL;
+    *product |= matmul;
+    return (g.kind == SCHED_ELEMENTWISE || (matmul && uses[part.id] == 1 &&
+                                            uses[tile_op_result(s->compute, g.root, 0).id] == 1)) &&
+           !sched_is_computed(sched_type(s, part)->rank, &map);
+}
+
+/* Returns whether a result that is a concat of products is stored part by part: a kernel with all
+ * of it would read each product from memory. */
+static bool is_stored_in_parts(schedule *s, unsigned array, tile_op op, const uint32_t *uses) {
+    const sched_array *a = &s->arrays[array];
+    bool product = false;
+    if (a->place != SCHED_RESULT || !op.id || tile_op_opcode(s->compute, op) != TILE_OP_concat ||
+        uses[a->value.id] != 1)
+        return false;
+    for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++)
+        if (!can_store_part(s, tile_op_operand(s->compute, op, i), uses, &product)) return false;
+    return product;
+}
+
+static void plan_parts(schedule *s, unsigned array) {
+    const uint32_t *uses = tile_count_uses(s->compute, s->arena);
+    tile_op op = tile_value_def(s->compute, s->arrays[array].value);
+    if (!is_stored_in_parts(s, array, op, uses)) return;
+    unsigned axis = (unsigned)sched_axis(s, op);
+    const tile_expr *first = tile_expr_int(s->context, 0);
+    for (unsigned i = 0; i < tile_op_operand_count(s->compute, op) && !s->failed; i++) {
+        tile_value part = tile_op_operand(s->compute, op, i);
+        sched_group g = {.kind = SCHED_ELEMENTWISE};
+        sched_output output = {.array = array, .part = part, .axis = axis, .first = first};
+        choose(s, &g, part, &output.map);
+        plan_inputs(s, &g, part, &output.map);
+        add_output(s, &g, &output);
+        if (!s->failed) add_group(s, &g);
+        first = tile_expr_op(s->context, TILE_OP_add, first,
+                             sched_dim(s, sched_type(s, part), axis), NULL);
+    }
 }
 
 /* A result that is an unmodified argument is copied. */
@@ -386,7 +385,7 @@ static void plan_copies(schedule *s) {
         sched_map map = sched_identity(&g.domain);
         const sched_input input = {.array = (unsigned)sched_array_of(s, array->value), .map = map};
         add_input(s, &g, &input);
-        add_output(s, &g, i, &map);
+        add_output(s, &g, &(sched_output){.array = i, .map = map});
         add_group(s, &g);
     }
 }
@@ -435,6 +434,28 @@ static void plan_windowed(schedule *s, tile_op op) {
         plan_value(s, sched_skip_reshapes(s, src, TILE_NO_VALUE));
 }
 
+/* The source of operations that move elements, if one of them is a slice; else no value. */
+static tile_value sliced_source(const schedule *s, tile_value value) {
+    bool sliced = false;
+    tile_op op;
+    while ((op = tile_value_def(s->compute, value)).id && sched_only_moves(s, op)) {
+        sliced |= tile_op_opcode(s->compute, op) == TILE_OP_slice;
+        value = tile_operand_src(s->compute, op);
+    }
+    return sliced ? value : TILE_NO_VALUE;
+}
+
+/* Stores the computed value of which a product reads slices, as their views, instead of each
+ * slice. */
+static void plan_sliced(schedule *s, tile_op op) {
+    if (tile_op_opcode(s->compute, op) != TILE_OP_matmul) return;
+    for (unsigned i = 0; i < 2; i++) {
+        tile_value source = sliced_source(s, sched_multiplied(s, op, i));
+        if (source.id && tile_value_def(s->compute, source).id && !sched_may_repeat(s, source))
+            plan_value(s, source);
+    }
+}
+
 /* Stores sources of reductions after each MAX_IN_A_CHAIN dependent reductions. */
 static void plan_long_chains(schedule *s) {
     const tile_function *f = s->compute;
@@ -452,6 +473,7 @@ static void plan_long_chains(schedule *s) {
         if (wanted[op.id] && reduces && most && most % MAX_IN_A_CHAIN == 0)
             plan_value(s, tile_operand_src(f, op));
         if (wanted[op.id]) plan_windowed(s, op);
+        if (wanted[op.id]) plan_sliced(s, op);
     }
 }
 
@@ -476,6 +498,7 @@ bool sched_cut(schedule *s) {
     sched_mark_expanded(s);
     sched_list_interface(s);
     plan_long_chains(s);
+    for (unsigned i = 0; i < s->array_count && !s->failed; i++) plan_parts(s, i);
     for (size_t i = 0; i < f->result_count && !s->failed; i++) plan_value(s, f->results[i].value);
     plan_copies(s);
     drop_unread(s);

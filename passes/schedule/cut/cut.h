@@ -34,6 +34,26 @@ tile_value sched_original_operand(const schedule *s, tile_value value);
  * the mask. */
 tile_value sched_visibility_mask(const schedule *s, tile_value value);
 
+/* cut.c */
+
+/* Returns whether a group writes it, or the caller provides it. */
+bool sched_is_planned(const schedule *s, tile_value value);
+/* Returns whether no other stop depends on this one, so that it is computed last. */
+bool sched_is_latest(const sched_traversal *w, size_t index);
+/* Returns whether the stopped value has the domain and is needed at its identity map. */
+bool sched_is_all(schedule *s, const sched_mapped_stop *stop, const sched_domain *domain);
+/* A product whose elements are needed at the domain's coordinates, and at no others: a tile of the
+ * product has only its own elements. */
+bool sched_take_matmul(schedule *s, sched_group *g, const sched_traversal *w, size_t index,
+                       const sched_domain *domain);
+
+/* moved.c */
+
+/* A group for a product of which the value at the traversal's stop has the elements, moved by
+ * reshapes and transposes. *map: the value's dims in the product's domain. */
+bool sched_take_moved(schedule *s, sched_group *g, const sched_traversal *w, size_t index,
+                      tile_value value, bool online, sched_map *map);
+
 /* traverse.c */
 
 /* The array that holds the value; -1: none. */
@@ -52,6 +72,8 @@ void sched_add_reduction(schedule *s, sched_group *g, tile_op op);
 /* Traverses the computation of the value at map. outer: also if the value itself is in an array. */
 void sched_traverse_value(sched_traversal *w, tile_value value, const sched_map *map, bool outer);
 
+/* Returns whether the inputs of the value are in memory, so that the rest may be recomputed. */
+bool sched_may_repeat(schedule *s, tile_value value);
 /* Returns whether only the number of recomputed operations, each of which is cheap, prevents
  * recomputing the value. */
 bool sched_is_expensive_to_repeat(schedule *s, tile_value value);

@@ -28,6 +28,15 @@ static inline sched_mapped_value sched_mapped_operand(schedule *s, tile_op op, u
                                 sched_operand_map(s, op, 0, index, map)};
 }
 
+/* Returns whether the two are read from the same part of one array: no slices, or the same ones. */
+static inline bool sched_same_part(const schedule *s, const sched_mapped_value *a,
+                                   const sched_mapped_value *b) {
+    bool same = a->value.id == b->value.id;
+    for (unsigned d = 0; same && d < sched_type(s, a->value)->rank; d++)
+        same = a->map.at[d].offset == b->map.at[d].offset;
+    return same;
+}
+
 /* Returns the source of broadcasts, and its map. */
 sched_mapped_value sched_skip_broadcasts(schedule *s, sched_mapped_value at);
 

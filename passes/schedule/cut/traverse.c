@@ -236,8 +236,7 @@ static repetition find_repetition(schedule *s, tile_value value) {
     return s->repeats[value.id].found;
 }
 
-/* Returns whether the inputs of the value are in memory, so that the rest may be recomputed. */
-static bool may_repeat(schedule *s, tile_value value) {
+bool sched_may_repeat(schedule *s, tile_value value) {
     return find_repetition(s, value) == ALWAYS_REPEATED;
 }
 
@@ -249,7 +248,7 @@ bool sched_is_expensive_to_repeat(schedule *s, tile_value value) {
 static void traverse_windowed(sched_traversal *w, tile_op op, const sched_map *map) {
     tile_value src = tile_operand_src(w->s->compute, op);
     sched_map at = sched_operand_map(w->s, op, 0, 0, map);
-    if (may_repeat(w->s, src))
+    if (sched_may_repeat(w->s, src))
         sched_traverse_value(w, src, &at, false);
     else
         add_stop_with_own_domain(w, src, &at);
@@ -264,7 +263,7 @@ static void traverse_operand(sched_traversal *w, tile_op matmul, unsigned index)
     sched_map at = sched_identity(&own);
     w->own_domain = true;
     bool masked = sched_original_operand(s, operand).id != 0; /* stored, not recomputed */
-    if (s->expands[operand.id] || (!masked && may_repeat(s, operand)))
+    if (s->expands[operand.id] || (!masked && sched_may_repeat(s, operand)))
         sched_traverse_value(w, operand, &at, false);
     else
         add_stop(w, sched_array_of(s, operand) < 0 ? sched_multiplied(s, matmul, index) : operand,

@@ -86,9 +86,9 @@ void sched_make_elementwise(schedule *s, sched_group *g, const char *name) {
     choose_tiles(&k);
     sched_set_grid(&k, -1);
     for (size_t i = 0; i < g->output_count && !s->failed; i++) {
-        tile_value value = s->arrays[g->outputs[i].array].value;
+        tile_value value = sched_output_value(s, &g->outputs[i]);
         const tile_type *element = sched_element(s, value);
         tile_value tile = sched_value(&k, value, &g->outputs[i].map, element);
-        if (tile.id) sched_store(&k, g->outputs[i].array, &g->outputs[i].map, tile);
+        if (tile.id) sched_store_output(&k, &g->outputs[i], &g->outputs[i].map, tile);
     }
 }

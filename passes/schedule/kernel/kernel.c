@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/ir/syntax.h"
+#include "lib/ops/dims.h"
 
 /* Arguments ------------------------------------------------------------------------------------ */
 
@@ -17,6 +18,94 @@ static bool takes_array(const sched_kernel *k, unsigned array) {
     return taken;
 }
 
+/* The number by which the extent or coordinate multiplies the dim: 3 of `dim * 3`, or of a sum that
+ * contains it; 0 for other expressions. */
+static int64_t factor_of(const tile_expr *expr, const char *dim) {
+    int64_t number;
+    if (expr->kind == TILE_EXPR_PARAM) return strcmp(expr->name, dim) == 0;
+    if (expr->kind != TILE_EXPR_OP) return 0;
+    if (expr->opcode == TILE_OP_add || expr->opcode == TILE_OP_sub) {
+        number = factor_of(expr->args[0], dim);
+        return number ? number : factor_of(expr->args[1], dim);
+    }
+    if (expr->opcode != TILE_OP_mul) return 0;
+    for (unsigned i = 0; i < 2; i++)
+        if (tile_expr_is_int(expr->args[i], &number) && number > 0)
+            return number * factor_of(expr->args[1 - i], dim);
+    return 0;
+}
+
+/* The divisor of the dim with which factor * dim is a multiple of 16 bytes; 1 if it needs none. */
+static unsigned divisor_by(int64_t factor, unsigned bytes) {
+    unsigned divisor = factor && bytes && bytes < 16 ? 16 / bytes : 1;
+    while (divisor > 1 && factor % 2 == 0) {
+        divisor /= 2;
+        factor /= 2;
+    }
+    return divisor;
+}
+
+static void raise_divisor(unsigned *divisor, const tile_expr *number, const char *dim,
+                          const tile_type *element) {
+    unsigned own = divisor_by(factor_of(number, dim), tile_scalar_bytes(element->scalar));
+    if (own > *divisor) *divisor = own;
+}
+
+/* The dim whose elements are contiguous in the array of which the value has the elements. */
+static unsigned contiguous_dim(const schedule *s, tile_value value) {
+    unsigned last = sched_type(s, value)->rank - 1u;
+    tile_op op = tile_value_def(s->compute, value);
+    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_transpose) return last;
+    const tile_attr *order = tile_op_attr(s->compute, op, TILE_ATTR_order);
+    unsigned own = contiguous_dim(s, tile_operand_src(s->compute, op));
+    for (unsigned d = 0; d <= last; d++)
+        if (own == (order ? (unsigned)order->list[d] : last - d)) return d;
+    return last;
+}
+
+/* The operation that the value's elements come from, past others that move or cast them, up to
+ * `end`. */
+static tile_op source_of(const schedule *s, tile_value value, tile_op end) {
+    tile_op op;
+    while ((op = tile_value_def(s->compute, value)).id && op.id != end.id &&
+           (sched_only_moves(s, op) || tile_op_opcode(s->compute, op) == TILE_OP_cast))
+        value = tile_operand_src(s->compute, op);
+    return op;
+}
+
+/* Returns whether the operation moves elements of an operand or of the result of a product. */
+static bool is_of_product(const schedule *s, tile_op op) {
+    const tile_function *f = s->compute;
+    tile_op from = source_of(s, tile_operand_src(f, op), TILE_NO_OP);
+    bool found = from.id && tile_op_opcode(f, from) == TILE_OP_matmul;
+    TILE_FOR_EACH_OP (f, at, f->body) {
+        if (tile_op_opcode(f, at) != TILE_OP_matmul) continue;
+        found |= source_of(s, tile_operand_lhs(f, at), op).id == op.id ||
+                 source_of(s, tile_operand_rhs(f, at), op).id == op.id;
+    }
+    return found;
+}
+
+/* Rows of views: of reshaped arrays, and of slices, which begin and end where rows do. */
+static void raise_by_view(const sched_kernel *k, unsigned *divisor, tile_op op, const char *dim) {
+    const schedule *s = k->s;
+    tile_opcode opcode = tile_op_opcode(s->compute, op);
+    if ((opcode != TILE_OP_reshape && opcode != TILE_OP_slice) || !is_of_product(s, op)) return;
+    tile_value src = tile_operand_src(s->compute, op), result = tile_op_result(s->compute, op, 0);
+    const tile_type *type = sched_type(s, result), *from = sched_type(s, src);
+    const tile_type *element = sched_element(k->s, result);
+    if (opcode == TILE_OP_reshape) {
+        raise_divisor(divisor, type->dims[type->rank - 1], dim, element);
+        raise_divisor(divisor, from->dims[from->rank - 1], dim, element);
+        return;
+    }
+    unsigned d = contiguous_dim(s, src);
+    const tile_expr *first =
+        tile_value_at(s->compute, tile_operands_first(s->compute, op).at[d])->expr;
+    raise_divisor(divisor, type->dims[d], dim, element);
+    if (first) raise_divisor(divisor, first, dim, element);
+}
+
 /* The divisor of an extent in the first variant of the kernel, chosen so that rows that are
  * multiples of 16 bytes are loaded by wide accesses. Other variants cover arguments without that
  * divisor. */
@@ -24,13 +113,13 @@ static unsigned divisor_of(const sched_kernel *k, const char *dim) {
     unsigned divisor = 0;
     for (unsigned a = 0; a < k->s->array_count; a++) {
         const tile_type *type = sched_type(k->s, k->s->arrays[a].value);
-        const tile_expr *last = type->dims[type->rank - 1];
-        if (!takes_array(k, a) || last->kind != TILE_EXPR_PARAM || strcmp(last->name, dim) != 0)
-            continue;
-        unsigned bytes = tile_scalar_bytes(sched_element(k->s, k->s->arrays[a].value)->scalar);
-        unsigned own = bytes && bytes < 16 ? 16 / bytes : 1;
-        if (own > divisor) divisor = own;
+        if (takes_array(k, a))
+            raise_divisor(&divisor, type->dims[type->rank - 1], dim,
+                          sched_element(k->s, k->s->arrays[a].value));
     }
+    if (k->g->kind == SCHED_MATMUL || k->g->kind == SCHED_ONLINE)
+        TILE_FOR_EACH_OP (k->s->compute, op, k->s->compute->body)
+            raise_by_view(k, &divisor, op, dim);
     return divisor;
 }
 

@@ -107,3 +107,28 @@ sched_map sched_operand_map(schedule *s, tile_op op, unsigned result, unsigned o
     }
     return out;
 }
+
+/* Returns whether the operation is a slice whose coordinates are known expressions. */
+static bool is_slice(const schedule *s, tile_op op) {
+    if (tile_op_dims(tile_op_opcode(s->compute, op)) != TILE_DIMS_sliced) return false;
+    const tile_values first = tile_operands_first(s->compute, op);
+    for (unsigned d = 0; d < first.count; d++)
+        if (!tile_value_at(s->compute, first.at[d])->expr) return false;
+    return true;
+}
+
+static bool only_moves(schedule *s, const sched_group *g, tile_op op, bool slices) {
+    tile_opcode opcode = tile_op_opcode(s->compute, op);
+    if (opcode == TILE_OP_window) return sched_is_padded(s, g, op);
+    if (is_slice(s, op)) return slices;
+    return sched_is_inline(s, op) && tile_op_operand_count(s->compute, op) == 1 &&
+           !tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
+}
+
+tile_value sched_without_moves(schedule *s, const sched_group *g, tile_value value, bool slices) {
+    tile_op op;
+    while (sched_find_input(s, g, value) < 0 && (op = tile_value_def(s->compute, value)).id &&
+           only_moves(s, g, op, slices))
+        value = tile_operand_src(s->compute, op);
+    return value;
+}

@@ -141,8 +141,8 @@ static const tile_type *take_pairs_apart(sched_kernel *k, const tile_type *type,
     for (unsigned d = 0; d < type->rank; d++) {
         const sched_index *pair = map->at[d].index;
         bool apart = pair && pair->kind == SCHED_PAIR && !map->at[d].offset && pair->a.dim >= 0 &&
-                     sched_along(k, &pair->a) == -1 && sched_along(k, &pair->b) != -1 &&
-                     draft.rank + type->rank - d < TILE_MAX_RANK;
+                     !pair->a.offset && sched_along(k, &pair->a) == -1 &&
+                     sched_along(k, &pair->b) != -1 && draft.rank + type->rank - d < TILE_MAX_RANK;
         if (apart) {
             draft.dims[draft.rank] = k->g->domain.extents[pair->a.dim];
             out->at[draft.rank++] = pair->a;
@@ -257,6 +257,31 @@ tile_value sched_part_view(sched_kernel *k, unsigned array, tile_value view, uns
                            strided ? rank : 0, NULL);
 }
 
+/* The dim of the access's view along which the tile's elements of this dim of the domain are; -1 if
+ * the access has one coordinate along it. */
+static int dim_of_view(const sched_kernel *k, const sched_access *access, unsigned dim) {
+    for (unsigned t = 0; t < k->tile_rank; t++)
+        if (access->order[t] == k->tile_of[dim]) return (int)(access->rank - k->tile_rank + t);
+    return -1;
+}
+
+void sched_end_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *map,
+                      unsigned dim, sched_access *access) {
+    schedule *s = k->s;
+    const tile_type *type = sched_type(s, value);
+    const tile_expr *extent = k->g->domain.extents[dim], *end = NULL;
+    int own = dim_of_view(k, access, dim);
+    for (unsigned d = 0; d < type->rank; d++) {
+        const sched_coordinate *at = &map->at[d];
+        if (at->index || at->dim != (int)dim) continue;
+        end = at->offset ? tile_expr_op(s->context, TILE_OP_add, at->offset, extent, NULL) : extent;
+        if (end == sched_dim(s, type, d)) return;
+    }
+    if (end && own >= 0)
+        access->view = sched_part_view(k, array, access->view, (unsigned)own,
+                                       sched_number(k, sched_expr(s, end)));
+}
+
 /* Dim d of the result is dim order[d] of the tile. */
 static tile_value permute(sched_kernel *k, tile_value tile, const int64_t *order) {
     const tile_attr attr = {.id = TILE_ATTR_order, .list = order, .count = k->tile_rank};
@@ -318,10 +343,37 @@ tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const s
     return permute(k, tile, back);
 }
 
+static void store_at(sched_kernel *k, const sched_access *access, tile_value tile) {
+    if (access->permuted) tile = permute(k, tile, access->order);
+    tile = sched_broadcast_to(k, tile, access->tile);
+    tile_build_store(&k->b, tile, access->view, access->index, access->rank, TILE_NO_VALUE);
+}
+
 void sched_store(sched_kernel *k, unsigned array, const sched_map *map, tile_value tile) {
     sched_access access;
-    if (!sched_find_access(k, array, k->s->arrays[array].value, map, &access)) return;
-    if (access.permuted) tile = permute(k, tile, access.order);
-    tile = sched_broadcast_to(k, tile, access.tile);
-    tile_build_store(&k->b, tile, access.view, access.index, access.rank, TILE_NO_VALUE);
+    if (sched_find_access(k, array, k->s->arrays[array].value, map, &access))
+        store_at(k, &access, tile);
+}
+
+void sched_store_output(sched_kernel *k, const sched_output *output, const sched_map *map,
+                        tile_value tile) {
+    const tile_value whole = k->s->arrays[output->array].value;
+    sched_map at = *map;
+    sched_access access;
+    if (!output->part.id) {
+        sched_store(k, output->array, map, tile);
+        return;
+    }
+    sched_coordinate *own = &at.at[output->axis];
+    if (!tile_expr_is(output->first, 0))
+        *own = sched_shifted(k->s, own, TILE_OP_add, output->first);
+    if (!sched_find_access(k, output->array, whole, &at, &access)) return;
+    if (own->dim >= 0) {
+        int d = dim_of_view(k, &access, (unsigned)own->dim);
+        sched_end_access(k, output->array, whole, &at, (unsigned)own->dim, &access);
+        /* Stores of boxes require a proof that no coordinate is negative. */
+        if (d >= 0 && own->offset)
+            access.index[d] = tile_build_max(&k->b, access.index[d], tile_build_int(&k->b, 0));
+    }
+    store_at(k, &access, tile);
 }

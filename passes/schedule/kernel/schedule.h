@@ -79,7 +79,12 @@ typedef struct sched_array {
 
 typedef struct sched_output {
     unsigned array;
-    sched_map map; /* by the array's dims */
+    sched_map map; /* by the array's dims; of a part, by the part's */
+    /* Of an array that is a concat: the part that the group stores, which begins at `first` along
+     * `axis`; 0: the array's value. */
+    tile_value part;
+    unsigned axis;
+    const tile_expr *first;
 } sched_output;
 
 /* An array that is read. */
@@ -238,6 +243,9 @@ sched_map sched_operand_map(schedule *s, tile_op op, unsigned result, unsigned o
 sched_coordinate sched_part_coordinate(schedule *s, tile_op op, unsigned operand,
                                        const sched_map *map);
 bool sched_same_map(const sched_map *a, const sched_map *b, unsigned rank);
+/* The source of operations that repeat or move elements of the group's input; slices: also of
+ * slices. */
+tile_value sched_without_moves(schedule *s, const sched_group *g, tile_value value, bool slices);
 
 /* index.c -------------------------------------------------------------------------------------- */
 
@@ -422,6 +430,13 @@ bool sched_is_scattered(const sched_kernel *k, unsigned rank, const sched_map *m
 
 tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const sched_map *map);
 void sched_store(sched_kernel *k, unsigned array, const sched_map *map, tile_value tile);
+/* The value that the group stores to the output's array, or to a part of it. */
+static inline tile_value sched_output_value(const schedule *s, const sched_output *output) {
+    return output->part.id ? output->part : s->arrays[output->array].value;
+}
+/* Stores the tile at map, which is over the dims of the output's value. */
+void sched_store_output(sched_kernel *k, const sched_output *output, const sched_map *map,
+                        tile_value tile);
 /* A view of the array with the value's dims. */
 tile_value sched_array_view(sched_kernel *k, unsigned array, tile_value value);
 /* An access to an array: a view whose last dims are these dims, in this order, preceded by the
@@ -436,6 +451,10 @@ typedef struct sched_access {
 } sched_access;                    /* if the map is scattered, `index` contains index tiles */
 bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *map,
                        sched_access *out);
+/* If the map slices the array along this dim of the domain, along which the access has a tile's
+ * dim, truncates the access's view at the end of the slice: elements after it read as 0. */
+void sched_end_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *map,
+                      unsigned dim, sched_access *access);
 /* The view of an access to the array, truncated at `end` along dim d. */
 tile_value sched_part_view(sched_kernel *k, unsigned array, tile_value view, unsigned d,
                            tile_value end);

@@ -68,7 +68,7 @@ static int64_t bytes_of_column(const online_kernel *w) {
     for (unsigned i = 0; i < count; i++) {
         bool there = false;
         for (unsigned b = 0; b < i; b++)
-            there |= sides[b]->from.value.id == sides[i]->from.value.id;
+            there |= sched_same_part(w->k.s, &sides[b]->from, &sides[i]->from);
         if (!there) bytes += extents[i] * tile_scalar_bytes(sides[i]->element->scalar);
     }
     return bytes > 0 ? bytes : 1;

@@ -338,10 +338,11 @@ static void mask_keys(online_kernel *w, tile_value begin, tile_value end) {
 }
 
 /* Returns whether the array is also read as values, possibly by the same load. */
-static bool is_value(const sched_online *o, const sched_product_operand *side) {
+static bool is_value(const online_kernel *w, const sched_product_operand *side) {
+    const sched_online *o = w->o;
     bool found = false;
     for (unsigned i = 0; i < o->fold_count; i++)
-        found |= o->folds[i].product && o->folds[i].rhs.from.value.id == side->from.value.id;
+        found |= o->folds[i].product && sched_same_part(w->k.s, &o->folds[i].rhs.from, &side->from);
     return found;
 }
 
@@ -357,7 +358,7 @@ static void load_right(online_kernel *w, tile_value *columns, tile_value *values
             continue;
         }
         tile_value side = load_side(w, keys, w->keys[i]);
-        if (side.id && w->keys[i].id && !is_value(o, &o->inner[i].sides[1]))
+        if (side.id && w->keys[i].id && !is_value(w, keys))
             tile_op_set_flag(w->k.f, tile_value_def(w->k.f, side), TILE_ATTR_masked);
         columns[i] = sched_convert(&w->k, side, online_inner_type(w, &o->inner[i]));
     }

@@ -52,22 +52,6 @@ static bool has_param(const product *p, const char *name) {
 
 /* Operands ------------------------------------------------------------------------------------- */
 
-static bool only_moves(schedule *s, const sched_group *g, tile_op op) {
-    tile_opcode opcode = tile_op_opcode(s->compute, op);
-    if (opcode == TILE_OP_window) return sched_is_padded(s, g, op);
-    return sched_is_inline(s, op) && tile_op_operand_count(s->compute, op) == 1 &&
-           !tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
-}
-
-/* Returns the source of operations that repeat or move elements. */
-static tile_value without_moves(schedule *s, const sched_group *g, tile_value value) {
-    tile_op op;
-    while (sched_find_input(s, g, value) < 0 && (op = tile_value_def(s->compute, value)).id &&
-           only_moves(s, g, op))
-        value = tile_operand_src(s->compute, op);
-    return value;
-}
-
 /* Casts follow operations that move elements (sched_move_casts). A cast whose result is already in
  * memory is not removed. */
 static void choose_elements(product *p) {
@@ -155,7 +139,7 @@ static void take_operand(product *p, unsigned index) {
     side->sources = f.found;
     if (f.found != 1) side->array = -1;
     side->plain = side->array >= 0 && sched_element(s, side->source) == side->element &&
-                  without_moves(s, p->k.g, side->value).id == side->source.id;
+                  sched_without_moves(s, p->k.g, side->value, p->taps < 0).id == side->source.id;
 }
 
 /* Windows -------------------------------------------------------------------------------------- */
@@ -321,6 +305,9 @@ static void find_gathered(product *p, unsigned index) {
     side->gathered =
         side->array >= 0 &&
         sched_is_scattered(&p->k, sched_type(p->k.s, side->source)->rank, &side->source_map);
+    if (side->gathered) /* index tiles do not end with a slice */
+        side->plain &=
+            sched_without_moves(p->k.s, p->k.g, side->value, false).id == side->source.id;
 }
 
 static void alloc_side(product *p, operand *side) {
@@ -338,9 +325,13 @@ static void copy_side(product *p, operand *side) {
     sched_access access;
     if (side->array < 0) return;
     p->k.straight = true;
-    if (sched_find_access(&p->k, (unsigned)side->array, side->source, &side->source_map, &access))
+    if (sched_find_access(&p->k, (unsigned)side->array, side->source, &side->source_map, &access)) {
+        if (!side->gathered)
+            sched_end_access(&p->k, (unsigned)side->array, side->source, &side->source_map,
+                             p->depth, &access);
         tile_build_copy(&p->k.b, access.view, access.index, access.rank, side->shared, NULL, 0,
                         TILE_NO_VALUE);
+    }
     p->k.straight = false;
 }
 
@@ -529,12 +520,13 @@ static void build_epilogue(product *p, tile_value sums) {
     sched_remember(k, result, &whole, working, sums);
     for (size_t i = 0; i < k->g->output_count && !s->failed; i++) {
         const sched_output *output = &k->g->outputs[i];
-        tile_value value = s->arrays[output->array].value;
-        bool reshaped = sched_is_computed(sched_type(s, value)->rank, &output->map);
-        const sched_map *at = reshaped ? &output->map : &identity;
+        tile_value value = sched_output_value(s, output);
+        unsigned rank = sched_type(s, value)->rank;
+        bool moved = rank != p->depth || !sched_same_map(&output->map, &identity, rank);
+        const sched_map *at = moved ? &output->map : &identity;
         tile_value tile =
             sched_broadcast_to_tile(k, sched_value(k, value, at, sched_element(s, value)));
-        if (tile.id) sched_store(k, output->array, reshaped ? at : &whole, tile);
+        if (tile.id) sched_store_output(k, output, moved ? at : &whole, tile);
     }
 }
 

@@ -1,11 +1,11 @@
 """Schedules random computes, runs them on the CPU device at levels 2 and 3, and compares them with level 1.
 
-    computes.py [--seed=N] [--count=N] [--seconds=S] [--least=N] [--keep=FOLDER] [--go-on] [--ptx] [--rand]
+    computes.py [--seed=N] [--count=N] [--seconds=S] [--least=N] [--keep=FOLDER] [--go-on] [--ptx] [--rand] [--moves]
 
 All numbers are small integers, so results are compared for equality. With --rand, floats are not integers, and
 results must be within rounding errors. Prints how many computes were compared. The first one that differs, is refused
 or crashes ends the run, unless --go-on is given, and is kept in the folder. --ptx: also compiles each compute's kernels
-to PTX."""
+to PTX. --moves: mostly products whose operands and results are moved, for sm_90a."""
 import os
 import random
 import re
@@ -23,7 +23,9 @@ LARGEST = {"f16": 2048, "f32": 1 << 22, "i32": 1 << 30, "i8": 127}
 
 
 class Compute:
-    def __init__(self, seed):
+    def __init__(self, seed, moves=False):
+        if moves:
+            self.OPERATIONS = self.MOVES
         self.random = random.Random(seed)
         self.spelling = random.Random(seed)
         extents = [1, 2, 3, 5, 7, 8, 16, 17, 20, 33, 40]
@@ -273,6 +275,7 @@ class Compute:
 
     OPERATIONS = [arith] * 6 + [choose, constant, cast, cast, iota, transpose, transpose, broadcast, concat, cut,
                   reshape, window, window, reduce, reduce, reduce, find, matmul, matmul, matmul]
+    MOVES = [arith, cast] + [transpose, cut, reshape] * 3 + [concat] * 2 + [matmul] * 4
 
     # The text --------------------------------------------------------------------------------------
 
@@ -318,8 +321,9 @@ def check(compute, path, seed, given):
     if "rand" in given:
         arguments = [x.replace("=int:f", "=rand:f") for x in arguments]
     for level in "2", "3":
+        target = ["--target=sm_90a"] if "moves" in given else []
         rc, out = run(["tile-run", path, "--kernel=c", "--device=cpu", f"--level={level}", "--check",
-                       f"--seed={seed + 1}"] + arguments)
+                       f"--seed={seed + 1}"] + target + arguments)
         if rc or out.count("0 wrong") < len(compute.results):
             return f"level {level}, rc {rc}:\n{out}"
     if "ptx" in given:
@@ -339,7 +343,7 @@ def main():
     os.makedirs(folder, exist_ok=True)
     done = wrong = 0
     while done < count and (time.time() < end or done < least):
-        compute = Compute(seed)
+        compute = Compute(seed, "moves" in given)
         path = os.path.join(folder, f"{seed}.tile")
         with open(path, "w") as file:
             file.write(compute.text())
