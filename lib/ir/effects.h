@@ -36,6 +36,11 @@ enum {
 #define WORD(attribute, word, meaning) +(TILE_ATTR_##attribute == TILE_ATTR_scope)
 #include "tile/attrs.def"
     ,
+    TILE_WORDS_precision = 0
+#define ATTR(number, name, ...)
+#define WORD(attribute, word, meaning) +(TILE_ATTR_##attribute == TILE_ATTR_precision)
+#include "tile/attrs.def"
+    ,
 };
 
 /* The word of an attribute; NONE if it is absent or a parameter without a value. */

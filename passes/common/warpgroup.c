@@ -204,7 +204,7 @@ const char *warpgroup_find_plan(const tile_function *f, tile_op dot, warpgroup_p
     const tile_type *one = warpgroup_operand(f, dot, first),
                     *other = warpgroup_operand(f, dot, second);
     unsigned first_k = tile_product_k_dim(f, dot, first);
-    plan->depth = tile_wgmma_depth(one->scalar);
+    plan->depth = tile_wgmma_depth(facts.query.lhs);
     if (!plan->depth ||
         tile_layout_part_extent((uint32_t)tile_type_dim(one, first_k)) % plan->depth)
         return "its inner extent is not a multiple of the instruction's";
