@@ -110,7 +110,8 @@ static bool is_computed_from_shared(const tile_function *f, tile_value tile, uns
     if (!def.id) return false;
     if (tile_op_opcode(f, def) == TILE_OP_load_shared) return true;
     bool found = false;
-    bool pass = steps && tile_op_has_trait(tile_op_opcode(f, def), TILE_TRAIT_ELEMENTWISE);
+    bool pass = steps && (tile_op_has_trait(tile_op_opcode(f, def), TILE_TRAIT_ELEMENTWISE) ||
+                          tile_op_opcode(f, def) == TILE_OP_transpose);
     for (unsigned i = 0; pass && !found && i < tile_op_operand_count(f, def); i++)
         found = is_computed_from_shared(f, tile_op_operand(f, def, i), steps - 1);
     return found;
