@@ -127,6 +127,9 @@ static void note_in_loop(scan *s, const tile_dot_facts *dot, bool wgmma, unsigne
     loop->sums[1] = dot->query.n;
 }
 
+/* f32 operations by fma per cycle and multiprocessor that products reach; the peak is 256. */
+enum { FMA_RATE = 220 };
+
 /* Reads --------------------------------------------------------------------------------------- */
 
 /* The operands that warps read from shared memory. The others are in registers. */
@@ -166,6 +169,11 @@ static bool is_read(const scan *s, tile_value operand) {
     return data->type->kind == TILE_TYPE_SHARED;
 }
 
+/* Returns whether threads add the products by fma. */
+static bool is_by_fma(const tile_dot_facts *dot) {
+    return !tile_mma_find(&dot->query) && !tile_mma_find_wider(&dot->query);
+}
+
 void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
     const tile_type *lhs = tile_value_type(s->f, op->operands[0]);
     const tile_type *acc = tile_value_type(s->f, op->first_result);
@@ -182,6 +190,8 @@ void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
         tile_dot_admits(&dot, TILE_WGMMA_PLAIN) ? TILE_WGMMA_PLAIN : TILE_WGMMA_SWAPPED;
     bool sound = is_sound(&dot), wgmma = sound && takes_wgmma(s, id, &dot, &row_dim);
     if (sound) note_in_loop(s, &dot, wgmma, row_dim);
+    if (sound && !wgmma && is_by_fma(&dot))
+        operations = times * 2 * m * n * k * s->target->mma_rate / FMA_RATE;
     s->cost->operations += operations;
     s->w->dots++;
     if (wgmma) {

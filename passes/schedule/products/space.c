@@ -102,9 +102,13 @@ static const char *const spaces[] = {
         "  grid [1] warps num_warps\n"
         "{}\n",
     [SCHED_SPACE_FMA] =
-        "kernel @space<" PARAMS_PLAIN ">()\n"
+        "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
         "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
-        "    [(64, 64, 16, 3, 4), (128, 64, 16, 3, 8), (32, 32, 32, 3, 4), (16, 64, 32, 3, 4)]\n"
+        "    [(64, 64, 16, 3, 4), (128, 128, 16, 3, 8), (128, 64, 16, 3, 4), (64, 128, 16, 3, 4),\n"
+        "     (128, 64, 16, 3, 8), (32, 64, 32, 3, 4), (32, 32, 32, 3, 4), (16, 64, 32, 3, 4),\n"
+        "     (8, 64, 64, 3, 4), (4, 128, 32, 4, 4), (64, 8, 64, 3, 4)]\n"
+        "  tune (split, strategy) in [(1, serial), (2, exchange), (4, exchange), (8, exchange),\n"
+        "      (16, exchange), (32, exchange), (64, exchange)]\n"
         "  grid [1] warps num_warps\n"
         "{}\n",
 };
