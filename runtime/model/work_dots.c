@@ -127,9 +127,6 @@ static void note_in_loop(scan *s, const tile_dot_facts *dot, bool wgmma, unsigne
     loop->sums[1] = dot->query.n;
 }
 
-/* f32 operations by fma per cycle and multiprocessor that products reach; the peak is 256. */
-enum { FMA_RATE = 220 };
-
 /* Reads --------------------------------------------------------------------------------------- */
 
 /* The operands that warps read from shared memory. The others are in registers. */
@@ -174,6 +171,15 @@ static bool is_by_fma(const tile_dot_facts *dot) {
     return !tile_mma_find(&dot->query) && !tile_mma_find_wider(&dot->query);
 }
 
+/* The operations of tensor cores that take as long as the product by fma. For each k, a thread also
+ * reads its rows and columns, and each 4 bytes take as long as one fma. */
+static double operations_of_fma(const scan *s, const tile_dot_facts *dot) {
+    enum { FMA_RATE = 256 /* operations per cycle and multiprocessor */ };
+    double products = (double)dot->query.m * dot->query.n, sums = products / (32.0 * dot->warps);
+    double side = sqrt(most(sums, 1));
+    return 2 * products * dot->query.k * (1 + 2 / side) * s->target->mma_rate / FMA_RATE;
+}
+
 void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
     const tile_type *lhs = tile_value_type(s->f, op->operands[0]);
     const tile_type *acc = tile_value_type(s->f, op->first_result);
@@ -190,8 +196,7 @@ void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
         tile_dot_admits(&dot, TILE_WGMMA_PLAIN) ? TILE_WGMMA_PLAIN : TILE_WGMMA_SWAPPED;
     bool sound = is_sound(&dot), wgmma = sound && takes_wgmma(s, id, &dot, &row_dim);
     if (sound) note_in_loop(s, &dot, wgmma, row_dim);
-    if (sound && !wgmma && is_by_fma(&dot))
-        operations = times * 2 * m * n * k * s->target->mma_rate / FMA_RATE;
+    if (sound && !wgmma && is_by_fma(&dot)) operations = times * operations_of_fma(s, &dot);
     s->cost->operations += operations;
     s->w->dots++;
     if (wgmma) {
