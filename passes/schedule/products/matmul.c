@@ -63,7 +63,7 @@ static sched_space choose_space(const product *p) {
         return batched || computed ? SCHED_SPACE_TF32_BATCHED : SCHED_SPACE_TF32;
     if (p->precision) return SCHED_SPACE_PARTS;
     if (bytes) return batched || computed ? SCHED_SPACE_BYTES_BATCHED : SCHED_SPACE_BYTES;
-    return SCHED_SPACE_FMA;
+    return p->k.s->group_count > 1 ? SCHED_SPACE_FMA_PART : SCHED_SPACE_FMA;
 }
 
 /* The values that its attributes fix. */

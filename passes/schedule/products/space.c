@@ -101,6 +101,14 @@ static const char *const spaces[] = {
         "  tune (split, strategy) in [(1, serial), (4, exchange), (16, exchange)]\n"
         "  grid [1] warps num_warps\n"
         "{}\n",
+    [SCHED_SPACE_FMA_PART] =
+        "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
+        "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
+        "    [(64, 64, 16, 3, 4), (128, 128, 16, 3, 8), (128, 64, 16, 3, 4), (32, 64, 32, 3, 4),\n"
+        "     (16, 64, 32, 3, 4)]\n"
+        "  tune (split, strategy) in [(1, serial), (4, exchange), (16, exchange)]\n"
+        "  grid [1] warps num_warps\n"
+        "{}\n",
     [SCHED_SPACE_FMA] =
         "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
         "  tune (block_m, block_n, block_k, stages, num_warps) in\n"

@@ -16,6 +16,7 @@ typedef enum sched_space {
     SCHED_SPACE_TF32,             /* f32 multiplied as tf32 */
     SCHED_SPACE_TF32_BATCHED,     /* batches of them, or an operand that is computed */
     SCHED_SPACE_PARTS,            /* f32 split into several bf16 in registers */
+    SCHED_SPACE_FMA_PART,         /* types without tensor core instructions, in a plan */
     SCHED_SPACE_FMA,              /* types without tensor core instructions */
 } sched_space;
 
