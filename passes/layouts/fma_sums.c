@@ -8,6 +8,7 @@
  * of the buffer keeps lanes with consecutive rows in different banks */
 #include "lib/analysis/access.h"
 #include "lib/analysis/memory.h"
+#include "lib/ir/effects.h"
 #include "lib/layout/layout.h"
 #include "lib/ops/shape.h"
 #include "lib/support/integer.h"
@@ -15,7 +16,7 @@
 #include "passes/layouts/assign_layouts.h"
 #include "passes/layouts/requests.h"
 
-enum { FEWEST_SUMS_BITS = 4, MAX_WIDTH_BITS = 2 };
+enum { MAX_WIDTH_BITS = 2 };
 
 /* Whether op copies a view to the buffer; sets the dim along which the buffer is contiguous. */
 static bool copies_to(const assignment *a, tile_op op, tile_value buffer, unsigned *along) {
@@ -46,43 +47,56 @@ static bool is_along_k(const assignment *a, tile_op dot, unsigned operand) {
 
 /* The bits of one dim of the sums. */
 typedef struct dim_bits {
-    unsigned width, lanes, more, warps; /* registers are width and more */
-    bool starts_with_lanes;
+    unsigned lanes, warps, registers;
+    unsigned width; /* registers of the lowest bits; the lanes' bits follow */
 } dim_bits;
+
+/* Bits are those of lanes and of registers before. */
+static void share_among_warps(const assignment *a, tile_op dot, dim_bits *rows, dim_bits *columns) {
+    tile_word policy = tile_op_word(a->f, dot, TILE_ATTR_policy);
+    bool by_rows = policy == TILE_WORD_policy_rows, by_columns = policy == TILE_WORD_policy_columns;
+    for (unsigned i = tile_log2(layouts_warps_at(a, dot)); i-- > 0;) {
+        bool longer = rows->registers >= columns->registers;
+        bool first = by_rows ? rows->registers > 0 : by_columns ? !columns->registers : longer;
+        dim_bits *taken = first ? rows : columns;
+        taken->registers--;
+        taken->warps++;
+    }
+}
 
 static void add_bits(tile_layout *layout, unsigned d, const dim_bits *bits) {
     uint32_t next = UINT32_C(1) << tile_layout_dim_shift(layout, d);
-    unsigned lane = d == 1 ? 0 : TILE_LANE_BITS - bits->lanes;
-    unsigned first = bits->starts_with_lanes ? 0 : bits->width, warp = layout->warp_bits;
-    for (unsigned i = 0; i < first; i++, next <<= 1) layout->reg[layout->reg_bits++] = next;
+    unsigned lane = d == 1 ? 0 : TILE_LANE_BITS - bits->lanes, warp = layout->warp_bits;
+    for (unsigned i = 0; i < bits->width; i++, next <<= 1) layout->reg[layout->reg_bits++] = next;
     for (unsigned i = 0; i < bits->lanes; i++, next <<= 1) layout->lane[lane + i] = next;
-    for (unsigned i = first; i < bits->width + bits->more; i++, next <<= 1)
+    for (unsigned i = bits->width; i < bits->registers; i++, next <<= 1)
         layout->reg[layout->reg_bits++] = next;
     for (unsigned i = 0; i < bits->warps; i++, next <<= 1) layout->warp[warp + i] = next;
     layout->warp_bits = (uint8_t)(warp + bits->warps);
 }
 
+static unsigned least(unsigned a, unsigned b) {
+    return a < b ? a : b;
+}
+
 bool layouts_of_fma(const assignment *a, tile_op dot, tile_layout *layout) {
+    enum { ROW_LANES = 2 };
     const tile_type *acc = tile_value_type(a->f, tile_op_result(a->f, dot, 0));
     uint32_t dims[TILE_MAX_RANK];
     tile_type_dims(acc, dims);
     *layout = tile_layout_blank(TILE_LAYOUT_REGISTER, dims, 2);
+    unsigned m = layout->dim_bits[0], n = layout->dim_bits[1];
     unsigned width = tile_scalar_bits(acc->scalar) == 64 ? 1 : MAX_WIDTH_BITS;
-    unsigned warps = tile_log2(layouts_warps_at(a, dot));
-    dim_bits rows = {.width = width, .lanes = 2}, columns = {.width = width, .lanes = 3};
-    unsigned own = layout->dim_bits[0], other = layout->dim_bits[1];
-    if (own < rows.width + rows.lanes || other < columns.width + columns.lanes ||
-        own + other < TILE_LANE_BITS + warps + FEWEST_SUMS_BITS)
+    dim_bits rows = {.lanes = least(ROW_LANES, m)}, columns = {0};
+    columns.lanes = least(TILE_LANE_BITS - rows.lanes, n);
+    rows.lanes = TILE_LANE_BITS - columns.lanes;
+    if (rows.lanes > m || m + n < TILE_LANE_BITS + tile_log2(layouts_warps_at(a, dot)))
         return false;
-    rows.more = own - rows.width - rows.lanes;
-    columns.more = other - columns.width - columns.lanes;
-    for (unsigned i = 0; i < warps; i++) {
-        dim_bits *longer = rows.more >= columns.more ? &rows : &columns;
-        longer->more--;
-        longer->warps++;
-    }
-    rows.starts_with_lanes = is_along_k(a, dot, TILE_MMA_LHS);
-    columns.starts_with_lanes = is_along_k(a, dot, TILE_MMA_RHS);
+    rows.registers = m - rows.lanes;
+    columns.registers = n - columns.lanes;
+    share_among_warps(a, dot, &rows, &columns);
+    if (!is_along_k(a, dot, TILE_MMA_LHS)) rows.width = least(width, rows.registers);
+    if (!is_along_k(a, dot, TILE_MMA_RHS)) columns.width = least(width, columns.registers);
     add_bits(layout, 1, &columns);
     add_bits(layout, 0, &rows);
     return true;

@@ -60,7 +60,7 @@ static void choose_warps(const assignment *a, tile_op op, const tile_mma *row, u
     *along_n = rows ? warps / most : most;
 }
 
-/* Without an instruction. If there are few sums, each thread holds neighbors along n. */
+/* Without an instruction. If threads outnumber the sums, each one holds neighbors along n. */
 static tile_layout lay_out_fma(const assignment *a, tile_op op, const tile_type *acc) {
     uint32_t dims[TILE_MAX_RANK];
     tile_layout layout;

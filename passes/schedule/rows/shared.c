@@ -2,6 +2,7 @@
  * block of one row would read the vector once for each row, as many bytes as of the matrix. Tiles
  * of several rows read it once for all of them. */
 #include "lib/ir/syntax.h"
+#include "lib/support/scalar.h"
 #include "passes/schedule/rows/rows.h"
 
 typedef struct search {
@@ -33,12 +34,18 @@ static void find_shared(search *f, tile_value value, const sched_map *map) {
     }
 }
 
+static bool is_sum_of_floats(const rows *r, size_t index) {
+    return tile_op_opcode(r->k.s->compute, rows_op(r, index)) == TILE_OP_reduce &&
+           rows_kind(r, index) == TILE_WORD_kind_add &&
+           tile_scalar_is_floating(rows_type(r, index)->scalar);
+}
+
 static bool share_vector(rows *r, int beside) {
     if (beside < 0 || r->last != 1 || rows_has_long_output(r) || r->online_sum_count) return false;
     search f = {.r = r, .beside = beside};
     sched_map map = sched_identity(&r->k.g->domain);
     for (size_t i = 0; i < r->k.g->reduction_count; i++) {
-        if (sched_is_along(r->k.s, rows_op(r, i))) return false;
+        if (!is_sum_of_floats(r, i)) return false;
         find_shared(&f, rows_source(r, i), &map);
     }
     return f.found;
