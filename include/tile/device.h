@@ -242,7 +242,8 @@ typedef struct tile_argument {
 TILE_API tile_status tile_kernel_prepare(tile_kernel *kernel, const tile_argument *arguments,
                                          unsigned argument_count, void *stream);
 /* Returns the interface of the variant that a launch with these arguments uses. The variant is
- * compiled if necessary. The interface is owned by the kernel. */
+ * compiled if necessary. The interface is owned by the kernel. *abi is NULL if the launch runs
+ * several kernels: a plan, or a kernel at a point whose split has a second kernel. */
 TILE_API tile_status tile_kernel_variant(tile_kernel *kernel, const tile_argument *arguments,
                                          unsigned argument_count, const tile_abi **abi);
 /* Returns the values of all parameters at the point that a launch with these arguments uses, in the

@@ -369,11 +369,7 @@ tile_status tile_kernel_variant(tile_kernel *kernel, const tile_argument *argume
     *abi = NULL;
     tile_status status = take_point(kernel, arguments, count, NULL, &point);
     if (status != TILE_OK) return status;
-    if (point->plan) {
-        tile_report(kernel->device->context, TILE_ERROR, no_location,
-                    "@%s is a plan: its kernels have variants", kernel->name);
-        return TILE_UNSUPPORTED;
-    }
+    if (point->plan) return TILE_OK;
     status = resolve(kernel, point, arguments, count, NULL, &launch);
     if (status == TILE_OK) *abi = launch.variant->abi;
     return status;

@@ -313,6 +313,10 @@ static bool print_variant(run *r) {
     if (!r->options->variant) return true;
     if (tile_kernel_variant(r->kernel, r->launch, r->options->argument_count, &abi) != TILE_OK)
         return false;
+    if (!abi) {
+        printf("variant  none: the launch runs several kernels\n");
+        return true;
+    }
     unsigned variant = tile_abi_variant(abi);
     printf("variant  %u of %u", variant, tile_abi_variant_count(abi));
     for (unsigned i = 0; (condition = tile_abi_condition_at(abi, variant, i)); i++) {

@@ -271,14 +271,12 @@ static void write_point(bench_candidate *c, const tile_binding *bindings, unsign
 static tile_status report_point(bench_candidate *c) {
     const tile_binding *bindings;
     const tile_abi *abi = NULL;
-    const tile_function *f = find_function(c);
     unsigned count;
     tile_status status =
         tile_kernel_point(c->kernel, c->arguments, c->argument_count, &bindings, &count);
     if (status != TILE_OK || count <= c->binding_count) return status;
-    bool is_plan = f && tile_function_get_kind(f) == TILE_PLAN;
-    if (!is_plan) status = tile_kernel_variant(c->kernel, c->arguments, c->argument_count, &abi);
-    c->picked = is_plan || abi != tile_kernel_abi(c->kernel);
+    status = tile_kernel_variant(c->kernel, c->arguments, c->argument_count, &abi);
+    c->picked = !abi || abi != tile_kernel_abi(c->kernel);
     if (c->picked) write_point(c, bindings, count, *c->remark ? c->remark : " (picked)");
     return status;
 }
