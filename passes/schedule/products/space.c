@@ -116,7 +116,8 @@ static const char *const spaces[] = {
         "     (128, 64, 16, 3, 8), (32, 64, 32, 3, 4), (32, 32, 32, 3, 4), (16, 64, 32, 3, 4),\n"
         "     (8, 64, 64, 3, 4), (4, 128, 32, 4, 4), (64, 8, 64, 3, 4)]\n"
         "  tune (split, strategy) in [(1, serial), (2, exchange), (4, exchange), (8, exchange),\n"
-        "      (16, exchange), (32, exchange), (64, exchange)]\n"
+        "      (16, exchange), (32, exchange), (64, exchange), (4, serial), (16, workspace),\n"
+        "      (64, workspace)]\n"
         "  grid [1] warps num_warps\n"
         "{}\n",
 };
