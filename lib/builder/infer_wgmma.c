@@ -17,12 +17,13 @@ static bool fail_types(const tile_infer *infer, const tile_type *const types[3])
     tile_report(context, TILE_ERROR, infer->loc, "wgmma: there is no instruction for %s x %s + %s",
                 names[0], names[1], names[2]);
     bool f32 = types[0]->scalar == TILE_f32 && types[1]->scalar == TILE_f32;
-    tile_report(context, TILE_NOTE, infer->loc,
-                f32 ? "wgmma multiplies f32 as tf32: write `precision = tf32`, or declare the buffers "
-                      "with elements of tf32"
-                    : "it multiplies f16 and bf16, tf32, e4m3 and e5m2 (also mixed) into f32, f16 "
-                      "and the 8-bit floats into f16, i8 and u8 (also mixed) into i32, and the "
-                      "bits of i32 into i32");
+    tile_report(
+        context, TILE_NOTE, infer->loc,
+        f32 ? "wgmma multiplies f32 as tf32: write `precision = tf32`, or declare the buffers "
+              "with elements of tf32"
+            : "it multiplies f16 and bf16, tf32, e4m3 and e5m2 (also mixed) into f32, f16 "
+              "and the 8-bit floats into f16, i8 and u8 (also mixed) into i32, and the "
+              "bits of i32 into i32");
     return false;
 }
 
