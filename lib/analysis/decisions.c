@@ -53,6 +53,19 @@ int64_t tile_dot_excess_registers(const tile_dot_facts *dot, unsigned row_dim, u
     return sums + first <= there ? 0 : sums + first;
 }
 
+static bool is_across(const tile_dot_facts *dot, unsigned operand) {
+    const tile_dot_operand *o = &dot->operand[operand];
+    return o->shared && !o->layout && o->along != o->k_dim && bytes_of(dot, operand) == 4;
+}
+
+void tile_dot_choose_registers(tile_dot_facts *dot) {
+    for (unsigned i = 0; i < 2; i++) {
+        if (!is_across(dot, i) || is_across(dot, 1 - i) || !dot->operand[1 - i].shared) continue;
+        dot->operand[i].shared = false;
+        return;
+    }
+}
+
 /* Rows ---------------------------------------------------------------------------------------- */
 
 static bool admits(const tile_dot_facts *dot, unsigned row_dim, unsigned warps) {

@@ -47,6 +47,10 @@ int64_t tile_dot_registers(const tile_dot_facts *dot);
 int64_t tile_dot_excess_registers(const tile_dot_facts *dot, unsigned row_dim, unsigned warps,
                                   int64_t held);
 
+/* Of 32-bit elements in shared memory, wgmma reads only those that are contiguous along k. If only
+ * one operand's are not, it becomes a tile in registers. */
+void tile_dot_choose_registers(tile_dot_facts *dot);
+
 /* Returns whether this dim of the sums can be the row dim of the instruction. */
 bool tile_dot_admits(const tile_dot_facts *dot, unsigned row_dim);
 /* The number of warps that share its sums. If the loop asks for ping-pong, each consumer group has

@@ -3,6 +3,8 @@
 
 #include <limits.h>
 
+#include "lib/ir/effects.h"
+
 static const tile_type *operand_type(const tile_function *f, tile_op op, unsigned operand) {
     return tile_value_type(f, tile_op_segment(f, op, operand).at[0]);
 }
@@ -20,6 +22,8 @@ tile_mma_query tile_product_query(const tile_function *f, tile_op op) {
     tile_mma_query query = tile_mma_query_of(lhs->scalar, rhs->scalar, acc->scalar);
     query.unsigned_lhs |= tile_op_has_attr(f, op, TILE_ATTR_unsigned_lhs);
     query.unsigned_rhs |= tile_op_has_attr(f, op, TILE_ATTR_unsigned_rhs);
+    if (tile_op_word(f, op, TILE_ATTR_precision) == TILE_WORD_precision_tf32)
+        query = tile_mma_query_as_tf32(query);
     query.features = UINT32_MAX;
     if (acc->kind != TILE_TYPE_TILE) return query;
     query.m = (uint32_t)tile_type_dim(acc, 0);

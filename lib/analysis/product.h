@@ -9,7 +9,8 @@
 
 /* The dim of lhs or rhs that is k, for a dot of two dims. */
 unsigned tile_product_k_dim(const tile_function *f, tile_op dot, unsigned operand);
-/* Types and signs of both operands. For an instantiated dot also its extents and the layout of its
+/* Types and signs of both operands, as they are multiplied: of f32 with `precision = tf32`, it has
+ * tf32. For an instantiated dot also its extents and the layout of its
  * accumulator, if it has one. Features: all; the caller sets the target's. */
 tile_mma_query tile_product_query(const tile_function *f, tile_op op);
 /* The mma instruction for a dot, compatible with the layout of its sums if they have one; NULL if

@@ -3,8 +3,11 @@
 #ifndef TILE_LIB_BUILDER_INFER_RULES_H
 #define TILE_LIB_BUILDER_INFER_RULES_H
 
+#include <string.h>
+
 #include "lib/builder/infer.h"
 #include "lib/ir/describe.h"
+#include "lib/layout/mma.h"
 
 /* Diagnostics --------------------------------------------------------------------------------- */
 
@@ -78,6 +81,16 @@ static inline const tile_attr *attr_of(const tile_infer *infer, tile_attr_id id)
     for (unsigned i = 0; i < infer->attr_count; i++)
         if (infer->attrs[i].id == id) return &infer->attrs[i];
     return NULL;
+}
+
+/* The product of operands of these types. A builder may add `precision` later. */
+static inline tile_mma_query product_query(const tile_infer *infer,
+                                           const tile_type *const types[3]) {
+    const tile_attr *precision = attr_of(infer, TILE_ATTR_precision);
+    tile_mma_query query = tile_mma_query_of(types[0]->scalar, types[1]->scalar, types[2]->scalar);
+    bool tf32 =
+        !infer->has_attrs || (precision && precision->text && strcmp(precision->text, "tf32") == 0);
+    return tf32 ? tile_mma_query_as_tf32(query) : query;
 }
 
 /* Results ------------------------------------------------------------------------------------- */

@@ -177,8 +177,7 @@ bool tile_infer_mma(tile_infer *infer) {
         types[i] = type_at(infer, i);
         counts[i] = fragment_count(types[i]);
     }
-    const tile_mma_query query =
-        tile_mma_query_of(types[0]->scalar, types[1]->scalar, types[2]->scalar);
+    const tile_mma_query query = product_query(infer, types);
     return tile_mma_of_fragments(&query, counts) ? result(infer, types[2])
                                                  : fail_mma(infer, types, &query);
 }

@@ -17,11 +17,13 @@ static bool fail_types(const tile_infer *infer, const tile_type *const types[3])
     tile_report(context, TILE_ERROR, infer->loc, "wgmma: there is no instruction for %s x %s + %s",
                 names[0], names[1], names[2]);
     bool f32 = types[0]->scalar == TILE_f32 && types[1]->scalar == TILE_f32;
-    tile_report(context, TILE_NOTE, infer->loc,
-                f32 ? "wgmma multiplies f32 as tf32: declare the buffers with elements of tf32"
-                    : "it multiplies f16 and bf16, tf32, e4m3 and e5m2 (also mixed) into f32, f16 "
-                      "and the 8-bit floats into f16, i8 and u8 (also mixed) into i32, and the "
-                      "bits of i32 into i32");
+    tile_report(
+        context, TILE_NOTE, infer->loc,
+        f32 ? "wgmma multiplies f32 as tf32: write `precision = tf32`, or declare the buffers "
+              "with elements of tf32"
+            : "it multiplies f16 and bf16, tf32, e4m3 and e5m2 (also mixed) into f32, f16 "
+              "and the 8-bit floats into f16, i8 and u8 (also mixed) into i32, and the "
+              "bits of i32 into i32");
     return false;
 }
 
@@ -58,8 +60,7 @@ bool tile_infer_wgmma(tile_infer *infer) {
     for (unsigned i = 0; i < 3; i++) types[i] = type_at(infer, i);
     for (unsigned i = 0; i < 3; i++)
         if (types[i]->param) return fail(infer, "its types must be known, not", types[i], "", NULL);
-    const tile_mma_query query =
-        tile_mma_query_of(types[0]->scalar, types[1]->scalar, types[2]->scalar);
+    const tile_mma_query query = product_query(infer, types);
     if (tile_wgmma_find(&query) == TILE_WGMMA_none) return fail_types(infer, types);
     if (type_of(infer, TILE_OPERAND_keep)->kind != TILE_TYPE_SCALAR)
         return fail(infer, "keep must be one i1, not", type_of(infer, TILE_OPERAND_keep), "", NULL);

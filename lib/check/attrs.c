@@ -2,6 +2,7 @@
  * types of its operands. */
 #include "lib/check/verify.h"
 #include "lib/ir/describe.h"
+#include "lib/ir/effects.h"
 #include "lib/ir/operands.h"
 #include "lib/ir/syntax.h"
 #include "lib/ops/atomic.h"
@@ -131,6 +132,48 @@ static void check_signs(checker *c, tile_op op) {
     }
 }
 
+/* Tensor cores add the products of a precision other than ieee in f32. */
+static void check_precision(checker *c, tile_op op) {
+    tile_word precision = tile_op_word(c->f, op, TILE_ATTR_precision);
+    bool fragments = tile_op_at(c->f, op)->opcode != TILE_OP_dot &&
+                     tile_op_at(c->f, op)->opcode != TILE_OP_matmul;
+    const char *text = tile_op_attr_text(c->f, op, TILE_ATTR_precision);
+    if (!has(c, op, TILE_ATTR_precision)) return;
+    if (text && !precision) {
+        c->ok =
+            tile_error_at(c->f, op, "%s: `precision` takes ieee, tf32, bf16x3 or bf16x6, not '%s'",
+                          tile_op_name(c->f, op), text);
+        return;
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        const tile_type *type = tile_value_type(c->f, tile_op_segment(c->f, op, i).at[0]);
+        if (type->param || type->scalar == TILE_f32) continue;
+        c->ok = tile_error_at(c->f, op,
+                              "%s: `precision` selects how f32 is multiplied, and %s has elements "
+                              "of %s; remove it, or cast the operands to f32",
+                              tile_op_name(c->f, op), i ? "rhs" : "lhs",
+                              tile_scalar_name(type->scalar));
+        return;
+    }
+    if (!precision || precision == TILE_WORD_precision_ieee) return;
+    const tile_type *sum = tile_value_type(c->f, tile_op_result(c->f, op, 0));
+    const char *word = tile_attr_word_text(precision);
+    if (fragments && precision != TILE_WORD_precision_tf32)
+        c->ok =
+            tile_error_at(c->f, op,
+                          "%s: one instruction cannot multiply as %s; write `precision = tf32`, "
+                          "or a product of each part",
+                          tile_op_name(c->f, op), word);
+    else if (!sum->param && sum->scalar != TILE_f32 &&
+             (!tile_scalar_is_floating(sum->scalar) || tile_scalar_bits(sum->scalar) > 16 ||
+              tile_op_opcode(c->f, op) != TILE_OP_matmul))
+        c->ok =
+            tile_error_at(c->f, op,
+                          "%s: `precision = %s` has sums of f32, not %s; remove it, or cast the "
+                          "result",
+                          tile_op_name(c->f, op), word, tile_scalar_name(sum->scalar));
+}
+
 bool tile_verify_attrs(const tile_function *f, tile_op op) {
     checker c = {.f = f, .ok = true};
     tile_opcode opcode = tile_op_opcode(f, op);
@@ -144,5 +187,6 @@ bool tile_verify_attrs(const tile_function *f, tile_op op) {
     if (opcode == TILE_OP_cp_async) check_bytes(&c, op);
     if (opcode == TILE_OP_ldmatrix || opcode == TILE_OP_stmatrix) check_matrices(&c, op);
     if (c.ok && tile_op_takes(opcode, TILE_OPERAND_acc)) check_signs(&c, op);
+    if (c.ok) check_precision(&c, op);
     return c.ok;
 }

@@ -40,11 +40,13 @@ static void emit_seen(tile_emitter *e, tile_op op) {
     for (unsigned operand = 0; operand < 3; operand++)
         count += tile_part_count(tile_value_type(e->f, tile_op_operand(e->f, op, operand)));
     LLVMValueRef *args = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, count);
+    tile_mma_query query = tile_product_query(e->f, op);
+    const tile_scalar scalars[] = {query.lhs, query.rhs, query.acc};
     for (unsigned operand = 0; operand < 3; operand++) {
         tile_value value = tile_op_operand(e->f, op, operand);
         const tile_type *from = tile_value_type(e->f, value);
         for (unsigned i = 0; i < tile_part_count(from); i++)
-            args[at++] = mma_argument(e, from->scalar, tile_get_parts(e, value)[i]);
+            args[at++] = mma_argument(e, scalars[operand], tile_get_parts(e, value)[i]);
     }
     LLVMValueRef sum = tile_machine_call(e, tile_machine_of_op(e->f, op), args, count);
     LLVMValueRef *parts = tile_new_parts(e, type);
@@ -84,12 +86,12 @@ static void put_types(tile_ptx *ptx, const tile_mma *row) {
                     element_name(row->rhs, row->unsigned_rhs), acc);
 }
 
-static void add_fragment(tile_emitter *e, tile_ptx *ptx, tile_value value) {
+static void add_fragment(tile_emitter *e, tile_ptx *ptx, tile_value value, tile_scalar scalar) {
     const tile_type *type = tile_value_type(e->f, value);
     unsigned count = tile_part_count(type);
     LLVMValueRef *words = tile_new_parts(e, type);
     for (unsigned i = 0; i < count; i++)
-        words[i] = mma_argument(e, type->scalar, tile_get_parts(e, value)[i]);
+        words[i] = mma_argument(e, scalar, tile_get_parts(e, value)[i]);
     tile_ptx_add_inputs(ptx, words, count);
 }
 
@@ -106,8 +108,9 @@ void tile_flush_mmas(tile_emitter *e) {
     }
     for (size_t i = 0; i < count; i++) {
         tile_ptx_next(&ptx, (unsigned)i);
-        add_fragment(e, &ptx, tile_operand_lhs(e->f, e->mmas[i]));
-        add_fragment(e, &ptx, tile_operand_rhs(e->f, e->mmas[i]));
+        tile_mma_query query = tile_product_query(e->f, e->mmas[i]);
+        add_fragment(e, &ptx, tile_operand_lhs(e->f, e->mmas[i]), query.lhs);
+        add_fragment(e, &ptx, tile_operand_rhs(e->f, e->mmas[i]), query.rhs);
     }
     tile_ptx_call(&ptx, NULL);
 }

@@ -185,15 +185,16 @@ static tile_ptx begin_products(tile_emitter *e, tile_op op) {
     const tile_type *b = tile_value_type(e->f, tile_operand_rhs(e->f, op));
     const tile_type *type = tile_value_type(e->f, tile_op_result(e->f, op, 0));
     tile_ptx ptx = tile_ptx_begin(e, tile_machine_of_op(e->f, op));
+    tile_mma_query query = tile_product_query(e->f, op);
     bool bits = has(e, op, TILE_ATTR_popc);
-    uint32_t depth = tile_wgmma_depth(a->scalar) * (is_sparse(e, op) ? 2 : 1);
-    tile_ptx_modify(
-        &ptx, "m%dn%uk%u%s.%s.%s.%s%s", TILE_WGMMA_ROWS, 2 * (unsigned)tile_type_elements(type),
-        depth * (bits ? tile_scalar_bits(a->scalar) : 1),
-        has(e, op, TILE_ATTR_satfinite) ? ".satfinite" : "",
-        !tile_scalar_is_floating(type->scalar) ? "s32" : tile_scalar_name(type->scalar),
-        element_name(a->scalar, has(e, op, TILE_ATTR_unsigned_lhs)),
-        element_name(b->scalar, has(e, op, TILE_ATTR_unsigned_rhs)), bits ? ".and.popc" : "");
+    uint32_t depth = tile_wgmma_depth(query.lhs) * (is_sparse(e, op) ? 2 : 1);
+    tile_ptx_modify(&ptx, "m%dn%uk%u%s.%s.%s.%s%s", TILE_WGMMA_ROWS,
+                    2 * (unsigned)tile_type_elements(type),
+                    depth * (bits ? tile_scalar_bits(a->scalar) : 1),
+                    has(e, op, TILE_ATTR_satfinite) ? ".satfinite" : "",
+                    !tile_scalar_is_floating(type->scalar) ? "s32" : tile_scalar_name(type->scalar),
+                    element_name(query.lhs, query.unsigned_lhs),
+                    element_name(query.rhs, query.unsigned_rhs), bits ? ".and.popc" : "");
     tile_ptx_set_tail(&ptx, tail_of(e, op, a, b));
     return ptx;
 }

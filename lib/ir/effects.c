@@ -15,11 +15,14 @@ static const struct {
 };
 enum { WORDS = sizeof word_texts / sizeof *word_texts };
 
-tile_word tile_op_word(const tile_function *f, tile_op op, tile_attr_id id) {
-    const char *text = tile_op_attr_text(f, op, id);
+tile_word tile_attr_find_word(tile_attr_id id, const char *text) {
     for (unsigned i = 1; text && i < WORDS; i++)
         if (word_texts[i].id == id && strcmp(word_texts[i].text, text) == 0) return (tile_word)i;
     return TILE_WORD_NONE;
+}
+
+tile_word tile_op_word(const tile_function *f, tile_op op, tile_attr_id id) {
+    return tile_attr_find_word(id, tile_op_attr_text(f, op, id));
 }
 
 const char *tile_attr_word(tile_attr_id id, unsigned index) {

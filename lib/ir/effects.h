@@ -36,10 +36,18 @@ enum {
 #define WORD(attribute, word, meaning) +(TILE_ATTR_##attribute == TILE_ATTR_scope)
 #include "tile/attrs.def"
     ,
+    TILE_WORDS_precision = 0
+#define ATTR(number, name, ...)
+#define WORD(attribute, word, meaning) +(TILE_ATTR_##attribute == TILE_ATTR_precision)
+#include "tile/attrs.def"
+    ,
 };
 
 /* The word of an attribute; NONE if it is absent or a parameter without a value. */
 tile_word tile_op_word(const tile_function *f, tile_op op, tile_attr_id id);
+
+/* The word of an attribute that is written so; NONE if there is none, or text is NULL. */
+tile_word tile_attr_find_word(tile_attr_id id, const char *text);
 
 /* As written in the text; "" for NONE. */
 const char *tile_attr_word_text(tile_word word);

@@ -73,6 +73,12 @@ tile_mma_query tile_mma_query_of(tile_scalar lhs, tile_scalar rhs, tile_scalar a
                             .unsigned_rhs = tile_scalar_is_unsigned(rhs)};
 }
 
+tile_mma_query tile_mma_query_as_tf32(tile_mma_query query) {
+    if (query.lhs == TILE_f32) query.lhs = TILE_tf32;
+    if (query.rhs == TILE_f32) query.rhs = TILE_tf32;
+    return query;
+}
+
 const char *tile_mma_type_name(tile_scalar scalar, bool is_unsigned) {
     return tile_scalar_name(is_unsigned ? tile_scalar_as_unsigned(scalar) : scalar);
 }

@@ -71,6 +71,8 @@ typedef struct tile_mma_query {
 
 /* The query for operands of these element types, without extents. */
 tile_mma_query tile_mma_query_of(tile_scalar lhs, tile_scalar rhs, tile_scalar acc);
+/* The query of `precision = tf32`: operands of f32 are multiplied as tf32. */
+tile_mma_query tile_mma_query_as_tf32(tile_mma_query query);
 /* "u8" for an i8 that is read as unsigned. */
 const char *tile_mma_type_name(tile_scalar scalar, bool is_unsigned);
 /* Returns the first row that computes the product; NULL if there is none. */

@@ -110,7 +110,8 @@ static bool is_computed_from_shared(const tile_function *f, tile_value tile, uns
     if (!def.id) return false;
     if (tile_op_opcode(f, def) == TILE_OP_load_shared) return true;
     bool found = false;
-    bool pass = steps && tile_op_has_trait(tile_op_opcode(f, def), TILE_TRAIT_ELEMENTWISE);
+    bool pass = steps && (tile_op_has_trait(tile_op_opcode(f, def), TILE_TRAIT_ELEMENTWISE) ||
+                          tile_op_opcode(f, def) == TILE_OP_transpose);
     for (unsigned i = 0; pass && !found && i < tile_op_operand_count(f, def); i++)
         found = is_computed_from_shared(f, tile_op_operand(f, def, i), steps - 1);
     return found;
@@ -204,7 +205,7 @@ const char *warpgroup_find_plan(const tile_function *f, tile_op dot, warpgroup_p
     const tile_type *one = warpgroup_operand(f, dot, first),
                     *other = warpgroup_operand(f, dot, second);
     unsigned first_k = tile_product_k_dim(f, dot, first);
-    plan->depth = tile_wgmma_depth(one->scalar);
+    plan->depth = tile_wgmma_depth(facts.query.lhs);
     if (!plan->depth ||
         tile_layout_part_extent((uint32_t)tile_type_dim(one, first_k)) % plan->depth)
         return "its inner extent is not a multiple of the instruction's";

@@ -2,7 +2,8 @@
  *
  * A transposed operand becomes a `transpose`, which only renames registers; the load from shared
  * memory (ldmatrix, with or without .trans) absorbs it. A batch becomes a sequence of dots, each
- * with its own accumulator. Later passes handle neither form.
+ * with its own accumulator. A dot of f32 with `precision = bf16x3` or `bf16x6` becomes 3 or 6 dots
+ * of bf16, the parts of its operands. Later passes handle none of these forms.
  *
  * level: 2 to 2
  * requires: instantiated
@@ -129,5 +130,6 @@ tile_status tile_pass_expand_dots(tile_pass *pass, tile_function *f) {
             prepare_transpose_operand(f, dots[i], operand);
         ok &= expand_batch(pass, f, dots[i]);
     }
+    ok = ok && prepare_precision(pass, f);
     return ok ? TILE_OK : TILE_INVALID;
 }

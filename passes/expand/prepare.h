@@ -21,6 +21,9 @@ void prepare_copies(tile_function *f);
 void prepare_dots(tile_pass *pass, tile_function *f);
 /* Replaces an operand marked by trans_lhs or trans_rhs with a transposed tile. */
 void prepare_transpose_operand(tile_function *f, tile_op op, unsigned operand);
+/* prepare_precision.c: dots with `precision = bf16x3` or `bf16x6` become dots of the parts of their
+ * operands, which are split in registers. False after a diagnostic. */
+bool prepare_precision(tile_pass *pass, tile_function *f);
 /* prepare_concats.c: rewrites concats that depend on the layout as concats of pieces, which threads
  * can perform without communication in any layout. TILE_INVALID after a diagnostic. */
 tile_status prepare_concats(tile_pass *pass, tile_function *f);

@@ -80,11 +80,10 @@ static void prepare(tile_pass *pass, tile_function *f, tile_op op) {
     tile_mma_explain(&query, why, sizeof why);
     if (!wider) {
         bool single = query.lhs == TILE_f32 && query.rhs == TILE_f32 && query.acc == TILE_f32;
-        tile_remark_at(f, op, "dot: %s; an fma loop in each thread computes it%s", why,
-                       single
-                           ? " (tensor cores take tf32: cast the operands, or copy them to shared "
-                             "buffers of it)"
-                           : "");
+        tile_remark_at(
+            f, op, "dot: %s; an fma loop in each thread computes it%s", why,
+            single ? " (tensor cores take tf32: write `precision = tf32`, or cast the operands)"
+                   : "");
         return;
     }
     tile_remark_at(f, op,

@@ -60,10 +60,11 @@ static void choose_warps(const assignment *a, tile_op op, const tile_mma *row, u
     *along_n = rows ? warps / most : most;
 }
 
-/* Without an instruction, each thread holds neighbors along n, which are read and stored
- * together. */
+/* Without an instruction. If threads outnumber the sums, each one holds neighbors along n. */
 static tile_layout lay_out_fma(const assignment *a, tile_op op, const tile_type *acc) {
     uint32_t dims[TILE_MAX_RANK];
+    tile_layout layout;
+    if (layouts_of_fma(a, op, &layout)) return layout;
     tile_type_dims(acc, dims);
     return tile_layout_blocked(dims, 2, 16 / tile_scalar_bytes(acc->scalar), 1,
                                layouts_warps_at(a, op));

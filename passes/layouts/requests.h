@@ -77,6 +77,9 @@ typedef struct assignment {
     tile_status status;
 } assignment;
 
+/* fma_sums.c: the layout of the sums of a dot without an instruction. False if there are
+ * fewer of them than threads. */
+bool layouts_of_fma(const assignment *a, tile_op dot, tile_layout *layout);
 /* Operations that propagate requests from one tile to another. */
 typedef struct propagating_ops {
     tile_op *ops;

@@ -1,5 +1,6 @@
 /* dot on tensor cores with mma.sync: one instruction for each triple of fragments. */
 #include "lib/analysis/product.h"
+#include "lib/ir/effects.h"
 #include "lib/layout/mma.h"
 #include "passes/common/warpgroup.h"
 #include "passes/lower/lower.h"
@@ -89,6 +90,9 @@ void lower_copy_signs(lowering *l, tile_op from, tile_value product, bool exchan
     for (unsigned i = 0; i < 2; i++)
         if (tile_op_has_attr(&l->old, from, signs[i]))
             tile_op_set_flag(l->f, tile_value_def(l->f, product), signs[exchanged ? 1 - i : i]);
+    if (tile_op_word(&l->old, from, TILE_ATTR_precision) == TILE_WORD_precision_tf32)
+        tile_op_set_text(l->f, tile_value_def(l->f, product), TILE_ATTR_precision,
+                         tile_attr_word_text(TILE_WORD_precision_tf32));
 }
 
 static tile_value multiply(lowering *l, tile_op op, const tile_mma *row, tile_value lhs,

@@ -49,6 +49,7 @@
  * a buffer. The other operand may be a tile in registers. That includes an operand rounded to tf32
  * when it is loaded, because an asynchronous copy cannot convert. Elements other than 16-bit ones
  * must be contiguous along k in shared memory, and therefore in the view that they are copied from.
+ * If one operand of 32-bit elements is not, each warp loads its rows of it to registers.
  *
  * A user's `via` overrides the choice. All other dots use mma.sync, and a remark gives the reason.
  * Further reasons are: the accumulators need too many registers together with those of other
@@ -229,6 +230,7 @@ static tile_dot_facts facts_of(const chooser *c, tile_op dot, obstacle reasons[2
         reasons[operand].found = false;
         o->shared = find_shared(c, dot, operand, &o->along, &reasons[operand]);
     }
+    tile_dot_choose_registers(&facts);
     return facts;
 }
 
@@ -460,12 +462,24 @@ static void check_others(const chooser *c, tile_op dot, const tile_dot_facts *fa
 
 /* 4. The decision ----------------------------------------------------------------------------- */
 
-/* The dot reads the buffers directly, instead of tiles that were loaded from them. */
-static void read_in_place(chooser *c, tile_op dot) {
+static void load_to_registers(chooser *c, tile_op dot, unsigned operand) {
+    const tile_values element = tile_op_segment(c->f, dot, operand);
+    tile_builder b = tile_builder_before(c->f, dot);
+    if (tile_op_has_attr(c->f, dot, trans_of[operand]))
+        prepare_transpose_operand(c->f, dot, operand);
+    else
+        prepare_set_operand(c->f, dot, operand, prepare_tile(&b, element.at, element.count));
+}
+
+/* The dot reads buffers directly, instead of tiles that were loaded from them, unless wgmma cannot
+ * read them. */
+static void take_operands(chooser *c, tile_op dot, const tile_dot_facts *facts) {
     for (unsigned operand = 0; operand < 2; operand++) {
         tile_value value = tile_op_segment(c->f, dot, operand).at[0];
         obstacle reason = {.found = false};
-        if (tile_value_type(c->f, value)->kind != TILE_TYPE_TILE) continue;
+        if (!facts->operand[operand].shared) load_to_registers(c, dot, operand);
+        if (!facts->operand[operand].shared || tile_value_type(c->f, value)->kind != TILE_TYPE_TILE)
+            continue;
         tile_op load = load_in_place(c, dot, value, &reason);
         if (!load.id) continue;
         const tile_values element = tile_operands_src(c->f, load);
@@ -544,7 +558,7 @@ static void decide(chooser *c, tile_op dot) {
     }
     if (tile_remarks_wanted(c->f)) report_loaded(c, dot);
     drop_transposed(c, was);
-    read_in_place(c, dot);
+    take_operands(c, dot, &facts);
     tile_op_set_text(c->f, dot, TILE_ATTR_via, "wgmma");
     if (row_dim == TILE_WGMMA_SWAPPED) tile_op_set_flag(c->f, dot, TILE_ATTR_swap_operands);
     tile_pass_count(c->pass, "dots by wgmma", 1);

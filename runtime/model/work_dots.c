@@ -4,6 +4,8 @@
 
 #include "lib/analysis/pipeline_plan.h"
 #include "lib/ops/gather.h"
+#include "lib/ops/precision.h"
+#include "lib/support/scalar.h"
 #include "runtime/model/work_scan.h"
 
 /* Facts --------------------------------------------------------------------------------------- */
@@ -44,6 +46,19 @@ static void read_operand(const scan *s, tile_op dot, unsigned operand, tile_dot_
     o->along = known ? known - 1 : scan_width_of(s, type) == 2 ? 1 : o->k_dim;
 }
 
+static tile_word precision_of(const scan *s, tile_op dot) {
+    return tile_attr_find_word(TILE_ATTR_precision,
+                               scan_attr_word(s->f, s->point, dot, TILE_ATTR_precision));
+}
+
+/* Parts of f32 are computed in registers. */
+static void apply_precision(tile_word precision, tile_dot_facts *dot) {
+    if (precision == TILE_WORD_precision_tf32) dot->query = tile_mma_query_as_tf32(dot->query);
+    if (tile_precision_of(precision)->part_count == 1) return;
+    dot->query.lhs = dot->query.rhs = TILE_bf16;
+    dot->operand[TILE_MMA_LHS].shared = dot->operand[TILE_MMA_RHS].shared = false;
+}
+
 static tile_dot_facts facts_of(const scan *s, tile_op id, const tile_op_data *op) {
     const tile_type *lhs = tile_value_type(s->f, op->operands[0]);
     const tile_type *rhs = tile_value_type(s->f, op->operands[op->segment[0]]);
@@ -58,6 +73,8 @@ static tile_dot_facts facts_of(const scan *s, tile_op id, const tile_op_data *op
                           .warps = s->w->warps / s->groups};
     for (unsigned operand = 0; operand < 2; operand++)
         read_operand(s, id, operand, &dot.operand[operand]);
+    apply_precision(precision_of(s, id), &dot);
+    tile_dot_choose_registers(&dot);
     dot.query.k = dot.operand[TILE_MMA_LHS].dims[dot.operand[TILE_MMA_LHS].k_dim];
     return dot;
 }
@@ -149,6 +166,20 @@ static bool is_read(const scan *s, tile_value operand) {
     return data->type->kind == TILE_TYPE_SHARED;
 }
 
+/* Returns whether threads add the products by fma. */
+static bool is_by_fma(const tile_dot_facts *dot) {
+    return !tile_mma_find(&dot->query) && !tile_mma_find_wider(&dot->query);
+}
+
+/* The operations of tensor cores that take as long as the product by fma. For each k, a thread also
+ * reads its rows and columns, and each 4 bytes take as long as one fma. */
+static double operations_of_fma(const scan *s, const tile_dot_facts *dot) {
+    enum { FMA_RATE = 256 /* operations per cycle and multiprocessor */ };
+    double products = (double)dot->query.m * dot->query.n, sums = products / (32.0 * dot->warps);
+    double side = sqrt(most(sums, 1));
+    return 2 * products * dot->query.k * (1 + 2 / side) * s->target->mma_rate / FMA_RATE;
+}
+
 void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
     const tile_type *lhs = tile_value_type(s->f, op->operands[0]);
     const tile_type *acc = tile_value_type(s->f, op->first_result);
@@ -157,13 +188,15 @@ void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
     double m = dot.query.m, n = dot.query.n, k = dot.query.k, width = scan_width_of(s, lhs);
     /* mma.sync has at least 16 rows and 8 columns. */
     double rows = ceil(m / 16) * 16, columns = ceil(n / 8) * 8;
-    double operations = times * 2 * rows * columns * k * width / 2;
+    double operations = times * 2 * rows * columns * k * tile_scalar_bytes(dot.query.lhs) / 2 *
+                        tile_precision_of(precision_of(s, id))->product_count;
     const operands_read of = {.lhs = is_read(s, op->operands[0]),
                               .rhs = is_read(s, op->operands[op->segment[0]])};
     unsigned row_dim =
         tile_dot_admits(&dot, TILE_WGMMA_PLAIN) ? TILE_WGMMA_PLAIN : TILE_WGMMA_SWAPPED;
     bool sound = is_sound(&dot), wgmma = sound && takes_wgmma(s, id, &dot, &row_dim);
     if (sound) note_in_loop(s, &dot, wgmma, row_dim);
+    if (sound && !wgmma && is_by_fma(&dot)) operations = times * operations_of_fma(s, &dot);
     s->cost->operations += operations;
     s->w->dots++;
     if (wgmma) {

@@ -6,6 +6,7 @@
 
 #include "lib/layout/mma.h"
 #include "lib/ops/error.h"
+#include "lib/ops/precision.h"
 #include "lib/support/scalar.h"
 #include "runtime/reference/element.h"
 #include "runtime/reference/evaluation.h"
@@ -27,8 +28,9 @@ typedef struct product {
     matrix lhs, rhs; /* of the current batch */
     tile_op op;
     size_t m, n, k;
-    size_t first;               /* the first element of the current batch */
-    double *to, *low, *high;    /* of the current batch; low and high may be NULL: not requested */
+    size_t first;            /* the first element of the current batch */
+    double *to, *low, *high; /* of the current batch; low and high may be NULL: not requested */
+    tile_word precision;
     unsigned char *unspecified; /* of the current batch, by element; NULL: none is */
 } product;
 
@@ -166,14 +168,25 @@ static double radius_at(const matrix *x, const tile_error *rounding, size_t i) {
     return radius + fmax(fabs(value), rounding->least) * rounding->relative;
 }
 
+/* The error of a computed element as it is multiplied. */
+static tile_error find_rounding(tile_scalar origin, tile_word precision) {
+    double part = 2 * tile_scalar_rounding(TILE_bf16);
+    if (tile_scalar_bits(origin) <= 16)
+        return (tile_error){.relative = tile_scalar_rounding(origin),
+                            .least = tile_scalar_least(origin)};
+    switch (precision) {
+    case TILE_WORD_precision_tf32:
+        return (tile_error){.relative = 2 * tile_scalar_rounding(TILE_tf32)};
+    case TILE_WORD_precision_bf16x3: return (tile_error){.relative = part * part};
+    case TILE_WORD_precision_bf16x6: return (tile_error){.relative = part * part * part};
+    default: return (tile_error){.relative = 0};
+    }
+}
+
 /* The absolute values of the elements, with `most` plus their radius; NULL: out of memory. */
-static double *take_sizes(const matrix *x, tile_scalar origin, bool most) {
+static double *take_sizes(const matrix *x, tile_error rounding, bool most) {
     size_t count = x->rows * x->columns;
     double *sizes = malloc(sizeof *sizes * (count + 1));
-    tile_error rounding = {.relative = 0};
-    if (tile_scalar_bits(origin) <= 16)
-        rounding = (tile_error){.relative = tile_scalar_rounding(origin),
-                                .least = tile_scalar_least(origin)};
     for (size_t i = 0; sizes && i < count; i++)
         sizes[i] = fabs(x->data[i]) + (most ? radius_at(x, &rounding, i) : 0);
     return sizes;
@@ -181,7 +194,8 @@ static double *take_sizes(const matrix *x, tile_scalar origin, bool most) {
 
 /* Sums of the absolute values of products; NULL: out of memory. */
 static double *multiply_sizes(const product *p, const tile_scalar *origins, bool most) {
-    double *a = take_sizes(&p->lhs, origins[0], most), *b = take_sizes(&p->rhs, origins[1], most);
+    double *a = take_sizes(&p->lhs, find_rounding(origins[0], p->precision), most),
+           *b = take_sizes(&p->rhs, find_rounding(origins[1], p->precision), most);
     double *sums = malloc(sizeof *sums * (p->m * p->n + 1));
     if (a && b && sums) tile_multiply_reals(a, b, sums, p->m, p->n, p->k);
     if (!a || !b) {
@@ -229,6 +243,22 @@ static bool is_exact(tile_scalar precision, double size) {
     return size * tile_scalar_rounding(precision == TILE_f64 ? TILE_f64 : TILE_f32) <= 1;
 }
 
+/* The error of the sums relative to the sum of absolute values. slack: how much larger this sum is
+ * for the products of parts. */
+static double find_error(const product *p, const tile_scalar origins[2], tile_scalar sum,
+                         bool exact, double *slack) {
+    const tile_precision *parts = tile_precision_of(p->precision);
+    *slack = 1;
+    if (p->precision == TILE_WORD_precision_tf32)
+        return tile_product_error(TILE_tf32, TILE_tf32, sum, p->k);
+    if (parts->product_count == 1) return tile_product_error(origins[0], origins[1], sum, p->k);
+    double part = 2 * tile_scalar_rounding(TILE_bf16), rest = 1;
+    *slack = (1 + part) * (1 + part);
+    for (unsigned i = 0; i < parts->part_count; i++) rest *= part;
+    double error = tile_product_error(TILE_bf16, TILE_bf16, sum, p->k * parts->product_count);
+    return error * *slack + (exact ? 0 : rest); /* rest: the products that are left out */
+}
+
 static bool find_ranges(product *p) {
     const evaluation *e = p->e;
     tile_scalar precision = evaluation_precision(e, p->result.scalar);
@@ -237,7 +267,7 @@ static bool find_ranges(product *p) {
     const tile_error rounding = tile_op_error_of(TILE_OP_add, precision, false);
     bool exact = !p->lhs.planes[PLANE_LOW] && !p->rhs.planes[PLANE_LOW];
     bool whole = exact && is_whole(&p->lhs) && is_whole(&p->rhs);
-    double error = tile_product_error(origins[0], origins[1], precision, p->k);
+    double slack, error = find_error(p, origins, precision, exact, &slack);
     double *least = multiply_sizes(p, origins, false);
     double *most = exact ? NULL : multiply_sizes(p, origins, true);
     bool ok = least && (exact || most);
@@ -246,7 +276,7 @@ static bool find_ranges(product *p) {
         tile_interval r = {value - (size - least[i]) - error * size,
                            value + (size - least[i]) + error * size};
         if (!isfinite(value) || !isfinite(size)) r = sum_ranges(p, i / p->n, i % p->n, error);
-        if (whole && is_exact(precision, size)) r = range_point(value);
+        if (whole && is_exact(precision, size * slack)) r = range_point(value);
         bool rounds = tile_scalar_bits(precision) == 16;
         if (rounds && !(range_is_point(r) && tile_scalar_round(precision, r.low) == r.low))
             r = range_widen(&rounding, precision, r, 0);
@@ -318,13 +348,74 @@ static void poison_product(const product *p) {
     }
 }
 
+/* Precision of f32 ----------------------------------------------------------------------------- */
+
+/* Part `part` of each element. */
+static void take_parts(tile_word precision, const double *from, size_t count, unsigned part,
+                       double *to) {
+    double parts[TILE_MAX_PARTS];
+    for (size_t i = 0; i < count; i++) {
+        tile_split_parts(precision, from[i], parts);
+        to[i] = parts[part];
+    }
+}
+
+/* Computes the sum of the products of parts; false: out of memory. */
+static bool multiply_parts(const product *p) {
+    const tile_precision *precision = tile_precision_of(p->precision);
+    double *a = malloc(sizeof *a * (p->m * p->k + 1)), *b = malloc(sizeof *b * (p->k * p->n + 1)),
+           *sum = malloc(sizeof *sum * (p->m * p->n + 1));
+    bool ok = a && b && sum;
+    for (size_t i = 0; ok && i < p->m * p->n; i++) p->to[i] = 0;
+    for (unsigned i = 0; ok && i < precision->product_count; i++) {
+        take_parts(p->precision, p->lhs.data, p->m * p->k, precision->products[i].lhs, a);
+        take_parts(p->precision, p->rhs.data, p->k * p->n, precision->products[i].rhs, b);
+        tile_multiply_reals(a, b, sum, p->m, p->n, p->k);
+        for (size_t j = 0; j < p->m * p->n; j++) p->to[j] += sum[j];
+    }
+    free(a);
+    free(b);
+    free(sum);
+    return ok;
+}
+
+static double round_element(tile_word precision, double value) {
+    double parts[TILE_MAX_PARTS];
+    tile_split_parts(precision, value, parts);
+    return parts[0] + parts[1] + parts[2];
+}
+
+/* Replaces the elements by the sums of their parts. Ranges contain both: `schedule` may multiply
+ * elements before it scales them, which are rounded differently. */
+static void round_matrix(tile_word precision, matrix *x) {
+    double *low = x->planes[PLANE_LOW], *high = x->planes[PLANE_HIGH];
+    for (size_t i = 0; i < x->rows * x->columns; i++) {
+        bool point = low && range_is_point(range_at(x, i));
+        x->data[i] = round_element(precision, x->data[i]);
+        if (!low) continue;
+        low[i] = point ? x->data[i] : fmin(low[i], round_element(precision, low[i]));
+        high[i] = point ? x->data[i] : fmax(high[i], round_element(precision, high[i]));
+    }
+}
+
+/* False: out of memory. */
+static bool multiply_reals(product *p) {
+    if (!p->precision || p->precision == TILE_WORD_precision_ieee) {
+        tile_multiply_reals(p->lhs.data, p->rhs.data, p->to, p->m, p->n, p->k);
+        return true;
+    }
+    bool ok = multiply_parts(p);
+    round_matrix(p->precision, &p->lhs);
+    round_matrix(p->precision, &p->rhs);
+    return ok;
+}
+
 /* All batches --------------------------------------------------------------------------------- */
 
 static bool multiply(product *p) {
     if (!tile_scalar_is_floating(p->result.scalar)) return multiply_integers(p);
     if (!hide(p)) return false;
-    tile_multiply_reals(p->lhs.data, p->rhs.data, p->to, p->m, p->n, p->k);
-    return !p->low || find_ranges(p);
+    return multiply_reals(p) && (!p->low || find_ranges(p));
 }
 
 static bool run_batch(product *p, size_t batch) {
@@ -346,6 +437,7 @@ static bool open(product *p, evaluation *e, tile_op op) {
         p->turned[i] = tile_op_has_attr(e->f, op, turns[i]);
         if (!evaluation_operand(e, tile_op_operand(e->f, op, i), &p->shapes[i])) return false;
     }
+    p->precision = tile_op_word(e->f, op, TILE_ATTR_precision);
     tile_value result = tile_op_result(e->f, op, 0);
     if (!evaluation_resolve(e, tile_value_type(e->f, result), &p->result)) return false;
     const tile_compute_array *lhs = &p->shapes[0], *c = &p->result;

@@ -188,6 +188,25 @@ Test(tune_choose, shapes_take_their_tiles) {
     text_close(&x);
 }
 
+/* Products by fma take as long as their threads' reads of operands, which large tiles share, and
+ * far longer than those of tensor cores: a product with few tiles and a long k is split. */
+Test(tune_choose, products_by_fma_share_reads) {
+    static const char text[] = TUNE_PRODUCT(
+        "bm: int, bn: int, bk: int = 16, stages: int = 3, split: int, strategy: word, consumers: "
+        "word = cooperative",
+        "f32",
+        "    tune (bm, bn) in [(32, 64), (128, 64)]\n"
+        "    tune (split, strategy) in [(1, serial), (16, exchange)]\n"
+        "    grid [ceildiv(%m, bm), ceildiv(%n, bn)] warps 4");
+    text_fixture x;
+    text_open(&x);
+    const char *square = choose(&x, text, "sm_90a", 4096, 4096, 4096);
+    cr_expect(strstr(square, "bm=128 bn=64") && strstr(square, "split=1 "), "%s", square);
+    const char *deep = choose(&x, text, "sm_90a", 256, 256, 524288);
+    cr_expect(strstr(deep, "bm=128 bn=64") && strstr(deep, "split=16"), "%s", deep);
+    text_close(&x);
+}
+
 /* If rows do not begin at multiples of 128 bytes, multicast to two blocks halves the loads (H200:
  * 38.1 us instead of 46.4 at 1000 x 1000 x 10000, 186.6 instead of 224 at 4096 x 4072 x 4096).
  * Other shapes gain nothing. */

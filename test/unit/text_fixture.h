@@ -144,6 +144,8 @@ static const char *const text_corpus[] = {
     "  %d = dot %v, %wide, 0.0 : tile<f32[16, 8]>\n"
     "  %d1 = dot %s[1], %wide, %d {async}\n"
     "  %d2 = dot_wait %d1, 0\n"
+    "  %single = splat 1.0 : tile<f32[16, 8]>\n"
+    "  %tf = dot(%single, %single, trans_lhs, precision = tf32)\n"
     "  store %d2, %gc[0, 0]\n"
     "  free_shared %s\n"
     "  %sem = scratch [%m, ceildiv(%k, 8)] {clean} : view<i32[?, ?]>\n"

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/ir/effects.h"
 #include "lib/support/scalar.h"
 
 tile_value sched_strip_cast(schedule *s, tile_value value) {
@@ -24,7 +25,11 @@ tile_value sched_strip_cast(schedule *s, tile_value value) {
     return keeps && tile_scalar_bits(narrow->scalar) <= 16 ? from : value;
 }
 
-static bool multiplies_narrow(const tile_type *a, const tile_type *b) {
+/* Returns whether products of elements of these types are those of the wide types. bf16x3 leaves
+ * out the smallest product of an f16's parts. */
+static bool multiplies_narrow(schedule *s, tile_op op, const tile_type *a, const tile_type *b) {
+    bool parts = tile_op_word(s->compute, op, TILE_ATTR_precision) == TILE_WORD_precision_bf16x3;
+    if (parts && (a->scalar == TILE_f16 || b->scalar == TILE_f16)) return false;
     bool bytes =
         tile_scalar_as_signed(a->scalar) == TILE_i8 && tile_scalar_as_signed(b->scalar) == TILE_i8;
     return bytes || (a == b && (a->scalar == TILE_f16 || a->scalar == TILE_bf16 ||
@@ -34,7 +39,7 @@ static bool multiplies_narrow(const tile_type *a, const tile_type *b) {
 tile_value sched_multiplied(schedule *s, tile_op op, unsigned operand) {
     tile_value lhs = sched_strip_cast(s, tile_operand_lhs(s->compute, op));
     tile_value rhs = sched_strip_cast(s, tile_operand_rhs(s->compute, op));
-    bool narrow = multiplies_narrow(sched_element(s, lhs), sched_element(s, rhs));
+    bool narrow = multiplies_narrow(s, op, sched_element(s, lhs), sched_element(s, rhs));
     if (!narrow) return tile_op_operand(s->compute, op, operand);
     return operand ? rhs : lhs;
 }
@@ -144,7 +149,7 @@ static const tile_type *find_product(narrowing *n, tile_op op) {
     if (tile_op_opcode(s->compute, op) != TILE_OP_matmul) return NULL;
     tile_value lhs = tile_operand_lhs(s->compute, op), rhs = tile_operand_rhs(s->compute, op);
     const tile_type *a = find_narrow(n, lhs), *b = find_narrow(n, rhs);
-    bool found = a && b && multiplies_narrow(a, b) && (is_moved(s, lhs) || is_moved(s, rhs));
+    bool found = a && b && multiplies_narrow(s, op, a, b) && (is_moved(s, lhs) || is_moved(s, rhs));
     return found ? a : NULL;
 }
 

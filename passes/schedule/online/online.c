@@ -156,14 +156,18 @@ void online_set_operand_tile(online_kernel *w, const sched_product_operand *side
         set_tiles(w, side->row, rows, side->column, columns);
 }
 
-static tile_value dot(online_kernel *w, tile_value a, bool turned_a, tile_value b, bool turned_b,
-                      tile_value sum) {
+/* product: the compute's. */
+static tile_value dot(online_kernel *w, tile_op product, tile_value a, bool turned_a, tile_value b,
+                      bool turned_b, tile_value sum) {
     const tile_segment segments[] = {{a, NULL, 0}, {b, NULL, 0}, {sum, NULL, 0}};
     const tile_attr flags[] = {{.id = turned_a ? TILE_ATTR_trans_lhs : TILE_ATTR_trans_rhs},
                                {.id = TILE_ATTR_trans_rhs}};
     tile_op op = tile_build_op_of(&w->k.b, TILE_OP_dot, segments, 3, NULL, flags,
                                   (unsigned)turned_a + turned_b);
     if (!op.id) return TILE_NO_VALUE;
+    tile_word precision = tile_op_word(w->k.s->compute, product, TILE_ATTR_precision);
+    if (precision && tile_value_type(w->k.f, a)->scalar == TILE_f32)
+        tile_op_set_text(w->k.f, op, TILE_ATTR_precision, tile_attr_word_text(precision));
     if (turned_a) tile_op_set_flag(w->k.f, op, TILE_ATTR_trans_lhs);
     if (turned_b) tile_op_set_flag(w->k.f, op, TILE_ATTR_trans_rhs);
     tile_op_set_text(w->k.f, op, TILE_ATTR_policy, "rows");
@@ -193,8 +197,8 @@ static void build_inner(online_kernel *w, const tile_value *right) {
     for (unsigned i = 0; i < w->o->inner_count && !k->s->failed; i++) {
         const sched_inner_product *inner = &w->o->inner[i];
         tile_value zero = tile_build_zero(&k->b, sched_full_type(k, online_f32(w)));
-        tile_value made = dot(w, w->left[i], online_is_transposed(w, &inner->sides[0]), right[i],
-                              online_is_transposed(w, &inner->sides[1]), zero);
+        tile_value made = dot(w, inner->op, w->left[i], online_is_transposed(w, &inner->sides[0]),
+                              right[i], online_is_transposed(w, &inner->sides[1]), zero);
         sched_remember(k, tile_op_result(k->s->compute, inner->op, 0), &inner->map, online_f32(w),
                        made);
     }
@@ -291,7 +295,7 @@ static tile_value fold_product(online_kernel *w, unsigned index, tile_value carr
         mask_tail(w, fold, sched_broadcast_to_tile(k, online_build_scaled(w, lhs, type, out)));
     right = w->recomputing ? online_load_visible(w, index, type) : sched_convert(k, right, type);
     if (!tile.id || !right.id) return TILE_NO_VALUE;
-    return dot(w, tile, false, right, online_is_transposed(w, &fold->rhs),
+    return dot(w, fold->op, tile, false, right, online_is_transposed(w, &fold->rhs),
                online_rescale(w, carried, out->exps));
 }
 

@@ -13,34 +13,9 @@
 #include "lib/ir/syntax.h"
 #include "lib/support/scalar.h"
 #include "passes/schedule/kernel/long.h"
+#include "passes/schedule/products/product.h"
 #include "passes/schedule/products/space.h"
 #include "tile/split.h"
-
-typedef struct operand {
-    tile_value value;         /* the multiplied value, without removed casts */
-    const tile_type *element; /* the multiplied type */
-    sched_map map;            /* by its dims, in the domain including k */
-    int array;                /* the array that is copied to shared memory; -1: loaded where it is
-                                 needed */
-    unsigned sources;  /* number of array accesses that it is computed from, each as large as the
-                          tile */
-    tile_value source; /* the value of the array */
-    sched_map source_map;
-    bool plain;    /* it is the array itself */
-    bool gathered; /* loaded with index tiles */
-    tile_value shared;
-    unsigned row, column; /* dims of the domain */
-} operand;
-
-typedef struct product {
-    sched_kernel k;
-    tile_op op;
-    unsigned m, n, depth;      /* dims of the domain, to which k is added last */
-    int taps;                  /* -1: none; else the dim after depth: k is taps x depth */
-    const tile_expr *extent_k; /* the extent of depth */
-    operand sides[2];
-    const tile_type *sum; /* type of an accumulator element */
-} product;
 
 static const tile_expr *param(const product *p, const char *name) {
     return tile_expr_param(p->k.s->context, name);
@@ -48,133 +23,6 @@ static const tile_expr *param(const product *p, const char *name) {
 
 static bool has_param(const product *p, const char *name) {
     return tile_function_find_param(p->k.f, name, strlen(name)) != NULL;
-}
-
-/* Operands ------------------------------------------------------------------------------------- */
-
-/* Casts follow operations that move elements (sched_move_casts). A cast whose result is already in
- * memory is not removed. */
-static void choose_elements(product *p) {
-    schedule *s = p->k.s;
-    bool in_memory = false;
-    for (unsigned i = 0; i < 2; i++)
-        in_memory |= sched_multiplied(s, p->op, i).id != p->sides[i].value.id &&
-                     sched_find_input(s, p->k.g, p->sides[i].value) >= 0;
-    for (unsigned i = 0; i < 2; i++) {
-        if (!in_memory) p->sides[i].value = sched_multiplied(s, p->op, i);
-        p->sides[i].element = sched_element(s, p->sides[i].value);
-    }
-}
-
-/* The coordinate along k, m or n. */
-static sched_coordinate along(const product *p, unsigned dim) {
-    sched_coordinate at = sched_dim_coordinate(dim);
-    if (dim != p->depth || p->taps < 0) return at;
-    const sched_coordinate tap = sched_dim_coordinate((unsigned)p->taps);
-    return sched_computed(p->k.s, SCHED_PAIR, &tap, &at, p->extent_k);
-}
-
-/* Sets the dims of an operand: batches, then two of m, n and k. */
-static void place_operand(product *p, operand *side, bool transposed) {
-    schedule *s = p->k.s;
-    const tile_type *type = sched_type(s, side->value);
-    unsigned rank = type->rank, result = sched_type(s, tile_op_result(s->compute, p->op, 0))->rank;
-    for (unsigned d = 0; d + 2 < rank; d++) {
-        bool repeated = tile_expr_is(sched_dim(s, type, d), 1);
-        side->map.at[d] =
-            repeated ? sched_zero_coordinate() : sched_dim_coordinate(d + result - rank);
-    }
-    side->map.at[rank - 2] = along(p, transposed ? side->column : side->row);
-    side->map.at[rank - 1] = along(p, transposed ? side->row : side->column);
-}
-
-/* Finds the large array that the operand is computed from, and its map. */
-typedef struct search {
-    product *p;
-    operand *side;
-    unsigned found;
-    sched_visited_values visits;
-} search;
-
-static void find_source(search *f, tile_value value, const sched_map *map) {
-    schedule *s = f->p->k.s;
-    const tile_type *type = sched_type(s, value);
-    int array = sched_find_input(s, f->p->k.g, value);
-    tile_op op = tile_value_def(s->compute, value);
-    if (type->kind != TILE_TYPE_TENSOR || !sched_visit_first(s, &f->visits, value, map)) return;
-    if (array >= 0) {
-        bool rows = false, columns = false;
-        for (unsigned d = 0; d < type->rank; d++) {
-            rows |= sched_depends(&map->at[d], f->side->row);
-            columns |= sched_depends(&map->at[d], f->side->column);
-        }
-        if (!rows || !columns) return;
-        f->found += f->side->source.id != value.id ||
-                    !sched_same_map(&f->side->source_map, map, type->rank);
-        f->side->array = array;
-        f->side->source = value;
-        f->side->source_map = *map;
-        return;
-    }
-    if (!op.id || !sched_is_inline(s, op)) return;
-    unsigned result = value.id - tile_op_result(s->compute, op, 0).id;
-    for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++) {
-        sched_map at = sched_operand_map(s, op, result, i, map);
-        find_source(f, tile_op_operand(s->compute, op, i), &at);
-    }
-}
-
-static void take_operand(product *p, unsigned index) {
-    schedule *s = p->k.s;
-    operand *side = &p->sides[index];
-    search f = {.p = p, .side = side};
-    side->array = -1;
-    side->source = TILE_NO_VALUE;
-    side->row = index ? p->depth : p->m;
-    side->column = index ? p->n : p->depth;
-    place_operand(
-        p, side,
-        tile_op_has_attr(s->compute, p->op, index ? TILE_ATTR_trans_rhs : TILE_ATTR_trans_lhs));
-    find_source(&f, side->value, &side->map);
-    side->sources = f.found;
-    if (f.found != 1) side->array = -1;
-    side->plain = side->array >= 0 && sched_element(s, side->source) == side->element &&
-                  sched_without_moves(s, p->k.g, side->value, p->taps < 0).id == side->source.id;
-}
-
-/* Windows -------------------------------------------------------------------------------------- */
-
-/* If the operand is a matrix of windows, returns the extent that is contiguous along k, which is
- * [taps, channels] in one dim. NULL if it is no such matrix, or if the extent is too small for a
- * separate tile. */
-static const tile_expr *channels_of(const product *p, const operand *side) {
-    schedule *s = p->k.s;
-    if (side->array < 0) return NULL;
-    unsigned rank = sched_type(s, side->source)->rank;
-    const sched_coordinate *last = &side->source_map.at[rank - 1],
-                           depth = sched_dim_coordinate(p->depth);
-    bool divided = last->index && !last->offset && last->index->kind == SCHED_REM &&
-                   sched_same_coordinate(&last->index->a, &depth);
-    int64_t known = divided ? sched_constant(last->index->by.expr) : 0;
-    return divided && (known < 0 || known >= 8) ? last->index->by.expr : NULL;
-}
-
-/* Splits k so that a tile along k stays within one tap and its elements are contiguous in both
- * matrices. Otherwise index tiles select each element. */
-static void choose_taps(product *p) {
-    schedule *s = p->k.s;
-    sched_domain *domain = &p->k.g->domain;
-    const tile_expr *channels = channels_of(p, &p->sides[0]), *taps = NULL;
-    if (!channels) channels = channels_of(p, &p->sides[1]);
-    if (channels) taps = sched_without(s, p->extent_k, channels);
-    if (!taps || domain->rank == TILE_MAX_RANK) return;
-    for (unsigned i = 0; i < 2; i++)
-        if (p->sides[i].array >= 0 && sched_type(s, p->sides[i].source)->rank == TILE_MAX_RANK)
-            return;
-    p->taps = (int)domain->rank;
-    domain->extents[domain->rank++] = taps;
-    domain->extents[p->depth] = p->extent_k = channels;
-    for (unsigned i = 0; i < 2; i++) take_operand(p, i);
 }
 
 /* Kinds of products ---------------------------------------------------------------------------- */
@@ -196,8 +44,11 @@ static sched_space choose_space(const product *p) {
     if (half && computed && !batched) return SCHED_SPACE_REGISTER_OPERAND;
     if (half && !batched) return p->k.s->group_count > 1 ? SCHED_SPACE_HALF_PART : SCHED_SPACE_HALF;
     if (half) return SCHED_SPACE_HALF_BATCHED;
+    if (p->precision == TILE_WORD_precision_tf32)
+        return batched || computed ? SCHED_SPACE_TF32_BATCHED : SCHED_SPACE_TF32;
+    if (p->precision) return SCHED_SPACE_PARTS;
     if (bytes) return batched || computed ? SCHED_SPACE_BYTES_BATCHED : SCHED_SPACE_BYTES;
-    return SCHED_SPACE_FMA;
+    return p->k.s->group_count > 1 ? SCHED_SPACE_FMA_PART : SCHED_SPACE_FMA;
 }
 
 /* The values that its attributes fix. */
@@ -224,7 +75,7 @@ static int64_t count_terms(const product *p) {
  * use tensor cores, which have no registers for a second accumulator, so long sums are split into
  * parts. */
 static bool is_by_fma(const product *p) {
-    return p->sum->scalar == TILE_f32 && p->sides[0].element->scalar == TILE_f32;
+    return !product_uses_tensor_cores(p);
 }
 
 static const tile_expr *express_terms(const product *p) {
@@ -293,14 +144,16 @@ static void set_grid(product *p) {
 }
 
 static void set_side(product *p, unsigned index) {
-    if (index)
-        set_tiles(p, p->depth, "block_k", p->n, "block_n");
+    unsigned other = index ? p->n : p->m;
+    const char *block = index ? "block_n" : "block_m";
+    if ((index == 1) != p->sides[index].turned)
+        set_tiles(p, p->depth, "block_k", other, block);
     else
-        set_tiles(p, p->m, "block_m", p->depth, "block_k");
+        set_tiles(p, other, block, p->depth, "block_k");
 }
 
 static void find_gathered(product *p, unsigned index) {
-    operand *side = &p->sides[index];
+    product_operand *side = &p->sides[index];
     set_side(p, index);
     side->gathered =
         side->array >= 0 &&
@@ -310,7 +163,7 @@ static void find_gathered(product *p, unsigned index) {
             sched_without_moves(p->k.s, p->k.g, side->value, false).id == side->source.id;
 }
 
-static void alloc_side(product *p, operand *side) {
+static void alloc_side(product *p, product_operand *side) {
     if (side->array < 0) return;
     const tile_type *element = sched_element(p->k.s, side->source);
     tile_type draft = {.kind = TILE_TYPE_SHARED,
@@ -321,7 +174,7 @@ static void alloc_side(product *p, operand *side) {
 }
 
 /* Copies the array's tile to shared memory with its dims in the tile's order. */
-static void copy_side(product *p, operand *side) {
+static void copy_side(product *p, product_operand *side) {
     sched_access access;
     if (side->array < 0) return;
     p->k.straight = true;
@@ -337,7 +190,7 @@ static void copy_side(product *p, operand *side) {
 
 /* Arrays give 0 after the end of k, but values computed from these may be anything. If both
  * operands are computed, one of them is set to 0 there. */
-static tile_value end_with_k(product *p, const operand *side, tile_value tile) {
+static tile_value end_with_k(product *p, const product_operand *side, tile_value tile) {
     sched_kernel *k = &p->k;
     const sched_coordinate depth = sched_dim_coordinate(p->depth);
     if (side != &p->sides[0] || p->sides[1].plain || !tile.id) return tile;
@@ -347,7 +200,7 @@ static tile_value end_with_k(product *p, const operand *side, tile_value tile) {
 }
 
 /* Returns the operand as a shared buffer or a tile. */
-static tile_value take_side(product *p, operand *side) {
+static tile_value take_side(product *p, product_operand *side) {
     sched_kernel *k = &p->k;
     if (side->plain) return side->shared;
     if (side->array >= 0)
@@ -402,6 +255,20 @@ static void enter_step(product *p, tile_value step, tile_value parts) {
                                         sched_number(k, param(p, "block_k")));
 }
 
+static tile_value build_dot(product *p, const tile_value taken[2], tile_value sum) {
+    const tile_segment segments[] = {{taken[0], NULL, 0}, {taken[1], NULL, 0}, {sum, NULL, 0}};
+    tile_attr attrs[3];
+    unsigned count = 0;
+    if (p->sides[0].turned) attrs[count++] = (tile_attr){.id = TILE_ATTR_trans_lhs};
+    if (p->sides[1].turned) attrs[count++] = (tile_attr){.id = TILE_ATTR_trans_rhs};
+    tile_op op = tile_build_op_of(&p->k.b, TILE_OP_dot, segments, 3, NULL, attrs, count);
+    if (!op.id) return TILE_NO_VALUE;
+    for (unsigned i = 0; i < count; i++) tile_op_set_flag(p->k.f, op, attrs[i].id);
+    if (p->precision)
+        tile_op_set_text(p->k.f, op, TILE_ATTR_precision, tile_attr_word_text(p->precision));
+    return tile_op_result(p->k.f, op, 0);
+}
+
 /* Copies and multiplies the tiles of one step. */
 static tile_value build_step(product *p, tile_value sum) {
     tile_value taken[2];
@@ -415,7 +282,7 @@ static tile_value build_step(product *p, tile_value sum) {
         taken[i] = take_side(p, &p->sides[i]);
         sched_leave(&p->k, mark); /* the other operand's tiles have other dims */
     }
-    return tile_build_dot(&p->k.b, taken[0], NULL, 0, taken[1], NULL, 0, sum);
+    return build_dot(p, taken, sum);
 }
 
 /* Builds the current step at the end of the builder's loop. all: the chunked sum, or NULL. */
@@ -543,6 +410,8 @@ static bool take_product(product *p, schedule *s, sched_group *g) {
     p->n = g->domain.rank - 1;
     p->depth = g->domain.rank;
     p->taps = -1;
+    p->precision = tile_op_word(s->compute, g->root, TILE_ATTR_precision);
+    if (p->precision == TILE_WORD_precision_ieee) p->precision = TILE_WORD_NONE;
     for (unsigned i = 0; i < 2; i++) p->sides[i].value = tile_op_operand(s->compute, g->root, i);
     const tile_type *lhs = sched_type(s, p->sides[0].value);
     bool transposed = tile_op_has_attr(s->compute, g->root, TILE_ATTR_trans_lhs);
@@ -555,10 +424,11 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     product p = {.op = g->root};
     if (!take_product(&p, s, g)) return;
     sched_kernel_open(&p.k, s, g, name);
-    choose_elements(&p);
-    for (unsigned i = 0; i < 2; i++) take_operand(&p, i);
-    choose_taps(&p);
+    product_choose_elements(&p);
+    for (unsigned i = 0; i < 2; i++) product_take_operand(&p, i);
+    product_choose_taps(&p);
     for (unsigned i = 0; i < 2; i++) find_gathered(&p, i);
+    product_choose_order(&p);
     p.sum = sched_sum_type(s, p.op, p.sides[0].element->scalar);
     sched_fixed fixed = fix_product(&p);
     const sched_space_needs needs = find_needs(&p, &fixed);

@@ -73,10 +73,51 @@ static const char *const spaces[] = {
         "      (4, atomic), (8, atomic)]\n"
         "  grid [1] warps num_warps\n"
         "{}\n",
-    [SCHED_SPACE_FMA] =
-        "kernel @space<" PARAMS_PLAIN ">()\n"
+    [SCHED_SPACE_TF32] =
+        "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word, consumers: word>()\n"
+        "  tune (block_m, block_n, num_warps) in [(128, 128, 4), (128, 256, 8), (256, 128, 8),\n"
+        "      (128, 192, 8), (128, 128, 8), (128, 64, 4), (64, 64, 4), (16, 64, 4)]\n"
+        "  tune (block_k, stages) in [(32, 4), (32, 3), (32, 6)]\n"
+        "  tune (split, strategy) in [(1, serial), (4, exchange), (16, exchange)]\n"
+        "  tune consumers in [cooperative, ping_pong]\n"
+        "  where consumers == cooperative | split == 1 & num_warps == 8 &\n"
+        "        block_m * block_n == 16384 & (block_m + block_n) * 128 * stages + 65536 <= "
+        "230000\n"
+        "  grid [1, 1] raster rows(min(16, 4 + 8 * block_n / block_m)) warps num_warps\n"
+        "  persistent if consumers == ping_pong | split == 1 & block_m * block_n >= 24576 &\n"
+        "      (block_m + block_n) * 128 * stages + 32768 <= 230000\n"
+        "{}\n",
+    [SCHED_SPACE_TF32_BATCHED] = "kernel @space<" PARAMS_PLAIN ">()\n"
+                                 "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
+                                 "    [(128, 128, 32, 4, 4), (128, 256, 32, 3, 8), (64, 128, 32, "
+                                 "3, 4), (64, 64, 32, 4, 4),\n"
+                                 "     (16, 64, 64, 4, 4), (32, 64, 32, 4, 4)]\n"
+                                 "  grid [1] warps num_warps\n"
+                                 "{}\n",
+    [SCHED_SPACE_PARTS] =
+        "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
         "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
-        "    [(64, 64, 16, 3, 4), (128, 64, 16, 3, 8), (32, 32, 32, 3, 4), (16, 64, 32, 3, 4)]\n"
+        "    [(128, 128, 32, 3, 8), (64, 128, 32, 3, 4), (64, 64, 32, 4, 4), (16, 64, 32, 4, 4)]\n"
+        "  tune (split, strategy) in [(1, serial), (4, exchange), (16, exchange)]\n"
+        "  grid [1] warps num_warps\n"
+        "{}\n",
+    [SCHED_SPACE_FMA_PART] =
+        "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
+        "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
+        "    [(64, 64, 16, 3, 4), (128, 128, 16, 3, 8), (128, 64, 16, 3, 4), (32, 64, 32, 3, 4),\n"
+        "     (16, 64, 32, 3, 4)]\n"
+        "  tune (split, strategy) in [(1, serial), (4, exchange), (16, exchange)]\n"
+        "  grid [1] warps num_warps\n"
+        "{}\n",
+    [SCHED_SPACE_FMA] =
+        "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
+        "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
+        "    [(64, 64, 16, 3, 4), (128, 128, 16, 3, 8), (128, 64, 16, 3, 4), (64, 128, 16, 3, 4),\n"
+        "     (128, 64, 16, 3, 8), (32, 64, 32, 3, 4), (32, 32, 32, 3, 4), (16, 64, 32, 3, 4),\n"
+        "     (8, 64, 64, 3, 4), (4, 128, 32, 4, 4), (64, 8, 64, 3, 4)]\n"
+        "  tune (split, strategy) in [(1, serial), (2, exchange), (4, exchange), (8, exchange),\n"
+        "      (16, exchange), (32, exchange), (64, exchange), (4, serial), (16, workspace),\n"
+        "      (64, workspace)]\n"
         "  grid [1] warps num_warps\n"
         "{}\n",
 };
@@ -96,6 +137,7 @@ void sched_copy_points(tile_function *to, const tile_function *from) {
 /* A space for the same products without conditions that a point must satisfy. */
 static sched_space without_conditions(sched_space space) {
     if (space == SCHED_SPACE_HALF) return SCHED_SPACE_HALF_PART;
+    if (space == SCHED_SPACE_TF32) return SCHED_SPACE_TF32_BATCHED;
     return space == SCHED_SPACE_BYTES ? SCHED_SPACE_BYTES_BATCHED : space;
 }
 

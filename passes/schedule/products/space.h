@@ -13,6 +13,10 @@ typedef enum sched_space {
     SCHED_SPACE_GATHERED,         /* 16-bit floats, with rows selected by index tiles */
     SCHED_SPACE_SCATTERED,        /* the same with single elements, whose indices need registers */
     SCHED_SPACE_REGISTER_OPERAND, /* an operand is computed in registers */
+    SCHED_SPACE_TF32,             /* f32 multiplied as tf32 */
+    SCHED_SPACE_TF32_BATCHED,     /* batches of them, or an operand that is computed */
+    SCHED_SPACE_PARTS,            /* f32 split into several bf16 in registers */
+    SCHED_SPACE_FMA_PART,         /* types without tensor core instructions, in a plan */
     SCHED_SPACE_FMA,              /* types without tensor core instructions */
 } sched_space;
 

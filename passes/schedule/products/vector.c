@@ -10,6 +10,7 @@
  * together (cut/classify.c). */
 #include "passes/schedule/products/vector.h"
 
+#include "lib/ir/effects.h"
 #include "lib/ir/syntax.h"
 
 static bool is_product(const schedule *s, tile_op op) {
@@ -55,6 +56,8 @@ static int find_vector(schedule *s, tile_op op) {
     tile_scalar declared = sched_element(s, tile_op_result(s->compute, op, 0))->scalar;
     computed &= declared == element ||
                 (element == TILE_f32 && (declared == TILE_f16 || declared == TILE_bf16));
+    tile_word precision = tile_op_word(s->compute, op, TILE_ATTR_precision);
+    computed &= !precision || precision == TILE_WORD_precision_ieee;
     if (!computed || has_user_tile(s->compute, op) || shares_dims(s, op)) return -1;
     /* Types contain the extents as written, so a parameter `m` whose given value is 1 does not
      * count. */

@@ -581,7 +581,7 @@ static void build(rows *r) {
         build_known(r, beside);
     else if (rows_can_scan_chunks(r))
         rows_build_chunks(r, beside);
-    else
+    else if (!rows_build_with_vector(r, beside))
         build_unknown(r, beside);
 }
 

@@ -222,6 +222,12 @@ bool rows_may_split(rows *r, int64_t along, int64_t blocks);
 void rows_add_splits(rows *r, int64_t along, int64_t blocks, int likely,
                      const tile_expr *params[2]);
 
+/* shared.c: rows that are reduced together with a vector. */
+
+/* If the reductions read an array along the axis that is the same for all rows, builds a kernel
+ * whose tiles have several of the rows. False if they do not. */
+bool rows_build_with_vector(rows *r, int beside);
+
 /* tail.c: elements of a tile after the end of its rows. */
 
 /* Returns whether NaN is the identity: for the maximum or minimum of floats. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/analysis/product.h"
+#include "lib/ops/precision.h"
 #include "lib/support/float16.h"
 #include "lib/support/scalar.h"
 #include "runtime/cpu/execute/exec.h"
@@ -26,6 +27,7 @@ struct cpu_product {
     uint32_t m, n, k;
     operand lhs, rhs, acc;
     bool satfinite, popc;
+    tile_word precision; /* of a dot: how f32 is split */
 };
 
 /* Decoding ------------------------------------------------------------------------------------- */
@@ -39,7 +41,8 @@ static cpu_product *add_product(cpu_decoder *d, tile_op op, uint32_t m, uint32_t
         .k = k,
         .lhs = {.scalar = query.lhs, .is_unsigned = query.unsigned_lhs, .count = m * k},
         .rhs = {.scalar = query.rhs, .is_unsigned = query.unsigned_rhs, .count = k * n},
-        .acc = {.scalar = query.acc, .count = m * n}};
+        .acc = {.scalar = query.acc, .count = m * n},
+        .precision = tile_op_word(d->f, op, TILE_ATTR_precision)};
     return product;
 }
 
@@ -123,7 +126,8 @@ static uint32_t *fragment_positions(cpu_decoder *d, uint32_t elements, uint32_t 
 const cpu_product *cpu_product_of_wgmma(cpu_decoder *d, tile_op op) {
     enum { ROWS = 16, PAIR = 2 };
     const tile_type *lhs = cpu_operand_type(d, op, TILE_OPERAND_lhs);
-    uint32_t size = tile_scalar_bytes(lhs->scalar), k = tile_wgmma_depth(lhs->scalar);
+    tile_mma_query query = tile_product_query(d->f, op);
+    uint32_t size = tile_scalar_bytes(query.lhs), k = tile_wgmma_depth(query.lhs);
     uint32_t elements = cpu_value_elements(cpu_result_type(d, op)), n = 2 * elements;
     cpu_product *product = add_product(d, op, ROWS, n, k);
     tile_product_forms forms = tile_product_forms_of(d->f, op);
@@ -238,13 +242,37 @@ static bool is_half(tile_scalar scalar) {
     return scalar == TILE_f16 || tile_scalar_contains(TILE_f16, scalar);
 }
 
+static void take_parts(const cpu_product *p, const float *from, uint32_t count, unsigned part,
+                       float *to) {
+    double parts[TILE_MAX_PARTS];
+    for (uint32_t i = 0; i < count; i++) {
+        tile_split_parts(p->precision, from[i], parts);
+        to[i] = (float)parts[part];
+    }
+}
+
+/* The products of the parts, one after the other, as expand-dots makes dots of them. */
+static void multiply_parts(const cpu_product *p, const float *a, const float *b, float *c) {
+    const tile_precision *precision = tile_precision_of(p->precision);
+    float *part = tile_malloc(((size_t)p->lhs.count + p->rhs.count) * sizeof *part);
+    float *other = part + p->lhs.count;
+    for (unsigned i = 0; i < precision->product_count; i++) {
+        take_parts(p, a, p->lhs.count, precision->products[i].lhs, part);
+        take_parts(p, b, p->rhs.count, precision->products[i].rhs, other);
+        multiply_float(p, part, other, NULL, c);
+    }
+    free(part);
+}
+
 static void sum_floats(const cpu_product *p, const char *a, const char *b, const uint32_t *picks,
                        const char *c, char *to, float *work) {
     float *wa = work, *wb = wa + p->lhs.count, *wc = wb + p->rhs.count;
     read_floats(&p->lhs, a, wa);
     read_floats(&p->rhs, b, wb);
     read_floats(&p->acc, c, wc);
-    if (is_half(p->lhs.scalar) && is_half(p->rhs.scalar))
+    if (tile_precision_of(p->precision)->product_count > 1)
+        multiply_parts(p, wa, wb, wc);
+    else if (is_half(p->lhs.scalar) && is_half(p->rhs.scalar))
         multiply_exact(p, wa, wb, picks, wc);
     else
         multiply_float(p, wa, wb, picks, wc);

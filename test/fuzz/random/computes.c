@@ -286,6 +286,8 @@ static const char *given_product(gen *g) {
     return text;
 }
 
+enum { BF16_WHOLE = 256 }; /* bf16 holds whole numbers up to this */
+
 /* Multiplies an earlier value or an input by an input, with any batch dims. */
 static bool multiply(gen *g) {
     static const struct {
@@ -312,8 +314,12 @@ static bool multiply(gen *g) {
     s.dims[s.rank - 1] = n;
     if (!is_small(g, s) || !is_small(g, rhs)) return false;
     value b = gen_input(g, a.scalar, rhs), v = gen_value(g, kinds[kind].sum, s, a.small * k);
-    const char *given = gen_text("%s%s%s", turned[0] ? ", trans_lhs" : "",
-                                 turned[1] ? ", trans_rhs" : "", given_product(g));
+    const char *precision = "";
+    if (a.scalar == TILE_f32 && a.small <= BF16_WHOLE && gen_chance(g, 50))
+        precision = gen_word(g, ", precision = ieee", ", precision = tf32", ", precision = bf16x3",
+                             ", precision = bf16x6");
+    const char *given = gen_text("%s%s%s%s", turned[0] ? ", trans_lhs" : "",
+                                 turned[1] ? ", trans_rhs" : "", precision, given_product(g));
     gen_say(g, "%s = matmul(%s, %s%s) : %s", v.name, a.name, b.name, given,
             tile_scalar_name(v.scalar));
     gen_add(g, &v);

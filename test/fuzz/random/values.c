@@ -490,20 +490,29 @@ static const product products[] = {
     {TILE_u8, TILE_u8, TILE_i32},     {TILE_u16, TILE_u8, TILE_u32},
 };
 
+/* ", precision = .." for some products of f32. */
+static const char *draw_precision(gen *g, const product *p) {
+    if (p->lhs != TILE_f32 || p->rhs != TILE_f32 || p->sum != TILE_f32) return "";
+    return gen_word(g, "", ", precision = ieee", ", precision = tf32", ", precision = bf16x3",
+                    ", precision = bf16x6");
+}
+
 /* A product that level 1 has as well, as `matmul`. */
 static bool meant_dot(gen *g) {
     static const product meant[] = {{TILE_f16, TILE_f16, TILE_f32},
                                     {TILE_bf16, TILE_bf16, TILE_f32},
-                                    {TILE_i8, TILE_i8, TILE_i32}};
-    const product *p = &meant[gen_below(g, 3)];
+                                    {TILE_i8, TILE_i8, TILE_i32},
+                                    {TILE_f32, TILE_f32, TILE_f32}};
+    const product *p = &meant[gen_below(g, 4)];
     int m = gen_pick(g, 16, 32, 8), n = gen_pick(g, 8, 16, 32), k = gen_pick(g, 16, 32, 24);
     bool turned = gen_chance(g, 40);
     shape lhs = {2, {m, k}}, rhs = {2, {k, n}};
     if (turned) gen_turn(&rhs);
     value a = gen_load(g, p->lhs, lhs), b = gen_load(g, p->rhs, rhs);
     value v = gen_value(g, p->sum, (shape){2, {m, n}}, k);
-    gen_say(g, "%s = dot %s, %s%s : %s", v.name, a.name, b.name, turned ? " {trans_rhs}" : "",
-            gen_type("tile", v.scalar, v.shape));
+    const char *flags = gen_text("%s%s", turned ? ", trans_rhs" : "", draw_precision(g, p));
+    gen_say(g, "%s = dot %s, %s%s : %s", v.name, a.name, b.name,
+            *flags ? gen_text(" {%s}", flags + 2) : "", gen_type("tile", v.scalar, v.shape));
     gen_add(g, &v);
     return true;
 }
@@ -537,6 +546,7 @@ bool gen_dot(gen *g) {
     if (turned[1]) strcat(flags, ", trans_rhs");
     if (gen_chance(g, 20))
         strcat(flags, gen_text(", policy = %s", gen_word(g, "rows", "columns", "square")));
+    strcat(flags, draw_precision(g, p));
     if (gen_chance(g, 10)) strcat(flags, ", via = mma");
     if (p->lhs == TILE_i8 && gen_chance(g, 40)) {
         strcat(flags, gen_word(g, ", unsigned_lhs", ", unsigned_rhs"));

@@ -1,0 +1,156 @@
+/* The operands of a product: the arrays that they are computed from, and matrices of windows. */
+#include "passes/schedule/products/product.h"
+
+#include "lib/ir/syntax.h"
+#include "lib/support/scalar.h"
+
+/* Operands ------------------------------------------------------------------------------------- */
+
+/* Casts follow operations that move elements (sched_move_casts). A cast whose result is already in
+ * memory is not removed. */
+void product_choose_elements(product *p) {
+    schedule *s = p->k.s;
+    bool in_memory = false;
+    for (unsigned i = 0; i < 2; i++)
+        in_memory |= sched_multiplied(s, p->op, i).id != p->sides[i].value.id &&
+                     sched_find_input(s, p->k.g, p->sides[i].value) >= 0;
+    for (unsigned i = 0; i < 2; i++) {
+        if (!in_memory) p->sides[i].value = sched_multiplied(s, p->op, i);
+        p->sides[i].element = sched_element(s, p->sides[i].value);
+        if (p->sides[i].element->scalar != TILE_f32) p->precision = TILE_WORD_NONE;
+    }
+}
+
+bool product_uses_tensor_cores(const product *p) {
+    return p->precision != TILE_WORD_NONE || p->sum->scalar != TILE_f32 ||
+           p->sides[0].element->scalar != TILE_f32;
+}
+
+/* The coordinate along k, m or n. */
+static sched_coordinate along(const product *p, unsigned dim) {
+    sched_coordinate at = sched_dim_coordinate(dim);
+    if (dim != p->depth || p->taps < 0) return at;
+    const sched_coordinate tap = sched_dim_coordinate((unsigned)p->taps);
+    return sched_computed(p->k.s, SCHED_PAIR, &tap, &at, p->extent_k);
+}
+
+/* Sets the dims of an operand: batches, then two of m, n and k. */
+static void place_operand(product *p, product_operand *side, bool transposed) {
+    schedule *s = p->k.s;
+    const tile_type *type = sched_type(s, side->value);
+    unsigned rank = type->rank, result = sched_type(s, tile_op_result(s->compute, p->op, 0))->rank;
+    for (unsigned d = 0; d + 2 < rank; d++) {
+        bool repeated = tile_expr_is(sched_dim(s, type, d), 1);
+        side->map.at[d] =
+            repeated ? sched_zero_coordinate() : sched_dim_coordinate(d + result - rank);
+    }
+    side->map.at[rank - 2] = along(p, transposed ? side->column : side->row);
+    side->map.at[rank - 1] = along(p, transposed ? side->row : side->column);
+}
+
+/* Finds the large array that the operand is computed from, and its map. */
+typedef struct search {
+    product *p;
+    product_operand *side;
+    unsigned found;
+    sched_visited_values visits;
+} search;
+
+static void find_source(search *f, tile_value value, const sched_map *map) {
+    schedule *s = f->p->k.s;
+    const tile_type *type = sched_type(s, value);
+    int array = sched_find_input(s, f->p->k.g, value);
+    tile_op op = tile_value_def(s->compute, value);
+    if (type->kind != TILE_TYPE_TENSOR || !sched_visit_first(s, &f->visits, value, map)) return;
+    if (array >= 0) {
+        bool rows = false, columns = false;
+        for (unsigned d = 0; d < type->rank; d++) {
+            rows |= sched_depends(&map->at[d], f->side->row);
+            columns |= sched_depends(&map->at[d], f->side->column);
+        }
+        if (!rows || !columns) return;
+        f->found += f->side->source.id != value.id ||
+                    !sched_same_map(&f->side->source_map, map, type->rank);
+        f->side->array = array;
+        f->side->source = value;
+        f->side->source_map = *map;
+        return;
+    }
+    if (!op.id || !sched_is_inline(s, op)) return;
+    unsigned result = value.id - tile_op_result(s->compute, op, 0).id;
+    for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++) {
+        sched_map at = sched_operand_map(s, op, result, i, map);
+        find_source(f, tile_op_operand(s->compute, op, i), &at);
+    }
+}
+
+void product_take_operand(product *p, unsigned index) {
+    schedule *s = p->k.s;
+    product_operand *side = &p->sides[index];
+    search f = {.p = p, .side = side};
+    side->array = -1;
+    side->source = TILE_NO_VALUE;
+    side->row = index ? p->depth : p->m;
+    side->column = index ? p->n : p->depth;
+    place_operand(
+        p, side,
+        tile_op_has_attr(s->compute, p->op, index ? TILE_ATTR_trans_rhs : TILE_ATTR_trans_lhs));
+    find_source(&f, side->value, &side->map);
+    side->sources = f.found;
+    if (f.found != 1) side->array = -1;
+    side->plain = side->array >= 0 && sched_element(s, side->source) == side->element &&
+                  sched_without_moves(s, p->k.g, side->value, p->taps < 0).id == side->source.id;
+}
+
+/* Windows -------------------------------------------------------------------------------------- */
+
+/* If the operand is a matrix of windows, returns the extent that is contiguous along k, which is
+ * [taps, channels] in one dim. NULL if it is no such matrix, or if the extent is too small for a
+ * separate tile. */
+static const tile_expr *channels_of(const product *p, const product_operand *side) {
+    schedule *s = p->k.s;
+    if (side->array < 0) return NULL;
+    unsigned rank = sched_type(s, side->source)->rank;
+    const sched_coordinate *last = &side->source_map.at[rank - 1],
+                           depth = sched_dim_coordinate(p->depth);
+    bool divided = last->index && !last->offset && last->index->kind == SCHED_REM &&
+                   sched_same_coordinate(&last->index->a, &depth);
+    int64_t known = divided ? sched_constant(last->index->by.expr) : 0;
+    return divided && (known < 0 || known >= 8) ? last->index->by.expr : NULL;
+}
+
+/* Splits k so that a tile along k stays within one tap and its elements are contiguous in both
+ * matrices. Otherwise index tiles select each element. */
+void product_choose_taps(product *p) {
+    schedule *s = p->k.s;
+    sched_domain *domain = &p->k.g->domain;
+    const tile_expr *channels = channels_of(p, &p->sides[0]), *taps = NULL;
+    if (!channels) channels = channels_of(p, &p->sides[1]);
+    if (channels) taps = sched_without(s, p->extent_k, channels);
+    if (!taps || domain->rank == TILE_MAX_RANK) return;
+    for (unsigned i = 0; i < 2; i++)
+        if (p->sides[i].array >= 0 && sched_type(s, p->sides[i].source)->rank == TILE_MAX_RANK)
+            return;
+    p->taps = (int)domain->rank;
+    domain->extents[domain->rank++] = taps;
+    domain->extents[p->depth] = p->extent_k = channels;
+    for (unsigned i = 0; i < 2; i++) product_take_operand(p, i);
+}
+
+/* Order of dims -------------------------------------------------------------------------------- */
+
+/* A copy with the array's order of dims can be a TMA copy. Its elements are contiguous along k in
+ * shared memory if they are in the array, as wgmma requires of 32-bit elements. */
+void product_choose_order(product *p) {
+    schedule *s = p->k.s;
+    for (unsigned i = 0; i < 2; i++) {
+        product_operand *side = &p->sides[i];
+        unsigned row = 0, column = 0;
+        if (!side->plain || side->gathered || p->taps >= 0 || !p->precision) continue;
+        for (unsigned d = 0; d < sched_type(s, side->source)->rank; d++) {
+            if (sched_depends(&side->source_map.at[d], side->row)) row = d;
+            if (sched_depends(&side->source_map.at[d], side->column)) column = d;
+        }
+        side->turned = column < row;
+    }
+}

@@ -1,0 +1,49 @@
+/* The parts of a product. */
+#ifndef TILE_PASSES_SCHEDULE_PRODUCTS_PRODUCT_H
+#define TILE_PASSES_SCHEDULE_PRODUCTS_PRODUCT_H
+
+#include "lib/ir/effects.h"
+#include "passes/schedule/kernel/schedule.h"
+
+typedef struct product_operand {
+    tile_value value;         /* the multiplied value, without removed casts */
+    const tile_type *element; /* the multiplied type */
+    sched_map map;            /* by its dims, in the domain including k */
+    int array;                /* the array that is copied to shared memory; -1: loaded where it is
+                                 needed */
+    unsigned sources;  /* number of array accesses that it is computed from, each as large as the
+                          tile */
+    tile_value source; /* the value of the array */
+    sched_map source_map;
+    bool plain;    /* it is the array itself */
+    bool gathered; /* loaded with index tiles */
+    bool turned;   /* copied in the array's order of dims; the product exchanges them */
+    tile_value shared;
+    unsigned row, column; /* dims of the domain */
+} product_operand;
+
+typedef struct product {
+    sched_kernel k;
+    tile_op op;
+    unsigned m, n, depth;      /* dims of the domain, to which k is added last */
+    int taps;                  /* -1: none; else the dim after depth: k is taps x depth */
+    const tile_expr *extent_k; /* the extent of depth */
+    product_operand sides[2];
+    const tile_type *sum; /* type of an accumulator element */
+    tile_word precision;  /* of a product of f32; NONE: ieee, or other elements */
+} product;
+
+/* operands.c */
+
+/* Finds the multiplied values, without casts of both to a wider type, and their elements. */
+void product_choose_elements(product *p);
+/* Finds the array that an operand is computed from, and its map. */
+void product_take_operand(product *p, unsigned index);
+/* Splits k so that a tile along k stays within one tap of a convolution. */
+void product_choose_taps(product *p);
+/* Decides for each array whether its copies have the array's order of dims. */
+void product_choose_order(product *p);
+/* Returns whether the elements are multiplied by tensor cores. */
+bool product_uses_tensor_cores(const product *p);
+
+#endif
