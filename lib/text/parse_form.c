@@ -134,13 +134,24 @@ bool tile_parse_refuse_operator(tile_parser *p, const tile_infix *before, const 
                symbol, symbol, symbol);
 }
 
+/* Whether the token begins `if condition else ..`, without a block, on its line: a statement may
+ * also follow another one there. */
+static bool begins_choice(const tile_parser *p) {
+    static const char other[] = "else";
+    const char *c = p->token.text, *end = p->lexer.end;
+    if (!tile_parse_at_word(p, "if")) return false;
+    for (; c + sizeof other <= end && *c != '\n' && *c != '{'; c++)
+        if (memcmp(c, other, sizeof other - 1) == 0) return true;
+    return false;
+}
+
 /* `%a rem %b`: the token, on the same line as an operand, names an operation of two operands. */
 bool tile_parse_refuse_infix_word(tile_parser *p) {
     const tile_token *token = &p->token, *next = &p->next;
     if (token->kind != TILE_TOKEN_WORD || token->first_on_line || next->first_on_line) return true;
     if (tile_parse_at_word(p, "is"))
         return tile_parse_error(p, token->loc, "there is no 'is'; write `==`");
-    if (tile_parse_at_word(p, "if"))
+    if (begins_choice(p))
         return tile_parse_error(
             p, token->loc, "a choice between two values is `select(%%condition, %%yes, %%no)`");
     tile_opcode opcode = tile_opcode_from_name(token->text, token->length);
