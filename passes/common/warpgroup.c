@@ -91,7 +91,8 @@ bool warpgroup_row_dim(const tile_function *f, tile_op dot, unsigned *row_dim) {
 bool warpgroup_may_stay_pending(const tile_function *f, tile_op dot, const bool staged[2]) {
     unsigned row_dim;
     if (!warpgroup_row_dim(f, dot, &row_dim)) return false;
-    unsigned second = 1 - warpgroup_first(row_dim);
+    unsigned first = warpgroup_first(row_dim), second = 1 - first;
+    if (!staged[first] && warpgroup_register_operand(f, dot, row_dim).id) return false;
     return warpgroup_operand(f, dot, second)->kind != TILE_TYPE_TILE || staged[second];
 }
 

@@ -37,9 +37,11 @@ bool warpgroup_requests(const tile_function *f, tile_op loop, const char *word);
  * swapped. */
 unsigned warpgroup_first(unsigned row_dim);
 
-/* Whether the dot may stay pending after its iteration. The instruction's first operand may stay in
- * registers. Its second one must not be a tile outside the ring: it would go through a buffer that
- * the next iteration overwrites. staged: for lhs and rhs, whether it is a stage of a ring, or a
+/* Whether the dot may stay pending after its iteration. The instruction's first operand may be in
+ * registers, but not if the iteration reads it from shared memory: the next one overwrites these
+ * registers, and ptxas uses them for the addresses of copies even before. The second operand must
+ * not be a tile outside the ring: it would go through a buffer that the next iteration overwrites.
+ * staged: for lhs and rhs, whether it is a stage of a ring, or a
  * load that becomes one. */
 bool warpgroup_may_stay_pending(const tile_function *f, tile_op dot, const bool staged[2]);
 /* Makes an asynchronous dot synchronous: earlier dots of the same sum are waited for first. Emits a
