@@ -188,6 +188,10 @@ Test(abi, views) {
     "{\"argument\": \"" argument "\", \"element\": \"f16\", \"box\": " box \
     ", \"extents\": [\"" extent "\"], \"strides\": [\"" stride "\"], \"swizzle\": 0}"
 #define EIGHT "[], [], [], [], [], [], [], [], "
+#define SIXTEEN EIGHT EIGHT
+#define ALL_VARIANTS \
+    SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN /* TILE_MAX_VARIANTS \
+                                                                             */
 #define FLAT(z) "\"flat\": [\"1\", " z "], \"cluster\""
 #define TABLE(extent, cost) \
     "{\"extents\": [\"1\", \"" extent "\", \"1\"], \"tile_cost\": \"" cost "\"}"
@@ -262,8 +266,8 @@ Test(abi, what_cannot_be_read) {
         {"\"value\": 16", "\"value\": 0", "lists of conditions"},
         {"\"value\": 16", "\"value\": true", "\"value\": expected a number, found true or false"},
         {"\"variants\": [", "\"variants\": [7, ", "\"variants\": expected a list, found a number"},
-        {"\"variants\": [", "\"variants\": [" EIGHT EIGHT,
-         "\"variants\": expected a list of 1 to 16 items, found 17"},
+        {"\"variants\": [", "\"variants\": [" ALL_VARIANTS,
+         "\"variants\": expected a list of 1 to 144 items, found 145"},
         {"\"condition\": \"divisible\"", "\"condition\": \"grid\"", "lists of conditions"},
         {"\"cluster\"", FLAT("\"1\""), "\"flat\": expected a list of 3 to 3 items, found 2"},
         {"\"cluster\"", FLAT("\"1\", \"%z\""), "expressions are invalid"},

@@ -129,18 +129,20 @@ static void walk_object(walk *w, const tile_record *record, const tile_json *jso
 /* Checks a list without its last item, and with too many items. */
 static void walk_lengths(walk *w, const tile_field *field, tile_json *json) {
     const tile_json *first = json->first, *second = first->next;
-    tile_json more[40];
+    enum { MORE = TILE_MAX_VARIANTS + 1 }; /* than any list may have */
+    tile_json more[MORE];
     if (field->least > 1) {
         json->first = second;
         expect(w, tile_arena_format(&arena, "\"%s\": expected a list of %u to", field->key,
                                     field->least));
     }
-    for (unsigned i = 0; i < 40; i++) {
+    for (unsigned i = 0; i < MORE; i++) {
         more[i] = *first;
-        more[i].next = i < 39 ? &more[i + 1] : NULL;
+        more[i].next = i + 1 < MORE ? &more[i + 1] : NULL;
     }
     json->first = more;
-    if (field->most) expect(w, tile_arena_format(&arena, "to %u items, found 40", field->most));
+    if (field->most)
+        expect(w, tile_arena_format(&arena, "to %u items, found %d", field->most, MORE));
     json->first = first;
 }
 
