@@ -151,7 +151,7 @@ struct tile_function {
     const tile_expr *persistent_if; /* over parameters, until they are bound; NULL: always */
     const tile_expr *cost;          /* of a tile; NULL: all tiles cost the same */
     bool sync_explicit;
-    bool only_copies; /* packs an array: no remark asks for wider accesses */
+    bool only_copies;        /* packs an array: no remark asks for wider accesses */
     bool has_points;         /* a plan: tile_plan_take_points has nothing left to do */
     const char *instance_of; /* the kernel that a plan's launch instantiated; NULL: none */
     const char *point;       /* its parameter values, as "name = value, .."; NULL: none */

@@ -544,8 +544,7 @@ tile_status tile_instantiate_for(tile_module *module, const char *kernel,
     tile_pass_option *options = TILE_NEW_ARRAY(&arena, tile_pass_option, binding_count + 1u);
     instance i = {.f = f, .context = module->context, .arena = &arena};
     i.errors += !tile_bind_packing(f, bindings, binding_count) ||
-                tile_plan_take_points(f) != TILE_OK ||
-                !tile_bind_split(f, bindings, binding_count);
+                tile_plan_take_points(f) != TILE_OK || !tile_bind_split(f, bindings, binding_count);
     unsigned count = 0;
     for (unsigned o = 0; o < binding_count; o++) {
         if (tile_binds_no_parameter(&bindings[o])) continue;

@@ -81,7 +81,8 @@ Test(parse, operands) {
                   "2:15: error: view: operand 'extents' must be written as a list in brackets\n");
     check_refused(TEXT_KERNEL("%a = neg %n[0]"),
                   "2:10: error: neg: operand 'src' must be written without brackets\n");
-    check_refused(TEXT_KERNEL("%a = min(%n)"), "2:6: error: 'min' takes 2 operands, not 1: `min(%lhs, %rhs)`\n");
+    check_refused(TEXT_KERNEL("%a = min(%n)"),
+                  "2:6: error: 'min' takes 2 operands, not 1: `min(%lhs, %rhs)`\n");
     check_refused(TEXT_KERNEL("%a = %n + %x"), "2:9: error: add: both operands must have the same "
                                                "type, not i32 and f32; cast it: `f32(%n)`\n");
     check_refused(TEXT_KERNEL("%a = %n + 1 : i64"), "2:6: error: the expression is i32, not i64\n");
