@@ -36,9 +36,10 @@
  *     launch @k_packed(%n, %m, %a, %b, %a_packed) {pdl}
  *   }
  *
- *   kernel @k_packed(%n: i32, %m: i32, %a: view<f16[%n, %m]>, %b: view<f16[%n, %m]>, %a_packed:
- * view<f16[%n, ceildiv(%m, 64) * 64], strides [ceildiv(%m, 64) * 64, 1]> {noalias}) grid [%n] warps
- * 1
+ *   kernel @k_packed(
+ *       %n: i32, %m: i32, %a: view<f16[%n, %m]>, %b: view<f16[%n, %m]>,
+ *       %a_packed: view<f16[%n, ceildiv(%m, 64) * 64], strides [ceildiv(%m, 64) * 64, 1]> {noalias})
+ *       grid [%n]  warps 1
  *   {
  *     pdl_wait
  *     %i, %j, %h = block_id : i32
@@ -46,9 +47,11 @@
  *     store %t, %b[%i, 0]
  *   }
  *
- *   kernel @k_pack_a(%n: i32 {divisible = 2}, %m: i32 {divisible = 2}, %a: view<f16[%n, %m]>, %b:
- * view<f16[%n, %m]>, %a_packed: view<f16[%n, ceildiv(%m, 64) * 64], strides [ceildiv(%m, 64) * 64,
- * 1]> {noalias}) grid [ceildiv(%n, 16), ceildiv(%m, 128)] warps 4
+ *   kernel @k_pack_a(
+ *       %n: i32 {divisible = 2}, %m: i32 {divisible = 2},
+ *       %a: view<f16[%n, %m]>, %b: view<f16[%n, %m]>,
+ *       %a_packed: view<f16[%n, ceildiv(%m, 64) * 64], strides [ceildiv(%m, 64) * 64, 1]> {noalias})
+ *       grid [ceildiv(%n, 16), ceildiv(%m, 128)]  warps 4
  *   {
  *     %0, %1, %2 = block_id : i32
  *     %3 = mul %1, 128 : i32
