@@ -38,7 +38,7 @@
  *
  *   kernel @k_packed(
  *       %n: i32, %m: i32, %a: view<f16[%n, %m]>, %b: view<f16[%n, %m]>,
- *       %a_packed: view<f16[%n, ceildiv(%m, 64) * 64], strides [ceildiv(%m, 64) * 64, 1]> {noalias})
+ *     %a_packed: view<f16[%n, ceildiv(%m, 64) * 64], strides [ceildiv(%m, 64) * 64, 1]> {noalias})
  *       grid [%n]  warps 1
  *   {
  *     pdl_wait
@@ -50,7 +50,7 @@
  *   kernel @k_pack_a(
  *       %n: i32 {divisible = 2}, %m: i32 {divisible = 2},
  *       %a: view<f16[%n, %m]>, %b: view<f16[%n, %m]>,
- *       %a_packed: view<f16[%n, ceildiv(%m, 64) * 64], strides [ceildiv(%m, 64) * 64, 1]> {noalias})
+ *     %a_packed: view<f16[%n, ceildiv(%m, 64) * 64], strides [ceildiv(%m, 64) * 64, 1]> {noalias})
  *       grid [ceildiv(%n, 16), ceildiv(%m, 128)]  warps 4
  *   {
  *     %0, %1, %2 = block_id : i32
