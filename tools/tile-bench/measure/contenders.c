@@ -6,11 +6,14 @@
 
 #include "tools/tile-bench/measure/options.h"
 
-/* The words are never freed. */
+/* The words live as long as the process, which is why all are kept here. */
+static tool_text words;
+
 const char *bench_word(const char *name, const char *value, size_t length) {
     tool_text text = {NULL, 0, 0};
     tool_append(name, strlen(name), &text);
     tool_append(value, length, &text);
+    tool_append((const char *)&text.data, sizeof text.data, &words);
     return text.data;
 }
 
