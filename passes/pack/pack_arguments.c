@@ -68,6 +68,7 @@
 
 #include "lib/ir/syntax.h"
 #include "passes/common/host_value.h"
+#include "passes/common/kernel_steps.h"
 #include "passes/pack/rows.h"
 #include "passes/passes.h"
 #include "tile/pack.h"
@@ -260,7 +261,7 @@ static void forget_divisors(tile_function *reader, const tile_function *f,
 
 static tile_function *make_reader(tile_function *f, const pack_rows *rows, unsigned count,
                                   const tile_arg_set *packed) {
-    tile_function *reader = pack_clone(f, "packed");
+    tile_function *reader = steps_copy_kernel(f, "packed");
     for (unsigned i = 0; i < count; i++) read_copy(reader, &rows[i]);
     forget_divisors(reader, f, packed);
     tile_op first = tile_region_first(reader, reader->body);
@@ -271,21 +272,6 @@ static tile_function *make_reader(tile_function *f, const pack_rows *rows, unsig
 }
 
 /* The plan ------------------------------------------------------------------------------------- */
-
-static void become_plan(tile_function *f) {
-    tile_function old;
-    tile_function_restart(f, &old);
-    f->kind = TILE_PLAN;
-    f->level = 0;
-    f->grid_rank = f->cluster_rank = 0;
-    tile_function_set_flat(f, false);
-    f->warps = f->raster_group = f->cost = NULL;
-    f->raster = TILE_RASTER_NONE;
-    f->is_persistent = false;
-    f->persistent_if = NULL;
-    f->has_points = true;
-    for (unsigned i = 0; i < f->arg_count; i++) f->args[i].divisible = 0;
-}
 
 static tile_op launch(tile_builder *b, const tile_function *kernel, const tile_value *copies,
                       unsigned count) {
@@ -308,11 +294,6 @@ static tile_op launch(tile_builder *b, const tile_function *kernel, const tile_v
                              (unsigned)plan->arg_count + count);
 }
 
-static void forget_reference(tile_function *kernel) {
-    kernel->reference = NULL;
-    kernel->reference_count = 0;
-}
-
 /* rows: of all arguments that are packed, in order. */
 static void make_plan(tile_function *f, const pack_rows *rows, unsigned count,
                       const tile_arg_set *packed) {
@@ -321,7 +302,8 @@ static void make_plan(tile_function *f, const pack_rows *rows, unsigned count,
     tile_value copies[TILE_MAX_ARGUMENTS];
     const bool waits = tile_function_waits(f);
     for (unsigned i = 0; i < count; i++) packers[i] = pack_make_kernel(f, &rows[i], waits || i);
-    become_plan(f);
+    steps_become_plan(f);
+    f->has_points = true;
     tile_builder b = tile_builder_at_end(f, f->body);
     b.loc = f->loc;
     for (unsigned i = 0; i < count; i++) copies[i] = pack_build_scratch(&b, &rows[i]);
@@ -330,10 +312,8 @@ static void make_plan(tile_function *f, const pack_rows *rows, unsigned count,
         if (i) tile_op_set_flag(f, op, TILE_ATTR_pdl);
         packers[i]->tune_count = packers[i]->where_count = 0;
         packers[i]->only_copies = true;
-        forget_reference(packers[i]);
     }
     tile_op_set_flag(f, launch(&b, reader, copies, count), TILE_ATTR_pdl);
-    forget_reference(reader);
 }
 
 /* The arguments that the text names; false after a diagnostic. */

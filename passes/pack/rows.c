@@ -16,6 +16,7 @@
 #include "lib/ir/syntax.h"
 #include "lib/support/scalar.h"
 #include "passes/common/host_value.h"
+#include "passes/common/kernel_steps.h"
 
 enum { ROW_UNIT = 128 /* bytes, a line of the L2 cache and the span of a swizzle */ };
 enum { ROWS = 16, COLUMNS = 128, WARPS = 4, EVEN = 2 };
@@ -53,16 +54,6 @@ const tile_type *pack_element(const tile_function *f, unsigned arg) {
                        : tile_type_scalar(context, type->scalar);
 }
 
-tile_function *pack_clone(tile_function *f, const char *suffix) {
-    tile_arena *arena = &f->module->arena;
-    const char *stem = tile_arena_format(arena, "%s_%s", f->name, suffix), *name = stem;
-    for (unsigned n = 2; tile_module_find(f->module, name); n++)
-        name = tile_arena_format(arena, "%s_%u", stem, n);
-    tile_function *copy = tile_function_clone(f, name);
-    copy->seen = 0; /* the pass manager visits it now */
-    return copy;
-}
-
 const char *pack_free_argument(const tile_function *f, const char *of) {
     tile_arena *arena = &f->module->arena;
     const char *stem = tile_arena_format(arena, "%s_packed", of), *name = stem;
@@ -96,12 +87,7 @@ static void set_head(tile_function *f, const pack_rows *rows) {
     for (unsigned d = 0; d < arg->type->rank; d++)
         if (d != among && d != rows->row)
             grid[0] = tile_expr_multiply(context, grid[0], arg->extents[d]);
-    f->cluster_rank = 0;
-    tile_function_set_flat(f, false);
-    f->raster = TILE_RASTER_NONE;
-    f->raster_group = f->cost = NULL;
-    f->is_persistent = false;
-    f->persistent_if = NULL;
+    steps_forget_grid(f);
     tile_function_set_grid(f, 2, grid);
     tile_function_set_warps(f, tile_expr_int(context, WARPS));
     for (unsigned i = 0; i < f->arg_count; i++)
@@ -138,8 +124,9 @@ static void place_tile(tile_builder *b, const pack_rows *rows, tile_value *at) {
 }
 
 tile_function *pack_make_kernel(tile_function *from, const pack_rows *rows, bool waits) {
-    tile_function old, *f = pack_clone(from, tile_arena_format(&from->module->arena, "pack_%s",
-                                                               from->args[rows->arg].name));
+    tile_function old,
+        *f = steps_copy_kernel(
+            from, tile_arena_format(&from->module->arena, "pack_%s", from->args[rows->arg].name));
     tile_context *context = tile_function_context(f);
     tile_function_restart(f, &old);
     keep_types(f);

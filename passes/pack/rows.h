@@ -29,9 +29,6 @@ const tile_type *pack_type_param(tile_context *context, const char *name);
 /* A name for the argument's copy, "NAME_packed". */
 const char *pack_free_argument(const tile_function *f, const char *of);
 
-/* A copy of the kernel in its module, "NAME_suffix". */
-tile_function *pack_clone(tile_function *f, const char *suffix);
-
 /* The kernel that copies the argument to its own last argument. waits: an earlier launch may still
  * run when it starts. */
 tile_function *pack_make_kernel(tile_function *f, const pack_rows *rows, bool waits);

@@ -20,6 +20,7 @@
  *                     each has stored               each has seen that
  *
  * If the factor is not a power of two, the first block's share is the remainder. */
+#include "passes/common/kernel_steps.h"
 #include "passes/split/split.h"
 
 typedef struct exchange {
@@ -112,12 +113,12 @@ static void make_exchange(split *s) {
 tile_status split_exchange(split *s) {
     split together = *s, chain = *s;
     tile_loc loc = tile_op_loc(s->f, s->loop);
-    together.f = split_copy_kernel(s, "exchange");
+    together.f = steps_copy_kernel(s->f, "exchange");
     make_exchange(&together);
-    chain.f = split_copy_kernel(s, "serial");
+    chain.f = steps_copy_kernel(s->f, "serial");
     chain.strategy = split_find_strategy("serial");
     tile_status status = split_serial(&chain);
-    split_become_plan(s->f);
+    steps_become_plan(s->f);
     tile_builder b = tile_builder_at_end(s->f, s->f->body);
     b.loc = loc;
     tile_op launch = split_launch(&b, together.f, NULL, s->pass->scratch);

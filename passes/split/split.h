@@ -185,12 +185,8 @@ bool split_adds_rows(const split *s, const split_pieces *pieces);
 void split_sum_pieces(split *s, tile_builder *b, const split_pieces *pieces, tile_value first,
                       tile_value tile, tile_value tiles, const tile_value *parts, tile_value *sums);
 
-/* steps.c: clones the kernel under a new name, as a new root of the pass manager. */
-tile_function *split_copy_kernel(const split *s, const char *suffix);
-/* Turns the function into an empty plan with the same name and arguments. */
-void split_become_plan(tile_function *f);
-
-/* Builds a launch of the kernel with the arguments of the builder's plan, followed by `more`. */
+/* steps.c: builds a launch of the kernel with the arguments of the builder's plan, followed by
+ * `more`. */
 tile_op split_launch(tile_builder *b, const tile_function *kernel, const tile_value *more,
                      tile_arena *arena);
 

@@ -152,40 +152,6 @@ tile_status tile_inline_steps(tile_function *plan, tile_arena *scratch) {
 
 /* Kernels of a plan ---------------------------------------------------------------------------- */
 
-static const char *free_name(const split *s, const char *suffix) {
-    const char *stem = tile_arena_format(s->pass->scratch, "%s_%s", s->f->name, suffix);
-    const char *name = stem;
-    for (unsigned i = 2; tile_module_find(s->f->module, name); i++)
-        name = tile_arena_format(s->pass->scratch, "%s_%u", stem, i);
-    return name;
-}
-
-tile_function *split_copy_kernel(const split *s, const char *suffix) {
-    tile_function *copy = tile_function_clone(s->f, free_name(s, suffix));
-    copy->seen = 0; /* the pass manager visits it now */
-    copy->reference = NULL;
-    copy->reference_count = 0;
-    return copy;
-}
-
-void split_become_plan(tile_function *f) {
-    tile_function old;
-    tile_function_restart(f, &old);
-    f->kind = TILE_PLAN;
-    f->level = 0;
-    f->grid_rank = f->cluster_rank = 0;
-    tile_function_set_flat(f, false);
-    f->warps = f->raster_group = f->cost = NULL;
-    f->raster = TILE_RASTER_NONE;
-    f->is_persistent = false;
-    f->persistent_if = NULL;
-    for (unsigned i = 0; i < f->arg_count; i++) {
-        f->args[i].divisible = 0;
-        f->args[i].is_const = false; /* its kernels compare the value */
-        f->args[i].known = NULL;
-    }
-}
-
 tile_op split_launch(tile_builder *b, const tile_function *kernel, const tile_value *more,
                      tile_arena *arena) {
     const tile_function *plan = b->function;

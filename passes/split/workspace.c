@@ -14,6 +14,7 @@
 #include "lib/analysis/memory.h"
 #include "lib/ir/syntax.h"
 #include "passes/common/host_value.h"
+#include "passes/common/kernel_steps.h"
 #include "passes/split/split.h"
 
 /* Names ---------------------------------------------------------------------------------------- */
@@ -61,7 +62,7 @@ static tile_function *make_partial(const split *s) {
     split own = *s;
     grid g;
     unsigned count;
-    tile_function *f = own.f = split_copy_kernel(s, "partial");
+    tile_function *f = own.f = steps_copy_kernel(s->f, "partial");
     tile_value *parts = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
     add_arguments(s, f, parts);
     split_distribute_parts(&own, &g);
@@ -151,7 +152,7 @@ static tile_function *make_reduce(const split *s) {
     split own = *s;
     grid g;
     unsigned count;
-    tile_function *f = own.f = split_copy_kernel(s, "reduce");
+    tile_function *f = own.f = steps_copy_kernel(s->f, "reduce");
     tile_value *parts = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
     tile_value *sums = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
     add_arguments(s, f, parts);
@@ -181,7 +182,7 @@ tile_status split_workspace(split *s) {
     tile_value *scratch = TILE_NEW_ARRAY(arena, tile_value, s->count + 1);
     for (unsigned i = 0; i < s->count; i++) types[i] = split_part_type(s, i);
     tile_function *partial = make_partial(s), *reduce = make_reduce(s);
-    split_become_plan(s->f);
+    steps_become_plan(s->f);
     tile_builder b = tile_builder_at_end(s->f, s->f->body);
     b.loc = loc;
     tile_value count = host_value_cast(&b, host_value(&b, parts), TILE_i32);
