@@ -32,8 +32,8 @@ static const char help_shapes[] =
     "  --shapes=LIST         shapes from a file (blanks between them, # begins a comment), or\n";
 
 static const char help_own[] =
-    "  --type=f16            type of the operands: f16 bf16 tf32 f32 f64 i8 e4m3; several with\n"
-    "                        commas\n"
+    "  --type=f16            type of the operands: f16 bf16 tf32 f32 f64 i8 e4m3, and f32_tf32:\n"
+    "                        f32 arrays multiplied as tf32, by a compute; several with commas\n"
     "  --trans=NN            N or T for a, then b; several with commas\n"
     "  --cublas=FILE         the library; default: where the loader or $CUDA_HOME has it\n"
     "  --first               adds the algorithm that cuBLASLt ranks first, which callers that do "
@@ -61,40 +61,58 @@ static bool is_plain(const options *o) {
            o->trans_count == 1 && strcmp(o->trans[0], "NN") == 0;
 }
 
-/* On random problems the parts are the plain products, and the others. */
-enum { PLAIN = 1, GENERAL };
+/* On random problems the parts are the plain products, the others of kernels, and those that only
+ * computes have. */
+enum { PLAIN = 1, GENERAL, COMPUTED };
 
 static const char *const general_params[] = {"T={type}", "S={sum}", "R={result}", "block_k={depth}",
                                              NULL};
+
+/* False if some type is only computed by computes. */
+static bool have_kernels(const options *o) {
+    for (unsigned t = 0; t < o->common.type_count; t++)
+        if (!bench_type_is_ieee(o->common.types[t])) return false;
+    return true;
+}
+
+static bool add_computes(options *o) {
+    static const char *const params[] = {"T={type}", "R={result}", NULL};
+    return bench_add_route(&o->common, "compute", 0, "matmul_layouts.tile",
+                           ":product_{trans}{precision}", params);
+}
 
 static bool add_shipped_kernels(options *o) {
     static const char *const plain[] = {"matmul.tile", "matmul_skinny.tile", NULL};
     static const char *const general[] = {"matmul_types.tile", NULL};
     static const char *const no_params[] = {NULL};
+    if (!have_kernels(o)) return add_computes(o);
     return is_plain(o) ? bench_add_shipped(&o->common, plain, "", no_params)
                        : bench_add_shipped(&o->common, general, ":matmul_{trans}", general_params);
 }
 
 static bool add_routes(options *o) {
     static const char *const no_params[] = {NULL};
-    static const char *const compute_params[] = {"T={type}", "R={result}", NULL};
     bool plain = false, general = false;
     for (unsigned t = 0; t < o->common.type_count; t++)
         for (unsigned x = 0; x < o->trans_count; x++) {
             bool is =
                 strcmp(o->common.types[t]->name, "f16") == 0 && strcmp(o->trans[x], "NN") == 0;
             plain |= is;
-            general |= !is;
+            general |= !is && bench_type_is_ieee(o->common.types[t]);
         }
     const bench_random_options *random = &o->common.random;
     bench_options *c = &o->common;
+    if (!random->by_compute && !have_kernels(o))
+        return bench_complain(c,
+                              "no kernel multiplies f32 arrays as tf32; add --route=compute for "
+                              "the type",
+                              "f32_tf32");
     return (!random->by_kernel || !plain ||
             bench_add_route(c, "kernel", PLAIN, "matmul.tile", "", no_params)) &&
            (!random->by_kernel || !general ||
             bench_add_route(c, "kernel", GENERAL, "matmul_types.tile", ":matmul_{trans}",
                             general_params)) &&
-           (!random->by_compute || bench_add_route(c, "compute", 0, "matmul_layouts.tile",
-                                                   ":product_{trans}", compute_params));
+           (!random->by_compute || add_computes(o));
 }
 
 static bool add_kernels(options *o) {
@@ -163,7 +181,7 @@ static void add_problem(options *o, bench_product product) {
     if (!o->common.random.count) return;
     bool plain =
         strcmp(product.type->name, "f16") == 0 && strcmp(bench_trans_name(&product), "NN") == 0;
-    p->part = plain ? PLAIN : GENERAL;
+    p->part = plain ? PLAIN : bench_type_is_ieee(product.type) ? GENERAL : COMPUTED;
 }
 
 /* Adds each shape, or each random one, with all types and transposes. False after a message. */
@@ -206,7 +224,7 @@ static void write_title(const options *o, bench_report *report) {
 int tile_bench_matmul(tool_arguments *words) {
     static options o = {.common = {.command = "matmul",
                                    .subject = "products",
-                                   .allowed_types = "f16 bf16 tf32 f32 f64 i8 e4m3",
+                                   .allowed_types = "f16 bf16 tf32 f32 f32_tf32 f64 i8 e4m3",
                                    .peer = "cuBLASLt",
                                    .shapes = {.form = &bench_product_shapes},
                                    .plan = BENCH_PLAN_DEFAULTS}};

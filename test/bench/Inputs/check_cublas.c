@@ -26,13 +26,14 @@ _Static_assert(sizeof(cublas_heuristic) == sizeof(cublasLtMatmulHeuristicResult_
 #define WANT_bf16 CUDA_R_16BF, CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F
 #define WANT_tf32 CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F
 #define WANT_f32 CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F
+#define WANT_f32_tf32 WANT_tf32
 #define WANT_f64 CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F
 #define WANT_i8 CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I, CUDA_R_32I
 #define WANT_e4m3 CUDA_R_8F_E4M3, CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F
 #define SAME(w, x, y, z, a, c, compute, scale) \
     ((int)(w) == (a) && (int)(x) == (c) && (int)(y) == (compute) && (int)(z) == (scale))
 #define COMPARE(...) SAME(__VA_ARGS__)
-#define TYPE(name, operand, result, a, c, compute, scale, ...) \
+#define TYPE(name, operand, result, precision, a, c, compute, scale, ...) \
     _Static_assert(COMPARE(WANT_##name, a, c, compute, scale), #name " is another type");
 #include "tools/tile-bench/matmul/types.def"
 #undef TYPE

@@ -6,8 +6,8 @@
 /* Types --------------------------------------------------------------------------------------- */
 
 static const bench_type types[] = {
-#define TYPE(name, operand, result, a, c, compute, scale, p80, p86, p89, p90, p100, p120) \
-    {#name, TILE_##operand, TILE_##result, a, c, compute, scale, {p80, p86, p89, p90, p100, p120}},
+#define TYPE(name, operand, result, precision, a, c, compute, scale, ...) \
+    {#name, TILE_##operand, TILE_##result, #precision, a, c, compute, scale, {__VA_ARGS__}},
 #include "tools/tile-bench/matmul/types.def"
 #undef TYPE
 };
@@ -50,6 +50,10 @@ tile_scalar bench_type_sum(const bench_type *type) {
     return type->operand == TILE_f64                ? TILE_f64
            : tile_scalar_is_floating(type->operand) ? TILE_f32
                                                     : TILE_i32;
+}
+
+bool bench_type_is_ieee(const bench_type *type) {
+    return strcmp(type->precision, "ieee") == 0;
 }
 
 double bench_product_flop(const bench_product *product) {

@@ -11,6 +11,7 @@ enum { BENCH_PEAKS = 6 /* GPU generations whose peaks are in types.def */ };
 typedef struct bench_type {
     const char *name;
     tile_scalar operand, result;
+    const char *precision; /* of a compute's `matmul` */
     int cublas_operand, cublas_result, cublas_compute, cublas_scale;
     unsigned peak[BENCH_PEAKS]; /* FLOP per clock and SM: types.def */
 } bench_type;
@@ -29,6 +30,9 @@ unsigned bench_type_peak(const bench_type *type, unsigned capability);
 /* Parses "NT"; false if invalid. */
 bool bench_read_trans(const char *text, bench_product *product);
 const char *bench_trans_name(const bench_product *product);
+
+/* Products of other types are not computed by kernels, only by computes. */
+bool bench_type_is_ieee(const bench_type *type);
 
 /* The accumulator type of products of this type. */
 tile_scalar bench_type_sum(const bench_type *type);

@@ -98,7 +98,8 @@ static bool put(char **to, size_t *room, const char *text, size_t length) {
 bool bench_problem_fill(const bench_problem *p, const char *text, char *filled, size_t size) {
     static const char *const trans[2][2] = {{"nn", "nt"}, {"tn", "tt"}};
     const bench_type *type = bench_problem_type(p);
-    char depth[8], d[24];
+    char depth[8], d[24], precision[16];
+    snprintf(precision, sizeof precision, "_%s", type->precision);
     snprintf(depth, sizeof depth, "%u", 128 / tile_scalar_bytes(type->operand));
     snprintf(d, sizeof d, "%" PRId64, p->attention.d);
     const struct {
@@ -107,6 +108,7 @@ bool bench_problem_fill(const bench_problem *p, const char *text, char *filled, 
                  {"{result}", tile_scalar_name(type->result)},
                  {"{sum}", tile_scalar_name(bench_type_sum(type))},
                  {"{depth}", depth},
+                 {"{precision}", bench_type_is_ieee(type) ? "" : precision},
                  {p->is_attention ? "{d}" : "{trans}",
                   p->is_attention ? d : trans[p->product.transposed_a][p->product.transposed_b]}};
     bool fits = put(&filled, &size, "", 0);
