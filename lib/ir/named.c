@@ -9,9 +9,9 @@
 #include "lib/support/text.h"
 
 static const char *const names[TILE_LAYOUT_NAMES] = {
-    [TILE_LAYOUT_NAME_mma_acc] = "mma_acc",       [TILE_LAYOUT_NAME_wgmma_acc] = "wgmma_acc",
-    [TILE_LAYOUT_NAME_mma_lhs] = "mma_lhs",       [TILE_LAYOUT_NAME_mma_rhs] = "mma_rhs",
-    [TILE_LAYOUT_NAME_plain] = "plain",           [TILE_LAYOUT_NAME_swizzle128] = "swizzle128",
+    [TILE_LAYOUT_NAME_mma_acc] = "mma_acc", [TILE_LAYOUT_NAME_wgmma_acc] = "wgmma_acc",
+    [TILE_LAYOUT_NAME_mma_lhs] = "mma_lhs", [TILE_LAYOUT_NAME_mma_rhs] = "mma_rhs",
+    [TILE_LAYOUT_NAME_plain] = "plain",     [TILE_LAYOUT_NAME_swizzle128] = "swizzle128",
 };
 
 const char *tile_layout_name_text(tile_layout_name name) {
