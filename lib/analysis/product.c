@@ -46,6 +46,14 @@ const tile_mma *tile_product_instruction(const tile_function *f, tile_op mma) {
     return tile_mma_of_fragments(&query, counts);
 }
 
+bool tile_requests_wgmma(const tile_function *f) {
+    for (uint32_t id = 1; id < f->op_count; id++)
+        if (f->ops[id].opcode == TILE_OP_dot &&
+            tile_op_word(f, (tile_op){id}, TILE_ATTR_via) == TILE_WORD_via_wgmma)
+            return true;
+    return false;
+}
+
 bool tile_consumes_dot(const tile_function *f, tile_op op, tile_region region, bool *seen) {
     bool found = false;
     for (unsigned i = 0; i < tile_op_operand_count(f, op) && !found; i++) {

@@ -24,6 +24,8 @@ const tile_mma *tile_product_instruction(const tile_function *f, tile_op mma);
 tile_layout tile_product_fragment(const tile_mma *row, const tile_layout *acc, unsigned operand,
                                   const tile_type *type);
 
+/* Returns whether the text of a kernel requests wgmma for a dot, which other targets reject. */
+bool tile_requests_wgmma(const tile_function *f);
 /* Returns whether op uses the sums of a dot directly in the region, possibly through other
  * operations there. seen: by operation, initially false. */
 bool tile_consumes_dot(const tile_function *f, tile_op op, tile_region region, bool *seen);

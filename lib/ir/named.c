@@ -9,9 +9,9 @@
 #include "lib/support/text.h"
 
 static const char *const names[TILE_LAYOUT_NAMES] = {
-    [TILE_LAYOUT_NAME_mma_acc] = "mma_acc",       [TILE_LAYOUT_NAME_mma_lhs] = "mma_lhs",
-    [TILE_LAYOUT_NAME_mma_rhs] = "mma_rhs",       [TILE_LAYOUT_NAME_plain] = "plain",
-    [TILE_LAYOUT_NAME_swizzle128] = "swizzle128",
+    [TILE_LAYOUT_NAME_mma_acc] = "mma_acc", [TILE_LAYOUT_NAME_wgmma_acc] = "wgmma_acc",
+    [TILE_LAYOUT_NAME_mma_lhs] = "mma_lhs", [TILE_LAYOUT_NAME_mma_rhs] = "mma_rhs",
+    [TILE_LAYOUT_NAME_plain] = "plain",     [TILE_LAYOUT_NAME_swizzle128] = "swizzle128",
 };
 
 const char *tile_layout_name_text(tile_layout_name name) {
@@ -94,6 +94,17 @@ static const char *resolve_fragment(const tile_type *type, unsigned operand, uns
     return NULL;
 }
 
+static const char *resolve_warpgroups(const tile_type *type, const uint32_t *dims, unsigned warps,
+                                      tile_layout *layout) {
+    if (type->rank != 2) return "an accumulator of wgmma has two dims";
+    if (tile_scalar_bits(type->scalar) != 32) return "an accumulator of wgmma has 32-bit elements";
+    if (!tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, warps))
+        return "it takes a multiple of 4 warps, at least 64 rows, and 8 columns for each warpgroup "
+               "that has no rows of its own";
+    *layout = tile_wgmma_accumulator(dims, TILE_WGMMA_PLAIN, warps);
+    return NULL;
+}
+
 /* Memory and plain tiles ---------------------------------------------------------------------- */
 
 static tile_layout row_major(const uint32_t *dims, unsigned rank) {
@@ -135,6 +146,9 @@ const char *tile_layout_resolve(const tile_type *type, unsigned warps, tile_layo
                                 : name == TILE_LAYOUT_NAME_mma_lhs ? TILE_MMA_LHS
                                                                    : TILE_MMA_RHS,
                                 warps, layout);
+    case TILE_LAYOUT_NAME_wgmma_acc:
+        if (shared) return "it is for tiles, which are held in registers";
+        return resolve_warpgroups(type, dims, warps, layout);
     case TILE_LAYOUT_NAME_plain:
         *layout = shared
                       ? row_major(dims, type->rank)

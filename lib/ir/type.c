@@ -172,9 +172,9 @@ const tile_type *tile_type_with_layout(tile_context *context, const tile_type *t
 
 const tile_layout *tile_layout_for_scalar(const tile_layout *layout, tile_scalar from,
                                           tile_scalar to) {
-    bool acc =
-        tile_layout_is_named(layout) && tile_layout_name_of(layout) == TILE_LAYOUT_NAME_mma_acc;
     if (!tile_layout_is_named(layout) || from == to) return layout;
+    tile_layout_name name = tile_layout_name_of(layout);
+    bool acc = name == TILE_LAYOUT_NAME_mma_acc;
     if (!from || !to) return NULL;
     bool same = acc ? (from == TILE_f64) == (to == TILE_f64)
                     : tile_scalar_bits(from) == tile_scalar_bits(to);

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "lib/analysis/product.h"
 #include "lib/analysis/variants.h"
 #include "lib/codegen/legal.h"
 #include "lib/ir/syntax.h"
@@ -106,7 +107,8 @@ static check_needed estimate(const tile_function *f, const tile_bound_params *bo
     if (f->level == 3) return NO_CHECK; /* its author decides */
     tile_fit_estimate e = tile_estimate_fit(f, bound);
     bool clusters = !tile_target_has(target, TILE_FEATURE_cluster) && has_clusters(f, bound);
-    if (3 * e.instructions > TILE_MAX_INSTRUCTIONS || clusters) return OF_CODE;
+    bool wgmma = !tile_target_has(target, TILE_FEATURE_wgmma) && tile_requests_wgmma(f);
+    if (3 * e.instructions > TILE_MAX_INSTRUCTIONS || clusters || wgmma) return OF_CODE;
     return 2 * (e.shared_bytes + ADDED_BYTES) > target->max_shared_bytes ? OF_SHARED_MEMORY
                                                                          : NO_CHECK;
 }
@@ -189,13 +191,23 @@ static void note_failure(search *s, const tile_function *plan, const tile_functi
     }
 }
 
-/* Whether a launch passes what it passed at a point that did not fit. */
+/* Returns whether an `if` around the launch names the parameter. */
+static bool decides(const tile_function *f, tile_op launch, const char *name) {
+    for (tile_op op = tile_op_parent(f, launch); op.id; op = tile_op_parent(f, op))
+        if (tile_op_opcode(f, op) == TILE_OP_if &&
+            tile_expr_names_param(tile_value_as_expr(f, tile_operand_condition(f, op)), name))
+            return true;
+    return false;
+}
+
+/* Whether a launch runs and passes what it passed at a point that did not fit. */
 static bool is_known_failure(const search *s, const tile_bound_params *point) {
     for (const failure *known = s->failures; known; known = known->next) {
         bool same = true;
         for (size_t i = 0; i < s->f->param_count && same; i++)
             same = known->params[i].value == point->params[i].value ||
-                   !tile_launch_passes(s->f, known->launch, s->f->params[i].name);
+                   !(tile_launch_passes(s->f, known->launch, s->f->params[i].name) ||
+                     decides(s->f, known->launch, s->f->params[i].name));
         if (same) return true;
     }
     return false;

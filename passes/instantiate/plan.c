@@ -94,10 +94,30 @@ static void instantiate_launch(instances *all, tile_op op) {
     tile_op_set_text(plan, op, TILE_ATTR_callee, name);
 }
 
+/* Replaces each `if` whose condition the point decides by the region that runs: the kernels of the
+ * other one are not compiled, and need not fit. */
+static void take_known_branches(tile_function *plan) {
+    for (uint32_t id = 1; id < plan->op_count; id++) {
+        const tile_op op = {id};
+        int64_t holds;
+        if (plan->ops[id].opcode != TILE_OP_if) continue;
+        const tile_expr *condition = tile_value_as_expr(plan, tile_operand_condition(plan, op));
+        if (!condition || !tile_expr_is_int(condition, &holds)) continue;
+        tile_region taken = tile_op_region(plan, op, holds ? 0 : 1);
+        tile_op step = tile_region_at(plan, taken)->first, next;
+        for (; step.id && tile_op_opcode(plan, step) != TILE_OP_yield; step = next) {
+            next = tile_op_next(plan, step);
+            tile_move_op(plan, step, tile_op_at(plan, op)->parent, op);
+        }
+        tile_erase_op(plan, op);
+    }
+}
+
 tile_status tile_instantiate_launches(tile_function *plan, const tile_target *target,
                                       tile_arena *arena) {
     instances all = {.plan = plan, .target = target, .arena = arena, .status = TILE_OK};
     if (plan->kind != TILE_PLAN) return TILE_OK;
+    take_known_branches(plan);
     TILE_FOR_EACH_OP_INSIDE (plan, op, plan->body) instantiate_launch(&all, op);
     return all.status == TILE_OK ? tile_function_verify(plan) : all.status;
 }

@@ -461,17 +461,28 @@ static tile_value wait_for_parts(lowering *l, tile_op op, tile_value src, int64_
     return join_blocks(l, &list);
 }
 
+/* Counts the `async` dots from op to the wait, in the region of both. */
+static int64_t count_dots(const tile_function *f, tile_op op, tile_op wait) {
+    int64_t count = 0;
+    for (; op.id && op.id != wait.id; op = tile_op_next(f, op))
+        count += tile_op_opcode(f, op) == TILE_OP_dot && tile_op_has_attr(f, op, TILE_ATTR_async);
+    return count;
+}
+
 /* Returns whether at least `left` later dots precede the wait, so that a wait which leaves `left`
- * groups pending completes the dot with these sums. */
+ * groups pending completes the dot with these sums. Of sums that a loop carries into its body, the
+ * dots from the beginning of the body on are later ones. */
 static bool is_finished(const tile_function *f, tile_op wait, int64_t left) {
-    tile_op dot = tile_value_def(f, tile_operand_src(f, wait));
-    int64_t later = 0;
+    tile_value sums = tile_operand_src(f, wait);
+    tile_region body = tile_op_at(f, wait)->parent;
+    const tile_value_data *data = tile_value_at(f, sums);
+    if (data->kind == TILE_VALUE_REGION && data->owner == body.id)
+        return count_dots(f, tile_region_at(f, body)->first, wait) >= left;
+    tile_op dot = tile_value_def(f, sums);
     if (!dot.id || tile_op_opcode(f, dot) != TILE_OP_dot ||
-        tile_op_at(f, dot)->parent.id != tile_op_at(f, wait)->parent.id)
+        tile_op_at(f, dot)->parent.id != body.id)
         return left == 0;
-    for (tile_op op = tile_op_next(f, dot); op.id && op.id != wait.id; op = tile_op_next(f, op))
-        later += tile_op_has_attr(f, op, TILE_ATTR_async);
-    return later >= left;
+    return count_dots(f, tile_op_next(f, dot), wait) >= left;
 }
 
 tile_value lower_dot_wait(lowering *l, tile_op op) {

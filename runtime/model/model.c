@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/analysis/product.h"
 #include "lib/ir/syntax.h"
 #include "lib/support/context.h"
 #include "lib/support/target.h"
@@ -415,6 +416,7 @@ struct tune_model {
     const tile_function *f;
     const int64_t *sizes;
     tile_arena *arena;
+    bool requests_wgmma;
     bool *own; /* by parameter: it changes the work */
     known_work *heads[HEADS];
 };
@@ -423,6 +425,7 @@ tune_model *tune_model_create(const tile_device *device, const tile_function *f,
                               const int64_t *sizes, tile_arena *arena) {
     tune_model *model = TILE_NEW(arena, tune_model);
     *model = (tune_model){.m = describe(device), .f = f, .sizes = sizes, .arena = arena};
+    model->requests_wgmma = tile_requests_wgmma(f);
     model->own = TILE_NEW_ARRAY(arena, bool, f->param_count + 1);
     tune_find_own(f, model->own);
     return model;
@@ -461,6 +464,12 @@ double tune_model_estimate(tune_model *model, const tile_bound_params *point,
                            const tile_split_point *split, const char **why) {
     int64_t factor;
     const char *strategy;
+    *why = NULL;
+    if (!model->m.wgmma && model->requests_wgmma) {
+        *why = tile_arena_format(model->arena, "its dots request wgmma, which %s lacks",
+                                 model->m.target->name);
+        return INFINITY;
+    }
     tune_read_split(model->f, point, &factor, &strategy);
     if (split) factor = split->factor, strategy = split->strategy;
     return estimate_work(&model->m, find_work(model, point), factor, strategy, model->arena, why);

@@ -66,6 +66,14 @@ bool tune_plan_read_sizes(const tune_plan_values *v, tile_op launch, int64_t *si
     return known;
 }
 
+bool tune_plan_read_condition(const tune_plan_values *v, tile_op branch, bool *holds) {
+    int64_t value;
+    const tile_expr *expr = tile_value_as_expr(v->f, tile_operand_condition(v->f, branch));
+    if (!expr || !tile_expr_eval(expr, &v->bindings, &value)) return false;
+    *holds = value != 0;
+    return true;
+}
+
 bool tune_plan_read_bounds(const tune_plan_values *v, tile_op loop, int64_t bounds[3]) {
     const tile_value operands[] = {tile_operand_begin(v->f, loop), tile_operand_end(v->f, loop),
                                    tile_operand_step(v->f, loop)};

@@ -22,6 +22,8 @@ bool tune_plan_bind_kernel(const tune_plan_values *values, tile_op launch,
                            tile_bound_params *bound);
 /* The integers that the launch passes, in the array; 0 for others. False if one has no value. */
 bool tune_plan_read_sizes(const tune_plan_values *values, tile_op launch, int64_t *sizes);
+/* The condition of an `if`; false if it has no value. */
+bool tune_plan_read_condition(const tune_plan_values *values, tile_op branch, bool *holds);
 /* The begin, end and step of a loop; false if one has no value. */
 bool tune_plan_read_bounds(const tune_plan_values *values, tile_op loop, int64_t bounds[3]);
 

@@ -57,6 +57,13 @@ static double count_iterations(tune_plan_model *m, tile_op loop) {
     return (double)count;
 }
 
+/* Returns whether the region of op does not run at this point and for these sizes. */
+static bool is_skipped(const tune_plan_model *m, tile_op op, unsigned region) {
+    bool holds;
+    return tile_op_opcode(m->values.f, op) == TILE_OP_if &&
+           tune_plan_read_condition(&m->values, op, &holds) && holds == (region == 1);
+}
+
 static double estimate_region(tune_plan_model *m, tile_region region) {
     double seconds = 0;
     TILE_FOR_EACH_OP (m->values.f, op, region) {
@@ -64,7 +71,8 @@ static double estimate_region(tune_plan_model *m, tile_region region) {
         double times = opcode == TILE_OP_for ? count_iterations(m, op) : 1;
         if (opcode == TILE_OP_launch && !m->why) seconds += estimate_launch(m, op);
         for (unsigned r = 0; r < tile_op_at(m->values.f, op)->region_count; r++)
-            seconds += times * estimate_region(m, tile_op_region(m->values.f, op, r));
+            if (!is_skipped(m, op, r))
+                seconds += times * estimate_region(m, tile_op_region(m->values.f, op, r));
     }
     return seconds;
 }

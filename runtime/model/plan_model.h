@@ -11,8 +11,9 @@ tune_plan_model *tune_plan_model_create(const tile_device *device, const tile_fu
                                         const int64_t *sizes, tile_arena *arena);
 
 /* The estimated seconds of all launches, those of a loop as often as it runs, with sizes of its
- * middle iteration. Both regions of an `if` count. point: NULL for a plan without parameters. *why
- * as in tune_model_estimate. */
+ * middle iteration. Of an `if` the region counts that runs at this point and for these sizes; both
+ * count if the condition has no value. point: NULL for a plan without parameters. *why as in
+ * tune_model_estimate. */
 double tune_plan_estimate(tune_plan_model *model, const tile_bound_params *point, const char **why);
 
 /* Whether the two parameters are values for one kernel, so that the time depends on both of them

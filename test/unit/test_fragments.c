@@ -94,3 +94,18 @@ Test(fragments, coordinates_are_those_of_the_elements) {
     cr_assert(ran > 60, "%u", ran);
     text_close(&x);
 }
+
+Test(fragments, sums_of_warpgroups_have_coordinates) {
+    static const int64_t shapes[][2] = {{64, 16}, {128, 32}, {64, 64}, {192, 48}};
+    text_fixture x;
+    text_open(&x);
+    for (unsigned d = 0; d < 4; d++)
+        for (unsigned warps = 4; warps <= 8; warps *= 2) {
+            fragment_case c = {
+                TILE_LAYOUT_NAME_wgmma_acc, TILE_f32, {shapes[d][0], shapes[d][1]}, warps};
+            unsigned registers = count_registers(&x, &c);
+            cr_assert_eq(registers, shapes[d][0] * shapes[d][1] / (32 * warps));
+            for (unsigned level = 2; level <= 3; level++) run_case(&x, &c, registers, level);
+        }
+    text_close(&x);
+}
