@@ -413,7 +413,6 @@ static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned 
     case TILE_OP_cluster_id: return (tile_range){0, INT32_MAX, 1, 0};
     case TILE_OP_thread_id: return range_of_thread(tile_executors_in(a->f, op->parent));
     case TILE_OP_lane_id: return (tile_range){0, 31, 1, 0};
-    case TILE_OP_misalignment: return (tile_range){0, 127, 1, 0};
     case TILE_OP_warp_id:
         return (tile_range){0, range_of_thread(tile_executors_in(a->f, op->parent)).max / 32, 1, 0};
     case TILE_OP_scratch: return (tile_range){INT64_MIN, INT64_MAX, 256, 0};

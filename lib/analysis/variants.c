@@ -120,8 +120,7 @@ static void find_groups(derivation *d) {
             d->bytes[i] = tile_scalar_bytes(type->scalar);
     }
     for (unsigned i = 0; i < f->arg_count; i++)
-        if (d->bytes[i] && f->args[i].type->kind == TILE_TYPE_VIEW)
-            unite_view(d, f->args[i].value);
+        if (d->bytes[i] && f->args[i].type->kind == TILE_TYPE_VIEW) unite_view(d, f->args[i].value);
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
         if (tile_op_opcode(f, op) == TILE_OP_view) unite_view(d, tile_op_result(f, op, 0));
 }
