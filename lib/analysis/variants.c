@@ -12,7 +12,8 @@
  *                16 bytes, with tensor maps; at most 8 bytes; at most 4 bytes; one element
  *   last         all accesses of one element: nothing is assumed
  *
- * An operand is an argument that is a pointer or a view. The width of its accesses depends on its
+ * An operand is an argument that is a pointer or a view, and that the kernel uses. (A kernel that
+ * reads packed copies does not use the arrays themselves.) The width of its accesses depends on its
  * alignment, and on the integer arguments in its views' strides and innermost extents. For a view
  * of f16 with rows of %n elements, accesses of 8 bytes need both an address divisible by 8 and %n
  * divisible by 4.
@@ -46,6 +47,7 @@
 #include "lib/analysis/part_view.h"
 #include "lib/analysis/pipeline_plan.h"
 #include "lib/analysis/tensor_map.h"
+#include "lib/ops/atomic.h"
 #include "lib/ops/gather.h"
 
 /* Levels: the width of accesses in bytes, at least one element. */
@@ -114,10 +116,11 @@ static void find_groups(derivation *d) {
     for (unsigned i = 0; i < f->arg_count; i++) {
         const tile_type *type = f->args[i].type;
         d->groups[i] = i;
-        if (tile_type_is_address(type)) d->bytes[i] = tile_scalar_bytes(type->scalar);
+        if (tile_type_is_address(type) && tile_value_is_used(f, f->args[i].value))
+            d->bytes[i] = tile_scalar_bytes(type->scalar);
     }
     for (unsigned i = 0; i < f->arg_count; i++)
-        if (f->args[i].type->kind == TILE_TYPE_VIEW) unite_view(d, f->args[i].value);
+        if (d->bytes[i] && f->args[i].type->kind == TILE_TYPE_VIEW) unite_view(d, f->args[i].value);
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
         if (tile_op_opcode(f, op) == TILE_OP_view) unite_view(d, tile_op_result(f, op, 0));
 }

@@ -399,6 +399,10 @@ static bool tile_infer_mbarrier_test(tile_infer *infer) {
     return result(infer, scalar_type(infer, TILE_i1));
 }
 
+static bool tile_infer_misalignment(tile_infer *infer) {
+    return result(infer, scalar_type(infer, TILE_i32));
+}
+
 static bool tile_infer_elect(tile_infer *infer) {
     return result(infer, scalar_type(infer, TILE_i1));
 }

@@ -71,6 +71,14 @@ void tile_emit_base(tile_emitter *e, tile_op op) {
     tile_emit_uniform(e, op);
 }
 
+void tile_emit_misalignment(tile_emitter *e, tile_op op) {
+    LLVMValueRef address = tile_get_scalar(e, tile_operand_src(e->f, op));
+    address = LLVMBuildPtrToInt(e->builder, address, e->i64, "");
+    LLVMValueRef low = LLVMBuildTrunc(e->builder, address, e->i32, "");
+    tile_set_scalar(e, tile_op_result(e->f, op, 0),
+                    LLVMBuildAnd(e->builder, low, tile_llvm_int(e->i32, 127), ""));
+}
+
 /* Dispatch ------------------------------------------------------------------------------------- */
 
 typedef void (*emit_function)(tile_emitter *e, tile_op op);

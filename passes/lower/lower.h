@@ -326,6 +326,21 @@ void lower_store_mapped(lowering *l, tile_value fragment, const lower_shared_map
 /* A store_async. */
 void lower_store_async(lowering *l, tile_op op);
 
+/* store_rows.c -------------------------------------------------------------------------------- */
+
+/* Stores the rows of a store_async's pieces to a view whose rows begin anywhere. NULL if there is
+ * a better way. warp_bits: log2 of the warps of a group. */
+typedef struct lower_rows lower_rows;
+lower_rows *lower_find_rows(lowering *l, tile_op op, unsigned warp_bits);
+/* Begins a run of `count` pieces along the rows. begin: the distance of the first piece from the
+ * store's coordinates. */
+void lower_begin_rows(lowering *l, lower_rows *rows, const tile_value *begin, unsigned count);
+/* Stores what the run's pieces up to j have of each row, except for elements that a later piece
+ * stores. All threads of the group execute it, after they have written piece j. stage, previous:
+ * the element offsets of the stages of piece j and of the one before; no value for j = 0. */
+void lower_store_rows(lowering *l, lower_rows *rows, unsigned j, tile_value stage,
+                      tile_value previous);
+
 /* store_fusion.c ------------------------------------------------------------------------------ */
 
 /* Sets `fused`: the tile operations whose values only piecewise stores use. */
@@ -396,6 +411,8 @@ tile_op lower_arrival_of(const lowering *l, tile_op copy);
 /* The bytes that a barrier_arrive expects. */
 int64_t lower_arriving_bytes(const lowering *l, tile_op arrive);
 
+/* Whether a coordinate of the old body is not negative, unless it has overflowed i32. */
+bool lower_is_natural(const lowering *l, tile_value value);
 /* The TMA boxes of a stage in a store_async's ring; NULL after a remark. */
 typedef struct lower_boxes lower_boxes;
 lower_boxes *lower_find_boxes(lowering *l, tile_op op);

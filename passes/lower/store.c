@@ -38,6 +38,8 @@ typedef struct store {
     tile_value issues_copies;        /* i1: this is the thread that issues the copies */
     unsigned barrier_number;         /* number of the first group's barrier; 0: the set's barrier */
     lower_boxes *boxes;              /* NULL: ordinary stores instead of TMA */
+    lower_rows *rows;                /* of these: rows that begin anywhere; or NULL */
+    unsigned *order;                 /* the pieces in the order in which they are stored */
     lower_store_fusion fused;        /* operations that are computed for each piece */
     lower_piece *each;               /* by grain */
     unsigned loaded, batch_pieces;   /* in pieces: loaded so far, and issued together */
@@ -134,13 +136,13 @@ static void await_stages(lowering *l, const store *s, bool copied) {
     sync_group(l, s);
 }
 
-/* The offset of a piece from the group's first stage. */
-static uint32_t stage_offset(const store *s, unsigned piece) {
-    return piece % s->stages * (uint32_t)tile_type_elements(s->ring);
+/* The offset of the i-th piece from the group's first stage. */
+static uint32_t stage_offset(const store *s, unsigned i) {
+    return i % s->stages * (uint32_t)tile_type_elements(s->ring);
 }
 
-static tile_value stage_of(lowering *l, const store *s, unsigned piece) {
-    return lower_add(l, s->first, lower_int(l, stage_offset(s, piece)));
+static tile_value stage_of(lowering *l, const store *s, unsigned i) {
+    return lower_add(l, s->first, lower_int(l, stage_offset(s, i)));
 }
 
 /* The coordinates of a register of the group's first thread, relative to the group's start. */
@@ -165,6 +167,10 @@ static unsigned place_grain(const store *s, unsigned g, uint32_t *inside) {
     return piece;
 }
 
+static uint32_t first_register(const store *s, unsigned i) {
+    return tile_pieces_register(&s->pieces, s->type->layout, s->order[i], 0);
+}
+
 /* *ahead: the distance of a piece from the tile's first element. */
 static void find_ahead(lowering *l, const store *s, uint32_t first, tile_value *ahead) {
     for (unsigned d = 0; d < s->type->rank; d++)
@@ -172,13 +178,13 @@ static void find_ahead(lowering *l, const store *s, uint32_t first, tile_value *
                              lower_int(l, lower_register_coordinate(s->type->layout, first, d)));
 }
 
-/* Loads the inputs of the grains before piece `end` that are not loaded yet. */
+/* Loads the inputs of the grains before the end-th piece that are not loaded yet. */
 static void load_ahead(lowering *l, store *s, unsigned end) {
     uint32_t inside[TILE_MAX_RANK];
     for (; s->loaded < end && s->loaded < s->pieces.count; s->loaded++)
         for (unsigned g = 0; g < s->grains.count; g++) {
             tile_value ahead[TILE_MAX_RANK];
-            if (place_grain(s, g, inside) != s->loaded) continue;
+            if (place_grain(s, g, inside) != s->order[s->loaded]) continue;
             find_ahead(l, s, tile_pieces_register(&s->grains, s->type->layout, g, 0), ahead);
             s->each[g] = lower_start_piece(l, &s->fused, g, ahead);
             lower_load_store_fused(l, &s->each[g]);
@@ -187,14 +193,13 @@ static void load_ahead(lowering *l, store *s, unsigned end) {
 
 /* A grain's distance within the ring is a constant, so grains and stages share address
  * registers. */
-static lower_shared_map map_grain(lowering *l, const store *s, unsigned piece,
-                                  const uint32_t *inside) {
+static lower_shared_map map_grain(lowering *l, const store *s, unsigned i, const uint32_t *inside) {
     const tile_layout *memory = s->ring->layout;
     lower_shared_map map = lower_map_stage(l, s->buffer, s->first, &s->grains.piece);
     uint32_t index = 0;
     for (unsigned d = 0; d < s->type->rank; d++)
         index |= inside[d] << tile_layout_dim_shift(memory, d);
-    map.origin = stage_offset(s, piece) | tile_layout_offset_of(memory, index);
+    map.origin = stage_offset(s, i) | tile_layout_offset_of(memory, index);
     return map;
 }
 
@@ -219,8 +224,8 @@ static tile_value begins_inside(lowering *l, const store *s, unsigned g) {
 
 /* A long computation is skipped if the grain is out of bounds. The branch also keeps ptxas from
  * interleaving the arithmetic of many grains, which would exceed the registers. */
-static void write_grain(lowering *l, store *s, unsigned piece, unsigned g, const uint32_t *inside) {
-    lower_shared_map map = map_grain(l, s, piece, inside);
+static void write_grain(lowering *l, store *s, unsigned i, unsigned g, const uint32_t *inside) {
+    lower_shared_map map = map_grain(l, s, i, inside);
     const tile_type *type = piece_type(l, s, &s->grains.piece);
     if (!s->fused.is_long) {
         lower_store_mapped(l, lower_compute_store_fused(l, &s->each[g]), &map, type);
@@ -237,10 +242,10 @@ static void write_grain(lowering *l, store *s, unsigned piece, unsigned g, const
     l->builder = outer;
 }
 
-static void write_piece(lowering *l, store *s, unsigned piece) {
+static void write_piece(lowering *l, store *s, unsigned i) {
     uint32_t inside[TILE_MAX_RANK];
     for (unsigned g = 0; g < s->grains.count; g++)
-        if (place_grain(s, g, inside) == piece) write_grain(l, s, piece, g, inside);
+        if (place_grain(s, g, inside) == s->order[i]) write_grain(l, s, i, g, inside);
 }
 
 /* Stores the pieces from `first` up to, but not including, `end`. */
@@ -252,13 +257,75 @@ static void store_batch(lowering *l, store *s, unsigned first, unsigned end) {
     if (s->boxes) lower_begin_boxes(l, s->boxes, s->issues_copies);
     for (unsigned i = first; i < end; i++) {
         tile_value ahead[TILE_MAX_RANK];
-        find_ahead(l, s, tile_pieces_register(&s->pieces, s->type->layout, i, 0), ahead);
+        find_ahead(l, s, first_register(s, i), ahead);
         if (s->boxes)
             lower_store_boxes(l, s->op, s->boxes, stage_of(l, s, i), ahead);
         else
             store_read(l, s, stage_of(l, s, i), ahead);
     }
     if (s->boxes) lower_end_boxes(l, s->boxes);
+}
+
+/* The number of pieces from the i-th one on that continue its rows. */
+static unsigned run_from(const store *s, unsigned i) {
+    uint32_t begin[TILE_MAX_RANK], at[TILE_MAX_RANK];
+    uint32_t width = tile_layout_extent(&s->pieces.piece, 1);
+    unsigned count = 1;
+    place_register(s, first_register(s, i), begin);
+    for (; i + count < s->pieces.count; count++) {
+        place_register(s, first_register(s, i + count), at);
+        if (at[0] != begin[0] || at[1] != begin[1] + count * width) break;
+    }
+    return count;
+}
+
+/* Sorts the pieces by rows, then columns. */
+static void order_by_rows(store *s) {
+    uint32_t a[TILE_MAX_RANK], b[TILE_MAX_RANK];
+    for (unsigned end = 1; end < s->pieces.count; end++)
+        for (unsigned i = end; i > 0; i--) {
+            unsigned here = s->order[i];
+            place_register(s, first_register(s, i - 1), a);
+            place_register(s, first_register(s, i), b);
+            if (a[0] < b[0] || (a[0] == b[0] && a[1] <= b[1])) break;
+            s->order[i] = s->order[i - 1];
+            s->order[i - 1] = here;
+        }
+}
+
+/* Chooses to store by rows. Rows that continue in the next piece need its stage and their own. */
+static void find_rows(lowering *l, store *s) {
+    unsigned longest = 1;
+    if (s->boxes) return;
+    s->rows = lower_find_rows(l, s->op, s->pieces.group_bits);
+    if (!s->rows) return;
+    order_by_rows(s);
+    for (unsigned i = 0, run; i < s->pieces.count; i += run) {
+        run = run_from(s, i);
+        if (run > longest) longest = run;
+    }
+    if (longest > 1 && s->stages < 2) s->rows = NULL;
+    if (s->rows) s->batch_pieces = 1;
+}
+
+/* A piece's stage is read again with the next piece. So it is overwritten after a barrier that
+ * follows these reads: with three stages, that of the piece between. */
+static void store_rows(lowering *l, store *s) {
+    for (unsigned i = 0, j = 0, run = 0; i < s->pieces.count; i++, j++) {
+        bool begins = j == run;
+        if (begins) j = 0, run = run_from(s, i);
+        if (i && s->stages < 3) sync_group(l, s);
+        write_piece(l, s, i);
+        sync_group(l, s);
+        load_ahead(l, s, i + 2);
+        if (begins) {
+            tile_value ahead[TILE_MAX_RANK];
+            find_ahead(l, s, first_register(s, i), ahead);
+            lower_begin_rows(l, s->rows, ahead, run);
+        }
+        lower_store_rows(l, s->rows, j, stage_of(l, s, i),
+                         j ? stage_of(l, s, i - 1) : TILE_NO_VALUE);
+    }
 }
 
 /* Returns whether copies that read the ring may be in flight, of this store or another one. */
@@ -299,6 +366,8 @@ static void init_from_op(const lowering *l, tile_op op, store *s) {
     tile_type_dims(s->ring, extents);
     tile_pieces_cut(s->type->layout, extents, &s->pieces); /* lower_check has checked this */
     s->stages = (unsigned)tile_type_stage_count(s->ring) / s->pieces.groups;
+    s->order = TILE_NEW_ARRAY(l->pass->scratch, unsigned, s->pieces.count);
+    for (unsigned i = 0; i < s->pieces.count; i++) s->order[i] = i;
 }
 
 /* Cuts pieces into parts so small that a long chain of arithmetic fits in registers. */
@@ -342,6 +411,7 @@ void lower_store_async(lowering *l, tile_op op) {
     init_from_op(l, op, &s);
     plan_loads(l, &s);
     s.boxes = lower_find_boxes(l, op);
+    find_rows(l, &s);
     s.barrier_number = find_barrier_numbers(l, &s);
     tile_value thread = s.pieces.groups > 1 ? first_thread(l, &s) : lower_int(l, 0);
     int64_t share = s.stages * tile_type_elements(s.ring) / group_threads(&s);
@@ -351,6 +421,10 @@ void lower_store_async(lowering *l, tile_op op) {
     if (tile_sync_is_explicit(&l->old, op)) lower_end_with_sync(l);
     load_ahead(l, &s, s.batch_pieces);
     if (is_reused(l, &s)) await_stages(l, &s, is_copied(l, &s));
+    if (s.rows) {
+        store_rows(l, &s);
+        return;
+    }
     for (unsigned i = 0, end; i < s.pieces.count; i = end) {
         unsigned round = i - i % s.stages + s.stages;
         if (i && i % s.stages == 0) await_stages(l, &s, s.boxes != NULL);

@@ -138,6 +138,10 @@ static bool is_natural(const lowering *l, tile_value value, unsigned depth) {
     }
 }
 
+bool lower_is_natural(const lowering *l, tile_value value) {
+    return is_natural(l, value, 0);
+}
+
 /* A stored box must not begin at a negative coordinate, or the instruction is illegal. */
 static bool begins_inside(const lowering *l, const tma_copy *c) {
     bool natural = true;

@@ -53,6 +53,8 @@ static void check_list(const char *text, const char *want) {
 
 #define A ": ptr<f16> {divisible = 16}"
 #define LD " {divisible = 8}"
+/* Only arguments that the kernel uses are operands. */
+#define USE(argument, type) "  %u_" argument " = view %" argument ", [8] : view<" type "[8]>\n"
 
 static const char matmul[] =
     "kernel @k(%m: i32, %n: i32" LD ", %k: i32" LD ", %a" A ", %b" A ", %c" A ")\n"
@@ -74,19 +76,28 @@ Test(variants, of_what_is_declared) {
         const char *text, *list;
     } cases[] = {
         {"kernel @k() grid [1] warps 1 {\n}\n", "-"},
-        {"kernel @k(%n: i32, %p: ptr<f16>) grid [1] warps 1 {\n}\n", "-"},
+        {"kernel @k(%n: i32, %p: ptr<f16>) grid [1] warps 1 {\n" USE("p", "f16") "}\n", "-"},
         /* Elements of 4 bytes: the last variant is the one for 4 bytes. */
-        {"kernel @k(%p: ptr<f32> {divisible = 16}) grid [1] warps 1 {\n}\n", "p16, p8, p4"},
-        {"kernel @k(%p: ptr<f64> {divisible = 16}) grid [1] warps 1 {\n}\n", "p16, p8"},
-        {"kernel @k(%p: ptr<i8> {divisible = 16}) grid [1] warps 1 {\n}\n", "p16, p8, p4, -"},
+        {"kernel @k(%p: ptr<f32> {divisible = 16}) grid [1] warps 1 {\n" USE("p", "f32") "}\n",
+         "p16, p8, p4"},
+        {"kernel @k(%p: ptr<f64> {divisible = 16}) grid [1] warps 1 {\n" USE("p", "f64") "}\n",
+         "p16, p8"},
+        {"kernel @k(%p: ptr<i8> {divisible = 16}) grid [1] warps 1 {\n" USE("p", "i8") "}\n",
+         "p16, p8, p4, -"},
+        /* Not used: no operand. */
+        {"kernel @k(%p" A ", %q" A ") grid [1] warps 1 {\n" USE("q", "f16") "}\n",
+         "p16 q16, q16, q8, q4, q2"},
         /* More than accesses need, less than the maximum, and not a power of two. */
-        {"kernel @k(%p: ptr<f16> {divisible = 128}) grid [1] warps 1 {\n}\n",
+        {"kernel @k(%p: ptr<f16> {divisible = 128}) grid [1] warps 1 {\n" USE("p", "f16") "}\n",
          "p128, p16, p8, p4, p2"},
-        {"kernel @k(%p: ptr<f16> {divisible = 4}) grid [1] warps 1 {\n}\n", "p4, p2"},
-        {"kernel @k(%p: ptr<f16> {divisible = 24}) grid [1] warps 1 {\n}\n", "p24, p8, p4, p2"},
-        {"kernel @k(%p: ptr<f32> {divisible = 2}) grid [1] warps 1 {\n}\n", "p2"},
+        {"kernel @k(%p: ptr<f16> {divisible = 4}) grid [1] warps 1 {\n" USE("p", "f16") "}\n",
+         "p4, p2"},
+        {"kernel @k(%p: ptr<f16> {divisible = 24}) grid [1] warps 1 {\n" USE("p", "f16") "}\n",
+         "p24, p8, p4, p2"},
+        {"kernel @k(%p: ptr<f32> {divisible = 2}) grid [1] warps 1 {\n" USE("p", "f32") "}\n",
+         "p2"},
         /* Not in any view: only the first variant assumes it. */
-        {"kernel @k(%n: i32 {divisible = 64}, %p" A ") grid [1] warps 1 {\n}\n",
+        {"kernel @k(%n: i32 {divisible = 64}, %p" A ") grid [1] warps 1 {\n" USE("p", "f16") "}\n",
          "n64 p16, p16, p8, p4, p2"},
         {"kernel @k(%n: i32 {divisible = 3}) grid [1] warps 1 {\n}\n", "n3, -"},
         /* Extents other than the innermost one do not matter; strides do, and so do the arguments
@@ -116,7 +127,8 @@ Test(variants, of_what_is_declared) {
         /* View arguments: a narrower one narrows those with the same rows, also through a view of
          * its pointer. */
         {"kernel @k(%n: i32 {divisible = 8}, %m: i32 {divisible = 8},\n"
-         "    %p: view<f16[%m, 2 * %n]> {divisible = 16}, %q" A ") grid [1] warps 1 {\n}\n",
+         "    %p: view<f16[%m, 2 * %n]> {divisible = 16}, %q" A
+         ") grid [1] warps 1 {\n" USE("q", "f16") "  %b = base %p\n}\n",
          "n8 m8 p16 q16, n8 p16 q16, n8 p16 q8, n8 p16 q4, n8 p16 q2, n4 p8 q16, n4 p8 q8, "
          "n4 p8 q4, n4 p8 q2, n2 p4 q16, n2 p4 q8, n2 p4 q4, n2 p4 q2, p2 q16, p2 q8, p2 q4, "
          "p2 q2"},
@@ -135,12 +147,13 @@ Test(variants, of_what_is_declared) {
  * levels, except that all may have 8 or 4 bytes. */
 Test(variants, of_many_groups) {
     check_list("kernel @k(%a" A ", %b: ptr<f16> {divisible = 4}, %c: ptr<f16> {divisible = 4})\n"
-               "    grid [1] warps 1 {\n}\n",
+               "    grid [1] warps 1 {\n" USE("a", "f16") USE("b", "f16") USE("c", "f16") "}\n",
                "a16 b4 c4, a16 b4 c2, a16 b2 c4, a16 b2 c2, a8 b4 c4, a8 b4 c2, a8 b2 c4, "
                "a8 b2 c2, a4 b4 c4, a4 b4 c2, a4 b2 c4, a4 b2 c2, a2 b4 c4, a2 b4 c2, a2 b2 c4, "
                "a2 b2 c2");
     check_list("kernel @k(%n: i32 {divisible = 64}, %a" A ", %b" A ", %c" A ", %d" A ")\n"
-               "    grid [1] warps 1 {\n}\n",
+               "    grid [1] warps 1 {\n" USE("a", "f16") USE("b", "f16") USE("c", "f16")
+                   USE("d", "f16") "}\n",
                "n64 a16 b16 c16 d16, a16 b16 c16 d16, a8 b8 c8 d8, a4 b4 c4 d4, "
                "a16 b16 c16 d2, a16 b16 c2 d16, a16 b16 c2 d2, a16 b2 c16 d16, a16 b2 c16 d2, "
                "a16 b2 c2 d16, a16 b2 c2 d2, a2 b16 c16 d16, a2 b16 c16 d2, a2 b16 c2 d16, "
@@ -149,7 +162,8 @@ Test(variants, of_many_groups) {
     check_list("kernel @k(%a: ptr<f32> {divisible = 8}, %b: ptr<f32> {divisible = 8},\n"
                "    %c: ptr<f32> {divisible = 4}, %d: ptr<f32> {divisible = 4},\n"
                "    %e: ptr<f32> {divisible = 8}, %f: ptr<f32> {divisible = 8})\n"
-               "    grid [1] warps 1 {\n}\n",
+               "    grid [1] warps 1 {\n" USE("a", "f32") USE("b", "f32") USE("c", "f32")
+                   USE("d", "f32") USE("e", "f32") USE("f", "f32") "}\n",
                "a8 b8 c4 d4 e8 f8, a8 b8 c4 d4 e4 f4, a8 b4 c4 d4 e8 f8, a8 b4 c4 d4 e4 f4, "
                "a4 b8 c4 d4 e8 f8, a4 b8 c4 d4 e4 f4, a4 b4 c4 d4 e8 f8, a4 b4 c4 d4 e4 f4");
 }
@@ -180,9 +194,10 @@ Test(variants, of_grids) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[400];
-        snprintf(text, sizeof text,
-                 "kernel @k(%%n: i32, %%s: i16, %%p: ptr<f32> {divisible = 16}) %s warps 1 {\n}\n",
-                 cases[i].clauses);
+        snprintf(
+            text, sizeof text,
+            "kernel @k(%%n: i32, %%s: i16, %%p: ptr<f32> {divisible = 16}) %s warps 1 {\n%s}\n",
+            cases[i].clauses, strstr(cases[i].clauses, "level 3") ? "" : USE("p", "f32"));
         check_list(text, cases[i].list);
     }
 }
@@ -336,7 +351,8 @@ Test(variants, of_tensor_maps) {
  * have been read back. */
 static void check_flat_interface(unsigned variant) {
     static const char text[] =
-        "kernel @k(%n: i32, %p: ptr<f32> {divisible = 16}) grid [2, %n, 3] warps 1 {\n}\n";
+        "kernel @k(%n: i32, %p: ptr<f32> {divisible = 16}) grid [2, %n, 3] warps 1 {\n" USE(
+            "p", "f32") "}\n";
     static const struct {
         int64_t args[2];
         unsigned variant;

@@ -64,6 +64,10 @@ void cpu_decode_view(cpu_decoder *d, tile_op op) {
     insn->type = cpu_result_type(d, op);
 }
 
+void cpu_decode_misalignment(cpu_decoder *d, tile_op op) {
+    cpu_add_op(d, op, cpu_run_misalignment);
+}
+
 void cpu_decode_base(cpu_decoder *d, tile_op op) {
     cpu_add_op(d, op, cpu_run_base);
 }

@@ -219,6 +219,15 @@ CPU_HANDLER(cpu_run_base) {
     return set_address(run, agent, insn, view->base);
 }
 
+CPU_HANDLER(cpu_run_misalignment) {
+    enum { UNIT = 128 };
+    const uint64_t *address = cpu_at(run, agent, insn->operand[0]);
+    int32_t *to = cpu_at(run, agent, insn->result);
+    for (unsigned lane = 0; lane < run->program->lanes; lane++)
+        to[lane] = (int32_t)(address[lane] % UNIT);
+    return CPU_NEXT;
+}
+
 CPU_HANDLER(cpu_run_scratch) {
     uint64_t base = (uint64_t)(uintptr_t)run->scratch[insn->integer];
     if (insn->type->kind == TILE_TYPE_VIEW) {

@@ -95,6 +95,7 @@ CPU_HANDLER(cpu_run_lane_id);
 CPU_HANDLER(cpu_run_warp_id);
 CPU_HANDLER(cpu_run_view);
 CPU_HANDLER(cpu_run_base);
+CPU_HANDLER(cpu_run_misalignment); /* level 3 */
 CPU_HANDLER(cpu_run_scratch);
 CPU_HANDLER(cpu_run_tile_schedule); /* integer: number of the table */
 CPU_HANDLER(cpu_run_alloc_shared);
