@@ -60,6 +60,33 @@ static void choose_warps(const assignment *a, tile_op op, const tile_mma *row, u
     *along_n = rows ? warps / most : most;
 }
 
+/* Whether the bytes of an operand in shared memory are contiguous along its other dim than k. */
+static bool has_pairs(const assignment *a, tile_op op, unsigned operand) {
+    tile_value value = tile_op_segment(a->f, op, operand).at[0];
+    tile_op def = tile_value_def(a->f, value);
+    if (tile_op_opcode(a->f, def) == TILE_OP_load_shared)
+        value = tile_op_segment(a->f, def, 0).at[0];
+    const tile_type *type = tile_value_type(a->f, value);
+    if (type->kind != TILE_TYPE_SHARED || type->rank != 2) return false;
+    const tile_layout *layout =
+        type->layout ? type->layout : &a->shared[tile_shared_source(a->f, value).id];
+    unsigned k = operand == TILE_MMA_LHS;
+    return layout->rank == 2 && layout->reg_bits &&
+           tile_layout_coordinate(layout, layout->reg[0], 1 - k) == 1;
+}
+
+/* The form of the row that reads bytes in pairs, if an operand has these; else the row. */
+static const tile_mma *prefer_pairs(const assignment *a, tile_op op, const tile_mma *row) {
+    const tile_type *acc = tile_value_type(a->f, tile_op_result(a->f, op, 0));
+    for (unsigned operand = 0; operand < 2; operand++) {
+        const tile_mma *paired = tile_mma_pair(row, operand);
+        if (paired && has_pairs(a, op, operand) && tile_type_dim(acc, 0) % paired->m == 0 &&
+            tile_type_dim(acc, 1) % paired->n == 0)
+            return paired;
+    }
+    return row;
+}
+
 /* Without an instruction. If threads outnumber the sums, each one holds neighbors along n. */
 static tile_layout lay_out_fma(const assignment *a, tile_op op, const tile_type *acc) {
     uint32_t dims[TILE_MAX_RANK];
@@ -82,6 +109,7 @@ request_priority dot_sum_request(const assignment *a, tile_op op, tile_layout *l
         *layout = lay_out_fma(a, op, acc);
         return PRIORITY_FMA;
     }
+    row = prefer_pairs(a, op, row);
     choose_warps(a, op, row, &warps_m, &warps_n);
     *layout = tile_mma_accumulator(row, (uint32_t)tile_type_dim(acc, 0),
                                    (uint32_t)tile_type_dim(acc, 1), warps_m, warps_n);
