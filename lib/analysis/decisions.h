@@ -48,8 +48,8 @@ int64_t tile_dot_registers(const tile_dot_facts *dot);
 int64_t tile_dot_excess_registers(const tile_dot_facts *dot, unsigned row_dim, unsigned warps,
                                   int64_t held);
 
-/* Of 32-bit elements in shared memory, wgmma reads only those that are contiguous along k. If only
- * one operand's are not, it becomes a tile in registers. */
+/* Of 32-bit and 8-bit elements in shared memory, wgmma reads only those that are contiguous along
+ * k. If only one operand's are not, it becomes a tile in registers. */
 void tile_dot_choose_registers(tile_dot_facts *dot);
 
 /* Returns whether this dim of the sums can be the row dim of the instruction. */
@@ -96,9 +96,9 @@ tile_wgmma_obstacle tile_choose_row_dim(const tile_dot_facts *dot, bool is_given
 /* Returns whether mma.sync is at least as fast: products with few rows are bound by memory, and the
  * fragments of mma are prefetched (on an H200 with 3 x 14336 x 8192 of f16, 64 us against 72). But
  * if rhs is contiguous along k, its tiles are copied by TMA in rows of at least 128 bytes, and
- * exchanged, wgmma multiplies it from there: with 16 rows 97 to 99 % of the speed of a read, against
- * 92 to 97 % (f16 and float8), with 64 rows of float8 94 % against 66 %. Of several dots in a loop,
- * some of which use mma, none would have a producer warp. */
+ * exchanged, wgmma multiplies it from there: with 16 rows 97 to 99 % of the speed of a read,
+ * against 92 to 97 % (f16 and float8), with 64 rows of float8 94 % against 66 %. Of several dots in
+ * a loop, some of which use mma, none would have a producer warp. */
 static inline bool tile_dot_is_flat(const tile_dot_facts *dot) {
     const tile_dot_operand *lhs = &dot->operand[TILE_MMA_LHS], *rhs = &dot->operand[TILE_MMA_RHS];
     bool streamed = dot->alone && lhs->shared && rhs->shared && rhs->along == rhs->k_dim;

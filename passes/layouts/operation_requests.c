@@ -97,12 +97,26 @@ static tile_layout lay_out_fma(const assignment *a, tile_op op, const tile_type 
                                layouts_warps_at(a, op));
 }
 
-request_priority dot_sum_request(const assignment *a, tile_op op, tile_layout *layout) {
+/* The accumulator of a dot by wgmma. If its first operand is loaded to registers because its bytes
+ * are not contiguous along k, rows are paired. */
+static bool lay_out_warpgroup(const assignment *a, tile_op op, tile_layout *layout) {
     unsigned row_dim;
+    uint32_t dims[TILE_MAX_RANK];
+    if (!warpgroup_accumulator(a->f, op, &row_dim, layout)) return false;
+    unsigned first = warpgroup_first(row_dim);
+    const tile_type *type = warpgroup_operand(a->f, op, first);
+    if (type->kind != TILE_TYPE_TILE || tile_scalar_bits(type->scalar) != 8 ||
+        !has_pairs(a, op, first))
+        return true;
+    tile_type_dims(tile_value_type(a->f, tile_op_result(a->f, op, 0)), dims);
+    *layout = tile_wgmma_paired_accumulator(dims, row_dim, layouts_warps_at(a, op));
+    return true;
+}
+
+request_priority dot_sum_request(const assignment *a, tile_op op, tile_layout *layout) {
     uint32_t warps_m, warps_n;
     if (warpgroup_uses_wgmma(a->f, op))
-        return warpgroup_accumulator(a->f, op, &row_dim, layout) ? PRIORITY_WARPGROUP
-                                                                 : PRIORITY_NONE;
+        return lay_out_warpgroup(a, op, layout) ? PRIORITY_WARPGROUP : PRIORITY_NONE;
     const tile_mma *row = layouts_choose_mma(a->pass, a->f, op, false);
     const tile_type *acc = tile_value_type(a->f, tile_op_result(a->f, op, 0));
     if (!row) {

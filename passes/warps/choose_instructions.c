@@ -49,7 +49,7 @@
  * a buffer. The other operand may be a tile in registers. That includes an operand rounded to tf32
  * when it is loaded, because an asynchronous copy cannot convert. Elements other than 16-bit ones
  * must be contiguous along k in shared memory, and therefore in the view that they are copied from.
- * If one operand of 32-bit elements is not, each warp loads its rows of it to registers.
+ * If one operand of them is not, each warp loads its rows of it to registers.
  *
  * A user's `via` overrides the choice. All other dots use mma.sync, and a remark gives the reason.
  * Further reasons are: the accumulators need too many registers together with those of other
