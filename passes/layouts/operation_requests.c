@@ -65,7 +65,7 @@ static bool has_pairs(const assignment *a, tile_op op, unsigned operand) {
     tile_value value = tile_op_segment(a->f, op, operand).at[0];
     tile_op def = tile_value_def(a->f, value);
     if (tile_op_opcode(a->f, def) == TILE_OP_load_shared)
-        value = tile_op_segment(a->f, def, 0).at[0];
+        value = tile_operands_src(a->f, def).at[0];
     const tile_type *type = tile_value_type(a->f, value);
     if (type->kind != TILE_TYPE_SHARED || type->rank != 2) return false;
     const tile_layout *layout =
