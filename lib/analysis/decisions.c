@@ -55,7 +55,7 @@ int64_t tile_dot_excess_registers(const tile_dot_facts *dot, unsigned row_dim, u
 
 static bool is_across(const tile_dot_facts *dot, unsigned operand) {
     const tile_dot_operand *o = &dot->operand[operand];
-    return o->shared && !o->layout && o->along != o->k_dim && bytes_of(dot, operand) == 4;
+    return o->shared && !o->layout && o->along != o->k_dim && bytes_of(dot, operand) != 2;
 }
 
 void tile_dot_choose_registers(tile_dot_facts *dot) {

@@ -65,6 +65,13 @@ bool tile_consumes_dot(const tile_function *f, tile_op op, tile_region region, b
     return found;
 }
 
+bool tile_dot_is_alone(const tile_function *f, tile_op dot) {
+    unsigned count = 0;
+    TILE_FOR_EACH_OP (f, op, tile_op_at(f, dot)->parent)
+        count += tile_op_opcode(f, op) == TILE_OP_dot;
+    return count == 1;
+}
+
 bool tile_dots_are_chained(const tile_function *f, tile_region region, tile_arena *arena) {
     bool chained = false;
     TILE_FOR_EACH_OP (f, op, region)

@@ -29,6 +29,8 @@ bool tile_requests_wgmma(const tile_function *f);
 /* Returns whether op uses the sums of a dot directly in the region, possibly through other
  * operations there. seen: by operation, initially false. */
 bool tile_consumes_dot(const tile_function *f, tile_op op, tile_region region, bool *seen);
+/* Returns whether no other dot is directly in the region of this one. */
+bool tile_dot_is_alone(const tile_function *f, tile_op dot);
 /* Returns whether a dot directly in the region multiplies the result of another one there. */
 bool tile_dots_are_chained(const tile_function *f, tile_region region, tile_arena *arena);
 

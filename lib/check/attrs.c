@@ -108,9 +108,10 @@ static void check_matrices(checker *c, tile_op op) {
     if (!has(c, op, TILE_ATTR_trans)) return;
     tile_value moved = load ? tile_op_result(c->f, op, 0) : tile_operand_src(c->f, op);
     const tile_type *type = tile_value_type(c->f, moved);
-    if (tile_scalar_bits(type->scalar) != 16)
-        c->ok = tile_error_at(c->f, op, "%s transposes 16-bit elements only, not %s",
-                              tile_op_name(c->f, op), tile_scalar_name(type->scalar));
+    if (tile_scalar_bits(type->scalar) > 16)
+        c->ok =
+            tile_error_at(c->f, op, "%s transposes elements of 16 bits or pairs of bytes, not %s",
+                          tile_op_name(c->f, op), tile_scalar_name(type->scalar));
 }
 
 /* Operands that are read as unsigned must be integers, and 64-bit ones are allowed only where the

@@ -299,6 +299,38 @@ void tile_emit_concat(tile_emitter *e, tile_op op) {
     tile_set_elements(e, result, elements);
 }
 
+/* The elements of a pack, in `order`, from at most two packs: LLVM makes one prmt of the shuffle.
+ * NULL if they are from more. */
+static LLVMValueRef shuffle_packs(tile_emitter *e, LLVMValueRef *from, const int64_t *order,
+                                  unsigned pack) {
+    enum { MOST = 4 };
+    int64_t first = order[0] / pack, second = first;
+    LLVMValueRef mask[MOST];
+    if (pack > MOST) return NULL;
+    for (unsigned i = 0; i < pack; i++) {
+        int64_t here = order[i] / pack;
+        if (here != first && second == first) second = here;
+        if (here != first && here != second) return NULL;
+        mask[i] = tile_llvm_int(e->i32, order[i] % pack + (here == first ? 0 : pack));
+    }
+    return LLVMBuildShuffleVector(e->builder, from[first], from[second],
+                                  LLVMConstVector(mask, pack), "");
+}
+
+/* Returns whether the packs of the result are shuffled from packs of bytes. */
+static bool shuffle_bytes(tile_emitter *e, tile_value from, const int64_t *order,
+                          tile_value result) {
+    enum { BYTES = 4 };
+    const tile_type *type = tile_value_type(e->f, result);
+    unsigned pack = tile_pack(type);
+    if (pack != BYTES || pack != tile_pack(tile_value_type(e->f, from))) return false;
+    LLVMValueRef *parts = tile_new_parts(e, type), *whole = tile_get_parts(e, from);
+    for (unsigned i = 0; i < tile_part_count(type); i++)
+        if (!(parts[i] = shuffle_packs(e, whole, order + i * pack, pack))) return false;
+    tile_set_parts(e, result, parts);
+    return true;
+}
+
 void tile_emit_permute(tile_emitter *e, tile_op op) {
     tile_value from = tile_operand_src(e->f, op), result = tile_op_result(e->f, op, 0);
     const int64_t *order = tile_op_attr(e->f, op, TILE_ATTR_order)->list;
@@ -315,6 +347,7 @@ void tile_emit_permute(tile_emitter *e, tile_op op) {
         tile_set_parts(e, result, parts);
         return;
     }
+    if (shuffle_bytes(e, from, order, result)) return;
     LLVMValueRef *elements = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, element_count(type));
     for (unsigned i = 0; i < element_count(type); i++)
         elements[i] = tile_get_element(e, from, (unsigned)order[i]);

@@ -19,48 +19,50 @@
 #define EXCHANGED_uu SIGNS_uu
 #define PLACES(first, second) TILE_MMA_PLACE_##first, TILE_MMA_PLACE_##second
 
-/* Each row, followed by its exchanged form. The first row that fits is taken. */
+#define PLAIN(paired, m, n, k, lhs, rhs, acc, signs, lhs_place, rhs_place, feature, ptx) \
+    { \
+        "m" #m "n" #n "k" #k, false, paired, m, n, k, TILE_##lhs, TILE_##rhs, TILE_##acc, \
+            SIGNS_##signs, PLACES(lhs_place, rhs_place), TILE_FEATURE_##feature, ptx \
+    }
+#define EXCHANGED(paired, m, n, k, lhs, rhs, acc, signs, lhs_place, rhs_place, feature, ptx) \
+    { \
+        "m" #m "n" #n "k" #k, true, paired, n, m, k, TILE_##rhs, TILE_##lhs, TILE_##acc, \
+            EXCHANGED_##signs, PLACES(rhs_place, lhs_place), TILE_FEATURE_##feature, ptx \
+    }
+
+enum { FORMS = 4, PAIRED = 2 };
+
+/* Each row in its forms: plain, exchanged, paired, paired and exchanged. The first one that fits is
+ * taken. */
 static const tile_mma table[] = {
 #define MMA(name, m, n, k, lhs, rhs, acc, signs, lhs_place, rhs_place, feature, ptx, intrinsic) \
-    {"m" #m "n" #n "k" #k, \
-     false, \
-     m, \
-     n, \
-     k, \
-     TILE_##lhs, \
-     TILE_##rhs, \
-     TILE_##acc, \
-     SIGNS_##signs, \
-     PLACES(lhs_place, rhs_place), \
-     TILE_FEATURE_##feature, \
-     ptx}, \
-        {"m" #m "n" #n "k" #k, \
-         true, \
-         n, \
-         m, \
-         k, \
-         TILE_##rhs, \
-         TILE_##lhs, \
-         TILE_##acc, \
-         EXCHANGED_##signs, \
-         PLACES(rhs_place, lhs_place), \
-         TILE_FEATURE_##feature, \
-         ptx},
+    PLAIN(false, m, n, k, lhs, rhs, acc, signs, lhs_place, rhs_place, feature, ptx), \
+        EXCHANGED(false, m, n, k, lhs, rhs, acc, signs, lhs_place, rhs_place, feature, ptx), \
+        PLAIN(true, m, n, k, lhs, rhs, acc, signs, lhs_place, rhs_place, feature, ptx), \
+        EXCHANGED(true, m, n, k, lhs, rhs, acc, signs, lhs_place, rhs_place, feature, ptx),
 #include "lib/layout/mma.def"
 };
 
 enum { ROWS = sizeof table / sizeof *table };
 
 const tile_mma *tile_mma_at(unsigned index) {
-    return index < ROWS / 2 ? &table[2 * index] : NULL;
+    return index < ROWS / FORMS ? &table[FORMS * index] : NULL;
 }
 
 const tile_mma *tile_mma_swap(const tile_mma *row) {
     return row->exchanged ? row - 1 : row + 1;
 }
 
+const tile_mma *tile_mma_pair(const tile_mma *row, unsigned operand) {
+    enum { PAIRS = 16 };
+    if (row->exchanged != (operand == TILE_MMA_RHS)) row = tile_mma_swap(row);
+    bool bytes = tile_scalar_bits(operand == TILE_MMA_LHS ? row->lhs : row->rhs) == 8;
+    bool pairs = (operand == TILE_MMA_LHS ? row->m : row->n) == PAIRS;
+    return !bytes || !pairs ? NULL : row->paired ? row : row + PAIRED;
+}
+
 unsigned tile_mma_index(const tile_mma *row) {
-    return (unsigned)(row - table) / 2;
+    return (unsigned)(row - table) / FORMS;
 }
 
 /* Selection ------------------------------------------------------------------------------------ */
@@ -113,7 +115,7 @@ static bool is_there(const tile_mma *row, const tile_mma_query *q) {
 
 static bool fits(const tile_mma *row, const tile_mma_query *q) {
     return is_there(row, q) && divides(row, q) &&
-           (!q->acc_layout || tile_mma_holds(row, q->acc_layout));
+           (q->acc_layout ? tile_mma_holds(row, q->acc_layout) : !row->paired);
 }
 
 const tile_mma *tile_mma_find(const tile_mma_query *q) {
@@ -132,7 +134,7 @@ const tile_mma *tile_mma_find_wider(const tile_mma_query *q) {
 static const tile_mma *nearest(const tile_mma_query *q) {
     const tile_mma *best = NULL;
     for (unsigned i = 0; i < ROWS; i++) {
-        if (table[i].exchanged || !has_types(&table[i], q)) continue;
+        if (table[i].exchanged || table[i].paired || !has_types(&table[i], q)) continue;
         if (!best) best = &table[i];
         if (is_there(&table[i], q) && !divides(best, q)) best = &table[i];
     }
@@ -168,7 +170,7 @@ void tile_mma_explain(const tile_mma_query *q, char *text, size_t size) {
 
 const tile_mma *tile_mma_of_fragments(const tile_mma_query *types, const int64_t counts[3]) {
     for (unsigned i = 0; i < ROWS; i++) {
-        bool same = !table[i].exchanged && has_types(&table[i], types);
+        bool same = !table[i].exchanged && !table[i].paired && has_types(&table[i], types);
         for (unsigned o = 0; o < 3; o++) same &= tile_mma_elements(&table[i], o) == counts[o];
         if (same) return &table[i];
     }
@@ -177,12 +179,14 @@ const tile_mma *tile_mma_of_fragments(const tile_mma_query *types, const int64_t
 
 /* Fragments ----------------------------------------------------------------------------------- */
 
-/* Puts two lane bits along dim `quad` in steps of `step`, three along the other dim. */
-static void set_lanes(tile_layout *layout, unsigned quad, uint32_t step) {
+/* Puts two lane bits along dim `quad` in steps of `step`, three along the other dim from `first`
+ * on.
+ */
+static void set_lanes(tile_layout *layout, unsigned quad, uint32_t step, uint32_t first) {
     for (unsigned i = 0; i < 2; i++)
         layout->lane[i] = step << i << tile_layout_dim_shift(layout, quad);
     for (unsigned i = 0; i < 3; i++)
-        layout->lane[2 + i] = UINT32_C(1) << i << tile_layout_dim_shift(layout, 1 - quad);
+        layout->lane[2 + i] = first << i << tile_layout_dim_shift(layout, 1 - quad);
 }
 
 /* index with its coordinates exchanged */
@@ -211,10 +215,12 @@ static tile_layout plain_fragment(const tile_mma *row, unsigned operand, uint32_
     uint32_t pack = operand == TILE_MMA_ACC   ? 2
                     : operand == TILE_MMA_LHS ? tile_scalar_pack(row->lhs)
                                               : tile_scalar_pack(row->rhs);
+    bool pairs = row->paired && operand != TILE_MMA_RHS; /* they have the instruction's rows */
     tile_layout_add_registers(&layout, quad, 1, pack);
-    if (operand != TILE_MMA_RHS) tile_layout_add_registers(&layout, 0, 8, row->m);
+    if (operand != TILE_MMA_RHS)
+        tile_layout_add_registers(&layout, 0, pairs ? 1 : 8, pairs ? 2 : row->m);
     tile_layout_add_registers(&layout, quad, 4 * pack, operand == TILE_MMA_ACC ? row->n : row->k);
-    set_lanes(&layout, quad, pack);
+    set_lanes(&layout, quad, pack, pairs ? 2 : 1);
     return layout;
 }
 

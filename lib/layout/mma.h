@@ -23,6 +23,12 @@
  * fragments are the instruction's with exchanged coordinates. Registers are in the instruction's
  * order, so the rest of the code does not change.
  *
+ * Paired rows. The instructions need bytes that are contiguous along k. If they are contiguous
+ * along m (or n, exchanged) in shared memory, ldmatrix.trans gives a lane two rows of two bytes:
+ * elements 2 g and 2 g + 1 of both. So each form also exists with the instruction's rows in another
+ * order: row g is row 2 g of the matrix, and row g + 8 is row 2 g + 1. A lane then has all bytes of
+ * its fragment, and one prmt for each register brings them into order (ldmatrix: traffic.h).
+ *
  * Pure functions on values. */
 #ifndef TILE_LIB_LAYOUT_MMA_H
 #define TILE_LIB_LAYOUT_MMA_H
@@ -37,11 +43,12 @@ typedef enum tile_mma_place { TILE_MMA_PLACE_registers } tile_mma_place;
 
 enum { TILE_MMA_LHS, TILE_MMA_RHS, TILE_MMA_ACC };
 
-/* A row of mma.def, plain or exchanged. If it is exchanged, all fields except the shape describe
- * lhs, rhs and acc of the product. */
+/* A form of a row of mma.def. If it is exchanged, all fields except the shape describe lhs, rhs and
+ * acc of the product. */
 typedef struct tile_mma {
     const char *shape; /* "m16n8k16" */
     bool exchanged;    /* the instruction's first operand is rhs, its second is lhs */
+    bool paired;       /* rows g and g + 8 of the first operand are rows 2 g and 2 g + 1 */
     uint32_t m, n, k;
     tile_scalar lhs, rhs, acc;
     bool unsigned_lhs, unsigned_rhs;
@@ -54,7 +61,10 @@ typedef struct tile_mma {
 const tile_mma *tile_mma_at(unsigned index);
 /* The other form of a row: exchanged or plain. */
 const tile_mma *tile_mma_swap(const tile_mma *row);
-/* The index of a row, exchanged or plain. */
+/* The paired form of a row, plain or exchanged, of which the operand is the first one. NULL if an
+ * instruction has 8 rows, or if the operand's elements are not bytes. */
+const tile_mma *tile_mma_pair(const tile_mma *row, unsigned operand);
+/* The index of a row, in any form. */
 unsigned tile_mma_index(const tile_mma *row);
 
 /* Selection ------------------------------------------------------------------------------------ */
@@ -75,7 +85,8 @@ tile_mma_query tile_mma_query_of(tile_scalar lhs, tile_scalar rhs, tile_scalar a
 tile_mma_query tile_mma_query_as_tf32(tile_mma_query query);
 /* "u8" for an i8 that is read as unsigned. */
 const char *tile_mma_type_name(tile_scalar scalar, bool is_unsigned);
-/* Returns the first row that computes the product; NULL if there is none. */
+/* Returns the first row that computes the product; NULL if there is none. Without a layout it is
+ * not paired. */
 const tile_mma *tile_mma_find(const tile_mma_query *query);
 /* Returns the first row that computes the product after both operands are converted to its types,
  * which must represent all values of the original types; NULL if there is none. */

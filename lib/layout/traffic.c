@@ -8,8 +8,8 @@ enum { LANES = 1 << TILE_LANE_BITS };
 
 /* Matrices ------------------------------------------------------------------------------------- */
 
-static bool is_column(const uint32_t *three) {
-    return three[0] == 1 && three[1] == 2 && three[2] == 4;
+static bool is_column(const uint32_t *three, uint32_t first) {
+    return three[0] == first && three[1] == 2 * first && three[2] == 4 * first;
 }
 
 /* Returns whether a lane's elements and the lanes of a quad are contiguous. */
@@ -20,17 +20,29 @@ static bool is_row(const uint32_t *reg, const uint32_t *lane, unsigned own_bits)
     return row;
 }
 
+uint32_t tile_matrices_step(const tile_matrices *m, const uint32_t *reg, unsigned bit) {
+    if (!m->pairs) return reg[m->own_bits + bit];
+    return reg[bit ? m->own_bits + bit : 1];
+}
+
+uint32_t tile_matrices_word_element(uint32_t i) {
+    return (i & ~UINT32_C(7)) | (i & 3) << 1 | (i >> 2 & 1);
+}
+
 tile_matrices tile_matrices_find(const tile_layout *layout, const uint32_t *reg,
                                  const uint32_t *lane, const uint32_t *warp, uint32_t begin,
                                  unsigned element_bits) {
     uint32_t turned[3] = {reg[0], lane[0], lane[1]};
     tile_matrices found = {.own_bits = element_bits == 8 ? 2 : element_bits == 16 ? 1 : 0};
     if (element_bits < 8 || element_bits > 32 || layout->reg_bits < found.own_bits) return found;
-    found.trans = element_bits == 16 && is_column(lane + 2);
+    found.pairs = element_bits == 8 && layout->reg_bits > found.own_bits &&
+                  reg[found.own_bits] == 1 && is_column(lane + 2, 2);
+    found.trans = found.pairs || (element_bits == 16 && is_column(lane + 2, 1));
     if (!found.trans && !is_row(reg, lane, found.own_bits)) return found;
     memcpy(found.rows, found.trans ? turned : lane + 2, sizeof found.rows);
     uint32_t low = found.rows[0] | found.rows[1] | found.rows[2] | begin;
-    for (unsigned bit = found.own_bits; bit < layout->reg_bits; bit++) low |= reg[bit];
+    for (unsigned bit = 0; bit + found.own_bits < layout->reg_bits; bit++)
+        low |= tile_matrices_step(&found, reg, bit);
     for (unsigned bit = 0; bit < layout->warp_bits; bit++) low |= warp[bit];
     found.match = (low & ((UINT32_C(4) << found.own_bits) - 1)) == 0;
     return found;

@@ -27,17 +27,32 @@ typedef struct tile_traffic {
  * and columns of an 8x8 matrix of 16-bit elements are exchanged. So the register and lane bits must
  * add to the offset,
  *
- *              registers       lane 0, 1    lane 2, 3, 4
- *    plain     1 .. p / 2      p, 2p        rows            columns are contiguous
- *    trans     row 1           rows 2, 4    1, 2, 4         rows are contiguous
+ *              registers               lane 0, 1    lane 2, 3, 4
+ *    plain     1 .. p / 2              p, 2p        rows            columns are contiguous
+ *    trans     row 1                   rows 2, 4    1, 2, 4         rows are contiguous
+ *    pairs     row 1, any, contiguous  rows 2, 4    2, 4, 8         the same with bytes
  *
- * and no other bit may change the offset inside a row. stmatrix is the inverse of ldmatrix. */
+ * and no other bit may change the offset inside a row. stmatrix is the inverse of ldmatrix.
+ *
+ * Pairs. ldmatrix.trans does not separate bytes, so each of a lane's words has two bytes of a row,
+ * and below them two of the next one. The fragment has four bytes of a column in a word: those of
+ * two matrices, whose number is the second register bit. Its third one is the byte of the pair.
+ *
+ *    register bits   of the fragment   row 1, matrix 1, byte, matrix 2 ..
+ *                    of the words      byte, row 1, matrix 1, matrix 2 .. */
 typedef struct tile_matrices {
     bool match;
     bool trans;
+    bool pairs;
     unsigned own_bits; /* register bits inside a matrix: log2 of p */
     uint32_t rows[3];  /* what bits 0..2 of a row's number add to the offset */
 } tile_matrices;
+
+/* What register bit `bit`, which tells matrices apart, adds to the offset: `reg` by the layout's
+ * register bits. bit: 0 .. number of register bits - own_bits - 1. */
+uint32_t tile_matrices_step(const tile_matrices *m, const uint32_t *reg, unsigned bit);
+/* Pairs: the element of the words that is element i of the fragment. */
+uint32_t tile_matrices_word_element(uint32_t i);
 
 /* reg, lane, warp: what the layout's bits add to the offset, in elements of this many bits (not
  * bytes). begin: all bits that anything else can add. */

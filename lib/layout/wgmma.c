@@ -70,35 +70,47 @@ bool tile_wgmma_admits(const uint32_t dims[2], unsigned row_dim, unsigned num_wa
     return part_columns / (groups / groups_along_rows(part_rows, groups)) >= 8;
 }
 
-/* Lanes and registers of a fragment of 16 rows and 8 columns, and warps 0 to 3. */
-static tile_layout start_fragment(const uint32_t dims[2], unsigned row_dim) {
+/* A fragment of 16 rows and `pack` x 4 columns, and warps 0 to 3. far: the row that a lane has
+ * beside its first one, 8, or 1 if rows are paired. */
+static tile_layout start_fragment(const uint32_t dims[2], unsigned row_dim, uint32_t pack,
+                                  uint32_t far) {
     tile_layout layout = tile_layout_blank(TILE_LAYOUT_REGISTER, dims, 2);
-    unsigned row = tile_layout_dim_shift(&layout, row_dim);
-    for (unsigned i = 0; i < 3; i++) layout.lane[2 + i] = UINT32_C(1) << i << row;
+    unsigned row = tile_layout_dim_shift(&layout, row_dim),
+             column = tile_layout_dim_shift(&layout, 1 - row_dim);
+    for (unsigned i = 0; i < 2; i++) layout.lane[i] = pack << i << column;
+    for (unsigned i = 0; i < 3; i++) layout.lane[2 + i] = (far == 1 ? 2u : 1u) << i << row;
     add_warps(&layout, row_dim, 16, TILE_WGMMA_ROWS);
+    tile_layout_add_registers(&layout, 1 - row_dim, 1, pack);
+    tile_layout_add_registers(&layout, row_dim, far, 2 * far);
     return layout;
 }
 
-static void add_columns(tile_layout *layout, unsigned row_dim, uint32_t pack) {
-    unsigned column = tile_layout_dim_shift(layout, 1 - row_dim);
-    for (unsigned i = 0; i < 2; i++) layout->lane[i] = pack << i << column;
-    tile_layout_add_registers(layout, 1 - row_dim, 1, pack);
-    tile_layout_add_registers(layout, row_dim, 8, 16);
+uint32_t tile_wgmma_far_row(const tile_layout *acc, unsigned row_dim) {
+    return tile_layout_coordinate(acc, acc->reg[1], row_dim);
 }
 
-tile_layout tile_wgmma_accumulator(const uint32_t dims[2], unsigned row_dim, unsigned num_warps) {
-    tile_layout layout = start_fragment(dims, row_dim);
+static tile_layout lay_out_accumulator(const uint32_t dims[2], unsigned row_dim, unsigned num_warps,
+                                       uint32_t far) {
+    tile_layout layout = start_fragment(dims, row_dim, 2, far);
     uint32_t part_rows = tile_layout_part_extent(dims[row_dim]);
     uint32_t part_columns = tile_layout_part_extent(dims[1 - row_dim]);
     uint32_t groups = num_warps / TILE_WARPGROUP;
     uint32_t along_rows = groups_along_rows(part_rows, groups);
     uint32_t share = part_columns / (groups / along_rows);
-    add_columns(&layout, row_dim, 2);
     tile_layout_add_registers(&layout, 1 - row_dim, 8, share);
     tile_layout_add_registers(&layout, row_dim, TILE_WGMMA_ROWS, part_rows / along_rows);
     add_warps(&layout, row_dim, part_rows / along_rows, part_rows);
     add_warps(&layout, 1 - row_dim, share, part_columns);
     return layout;
+}
+
+tile_layout tile_wgmma_accumulator(const uint32_t dims[2], unsigned row_dim, unsigned num_warps) {
+    return lay_out_accumulator(dims, row_dim, num_warps, 8);
+}
+
+tile_layout tile_wgmma_paired_accumulator(const uint32_t dims[2], unsigned row_dim,
+                                          unsigned num_warps) {
+    return lay_out_accumulator(dims, row_dim, num_warps, 1);
 }
 
 /* Returns whether a basis steps from one fragment to another: along one dim, by whole fragments. */
@@ -128,8 +140,8 @@ bool tile_wgmma_holds(const tile_layout *acc, unsigned row_dim, tile_scalar scal
     const uint32_t dims[2] = {tile_layout_extent(acc, 0), tile_layout_extent(acc, 1)};
     if (acc->dim_bits[row_dim] < 6 || acc->dim_bits[1 - row_dim] < 3) return false;
     if (acc->warp_bits < 2 || acc->reg_bits < 2) return false;
-    tile_layout fragment = start_fragment(dims, row_dim);
-    add_columns(&fragment, row_dim, 2);
+    uint32_t far = tile_wgmma_far_row(acc, row_dim) == 1 ? 1 : 8;
+    tile_layout fragment = start_fragment(dims, row_dim, 2, far);
     if (memcmp(acc->reg, fragment.reg, 2 * sizeof *acc->reg) != 0 ||
         memcmp(acc->lane, fragment.lane, sizeof acc->lane) != 0 ||
         memcmp(acc->warp, fragment.warp, 2 * sizeof *acc->warp) != 0)
@@ -158,9 +170,8 @@ uint32_t tile_wgmma_cut_columns(uint32_t columns, uint32_t most) {
 
 tile_layout tile_wgmma_first_operand(const tile_layout *acc, unsigned row_dim, tile_scalar scalar,
                                      const uint32_t dims[2]) {
-    tile_layout layout = start_fragment(dims, row_dim);
     uint32_t pack = 4 / tile_scalar_bytes(scalar);
-    add_columns(&layout, row_dim, pack);
+    tile_layout layout = start_fragment(dims, row_dim, pack, tile_wgmma_far_row(acc, row_dim));
     tile_layout_add_registers(&layout, 1 - row_dim, 4 * pack,
                               tile_layout_part_extent(dims[1 - row_dim]));
     for (unsigned i = 2; i < acc->reg_bits; i++) {

@@ -66,6 +66,13 @@ bool tile_wgmma_admits(const uint32_t dims[2], unsigned row_dim, unsigned num_wa
 /* The accumulator of [m, n]: warpgroups first over rows, then over columns, each with a contiguous
  * share of each part; registers fragment by fragment along columns, then along rows. */
 tile_layout tile_wgmma_accumulator(const uint32_t dims[2], unsigned row_dim, unsigned num_warps);
+/* The same with the instruction's rows in another order: rows g and g + 8 of a fragment are rows 2
+ * g and 2 g + 1, so that a first operand in registers can be read in pairs of bytes (mma.h). */
+tile_layout tile_wgmma_paired_accumulator(const uint32_t dims[2], unsigned row_dim,
+                                          unsigned num_warps);
+/* The row of a lane's second register pair relative to its first one: 8, or 1 if rows are paired.
+ * acc: an accumulator. */
+uint32_t tile_wgmma_far_row(const tile_layout *acc, unsigned row_dim);
 /* Returns whether a layout consists of such fragments, in any order. *columns is then the widest
  * instruction's number of columns into which a warpgroup's share can be split. */
 bool tile_wgmma_holds(const tile_layout *acc, unsigned row_dim, tile_scalar scalar,

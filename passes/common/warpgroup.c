@@ -53,6 +53,7 @@ tile_dot_facts warpgroup_facts(const tile_function *f, tile_op dot) {
     tile_executors executors = tile_executors_of(f, dot);
     tile_dot_facts facts = {.query = tile_product_query(f, dot),
                             .fast = tile_op_has_attr(f, dot, TILE_ATTR_fast),
+                            .alone = tile_dot_is_alone(f, dot),
                             .first = executors.first,
                             .warps = executors.warps};
     for (unsigned operand = 0; operand < 2; operand++) {

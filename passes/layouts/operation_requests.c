@@ -60,6 +60,33 @@ static void choose_warps(const assignment *a, tile_op op, const tile_mma *row, u
     *along_n = rows ? warps / most : most;
 }
 
+/* Whether the bytes of an operand in shared memory are contiguous along its other dim than k. */
+static bool has_pairs(const assignment *a, tile_op op, unsigned operand) {
+    tile_value value = tile_op_segment(a->f, op, operand).at[0];
+    tile_op def = tile_value_def(a->f, value);
+    if (tile_op_opcode(a->f, def) == TILE_OP_load_shared)
+        value = tile_operands_src(a->f, def).at[0];
+    const tile_type *type = tile_value_type(a->f, value);
+    if (type->kind != TILE_TYPE_SHARED || type->rank != 2) return false;
+    const tile_layout *layout =
+        type->layout ? type->layout : &a->shared[tile_shared_source(a->f, value).id];
+    unsigned k = operand == TILE_MMA_LHS;
+    return layout->rank == 2 && layout->reg_bits &&
+           tile_layout_coordinate(layout, layout->reg[0], 1 - k) == 1;
+}
+
+/* The form of the row that reads bytes in pairs, if an operand has these; else the row. */
+static const tile_mma *prefer_pairs(const assignment *a, tile_op op, const tile_mma *row) {
+    const tile_type *acc = tile_value_type(a->f, tile_op_result(a->f, op, 0));
+    for (unsigned operand = 0; operand < 2; operand++) {
+        const tile_mma *paired = tile_mma_pair(row, operand);
+        if (paired && has_pairs(a, op, operand) && tile_type_dim(acc, 0) % paired->m == 0 &&
+            tile_type_dim(acc, 1) % paired->n == 0)
+            return paired;
+    }
+    return row;
+}
+
 /* Without an instruction. If threads outnumber the sums, each one holds neighbors along n. */
 static tile_layout lay_out_fma(const assignment *a, tile_op op, const tile_type *acc) {
     uint32_t dims[TILE_MAX_RANK];
@@ -70,18 +97,33 @@ static tile_layout lay_out_fma(const assignment *a, tile_op op, const tile_type 
                                layouts_warps_at(a, op));
 }
 
-request_priority dot_sum_request(const assignment *a, tile_op op, tile_layout *layout) {
+/* The accumulator of a dot by wgmma. If its first operand is loaded to registers because its bytes
+ * are not contiguous along k, rows are paired. */
+static bool lay_out_warpgroup(const assignment *a, tile_op op, tile_layout *layout) {
     unsigned row_dim;
+    uint32_t dims[TILE_MAX_RANK];
+    if (!warpgroup_accumulator(a->f, op, &row_dim, layout)) return false;
+    unsigned first = warpgroup_first(row_dim);
+    const tile_type *type = warpgroup_operand(a->f, op, first);
+    if (type->kind != TILE_TYPE_TILE || tile_scalar_bits(type->scalar) != 8 ||
+        !has_pairs(a, op, first))
+        return true;
+    tile_type_dims(tile_value_type(a->f, tile_op_result(a->f, op, 0)), dims);
+    *layout = tile_wgmma_paired_accumulator(dims, row_dim, layouts_warps_at(a, op));
+    return true;
+}
+
+request_priority dot_sum_request(const assignment *a, tile_op op, tile_layout *layout) {
     uint32_t warps_m, warps_n;
     if (warpgroup_uses_wgmma(a->f, op))
-        return warpgroup_accumulator(a->f, op, &row_dim, layout) ? PRIORITY_WARPGROUP
-                                                                 : PRIORITY_NONE;
+        return lay_out_warpgroup(a, op, layout) ? PRIORITY_WARPGROUP : PRIORITY_NONE;
     const tile_mma *row = layouts_choose_mma(a->pass, a->f, op, false);
     const tile_type *acc = tile_value_type(a->f, tile_op_result(a->f, op, 0));
     if (!row) {
         *layout = lay_out_fma(a, op, acc);
         return PRIORITY_FMA;
     }
+    row = prefer_pairs(a, op, row);
     choose_warps(a, op, row, &warps_m, &warps_n);
     *layout = tile_mma_accumulator(row, (uint32_t)tile_type_dim(acc, 0),
                                    (uint32_t)tile_type_dim(acc, 1), warps_m, warps_n);

@@ -107,7 +107,7 @@ static tile_matrices match_matrices(const lower_shared_map *map, const tile_type
 typedef struct matrix_access {
     const lower_shared_map *map;
     const tile_layout *layout;
-    bool trans;
+    tile_matrices match;
     uint32_t thread_bits; /* bits that the thread's contribution may have */
     tile_value thread_part;
     unsigned each, count;  /* registers per instruction, and instructions */
@@ -125,10 +125,10 @@ static bool start_matrices(lowering *l, const lower_shared_map *map, const tile_
     uint32_t bases[TILE_LANE_BITS + TILE_LAYOUT_MAX_WARP_BITS] = {match.rows[0], match.rows[1],
                                                                   match.rows[2]};
     for (unsigned bit = 0; bit < matrix_bits; bit++)
-        bases[3 + bit] = map->reg[match.own_bits + bit];
+        bases[3 + bit] = tile_matrices_step(&match, map->reg, bit);
     memcpy(bases + TILE_LANE_BITS, map->warp, sizeof(uint32_t) * layout->warp_bits);
     unsigned inputs = TILE_LANE_BITS + (unsigned)layout->warp_bits;
-    *a = (matrix_access){.map = map, .layout = layout, .trans = match.trans};
+    *a = (matrix_access){.map = map, .layout = layout, .match = match};
     for (unsigned i = 0; i < inputs; i++) a->thread_bits |= bases[i];
     a->thread_part = lower_thread_map(l, bases, inputs);
     if (map->begin.id) {
@@ -146,6 +146,18 @@ static tile_value matrix_offset(lowering *l, const matrix_access *a, unsigned in
     return shared_offset(l, a->map, a->thread_part, a->thread_bits, added);
 }
 
+/* The words of pairs as fragments, or the other way round. Codegen does it by one prmt for each
+ * register. */
+static tile_value order_pairs(lowering *l, const matrix_access *a, tile_value part, bool to_words) {
+    int64_t order[16]; /* of an instruction's elements: at most 16 bytes */
+    if (!a->match.pairs) return part;
+    for (uint32_t i = 0; i < a->each; i++) {
+        uint32_t word = tile_matrices_word_element(i);
+        order[to_words ? word : i] = to_words ? i : word;
+    }
+    return lower_permute(l, part, order, a->each);
+}
+
 static tile_value load_matrices(lowering *l, const lower_shared_map *map, const tile_type *tile) {
     matrix_access a;
     if (!start_matrices(l, map, tile, &a)) return TILE_NO_VALUE;
@@ -153,7 +165,8 @@ static tile_value load_matrices(lowering *l, const lower_shared_map *map, const 
     for (unsigned i = 0; i < a.count; i++) {
         tile_value offset = matrix_offset(l, &a, i);
         parts[i] = tile_build_ldmatrix(&l->builder, map->buffer, &offset, 1, a.part);
-        if (a.trans) tile_op_set_flag(l->f, tile_value_def(l->f, parts[i]), TILE_ATTR_trans);
+        if (a.match.trans) tile_op_set_flag(l->f, tile_value_def(l->f, parts[i]), TILE_ATTR_trans);
+        parts[i] = order_pairs(l, &a, parts[i], false);
     }
     return a.count == 1 ? parts[0] : tile_build_concat(&l->builder, parts, a.count);
 }
@@ -167,9 +180,10 @@ static bool store_matrices(lowering *l, tile_value fragment, const lower_shared_
         tile_value offset = matrix_offset(l, &a, i), first = lower_int(l, i * a.each);
         tile_value part =
             a.count == 1 ? fragment : tile_build_extract(&l->builder, fragment, first, a.part);
+        part = order_pairs(l, &a, part, true);
         tile_build_stmatrix(&l->builder, part, map->buffer, &offset, 1);
         tile_op store = tile_region_at(l->f, l->builder.region)->last;
-        if (a.trans) tile_op_set_flag(l->f, store, TILE_ATTR_trans);
+        if (a.match.trans) tile_op_set_flag(l->f, store, TILE_ATTR_trans);
     }
     return true;
 }

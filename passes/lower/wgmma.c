@@ -128,13 +128,14 @@ static int64_t find_register(const tile_layout *layout, const uint32_t at[2]) {
     return r;
 }
 
-/* A block's registers in the instruction's order: two columns, then the same in row 8, then 8
- * columns further. */
+/* A block's registers in the instruction's order: two columns, then the same in the instruction's
+ * row 8, then 8 columns further. */
 static void order_block(const block_list *list, unsigned block) {
     int64_t *order = list->order + (size_t)block * list->size;
+    uint32_t far = tile_wgmma_far_row(list->layout, list->row_dim);
     for (unsigned i = 0; i < list->size; i++) {
         uint32_t at[2];
-        at[list->row_dim] = list->at[block].row + 8 * (i / 2 % 2);
+        at[list->row_dim] = list->at[block].row + far * (i / 2 % 2);
         at[1 - list->row_dim] = list->at[block].column + 8 * (i / 4) + i % 2;
         order[i] = find_register(list->layout, at);
     }

@@ -49,12 +49,12 @@
  * a buffer. The other operand may be a tile in registers. That includes an operand rounded to tf32
  * when it is loaded, because an asynchronous copy cannot convert. Elements other than 16-bit ones
  * must be contiguous along k in shared memory, and therefore in the view that they are copied from.
- * If one operand of 32-bit elements is not, each warp loads its rows of it to registers.
+ * If one operand of them is not, each warp loads its rows of it to registers.
  *
  * A user's `via` overrides the choice. All other dots use mma.sync, and a remark gives the reason.
  * Further reasons are: the accumulators need too many registers together with those of other
  * pending dots; the kernel calls `print` or `assert`, at which ptxas serializes all wgmma; the dot
- * has at most 32 rows, although wgmma could compute it.
+ * has at most 32 rows, although wgmma could compute it, and rhs is not contiguous along k.
  *
  * The pass also decides which operand becomes the first operand of the instruction, and records it
  * (`swap_operands`: rhs) before any layout depends on it. The choice is, in this order: the operand
@@ -553,7 +553,7 @@ static void decide(chooser *c, tile_op dot) {
                        "write {via = wgmma} if its operands are in shared memory already, or if "
                        "there are many columns",
                        "products of at most 32 rows are usually limited by memory, and mma.sync is "
-                       "then as fast");
+                       "then as fast, unless rhs is contiguous along k");
         return;
     }
     if (tile_remarks_wanted(c->f)) report_loaded(c, dot);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/analysis/pipeline_plan.h"
+#include "lib/analysis/product.h"
 #include "lib/ops/gather.h"
 #include "lib/ops/precision.h"
 #include "lib/support/scalar.h"
@@ -70,6 +71,7 @@ static tile_dot_facts facts_of(const scan *s, tile_op id, const tile_op_data *op
                                     .n = (uint32_t)scan_dim_of(s, acc, 1),
                                     .features = s->target->features},
                           .fast = tile_op_has_attr(s->f, id, TILE_ATTR_fast),
+                          .alone = tile_dot_is_alone(s->f, id),
                           .warps = s->w->warps / s->groups};
     for (unsigned operand = 0; operand < 2; operand++)
         read_operand(s, id, operand, &dot.operand[operand]);

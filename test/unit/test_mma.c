@@ -202,7 +202,43 @@ Test(mma, tiles_of_every_row) {
     FOR_EACH_ROW (row, i) {
         check_tiles(row, i);
         check_tiles(tile_mma_swap(row), i + 1);
+        for (unsigned operand = 0; operand < 2; operand++)
+            if (tile_mma_pair(row, operand)) check_tiles(tile_mma_pair(row, operand), i + operand);
     }
+}
+
+/* Rows g and g + 8 of the instruction's first operand and of the sums are rows 2 g and 2 g + 1. */
+Test(mma, paired_rows_hold_pairs) {
+    unsigned count = 0;
+    FOR_EACH_ROW (row, i)
+        for (unsigned operand = 0; operand < 2; operand++) {
+            const tile_mma *form = operand == TILE_MMA_LHS ? row : tile_mma_swap(row),
+                           *paired = tile_mma_pair(row, operand);
+            cr_assert_eq(paired != NULL, tile_scalar_bits(row->lhs) == 8, "%s", row->shape);
+            if (!paired) continue;
+            count++;
+            cr_assert(paired->paired && paired->exchanged == form->exchanged);
+            cr_assert_eq(tile_mma_index(paired), i);
+            cr_assert_eq(tile_mma_pair(paired, operand), paired);
+            cr_assert_eq(tile_mma_swap(tile_mma_swap(paired)), paired);
+            for (unsigned o = 0; o < 3; o++) {
+                uint32_t rows, columns;
+                unsigned d = operand == TILE_MMA_RHS; /* the instruction's rows */
+                extents_of(form, o, &rows, &columns);
+                tile_layout plain = tile_mma_fragment(form, o, rows, columns);
+                tile_layout pairs = tile_mma_fragment(paired, o, rows, columns);
+                cr_assert_null(tile_layout_find_fault(&pairs));
+                for (uint32_t lane = 0; lane < 32; lane++)
+                    for (uint32_t e = 0; e < tile_mma_elements(form, o); e++) {
+                        uint32_t at = tile_layout_apply(&plain, e, lane, 0);
+                        uint32_t to[2] = {at / columns, at % columns};
+                        if (o != 1 - operand) to[d] = to[d] % 8 * 2 + to[d] / 8;
+                        cr_assert_eq(tile_layout_apply(&pairs, e, lane, 0), to[0] * columns + to[1],
+                                     "%s operand %u", row->shape, o);
+                    }
+            }
+        }
+    cr_assert(count > 0);
 }
 
 /* C^T = B^T A^T: a lane's elements of lhs are its elements of the instruction's second operand at

@@ -55,6 +55,43 @@ static const uint32_t column_extents[] = {8, 16, 24, 32, 48, 80, 96, 128, 192, 2
 #define FOR_EACH(item, array) \
     for (const uint32_t *item = array; item < (array) + sizeof(array) / sizeof *(array); item++)
 
+/* Rows g and g + 8 of 16 are rows 2 g and 2 g + 1, in the accumulator and in the operand in
+ * registers. */
+static void expect_pairs(const tile_layout *plain, const tile_layout *paired, unsigned row_dim) {
+    cr_assert_null(tile_layout_find_fault(paired));
+    for (uint32_t r = 0; r < tile_layout_registers(plain); r++)
+        for (uint32_t thread = 0; thread < 32u << plain->warp_bits; thread += 3) {
+            uint32_t at[2], index = tile_layout_apply(plain, r, thread % 32, thread / 32);
+            for (unsigned d = 0; d < 2; d++) at[d] = tile_layout_coordinate(plain, index, d);
+            uint32_t row = at[row_dim] % 16;
+            at[row_dim] = at[row_dim] - row + row % 8 * 2 + row / 8;
+            cr_assert_eq(tile_layout_apply(paired, r, thread % 32, thread / 32),
+                         tile_layout_index(plain, at));
+        }
+}
+
+Test(wgmma_layout, paired_accumulators) {
+    for (unsigned row_dim = 0; row_dim < 2; row_dim++)
+        for (unsigned warps = 4; warps <= 8; warps *= 2) {
+            const uint32_t dims[2] = {128, 64};
+            const uint32_t turned[2] = {dims[row_dim], dims[1 - row_dim]};
+            tile_layout plain = tile_wgmma_accumulator(turned, row_dim, warps),
+                        paired = tile_wgmma_paired_accumulator(turned, row_dim, warps);
+            uint32_t columns = 0, same = 0;
+            cr_assert(tile_wgmma_holds(&plain, row_dim, TILE_f32, &columns));
+            cr_assert(tile_wgmma_holds(&paired, row_dim, TILE_f32, &same));
+            cr_assert_eq(columns, same);
+            cr_assert_eq(tile_wgmma_far_row(&plain, row_dim), 8);
+            cr_assert_eq(tile_wgmma_far_row(&paired, row_dim), 1);
+            expect_pairs(&plain, &paired, row_dim);
+            uint32_t extents[2] = {128, 128}; /* of e4m3: rows of the sums, and k */
+            tile_layout operands[2] = {
+                tile_wgmma_first_operand(&plain, row_dim, TILE_e4m3, extents),
+                tile_wgmma_first_operand(&paired, row_dim, TILE_e4m3, extents)};
+            expect_pairs(&operands[0], &operands[1], row_dim);
+        }
+}
+
 Test(wgmma_layout, accumulators_are_those_of_the_isa) {
     unsigned admitted = 0;
     FOR_EACH(rows, row_extents)

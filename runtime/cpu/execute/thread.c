@@ -205,12 +205,13 @@ bool cpu_full_warp_active(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) 
 }
 
 /* The rows of matrix j, 16 bytes each, are at the offsets of lanes 8j to 8j + 7. Lane l has bytes 4
- * * (l % 4) to 4 * (l % 4) + 3 of row l / 4. Transposed, with 16-bit elements: elements 2 * (l % 4)
- * and 2 * (l % 4) + 1 of column l / 4. `operand` is the address. */
+ * * (l % 4) to 4 * (l % 4) + 3 of row l / 4. Transposed, with units of 16 bits (an element or two
+ * bytes): units 2 * (l % 4) and 2 * (l % 4) + 1 of column l / 4. `operand` is the address. */
 static cpu_outcome run_matrices(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
                                 unsigned operand, bool stores) {
     enum { ROWS = 8, ROW_BYTES = 16, LANE_BYTES = 4 };
     uint32_t offsets[CPU_LANES] = {0}, size = insn->size, each = LANE_BYTES / size;
+    uint32_t unit = size == 1 ? 2 : 1; /* elements that stay together when transposed */
     uint32_t matrices = insn->count / CPU_LANES / each;
     uint32_t givers = matrices == 4 ? UINT32_MAX : (UINT32_C(1) << matrices * ROWS) - 1;
     uint8_t *fragment = cpu_at(run, agent, stores ? insn->operand[0] : insn->result);
@@ -228,8 +229,8 @@ static cpu_outcome run_matrices(cpu_run *run, cpu_agent *agent, const cpu_insn *
     for (uint32_t j = 0; j < matrices; j++)
         for (unsigned lane = 0; lane < CPU_LANES; lane++)
             for (unsigned e = 0; e < each; e++) {
-                unsigned row = insn->flag ? lane % 4 * each + e : lane / 4;
-                unsigned column = insn->flag ? lane / 4 : lane % 4 * each + e;
+                unsigned row = insn->flag ? lane % 4 * (each / unit) + e / unit : lane / 4;
+                unsigned column = insn->flag ? lane / 4 * unit + e % unit : lane % 4 * each + e;
                 uint8_t *here = fragment + ((j * each + e) * CPU_LANES + lane) * size;
                 uint8_t *there = shared + offsets[j * ROWS + row] + column * size;
                 memcpy(stores ? there : here, stores ? here : there, size);
