@@ -80,6 +80,7 @@ enum {
     ZEROS_PER_CYCLE = 34,     /* bytes of TMA boxes outside of the array */
     ELEMENTS_PER_CYCLE = 2,   /* loaded one by one and stored to shared memory */
     WORDS_PER_CYCLE = 8,      /* of 4 or 8 bytes, copied asynchronously */
+    COMPUTED_PER_CYCLE = 48,  /* bytes of tiles of which a few values are computed each */
     ADDED_PER_CYCLE = 8,      /* bytes that atomics add */
     NEIGHBOURS_PER_CYCLE = 6, /* bytes of partial sums from the cluster's other blocks */
     PART_PER_CYCLE = 25,      /* bytes of a partial sum that one block adds */
@@ -349,7 +350,9 @@ static double time_streams(const point_estimate *s) {
     double resident = least(count_resident(s, registers), each);
     double waits = each / resident * (load_once + s->rounds * load_again);
     double asked = s->blocks * s->cost.loaded / (L2_PER_CYCLE * s->m->sms * s->m->clock);
-    return launch + start + longest(waits, time_memory(s) * s->w->lines, asked) +
+    /* Elements outside of the array take instructions, too. */
+    double issue = each * (s->cost.loaded + s->cost.outside) / (COMPUTED_PER_CYCLE * s->m->clock);
+    return launch + start + longest(most(waits, issue), time_memory(s) * s->w->lines, asked) +
            time_parts(s, resident);
 }
 

@@ -151,10 +151,11 @@ static unsigned bits_of_element(const rows *r) {
     return bits;
 }
 
+static const int along[2][10] = {{4096, 8, 2048, 4, 8192, 16, 4096, 4, 1024, 4},
+                                 {2048, 8, 1024, 4, 4096, 16, 2048, 4, 512, 4}};
+
 /* Chooses tiles along contiguous rows, or down columns. */
 static void choose_tiles(rows *r, int beside) {
-    static const int along[2][10] = {{4096, 8, 2048, 4, 8192, 16, 4096, 4, 1024, 4},
-                                     {2048, 8, 1024, 4, 4096, 16, 2048, 4, 512, 4}};
     static const int down[] = {64, 32, 8, 128, 32, 8, 32, 64, 8, 32, 32, 4, 16, 128, 8};
     bool columns = beside > (int)r->axis, wide = bits_of_element(r) > 32;
     const tile_expr *params[] = {sched_add_param(&r->k, columns ? "rows" : "block"),
@@ -166,8 +167,20 @@ static void choose_tiles(rows *r, int beside) {
     sched_set_warps(&r->k, params[count]);
 }
 
+/* Scans of one tile need no carried sums. */
+static void build_any_length(rows *r, int beside) {
+    rows_tile_params p = rows_add_lengths(r, beside, along[bits_of_element(r) > 32], 5, false);
+    sched_set_grid(&r->k, (int)r->axis);
+    rows_choose_pad(r);
+    rows_build_either(r, beside, p.rows, p.block, p.block, build_chunks);
+}
+
 void rows_build_chunks(rows *r, int beside) {
     enum { SHORT = 2048 };
+    if (!r->tile && !rows_combines(r) && r->known < 0 && beside < (int)r->axis) {
+        build_any_length(r, beside);
+        return;
+    }
     bool whole = rows_combines(r) && r->known >= 0 && r->known <= SHORT;
     if (!r->tile) (whole ? rows_set_known_tiles : choose_tiles)(r, beside);
     sched_set_grid(&r->k, (int)r->axis);

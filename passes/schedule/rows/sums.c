@@ -135,8 +135,8 @@ static loop enter_loop(rows *r, const tile_value *inits, unsigned count) {
     sched_kernel *k = &r->k;
     const tile_expr *step = tile_expr_multiply(
         k->s->context, tile_expr_int(k->s->context, (int)r->copies), tile_step(r));
-    loop l = enter_steps(r, tile_build_int(&k->b, 0), sched_number(k, sched_expr(k->s, r->extent)),
-                         sched_number(k, step), inits, count);
+    loop l = enter_steps(r, tile_build_int(&k->b, 0), rows_loop_end(r), sched_number(k, step),
+                         inits, count);
     if (r->one_element_along && r->known > 1)
         tile_op_set_int(k->f, l.op, TILE_ATTR_unroll, r->known < MAX_COPIES ? r->known : 4);
     return l;
@@ -323,7 +323,7 @@ static void build_walk(rows *r, unsigned loop_index) {
     loop outer, l;
     if (chunks) {
         tile_value begin = tile_build_int(&r->k.b, 0), step = sched_number(&r->k, tile_step(r));
-        tile_value end = sched_number(&r->k, sched_expr(r->k.s, r->extent));
+        tile_value end = rows_loop_end(r);
         outer = enter_chunks(r, &c, &begin, &end, step);
         l = enter_steps(r, begin, end, step, c.at, c.values);
     } else {
@@ -384,7 +384,7 @@ static tile_op sum_part(rows *r, const rows_carried *c, tile_value begin, tile_v
 static void add_part(rows *r, const tile_expr *split, tile_region parts, tile_value *next) {
     sched_kernel *k = &r->k;
     const tile_expr *rows_of_all = tile_expr_multiply(k->s->context, split, k->block[r->t]);
-    tile_value end = sched_number(k, sched_expr(k->s, r->extent));
+    tile_value end = rows_loop_end(r);
     tile_value begin =
         tile_build_mul(&k->b, tile_region_arg(k->f, parts, 0), sched_number(k, k->block[r->t]));
     rows_carried c = {.count = 0};
