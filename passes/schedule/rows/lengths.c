@@ -82,29 +82,29 @@ rows_tile_params rows_add_lengths(rows *r, int beside, const int *along, unsigne
     return p;
 }
 
-static tile_value has_several(rows *r, const tile_expr *count) {
-    return tile_build_gt(&r->k.b, sched_number(&r->k, count), tile_build_int(&r->k.b, 1));
+tile_value rows_has_several(rows *r) {
+    return tile_build_gt(&r->k.b, sched_number(&r->k, r->short_rows), tile_build_int(&r->k.b, 1));
 }
 
 tile_value rows_loop_end(rows *r) {
     tile_value end = sched_number(&r->k, sched_expr(r->k.s, r->extent));
     if (!r->short_rows) return end;
-    return tile_build_select(&r->k.b, has_several(r, r->short_rows),
-                             sched_number(&r->k, r->short_block), end);
+    return tile_build_select(&r->k.b, rows_has_several(r), sched_number(&r->k, r->short_block),
+                             end);
 }
 
 /* Several rows always fit; so the kernel of such a point has no loop. */
-static tile_value build_fits(rows *r, const tile_expr *others, const tile_expr *block) {
+static tile_value build_fits(rows *r, const tile_expr *block) {
     sched_kernel *k = &r->k;
     tile_value end = sched_number(k, sched_expr(k->s, r->extent));
     tile_value fits = tile_build_le(&k->b, end, sched_number(k, block));
-    return r->short_rows ? tile_build_or(&k->b, has_several(r, others), fits) : fits;
+    return r->short_rows ? tile_build_or(&k->b, rows_has_several(r), fits) : fits;
 }
 
 void rows_build_either(rows *r, int beside, const tile_expr *others, const tile_expr *block,
                        const tile_expr *looped, void (*build_long)(rows *r)) {
     sched_kernel *k = &r->k;
-    tile_op both = tile_build_if_else(&k->b, build_fits(r, others, block), NULL, 0);
+    tile_op both = tile_build_if_else(&k->b, build_fits(r, block), NULL, 0);
     tile_builder outside = k->b;
     for (unsigned i = 0; i < 2; i++) {
         k->b = tile_builder_at_end(k->f, tile_op_region(k->f, both, i));

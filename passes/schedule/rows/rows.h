@@ -142,6 +142,8 @@ rows_tile_params rows_add_lengths(rows *r, int beside, const int *along, unsigne
 void rows_build_either(rows *r, int beside, const tile_expr *others, const tile_expr *block,
                        const tile_expr *looped, void (*build_long)(rows *r));
 void rows_build_unknown(rows *r, int beside);
+/* Returns whether a tile has several rows, if it may (short_rows). */
+tile_value rows_has_several(rows *r);
 /* Where loops along the rows end: with several short rows, after one tile. */
 tile_value rows_loop_end(rows *r);
 
