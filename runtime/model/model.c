@@ -46,6 +46,8 @@ static const double exchange_rendezvous = 0.76e-6, workspace_rendezvous = 2.3e-6
                     sm_count_query = 9.4e-6, multicast_rendezvous = 1.65e-6;
 /* Seconds of a block that loads and computes, and of each further round of loads. */
 static const double load_once = 2.4e-6, load_again = 0.7e-6;
+/* The share of the instructions of such blocks that no other block's loads hide. */
+static const double exposed_issue = 0.25;
 /* The share of the memory bandwidth that writing and reading partial sums achieves. */
 static const double parts_share = 0.43;
 /* Stages that are not in flight: one is being read, another one is not released yet. */
@@ -353,7 +355,7 @@ static double time_streams(const point_estimate *s) {
     /* Elements outside of the array take instructions, too. */
     double issue = each * (s->cost.loaded + s->cost.outside) / (COMPUTED_PER_CYCLE * s->m->clock);
     return launch + start + longest(most(waits, issue), time_memory(s) * s->w->lines, asked) +
-           time_parts(s, resident);
+           exposed_issue * issue + time_parts(s, resident);
 }
 
 static double estimate(const point_estimate *s) {

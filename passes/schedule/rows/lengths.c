@@ -44,15 +44,26 @@ static unsigned add_short(int64_t most_rows, int *points, unsigned count) {
     return count;
 }
 
+/* True if a block goes along its row only if no tile holds it: each step of a scan waits for the
+ * one before, and sums have more loads in flight with the largest tiles. */
+static bool prefers_one_tile(const rows *r) {
+    return rows_can_scan_chunks(r) ||
+           (r->last == 1 && !rows_has_long_output(r) && !rows_return_index(r));
+}
+
 /* Short rows fit a tile, and are not split. */
 static void limit_short(rows *r, const rows_tile_params *p, bool in_parts) {
+    enum { LONGEST = 16384 };
     const tile_expr *one = constant(r, 1), *end = sched_expr(r->k.s, r->extent);
     const tile_expr *fits = expr(r, TILE_OP_le, end, p->block);
     if (in_parts) {
         const tile_expr *split = tile_expr_param(r->k.s->context, SCHED_SPLIT);
         fits = expr(r, TILE_OP_and, fits, expr(r, TILE_OP_eq, split, one));
     }
-    tile_function_add_where(r->k.f, expr(r, TILE_OP_or, expr(r, TILE_OP_eq, p->rows, one), fits));
+    const tile_expr *single = expr(r, TILE_OP_eq, p->rows, one);
+    if (prefers_one_tile(r))
+        single = expr(r, TILE_OP_and, single, expr(r, TILE_OP_gt, end, constant(r, LONGEST)));
+    tile_function_add_where(r->k.f, expr(r, TILE_OP_or, single, fits));
 }
 
 rows_tile_params rows_add_lengths(rows *r, int beside, const int *along, unsigned count,
@@ -119,15 +130,16 @@ void rows_build_either(rows *r, int beside, const tile_expr *others, const tile_
 }
 
 void rows_build_unknown(rows *r, int beside) {
-    static const int points[] = {8192, 8, 8192, 16, 4096, 8, 4096, 4, 2048, 4, 1024, 4, 16384, 16};
-    static const int summed[] = {8192, 8, 8192, 4, 4096, 4, 2048, 4, 1024, 4};
+    static const int points[] = {8192,  8, 6144,  8, 4096,  8, 4096,  4, 2048,  4, 1024, 4,
+                                 10240, 8, 12288, 8, 14336, 8, 16384, 8, 16384, 16};
+    static const int summed[] = {8192, 8, 16384, 8, 4096, 4, 2048, 4, 1024, 4};
     const tile_expr *parts[2];
     bool once = r->last == 1 && !rows_has_long_output(r);
     int64_t blocks = rows_count_others(r, -1, 1);
     /* An unknown number of rows is assumed to be large. */
     bool few = once || blocks >= 0 || rows_must_split(r);
     bool splits = few && rows_may_split(r, summed[0], blocks);
-    rows_tile_params p = rows_add_lengths(r, beside, once ? summed : points, once ? 5 : 7, splits);
+    rows_tile_params p = rows_add_lengths(r, beside, once ? summed : points, once ? 5 : 11, splits);
     if (splits) rows_add_splits(r, summed[0], blocks, 1, parts);
     sched_set_grid(&r->k, (int)r->axis);
     rows_choose_pad(r);

@@ -177,6 +177,8 @@ void rows_build_combined(rows *r);
 /* Combines two values of the reduction. */
 tile_value rows_combine(rows *r, size_t index, tile_value a, tile_value b);
 void rows_build_tile_by_tile(rows *r);
+/* Returns whether one of the reductions returns an index. */
+bool rows_return_index(const rows *r);
 /* Builds reductions split over blocks, if rows_may_split allows it. */
 void rows_build_split(rows *r, const tile_expr *split, const tile_expr *strategy);
 

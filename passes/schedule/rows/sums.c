@@ -454,7 +454,7 @@ static void sum_lengths(rows *r, tile_value begin, tile_value step, tile_value *
     for (size_t i = 0; i < count; i++) results[i] = tile_op_result(k->f, both, (unsigned)i);
 }
 
-static bool returns_any_index(const rows *r) {
+bool rows_return_index(const rows *r) {
     for (size_t i = 0; i < r->k.g->reduction_count; i++)
         if (rows_returns_index(r, i)) return true;
     return false;
@@ -468,7 +468,7 @@ static void add_part(rows *r, const tile_expr *split, tile_region parts, tile_va
     tile_value end = rows_loop_end(r);
     tile_value begin =
         tile_build_mul(&k->b, tile_region_arg(k->f, parts, 0), sched_number(k, k->block[r->t]));
-    if (r->short_rows && !returns_any_index(r)) {
+    if (r->short_rows && !rows_return_index(r)) {
         sum_lengths(r, begin, sched_number(k, rows_of_all), next);
         for (size_t i = 0; i < k->g->reduction_count && !k->s->failed; i++)
             next[i] = rows_combine(r, i, tile_region_arg(k->f, parts, (unsigned)i + 1), next[i]);
