@@ -47,6 +47,8 @@ static const double exchange_rendezvous = 0.76e-6, workspace_rendezvous = 2.3e-6
                     sm_count_query = 9.4e-6, multicast_rendezvous = 1.65e-6;
 /* Seconds of a block that loads and computes, and of each further round of loads. */
 static const double load_once = 2.4e-6, load_again = 0.7e-6;
+/* The share of the instructions of such blocks that no other block's loads hide. */
+static const double exposed_issue = 0.25;
 /* The share of the memory bandwidth that writing and reading partial sums achieves. */
 static const double parts_share = 0.43;
 /* Stages that are not in flight: one is being read, another one is not released yet. */
@@ -87,6 +89,7 @@ enum {
     ZEROS_PER_CYCLE = 34,     /* bytes of TMA boxes outside of the array */
     ELEMENTS_PER_CYCLE = 2,   /* loaded one by one and stored to shared memory */
     WORDS_PER_CYCLE = 8,      /* of 4 or 8 bytes, copied asynchronously */
+    COMPUTED_PER_CYCLE = 48,  /* bytes of tiles of which a few values are computed each */
     ADDED_PER_CYCLE = 8,      /* bytes that atomics add */
     NEIGHBOURS_PER_CYCLE = 6, /* bytes of partial sums from the cluster's other blocks */
     PART_PER_CYCLE = 25,      /* bytes of a partial sum that one block adds */
@@ -363,8 +366,10 @@ static double time_streams(const point_estimate *s) {
     double resident = least(count_resident(s, registers), each);
     double waits = each / resident * (load_once + s->rounds * load_again);
     double asked = s->blocks * s->cost.loaded / (L2_PER_CYCLE * s->m->sms * s->m->clock);
-    return launch + start + longest(waits, time_memory(s) * s->w->lines, asked) +
-           time_parts(s, resident);
+    /* Elements outside of the array take instructions, too. */
+    double issue = each * (s->cost.loaded + s->cost.outside) / (COMPUTED_PER_CYCLE * s->m->clock);
+    return launch + start + longest(most(waits, issue), time_memory(s) * s->w->lines, asked) +
+           exposed_issue * issue + time_parts(s, resident);
 }
 
 static double estimate(const point_estimate *s) {

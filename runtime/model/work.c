@@ -213,7 +213,8 @@ static void add_load(scan *s, tile_op id, const tile_op_data *op, double times) 
     if (type->kind == TILE_TYPE_TILE && bytes / width * most(4, width) > s->w->widest) {
         double row = width * (double)scan_dim_of(s, type, type->rank - 1u);
         s->w->widest = bytes / width * most(4, width);
-        s->w->lines = row < bytes ? most(1, LINE / row) : 1;
+        bool apart = row < bytes && !scan_has_whole_rows(s, op->operands[0], type);
+        s->w->lines = apart ? most(1, LINE / row) : 1;
     }
     s->waits = true;
     scan_add_load(s, id, op, type, times);

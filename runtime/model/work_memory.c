@@ -62,6 +62,13 @@ unsigned scan_along(const scan *s, tile_value view, unsigned rank) {
     return unit + rank > type->rank ? unit + rank - type->rank : 0;
 }
 
+bool scan_has_whole_rows(const scan *s, tile_value view, const tile_type *tile) {
+    const tile_arg_decl *array = array_of(s, view);
+    if (!array || array->type->rank != tile->rank || array->type->has_strides) return false;
+    int64_t extent = scan_dim_of(s, tile, tile->rank - 1u);
+    return scan_eval_or(s, array->extents[tile->rank - 1u], extent + 1) <= extent;
+}
+
 /* The share of the tile's rows that are in one line more than their size requires. */
 static double crossing_of(const scan *s, tile_value view, const tile_type *tile) {
     const tile_arg_decl *array = array_of(s, view);

@@ -77,14 +77,16 @@ static void set_extents(online_kernel *w) {
     w->wide = tile_expr_int(context, product ? power_above(w->o->wide, MIN_EXTENT) : 1);
 }
 
-/* Chooses up to 5 points of the list that fit, the first one at or after `likely`; returns their
- * number. */
+enum { MOST = 5, MOST_HALVES = 7 };
+
+/* Chooses up to `most` points of the list that fit, the first one at or after `likely`; returns
+ * their number. */
 static unsigned choose_points(const online_kernel *w, const point *list, unsigned length,
-                              unsigned likely, int bytes, int *points) {
+                              unsigned likely, int bytes, unsigned most, int *points) {
     unsigned count = 0;
     for (unsigned i = likely; i < length && !count; i++)
         if (fits_all(w, &list[i], bytes)) memcpy(points + 4 * count++, &list[i], sizeof *list);
-    for (unsigned i = 0; i < length && count < 5; i++) {
+    for (unsigned i = 0; i < length && count < most; i++) {
         bool there = !fits(w, &list[i], bytes);
         for (unsigned b = 0; b < count; b++)
             there |= memcmp(points + 4 * b, &list[i], sizeof *list) == 0;
@@ -157,7 +159,8 @@ static void add_few(online_kernel *w, bool half) {
         sched_add_param(&w->k, "stages"), sched_add_param(&w->k, "num_warps")};
     static const point least = {16, 16, 1, 2};
     int points[POINTS * 4];
-    unsigned count = choose_points(w, half ? halves : wholes, POINTS, 0, half ? 2 : 4, points);
+    unsigned count =
+        choose_points(w, half ? halves : wholes, POINTS, 0, half ? 2 : 4, MOST, points);
     if (!count) memcpy(points, &least, sizeof least);
     w->few_rows = true;
     sched_add_tune(&w->k, params, 4, points, count ? count : 1);
@@ -180,7 +183,9 @@ void online_add_points(online_kernel *w) {
         add_few(w, half);
         return;
     }
-    const point halves[] = {first,           {128, 128, 2, 8}, {128, 64, 3, 8}, {64, 64, 2, 4},
+    /* One warpgroup goes through the keys faster than two, if the device has room for all tiles. */
+    const point halves[] = {first,           {128, 128, 2, 8}, {128, 64, 3, 8},
+                            {64, 64, 2, 4},  {64, 64, 3, 4},   {64, 64, 4, 4},
                             {128, 32, 2, 8}, {64, 32, 2, 4},   {16, 32, 1, 4}};
     /* The accumulators of several products leave few registers of mma to large tiles. */
     const point several[] = {first,          {128, 128, 2, 8}, {128, 64, 2, 8}, {128, 64, 3, 8},
@@ -188,24 +193,25 @@ void online_add_points(online_kernel *w) {
     const point wholes[] = {{32, 32, 2, 4}, {64, 32, 2, 8}, {16, 32, 2, 4}, {32, 16, 1, 4},
                             {16, 16, 2, 4}, {16, 16, 1, 4}, {16, 16, 1, 2}};
     enum {
-        POINTS = sizeof halves / sizeof *halves,
+        HALVES = sizeof halves / sizeof *halves,
+        WHOLES = sizeof wholes / sizeof *wholes,
         SEVERAL = sizeof several / sizeof *several,
         SMALL = 2 /* first index of the small tiles */
     };
     const tile_expr *params[] = {
         sched_add_param(&w->k, "block_m"), sched_add_param(&w->k, "block_n"),
         sched_add_param(&w->k, "stages"), sched_add_param(&w->k, "num_warps")};
-    int points[SEVERAL * 4];
+    int points[MOST_HALVES * 4];
     unsigned count;
     if (!half)
-        count = choose_points(w, wholes, POINTS, 0, 4, points);
+        count = choose_points(w, wholes, WHOLES, 0, 4, MOST, points);
     else if (bytes_of_elements(w))
-        count = choose_points(w, halves + SMALL, POINTS - SMALL, 0, 2, points);
+        count = choose_points(w, halves + SMALL, HALVES - SMALL, 0, 2, MOST_HALVES, points);
     else if (w->o->inner_count > 1)
-        count = choose_points(w, several, SEVERAL, SMALL, 2, points);
+        count = choose_points(w, several, SEVERAL, SMALL, 2, MOST, points);
     else
-        count = choose_points(w, halves, POINTS, 0, 2, points);
-    if (!count) memcpy(points, &wholes[POINTS - 1], sizeof *wholes);
+        count = choose_points(w, halves, HALVES, 0, 2, MOST_HALVES, points);
+    if (!count) memcpy(points, &wholes[WHOLES - 1], sizeof *wholes);
     sched_add_tune(&w->k, params, 4, points, count ? count : 1);
     sched_set_warps(&w->k, params[3]);
     w->rows = params[0];

@@ -210,7 +210,7 @@ bool rows_has_long_output(const rows *r) {
 
 /* A whole row in one tile ---------------------------------------------------------------------- */
 
-static void build_at_once(rows *r) {
+void rows_build_at_once(rows *r) {
     size_t mark = sched_enter(&r->k);
     r->k.start[r->axis] = tile_build_int(&r->k.b, 0);
     for (unsigned level = 1; level <= r->last; level++)
@@ -281,14 +281,8 @@ static unsigned list_columns(const rows *r, int beside, bool in_parts,
     return count;
 }
 
-/* For a tile in a loop, in which each element has a partial sum: a quarter of the block. */
-static const tile_expr *quarter(const rows *r, const tile_expr *block) {
-    return tile_expr_op(r->k.s->context, TILE_OP_div, block, constant(r, 4), NULL);
-}
-
-/* Processes several tiles per step, so that sums are corrected once for all of them, as many as the
- * registers can hold besides the sums. */
-static void build_in_steps(rows *r) {
+/* As many tiles in a step as the registers can hold besides the sums. */
+void rows_build_in_steps(rows *r) {
     enum { MANY = 4 };
     unsigned carried = 0;
     for (size_t i = 0; i < r->k.g->reduction_count; i++)
@@ -321,7 +315,7 @@ static void build_columns(rows *r, int beside) {
     if (splits)
         rows_build_split(r, parts[0], parts[1]);
     else
-        build_in_steps(r);
+        rows_build_in_steps(r);
 }
 
 void rows_set_known_tiles(rows *r, int beside) {
@@ -341,56 +335,7 @@ static void build_known(rows *r, int beside) {
     rows_set_known_tiles(r, beside);
     sched_set_grid(&r->k, (int)r->axis);
     rows_choose_pad(r);
-    build_at_once(r);
-}
-
-/* Uses one tile if a row fits the block's tile, otherwise a loop over tiles with `looped` elements
- * of the row. */
-static void build_either(rows *r, int beside, const tile_expr *others, const tile_expr *block,
-                         const tile_expr *looped) {
-    sched_kernel *k = &r->k;
-    tile_value end = sched_number(k, sched_expr(k->s, r->extent));
-    tile_value fits = tile_build_le(&k->b, end, sched_number(k, block));
-    tile_op both = tile_build_if_else(&k->b, fits, NULL, 0);
-    tile_builder outside = k->b;
-    for (unsigned i = 0; i < 2; i++) {
-        k->b = tile_builder_at_end(k->f, tile_op_region(k->f, both, i));
-        rows_set_tiles(r, beside, others, i ? looped : block);
-        if (i)
-            build_in_steps(r);
-        else
-            build_at_once(r);
-        tile_build_yield(&k->b, NULL, 0);
-    }
-    k->b = outside;
-}
-
-/* One row per block, or per block of a part. */
-static void build_unknown(rows *r, int beside) {
-    static const int points[] = {8192, 8, 8192, 16, 4096, 8, 4096, 4, 2048, 4, 1024, 4, 16384, 16};
-    static const int summed[] = {8192, 8, 8192, 4, 4096, 4, 2048, 4, 1024, 4};
-    const tile_expr *params[] = {sched_add_param(&r->k, "block"),
-                                 sched_add_param(&r->k, "num_warps")};
-    const tile_expr *parts[2];
-    bool once = r->last == 1 && !rows_has_long_output(r);
-    int64_t blocks = rows_count_others(r, -1, 1);
-    /* An unknown number of rows is assumed to be large. */
-    bool few = once || blocks >= 0 || rows_must_split(r);
-    bool splits = few && rows_may_split(r, summed[0], blocks);
-    rows_set_tiles(r, beside, constant(r, 1), params[0]);
-    sched_add_tune(&r->k, params, 2, once ? summed : points, once ? 5 : 7);
-    if (splits) rows_add_splits(r, summed[0], blocks, 1, parts);
-    sched_set_warps(&r->k, params[1]);
-    sched_set_grid(&r->k, (int)r->axis);
-    rows_choose_pad(r);
-    if (!splits && r->known >= 0 && r->online_sum_count)
-        rows_set_tiles(r, beside, constant(r, 1), quarter(r, params[0]));
-    if (splits)
-        rows_build_split(r, parts[0], parts[1]);
-    else if (once || r->known >= 0)
-        build_in_steps(r);
-    else
-        build_either(r, beside, constant(r, 1), params[0], quarter(r, params[0]));
+    rows_build_at_once(r);
 }
 
 /* A sort needs the whole row in one tile, and so does a scan combined with other reductions. False
@@ -545,11 +490,11 @@ static void build_given_beside(rows *r, int beside) {
     if (splits)
         rows_build_split(r, parts[0], parts[1]);
     else if (fits)
-        build_at_once(r);
+        rows_build_at_once(r);
     else if (r->known >= 0 || (r->last == 1 && !rows_has_long_output(r)))
         rows_build_tile_by_tile(r);
     else
-        build_either(r, beside, other, block, block);
+        rows_build_either(r, beside, other, block, block, rows_build_in_steps);
 }
 
 static void build_given(rows *r) {
@@ -582,7 +527,7 @@ static void build(rows *r) {
     else if (rows_can_scan_chunks(r))
         rows_build_chunks(r, beside);
     else if (!rows_build_with_vector(r, beside))
-        build_unknown(r, beside);
+        rows_build_unknown(r, beside);
 }
 
 void sched_make_rows(schedule *s, sched_group *g, const char *name) {

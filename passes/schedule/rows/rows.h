@@ -42,6 +42,8 @@ typedef struct rows {
     sched_kernel k;
     unsigned axis, t; /* of the domain, of the tile */
     const tile_expr *extent;
+    /* If a tile may have several short rows: their number, and the tile's elements along them. */
+    const tile_expr *short_rows, *short_block;
     int64_t known;    /* the extent; -1: not known */
     unsigned *levels; /* by reduction: level 1 depends on no other one */
     unsigned last;    /* highest level */
@@ -119,6 +121,32 @@ void rows_set_tiles(rows *r, int beside, const tile_expr *other, const tile_expr
 /* Chooses tiles of whole rows, whose extent is known: several rows if they are short. */
 void rows_set_known_tiles(rows *r, int beside);
 
+/* Builds a whole row in one tile. */
+void rows_build_at_once(rows *r);
+/* Builds rows tile by tile, with several tiles in a step of the loop, so that sums are corrected
+ * once for all of them. */
+void rows_build_in_steps(rows *r);
+
+/* lengths.c: rows whose extent is not known. */
+
+/* Adds the parameters `rows`, `block` and `num_warps`, and sets tiles of rows x block elements.
+ * along: `count` points of one row, block and warps each. If rows are contiguous, further points
+ * have several short rows. Returns `rows` and `block`. in_parts: the reductions may be split. */
+typedef struct rows_tile_params {
+    const tile_expr *rows, *block;
+} rows_tile_params;
+rows_tile_params rows_add_lengths(rows *r, int beside, const int *along, unsigned count,
+                                  bool in_parts);
+/* Uses one tile if a row fits the block's tile. Otherwise build_long builds it with tiles that have
+ * `looped` elements along the axis. */
+void rows_build_either(rows *r, int beside, const tile_expr *others, const tile_expr *block,
+                       const tile_expr *looped, void (*build_long)(rows *r));
+void rows_build_unknown(rows *r, int beside);
+/* Returns whether a tile has several rows, if it may (short_rows). */
+tile_value rows_has_several(rows *r);
+/* Where loops along the rows end: with several short rows, after one tile. */
+tile_value rows_loop_end(rows *r);
+
 /* scan.c: scans of rows longer than a tile. */
 
 /* Returns whether its only reduction is a scan, which can be computed chunk by chunk. */
@@ -149,6 +177,8 @@ void rows_build_combined(rows *r);
 /* Combines two values of the reduction. */
 tile_value rows_combine(rows *r, size_t index, tile_value a, tile_value b);
 void rows_build_tile_by_tile(rows *r);
+/* Returns whether one of the reductions returns an index. */
+bool rows_return_index(const rows *r);
 /* Builds reductions split over blocks, if rows_may_split allows it. */
 void rows_build_split(rows *r, const tile_expr *split, const tile_expr *strategy);
 

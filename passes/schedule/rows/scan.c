@@ -151,10 +151,14 @@ static unsigned bits_of_element(const rows *r) {
     return bits;
 }
 
+enum { ALONG = 10 };
+/* For elements of up to 32 bits, and for wider ones. */
+static const int along[2][2 * ALONG] = {
+    {4096, 8, 8192, 8, 6144, 8, 4096, 4, 2048, 4, 1024, 4, 10240, 8, 12288, 8, 14336, 8, 16384, 8},
+    {2048, 8, 4096, 8, 3072, 8, 2048, 4, 1024, 4, 512, 4, 5120, 8, 6144, 8, 7168, 8, 8192, 8}};
+
 /* Chooses tiles along contiguous rows, or down columns. */
 static void choose_tiles(rows *r, int beside) {
-    static const int along[2][10] = {{4096, 8, 2048, 4, 8192, 16, 4096, 4, 1024, 4},
-                                     {2048, 8, 1024, 4, 4096, 16, 2048, 4, 512, 4}};
     static const int down[] = {64, 32, 8, 128, 32, 8, 32, 64, 8, 32, 32, 4, 16, 128, 8};
     bool columns = beside > (int)r->axis, wide = bits_of_element(r) > 32;
     const tile_expr *params[] = {sched_add_param(&r->k, columns ? "rows" : "block"),
@@ -162,12 +166,24 @@ static void choose_tiles(rows *r, int beside) {
     unsigned count = columns ? 2 : 1;
     params[count] = sched_add_param(&r->k, "num_warps");
     rows_set_tiles(r, beside, columns ? params[1] : tile_expr_int(r->k.s->context, 1), params[0]);
-    sched_add_tune(&r->k, params, count + 1, columns ? down : along[wide], 5);
+    sched_add_tune(&r->k, params, count + 1, columns ? down : along[wide], columns ? 5 : ALONG);
     sched_set_warps(&r->k, params[count]);
+}
+
+/* Scans of one tile need no carried sums. */
+static void build_any_length(rows *r, int beside) {
+    rows_tile_params p = rows_add_lengths(r, beside, along[bits_of_element(r) > 32], ALONG, false);
+    sched_set_grid(&r->k, (int)r->axis);
+    rows_choose_pad(r);
+    rows_build_either(r, beside, p.rows, p.block, p.block, build_chunks);
 }
 
 void rows_build_chunks(rows *r, int beside) {
     enum { SHORT = 2048 };
+    if (!r->tile && !rows_combines(r) && r->known < 0 && beside < (int)r->axis) {
+        build_any_length(r, beside);
+        return;
+    }
     bool whole = rows_combines(r) && r->known >= 0 && r->known <= SHORT;
     if (!r->tile) (whole ? rows_set_known_tiles : choose_tiles)(r, beside);
     sched_set_grid(&r->k, (int)r->axis);

@@ -135,8 +135,8 @@ static loop enter_loop(rows *r, const tile_value *inits, unsigned count) {
     sched_kernel *k = &r->k;
     const tile_expr *step = tile_expr_multiply(
         k->s->context, tile_expr_int(k->s->context, (int)r->copies), tile_step(r));
-    loop l = enter_steps(r, tile_build_int(&k->b, 0), sched_number(k, sched_expr(k->s, r->extent)),
-                         sched_number(k, step), inits, count);
+    loop l = enter_steps(r, tile_build_int(&k->b, 0), rows_loop_end(r), sched_number(k, step),
+                         inits, count);
     if (r->one_element_along && r->known > 1)
         tile_op_set_int(k->f, l.op, TILE_ATTR_unroll, r->known < MAX_COPIES ? r->known : 4);
     return l;
@@ -323,7 +323,7 @@ static void build_walk(rows *r, unsigned loop_index) {
     loop outer, l;
     if (chunks) {
         tile_value begin = tile_build_int(&r->k.b, 0), step = sched_number(&r->k, tile_step(r));
-        tile_value end = sched_number(&r->k, sched_expr(r->k.s, r->extent));
+        tile_value end = rows_loop_end(r);
         outer = enter_chunks(r, &c, &begin, &end, step);
         l = enter_steps(r, begin, end, step, c.at, c.values);
     } else {
@@ -379,14 +379,101 @@ static tile_op sum_part(rows *r, const rows_carried *c, tile_value begin, tile_v
     return chunks ? leave_chunks(r, c, &outer, l.op) : l.op;
 }
 
+/* Adds several tiles that begin at `begin`. All of them are loaded before any is added: otherwise
+ * the assembler waits for one load before it issues the next one, to save registers. */
+static void add_tiles(rows *r, const rows_carried *c, tile_value begin, tile_value *sums) {
+    enum { TILES = ROWS_MAX_COPIES };
+    tile_value elements[TILES][ROWS_MAX_REDUCTIONS];
+    copy copies[TILES] = {{{0}, NULL, 0}};
+    for (unsigned u = 0; u < TILES; u++) {
+        size_t mark = enter_copy(r, &copies[u], begin, u);
+        for (unsigned i = 0; i < c->count; i++)
+            elements[u][i] = rows_elements_of(r, c->reductions[i]);
+        leave_copy(r, &copies[u], mark);
+    }
+    for (unsigned i = 0; i < c->count && !r->k.s->failed; i++) {
+        for (unsigned apart = 1; apart < TILES; apart *= 2)
+            for (unsigned u = 0; u < TILES; u += 2 * apart)
+                elements[u][i] =
+                    rows_combine(r, c->reductions[i], elements[u][i], elements[u + apart][i]);
+        sums[i] = rows_combine(r, c->reductions[i], sums[i], elements[0][i]);
+    }
+}
+
+/* The part of a long row: a step has several tiles, of `along` elements together. */
+static void sum_long_part(rows *r, tile_value begin, tile_value step, tile_value *results) {
+    sched_kernel *k = &r->k;
+    const tile_expr *along = k->block[r->t];
+    rows_carried c = {.count = 0};
+    tile_value more[ROWS_MAX_CARRIED];
+    sched_set_tile(k, r->axis, r->t,
+                   tile_expr_op(k->s->context, TILE_OP_div, along,
+                                tile_expr_int(k->s->context, ROWS_MAX_COPIES), NULL));
+    begin_sums(r, 1, NULL, &c);
+    loop l =
+        enter_steps(r, begin, sched_number(k, sched_expr(k->s, r->extent)), step, c.at, c.values);
+    tile_region body = tile_op_region(k->f, l.op, 0);
+    for (unsigned i = 0; i < c.values; i++) more[i] = tile_region_arg(k->f, body, i + 1);
+    add_tiles(r, &c, tile_region_arg(k->f, body, 0), more);
+    leave_loop(r, &l, more, c.values);
+    for (unsigned i = 0, at = 0; i < c.count && !k->s->failed; i++) {
+        tile_value place;
+        results[c.reductions[i]] = finish_sum(r, &c, i, &at, l.op, &place);
+    }
+    sched_set_tile(k, r->axis, r->t, along);
+}
+
+/* Several short rows, which fit their tile. */
+static void sum_short_rows(rows *r, tile_value *results) {
+    size_t mark = sched_enter(&r->k);
+    r->k.start[r->axis] = tile_build_int(&r->k.b, 0);
+    for (size_t i = 0; i < r->k.g->reduction_count && !r->k.s->failed; i++) {
+        tile_op op = rows_build_along(r, TILE_OP_reduce, rows_elements_of(r, i), rows_op(r, i));
+        results[i] = tile_op_result(r->k.f, op, 0);
+    }
+    sched_leave(&r->k, mark);
+}
+
+/* results: by reduction, the sums of the part that begins at `begin`. */
+static void sum_lengths(rows *r, tile_value begin, tile_value step, tile_value *results) {
+    sched_kernel *k = &r->k;
+    const size_t count = k->g->reduction_count;
+    const tile_type **types = TILE_NEW_ARRAY(k->s->arena, const tile_type *, count + 1);
+    for (size_t i = 0; i < count; i++) types[i] = rows_row_type(r, rows_type(r, i));
+    tile_op both = tile_build_if_else(&k->b, rows_has_several(r), types, (unsigned)count);
+    tile_builder outside = k->b;
+    for (unsigned i = 0; i < 2; i++) {
+        k->b = tile_builder_at_end(k->f, tile_op_region(k->f, both, i));
+        if (i)
+            sum_long_part(r, begin, step, results);
+        else
+            sum_short_rows(r, results);
+        tile_build_yield(&k->b, results, (unsigned)count);
+    }
+    k->b = outside;
+    for (size_t i = 0; i < count; i++) results[i] = tile_op_result(k->f, both, (unsigned)i);
+}
+
+bool rows_return_index(const rows *r) {
+    for (size_t i = 0; i < r->k.g->reduction_count; i++)
+        if (rows_returns_index(r, i)) return true;
+    return false;
+}
+
 /* Combines the part's own rows with the previous parts; next: the carried values of the outer
  * loop. */
 static void add_part(rows *r, const tile_expr *split, tile_region parts, tile_value *next) {
     sched_kernel *k = &r->k;
     const tile_expr *rows_of_all = tile_expr_multiply(k->s->context, split, k->block[r->t]);
-    tile_value end = sched_number(k, sched_expr(k->s, r->extent));
+    tile_value end = rows_loop_end(r);
     tile_value begin =
         tile_build_mul(&k->b, tile_region_arg(k->f, parts, 0), sched_number(k, k->block[r->t]));
+    if (r->short_rows && !rows_return_index(r)) {
+        sum_lengths(r, begin, sched_number(k, rows_of_all), next);
+        for (size_t i = 0; i < k->g->reduction_count && !k->s->failed; i++)
+            next[i] = rows_combine(r, i, tile_region_arg(k->f, parts, (unsigned)i + 1), next[i]);
+        return;
+    }
     rows_carried c = {.count = 0};
     begin_sums(r, 1, NULL, &c);
     tile_op sums = sum_part(r, &c, begin, end, sched_number(k, rows_of_all));

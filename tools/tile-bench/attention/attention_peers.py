@@ -36,6 +36,7 @@ except Exception as error:  # raised by an incomplete installation
 
 L2_FLUSH_BYTES = 256 << 20
 AHEAD_CYCLES = 200_000  # gives the host time to get ahead of the GPU
+MOST_AHEAD_CYCLES = 4_000_000
 
 
 class Power:
@@ -156,15 +157,26 @@ class Peer:
             buffer.zero_()
         elif self.flush == "clean":
             buffer.sum()
-        else:
-            torch.cuda._sleep(AHEAD_CYCLES)
+
+    def cycles_of_launch(self):
+        """The GPU waits so long before each launch, so that the host's time for it is not part of the result."""
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        self.launch()
+        seconds = time.perf_counter() - began
+        torch.cuda.synchronize()
+        clock = 1e3 * getattr(torch.cuda.get_device_properties(0), "clock_rate", 2_000_000)
+        return int(min(AHEAD_CYCLES + 2 * seconds * clock, MOST_AHEAD_CYCLES))
 
     def turn(self, warmup, count):
         warmup, count = int(warmup), int(count)
         buffer = None if self.flush == "none" else torch.zeros(L2_FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
         events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(count)]
+        self.launch()
+        ahead = self.cycles_of_launch()
         for i in range(-warmup, count):
             self.empty_l2(buffer)
+            torch.cuda._sleep(ahead)
             if i >= 0:
                 events[i][0].record()
             self.launch()

@@ -5,6 +5,7 @@ It is a worker with the protocol of `tile-bench worker`, as attention_peers.py i
 result is compared with that of PyTorch without a compiler, in f64.
 
   rows OP M N TYPE FLUSH   ready -1 -1 -1 WHAT
+  prepare rows OP ..       ready -1 -1 -1 WHAT: compiles into PyTorch's cache, from which other processes take the code
   check                    right part | wrong WHY
   turn, sustain, flush, version   as in attention_peers.py
 """
@@ -13,6 +14,7 @@ import sys
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True  # the folder may be that of an installation
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # one shape is one kernel; processes compile shapes in parallel
 sys.path += [FOLDER, os.path.join(FOLDER, "..", "attention")]
 import attention_peers  # noqa: E402
 if not attention_peers.missing:
@@ -49,6 +51,11 @@ class Rows(attention_peers.Peer):
         torch.cuda.synchronize()
         return f"ready -1 -1 -1 PyTorch {torch.__version__}"
 
+    def prepare(self, _, *words):
+        ready = self.rows(*words)
+        self.arrays = None
+        return ready
+
     def launch(self):
         return self.compiled(*self.arrays)
 
@@ -67,7 +74,7 @@ class Rows(attention_peers.Peer):
         return f"version of PyTorch {torch.__version__}"
 
     def requests(self):
-        return {"rows": self.rows, "check": self.check, "turn": self.turn, "sustain": self.sustain,
+        return {"rows": self.rows, "prepare": self.prepare, "check": self.check, "turn": self.turn, "sustain": self.sustain,
                 "version": self.version, "flush": self.set_flush}
 
 

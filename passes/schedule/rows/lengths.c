@@ -1,0 +1,154 @@
+/* Rows whose extent is not known when the kernel is made. One kernel serves all lengths: its points
+ * differ in the elements of a tile along the rows, and each launch selects one of them.
+ *
+ *     tune (rows, block, num_warps) in [(1, 8192, 8), .., (16, 128, 4), (32, 128, 4), ..]
+ *     where rows == 1 | %n <= block
+ *
+ * A block of long rows has one of them. If it fits the tile, it is read once; otherwise the block
+ * loops along it. A block of one short row would leave most threads without an element, and a grid
+ * of many short rows would consist mostly of the starts of blocks. So a block has several rows that
+ * all fit the tile. Short rows that are adjacent in memory are one range of it, and a row that a
+ * few lanes hold is reduced by shuffles. */
+#include "passes/schedule/rows/rows.h"
+
+#include <string.h>
+
+#include "lib/ir/syntax.h"
+
+enum { MAX_POINTS = 32 };
+
+static const tile_expr *constant(const rows *r, int value) {
+    return tile_expr_int(r->k.s->context, value);
+}
+
+static const tile_expr *expr(const rows *r, tile_opcode op, const tile_expr *a,
+                             const tile_expr *b) {
+    return tile_expr_op(r->k.s->context, op, a, b, NULL);
+}
+
+/* For a tile in a loop, in which each element has a partial sum: a quarter of the block. */
+static const tile_expr *quarter(const rows *r, const tile_expr *block) {
+    return expr(r, TILE_OP_div, block, constant(r, 4));
+}
+
+/* Adds tiles of 2048 and 4096 elements, 16 and 32 for each thread, with at most as many rows as
+ * there are, if that is known. */
+static unsigned add_short(int64_t most_rows, int *points, unsigned count) {
+    enum { LONGEST = 2048, SHORTEST = 16, WARPS = 4 };
+    for (int block = LONGEST; block >= SHORTEST; block /= 2)
+        for (int elements = LONGEST; elements <= 2 * LONGEST; elements *= 2) {
+            const int point[] = {elements / block, block, WARPS};
+            if (point[0] == 1 || (most_rows >= 0 && point[0] >= 2 * most_rows)) continue;
+            memcpy(points + 3 * count++, point, sizeof point);
+        }
+    return count;
+}
+
+/* True if a block goes along its row only if no tile holds it: each step of a scan waits for the
+ * one before, and sums have more loads in flight with the largest tiles. */
+static bool prefers_one_tile(const rows *r) {
+    return rows_can_scan_chunks(r) ||
+           (r->last == 1 && !rows_has_long_output(r) && !rows_return_index(r));
+}
+
+/* Short rows fit a tile, and are not split. */
+static void limit_short(rows *r, const rows_tile_params *p, bool in_parts) {
+    enum { LONGEST = 16384 };
+    const tile_expr *one = constant(r, 1), *end = sched_expr(r->k.s, r->extent);
+    const tile_expr *fits = expr(r, TILE_OP_le, end, p->block);
+    if (in_parts) {
+        const tile_expr *split = tile_expr_param(r->k.s->context, SCHED_SPLIT);
+        fits = expr(r, TILE_OP_and, fits, expr(r, TILE_OP_eq, split, one));
+    }
+    const tile_expr *single = expr(r, TILE_OP_eq, p->rows, one);
+    if (prefers_one_tile(r))
+        single = expr(r, TILE_OP_and, single, expr(r, TILE_OP_gt, end, constant(r, LONGEST)));
+    tile_function_add_where(r->k.f, expr(r, TILE_OP_or, single, fits));
+}
+
+rows_tile_params rows_add_lengths(rows *r, int beside, const int *along, unsigned count,
+                                  bool in_parts) {
+    const bool several = beside >= 0 && beside < (int)r->axis && r->known < 0;
+    const tile_expr *params[3];
+    unsigned from = several ? 0 : 1, points_count = count;
+    int points[3 * MAX_POINTS];
+    params[0] = several ? sched_add_param(&r->k, "rows") : constant(r, 1);
+    params[1] = sched_add_param(&r->k, "block");
+    params[2] = sched_add_param(&r->k, "num_warps");
+    for (unsigned i = 0; i < count && several; i++) {
+        const int point[] = {1, along[2 * i], along[2 * i + 1]};
+        memcpy(points + 3 * i, point, sizeof point);
+    }
+    if (several)
+        points_count =
+            add_short(sched_constant(r->k.g->domain.extents[beside]), points, points_count);
+    rows_set_tiles(r, beside, params[0], params[1]);
+    sched_add_tune(&r->k, params + from, 3 - from, several ? points : along, points_count);
+    sched_set_warps(&r->k, params[2]);
+    const rows_tile_params p = {params[0], params[1]};
+    if (!several) return p;
+    limit_short(r, &p, in_parts);
+    r->short_rows = p.rows;
+    r->short_block = p.block;
+    return p;
+}
+
+tile_value rows_has_several(rows *r) {
+    return tile_build_gt(&r->k.b, sched_number(&r->k, r->short_rows), tile_build_int(&r->k.b, 1));
+}
+
+tile_value rows_loop_end(rows *r) {
+    tile_value end = sched_number(&r->k, sched_expr(r->k.s, r->extent));
+    if (!r->short_rows) return end;
+    return tile_build_select(&r->k.b, rows_has_several(r), sched_number(&r->k, r->short_block),
+                             end);
+}
+
+/* Several rows always fit; so the kernel of such a point has no loop. */
+static tile_value build_fits(rows *r, const tile_expr *block) {
+    sched_kernel *k = &r->k;
+    tile_value end = sched_number(k, sched_expr(k->s, r->extent));
+    tile_value fits = tile_build_le(&k->b, end, sched_number(k, block));
+    return r->short_rows ? tile_build_or(&k->b, rows_has_several(r), fits) : fits;
+}
+
+void rows_build_either(rows *r, int beside, const tile_expr *others, const tile_expr *block,
+                       const tile_expr *looped, void (*build_long)(rows *r)) {
+    sched_kernel *k = &r->k;
+    tile_op both = tile_build_if_else(&k->b, build_fits(r, block), NULL, 0);
+    tile_builder outside = k->b;
+    for (unsigned i = 0; i < 2; i++) {
+        k->b = tile_builder_at_end(k->f, tile_op_region(k->f, both, i));
+        rows_set_tiles(r, beside, others, i ? looped : block);
+        if (i)
+            build_long(r);
+        else
+            rows_build_at_once(r);
+        tile_build_yield(&k->b, NULL, 0);
+    }
+    k->b = outside;
+}
+
+void rows_build_unknown(rows *r, int beside) {
+    static const int points[] = {8192,  8, 6144,  8, 4096,  8, 4096,  4, 2048,  4, 1024, 4,
+                                 10240, 8, 12288, 8, 14336, 8, 16384, 8, 16384, 16};
+    static const int summed[] = {8192, 8, 16384, 8, 4096, 4, 2048, 4, 1024, 4};
+    const tile_expr *parts[2];
+    bool once = r->last == 1 && !rows_has_long_output(r);
+    int64_t blocks = rows_count_others(r, -1, 1);
+    /* An unknown number of rows is assumed to be large. */
+    bool few = once || blocks >= 0 || rows_must_split(r);
+    bool splits = few && rows_may_split(r, summed[0], blocks);
+    rows_tile_params p = rows_add_lengths(r, beside, once ? summed : points, once ? 5 : 11, splits);
+    if (splits) rows_add_splits(r, summed[0], blocks, 1, parts);
+    sched_set_grid(&r->k, (int)r->axis);
+    rows_choose_pad(r);
+    if (!splits && r->known >= 0 && r->online_sum_count)
+        rows_set_tiles(r, beside, p.rows, quarter(r, p.block));
+    if (splits)
+        rows_build_split(r, parts[0], parts[1]);
+    else if (once || r->known >= 0)
+        rows_build_in_steps(r);
+    else
+        rows_build_either(r, beside, p.rows, p.block, quarter(r, p.block), rows_build_in_steps);
+}
