@@ -100,28 +100,36 @@ static unsigned find_stride(const tile_function *f, const pack_rows *rows,
     return d;
 }
 
-/* Reads the view's shape; false unless its strides are those of dims of the argument, and its rows
- * the argument's. */
+/* Reads the view's shape; false unless its strides are those of dims of the argument. */
 static bool read_view(const tile_function *f, tile_op view, pack_rows *rows) {
     tile_context *context = tile_function_context(f);
     const tile_values extents = tile_operands_extents(f, view),
                       strides = tile_operands_strides(f, view);
-    const tile_arg_decl *arg = &f->args[rows->arg];
     const tile_expr *stride = tile_expr_int(context, 1);
-    bool whole = false;
     rows->rank = extents.count;
     for (unsigned d = extents.count; d-- > 0;) {
         const tile_expr *extent = as_expr(f, extents.at[d]);
         if (strides.count) stride = as_expr(f, strides.at[d]);
         if (!extent || !stride) return false;
         unsigned dim = find_stride(f, rows, stride);
-        if (dim == arg->type->rank) return false;
-        if (dim == rows->row) whole = same_value(context, extent, arg->extents[dim]);
+        if (dim == f->args[rows->arg].type->rank) return false;
         rows->extents[d] = extent;
         rows->dims[d] = dim;
         stride = tile_expr_multiply(context, stride, extent);
     }
-    return whole;
+    return true;
+}
+
+/* Returns whether the view has the rows of the copy, from their first element to the last. */
+static bool has_whole_rows(const tile_function *f, const pack_rows *rows) {
+    const tile_expr *whole = f->args[rows->arg].extents[rows->inner];
+    bool found = false;
+    for (unsigned d = 0; d < rows->rank; d++) {
+        if (rows->dims[d] != rows->inner) continue;
+        if (!same_value(tile_function_context(f), rows->extents[d], whole)) return false;
+        found = true;
+    }
+    return found;
 }
 
 static void read_argument(const tile_function *f, pack_rows *rows) {
@@ -190,6 +198,30 @@ static bool find_use(const tile_function *f, pack_rows *rows) {
     return is_read(f, array);
 }
 
+/* Adds the dims along which the tile extends that the operation reads from the view. */
+static void add_tile_dims(const tile_function *f, tile_op op, const pack_rows *rows, bool *along) {
+    tile_value tile =
+        tile_op_opcode(f, op) == TILE_OP_copy ? tile_operand_dst(f, op) : tile_op_result(f, op, 0);
+    const tile_type *type = tile_value_type(f, tile);
+    for (unsigned d = 0; d < type->rank && type->rank <= rows->rank; d++)
+        if (!tile_expr_is(type->dims[d], 1)) along[rows->dims[rows->rank - type->rank + d]] = true;
+}
+
+/* Finds the other dim of the tiles; false if they do not all extend along the rows and that one. */
+static bool find_across(const tile_function *f, pack_rows *rows) {
+    tile_value view = rows->view.id ? tile_op_result(f, rows->view, 0) : f->args[rows->arg].value;
+    bool along[TILE_MAX_RANK] = {false};
+    unsigned count = 0;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (tile_op_uses(f, op, view)) add_tile_dims(f, op, rows, along);
+    for (unsigned d = 0; d < f->args[rows->arg].type->rank; d++) {
+        if (!along[d]) continue;
+        count++;
+        if (d != rows->row) rows->across = d;
+    }
+    return count == 2 && along[rows->row];
+}
+
 static bool has_fixed_arguments(const tile_function *f) {
     for (size_t i = 0; i < f->arg_count; i++)
         if (f->args[i].is_const) return true;
@@ -202,9 +234,9 @@ static bool needs_parameters(const tile_arg_decl *arg) {
     return false;
 }
 
-const char *pack_find_rows(const tile_function *f, unsigned arg, pack_rows *rows) {
+const char *pack_find_rows(const tile_function *f, unsigned arg, bool transposed, pack_rows *rows) {
     const tile_arg_decl *decl = &f->args[arg];
-    *rows = (pack_rows){.arg = arg};
+    *rows = (pack_rows){.arg = arg, .transposed = transposed};
     if (f->kind != TILE_KERNEL || f->level != 2) return "belongs to no kernel of level 2";
     if (has_fixed_arguments(f)) return "belongs to a kernel with {const} arguments";
     if (decl->type->kind != TILE_TYPE_VIEW) return "is no view";
@@ -213,6 +245,10 @@ const char *pack_find_rows(const tile_function *f, unsigned arg, pack_rows *rows
     rows->row = find_row(f, arg);
     if (rows->row == decl->type->rank) return "has no rows: its strides are not 1 along one dim";
     if (!find_use(f, rows)) return "is not only read, by `load` and `copy`, in one shape";
+    if (transposed && !find_across(f, rows))
+        return "is not read in tiles of its rows and one other dim";
+    rows->inner = transposed ? rows->across : rows->row;
+    if (!has_whole_rows(f, rows)) return "is not only read, by `load` and `copy`, in one shape";
     pack_set_strides(f, rows);
     return NULL;
 }
@@ -224,12 +260,11 @@ static void read_copy(tile_function *f, const pack_rows *rows) {
     const tile_arg_decl *arg = &f->args[rows->arg];
     tile_value old = rows->view.id ? tile_op_result(f, rows->view, 0) : arg->value;
     for (unsigned d = 0; d < rows->rank; d++) {
-        extents[d] = rows->dims[d] == rows->row ? rows->pitch : rows->extents[d];
+        extents[d] = rows->dims[d] == rows->inner ? rows->pitch : rows->extents[d];
         strides[d] = rows->strides[rows->dims[d]];
     }
-    tile_value copy =
-        tile_function_add_view_arg(f, pack_free_argument(f, arg->name), pack_element(f, rows->arg),
-                                   rows->rank, extents, strides);
+    tile_value copy = tile_function_add_view_arg(
+        f, pack_free_argument(f, rows), pack_element(f, rows->arg), rows->rank, extents, strides);
     tile_function_set_arg_noalias(f, (unsigned)f->arg_count - 1, true);
     tile_value *map = TILE_NEW_ARRAY(&f->module->arena, tile_value, f->value_count);
     map[old.id] = copy;
@@ -301,7 +336,7 @@ static void make_plan(tile_function *f, const pack_rows *rows, unsigned count,
     tile_function *packers[TILE_MAX_ARGUMENTS];
     tile_value copies[TILE_MAX_ARGUMENTS];
     const bool waits = tile_function_waits(f);
-    for (unsigned i = 0; i < count; i++) packers[i] = pack_make_kernel(f, &rows[i], waits || i);
+    for (unsigned i = 0; i < count; i++) packers[i] = pack_make_kernel(f, &rows[i], waits, i > 0);
     steps_become_plan(f);
     f->has_points = true;
     tile_builder b = tile_builder_at_end(f, f->body);
@@ -316,35 +351,53 @@ static void make_plan(tile_function *f, const pack_rows *rows, unsigned count,
     tile_op_set_flag(f, launch(&b, reader, copies, count), TILE_ATTR_pdl);
 }
 
-/* The arguments that the text names; false after a diagnostic. */
-static bool read_names(const tile_function *f, const char *text, tile_arg_set *args) {
+/* What the text names. */
+typedef struct packing {
+    tile_arg_set args, transposed;
+} packing;
+
+/* Adds "NAME" or "NAME:transposed"; false after a diagnostic. */
+static bool add_name(const tile_function *f, const char *text, size_t length, packing *p) {
+    size_t name = strcspn(text, ":+");
+    unsigned arg = 0;
+    while (arg < f->arg_count &&
+           (strlen(f->args[arg].name) != name || memcmp(f->args[arg].name, text, name) != 0))
+        arg++;
+    if (arg == f->arg_count)
+        return tile_error_at(f, TILE_NO_OP, "@%s has no argument %%%.*s to pack", f->name,
+                             (int)name, text);
+    const char *how = text + name;
+    size_t left = length - name;
+    tile_arg_set_add(&p->args, arg);
+    if (!left) return true;
+    tile_arg_set_add(&p->transposed, arg);
+    return (left == strlen(PACK_TRANSPOSED) && memcmp(how, PACK_TRANSPOSED, left) == 0) ||
+           tile_error_at(
+               f, TILE_NO_OP,
+               "@%s: '%.*s' does not say how %%%s is packed; write '%s" PACK_TRANSPOSED "' or '%s'",
+               f->name, (int)length, text, f->args[arg].name, f->args[arg].name, f->args[arg].name);
+}
+
+static bool read_names(const tile_function *f, const char *text, packing *p) {
     while (*text) {
         size_t length = strcspn(text, "+");
-        const tile_arg_decl *arg = NULL;
-        for (size_t i = 0; i < f->arg_count; i++) {
-            const char *name = f->args[i].name;
-            if (strlen(name) != length || memcmp(name, text, length) != 0) continue;
-            arg = &f->args[i];
-            tile_arg_set_add(args, (unsigned)i);
-        }
-        if (!arg)
-            return tile_error_at(f, TILE_NO_OP, "@%s has no argument %%%.*s to pack", f->name,
-                                 (int)length, text);
+        if (!add_name(f, text, length, p)) return false;
         text += length + (text[length] == '+');
     }
-    return !tile_arg_set_is_empty(args) ||
+    return !tile_arg_set_is_empty(&p->args) ||
            tile_error_at(f, TILE_NO_OP, "@%s: no argument to pack is named", f->name);
 }
 
 /* Describes the arguments in order; their number, or -1 after a diagnostic. */
-static int find_all_rows(const tile_function *f, const tile_arg_set *args, pack_rows *rows) {
+static int find_all_rows(const tile_function *f, const packing *p, pack_rows *rows) {
     int count = 0;
     for (unsigned i = 0; i < f->arg_count; i++) {
-        if (!tile_arg_set_has(args, i)) continue;
-        const char *why = pack_find_rows(f, i, &rows[count++]);
+        if (!tile_arg_set_has(&p->args, i)) continue;
+        bool transposed = tile_arg_set_has(&p->transposed, i);
+        const char *why = pack_find_rows(f, i, transposed, &rows[count++]);
         if (!why) continue;
-        tile_error_at(f, TILE_NO_OP, "@%s: the argument %%%s cannot be packed: it %s", f->name,
-                      f->args[i].name, why);
+        tile_error_at(f, TILE_NO_OP, "@%s: the argument %%%s cannot be %s: it %s", f->name,
+                      f->args[i].name, transposed ? "transposed" : "packed", why);
         return -1;
     }
     if (f->arg_count + (size_t)count <= TILE_MAX_ARGUMENTS) return count;
@@ -353,47 +406,14 @@ static int find_all_rows(const tile_function *f, const tile_arg_set *args, pack_
     return -1;
 }
 
-/* Whether all rows of the array begin at multiples of 16 bytes. */
-static bool is_aligned(const tile_function *f, const pack_rows *rows, unsigned bytes,
-                       const tile_bindings *bindings) {
-    enum { UNIT = 16 };
-    for (unsigned d = 0; d < f->args[rows->arg].type->rank; d++) {
-        int64_t stride;
-        bool known = tile_expr_eval(tile_function_arg_stride(f, rows->arg, d), bindings, &stride);
-        if (d != rows->row && known && stride % UNIT * bytes % UNIT != 0) return false;
-    }
-    return true;
-}
-
-static bool size_of(unsigned index, int64_t *value, void *user) {
-    *value = ((const int64_t *)user)[index];
-    return true;
-}
-
-const char *tile_find_unaligned(const tile_bound_params *point, tile_arena *arena) {
-    const tile_function *f = point->f;
-    const tile_bindings bindings = {.arg = size_of, .user = (void *)(uintptr_t)point->sizes};
-    const char *names = NULL;
-    for (unsigned i = 0; i < f->arg_count; i++) {
-        pack_rows rows;
-        const tile_type *type = f->args[i].type;
-        if (pack_find_rows(f, i, &rows)) continue;
-        tile_scalar scalar =
-            type->param ? tile_find_bound_scalar(point, type->param) : type->scalar;
-        if (is_aligned(f, &rows, tile_scalar_bytes(scalar), &bindings)) continue;
-        names = names ? tile_arena_format(arena, "%s+%s", names, f->args[i].name) : f->args[i].name;
-    }
-    return names;
-}
-
 tile_status tile_pack_arguments(tile_function *f, const char *arguments) {
     TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, TILE_OUT_OF_MEMORY)
-    tile_arg_set args = {{0}};
+    packing p = {.args = {{0}}};
     pack_rows rows[TILE_MAX_ARGUMENTS];
-    if (!f || !arguments || !read_names(f, arguments, &args)) return TILE_INVALID;
-    int count = find_all_rows(f, &args, rows);
+    if (!f || !arguments || !read_names(f, arguments, &p)) return TILE_INVALID;
+    int count = find_all_rows(f, &p, rows);
     if (count < 0) return TILE_INVALID;
-    make_plan(f, rows, (unsigned)count, &args);
+    make_plan(f, rows, (unsigned)count, &p.args);
     return TILE_OK;
 }
 

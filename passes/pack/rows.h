@@ -1,13 +1,22 @@
-/* The copy of a packed argument: its shape, and the kernel that writes it. */
+/* The copy of a packed argument: its shape, and the kernel that writes it.
+ *
+ * A plain copy has the array's dims in the same order. In a transposed one, elements are adjacent
+ * along the other dim of the tiles that the kernel reads. */
 #ifndef TILE_PASSES_PACK_ROWS_H
 #define TILE_PASSES_PACK_ROWS_H
 
 #include "lib/ir/function.h"
 
+/* What follows the name of an argument that is transposed. */
+#define PACK_TRANSPOSED ":transposed"
+
 typedef struct pack_rows {
     unsigned arg;
+    bool transposed;
     unsigned row;           /* the dim of the argument along which elements are adjacent */
-    const tile_expr *pitch; /* the elements from a row to the next one */
+    unsigned across;        /* if transposed: the other dim of the tiles that the kernel reads */
+    unsigned inner;         /* the dim along which the copy's elements are adjacent */
+    const tile_expr *pitch; /* the elements from a row of the copy to the next one */
     const tile_expr *strides[TILE_MAX_RANK]; /* of the copy, by dim of the argument */
     /* How the kernel reads the array. */
     tile_op view; /* 0: as the argument is declared */
@@ -17,7 +26,7 @@ typedef struct pack_rows {
 } pack_rows;
 
 /* NULL, or why the argument cannot be packed: "is no view". */
-const char *pack_find_rows(const tile_function *f, unsigned arg, pack_rows *rows);
+const char *pack_find_rows(const tile_function *f, unsigned arg, bool transposed, pack_rows *rows);
 
 /* Sets the pitch and the strides: rows follow each other in the order of the other dims. */
 void pack_set_strides(const tile_function *f, pack_rows *rows);
@@ -26,12 +35,13 @@ void pack_set_strides(const tile_function *f, pack_rows *rows);
 const tile_type *pack_element(const tile_function *f, unsigned arg);
 const tile_type *pack_type_param(tile_context *context, const char *name);
 
-/* A name for the argument's copy, "NAME_packed". */
-const char *pack_free_argument(const tile_function *f, const char *of);
+/* A name for the argument's copy, "NAME_packed" or "NAME_transposed". */
+const char *pack_free_argument(const tile_function *f, const pack_rows *rows);
 
-/* The kernel that copies the argument to its own last argument. waits: an earlier launch may still
- * run when it starts. */
-tile_function *pack_make_kernel(tile_function *f, const pack_rows *rows, bool waits);
+/* The kernel that copies the argument to its own last argument. waits: an earlier launch, which may
+ * write the array, may still run when it starts. follows: another copy may still run, for which it
+ * waits before it stores. So who waits for the last copy waits for all. */
+tile_function *pack_make_kernel(tile_function *f, const pack_rows *rows, bool waits, bool follows);
 
 /* Builds the memory of the copy in a plan that has the kernel's arguments. */
 tile_value pack_build_scratch(tile_builder *b, const pack_rows *rows);
