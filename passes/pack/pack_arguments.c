@@ -1,13 +1,18 @@
 /* pack-arguments: a kernel reads copies of arrays, whose rows begin at multiples of 128 bytes.
  *
- * TMA and 16-byte copies need rows that begin at multiples of 16 bytes. The option names the
- * arguments, separated by `+`. The kernel becomes a plan with the same name, parameters and points:
- * first a kernel copies each array, then the kernel reads the copies.
+ * TMA and 16-byte copies need rows that begin at multiples of 16 bytes. wgmma reads elements of 8
+ * and 32 bits only K-major. The option names the arguments, separated by `+`. The kernel becomes a
+ * plan with the same name, parameters and points: first a kernel copies each array, then the kernel
+ * reads the copies.
+ *
+ * A name with `:transposed` gives a transposed copy. The kernel reads such an array in tiles of two
+ * dims. Its elements are adjacent along one of them, and those of the copy along the other one.
  *
  * A row of the copy is as long as the pitch, and ends with zeros, which is what the kernel reads
  * after the end of a row. The kernel that reads the copies takes each of them as one more argument,
  * in the shape in which it reads the array: the argument's own, or that of the only view that it
- * makes of it. *
+ * makes of it. Only the strides of a transposed copy differ.
+ *
  * level: 0 and 2
  * requires: nothing
  * keeps: nothing
@@ -63,9 +68,62 @@
  *     store %8, %a_packed[%7, %3]
  *     pdl_trigger
  *   }
+ *
+ * pipeline: pack-arguments{arguments=b:transposed}
+ * before:
+ *   kernel @k(%n: i32, %m: i32, %b: view<i8[%n, %m]>, %c: view<i8[%n, %m]>)
+ *       grid [%n]  warps 1
+ *   {
+ *     %i, %j, %h = block_id : i32
+ *     %t = load %b[%i, 0] : tile<i8[32, 32]>
+ *     store %t, %c[%i, 0]
+ *   }
+ *
+ * after:
+ *   plan @k(%n: i32, %m: i32, %b: view<i8[%n, %m]>, %c: view<i8[%n, %m]>)
+ *   {
+ *     %0 = ceildiv %n, 128 : i32
+ *     %1 = cast %0 : i64
+ *     %2 = cast 128 : i64
+ *     %3 = mul %1, %2 : i64
+ *     %4 = cast %3 : i32
+ *     %b_transposed = scratch [%m, %4] : view<i8[?, ?]>
+ *     launch @k_transpose_b(%n, %m, %b, %c, %b_transposed)
+ *     launch @k_packed(%n, %m, %b, %c, %b_transposed) {pdl}
+ *   }
+ *
+ *   kernel @k_packed(%n: i32, %m: i32, %b: view<i8[%n, %m]>, %c: view<i8[%n, %m]>,
+ *     %b_transposed: view<i8[ceildiv(%n, 128) * 128, %m],
+ *                         strides [1, ceildiv(%n, 128) * 128]> {noalias})
+ *       grid [%n]  warps 1
+ *   {
+ *     pdl_wait
+ *     %i, %j, %h = block_id : i32
+ *     %t = load %b_transposed[%i, 0] : tile<i8[32, 32]>
+ *     store %t, %c[%i, 0]
+ *   }
+ *
+ *   kernel @k_transpose_b(
+ *       %n: i32, %m: i32 {divisible = 16}, %b: view<i8[%n, %m]>, %c: view<i8[%n, %m]>,
+ *     %b_transposed: view<i8[ceildiv(%n, 128) * 128, %m],
+ *                         strides [1, ceildiv(%n, 128) * 128]> {noalias})
+ *       grid [ceildiv(%n, 128), ceildiv(%m, 128)]  warps 8
+ *   {
+ *     %0, %1, %2 = block_id : i32
+ *     %3 = mul %1, 128 : i32
+ *     %4 = ceildiv %n, 128 : i32
+ *     %5 = rem %0, %4 : i32
+ *     %6 = div %0, %4 : i32
+ *     %7 = mul %5, 128 : i32
+ *     %8 = load %b[%7, %3] : tile<i8[128, 128]>
+ *     store %8, %b_transposed[%7, %3]
+ *     pdl_trigger
+ *   }
  */
 #include <string.h>
 
+#include "lib/ir/describe.h"
+#include "lib/ir/remark.h"
 #include "lib/ir/syntax.h"
 #include "passes/common/host_value.h"
 #include "passes/common/kernel_steps.h"
@@ -351,6 +409,19 @@ static void make_plan(tile_function *f, const pack_rows *rows, unsigned count,
     tile_op_set_flag(f, launch(&b, reader, copies, count), TILE_ATTR_pdl);
 }
 
+/* A caller that stores the array in the other order saves the copy. */
+static void report_transposed(const tile_function *f, const pack_rows *rows) {
+    const tile_arg_decl *arg = &f->args[rows->arg];
+    tile_arena *arena = &f->module->arena;
+    if (!rows->transposed || !tile_remarks_wanted(f)) return;
+    tile_missed_at(
+        f, TILE_NO_OP, "transposed first",
+        tile_arena_format(arena, "store %%%s so that these are adjacent in memory", arg->name),
+        "each launch first copies %%%s to a scratch array in which the %s elements of "
+        "dim %u are adjacent, because wgmma reads elements of 8 and 32 bits only k-major",
+        arg->name, tile_expr_text(f, arg->extents[rows->inner], arena), rows->inner);
+}
+
 /* What the text names. */
 typedef struct packing {
     tile_arg_set args, transposed;
@@ -413,6 +484,7 @@ tile_status tile_pack_arguments(tile_function *f, const char *arguments) {
     if (!f || !arguments || !read_names(f, arguments, &p)) return TILE_INVALID;
     int count = find_all_rows(f, &p, rows);
     if (count < 0) return TILE_INVALID;
+    for (int i = 0; i < count; i++) report_transposed(f, &rows[i]);
     make_plan(f, rows, (unsigned)count, &p.args);
     return TILE_OK;
 }
