@@ -83,9 +83,9 @@ static bool is_filled_from(const tile_function *f, const pack_rows *rows, tile_v
     return false;
 }
 
-/* Whether the operand is read from the array, which is adjacent along its other dim than k. */
-static bool is_across(const tile_function *f, tile_op dot, unsigned operand,
-                      const pack_rows *rows) {
+/* Whether the operand is read from the array. *k: the dim of the array along k. */
+static bool is_operand(const tile_function *f, tile_op dot, unsigned operand, const pack_rows *rows,
+                       unsigned *k) {
     const tile_attr_id trans = operand == TILE_MMA_LHS ? TILE_ATTR_trans_lhs : TILE_ATTR_trans_rhs;
     tile_value value = tile_op_segment(f, dot, operand).at[0];
     tile_op def = tile_value_def(f, value);
@@ -96,8 +96,34 @@ static bool is_across(const tile_function *f, tile_op dot, unsigned operand,
     const tile_type *type = tile_value_type(f, value);
     if (type->rank != 2 || rows->rank < 2) return false;
     if (type->kind == TILE_TYPE_SHARED) value = tile_shared_source(f, value);
-    unsigned k = (operand == TILE_MMA_LHS) != (turned || tile_op_has_attr(f, dot, trans));
-    return rows->dims[rows->rank - 2 + k] == rows->across && is_filled_from(f, rows, value);
+    unsigned along = (operand == TILE_MMA_LHS) != (turned || tile_op_has_attr(f, dot, trans));
+    *k = rows->dims[rows->rank - 2 + along];
+    return is_filled_from(f, rows, value);
+}
+
+/* Whether an array has the operand K-major. */
+static bool is_k_major(const tile_function *f, tile_op dot, unsigned operand) {
+    for (unsigned i = 0; i < f->arg_count; i++) {
+        pack_rows rows;
+        unsigned k;
+        if (!pack_find_rows(f, i, true, &rows) && is_operand(f, dot, operand, &rows, &k) &&
+            k == rows.row)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the product needs a transposed copy of the operand. wgmma takes one operand from
+ * registers, which warps load from shared memory in any order. That is as fast for elements of 32
+ * bits, and needs byte permutations for those of 8 bits. */
+static bool needs_transposed(const tile_bound_params *point, tile_op dot, unsigned operand,
+                             const pack_rows *rows) {
+    const tile_function *f = point->f;
+    tile_value value = tile_op_segment(f, dot, operand).at[0];
+    unsigned k;
+    if (!is_operand(f, dot, operand, rows, &k) || k != rows->across) return false;
+    bool bytes = tile_scalar_bytes(scalar_of(point, tile_value_type(f, value))) == 1;
+    return bytes || !is_k_major(f, dot, 1 - operand);
 }
 
 /* Whether transposing the argument lets wgmma read it. */
@@ -106,7 +132,7 @@ static bool is_operand_across(const tile_bound_params *point, const pack_rows *r
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
         if (tile_op_opcode(f, op) == TILE_OP_dot && needs_k_major(point, op))
             for (unsigned operand = 0; operand < 2; operand++)
-                if (is_across(f, op, operand, rows)) return true;
+                if (needs_transposed(point, op, operand, rows)) return true;
     return false;
 }
 

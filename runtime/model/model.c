@@ -353,6 +353,10 @@ static double time_streams(const point_estimate *s) {
            time_parts(s, resident);
 }
 
+double tune_model_start_time(void) {
+    return launch + start;
+}
+
 static double estimate(const point_estimate *s) {
     if (!(s->cost.operations > 0) && s->w->widest > 0)
         return time_streams(s) + s->w->rendezvous_count * l2_latency;

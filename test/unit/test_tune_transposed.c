@@ -1,0 +1,133 @@
+/* Operands that wgmma reads only k-major are copied k-major first if that pays (runtime/model). */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "passes/passes.h"
+#include "runtime/model/choose.h"
+#include "runtime/model/packed.h"
+#include "test/unit/text_fixture.h"
+#include "tile/build.h"
+#include "tile/pack.h"
+
+/* A product of operands of type T, with sums of type S. Strides of a and b: "" if row-major. */
+#define PRODUCT(a_strides, b_strides, attributes) \
+    "kernel @k<T: type, S: type, bk: int, bm: int, bn: int, w: int, stages: int>\n" \
+    "    (%%m: i32, %%n: i32, %%k: i32, %%a: view<T[%%m, %%k]" a_strides ">,\n" \
+    "     %%b: view<T[%%k, %%n]" b_strides ">, %%c: view<S[%%m, %%n]>)\n" \
+    "    tune (bm, bn, w) in [(128, 128, 4), (128, 256, 8), (128, 128, 8), (64, 64, 4)]\n" \
+    "    tune stages in [4, 3]\n" \
+    "    grid [ceildiv(%%m, bm), ceildiv(%%n, bn)] raster rows(8) warps w {\n" \
+    "  %%x, %%y = block_id\n" \
+    "  %%sa = alloc_shared : shared<T[bm, bk]>\n" \
+    "  %%sb = alloc_shared : shared<T[bk, bn]>\n" \
+    "  %%acc = for %%i = 0 to %%k step bk iter (%%s = splat(S(0)) : tile<S[bm, bn]>)\n" \
+    "      pipelined (stages) {\n" \
+    "    copy %%a[%%x * bm, %%i], %%sa\n" \
+    "    copy %%b[%%i, %%y * bn], %%sb\n" \
+    "    yield dot(%%sa, %%sb, %%s" attributes ")\n" \
+    "  }\n" \
+    "  store %%acc, %%c[%%x * bm, %%y * bn]\n" \
+    "}\n"
+
+typedef struct layout {
+    const char *name, *text, *tf32; /* tf32: with `precision = tf32` */
+} layout;
+
+#define LAYOUT(name, a, b) \
+    { name, PRODUCT(a, b, ""), PRODUCT(a, b, ", precision = tf32") }
+static const layout layouts[] = {
+    LAYOUT("nt", "", ", strides [1, %%k]"),
+    LAYOUT("nn", "", ""),
+    LAYOUT("tt", ", strides [1, %%m]", ", strides [1, %%k]"),
+    LAYOUT("tn", ", strides [1, %%m]", ""),
+};
+enum { LAYOUTS = sizeof layouts / sizeof *layouts };
+
+static tile_module *parse(text_fixture *x, const layout *l, bool tf32) {
+    const char *text = tile_arena_format(&x->arena, tf32 ? l->tf32 : l->text);
+    tile_module *module = tile_module_parse(x->context, "product", text, strlen(text));
+    cr_assert(module, "%s: %s", l->name, x->messages);
+    return module;
+}
+
+/* The arguments that the chosen point packs; "" if none. */
+static const char *choose(text_fixture *x, const layout *l, const char *target,
+                          const tile_binding types[3], bool tf32, const int64_t shape[3]) {
+    const int64_t sizes[] = {shape[0], shape[1], shape[2], 0, 0, 0};
+    const tile_device device = {.target = tile_target_find(target), .num_sms = 132};
+    tile_module *module = parse(x, l, tf32);
+    unsigned count = 0;
+    const tile_binding *bindings =
+        tune_choose_point(&device, module, "k", types, 3, sizes, &x->arena, &count);
+    cr_assert(bindings, "%s: no point", l->name);
+    const char *packed = tune_packing_of(bindings, count);
+    tile_module_destroy(module);
+    return packed ? packed : "";
+}
+
+static const tile_binding i8[] = {{"T", "i8"}, {"S", "i32"}, {"bk", "128"}},
+                          e4m3[] = {{"T", "e4m3"}, {"S", "f32"}, {"bk", "128"}},
+                          f32[] = {{"T", "f32"}, {"S", "f32"}, {"bk", "32"}},
+                          f16[] = {{"T", "f16"}, {"S", "f32"}, {"bk", "64"}};
+static const int64_t large[] = {4096, 4096, 4096}, small[] = {64, 128, 256};
+
+/* Large products of bytes copy what is not adjacent along k; small ones, and those of other types
+ * and targets, copy nothing. */
+Test(tune_transposed, large_products_of_bytes_copy_operands_k_major) {
+    static const char *const expected[LAYOUTS] = {"", "b:transposed", "a:transposed",
+                                                  "a:transposed+b:transposed"};
+    text_fixture x;
+    text_open(&x);
+    for (unsigned i = 0; i < LAYOUTS; i++) {
+        const layout *l = &layouts[i];
+        cr_expect_str_eq(choose(&x, l, "sm_90a", i8, false, large), expected[i]);
+        cr_expect_str_eq(choose(&x, l, "sm_90a", e4m3, false, large), expected[i]);
+        cr_expect_str_eq(choose(&x, l, "sm_90a", i8, false, small), "");
+        cr_expect_str_eq(choose(&x, l, "sm_80", i8, false, large), "");
+        cr_expect_str_eq(choose(&x, l, "sm_90a", f16, false, large), "");
+        cr_expect_str_eq(choose(&x, l, "sm_90a", f32, false, large), "");
+    }
+    text_close(&x);
+}
+
+/* wgmma takes one operand of tf32 from registers, which is about as fast (NN and TT). In TN neither
+ * is adjacent along k: 700 us with mma.sync on an H200, 337 in NT. */
+Test(tune_transposed, tf32_copies_both_operands_if_none_is_k_major) {
+    text_fixture x;
+    text_open(&x);
+    cr_expect_str_eq(choose(&x, &layouts[0], "sm_90a", f32, true, large), "");
+    cr_expect_str_eq(choose(&x, &layouts[3], "sm_90a", f32, true, large),
+                     "a:transposed+b:transposed");
+    text_close(&x);
+}
+
+/* The points with transposed operands join the others, also beside points that only align rows. */
+Test(tune_transposed, the_tuner_gets_their_points) {
+    static const struct {
+        int64_t shape[3];
+        unsigned unpacked, aligned, transposed;
+    } cases[] = {{{4096, 4096, 4096}, 8, 0, 8}, {{1000, 3000, 5000}, 8, 8, 8}};
+    text_fixture x;
+    text_open(&x);
+    const tile_device device = {.target = tile_target_find("sm_90a"), .num_sms = 132};
+    for (unsigned c = 0; c < sizeof cases / sizeof *cases; c++) {
+        const int64_t *shape = cases[c].shape, sizes[] = {shape[0], shape[1], shape[2], 0, 0, 0};
+        tile_module *module = parse(&x, &layouts[1], false);
+        const tile_function *f = tile_module_find(module, "k");
+        tune_point *points;
+        size_t count;
+        unsigned found[3] = {0};
+        cr_assert(tune_list_points(f, i8, 3, sizes, &x.arena, &points, &count));
+        tune_join_packing(&device, f, sizes, &x.arena, &points, &count);
+        for (size_t i = 0; i < count; i++) {
+            const char *packed = tune_packing_of(points[i].c.bindings, points[i].c.binding_count);
+            found[!packed ? 0 : strstr(packed, ":transposed") ? 2 : 1]++;
+        }
+        cr_expect(found[0] == cases[c].unpacked && found[1] == cases[c].aligned &&
+                      found[2] == cases[c].transposed,
+                  "%u, %u, %u", found[0], found[1], found[2]);
+        tile_module_destroy(module);
+    }
+    text_close(&x);
+}
