@@ -114,10 +114,10 @@ tile_status tile_make_steps(tile_module *module, const char *name, const tile_ta
  * none. */
 const char *tile_find_unaligned(const tile_bound_params *point, tile_arena *arena);
 
-/* The same with the arguments that wgmma reads only if they are transposed, "a+b:transposed". NULL
- * if there are none of these. */
-const char *tile_find_transposed(const tile_bound_params *point, const tile_target *target,
-                                 tile_arena *arena);
+/* The same with the operands that wgmma reads only if they are transposed or split into parts,
+ * "a+b:transposed". NULL if there are none of these. */
+const char *tile_find_packed_operands(const tile_bound_params *point, const tile_target *target,
+                                      tile_arena *arena);
 
 /* Pipelines ------------------------------------------------------------------------------------ */
 

@@ -1,6 +1,6 @@
 /* Which arguments of a kernel are better packed at the sizes of a launch: those whose rows are not
- * aligned, and operands that are adjacent along the wrong dim for the tensor cores. wgmma reads
- * elements of 8 and 32 bits from shared memory only K-major, that is, adjacent along k. */
+ * aligned, and operands that wgmma cannot read as they are. It reads elements of 8 and 32 bits from
+ * shared memory only K-major, that is, adjacent along k, and no f32 as parts of bf16. */
 #include <string.h>
 
 #include "lib/analysis/memory.h"
@@ -10,6 +10,7 @@
 #include "lib/ops/precision.h"
 #include "lib/support/scalar.h"
 #include "lib/support/target.h"
+#include "passes/pack/parts.h"
 #include "passes/pack/rows.h"
 #include "passes/passes.h"
 
@@ -106,8 +107,8 @@ static bool is_k_major(const tile_function *f, tile_op dot, unsigned operand) {
     for (unsigned i = 0; i < f->arg_count; i++) {
         pack_rows rows;
         unsigned k;
-        if (!pack_find_rows(f, i, true, &rows) && is_operand(f, dot, operand, &rows, &k) &&
-            k == rows.row)
+        if (!pack_find_rows(f, i, PACK_TRANSPOSED, &rows) &&
+            is_operand(f, dot, operand, &rows, &k) && k == rows.row)
             return true;
     }
     return false;
@@ -147,25 +148,53 @@ const char *tile_find_unaligned(const tile_bound_params *point, tile_arena *aren
     const char *names = NULL;
     for (unsigned i = 0; i < f->arg_count; i++) {
         pack_rows rows;
-        if (!pack_find_rows(f, i, false, &rows) && !is_aligned(point, &rows))
+        if (!pack_find_rows(f, i, PACK_PLAIN, &rows) && !is_aligned(point, &rows))
             names = add(arena, names, f->args[i].name, "");
     }
     return names;
 }
 
-const char *tile_find_transposed(const tile_bound_params *point, const tile_target *target,
-                                 tile_arena *arena) {
+/* How the argument is split into parts, for a product of these; PACK_PLAIN: it is not. */
+static pack_how find_parts(const tile_bound_params *point, const pack_rows *rows) {
+    const tile_function *f = point->f;
+    unsigned k;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) {
+        if (tile_op_opcode(f, op) != TILE_OP_dot) continue;
+        const tile_word word = tile_op_word(f, op, TILE_ATTR_precision);
+        for (unsigned operand = 0; operand < 2; operand++)
+            for (unsigned how = PACK_PLAIN + 1; how < PACK_HOWS; how++)
+                if (word != TILE_WORD_NONE && pack_how_of((pack_how)how)->precision == word &&
+                    is_operand(f, op, operand, rows, &k))
+                    return (pack_how)how;
+    }
+    return PACK_PLAIN;
+}
+
+/* Finds how tensor cores need the argument. False if it cannot be packed. */
+static bool find_how(const tile_bound_params *point, unsigned arg, pack_rows *rows) {
+    const tile_function *f = point->f;
+    if (!pack_find_rows(f, arg, PACK_TRANSPOSED, rows) && is_operand_across(point, rows))
+        return true;
+    if (pack_find_rows(f, arg, PACK_PLAIN, rows)) return false;
+    pack_how how = find_parts(point, rows);
+    return how == PACK_PLAIN || !pack_find_rows(f, arg, how, rows);
+}
+
+const char *tile_find_packed_operands(const tile_bound_params *point, const tile_target *target,
+                                      tile_arena *arena) {
     const tile_function *f = point->f;
     const char *names = NULL;
+    pack_rows rows[TILE_MAX_ARGUMENTS];
+    unsigned count = 0, which;
     bool any = false;
-    for (unsigned i = 0; i < f->arg_count && tile_target_has(target, TILE_FEATURE_wgmma); i++) {
-        pack_rows rows;
-        bool transposed = !pack_find_rows(f, i, true, &rows) && is_operand_across(point, &rows);
-        any |= transposed;
-        if (transposed)
-            names = add(arena, names, f->args[i].name, PACK_TRANSPOSED);
-        else if (!pack_find_rows(f, i, false, &rows) && !is_aligned(point, &rows))
-            names = add(arena, names, f->args[i].name, "");
+    if (!tile_target_has(target, TILE_FEATURE_wgmma)) return NULL;
+    for (unsigned i = 0; i < f->arg_count; i++)
+        if (find_how(point, i, &rows[count])) count++;
+    if (!count || pack_find_parts_fault(f, rows, count, &which)) return NULL;
+    for (unsigned i = 0; i < count; i++) {
+        any |= rows[i].how != PACK_PLAIN;
+        if (rows[i].how != PACK_PLAIN || !is_aligned(point, &rows[i]))
+            names = add(arena, names, f->args[rows[i].arg].name, pack_how_of(rows[i].how)->suffix);
     }
     return any ? names : NULL;
 }

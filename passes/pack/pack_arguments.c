@@ -8,6 +8,10 @@
  * A name with `:transposed` gives a transposed copy. The kernel reads such an array in tiles of two
  * dims. Its elements are adjacent along one of them, and those of the copy along the other one.
  *
+ * A name with `:bf16x3` or `:bf16x6` gives a copy of the parts of an f32 array, 2 or 3 arrays of
+ * bf16, for products of this `precision`: wgmma multiplies them from shared memory. Otherwise each
+ * warp splits its fragments in registers, for mma.sync.
+ *
  * A row of the copy is as long as the pitch, and ends with zeros, which is what the kernel reads
  * after the end of a row. The kernel that reads the copies takes each of them as one more argument,
  * in the shape in which it reads the array: the argument's own, or that of the only view that it
@@ -127,6 +131,7 @@
 #include "lib/ir/syntax.h"
 #include "passes/common/host_value.h"
 #include "passes/common/kernel_steps.h"
+#include "passes/pack/parts.h"
 #include "passes/pack/rows.h"
 #include "passes/passes.h"
 #include "tile/pack.h"
@@ -292,9 +297,10 @@ static bool needs_parameters(const tile_arg_decl *arg) {
     return false;
 }
 
-const char *pack_find_rows(const tile_function *f, unsigned arg, bool transposed, pack_rows *rows) {
+const char *pack_find_rows(const tile_function *f, unsigned arg, pack_how how, pack_rows *rows) {
+    const bool transposed = how == PACK_TRANSPOSED;
     const tile_arg_decl *decl = &f->args[arg];
-    *rows = (pack_rows){.arg = arg, .transposed = transposed};
+    *rows = (pack_rows){.arg = arg, .how = how};
     if (f->kind != TILE_KERNEL || f->level != 2) return "belongs to no kernel of level 2";
     if (has_fixed_arguments(f)) return "belongs to a kernel with {const} arguments";
     if (decl->type->kind != TILE_TYPE_VIEW) return "is no view";
@@ -313,20 +319,24 @@ const char *pack_find_rows(const tile_function *f, unsigned arg, bool transposed
 
 /* The kernel that reads the copies ------------------------------------------------------------- */
 
-static void read_copy(tile_function *f, const pack_rows *rows) {
-    const tile_expr *extents[TILE_MAX_RANK], *strides[TILE_MAX_RANK];
-    const tile_arg_decl *arg = &f->args[rows->arg];
-    tile_value old = rows->view.id ? tile_op_result(f, rows->view, 0) : arg->value;
-    for (unsigned d = 0; d < rows->rank; d++) {
+/* Adds the copy as an argument. */
+static tile_value add_copy(tile_function *f, const pack_rows *rows) {
+    const tile_expr *extents[TILE_MAX_RANK];
+    for (unsigned d = 0; d < rows->rank; d++)
         extents[d] = rows->dims[d] == rows->inner ? rows->pitch : rows->extents[d];
-        strides[d] = rows->strides[rows->dims[d]];
-    }
-    tile_value copy = tile_function_add_view_arg(
-        f, pack_free_argument(f, rows), pack_element(f, rows->arg), rows->rank, extents, strides);
-    tile_function_set_arg_noalias(f, (unsigned)f->arg_count - 1, true);
+    return pack_add_argument(f, rows, rows->rank, extents, rows->dims);
+}
+
+/* Replaces the array by a copy of its elements. */
+static void read_copy(tile_function *f, const pack_rows *rows, tile_value copy) {
+    tile_value old = rows->view.id ? tile_op_result(f, rows->view, 0) : f->args[rows->arg].value;
     tile_value *map = TILE_NEW_ARRAY(&f->module->arena, tile_value, f->value_count);
     map[old.id] = copy;
     tile_replace_values(f, f->body, map);
+}
+
+/* The array is read no more. */
+static void erase_view(tile_function *f, const pack_rows *rows) {
     if (!rows->view.id) return;
     tile_op base = tile_value_def(f, tile_operand_base(f, rows->view));
     tile_erase_op(f, rows->view);
@@ -355,7 +365,12 @@ static void forget_divisors(tile_function *reader, const tile_function *f,
 static tile_function *make_reader(tile_function *f, const pack_rows *rows, unsigned count,
                                   const tile_arg_set *packed) {
     tile_function *reader = steps_copy_kernel(f, "packed");
-    for (unsigned i = 0; i < count; i++) read_copy(reader, &rows[i]);
+    tile_value copies[TILE_MAX_ARGUMENTS];
+    for (unsigned i = 0; i < count; i++) copies[i] = add_copy(reader, &rows[i]);
+    for (unsigned i = 0; i < count; i++)
+        if (pack_count_parts(&rows[i]) == 1) read_copy(reader, &rows[i], copies[i]);
+    pack_read_parts(reader, rows, copies, count);
+    for (unsigned i = 0; i < count; i++) erase_view(reader, &rows[i]);
     forget_divisors(reader, f, packed);
     tile_op first = tile_region_first(reader, reader->body);
     tile_builder b = tile_builder_before(reader, first);
@@ -413,7 +428,7 @@ static void make_plan(tile_function *f, const pack_rows *rows, unsigned count,
 static void report_transposed(const tile_function *f, const pack_rows *rows) {
     const tile_arg_decl *arg = &f->args[rows->arg];
     tile_arena *arena = &f->module->arena;
-    if (!rows->transposed || !tile_remarks_wanted(f)) return;
+    if (rows->how != PACK_TRANSPOSED || !tile_remarks_wanted(f)) return;
     tile_missed_at(
         f, TILE_NO_OP, "transposed first",
         tile_arena_format(arena, "store %%%s so that these are adjacent in memory", arg->name),
@@ -424,29 +439,32 @@ static void report_transposed(const tile_function *f, const pack_rows *rows) {
 
 /* What the text names. */
 typedef struct packing {
-    tile_arg_set args, transposed;
+    tile_arg_set args;
+    pack_how how[TILE_MAX_ARGUMENTS];
 } packing;
 
 /* Adds "NAME" or "NAME:transposed"; false after a diagnostic. */
 static bool add_name(const tile_function *f, const char *text, size_t length, packing *p) {
-    size_t name = strcspn(text, ":+");
-    unsigned arg = 0;
+    size_t name = strcspn(text, ":+"), left = length - name;
+    unsigned arg = 0, how = 0;
     while (arg < f->arg_count &&
            (strlen(f->args[arg].name) != name || memcmp(f->args[arg].name, text, name) != 0))
         arg++;
     if (arg == f->arg_count)
         return tile_error_at(f, TILE_NO_OP, "@%s has no argument %%%.*s to pack", f->name,
                              (int)name, text);
-    const char *how = text + name;
-    size_t left = length - name;
+    while (how < PACK_HOWS && (strlen(pack_how_of((pack_how)how)->suffix) != left ||
+                               memcmp(pack_how_of((pack_how)how)->suffix, text + name, left) != 0))
+        how++;
+    if (how == PACK_HOWS)
+        return tile_error_at(f, TILE_NO_OP,
+                             "@%s: '%.*s' does not say how %%%s is packed; write '%s', "
+                             "'%s:transposed', '%s:bf16x3' or '%s:bf16x6'",
+                             f->name, (int)length, text, f->args[arg].name, f->args[arg].name,
+                             f->args[arg].name, f->args[arg].name, f->args[arg].name);
     tile_arg_set_add(&p->args, arg);
-    if (!left) return true;
-    tile_arg_set_add(&p->transposed, arg);
-    return (left == strlen(PACK_TRANSPOSED) && memcmp(how, PACK_TRANSPOSED, left) == 0) ||
-           tile_error_at(
-               f, TILE_NO_OP,
-               "@%s: '%.*s' does not say how %%%s is packed; write '%s" PACK_TRANSPOSED "' or '%s'",
-               f->name, (int)length, text, f->args[arg].name, f->args[arg].name, f->args[arg].name);
+    p->how[arg] = (pack_how)how;
+    return true;
 }
 
 static bool read_names(const tile_function *f, const char *text, packing *p) {
@@ -459,19 +477,22 @@ static bool read_names(const tile_function *f, const char *text, packing *p) {
            tile_error_at(f, TILE_NO_OP, "@%s: no argument to pack is named", f->name);
 }
 
+static bool report_fault(const tile_function *f, unsigned arg, pack_how how, const char *why) {
+    return tile_error_at(f, TILE_NO_OP, "@%s: the argument %%%s cannot be %s: it %s", f->name,
+                         f->args[arg].name, pack_how_of(how)->adjective, why);
+}
+
 /* Describes the arguments in order; their number, or -1 after a diagnostic. */
 static int find_all_rows(const tile_function *f, const packing *p, pack_rows *rows) {
-    int count = 0;
+    unsigned count = 0, which;
     for (unsigned i = 0; i < f->arg_count; i++) {
         if (!tile_arg_set_has(&p->args, i)) continue;
-        bool transposed = tile_arg_set_has(&p->transposed, i);
-        const char *why = pack_find_rows(f, i, transposed, &rows[count++]);
-        if (!why) continue;
-        tile_error_at(f, TILE_NO_OP, "@%s: the argument %%%s cannot be %s: it %s", f->name,
-                      f->args[i].name, transposed ? "transposed" : "packed", why);
-        return -1;
+        const char *why = pack_find_rows(f, i, p->how[i], &rows[count++]);
+        if (why) return report_fault(f, i, p->how[i], why), -1;
     }
-    if (f->arg_count + (size_t)count <= TILE_MAX_ARGUMENTS) return count;
+    const char *fault = pack_find_parts_fault(f, rows, count, &which);
+    if (fault) return report_fault(f, rows[which].arg, rows[which].how, fault), -1;
+    if (f->arg_count + count <= TILE_MAX_ARGUMENTS) return (int)count;
     tile_error_at(f, TILE_NO_OP, "@%s: its arguments and their copies are more than %d", f->name,
                   TILE_MAX_ARGUMENTS);
     return -1;

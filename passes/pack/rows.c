@@ -21,6 +21,7 @@
 
 #include "lib/ir/syntax.h"
 #include "lib/support/scalar.h"
+#include "passes/common/f32_parts.h"
 #include "passes/common/host_value.h"
 #include "passes/common/kernel_steps.h"
 
@@ -38,6 +39,25 @@ typedef struct copy_shape {
 static const copy_shape plain = {16, 128, 4}, transposed = {128, 128, 8},
                         transposed_wide = {64, 64, 8};
 
+const pack_how_info *pack_how_of(pack_how how) {
+    static const pack_how_info infos[PACK_HOWS] = {
+        [PACK_PLAIN] = {"", "pack", "packed", TILE_WORD_NONE},
+        [PACK_TRANSPOSED] = {":transposed", "transpose", "transposed", TILE_WORD_NONE},
+        [PACK_BF16X3] = {":bf16x3", "split", "split", TILE_WORD_precision_bf16x3},
+        [PACK_BF16X6] = {":bf16x6", "split", "split", TILE_WORD_precision_bf16x6}};
+    return &infos[how];
+}
+
+unsigned pack_count_parts(const pack_rows *rows) {
+    return tile_precision_of(pack_how_of(rows->how)->precision)->part_count;
+}
+
+/* The element type of the copy, which may be a parameter. */
+static const tile_type *copied_element(const tile_function *f, const pack_rows *rows) {
+    return pack_count_parts(rows) > 1 ? tile_type_scalar(tile_function_context(f), TILE_bf16)
+                                      : pack_element(f, rows->arg);
+}
+
 /* A parameter may be any type of at least one byte. */
 static int64_t unit_of(const tile_type *type) {
     unsigned bytes = type->scalar ? tile_scalar_bytes(type->scalar) : 1;
@@ -47,7 +67,7 @@ static int64_t unit_of(const tile_type *type) {
 void pack_set_strides(const tile_function *f, pack_rows *rows) {
     tile_context *context = tile_function_context(f);
     const tile_arg_decl *arg = &f->args[rows->arg];
-    const tile_expr *unit = tile_expr_int(context, unit_of(arg->type));
+    const tile_expr *unit = tile_expr_int(context, unit_of(copied_element(f, rows)));
     const tile_expr *units =
         tile_expr_op(context, TILE_OP_ceildiv, arg->extents[rows->inner], unit, NULL);
     const tile_expr *stride = rows->pitch = tile_expr_op(context, TILE_OP_mul, units, unit, NULL);
@@ -57,6 +77,7 @@ void pack_set_strides(const tile_function *f, pack_rows *rows) {
         rows->strides[d] = stride;
         stride = tile_expr_multiply(context, stride, arg->extents[d]);
     }
+    rows->part_stride = stride;
 }
 
 const tile_type *pack_type_param(tile_context *context, const char *name) {
@@ -73,12 +94,29 @@ const tile_type *pack_element(const tile_function *f, unsigned arg) {
 
 const char *pack_free_argument(const tile_function *f, const pack_rows *rows) {
     tile_arena *arena = &f->module->arena;
-    const char *how = rows->transposed ? "transposed" : "packed";
-    const char *stem = tile_arena_format(arena, "%s_%s", f->args[rows->arg].name, how),
+    const char *stem = tile_arena_format(arena, "%s_%s", f->args[rows->arg].name,
+                                         pack_how_of(rows->how)->adjective),
                *name = stem;
     for (unsigned n = 2; tile_function_find_arg(f, name); n++)
         name = tile_arena_format(arena, "%s_%u", stem, n);
     return name;
+}
+
+tile_value pack_add_argument(tile_function *f, const pack_rows *rows, unsigned rank,
+                             const tile_expr *const *extents, const unsigned *dims) {
+    tile_context *context = tile_function_context(f);
+    const tile_expr *all[TILE_MAX_RANK], *strides[TILE_MAX_RANK];
+    const unsigned parts = pack_count_parts(rows), before = parts > 1;
+    if (before) all[0] = tile_expr_int(context, parts);
+    if (before) strides[0] = rows->part_stride;
+    for (unsigned d = 0; d < rank; d++) {
+        all[before + d] = extents[d];
+        strides[before + d] = rows->strides[dims[d]];
+    }
+    tile_value copy = tile_function_add_view_arg(
+        f, pack_free_argument(f, rows), copied_element(f, rows), before + rank, all, strides);
+    tile_function_set_arg_noalias(f, (unsigned)f->arg_count - 1, true);
+    return copy;
 }
 
 /* The kernel --------------------------------------------------------------------------------------
@@ -95,12 +133,12 @@ static bool is_integer(const tile_type *type) {
 /* The other dim along which the tile has several coordinates: in a plain copy, the last dim except
  * that of the rows. */
 static unsigned find_rows_dim(const tile_type *type, const pack_rows *rows) {
-    if (rows->transposed) return rows->across;
+    if (rows->how == PACK_TRANSPOSED) return rows->across;
     return rows->row == type->rank - 1 ? type->rank - 2 : type->rank - 1;
 }
 
 static const copy_shape *shape_of(const tile_type *type, const pack_rows *rows) {
-    if (!rows->transposed) return &plain;
+    if (rows->how != PACK_TRANSPOSED) return &plain;
     return type->scalar && tile_scalar_bytes(type->scalar) > 2 ? &transposed_wide : &transposed;
 }
 
@@ -113,12 +151,12 @@ static bool divides_rows(const tile_function *f, const pack_rows *rows, unsigned
 }
 
 /* The rows of a plain copy begin at no multiples of 16 bytes. Elements of 1 byte are then copied by
- * 8 bytes if possible. Transposed copies read 16 bytes where rows are aligned. */
+ * 8 bytes if possible. Other copies read 16 bytes where rows are aligned. */
 static unsigned divisor_of(const tile_function *f, const pack_rows *rows, unsigned arg) {
     const tile_type *type = f->args[rows->arg].type;
     unsigned bytes = type->scalar ? tile_scalar_bytes(type->scalar) : 1;
     if (!is_integer(f->args[arg].type)) return 0;
-    if (!rows->transposed) return bytes == 1 ? ACCESS / 2 : EVEN;
+    if (rows->how == PACK_PLAIN) return bytes == 1 ? ACCESS / 2 : EVEN;
     if (!divides_rows(f, rows, arg)) return 0;
     return bytes < ACCESS ? ACCESS / bytes : 1;
 }
@@ -169,12 +207,27 @@ static void place_tile(tile_builder *b, const pack_rows *rows, tile_value *at) {
     }
 }
 
+static void store_copy(tile_builder *b, const pack_rows *rows, tile_value moved, tile_value copy,
+                       const tile_value *at, unsigned rank) {
+    const unsigned count = pack_count_parts(rows);
+    tile_value parts[TILE_MAX_PARTS], place[TILE_MAX_RANK];
+    if (count == 1) {
+        tile_build_store(b, moved, copy, at, rank, TILE_NO_VALUE);
+        return;
+    }
+    f32_parts_split(b, moved, count, parts);
+    for (unsigned d = 0; d < rank; d++) place[d + 1] = at[d];
+    for (unsigned p = 0; p < count; p++) {
+        place[0] = tile_build_int(b, p);
+        tile_build_store(b, parts[p], copy, place, rank + 1, TILE_NO_VALUE);
+    }
+}
+
 tile_function *pack_make_kernel(tile_function *from, const pack_rows *rows, bool waits,
                                 bool follows) {
-    tile_function old,
-        *f = steps_copy_kernel(from, tile_arena_format(&from->module->arena, "%s_%s",
-                                                       rows->transposed ? "transpose" : "pack",
-                                                       from->args[rows->arg].name));
+    tile_function old, *f = steps_copy_kernel(from, tile_arena_format(&from->module->arena, "%s_%s",
+                                                                      pack_how_of(rows->how)->verb,
+                                                                      from->args[rows->arg].name));
     tile_context *context = tile_function_context(f);
     tile_function_restart(f, &old);
     keep_types(f);
@@ -183,16 +236,16 @@ tile_function *pack_make_kernel(tile_function *from, const pack_rows *rows, bool
     const unsigned rank = arg->type->rank, among = find_rows_dim(arg->type, rows);
     const copy_shape *shape = shape_of(arg->type, rows);
     const tile_expr *extents[TILE_MAX_RANK];
+    unsigned own[TILE_MAX_RANK];
     tile_type tile = {.kind = TILE_TYPE_TILE, .rank = rank};
     for (unsigned d = 0; d < rank; d++) {
+        own[d] = d;
         int64_t count = d == rows->row ? shape->columns : d == among ? shape->rows : 1;
         tile.dims[d] = tile_expr_int(context, count);
         extents[d] = d == rows->inner ? rows->pitch : arg->extents[d];
     }
     tile_value array = arg->value;
-    tile_value copy = tile_function_add_view_arg(
-        f, pack_free_argument(f, rows), pack_element(f, rows->arg), rank, extents, rows->strides);
-    tile_function_set_arg_noalias(f, (unsigned)f->arg_count - 1, true);
+    tile_value copy = pack_add_argument(f, rows, rank, extents, own);
     tile_builder b = tile_builder_at_end(f, f->body);
     tile_value at[TILE_MAX_RANK];
     b.loc = from->loc;
@@ -201,7 +254,7 @@ tile_function *pack_make_kernel(tile_function *from, const pack_rows *rows, bool
     tile_value moved =
         tile_build_load(&b, array, at, rank, TILE_NO_VALUE, tile_type_get(context, &tile));
     if (follows && !waits) tile_build_pdl_wait(&b);
-    tile_build_store(&b, moved, copy, at, rank, TILE_NO_VALUE);
+    store_copy(&b, rows, moved, copy, at, rank);
     tile_build_pdl_trigger(&b);
     return f;
 }
@@ -210,12 +263,13 @@ tile_value pack_build_scratch(tile_builder *b, const pack_rows *rows) {
     const tile_function *plan = b->function;
     const tile_arg_decl *arg = &plan->args[rows->arg];
     tile_value extents[TILE_MAX_RANK];
-    unsigned rank = 0;
+    unsigned rank = 0, parts = pack_count_parts(rows);
+    if (parts > 1) extents[rank++] = tile_build_int(b, parts);
     for (unsigned d = 0; d < arg->type->rank; d++)
         if (d != rows->inner)
             extents[rank++] = host_value_cast(b, host_value(b, arg->extents[d]), TILE_i32);
     extents[rank++] = host_value_cast(b, host_value(b, rows->pitch), TILE_i32);
-    tile_value copy = tile_build_scratch(b, extents, rank, pack_element(plan, rows->arg));
+    tile_value copy = tile_build_scratch(b, extents, rank, copied_element(plan, rows));
     tile_value_set_name(b->function, copy, pack_free_argument(plan, rows));
     return copy;
 }

@@ -5,19 +5,36 @@
 #ifndef TILE_PASSES_PACK_ROWS_H
 #define TILE_PASSES_PACK_ROWS_H
 
+#include "lib/ir/effects.h"
 #include "lib/ir/function.h"
 
-/* What follows the name of an argument that is transposed. */
-#define PACK_TRANSPOSED ":transposed"
+/* How an argument is copied. */
+typedef enum pack_how {
+    PACK_PLAIN,
+    PACK_TRANSPOSED,
+    PACK_BF16X3, /* as the parts of bf16 of this `precision`, along one more dim before the others
+                  */
+    PACK_BF16X6,
+    PACK_HOWS
+} pack_how;
+
+typedef struct pack_how_info {
+    const char *suffix; /* of the argument's name in the text that asks for it: ":transposed" */
+    const char *verb, *adjective; /* "transpose", "transposed" */
+    tile_word precision;          /* none: the copy has no parts */
+} pack_how_info;
+
+const pack_how_info *pack_how_of(pack_how how);
 
 typedef struct pack_rows {
     unsigned arg;
-    bool transposed;
+    pack_how how;
     unsigned row;           /* the dim of the argument along which elements are adjacent */
     unsigned across;        /* if transposed: the other dim of the tiles that the kernel reads */
     unsigned inner;         /* the dim along which the copy's elements are adjacent */
     const tile_expr *pitch; /* the elements from a row of the copy to the next one */
     const tile_expr *strides[TILE_MAX_RANK]; /* of the copy, by dim of the argument */
+    const tile_expr *part_stride;            /* of the dim of parts */
     /* How the kernel reads the array. */
     tile_op view; /* 0: as the argument is declared */
     unsigned rank;
@@ -26,10 +43,17 @@ typedef struct pack_rows {
 } pack_rows;
 
 /* NULL, or why the argument cannot be packed: "is no view". */
-const char *pack_find_rows(const tile_function *f, unsigned arg, bool transposed, pack_rows *rows);
+const char *pack_find_rows(const tile_function *f, unsigned arg, pack_how how, pack_rows *rows);
 
 /* Sets the pitch and the strides: rows follow each other in the order of the other dims. */
 void pack_set_strides(const tile_function *f, pack_rows *rows);
+
+/* The number of parts of the copy; 1: the elements themselves. */
+unsigned pack_count_parts(const pack_rows *rows);
+/* Adds the copy, whose extents without parts are given, as an argument. dims[d]: the dim of the
+ * argument whose stride it has. */
+tile_value pack_add_argument(tile_function *f, const pack_rows *rows, unsigned rank,
+                             const tile_expr *const *extents, const unsigned *dims);
 
 /* The argument's element type, which may be a parameter. */
 const tile_type *pack_element(const tile_function *f, unsigned arg);

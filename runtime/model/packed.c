@@ -67,9 +67,9 @@ unsigned tune_find_packings(const tile_device *device, const tile_function *f,
         return 0;
     point.sizes = sizes;
     const char *unaligned = tile_find_unaligned(&point, arena),
-               *transposed = tile_find_transposed(&point, device->target, arena);
+               *operands = tile_find_packed_operands(&point, device->target, arena);
     if (unaligned) packings[found++] = unaligned;
-    if (transposed) packings[found++] = transposed;
+    if (operands) packings[found++] = operands;
     return found;
 }
 

@@ -22,7 +22,8 @@ bool tune_pack(const tile_device *device, const tile_module *module, const char 
 
 /* How a kernel's arguments may be packed at these sizes, as TILE_PACK_ARGUMENTS takes it: the ones
  * whose rows are not aligned, and these together with operands that wgmma reads only if they are
- * transposed. The texts are in the arena. Returns their number. bindings: of a point. */
+ * transposed or split into parts. The texts are in the arena. Returns their number. bindings: of a
+ * point. */
 enum { TUNE_MAX_PACKINGS = 2 };
 unsigned tune_find_packings(const tile_device *device, const tile_function *f,
                             const tile_binding *bindings, unsigned count, const int64_t *sizes,
