@@ -112,7 +112,7 @@ const char *pack_find_parts_fault(const tile_function *f, const pack_rows *rows,
         const tile_type *type = f->args[own->arg].type;
         if (!precision_of(own)) continue;
         if (type->param || type->scalar != TILE_f32) return "has elements of another type than f32";
-        if (type->rank == TILE_MAX_RANK) return "has no room for another dim";
+        if (type->rank == TILE_MAX_RANK) return "has the largest rank, without a dim for the parts";
         TILE_FOR_EACH_OP_INSIDE (f, op, f->body) {
             tile_value view = read_view(&s, op);
             if (!view.id || rows_of(&s, view) != own) continue;
@@ -145,10 +145,10 @@ static void copy_attributes(tile_function *f, tile_op from, tile_op to) {
 static void read_parts(splitter *s, tile_op op, tile_value view) {
     tile_function *f = s->f;
     const bool loads = tile_op_opcode(f, op) == TILE_OP_load;
-    const tile_values src = tile_operands_src(f, op), when = tile_op_segment(f, op, loads ? 1 : 2);
+    const tile_values src = tile_operands_src(f, op);
     const tile_value to = loads ? tile_op_result(f, op, 0) : tile_operand_dst(f, op),
                      copy = s->copies[rows_of(s, view) - s->rows],
-                     predicate = when.count ? when.at[0] : TILE_NO_VALUE;
+                     predicate = tile_operand_predicate(f, op);
     const tile_type *type = half_of(s, to);
     const unsigned rank = src.count;
     tile_value at[TILE_MAX_RANK];

@@ -517,9 +517,8 @@ static double estimate_plan(const tile_device *device, const tile_function *plan
     return tune_plan_estimate(tune_plan_model_create(device, plan, sizes, arena), NULL, why);
 }
 
-/* A kernel with packed arguments. */
 typedef struct packed_model {
-    const char *arguments; /* NULL: no point has packed these */
+    const char *arguments; /* that are packed; NULL: none yet */
     tune_model *model;     /* NULL: they cannot be packed */
     tune_packed packed;
 } packed_model;
@@ -532,8 +531,8 @@ typedef struct listed_model {
 
 static packed_model *find_packed(listed_model *l, const tile_device *device,
                                  const tile_module *module, const char *name,
-                                 const tile_candidate *c, const char *arguments,
-                                 tile_arena *arena) {
+                                 const tile_candidate *c, tile_arena *arena) {
+    const char *arguments = tune_packing_of(c->bindings, c->binding_count);
     packed_model *p = l->packed;
     while (p->arguments && strcmp(p->arguments, arguments) != 0)
         if (++p == l->packed + TUNE_MAX_PACKINGS) return NULL;
@@ -550,8 +549,7 @@ static packed_model *find_packed(listed_model *l, const tile_device *device,
 static double estimate_packed(listed_model *l, const tile_device *device, const tile_module *module,
                               const char *name, const tile_candidate *c, tile_arena *arena,
                               const char **why) {
-    const char *arguments = tune_packing_of(c->bindings, c->binding_count);
-    const packed_model *p = find_packed(l, device, module, name, c, arguments, arena);
+    const packed_model *p = find_packed(l, device, module, name, c, arena);
     return p && p->model ? p->packed.copies + estimate_point(p->model, c, arena, why) : 0;
 }
 
