@@ -4,7 +4,7 @@
  * with 1001 columns has none. A product that reads each element many times then loses more by
  * narrow copies than a first kernel takes that copies the array once. A copy can also be
  * transposed: wgmma reads elements of 8 and 32 bits only if they are adjacent along k (K-major).
- * Or it has the parts of f32 elements that products with `precision = bf16x3` multiply. Launches
+ * Or it has the parts of f32 elements that products of precision `bf16x3` multiply. Launches
  * that choose their point by the model (tile/device.h) choose packing, too. Threads: as
  * for the module's context. */
 #ifndef TILE_PACK_H

@@ -103,6 +103,8 @@ void tune_join_packing(const tile_device *device, const tile_function *f, const 
     if (given < 2 || tune_packing_of(first->bindings, first->binding_count)) return;
     unsigned found = tune_find_packings(device, f, first->bindings, first->binding_count, sizes,
                                         arena, packings);
+    if (found == TUNE_MAX_PACKINGS && (found + 1) * given > TUNE_MAX_POINTS)
+        packings[0] = packings[--found]; /* it aligns the rows, too */
     if (!found || (found + 1) * given > TUNE_MAX_POINTS) return;
     tune_point *all = TILE_NEW_ARRAY(arena, tune_point, (found + 1) * given);
     memcpy(all, *points, sizeof *all * given);
