@@ -5,6 +5,11 @@
 #include "lib/layout/mma.h"
 #include "passes/common/f32_parts.h"
 
+/* Buffers and tiles that hold elements of the arrays are replaced by one for each part, in the
+ * order of the text: where a buffer is allocated, where elements are read, and where they are
+ * multiplied. The operations on the elements are erased at the end, when nothing uses their
+ * results. */
+
 /* A kernel whose arrays are read as parts. */
 typedef struct splitter {
     tile_function *f;
@@ -112,7 +117,8 @@ const char *pack_find_parts_fault(const tile_function *f, const pack_rows *rows,
         const tile_type *type = f->args[own->arg].type;
         if (!precision_of(own)) continue;
         if (type->param || type->scalar != TILE_f32) return "has elements of another type than f32";
-        if (type->rank == TILE_MAX_RANK) return "has the largest rank, without a dim for the parts";
+        if (type->rank == TILE_MAX_RANK || own->rank == TILE_MAX_RANK)
+            return "has the largest rank, without a dim for the parts";
         TILE_FOR_EACH_OP_INSIDE (f, op, f->body) {
             tile_value view = read_view(&s, op);
             if (!view.id || rows_of(&s, view) != own) continue;

@@ -135,6 +135,11 @@ typedef struct operands_read {
     double lhs, rhs; /* 1, or 0; more if elements are read one by one */
 } operands_read;
 
+/* Returns whether threads add the products by fma. */
+static bool is_by_fma(const tile_dot_facts *dot) {
+    return !tile_mma_find(&dot->query) && !tile_mma_find_wider(&dot->query);
+}
+
 /* mma.sync takes fragments of 4 bytes along k. ldmatrix reads four of them at once if elements are
  * adjacent along k, or have 16 bits. Others are read one by one (H200, 4096^3: i8 368 us with one
  * such operand and 623 with two, tf32 630 with two). */
@@ -143,7 +148,7 @@ static double cost_across(const tile_dot_facts *dot, unsigned operand) {
     const double words_one_by_one = 1.5;
     const tile_dot_operand *o = &dot->operand[operand];
     unsigned bytes = tile_scalar_bytes(operand == TILE_MMA_LHS ? dot->query.lhs : dot->query.rhs);
-    if (o->along == o->k_dim) return 1;
+    if (o->along == o->k_dim || is_by_fma(dot)) return 1;
     return bytes == 1 ? BYTES_ONE_BY_ONE : bytes == 4 ? words_one_by_one : 1;
 }
 
@@ -195,11 +200,6 @@ static bool is_read(const scan *s, tile_value operand) {
         data = tile_value_at(s->f, op->operands[0]);
     }
     return data->type->kind == TILE_TYPE_SHARED;
-}
-
-/* Returns whether threads add the products by fma. */
-static bool is_by_fma(const tile_dot_facts *dot) {
-    return !tile_mma_find(&dot->query) && !tile_mma_find_wider(&dot->query);
 }
 
 /* The operations of tensor cores that take as long as the product by fma. For each k, a thread also
