@@ -305,21 +305,6 @@ static void place_in_cluster(grid *g, tile_builder *b) {
     }
 }
 
-/* Waiting once, before the first tile, is enough, and lets a producer warp copy for all tiles. */
-static void wait_before_loop(tile_function *f, tile_region body, tile_op loop) {
-    bool waits = false;
-    for (tile_op op = tile_region_first(f, body), next; op.id; op = next) {
-        next = tile_op_next(f, op);
-        if (tile_op_opcode(f, op) != TILE_OP_pdl_wait) continue;
-        tile_erase_op(f, op);
-        waits = true;
-    }
-    if (!waits) return;
-    tile_builder b = tile_builder_before(f, loop);
-    b.loc = f->loc;
-    tile_build_pdl_wait(&b);
-}
-
 static void make_persistent(tile_scheduler *w, tile_builder *b) {
     tile_function *f = w->f;
     grid *g = &w->g;
@@ -341,7 +326,6 @@ static void make_persistent(tile_scheduler *w, tile_builder *b) {
      *    writes to shared memory after the previous tile: its copies are waited for, and a barrier
      *    follows its reads. */
     grid_move_into_loop(f, loop);
-    wait_before_loop(f, body.region, loop);
     tile_op_set_flag(f, loop, TILE_ATTR_independent);
     TILE_FOR_EACH_OP_INSIDE (f, op, body.region)
         if (tile_op_opcode(f, op) == TILE_OP_roles) end_copies_of_roles(f, op);
