@@ -114,6 +114,11 @@ tile_status tile_make_steps(tile_module *module, const char *name, const tile_ta
  * none. */
 const char *tile_find_unaligned(const tile_bound_params *point, tile_arena *arena);
 
+/* The same with the operands that wgmma reads only if they are transposed or split into parts,
+ * "a+b:transposed". NULL if there are none of these. */
+const char *tile_find_packed_operands(const tile_bound_params *point, const tile_target *target,
+                                      tile_arena *arena);
+
 /* Pipelines ------------------------------------------------------------------------------------ */
 
 /* The final passes of the default pipeline, for kernels at level 3 of any origin. */

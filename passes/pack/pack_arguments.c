@@ -1,13 +1,22 @@
 /* pack-arguments: a kernel reads copies of arrays, whose rows begin at multiples of 128 bytes.
  *
- * TMA and 16-byte copies need rows that begin at multiples of 16 bytes. The option names the
- * arguments, separated by `+`. The kernel becomes a plan with the same name, parameters and points:
- * first a kernel copies each array, then the kernel reads the copies.
+ * TMA and 16-byte copies need rows that begin at multiples of 16 bytes. wgmma reads elements of 8
+ * and 32 bits only K-major. The option names the arguments, separated by `+`. The kernel becomes a
+ * plan with the same name, parameters and points: first a kernel copies each array, then the kernel
+ * reads the copies.
+ *
+ * A name with `:transposed` gives a transposed copy. The kernel reads such an array in tiles of two
+ * dims. Its elements are adjacent along one of them, and those of the copy along the other one.
+ *
+ * A name with `:bf16x3` or `:bf16x6` gives a copy of the parts of an f32 array, 2 or 3 arrays of
+ * bf16, for products of this `precision`: wgmma multiplies them from shared memory. Otherwise each
+ * warp splits its fragments in registers, for mma.sync.
  *
  * A row of the copy is as long as the pitch, and ends with zeros, which is what the kernel reads
  * after the end of a row. The kernel that reads the copies takes each of them as one more argument,
  * in the shape in which it reads the array: the argument's own, or that of the only view that it
- * makes of it. *
+ * makes of it. Only the strides of a transposed copy differ.
+ *
  * level: 0 and 2
  * requires: nothing
  * keeps: nothing
@@ -63,12 +72,66 @@
  *     store %8, %a_packed[%7, %3]
  *     pdl_trigger
  *   }
+ *
+ * pipeline: pack-arguments{arguments=b:transposed}
+ * before:
+ *   kernel @k(%n: i32, %m: i32, %b: view<i8[%n, %m]>, %c: view<i8[%n, %m]>)
+ *       grid [%n]  warps 1
+ *   {
+ *     %i, %j, %h = block_id : i32
+ *     %t = load %b[%i, 0] : tile<i8[32, 32]>
+ *     store %t, %c[%i, 0]
+ *   }
+ *
+ * after:
+ *   plan @k(%n: i32, %m: i32, %b: view<i8[%n, %m]>, %c: view<i8[%n, %m]>)
+ *   {
+ *     %0 = ceildiv %n, 128 : i32
+ *     %1 = cast %0 : i64
+ *     %2 = cast 128 : i64
+ *     %3 = mul %1, %2 : i64
+ *     %4 = cast %3 : i32
+ *     %b_transposed = scratch [%m, %4] : view<i8[?, ?]>
+ *     launch @k_transpose_b(%n, %m, %b, %c, %b_transposed)
+ *     launch @k_packed(%n, %m, %b, %c, %b_transposed) {pdl}
+ *   }
+ *
+ *   kernel @k_packed(%n: i32, %m: i32, %b: view<i8[%n, %m]>, %c: view<i8[%n, %m]>,
+ *     %b_transposed: view<i8[ceildiv(%n, 128) * 128, %m],
+ *                         strides [1, ceildiv(%n, 128) * 128]> {noalias})
+ *       grid [%n]  warps 1
+ *   {
+ *     pdl_wait
+ *     %i, %j, %h = block_id : i32
+ *     %t = load %b_transposed[%i, 0] : tile<i8[32, 32]>
+ *     store %t, %c[%i, 0]
+ *   }
+ *
+ *   kernel @k_transpose_b(
+ *       %n: i32, %m: i32 {divisible = 16}, %b: view<i8[%n, %m]>, %c: view<i8[%n, %m]>,
+ *     %b_transposed: view<i8[ceildiv(%n, 128) * 128, %m],
+ *                         strides [1, ceildiv(%n, 128) * 128]> {noalias})
+ *       grid [ceildiv(%n, 128), ceildiv(%m, 128)]  warps 8
+ *   {
+ *     %0, %1, %2 = block_id : i32
+ *     %3 = mul %1, 128 : i32
+ *     %4 = ceildiv %n, 128 : i32
+ *     %5 = rem %0, %4 : i32
+ *     %6 = div %0, %4 : i32
+ *     %7 = mul %5, 128 : i32
+ *     %8 = load %b[%7, %3] : tile<i8[128, 128]>
+ *     store %8, %b_transposed[%7, %3]
+ *     pdl_trigger
+ *   }
  */
 #include <string.h>
 
+#include "lib/ir/describe.h"
+#include "lib/ir/remark.h"
 #include "lib/ir/syntax.h"
 #include "passes/common/host_value.h"
 #include "passes/common/kernel_steps.h"
+#include "passes/pack/parts.h"
 #include "passes/pack/rows.h"
 #include "passes/passes.h"
 #include "tile/pack.h"
@@ -100,28 +163,36 @@ static unsigned find_stride(const tile_function *f, const pack_rows *rows,
     return d;
 }
 
-/* Reads the view's shape; false unless its strides are those of dims of the argument, and its rows
- * the argument's. */
+/* Reads the view's shape; false unless its strides are those of dims of the argument. */
 static bool read_view(const tile_function *f, tile_op view, pack_rows *rows) {
     tile_context *context = tile_function_context(f);
     const tile_values extents = tile_operands_extents(f, view),
                       strides = tile_operands_strides(f, view);
-    const tile_arg_decl *arg = &f->args[rows->arg];
     const tile_expr *stride = tile_expr_int(context, 1);
-    bool whole = false;
     rows->rank = extents.count;
     for (unsigned d = extents.count; d-- > 0;) {
         const tile_expr *extent = as_expr(f, extents.at[d]);
         if (strides.count) stride = as_expr(f, strides.at[d]);
         if (!extent || !stride) return false;
         unsigned dim = find_stride(f, rows, stride);
-        if (dim == arg->type->rank) return false;
-        if (dim == rows->row) whole = same_value(context, extent, arg->extents[dim]);
+        if (dim == f->args[rows->arg].type->rank) return false;
         rows->extents[d] = extent;
         rows->dims[d] = dim;
         stride = tile_expr_multiply(context, stride, extent);
     }
-    return whole;
+    return true;
+}
+
+/* Returns whether the view has the rows of the copy, from their first element to the last. */
+static bool has_whole_rows(const tile_function *f, const pack_rows *rows) {
+    const tile_expr *whole = f->args[rows->arg].extents[rows->inner];
+    bool found = false;
+    for (unsigned d = 0; d < rows->rank; d++) {
+        if (rows->dims[d] != rows->inner) continue;
+        if (!same_value(tile_function_context(f), rows->extents[d], whole)) return false;
+        found = true;
+    }
+    return found;
 }
 
 static void read_argument(const tile_function *f, pack_rows *rows) {
@@ -190,6 +261,30 @@ static bool find_use(const tile_function *f, pack_rows *rows) {
     return is_read(f, array);
 }
 
+/* Adds the dims along which the tile extends that the operation reads from the view. */
+static void add_tile_dims(const tile_function *f, tile_op op, const pack_rows *rows, bool *along) {
+    tile_value tile =
+        tile_op_opcode(f, op) == TILE_OP_copy ? tile_operand_dst(f, op) : tile_op_result(f, op, 0);
+    const tile_type *type = tile_value_type(f, tile);
+    for (unsigned d = 0; d < type->rank && type->rank <= rows->rank; d++)
+        if (!tile_expr_is(type->dims[d], 1)) along[rows->dims[rows->rank - type->rank + d]] = true;
+}
+
+/* Finds the other dim of the tiles; false if they do not all extend along the rows and that one. */
+static bool find_across(const tile_function *f, pack_rows *rows) {
+    tile_value view = rows->view.id ? tile_op_result(f, rows->view, 0) : f->args[rows->arg].value;
+    bool along[TILE_MAX_RANK] = {false};
+    unsigned count = 0;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (tile_op_uses(f, op, view)) add_tile_dims(f, op, rows, along);
+    for (unsigned d = 0; d < f->args[rows->arg].type->rank; d++) {
+        if (!along[d]) continue;
+        count++;
+        if (d != rows->row) rows->across = d;
+    }
+    return count == 2 && along[rows->row];
+}
+
 static bool has_fixed_arguments(const tile_function *f) {
     for (size_t i = 0; i < f->arg_count; i++)
         if (f->args[i].is_const) return true;
@@ -202,9 +297,10 @@ static bool needs_parameters(const tile_arg_decl *arg) {
     return false;
 }
 
-const char *pack_find_rows(const tile_function *f, unsigned arg, pack_rows *rows) {
+const char *pack_find_rows(const tile_function *f, unsigned arg, pack_how how, pack_rows *rows) {
+    const bool transposed = how == PACK_TRANSPOSED;
     const tile_arg_decl *decl = &f->args[arg];
-    *rows = (pack_rows){.arg = arg};
+    *rows = (pack_rows){.arg = arg, .how = how};
     if (f->kind != TILE_KERNEL || f->level != 2) return "belongs to no kernel of level 2";
     if (has_fixed_arguments(f)) return "belongs to a kernel with {const} arguments";
     if (decl->type->kind != TILE_TYPE_VIEW) return "is no view";
@@ -213,27 +309,34 @@ const char *pack_find_rows(const tile_function *f, unsigned arg, pack_rows *rows
     rows->row = find_row(f, arg);
     if (rows->row == decl->type->rank) return "has no rows: its strides are not 1 along one dim";
     if (!find_use(f, rows)) return "is not only read, by `load` and `copy`, in one shape";
+    if (transposed && !find_across(f, rows))
+        return "is not read in tiles of its rows and one other dim";
+    rows->inner = transposed ? rows->across : rows->row;
+    if (!has_whole_rows(f, rows)) return "is not only read, by `load` and `copy`, in one shape";
     pack_set_strides(f, rows);
     return NULL;
 }
 
 /* The kernel that reads the copies ------------------------------------------------------------- */
 
-static void read_copy(tile_function *f, const pack_rows *rows) {
-    const tile_expr *extents[TILE_MAX_RANK], *strides[TILE_MAX_RANK];
-    const tile_arg_decl *arg = &f->args[rows->arg];
-    tile_value old = rows->view.id ? tile_op_result(f, rows->view, 0) : arg->value;
-    for (unsigned d = 0; d < rows->rank; d++) {
-        extents[d] = rows->dims[d] == rows->row ? rows->pitch : rows->extents[d];
-        strides[d] = rows->strides[rows->dims[d]];
-    }
-    tile_value copy =
-        tile_function_add_view_arg(f, pack_free_argument(f, arg->name), pack_element(f, rows->arg),
-                                   rows->rank, extents, strides);
-    tile_function_set_arg_noalias(f, (unsigned)f->arg_count - 1, true);
+/* Adds the copy as an argument. */
+static tile_value add_copy(tile_function *f, const pack_rows *rows) {
+    const tile_expr *extents[TILE_MAX_RANK];
+    for (unsigned d = 0; d < rows->rank; d++)
+        extents[d] = rows->dims[d] == rows->inner ? rows->pitch : rows->extents[d];
+    return pack_add_argument(f, rows, rows->rank, extents, rows->dims);
+}
+
+/* Replaces the array by a copy of its elements. */
+static void read_copy(tile_function *f, const pack_rows *rows, tile_value copy) {
+    tile_value old = rows->view.id ? tile_op_result(f, rows->view, 0) : f->args[rows->arg].value;
     tile_value *map = TILE_NEW_ARRAY(&f->module->arena, tile_value, f->value_count);
     map[old.id] = copy;
     tile_replace_values(f, f->body, map);
+}
+
+/* The array is read no more. */
+static void erase_view(tile_function *f, const pack_rows *rows) {
     if (!rows->view.id) return;
     tile_op base = tile_value_def(f, tile_operand_base(f, rows->view));
     tile_erase_op(f, rows->view);
@@ -262,7 +365,12 @@ static void forget_divisors(tile_function *reader, const tile_function *f,
 static tile_function *make_reader(tile_function *f, const pack_rows *rows, unsigned count,
                                   const tile_arg_set *packed) {
     tile_function *reader = steps_copy_kernel(f, "packed");
-    for (unsigned i = 0; i < count; i++) read_copy(reader, &rows[i]);
+    tile_value copies[TILE_MAX_ARGUMENTS];
+    for (unsigned i = 0; i < count; i++) copies[i] = add_copy(reader, &rows[i]);
+    for (unsigned i = 0; i < count; i++)
+        if (pack_count_parts(&rows[i]) == 1) read_copy(reader, &rows[i], copies[i]);
+    pack_read_parts(reader, rows, copies, count);
+    for (unsigned i = 0; i < count; i++) erase_view(reader, &rows[i]);
     forget_divisors(reader, f, packed);
     tile_op first = tile_region_first(reader, reader->body);
     tile_builder b = tile_builder_before(reader, first);
@@ -301,7 +409,7 @@ static void make_plan(tile_function *f, const pack_rows *rows, unsigned count,
     tile_function *packers[TILE_MAX_ARGUMENTS];
     tile_value copies[TILE_MAX_ARGUMENTS];
     const bool waits = tile_function_waits(f);
-    for (unsigned i = 0; i < count; i++) packers[i] = pack_make_kernel(f, &rows[i], waits || i);
+    for (unsigned i = 0; i < count; i++) packers[i] = pack_make_kernel(f, &rows[i], waits, i > 0);
     steps_become_plan(f);
     f->has_points = true;
     tile_builder b = tile_builder_at_end(f, f->body);
@@ -316,84 +424,89 @@ static void make_plan(tile_function *f, const pack_rows *rows, unsigned count,
     tile_op_set_flag(f, launch(&b, reader, copies, count), TILE_ATTR_pdl);
 }
 
-/* The arguments that the text names; false after a diagnostic. */
-static bool read_names(const tile_function *f, const char *text, tile_arg_set *args) {
+/* A caller that stores the array in the other order saves the copy. */
+static void report_transposed(const tile_function *f, const pack_rows *rows) {
+    const tile_arg_decl *arg = &f->args[rows->arg];
+    tile_arena *arena = &f->module->arena;
+    if (rows->how != PACK_TRANSPOSED || !tile_remarks_wanted(f)) return;
+    tile_missed_at(
+        f, TILE_NO_OP, "transposed first",
+        tile_arena_format(arena, "store %%%s so that these are adjacent in memory", arg->name),
+        "each launch first copies %%%s to a scratch array in which the %s elements of "
+        "dim %u are adjacent, because wgmma reads elements of 8 and 32 bits only k-major",
+        arg->name, tile_expr_text(f, arg->extents[rows->inner], arena), rows->inner);
+}
+
+/* What the text names. */
+typedef struct packing {
+    tile_arg_set args;
+    pack_how how[TILE_MAX_ARGUMENTS];
+} packing;
+
+/* Adds "NAME" or "NAME:transposed"; false after a diagnostic. */
+static bool add_name(const tile_function *f, const char *text, size_t length, packing *p) {
+    size_t name = strcspn(text, ":+"), left = length - name;
+    unsigned arg = 0, how = 0;
+    while (arg < f->arg_count &&
+           (strlen(f->args[arg].name) != name || memcmp(f->args[arg].name, text, name) != 0))
+        arg++;
+    if (arg == f->arg_count)
+        return tile_error_at(f, TILE_NO_OP, "@%s has no argument %%%.*s to pack", f->name,
+                             (int)name, text);
+    while (how < PACK_HOWS && (strlen(pack_how_of((pack_how)how)->suffix) != left ||
+                               memcmp(pack_how_of((pack_how)how)->suffix, text + name, left) != 0))
+        how++;
+    if (how == PACK_HOWS)
+        return tile_error_at(f, TILE_NO_OP,
+                             "@%s: '%.*s' does not say how %%%s is packed; write '%s', "
+                             "'%s:transposed', '%s:bf16x3' or '%s:bf16x6'",
+                             f->name, (int)length, text, f->args[arg].name, f->args[arg].name,
+                             f->args[arg].name, f->args[arg].name, f->args[arg].name);
+    tile_arg_set_add(&p->args, arg);
+    p->how[arg] = (pack_how)how;
+    return true;
+}
+
+static bool read_names(const tile_function *f, const char *text, packing *p) {
     while (*text) {
         size_t length = strcspn(text, "+");
-        const tile_arg_decl *arg = NULL;
-        for (size_t i = 0; i < f->arg_count; i++) {
-            const char *name = f->args[i].name;
-            if (strlen(name) != length || memcmp(name, text, length) != 0) continue;
-            arg = &f->args[i];
-            tile_arg_set_add(args, (unsigned)i);
-        }
-        if (!arg)
-            return tile_error_at(f, TILE_NO_OP, "@%s has no argument %%%.*s to pack", f->name,
-                                 (int)length, text);
+        if (!add_name(f, text, length, p)) return false;
         text += length + (text[length] == '+');
     }
-    return !tile_arg_set_is_empty(args) ||
+    return !tile_arg_set_is_empty(&p->args) ||
            tile_error_at(f, TILE_NO_OP, "@%s: no argument to pack is named", f->name);
 }
 
+static bool report_fault(const tile_function *f, unsigned arg, pack_how how, const char *why) {
+    return tile_error_at(f, TILE_NO_OP, "@%s: the argument %%%s cannot be %s: it %s", f->name,
+                         f->args[arg].name, pack_how_of(how)->adjective, why);
+}
+
 /* Describes the arguments in order; their number, or -1 after a diagnostic. */
-static int find_all_rows(const tile_function *f, const tile_arg_set *args, pack_rows *rows) {
-    int count = 0;
+static int find_all_rows(const tile_function *f, const packing *p, pack_rows *rows) {
+    unsigned count = 0, which;
     for (unsigned i = 0; i < f->arg_count; i++) {
-        if (!tile_arg_set_has(args, i)) continue;
-        const char *why = pack_find_rows(f, i, &rows[count++]);
-        if (!why) continue;
-        tile_error_at(f, TILE_NO_OP, "@%s: the argument %%%s cannot be packed: it %s", f->name,
-                      f->args[i].name, why);
-        return -1;
+        if (!tile_arg_set_has(&p->args, i)) continue;
+        const char *why = pack_find_rows(f, i, p->how[i], &rows[count++]);
+        if (why) return report_fault(f, i, p->how[i], why), -1;
     }
-    if (f->arg_count + (size_t)count <= TILE_MAX_ARGUMENTS) return count;
+    const char *fault = pack_find_parts_fault(f, rows, count, &which);
+    if (fault) return report_fault(f, rows[which].arg, rows[which].how, fault), -1;
+    if (f->arg_count + count <= TILE_MAX_ARGUMENTS) return (int)count;
     tile_error_at(f, TILE_NO_OP, "@%s: its arguments and their copies are more than %d", f->name,
                   TILE_MAX_ARGUMENTS);
     return -1;
 }
 
-/* Whether all rows of the array begin at multiples of 16 bytes. */
-static bool is_aligned(const tile_function *f, const pack_rows *rows, unsigned bytes,
-                       const tile_bindings *bindings) {
-    enum { UNIT = 16 };
-    for (unsigned d = 0; d < f->args[rows->arg].type->rank; d++) {
-        int64_t stride;
-        bool known = tile_expr_eval(tile_function_arg_stride(f, rows->arg, d), bindings, &stride);
-        if (d != rows->row && known && stride % UNIT * bytes % UNIT != 0) return false;
-    }
-    return true;
-}
-
-static bool size_of(unsigned index, int64_t *value, void *user) {
-    *value = ((const int64_t *)user)[index];
-    return true;
-}
-
-const char *tile_find_unaligned(const tile_bound_params *point, tile_arena *arena) {
-    const tile_function *f = point->f;
-    const tile_bindings bindings = {.arg = size_of, .user = (void *)(uintptr_t)point->sizes};
-    const char *names = NULL;
-    for (unsigned i = 0; i < f->arg_count; i++) {
-        pack_rows rows;
-        const tile_type *type = f->args[i].type;
-        if (pack_find_rows(f, i, &rows)) continue;
-        tile_scalar scalar =
-            type->param ? tile_find_bound_scalar(point, type->param) : type->scalar;
-        if (is_aligned(f, &rows, tile_scalar_bytes(scalar), &bindings)) continue;
-        names = names ? tile_arena_format(arena, "%s+%s", names, f->args[i].name) : f->args[i].name;
-    }
-    return names;
-}
-
 tile_status tile_pack_arguments(tile_function *f, const char *arguments) {
     TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, TILE_OUT_OF_MEMORY)
-    tile_arg_set args = {{0}};
+    packing p = {.args = {{0}}};
     pack_rows rows[TILE_MAX_ARGUMENTS];
-    if (!f || !arguments || !read_names(f, arguments, &args)) return TILE_INVALID;
-    int count = find_all_rows(f, &args, rows);
+    if (!f || !arguments || !read_names(f, arguments, &p)) return TILE_INVALID;
+    int count = find_all_rows(f, &p, rows);
     if (count < 0) return TILE_INVALID;
-    make_plan(f, rows, (unsigned)count, &args);
+    for (int i = 0; i < count; i++) report_transposed(f, &rows[i]);
+    make_plan(f, rows, (unsigned)count, &p.args);
     return TILE_OK;
 }
 

@@ -184,45 +184,72 @@ static const tile_binding *add_packing(const tile_binding *bindings, const char 
     return all;
 }
 
-/* The fastest point of the kernel with these arguments packed, if it takes less than `seconds`;
- * else NULL. */
+/* The fastest point of the kernel with these arguments packed, if it takes less than *seconds,
+ * which it then replaces; else NULL. */
 static const tile_binding *choose_packed(const choices *whole, const tile_device *device,
                                          const tile_module *module, const int64_t *sizes,
-                                         const char *arguments, double seconds, tile_arena *arena,
-                                         unsigned *count) {
+                                         const char *arguments, tile_arena *arena, unsigned *count,
+                                         double *seconds) {
     tile_arena scratch = {0};
     const tile_binding *found = NULL;
     const tile_pass_option *given = tune_make_options(whole->given, whole->given_count, &scratch);
+    unsigned own_count;
     tune_packed packed;
     if (tune_pack(device, module, whole->f->name, arguments, sizes, given, whole->given_count,
                   &scratch, &packed) &&
-        packed.copies < seconds) {
+        packed.copies < *seconds) {
         choices c = {.f = packed.reader, .given = whole->given, .given_count = whole->given_count};
         double least = INFINITY;
-        found = choose(&c, device, packed.module, packed.sizes, arena, count, &least);
-        if (packed.copies + least >= seconds) found = NULL;
+        found = choose(&c, device, packed.module, packed.sizes, arena, &own_count, &least);
+        if (packed.copies + least >= *seconds) found = NULL;
+        if (found) *seconds = packed.copies + least;
     }
     tile_module_destroy(packed.module);
     tile_arena_reset(&scratch);
-    return found ? add_packing(found, arguments, arena, count) : NULL;
+    if (!found) return NULL;
+    *count = own_count;
+    return add_packing(found, arguments, arena, count);
 }
 
-/* The point of a kernel, with arguments packed if their rows are not aligned and that pays. */
+/* The point of a kernel whose packed arguments are given. The kernel that reads the copies has it.
+ */
+static const tile_binding *choose_as_packed(const choices *c, const tile_device *device,
+                                            const tile_module *module, const int64_t *sizes,
+                                            const char *arguments, tile_arena *arena,
+                                            unsigned *count) {
+    tile_arena scratch = {0};
+    double seconds = INFINITY;
+    tile_binding *given = TILE_NEW_ARRAY(&scratch, tile_binding, c->given_count);
+    choices own = {.f = c->f, .given = given};
+    for (unsigned i = 0; i < c->given_count; i++)
+        if (strcmp(c->given[i].name, TILE_PACK_ARGUMENTS) != 0)
+            given[own.given_count++] = c->given[i];
+    const tile_binding *found =
+        choose_packed(&own, device, module, sizes, arguments, arena, count, &seconds);
+    tile_arena_reset(&scratch);
+    return found;
+}
+
+/* The point of a kernel, with arguments packed if that pays. */
 static const tile_binding *choose_kernel(choices *c, const tile_device *device,
                                          const tile_module *module, const int64_t *sizes,
                                          tile_arena *arena, unsigned *count) {
+    const char *asked = tune_packing_of(c->given, c->given_count);
+    if (asked) return choose_as_packed(c, device, module, sizes, asked, arena, count);
     tile_arena scratch = {0};
     double seconds = INFINITY;
-    unsigned packed_count;
-    const tile_binding *found = choose(c, device, module, sizes, arena, count, &seconds);
-    if (!found) return NULL;
-    const char *unaligned = tune_find_unaligned(c->f, found, *count, sizes, &scratch);
-    const tile_binding *packing = unaligned ? choose_packed(c, device, module, sizes, unaligned,
-                                                            seconds, arena, &packed_count)
-                                            : NULL;
-    if (packing) *count = packed_count;
+    const char *packings[TUNE_MAX_PACKINGS];
+    const tile_binding *best = choose(c, device, module, sizes, arena, count, &seconds);
+    if (!best) return NULL;
+    unsigned packing_count =
+        tune_find_packings(device, c->f, best, *count, sizes, &scratch, packings);
+    for (unsigned i = 0; i < packing_count; i++) {
+        const tile_binding *found =
+            choose_packed(c, device, module, sizes, packings[i], arena, count, &seconds);
+        if (found) best = found;
+    }
     tile_arena_reset(&scratch);
-    return packing ? packing : found;
+    return best;
 }
 
 const tile_binding *tune_choose_point(const tile_device *device, const tile_module *module,

@@ -372,6 +372,10 @@ static double time_streams(const point_estimate *s) {
            exposed_issue * issue + time_parts(s, resident);
 }
 
+double tune_model_start_time(void) {
+    return launch + start;
+}
+
 static double estimate(const point_estimate *s) {
     if (!(s->cost.operations > 0) && s->w->widest > 0)
         return time_streams(s) + s->w->rendezvous_count * l2_latency;
@@ -540,27 +544,40 @@ static double estimate_plan(const tile_device *device, const tile_function *plan
     return tune_plan_estimate(tune_plan_model_create(device, plan, sizes, arena), NULL, why);
 }
 
+typedef struct packed_model {
+    const char *arguments; /* that are packed; NULL: none yet */
+    tune_model *model;     /* NULL: they cannot be packed */
+    tune_packed packed;
+} packed_model;
+
 /* What the points of a space have in common. */
 typedef struct listed_model {
     tune_model *model;
-    tune_model *packed_model; /* NULL: no point with packed arguments has been seen */
-    tune_packed packed;
+    packed_model packed[TUNE_MAX_PACKINGS];
 } listed_model;
 
-/* Estimates a point with packed arguments. All such points of a space pack the same ones. */
+static packed_model *find_packed(listed_model *l, const tile_device *device,
+                                 const tile_module *module, const char *name,
+                                 const tile_candidate *c, tile_arena *arena) {
+    const char *arguments = tune_packing_of(c->bindings, c->binding_count);
+    packed_model *p = l->packed;
+    while (p->arguments && strcmp(p->arguments, arguments) != 0)
+        if (++p == l->packed + TUNE_MAX_PACKINGS) return NULL;
+    if (p->arguments) return p;
+    const tile_pass_option *given = tune_make_options(c->bindings, c->binding_count, arena);
+    p->arguments = arguments;
+    if (tune_pack(device, module, name, arguments, l->model->sizes, given, c->binding_count,
+                  l->model->arena, &p->packed))
+        p->model = tune_model_create(device, p->packed.reader, p->packed.sizes, l->model->arena);
+    return p;
+}
+
+/* Estimates a point with packed arguments. */
 static double estimate_packed(listed_model *l, const tile_device *device, const tile_module *module,
                               const char *name, const tile_candidate *c, tile_arena *arena,
                               const char **why) {
-    const char *arguments = tune_packing_of(c->bindings, c->binding_count);
-    const tile_pass_option *given = tune_make_options(c->bindings, c->binding_count, arena);
-    if (!l->packed_model) {
-        if (!tune_pack(device, module, name, arguments, l->model->sizes, given, c->binding_count,
-                       l->model->arena, &l->packed))
-            return 0;
-        l->packed_model =
-            tune_model_create(device, l->packed.reader, l->packed.sizes, l->model->arena);
-    }
-    return l->packed.copies + estimate_point(l->packed_model, c, arena, why);
+    const packed_model *p = find_packed(l, device, module, name, c, arena);
+    return p && p->model ? p->packed.copies + estimate_point(p->model, c, arena, why) : 0;
 }
 
 /* Checks that the point can be instantiated and its sums split, and estimates it. */
@@ -604,7 +621,7 @@ void tune_estimate_points(const tile_device *device, const tile_module *module, 
         }
         tile_arena_reset(&arena);
     }
-    tile_module_destroy(l.packed.module);
+    for (unsigned i = 0; i < TUNE_MAX_PACKINGS; i++) tile_module_destroy(l.packed[i].packed.module);
     tile_context_restore(&diversion);
     tile_arena_reset(&whole);
 }

@@ -19,6 +19,9 @@ tune_model *tune_model_create(const tile_device *device, const tile_function *ke
 double tune_model_estimate(tune_model *model, const tile_bound_params *point,
                            const tile_split_point *split, const char **why);
 
+/* The share of each estimate, in seconds, that passes before any block does its work. */
+double tune_model_start_time(void);
+
 /* Returns whether the kernel can be instantiated there and its sums split; reports why not. */
 bool tune_is_legal(const tile_device *device, const tile_module *module, const char *name,
                    const tile_binding *bindings, unsigned count);

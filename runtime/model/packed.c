@@ -23,6 +23,8 @@ static const tile_function *find_reader(const tile_function *plan) {
     return reader;
 }
 
+/* The next kernel starts while the last blocks of a copy run (`pdl`), so that only one start
+ * counts: the reader's. */
 static double estimate_copies(const tile_device *device, const tile_function *plan,
                               const int64_t *sizes, const tile_pass_option *given, unsigned count,
                               tile_arena *arena) {
@@ -35,7 +37,7 @@ static double estimate_copies(const tile_device *device, const tile_function *pl
         if (!kernel || kernel == reader) continue;
         if (!tile_bind_params(kernel, given, count, arena, &bound)) return INFINITY;
         tune_model *model = tune_model_create(device, kernel, sizes, arena);
-        seconds += tune_model_estimate(model, &bound, NULL, &why);
+        seconds += tune_model_estimate(model, &bound, NULL, &why) - tune_model_start_time();
     }
     return seconds;
 }
@@ -55,14 +57,20 @@ bool tune_pack(const tile_device *device, const tile_module *module, const char 
     return true;
 }
 
-const char *tune_find_unaligned(const tile_function *f, const tile_binding *bindings,
-                                unsigned count, const int64_t *sizes, tile_arena *arena) {
+unsigned tune_find_packings(const tile_device *device, const tile_function *f,
+                            const tile_binding *bindings, unsigned count, const int64_t *sizes,
+                            tile_arena *arena, const char *packings[TUNE_MAX_PACKINGS]) {
     tile_bound_params point;
+    unsigned found = 0;
     const tile_pass_option *options = tune_make_options(bindings, count, arena);
     if (!sizes || f->kind != TILE_KERNEL || !tile_bind_params(f, options, count, arena, &point))
-        return NULL;
+        return 0;
     point.sizes = sizes;
-    return tile_find_unaligned(&point, arena);
+    const char *unaligned = tile_find_unaligned(&point, arena),
+               *operands = tile_find_packed_operands(&point, device->target, arena);
+    if (unaligned) packings[found++] = unaligned;
+    if (operands) packings[found++] = operands;
+    return found;
 }
 
 const char *tune_packing_of(const tile_binding *bindings, unsigned count) {
@@ -87,18 +95,21 @@ static tune_point with_packing(const tune_point *whole, const char *arguments, s
     return packed;
 }
 
-void tune_join_packing(const tile_function *f, const int64_t *sizes, tile_arena *arena,
-                       tune_point **points, size_t *count) {
+void tune_join_packing(const tile_device *device, const tile_function *f, const int64_t *sizes,
+                       tile_arena *arena, tune_point **points, size_t *count) {
     const tile_candidate *first = &(*points)[0].c;
-    const char *arguments =
-        *count && !tune_packing_of(first->bindings, first->binding_count)
-            ? tune_find_unaligned(f, first->bindings, first->binding_count, sizes, arena)
-            : NULL;
-    if (!arguments || *count < 2 || 2 * *count > TUNE_MAX_POINTS) return;
-    tune_point *all = TILE_NEW_ARRAY(arena, tune_point, 2 * *count);
-    memcpy(all, *points, sizeof *all * *count);
-    for (size_t i = 0; i < *count; i++)
-        all[*count + i] = with_packing(&(*points)[i], arguments, *count + i, arena);
+    const char *packings[TUNE_MAX_PACKINGS];
+    const size_t given = *count;
+    if (given < 2 || tune_packing_of(first->bindings, first->binding_count)) return;
+    unsigned found = tune_find_packings(device, f, first->bindings, first->binding_count, sizes,
+                                        arena, packings);
+    if (found == TUNE_MAX_PACKINGS && (found + 1) * given > TUNE_MAX_POINTS)
+        packings[0] = packings[--found]; /* it aligns the rows, too */
+    if (!found || (found + 1) * given > TUNE_MAX_POINTS) return;
+    tune_point *all = TILE_NEW_ARRAY(arena, tune_point, (found + 1) * given);
+    memcpy(all, *points, sizeof *all * given);
+    for (size_t i = given; i < (found + 1) * given; i++)
+        all[i] = with_packing(&(*points)[i % given], packings[i / given - 1], i, arena);
     *points = all;
-    *count *= 2;
+    *count = (found + 1) * given;
 }

@@ -20,15 +20,18 @@ bool tune_pack(const tile_device *device, const tile_module *module, const char 
                const char *arguments, const int64_t *sizes, const tile_pass_option *given,
                unsigned given_count, tile_arena *arena, tune_packed *out);
 
-/* The arguments of a kernel that packing would align at these sizes, as TILE_PACK_ARGUMENTS takes
- * them, in the arena; NULL if there are none. bindings: of a point. */
-const char *tune_find_unaligned(const tile_function *f, const tile_binding *bindings,
-                                unsigned count, const int64_t *sizes, tile_arena *arena);
+/* How a kernel's arguments may be packed at these sizes, as TILE_PACK_ARGUMENTS takes it: the ones
+ * whose rows are not aligned, and these together with operands that wgmma reads only if they are
+ * transposed or split into parts. The texts are in the arena. Returns their number. bindings: of a
+ * point. */
+enum { TUNE_MAX_PACKINGS = 2 };
+unsigned tune_find_packings(const tile_device *device, const tile_function *f,
+                            const tile_binding *bindings, unsigned count, const int64_t *sizes,
+                            tile_arena *arena, const char *packings[TUNE_MAX_PACKINGS]);
 
-/* Adds a point with packed arguments for each point, if there are several and the sizes leave rows
- * unaligned. */
-void tune_join_packing(const tile_function *f, const int64_t *sizes, tile_arena *arena,
-                       tune_point **points, size_t *count);
+/* Adds the points with packed arguments for each packing, if there are several points. */
+void tune_join_packing(const tile_device *device, const tile_function *f, const int64_t *sizes,
+                       tile_arena *arena, tune_point **points, size_t *count);
 
 /* The value of TILE_PACK_ARGUMENTS among the bindings, or NULL. */
 const char *tune_packing_of(const tile_binding *bindings, unsigned count);

@@ -6,6 +6,7 @@
 #include "lib/analysis/product.h"
 #include "lib/ops/gather.h"
 #include "lib/ops/precision.h"
+#include "lib/support/integer.h"
 #include "lib/support/scalar.h"
 #include "runtime/model/work_scan.h"
 
@@ -133,8 +134,25 @@ static void note_in_loop(scan *s, const tile_dot_facts *dot, bool wgmma, unsigne
 
 /* The operands that warps read from shared memory. The others are in registers. */
 typedef struct operands_read {
-    double lhs, rhs; /* 1, or 0 */
+    double lhs, rhs; /* 1, or 0; more if elements are read one by one */
 } operands_read;
+
+/* Returns whether threads add the products by fma. */
+static bool is_by_fma(const tile_dot_facts *dot) {
+    return !tile_mma_find(&dot->query) && !tile_mma_find_wider(&dot->query);
+}
+
+/* mma.sync takes fragments of 4 bytes along k. ldmatrix reads four of them at once if elements are
+ * adjacent along k, or have 16 bits. Others are read one by one (H200, 4096^3: i8 368 us with one
+ * such operand and 623 with two, tf32 630 with two). */
+static double cost_across(const tile_dot_facts *dot, unsigned operand) {
+    enum { BYTES_ONE_BY_ONE = 6 };
+    const double words_one_by_one = 1.5;
+    const tile_dot_operand *o = &dot->operand[operand];
+    unsigned bytes = tile_scalar_bytes(operand == TILE_MMA_LHS ? dot->query.lhs : dot->query.rhs);
+    if (o->along == o->k_dim || is_by_fma(dot)) return 1;
+    return bytes == 1 ? BYTES_ONE_BY_ONE : bytes == 4 ? words_one_by_one : 1;
+}
 
 /* Elements that the warps read. They split rows and columns as the policy says, or so that they
  * read least; each warp reads its own rows and columns. policy: NULL if the product has none. */
@@ -155,6 +173,24 @@ static double reads_of_warpgroups(operands_read of, double m, double n, double k
     return k * (of.lhs * m + of.rhs * n * ceil(m / TILE_WGMMA_ROWS));
 }
 
+/* The operations of tensor cores that take as long as wgmma waits for its first operand, which
+ * warps load from shared memory to registers. Warpgroups that share rows load them each. Loads that
+ * take up to a fifth of the time of the products are hidden (H200, tf32, 4096^3: 326 us with 128
+ * such rows in a tile, 368 with 256, 323 without). */
+static double operations_of_loads(const scan *s, const tile_dot_facts *dot, unsigned row_dim,
+                                  double operations) {
+    enum { LOADED_PER_CYCLE = 77 /* bytes */ };
+    const double hidden = 0.2, exposed = 0.8;
+    const uint32_t dims[2] = {dot->query.m, dot->query.n};
+    uint32_t groups = dot->warps / TILE_WARPGROUP,
+             blocks = (dims[row_dim] + TILE_WGMMA_ROWS - 1) / TILE_WGMMA_ROWS;
+    double sharing = groups / (double)tile_gcd(groups, blocks);
+    double bytes = sharing * dims[row_dim] * dot->query.k *
+                   tile_scalar_bytes(row_dim == TILE_WGMMA_PLAIN ? dot->query.lhs : dot->query.rhs);
+    double loads = bytes / LOADED_PER_CYCLE * s->target->wgmma_rate;
+    return exposed * most(loads - hidden * operations, 0);
+}
+
 /* Returns whether warps read the operand from shared memory: it is there, or is computed from
  * values that are. */
 static bool is_read(const scan *s, tile_value operand) {
@@ -168,11 +204,6 @@ static bool is_read(const scan *s, tile_value operand) {
     return data->type->kind == TILE_TYPE_SHARED;
 }
 
-/* Returns whether threads add the products by fma. */
-static bool is_by_fma(const tile_dot_facts *dot) {
-    return !tile_mma_find(&dot->query) && !tile_mma_find_wider(&dot->query);
-}
-
 /* The operations of tensor cores that take as long as the product by fma. For each k, a thread also
  * reads its rows and columns, and each 4 bytes take as long as one fma. */
 static double operations_of_fma(const scan *s, const tile_dot_facts *dot) {
@@ -182,6 +213,10 @@ static double operations_of_fma(const scan *s, const tile_dot_facts *dot) {
     return 2 * products * dot->query.k * (1 + 2 / side) * s->target->mma_rate / FMA_RATE;
 }
 
+/* The slowdown of products whose operands are split into parts in registers (H200, 4096^3: bf16x3
+ * 1717 us, bf16x6 2890). */
+static const double split_in_registers = 2.5;
+
 void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
     const tile_type *lhs = tile_value_type(s->f, op->operands[0]);
     const tile_type *acc = tile_value_type(s->f, op->first_result);
@@ -190,15 +225,20 @@ void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
     double m = dot.query.m, n = dot.query.n, k = dot.query.k, width = scan_width_of(s, lhs);
     /* mma.sync has at least 16 rows and 8 columns. */
     double rows = ceil(m / 16) * 16, columns = ceil(n / 8) * 8;
-    double operations = times * 2 * rows * columns * k * tile_scalar_bytes(dot.query.lhs) / 2 *
-                        tile_precision_of(precision_of(s, id))->product_count;
+    const tile_precision *precision = tile_precision_of(precision_of(s, id));
+    double each =
+        2 * rows * columns * k * tile_scalar_bytes(dot.query.lhs) / 2 * precision->product_count;
     const operands_read of = {.lhs = is_read(s, op->operands[0]),
                               .rhs = is_read(s, op->operands[op->segment[0]])};
     unsigned row_dim =
         tile_dot_admits(&dot, TILE_WGMMA_PLAIN) ? TILE_WGMMA_PLAIN : TILE_WGMMA_SWAPPED;
     bool sound = is_sound(&dot), wgmma = sound && takes_wgmma(s, id, &dot, &row_dim);
     if (sound) note_in_loop(s, &dot, wgmma, row_dim);
-    if (sound && !wgmma && is_by_fma(&dot)) operations = times * operations_of_fma(s, &dot);
+    bool loads = wgmma && tile_dot_row_dim_of_registers(&dot) < 2 && of.lhs > 0 && of.rhs > 0;
+    if (sound && !wgmma && is_by_fma(&dot)) each = operations_of_fma(s, &dot);
+    if (precision->part_count > 1) each *= split_in_registers;
+    if (loads) each += operations_of_loads(s, &dot, row_dim, each);
+    const double operations = times * each;
     s->cost->operations += operations;
     s->w->dots++;
     if (wgmma) {
@@ -207,8 +247,10 @@ void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
         s->cost->reads += times * width * reads_of_warpgroups(of, m, n, k);
         s->w->promotes |= tile_dot_promotes(&dot);
     } else {
+        const operands_read one = {of.lhs * cost_across(&dot, TILE_MMA_LHS),
+                                   of.rhs * cost_across(&dot, TILE_MMA_RHS)};
         s->cost->reads += times * width *
-                          reads_of_warps(of, rows, columns, k, dot.warps,
+                          reads_of_warps(one, rows, columns, k, dot.warps,
                                          scan_attr_word(s->f, s->point, id, TILE_ATTR_policy));
     }
     s->w->accumulator = most(s->w->accumulator, scan_bytes_of(s, acc) * s->groups);

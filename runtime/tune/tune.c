@@ -303,7 +303,7 @@ static tile_status list_points(tuner *u, const tile_binding *bindings, unsigned 
     size_t count;
     if (!tune_list_points(u->f, bindings, binding_count, u->sizes, arena, &points, &count))
         return TILE_INVALID;
-    tune_join_packing(u->f, u->sizes, arena, &points, &count);
+    tune_join_packing(u->device, u->f, u->sizes, arena, &points, &count);
     if (u->options.split)
         tune_join_splits(u->device, u->module, u->f, u->sizes, &watch, arena, &points, &count);
     count = drop_listed(u, points, count);
