@@ -470,6 +470,8 @@ void lower_copy_signs(lowering *l, tile_op dot, tile_value product, bool exchang
 
 /* A dot with `via = wgmma`. */
 tile_value lower_wgmma(lowering *l, tile_op op);
+/* Marks the operations that compute scales of sums (`fused`): the dots multiply these scales. */
+void lower_find_scaled_fused(lowering *l);
 tile_value lower_dot_wait(lowering *l, tile_op op);
 /* Returns whether carried value `index` of a loop of the old body is an accumulator that its first
  * wgmma overwrites, so that the initial zeros need not be written. */

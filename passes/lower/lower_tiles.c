@@ -446,6 +446,7 @@ tile_status tile_pass_lower_tiles(tile_pass *pass, tile_function *f) {
     l.map = TILE_NEW_ARRAY(pass->scratch, tile_value, l.old.value_count);
     l.views = TILE_NEW_ARRAY(pass->scratch, lower_view *, l.old.value_count);
     lower_find_store_fused(&l);
+    lower_find_scaled_fused(&l);
     map_constants(&l);
     for (unsigned i = 0; i < f->arg_count; i++)
         if (f->args[i].type->kind == TILE_TYPE_VIEW) lower_view_arg(&l, i);
