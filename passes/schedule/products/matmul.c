@@ -36,6 +36,7 @@ static bool is_batched(const product *p) {
 static sched_space choose_space(const product *p) {
     tile_scalar type = p->sides[0].element->scalar, sum = p->sum->scalar;
     bool batched = is_batched(p), computed = !p->sides[0].plain || !p->sides[1].plain;
+    if (p->scaled) return SCHED_SPACE_SCALED;
     bool half = (type == TILE_f16 || type == TILE_bf16) && sum == TILE_f32;
     bool bytes = ((type == TILE_e4m3 || type == TILE_e5m2) && sum == TILE_f32) ||
                  (tile_scalar_as_signed(type) == TILE_i8 && sum == TILE_i32);
@@ -269,6 +270,16 @@ static tile_value build_dot(product *p, const tile_value taken[2], tile_value su
     return tile_op_result(p->k.f, op, 0);
 }
 
+/* Adds the sums of one step, scaled. */
+static tile_value build_scaled(product *p, const tile_value taken[2], tile_value sum) {
+    sched_kernel *k = &p->k;
+    set_tiles(p, p->m, "block_m", p->n, "block_n");
+    tile_value scale = product_build_scale(p);
+    tile_value zero = tile_build_zero(&k->b, sched_full_type(k, p->sum));
+    tile_value part = build_dot(p, taken, zero);
+    return scale.id && part.id ? tile_build_fma(&k->b, part, scale, sum) : TILE_NO_VALUE;
+}
+
 /* Copies and multiplies the tiles of one step. */
 static tile_value build_step(product *p, tile_value sum) {
     tile_value taken[2];
@@ -282,7 +293,7 @@ static tile_value build_step(product *p, tile_value sum) {
         taken[i] = take_side(p, &p->sides[i]);
         sched_leave(&p->k, mark); /* the other operand's tiles have other dims */
     }
-    return build_dot(p, taken, sum);
+    return p->scaled ? build_scaled(p, taken, sum) : build_dot(p, taken, sum);
 }
 
 /* Builds the current step at the end of the builder's loop. all: the chunked sum, or NULL. */
@@ -410,6 +421,7 @@ static bool take_product(product *p, schedule *s, sched_group *g) {
     p->n = g->domain.rank - 1;
     p->depth = g->domain.rank;
     p->taps = -1;
+    p->scaled = sched_scaled_of(s, g->root);
     p->precision = tile_op_word(s->compute, g->root, TILE_ATTR_precision);
     if (p->precision == TILE_WORD_precision_ieee) p->precision = TILE_WORD_NONE;
     for (unsigned i = 0; i < 2; i++) p->sides[i].value = tile_op_operand(s->compute, g->root, i);
