@@ -304,6 +304,55 @@ static void wait_for_blocks(lowering *l, block_list *list, int64_t left) {
     for (unsigned b = 0; b < list->count; b++) list->parts[b].id = done.id + b;
 }
 
+/* The other operands of fma(dot, scale, sum), block by block (scaled_sum.c). */
+typedef struct scaled_sum {
+    tile_op fma; /* no operation: the sums are not scaled */
+    block_list scale, sum;
+} scaled_sum;
+
+static block_list cut_operand(lowering *l, const block_list *list, tile_value operand) {
+    block_list cut = *list;
+    cut.parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, list->count);
+    cut_blocks(l, &cut, lower_mapped(l, operand));
+    return cut;
+}
+
+static scaled_sum take_scaled_sum(lowering *l, tile_op dot, const block_list *list) {
+    lower_deferred(l, dot);
+    scaled_sum s = {.fma = lower_scaled_sum(l, dot)};
+    if (!s.fma.id) return s;
+    s.scale = cut_operand(l, list, lower_scale_of_sum(&l->old, dot, s.fma));
+    s.sum = cut_operand(l, list, tile_op_operand(&l->old, s.fma, 2));
+    return s;
+}
+
+/* Processes one block at a time, so that the partial sums need only the registers of one block.
+ * While one warpgroup adds them up, the wgmma of another one run. */
+static void multiply_promoted(lowering *l, tile_op op, const warpgroup_plan *plan, block_list *list,
+                              const source *first, const tile_value *fragments,
+                              const source *second, bool starts) {
+    uint32_t depth = tile_layout_extent(first->layout, first->k_dim);
+    scaled_sum scaled = {.fma = TILE_NO_OP};
+    for (uint32_t k = 0; k < depth; k += WARPGROUP_PROMOTED_DEPTH) {
+        uint32_t to = k + WARPGROUP_PROMOTED_DEPTH < depth ? k + WARPGROUP_PROMOTED_DEPTH : depth;
+        for (unsigned b = 0; b < list->count; b++) {
+            span ks = {.from = k, .to = to, .first = b, .end = b + 1, .starts = true};
+            tile_value sum = list->parts[b];
+            list->parts[b] = tile_build_undefined(&l->builder, block_type(l, list));
+            tile_build_wgmma_fence(&l->builder);
+            multiply(l, op, plan, list, first, fragments, second, ks);
+            if (!b) scaled = take_scaled_sum(l, op, list);
+            list->parts[b] =
+                tile_build_wgmma_wait(&l->builder, lower_int(l, 0), &list->parts[b], 1);
+            if (scaled.fma.id)
+                list->parts[b] = tile_build_fma(&l->builder, list->parts[b], scaled.scale.parts[b],
+                                                scaled.sum.parts[b]);
+            else if (k || !starts)
+                list->parts[b] = tile_build_add(&l->builder, sum, list->parts[b]);
+        }
+    }
+}
+
 /* Returns whether a dot has equal sums in all rows of the instruction: its first operand, in
  * registers, and its accumulator are repeated along the rows. */
 static bool has_equal_rows(const lowering *l, tile_op op, const warpgroup_plan *plan) {
@@ -322,115 +371,6 @@ static bool has_equal_rows(const lowering *l, tile_op op, const warpgroup_plan *
     return dot.id && tile_op_opcode(f, dot) == TILE_OP_dot && warpgroup_uses_wgmma(f, dot) &&
            !warpgroup_find_plan(f, dot, &before) && before.row_dim == plan->row_dim &&
            has_equal_rows(l, dot, &before);
-}
-
-static bool has_equal_rows_of(const lowering *l, tile_op dot) {
-    warpgroup_plan plan;
-    return !warpgroup_find_plan(&l->old, dot, &plan) && has_equal_rows(l, dot, &plan);
-}
-
-/* The other operands of fma(dot, scale, sum), block by block. A scale that is a product of two
- * tiles, one by rows and one by columns, is multiplied while the tensor cores work. */
-typedef struct scaled_sum {
-    tile_op fma; /* no operation: the sums are not scaled */
-    block_list scale[2], sum;
-    unsigned factors;
-} scaled_sum;
-
-/* Returns whether the value exists before the dot. */
-static bool precedes(const tile_function *f, tile_value value, tile_op dot) {
-    for (tile_op at = dot; at.id; at = tile_op_at(f, at)->next)
-        if (tile_value_def(f, value).id == at.id) return false;
-    return true;
-}
-
-static block_list cut_operand(lowering *l, const block_list *list, tile_value operand) {
-    block_list cut = *list;
-    cut.parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, list->count);
-    cut_blocks(l, &cut, lower_mapped(l, operand));
-    return cut;
-}
-
-/* The operand of the fma that scales the dot's sums. */
-static tile_value find_scale(const tile_function *f, tile_op dot, tile_op fma) {
-    bool second = tile_op_operand(f, fma, 1).id == tile_op_result(f, dot, 0).id;
-    return tile_op_operand(f, fma, second ? 0 : 1);
-}
-
-/* Returns whether the dot's code includes that of the fma. */
-static bool takes_scaled_sum(const tile_function *f, tile_op dot, tile_op fma) {
-    return fma.id && precedes(f, find_scale(f, dot, fma), dot) &&
-           precedes(f, tile_op_operand(f, fma, 2), dot);
-}
-
-/* Cuts the operands of the fma that scales the dot's sums. The dot then computes its result. */
-static scaled_sum take_scaled_sum(lowering *l, tile_op op, const block_list *list) {
-    const tile_function *f = &l->old;
-    scaled_sum s = {.fma = warpgroup_scaled_sum(f, op)};
-    if (!takes_scaled_sum(f, op, s.fma)) return (scaled_sum){.fma = TILE_NO_OP};
-    tile_value scale = find_scale(f, op, s.fma);
-    tile_op product = tile_value_def(f, scale);
-    bool later = product.id && l->fused[product.id];
-    s.factors = later ? 2 : 1;
-    for (unsigned i = 0; i < s.factors; i++)
-        s.scale[i] = cut_operand(l, list, later ? tile_op_operand(f, product, i) : scale);
-    s.sum = cut_operand(l, list, tile_op_operand(f, s.fma, 2));
-    return s;
-}
-
-static tile_value scale_of(lowering *l, const scaled_sum *s, unsigned block) {
-    tile_value scale = s->scale[0].parts[block];
-    return s->factors == 1 ? scale : tile_build_mul(&l->builder, scale, s->scale[1].parts[block]);
-}
-
-void lower_find_scaled_fused(lowering *l) {
-    const tile_function *f = &l->old;
-    for (uint32_t id = 1; id < f->op_count; id++) {
-        tile_op dot = {id};
-        if (!f->ops[id].opcode || !warpgroup_uses_wgmma(f, dot)) continue;
-        tile_op fma = warpgroup_scaled_sum(f, dot);
-        if (!takes_scaled_sum(f, dot, fma) || has_equal_rows_of(l, dot)) continue;
-        tile_value scale = find_scale(f, dot, fma);
-        tile_op product = tile_value_def(f, scale);
-        if (product.id && tile_op_opcode(f, product) == TILE_OP_mul &&
-            warpgroup_only_user(f, scale).id == fma.id)
-            l->fused[product.id] = true;
-    }
-}
-
-/* The result of the fma, which needs no code of its own. */
-static tile_value end_scaled_sum(lowering *l, const scaled_sum *s, tile_value result) {
-    tile_value old = tile_op_result(&l->old, s->fma, 0);
-    l->map[old.id] = result;
-    l->fused[s->fma.id] = true;
-    tile_value_at(l->f, result)->name = tile_value_at(&l->old, old)->name;
-    return result;
-}
-
-/* Processes one block at a time, so that the partial sums need only the registers of one block.
- * While one warpgroup adds them up, the wgmma of another one run. */
-static void multiply_promoted(lowering *l, tile_op op, const warpgroup_plan *plan, block_list *list,
-                              const source *first, const tile_value *fragments,
-                              const source *second, bool starts, const scaled_sum *scaled) {
-    uint32_t depth = tile_layout_extent(first->layout, first->k_dim);
-    for (uint32_t k = 0; k < depth; k += WARPGROUP_PROMOTED_DEPTH) {
-        uint32_t to = k + WARPGROUP_PROMOTED_DEPTH < depth ? k + WARPGROUP_PROMOTED_DEPTH : depth;
-        for (unsigned b = 0; b < list->count; b++) {
-            span ks = {.from = k, .to = to, .first = b, .end = b + 1, .starts = true};
-            tile_value sum = list->parts[b];
-            list->parts[b] = tile_build_undefined(&l->builder, block_type(l, list));
-            tile_build_wgmma_fence(&l->builder);
-            multiply(l, op, plan, list, first, fragments, second, ks);
-            tile_value scale = scaled->fma.id ? scale_of(l, scaled, b) : TILE_NO_VALUE;
-            list->parts[b] =
-                tile_build_wgmma_wait(&l->builder, lower_int(l, 0), &list->parts[b], 1);
-            if (scale.id)
-                list->parts[b] =
-                    tile_build_fma(&l->builder, list->parts[b], scale, scaled->sum.parts[b]);
-            else if (k || !starts)
-                list->parts[b] = tile_build_add(&l->builder, sum, list->parts[b]);
-        }
-    }
 }
 
 /* The blocks of the first rows, if the other rows have the same sums. Several wgmma with identical
@@ -455,6 +395,11 @@ static void repeat_rows(block_list *list, const block_list *first) {
             if (first->at[i].column == list->at[b].column) list->parts[b] = first->parts[i];
 }
 
+bool lower_has_equal_rows(const lowering *l, tile_op dot) {
+    warpgroup_plan plan;
+    return !warpgroup_find_plan(&l->old, dot, &plan) && has_equal_rows(l, dot, &plan);
+}
+
 tile_value lower_wgmma(lowering *l, tile_op op) {
     warpgroup_plan plan;
     const char *fault = warpgroup_find_plan(&l->old, op, &plan);
@@ -475,12 +420,11 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
         cut_blocks(l, &list, lower_mapped(l, acc));
     const tile_value *fragments = take_first(l, &plan, &list, &first);
     if (warpgroup_promotes(&l->old, op)) {
-        const scaled_sum scaled =
-            repeats ? (scaled_sum){.fma = TILE_NO_OP} : take_scaled_sum(l, op, &list);
-        multiply_promoted(l, op, &plan, &list, &first, fragments, &second, starts, &scaled);
+        multiply_promoted(l, op, &plan, &list, &first, fragments, &second, starts);
         if (repeats) repeat_rows(&all, &list);
         tile_value result = join_blocks(l, &all);
-        return scaled.fma.id ? end_scaled_sum(l, &scaled, result) : result;
+        lower_end_scaled_sum(l, op, result);
+        return result;
     }
     uint32_t depth = tile_layout_extent(first.layout, first.k_dim);
     span ks = {.to = depth, .end = list.count, .starts = starts, .keep = is_later(l, acc)};

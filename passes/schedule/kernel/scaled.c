@@ -117,6 +117,14 @@ static void collect(schedule *s, factors *all, tile_value value, const sched_map
         all->items[all->count++] = (factor){value, *map};
 }
 
+/* Also goes through a cast to a wider type: the kernel converts what it loads. */
+static bool follow_scale(schedule *s, factor *at) {
+    tile_value narrow = sched_strip_cast(s, at->value);
+    if (narrow.id == at->value.id) return follow(s, at);
+    at->value = narrow;
+    return true;
+}
+
 /* Notes the array that the factor repeats, the last one on the path whose dims are all known. */
 static bool add_scale(schedule *s, sched_scaled *to, const factor *from) {
     factor at = *from;
@@ -128,7 +136,7 @@ static bool add_scale(schedule *s, sched_scaled *to, const factor *from) {
         for (unsigned d = 0; d < type->rank && known; d++)
             known = find_scale_dim(&at.map.at[d], &scale.dims[d]);
         if (known) found = scale;
-    } while (follow(s, &at));
+    } while (follow_scale(s, &at));
     if (!found.value.id || to->count == SCHED_MAX_SCALES) return false;
     to->scales[to->count++] = found;
     return true;
