@@ -419,15 +419,16 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
     else
         cut_blocks(l, &list, lower_mapped(l, acc));
     const tile_value *fragments = take_first(l, &plan, &list, &first);
-    if (warpgroup_promotes(&l->old, op)) {
+    uint32_t deep = tile_layout_extent(first.layout, first.k_dim);
+    bool one = async && starts && deep <= WARPGROUP_PROMOTED_DEPTH; /* partial sums by themselves */
+    if (warpgroup_promotes(&l->old, op) && !one) {
         multiply_promoted(l, op, &plan, &list, &first, fragments, &second, starts);
         if (repeats) repeat_rows(&all, &list);
         tile_value result = join_blocks(l, &all);
         lower_end_scaled_sum(l, op, result);
         return result;
     }
-    uint32_t depth = tile_layout_extent(first.layout, first.k_dim);
-    span ks = {.to = depth, .end = list.count, .starts = starts, .keep = is_later(l, acc)};
+    span ks = {.to = deep, .end = list.count, .starts = starts, .keep = is_later(l, acc)};
     tile_build_wgmma_fence(&l->builder);
     multiply(l, op, &plan, &list, &first, fragments, &second, ks);
     if (!async) wait_for_blocks(l, &list, 0);

@@ -20,6 +20,7 @@ typedef struct product_operand {
     bool gathered; /* loaded with index tiles */
     bool turned;   /* copied in the array's order of dims; the product exchanges them */
     tile_value shared;
+    tile_value second;    /* of scaled sums: the buffer of the step's second chunk */
     unsigned row, column; /* dims of the domain */
 } product_operand;
 
