@@ -101,7 +101,7 @@ tile_op warpgroup_scaled_sum(const tile_function *f, tile_op dot) {
         return TILE_NO_OP;
     tile_op fma = warpgroup_only_user(f, sums);
     bool adds = fma.id && tile_op_opcode(f, fma) == TILE_OP_fma &&
-                tile_op_operand(f, fma, 2).id != sums.id &&
+                tile_operand_addend(f, fma).id != sums.id &&
                 tile_op_at(f, fma)->parent.id == tile_op_at(f, dot)->parent.id;
     return adds ? fma : TILE_NO_OP;
 }

@@ -13,8 +13,8 @@
 #include "passes/lower/lower.h"
 
 tile_value lower_scale_of_sum(const tile_function *f, tile_op dot, tile_op fma) {
-    bool second = tile_op_operand(f, fma, 1).id == tile_op_result(f, dot, 0).id;
-    return tile_op_operand(f, fma, second ? 0 : 1);
+    bool second = tile_operand_rhs(f, fma).id == tile_op_result(f, dot, 0).id;
+    return second ? tile_operand_lhs(f, fma) : tile_operand_rhs(f, fma);
 }
 
 /* Returns whether the value exists before the dot. */
@@ -28,7 +28,7 @@ tile_op lower_scaled_sum(const lowering *l, tile_op dot) {
     const tile_function *f = &l->old;
     tile_op fma = warpgroup_scaled_sum(f, dot);
     bool included = fma.id && precedes(f, lower_scale_of_sum(f, dot, fma), dot) &&
-                    precedes(f, tile_op_operand(f, fma, 2), dot) && !lower_has_equal_rows(l, dot);
+                    precedes(f, tile_operand_addend(f, fma), dot) && !lower_has_equal_rows(l, dot);
     return included ? fma : TILE_NO_OP;
 }
 

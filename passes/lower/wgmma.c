@@ -322,7 +322,7 @@ static scaled_sum take_scaled_sum(lowering *l, tile_op dot, const block_list *li
     scaled_sum s = {.fma = lower_scaled_sum(l, dot)};
     if (!s.fma.id) return s;
     s.scale = cut_operand(l, list, lower_scale_of_sum(&l->old, dot, s.fma));
-    s.sum = cut_operand(l, list, tile_op_operand(&l->old, s.fma, 2));
+    s.sum = cut_operand(l, list, tile_operand_addend(&l->old, s.fma));
     return s;
 }
 
