@@ -1,6 +1,7 @@
 /* Dots computed by wgmma: see the header. */
 #include "passes/common/warpgroup.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "lib/analysis/executors.h"
@@ -69,6 +70,41 @@ tile_dot_facts warpgroup_facts(const tile_function *f, tile_op dot) {
 bool warpgroup_promotes(const tile_function *f, tile_op dot) {
     tile_dot_facts facts = warpgroup_facts(f, dot);
     return tile_dot_promotes(&facts);
+}
+
+bool warpgroup_is_zero(const tile_function *f, tile_value tile) {
+    tile_op splat = tile_value_def(f, tile);
+    if (!splat.id || tile_op_opcode(f, splat) != TILE_OP_splat) return false;
+    const tile_value_data *data = tile_value_at(f, tile_operand_src(f, splat));
+    return data->kind == TILE_VALUE_CONSTANT &&
+           (data->expr->kind == TILE_EXPR_FLOAT
+                ? data->expr->number == 0 && !signbit(data->expr->number)
+                : data->expr->kind == TILE_EXPR_INT && data->expr->integer == 0);
+}
+
+tile_op warpgroup_only_user(const tile_function *f, tile_value value) {
+    tile_op user = TILE_NO_OP;
+    unsigned uses = 0;
+    for (uint32_t id = 1; id < f->op_count; id++) {
+        tile_op op = {id};
+        for (unsigned i = 0; f->ops[id].opcode && i < tile_op_operand_count(f, op); i++)
+            if (tile_op_operand(f, op, i).id == value.id) user = op, uses++;
+    }
+    return uses == 1 ? user : TILE_NO_OP;
+}
+
+tile_op warpgroup_scaled_sum(const tile_function *f, tile_op dot) {
+    const tile_type *lhs = warpgroup_operand(f, dot, TILE_MMA_LHS);
+    int64_t depth = tile_type_dim(lhs, tile_product_k_dim(f, dot, TILE_MMA_LHS));
+    tile_value sums = tile_op_result(f, dot, 0);
+    if (depth > WARPGROUP_PROMOTED_DEPTH || !warpgroup_promotes(f, dot) ||
+        !warpgroup_is_zero(f, tile_op_segment(f, dot, TILE_MMA_ACC).at[0]))
+        return TILE_NO_OP;
+    tile_op fma = warpgroup_only_user(f, sums);
+    bool adds = fma.id && tile_op_opcode(f, fma) == TILE_OP_fma &&
+                tile_operand_addend(f, fma).id != sums.id &&
+                tile_op_at(f, fma)->parent.id == tile_op_at(f, dot)->parent.id;
+    return adds ? fma : TILE_NO_OP;
 }
 
 static bool admits(const tile_function *f, tile_op dot, unsigned row_dim) {

@@ -15,6 +15,18 @@ bool warpgroup_uses_mma(const tile_function *f, tile_op op);
 tile_dot_facts warpgroup_facts(const tile_function *f, tile_op dot);
 /* tile_dot_promotes of these facts. */
 bool warpgroup_promotes(const tile_function *f, tile_op dot);
+/* The tensor cores keep about 14 bits of a sum of 8-bit floats. They add this many elements along
+ * k; these partial sums are then added in f32. */
+enum { WARPGROUP_PROMOTED_DEPTH = 128 };
+/* Whether all elements of the tile are positive zeros. */
+bool warpgroup_is_zero(const tile_function *f, tile_value tile);
+/* The only operation that uses the value, if it does so once; else TILE_NO_OP. */
+tile_op warpgroup_only_user(const tile_function *f, tile_value value);
+/* The operation that scales the dot's sums and adds them, fma(dot(a, b, 0), scale, sum), if the dot
+ * promotes its sums, adds at most WARPGROUP_PROMOTED_DEPTH elements along k, and has no other user.
+ * lower-tiles then scales and adds one instruction's columns at a time, as it adds promoted sums.
+ * TILE_NO_OP: there is none. */
+tile_op warpgroup_scaled_sum(const tile_function *f, tile_op dot);
 
 /* By value id: buffers that wgmma dots read. */
 bool *warpgroup_buffers(tile_function *f, tile_arena *arena);

@@ -38,9 +38,10 @@ static bool is_replicable(tile_function *f, tile_op op, tile_op loop) {
                               TILE_EFFECT_READ_SHARED | TILE_EFFECT_WRITE_SHARED |
                               TILE_EFFECT_ASYNC | TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR |
                               TILE_EFFECT_COLLECTIVE | TILE_EFFECT_WARPGROUP;
+    const bool dots = tile_op_opcode(f, op) == TILE_OP_dot_wait; /* waits for the block's own */
     tile_access accesses[TILE_MAX_ACCESSES];
     unsigned count = tile_op_accesses(f, op, accesses);
-    bool ok = !(tile_op_effects(f, op) & ~harmless);
+    bool ok = !(tile_op_effects(f, op) & ~(harmless | (dots ? TILE_EFFECT_WAIT : 0u)));
     for (unsigned i = 0; i < count && ok; i++)
         ok = (accesses[i].shared || !accesses[i].write) && !is_written(f, loop, &accesses[i]);
     return ok;

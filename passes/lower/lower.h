@@ -25,6 +25,7 @@
  *   print.c            print
  *   dot.c              mma on fragments
  *   wgmma.c            wgmma on descriptors and fragments
+ *   scaled_sum.c       sums of wgmma that are scaled where they are added
  *   fma.c              dot by scalar fma */
 #ifndef TILE_PASSES_LOWER_LOWER_H
 #define TILE_PASSES_LOWER_LOWER_H
@@ -59,6 +60,7 @@ typedef struct lowering {
     tile_value thread;               /* thread_id: the index within these executors */
     unsigned warp_bits;              /* of the executors */
     bool *fused;                     /* by old operation: its users compute it (store_fusion.c) */
+    tile_op *deferred;               /* by old operation: the dot that it follows (scaled_sum.c) */
     tile_op *uninitialized_barriers; /* alloc_barrier operations without initialization so far */
     size_t uninitialized_count, uninitialized_capacity;
     bool init_needs_sync; /* initialized, but the block has not synchronized since */
@@ -487,6 +489,22 @@ void lower_copy_signs(lowering *l, tile_op dot, tile_value product, bool exchang
 
 /* A dot with `via = wgmma`. */
 tile_value lower_wgmma(lowering *l, tile_op op);
+/* Whether the dot's sums are equal in all rows of an instruction, so that it computes some rows. */
+bool lower_has_equal_rows(const lowering *l, tile_op dot);
+
+/* scaled_sum.c -------------------------------------------------------------------------------- */
+
+/* The fma that scales and adds the dot's sums, if the code of the dot includes it. */
+tile_op lower_scaled_sum(const lowering *l, tile_op dot);
+tile_value lower_scale_of_sum(const tile_function *f, tile_op dot, tile_op fma);
+/* The dot's code has computed the result of the fma, if it includes one. */
+void lower_end_scaled_sum(lowering *l, tile_op dot, tile_value result);
+/* Fills `deferred`, and marks these operations as fused. */
+void lower_find_deferred(lowering *l);
+/* Builds the operations that are deferred to the dot. */
+void lower_deferred(lowering *l, tile_op dot);
+/* lower_tiles.c: builds one operation. */
+void lower_operation(lowering *l, tile_op op);
 tile_value lower_dot_wait(lowering *l, tile_op op);
 /* Returns whether carried value `index` of a loop of the old body is an accumulator that its first
  * wgmma overwrites, so that the initial zeros need not be written. */

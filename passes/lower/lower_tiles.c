@@ -358,7 +358,7 @@ static void lower_places(lowering *l, tile_op op) {
         l->map[tile_op_result(&l->old, op, d).id] = places[d];
 }
 
-static void lower_op(lowering *l, tile_op op) {
+void lower_operation(lowering *l, tile_op op) {
     tile_opcode opcode = tile_op_opcode(&l->old, op);
     if (l->fused[op.id]) return;
     bool ends = (tile_op_effects(&l->old, op) & TILE_EFFECT_TERMINATOR) && l->uninitialized_count;
@@ -422,7 +422,7 @@ static void lower_op(lowering *l, tile_op op) {
 }
 
 static void lower_region(lowering *l, tile_region from) {
-    TILE_FOR_EACH_OP (&l->old, op, from) lower_op(l, op);
+    TILE_FOR_EACH_OP (&l->old, op, from) lower_operation(l, op);
     if (l->uninitialized_count || from.id == l->old.body.id) lower_sync_after_barrier_init(l);
 }
 
@@ -446,6 +446,7 @@ tile_status tile_pass_lower_tiles(tile_pass *pass, tile_function *f) {
     l.map = TILE_NEW_ARRAY(pass->scratch, tile_value, l.old.value_count);
     l.views = TILE_NEW_ARRAY(pass->scratch, lower_view *, l.old.value_count);
     lower_find_store_fused(&l);
+    lower_find_deferred(&l);
     map_constants(&l);
     for (unsigned i = 0; i < f->arg_count; i++)
         if (f->args[i].type->kind == TILE_TYPE_VIEW) lower_view_arg(&l, i);

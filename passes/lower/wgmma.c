@@ -7,12 +7,10 @@
  * the accumulator available.
  *
  * Sums of 8-bit floats are promoted to f32 registers every 128 elements of k, unless the dot is
- * `fast`.
+ * `fast`. If an `fma` scales and adds these sums, it takes the place of the addition.
  *
  * With `async`, dot_wait waits for the result. If blocks of several rows have equal sums, the dot
  * itself waits, because pending registers may have only one user. */
-#include <math.h>
-
 #include "lib/analysis/product.h"
 #include "lib/ir/regions.h"
 #include "lib/layout/layout.h"
@@ -201,16 +199,6 @@ static tile_value join_blocks(lowering *l, const block_list *list) {
 
 /* 3. Products. -------------------------------------------------------------------------------- */
 
-static bool is_zero(const tile_function *f, tile_value value) {
-    tile_op splat = tile_value_def(f, value);
-    if (!splat.id || tile_op_opcode(f, splat) != TILE_OP_splat) return false;
-    const tile_value_data *data = tile_value_at(f, tile_operand_src(f, splat));
-    return data->kind == TILE_VALUE_CONSTANT &&
-           (data->expr->kind == TILE_EXPR_FLOAT
-                ? data->expr->number == 0 && !signbit(data->expr->number)
-                : data->expr->kind == TILE_EXPR_INT && data->expr->integer == 0);
-}
-
 static tile_value flag(lowering *l, bool value) {
     tile_context *context = tile_function_context(l->f);
     return tile_function_constant(l->f, tile_type_scalar(context, TILE_i1),
@@ -253,7 +241,8 @@ bool lower_starts_sums(const lowering *l, tile_op loop, unsigned index) {
     const tile_function *f = &l->old;
     unsigned uses = 0;
     if (tile_op_opcode(f, loop) != TILE_OP_for || !tile_runs_at_least_once(f, loop) ||
-        has_own_bounds(f, loop) || !is_zero(f, tile_carried_sent(f, loop, TILE_PARENT_OP, index)))
+        has_own_bounds(f, loop) ||
+        !warpgroup_is_zero(f, tile_carried_sent(f, loop, TILE_PARENT_OP, index)))
         return false;
     tile_value sums = tile_carried_received(f, loop, 0, index);
     for (uint32_t id = 1; id < f->op_count; id++) {
@@ -316,9 +305,27 @@ static void wait_for_blocks(lowering *l, block_list *list, int64_t left) {
     for (unsigned b = 0; b < list->count; b++) list->parts[b].id = done.id + b;
 }
 
-/* The tensor cores keep about 14 bits of a sum of 8-bit floats. They add this many elements along
- * k; these partial sums are then added in f32. */
-enum { PROMOTED_DEPTH = 128 };
+/* The other operands of fma(dot, scale, sum), block by block (scaled_sum.c). */
+typedef struct scaled_sum {
+    tile_op fma; /* no operation: the sums are not scaled */
+    block_list scale, sum;
+} scaled_sum;
+
+static block_list cut_operand(lowering *l, const block_list *list, tile_value operand) {
+    block_list cut = *list;
+    cut.parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, list->count);
+    cut_blocks(l, &cut, lower_mapped(l, operand));
+    return cut;
+}
+
+static scaled_sum take_scaled_sum(lowering *l, tile_op dot, const block_list *list) {
+    lower_deferred(l, dot);
+    scaled_sum s = {.fma = lower_scaled_sum(l, dot)};
+    if (!s.fma.id) return s;
+    s.scale = cut_operand(l, list, lower_scale_of_sum(&l->old, dot, s.fma));
+    s.sum = cut_operand(l, list, tile_operand_addend(&l->old, s.fma));
+    return s;
+}
 
 /* Processes one block at a time, so that the partial sums need only the registers of one block.
  * While one warpgroup adds them up, the wgmma of another one run. */
@@ -326,17 +333,23 @@ static void multiply_promoted(lowering *l, tile_op op, const warpgroup_plan *pla
                               const source *first, const tile_value *fragments,
                               const source *second, bool starts) {
     uint32_t depth = tile_layout_extent(first->layout, first->k_dim);
-    for (uint32_t k = 0; k < depth; k += PROMOTED_DEPTH) {
-        uint32_t to = k + PROMOTED_DEPTH < depth ? k + PROMOTED_DEPTH : depth;
+    scaled_sum scaled = {.fma = TILE_NO_OP};
+    for (uint32_t k = 0; k < depth; k += WARPGROUP_PROMOTED_DEPTH) {
+        uint32_t to = k + WARPGROUP_PROMOTED_DEPTH < depth ? k + WARPGROUP_PROMOTED_DEPTH : depth;
         for (unsigned b = 0; b < list->count; b++) {
             span ks = {.from = k, .to = to, .first = b, .end = b + 1, .starts = true};
             tile_value sum = list->parts[b];
             list->parts[b] = tile_build_undefined(&l->builder, block_type(l, list));
             tile_build_wgmma_fence(&l->builder);
             multiply(l, op, plan, list, first, fragments, second, ks);
+            if (!b) scaled = take_scaled_sum(l, op, list);
             list->parts[b] =
                 tile_build_wgmma_wait(&l->builder, lower_int(l, 0), &list->parts[b], 1);
-            if (k || !starts) list->parts[b] = tile_build_add(&l->builder, sum, list->parts[b]);
+            if (scaled.fma.id)
+                list->parts[b] = tile_build_fma(&l->builder, list->parts[b], scaled.scale.parts[b],
+                                                scaled.sum.parts[b]);
+            else if (k || !starts)
+                list->parts[b] = tile_build_add(&l->builder, sum, list->parts[b]);
         }
     }
 }
@@ -383,13 +396,18 @@ static void repeat_rows(block_list *list, const block_list *first) {
             if (first->at[i].column == list->at[b].column) list->parts[b] = first->parts[i];
 }
 
+bool lower_has_equal_rows(const lowering *l, tile_op dot) {
+    warpgroup_plan plan;
+    return !warpgroup_find_plan(&l->old, dot, &plan) && has_equal_rows(l, dot, &plan);
+}
+
 tile_value lower_wgmma(lowering *l, tile_op op) {
     warpgroup_plan plan;
     const char *fault = warpgroup_find_plan(&l->old, op, &plan);
     (void)fault; /* check.c has checked this */
     tile_value acc = tile_op_segment(&l->old, op, TILE_MMA_ACC).at[0];
     const tile_type *type = tile_value_type(&l->old, acc);
-    bool starts = is_zero(&l->old, acc);
+    bool starts = warpgroup_is_zero(&l->old, acc);
     unsigned order = warpgroup_first(plan.row_dim);
     source first = find_source(l, op, order, &plan, type->layout);
     source second = find_source(l, op, 1 - order, &plan, type->layout);
@@ -402,13 +420,16 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
     else
         cut_blocks(l, &list, lower_mapped(l, acc));
     const tile_value *fragments = take_first(l, &plan, &list, &first);
-    if (warpgroup_promotes(&l->old, op)) {
+    uint32_t deep = tile_layout_extent(first.layout, first.k_dim);
+    bool one = async && starts && deep <= WARPGROUP_PROMOTED_DEPTH; /* partial sums by themselves */
+    if (warpgroup_promotes(&l->old, op) && !one) {
         multiply_promoted(l, op, &plan, &list, &first, fragments, &second, starts);
         if (repeats) repeat_rows(&all, &list);
-        return join_blocks(l, &all);
+        tile_value result = join_blocks(l, &all);
+        lower_end_scaled_sum(l, op, result);
+        return result;
     }
-    uint32_t depth = tile_layout_extent(first.layout, first.k_dim);
-    span ks = {.to = depth, .end = list.count, .starts = starts, .keep = is_later(l, acc)};
+    span ks = {.to = deep, .end = list.count, .starts = starts, .keep = is_later(l, acc)};
     tile_build_wgmma_fence(&l->builder);
     multiply(l, op, &plan, &list, &first, fragments, &second, ks);
     if (!async) wait_for_blocks(l, &list, 0);

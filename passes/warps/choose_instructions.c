@@ -448,7 +448,10 @@ static void revert_choice(const chooser *c, tile_op dot, const tile_value was[2]
 static void check_others(const chooser *c, tile_op dot, const tile_dot_facts *facts,
                          unsigned row_dim, obstacle *o) {
     unsigned warps = warps_of_sums(c, dot, facts);
-    int64_t sums = tile_dot_excess_registers(facts, row_dim, warps, c->held[dot.id]);
+    /* Scaled sums are added to a tile that is held across the dot: it counts as the dot's own. */
+    const tile_type *acc = warpgroup_operand(c->f, dot, TILE_MMA_ACC);
+    int64_t own = warpgroup_scaled_sum(c->f, dot).id ? tile_type_elements(acc) * 4 : 0;
+    int64_t sums = tile_dot_excess_registers(facts, row_dim, warps, c->held[dot.id] - own);
     if (c->call.id)
         OBSTACLE(o, "remove it (`drop-asserts` removes every assert), or write {via = wgmma}",
                  "the kernel calls %s, and ptxas then ends each wgmma before the next",
@@ -511,6 +514,18 @@ static void report_loaded(const chooser *c, tile_op dot) {
     }
 }
 
+/* Moves the dot to the `fma` that scales its sums, across operations that compute and read. Their
+ * results are then available while lower-tiles builds both. */
+static void move_to_scaled_sum(chooser *c, tile_op dot) {
+    tile_function *f = c->f;
+    tile_op fma = warpgroup_scaled_sum(f, dot), at = tile_op_at(f, dot)->next;
+    for (; fma.id && at.id && at.id != fma.id; at = tile_op_at(f, at)->next) {
+        const unsigned reads = TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_READ_SHARED;
+        if (tile_op_effects(f, at) & ~reads || tile_op_at(f, at)->region_count) return;
+    }
+    if (fma.id && at.id) tile_move_op(f, dot, tile_op_at(f, dot)->parent, fma);
+}
+
 static void reject(chooser *c, tile_op dot, const char *why, const char *remedy) {
     c->failed = true;
     tile_error_at(c->f, dot, "dot: it cannot be computed via wgmma: %s%s%s", why,
@@ -560,6 +575,7 @@ static void decide(chooser *c, tile_op dot) {
     drop_transposed(c, was);
     take_operands(c, dot, &facts);
     tile_op_set_text(c->f, dot, TILE_ATTR_via, "wgmma");
+    move_to_scaled_sum(c, dot);
     if (row_dim == TILE_WGMMA_SWAPPED) tile_op_set_flag(c->f, dot, TILE_ATTR_swap_operands);
     tile_pass_count(c->pass, "dots by wgmma", 1);
 }

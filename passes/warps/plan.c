@@ -359,10 +359,28 @@ static void check_addresses(planner *p) {
 
 /* Stages --------------------------------------------------------------------------------------- */
 
+/* The operation after which op no longer reads its operands: of a dot that the user made
+ * asynchronous, the `dot_wait` for its sums; the end of the body if there is none. */
+static tile_op end_of_use(const planner *p, tile_op op) {
+    const tile_function *f = p->f;
+    if (tile_op_opcode(f, op) != TILE_OP_dot || !tile_op_has_attr(f, op, TILE_ATTR_async))
+        return op;
+    tile_value sums = tile_op_result(f, op, 0);
+    for (tile_op at = tile_op_at(f, op)->next; at.id; at = tile_op_at(f, at)->next) {
+        bool dot = tile_op_opcode(f, at) == TILE_OP_dot;
+        if (tile_op_opcode(f, at) == TILE_OP_dot_wait && tile_operand_src(f, at).id == sums.id)
+            return at;
+        if (dot && tile_op_segment(f, at, TILE_MMA_ACC).at[0].id == sums.id)
+            sums = tile_op_result(f, at, 0);
+    }
+    return tile_region_yield(f, p->body);
+}
+
 static void add_use(const planner *p, barrier_group *g, tile_op op) {
     const uint32_t *position = p->position;
+    tile_op end = end_of_use(p, op);
     if (!g->first_use.id || position[op.id] < position[g->first_use.id]) g->first_use = op;
-    if (!g->last_use.id || position[op.id] > position[g->last_use.id]) g->last_use = op;
+    if (!g->last_use.id || position[end.id] > position[g->last_use.id]) g->last_use = end;
     g->by_dots |= is_async(p->s, op);
 }
 

@@ -139,8 +139,11 @@
 
 enum {
     BLOCK_REGISTERS = 1 << 16,
-    WIDE_SUMS = 168, /* registers per thread: with at least these, the producer gives up all it
-                        can */
+    WIDE_SUMS = 168,   /* registers per thread: with at least these, the producer gives up all it
+                          can */
+    SCALED_SUMS = 208, /* registers of a consumer that scales sums: with 240, ptxas 13.0 moves loads
+                          and additions so far apart that a tile of 128 x 256 spills 84 bytes; with
+                          208 it spills none */
 };
 
 /* Finding the loop ----------------------------------------------------------------------------- */
@@ -213,6 +216,15 @@ static int64_t sum_registers(const warp_specialization *s) {
     return carried + own;
 }
 
+/* Returns whether sums are scaled where they are added (warpgroup_scaled_sum). */
+static bool scales_sums(const warp_specialization *s) {
+    bool scales = false;
+    TILE_FOR_EACH_NESTED_OP (s->ring.f, op, s->ring.plan.loop)
+        scales |= tile_op_opcode(s->ring.f, op) == TILE_OP_dot &&
+                  warpgroup_uses_wgmma(s->ring.f, op) && warpgroup_scaled_sum(s->ring.f, op).id;
+    return scales;
+}
+
 /* The producer's warpgroup gives registers to the consumers, unless these are one warpgroup, which
  * has enough. If dots depend on each other, the values between them need as many registers as wide
  * accumulators. */
@@ -227,7 +239,7 @@ static void share_registers(const warp_specialization *s, int64_t *producer, int
     }
     wide &= !has_parts(s);
     *producer = wide ? 24 : 40;
-    *consumer = wide ? 240 : 232;
+    *consumer = scales_sums(s) ? SCALED_SUMS : wide ? 240 : 232;
 }
 
 /* All threads must execute the cluster barriers after the consumers' loop, so the other role gets

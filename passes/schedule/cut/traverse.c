@@ -3,6 +3,7 @@
 
 #include "lib/ir/cost.h"
 #include "lib/ops/combine.h"
+#include "passes/schedule/kernel/scaled.h"
 
 int sched_array_of(const schedule *s, tile_value value) {
     for (size_t i = 0; i < s->array_count; i++)
@@ -288,6 +289,9 @@ static bool is_absorbed(sched_traversal *w, tile_op op, const sched_map *map) {
     if (g->kind == SCHED_ONLINE) return is_folded(w, op);
     if (g->kind == SCHED_MATMUL && op.id == g->root.id) {
         for (unsigned i = 0; i < 2; i++) traverse_operand(w, op, i);
+        const sched_scaled *scaled = sched_scaled_of(s, op);
+        for (unsigned i = 0; scaled && i < scaled->count; i++)
+            add_whole(w, scaled->scales[i].value);
         return true;
     }
     if (g->kind != SCHED_ROWS || (g->own_domain && w->inside) || !reduces_rows(s, g, op, map))

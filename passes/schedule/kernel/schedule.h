@@ -141,6 +141,8 @@ typedef struct schedule {
     bool *expands;                /* by value: contains windows, so it is larger than its sources */
     struct sched_repeat *repeats; /* by value: cut/traverse.c */
     struct sched_masked_operands *hidden; /* cut/masked_operand.c; NULL: none */
+    struct sched_scaled *scaled;          /* kernel/scaled.h */
+    size_t scaled_count, scaled_capacity;
     sched_array *arrays;
     size_t array_count, array_capacity;
     sched_group **groups; /* each follows the groups whose arrays it reads */

@@ -36,6 +36,7 @@ static bool is_batched(const product *p) {
 static sched_space choose_space(const product *p) {
     tile_scalar type = p->sides[0].element->scalar, sum = p->sum->scalar;
     bool batched = is_batched(p), computed = !p->sides[0].plain || !p->sides[1].plain;
+    if (p->scaled) return SCHED_SPACE_SCALED;
     bool half = (type == TILE_f16 || type == TILE_bf16) && sum == TILE_f32;
     bool bytes = ((type == TILE_e4m3 || type == TILE_e5m2) && sum == TILE_f32) ||
                  (tile_scalar_as_signed(type) == TILE_i8 && sum == TILE_i32);
@@ -163,14 +164,14 @@ static void find_gathered(product *p, unsigned index) {
             sched_without_moves(p->k.s, p->k.g, side->value, false).id == side->source.id;
 }
 
-static void alloc_side(product *p, product_operand *side) {
-    if (side->array < 0) return;
+static tile_value alloc_side(product *p, const product_operand *side) {
+    if (side->array < 0) return TILE_NO_VALUE;
     const tile_type *element = sched_element(p->k.s, side->source);
     tile_type draft = {.kind = TILE_TYPE_SHARED,
                        .scalar = element->scalar,
                        .rank = 2,
                        .dims = {p->k.block[0], p->k.block[1]}};
-    side->shared = tile_build_alloc_shared(&p->k.b, tile_type_get(p->k.s->context, &draft));
+    return tile_build_alloc_shared(&p->k.b, tile_type_get(p->k.s->context, &draft));
 }
 
 /* Copies the array's tile to shared memory with its dims in the tile's order. */
@@ -238,6 +239,8 @@ static tile_op build_steps(product *p, const tile_value *sum, tile_value *parts)
     sched_kernel *k = &p->k;
     tile_value zero = tile_build_int(&k->b, 0);
     const tile_expr *extent = sched_expr(k->s, p->extent_k), *block = param(p, "block_k");
+    if (p->scaled)
+        block = tile_expr_multiply(k->s->context, tile_expr_int(k->s->context, 2), block);
     if (p->taps < 0)
         return tile_build_for_loop(&k->b, zero, sched_number(k, extent), sched_number(k, block),
                                    sum, 1);
@@ -285,13 +288,60 @@ static tile_value build_step(product *p, tile_value sum) {
     return build_dot(p, taken, sum);
 }
 
+/* Scaled sums. A step has two chunks of k, with one product each: while the sums of the first one
+ * are scaled and added, the tensor cores compute the second one. */
+enum { CHUNKS = 2 };
+
+static void enter_chunk(product *p, tile_value step, unsigned chunk) {
+    sched_kernel *k = &p->k;
+    tile_value block = sched_number(k, param(p, "block_k"));
+    k->start[p->depth] = chunk ? tile_build_add(&k->b, step, block) : step;
+}
+
+/* Copies the operands of a chunk, and returns their buffers. */
+static void copy_chunk(product *p, unsigned chunk, tile_value taken[2]) {
+    for (unsigned i = 0; i < 2; i++) {
+        product_operand of = p->sides[i];
+        if (chunk) of.shared = of.second;
+        set_side(p, i);
+        copy_side(p, &of);
+        taken[i] = of.shared;
+    }
+}
+
+static tile_value build_scaled_step(product *p, tile_value step, tile_value sum) {
+    sched_kernel *k = &p->k;
+    tile_value taken[CHUNKS][2], scale[CHUNKS], part[CHUNKS];
+    for (unsigned c = 0; c < CHUNKS; c++) {
+        enter_chunk(p, step, c);
+        copy_chunk(p, c, taken[c]);
+    }
+    set_tiles(p, p->m, "block_m", p->n, "block_n");
+    for (unsigned c = 0; c < CHUNKS; c++) {
+        enter_chunk(p, step, c);
+        scale[c] = product_build_scale(p);
+    }
+    tile_value zero = tile_build_zero(&k->b, sched_full_type(k, p->sum));
+    for (unsigned c = 0; c < CHUNKS; c++) {
+        part[c] = build_dot(p, taken[c], zero);
+        if (!part[c].id || !scale[c].id) return TILE_NO_VALUE;
+        tile_op_set_flag(k->f, tile_value_def(k->f, part[c]), TILE_ATTR_async);
+    }
+    for (unsigned c = 0; c < CHUNKS; c++) {
+        tile_value later = tile_build_int(&k->b, CHUNKS - 1 - (int)c);
+        sum = tile_build_fma(&k->b, tile_build_dot_wait(&k->b, part[c], later), scale[c], sum);
+    }
+    return sum;
+}
+
 /* Builds the current step at the end of the builder's loop. all: the chunked sum, or NULL. */
 static void fill_loop(product *p, tile_op loop, tile_value step, tile_value parts,
                       const sched_chunked_sum *all) {
     sched_kernel *k = &p->k;
     tile_region body = tile_op_region(k->f, loop, 0);
     enter_step(p, step, parts);
-    tile_value next = build_step(p, tile_region_arg(k->f, body, 1));
+    tile_value sum = tile_region_arg(k->f, body, 1);
+    tile_value next = p->scaled ? build_scaled_step(p, step, sum) : build_step(p, sum);
     if (all) next = sched_step_chunked(k, all, tile_region_arg(k->f, body, 0), next);
     tile_build_yield(&k->b, &next, 1);
 }
@@ -341,7 +391,8 @@ static tile_value build_loop(product *p) {
     sched_kernel *k = &p->k;
     for (unsigned i = 0; i < 2; i++) {
         set_side(p, i);
-        alloc_side(p, &p->sides[i]);
+        p->sides[i].shared = alloc_side(p, &p->sides[i]);
+        if (p->scaled) p->sides[i].second = alloc_side(p, &p->sides[i]);
     }
     set_tiles(p, p->m, "block_m", p->n, "block_n");
     const tile_type *type = sched_full_type(k, p->sum);
@@ -410,6 +461,7 @@ static bool take_product(product *p, schedule *s, sched_group *g) {
     p->n = g->domain.rank - 1;
     p->depth = g->domain.rank;
     p->taps = -1;
+    p->scaled = sched_scaled_of(s, g->root);
     p->precision = tile_op_word(s->compute, g->root, TILE_ATTR_precision);
     if (p->precision == TILE_WORD_precision_ieee) p->precision = TILE_WORD_NONE;
     for (unsigned i = 0; i < 2; i++) p->sides[i].value = tile_op_operand(s->compute, g->root, i);

@@ -146,7 +146,8 @@ void product_choose_order(product *p) {
     for (unsigned i = 0; i < 2; i++) {
         product_operand *side = &p->sides[i];
         unsigned row = 0, column = 0;
-        if (!side->plain || side->gathered || p->taps >= 0 || !p->precision) continue;
+        if (!side->plain || side->gathered || p->taps >= 0 || !(p->precision || p->scaled))
+            continue;
         for (unsigned d = 0; d < sched_type(s, side->source)->rank; d++) {
             if (sched_depends(&side->source_map.at[d], side->row)) row = d;
             if (sched_depends(&side->source_map.at[d], side->column)) column = d;

@@ -3,6 +3,7 @@
 #define TILE_PASSES_SCHEDULE_PRODUCTS_PRODUCT_H
 
 #include "lib/ir/effects.h"
+#include "passes/schedule/kernel/scaled.h"
 #include "passes/schedule/kernel/schedule.h"
 
 typedef struct product_operand {
@@ -19,6 +20,7 @@ typedef struct product_operand {
     bool gathered; /* loaded with index tiles */
     bool turned;   /* copied in the array's order of dims; the product exchanges them */
     tile_value shared;
+    tile_value second;    /* of scaled sums: the buffer of the step's second chunk */
     unsigned row, column; /* dims of the domain */
 } product_operand;
 
@@ -29,8 +31,9 @@ typedef struct product {
     int taps;                  /* -1: none; else the dim after depth: k is taps x depth */
     const tile_expr *extent_k; /* the extent of depth */
     product_operand sides[2];
-    const tile_type *sum; /* type of an accumulator element */
-    tile_word precision;  /* of a product of f32; NONE: ieee, or other elements */
+    const tile_type *sum;       /* type of an accumulator element */
+    const sched_scaled *scaled; /* scales of the sums of each step; NULL: none */
+    tile_word precision;        /* of a product of f32; NONE: ieee, or other elements */
 } product;
 
 /* operands.c */
@@ -45,5 +48,8 @@ void product_choose_taps(product *p);
 void product_choose_order(product *p);
 /* Returns whether the elements are multiplied by tensor cores. */
 bool product_uses_tensor_cores(const product *p);
+
+/* scales.c: the scale of each element of the current step's sums. */
+tile_value product_build_scale(product *p);
 
 #endif

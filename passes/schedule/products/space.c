@@ -46,6 +46,17 @@ static const char *const spaces[] = {
         "    [(128, 128, 128, 4, 4), (64, 64, 128, 4, 4), (128, 256, 128, 3, 8)]\n"
         "  grid [1] warps num_warps\n"
         "{}\n",
+    [SCHED_SPACE_SCALED] =
+        "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
+        "  tune (block_m, block_n, num_warps) in [(128, 128, 8), (64, 256, 8), (64, 128, 4),\n"
+        "      (64, 64, 4), (16, 128, 4), (16, 64, 4)]\n"
+        "  tune (block_k, stages) in [(128, 3), (128, 2), (128, 4), (128, 5)]\n"
+        "  tune (split, strategy) in [(1, serial), (2, exchange), (4, exchange), (8, exchange),\n"
+        "      (16, exchange), (2, cluster), (4, cluster), (4, workspace), (8, workspace)]\n"
+        "  grid [1, 1] raster rows(min(16, 4 + 8 * block_n / block_m)) warps num_warps\n"
+        "  persistent if split == 1 & num_warps == 8 &\n"
+        "      (block_m + block_n) * 256 * stages + 32768 <= 230000\n"
+        "{}\n",
     [SCHED_SPACE_GATHERED] =
         "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
         "  tune (block_m, block_n, block_k, stages, num_warps) in\n"

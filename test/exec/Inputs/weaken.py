@@ -36,6 +36,7 @@ NEEDLESS = [
     ("matmul_experts", "bound", r"ult %\d+, %5 ", 3, "order has block_m entries for each block"),
     ("matmul_simple", "bound", r"ult %\d+, %k", 1, "k is a multiple of 8: the first rows of a tile are inside"),
     ("matmul_batched|matmul_int4|matmul_types, i8|matmul_experts|convolution", "bound", r"ult %\d+, %[ckm\d]", 4, "extents are multiples of 8, 16 or 32: the first rows of a tile are inside"),
+    ("matmul_scaled", "bound", r"ult %(i_1|\d+), %\d+ ", 2, "the first chunk of an iteration, and the block of b with the first column of a tile, exist"),
     ("matmul_skinny, exchange", "barrier", "sync", 1, "who is last has met the others behind the wait for its turn"),
     ("matmul, stream_k", "barrier", "sync", 1, "the one before the release serves"),
 ]

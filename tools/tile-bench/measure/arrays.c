@@ -19,8 +19,10 @@ static tile_status fill_constant(const bench_array *array, tile_buffer *buffer) 
     size_t width = tile_scalar_bytes(array->scalar), bytes = bytes_of(array);
     char *data = malloc(bytes);
     if (!data) return TILE_FAILED;
-    for (size_t at = 0; at < bytes; at += width)
-        tile_scalar_write(array->scalar, data + at, array->value);
+    const size_t last = array->role == BENCH_SCALES ? (size_t)array->extents[array->rank - 1] : 1;
+    for (size_t i = 0; i * width < bytes; i++)
+        tile_scalar_write(array->scalar, data + i * width,
+                          array->role == BENCH_SCALES && i % last % 2 == 0 ? 1 : array->value);
     tile_status status = tile_buffer_write(buffer, 0, data, bytes);
     free(data);
     return status;
@@ -42,7 +44,7 @@ tile_status bench_arrays_allocate(bench_lab *lab, bench_arrays *a) {
         status = bench_memory_create(lab, bytes_of(&a->arrays[i]), &a->memory[i]);
         if (status != TILE_OK) return status;
         a->count++;
-        if (a->arrays[i].role == BENCH_CONSTANT)
+        if (a->arrays[i].role == BENCH_CONSTANT || a->arrays[i].role == BENCH_SCALES)
             status = fill_constant(&a->arrays[i], a->memory[i].buffer);
         if (a->arrays[i].role == BENCH_TABLE)
             status = write_table(&a->problem.attention, a->memory[i].buffer);

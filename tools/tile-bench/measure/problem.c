@@ -138,6 +138,12 @@ static bool find_size(const named_size *sizes, size_t count, const char *name, i
     return false;
 }
 
+/* The number of scales along an extent of 8-bit floats: one for each 128 elements. */
+static int64_t scales_along(int64_t extent) {
+    enum { ELEMENTS_OF_SCALE = 128 };
+    return (extent + ELEMENTS_OF_SCALE - 1) / ELEMENTS_OF_SCALE;
+}
+
 /* Returns m, n, k or the distance between rows in memory. */
 static bool size_of_product(const bench_product *p, const char *name, int64_t *value) {
     const named_size sizes[] = {{"m", p->m},
@@ -145,7 +151,9 @@ static bool size_of_product(const bench_product *p, const char *name, int64_t *v
                                 {"k", p->k},
                                 {"lda", p->transposed_a ? p->m : p->k},
                                 {"ldb", p->transposed_b ? p->k : p->n},
-                                {"ldc", p->n}};
+                                {"ldc", p->n},
+                                {"a_scale_m", scales_along(p->k)},
+                                {"a_scale_k", 1}};
     return find_size(sizes, sizeof sizes / sizeof *sizes, name, value);
 }
 
@@ -192,8 +200,9 @@ const char *bench_problem_arguments(const bench_problem *p) {
                  "scale, "
                  "and arrays q, k, v, o, lengths, slopes, lse; of keys in pages also pages, page, "
                  "most and the array table"
-               : "a kernel to be measured takes m, n, k, their pitches lda, ldb, ldc, and arrays "
-                 "a, b, c";
+               : "a kernel to be measured takes m, n, k, the pitches lda, ldb, ldc, and arrays "
+                 "a, b, c; for 8-bit floats also arrays a_scale and b_scale, and the strides "
+                 "a_scale_m and a_scale_k";
 }
 
 /* Arrays -------------------------------------------------------------------------------------- */
@@ -244,6 +253,19 @@ static unsigned lay_out_pages(const bench_attention *a, bench_array *arrays, uns
     return count + 1;
 }
 
+/* Scales of 8-bit floats, for each 1 x 128 of a and 128 x 128 of b. Those of one 128 of k multiply
+ * to 1, so that the result is that of the plain product. */
+static unsigned lay_out_scales(const bench_product *p, bench_array *arrays, unsigned count) {
+    const int64_t rows[2] = {p->m, scales_along(p->n)};
+    for (unsigned i = 0; i < 2; i++) {
+        bench_array *scales = &arrays[count + i];
+        *scales = matrix(i ? "b_scale" : "a_scale", TILE_f32, rows[i], scales_along(p->k), false);
+        scales->role = BENCH_SCALES;
+        scales->value = i ? 0.5 : 2;
+    }
+    return count + 2;
+}
+
 static unsigned lay_out_rows(const bench_rows *r, bench_array *arrays) {
     int64_t y[2];
     bench_rows_result_extents(r, y);
@@ -265,7 +287,9 @@ unsigned bench_problem_arrays(const bench_problem *problem, bench_array arrays[B
         arrays[1] = matrix("b", type->operand, p->k, p->n, p->transposed_b);
         arrays[2] = matrix("c", type->result, p->m, p->n, false);
         arrays[2].role = BENCH_RESULT;
-        return 3;
+        bool scaled =
+            tile_scalar_bits(type->operand) == 8 && tile_scalar_is_floating(type->operand);
+        return scaled ? lay_out_scales(p, arrays, 3) : 3;
     }
     arrays[0] = heads_array("q", type->operand, a->batch, a->heads, a->m, a->d);
     arrays[1] = heads_array("k", type->operand, a->batch, a->groups, a->n, a->d);

@@ -50,6 +50,7 @@ typedef enum bench_role {
     BENCH_RESULT,   /* the array that is checked, and the last one except for the following roles */
     BENCH_TABLE,    /* page table */
     BENCH_CONSTANT, /* small; all elements equal `value`; used only by some kernels */
+    BENCH_SCALES,   /* likewise; elements with an odd last coordinate equal `value`, others 1 */
 } bench_role;
 
 /* An array, and which views of it a kernel may declare. */
