@@ -200,9 +200,10 @@ Test(parse, layouts) {
                   "1:1: error: a layout has either 'reg', 'lane' and 'warp', or 'offset'\n");
     check_refused("#a = layout {offset = [[1, 2], [3]]}\n",
                   "1:32: error: this entry has 1 coordinates, the entries before it have 2\n");
-    check_refused(TEXT_KERNEL("%t = splat 0 : tile<i32[4], #b>"),
-                  "2:29: error: there is no layout #b; write one of #plain, #mma_acc, #wgmma_acc, "
-                  "#mma_lhs, #mma_rhs and #swizzle128, or define it before the kernel: `#b = layout {..}`\n");
+    check_refused(
+        TEXT_KERNEL("%t = splat 0 : tile<i32[4], #b>"),
+        "2:29: error: there is no layout #b; write one of #plain, #mma_acc, #wgmma_acc, "
+        "#mma_lhs, #mma_rhs and #swizzle128, or define it before the kernel: `#b = layout {..}`\n");
 }
 
 Test(parse, goes_on_after_a_mistake) {
