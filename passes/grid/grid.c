@@ -1,5 +1,6 @@
 #include "passes/grid/grid.h"
 
+#include "lib/analysis/memory.h"
 #include "lib/ir/syntax.h"
 #include "passes/common/host_value.h"
 
@@ -138,7 +139,22 @@ void grid_launch(const grid *g, const tile_expr *count, const tile_expr *max_blo
             *grid_extent_at(f, d) = tile_expr_int(context, g->cluster_extent[d]);
 }
 
+/* A block waits for the previous launch once, before its first tile. A producer's copies may run
+ * ahead of the tiles only after this wait. A wait after other effects keeps its place. */
+static void leave_wait_before(tile_function *f, tile_op loop) {
+    for (tile_op op = tile_op_next(f, loop), next; op.id; op = next) {
+        tile_access accesses[TILE_MAX_ACCESSES];
+        next = tile_op_next(f, op);
+        if (tile_op_opcode(f, op) == TILE_OP_pdl_wait)
+            tile_move_op(f, op, f->body, loop);
+        else if (tile_op_effects(f, op) & ~(unsigned)TILE_EFFECT_ALLOC ||
+                 tile_op_accesses(f, op, accesses))
+            break;
+    }
+}
+
 void grid_move_into_loop(tile_function *f, tile_op loop) {
+    leave_wait_before(f, loop);
     for (tile_op op = tile_op_next(f, loop), next; op.id; op = next) {
         next = tile_op_next(f, op);
         tile_move_op(f, op, tile_op_region(f, loop, 0), TILE_NO_OP);

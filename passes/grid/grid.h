@@ -64,7 +64,8 @@ const tile_expr *grid_expr(const grid *g, tile_opcode op, const tile_expr *value
 void grid_launch(const grid *g, const tile_expr *count, const tile_expr *max_blocks,
                  tile_grid_excess excess);
 
-/* Moves the operations that follow the loop to the end of its region. */
+/* Moves the operations that follow the loop to the end of its region. A `pdl_wait` that no other
+ * effect precedes moves before the loop: the second one would have no effect. */
 void grid_move_into_loop(tile_function *f, tile_op loop);
 
 #endif
