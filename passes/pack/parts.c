@@ -26,6 +26,12 @@ static tile_word precision_of(const pack_rows *rows) {
     return pack_how_of(rows->how)->precision;
 }
 
+static bool has_parts(const pack_rows *rows, unsigned count) {
+    bool has = false;
+    for (unsigned i = 0; i < count; i++) has |= precision_of(&rows[i]) != TILE_WORD_NONE;
+    return has;
+}
+
 static const pack_rows *rows_of(const splitter *s, tile_value value) {
     return value.id < s->room ? s->of[value.id] : NULL;
 }
@@ -111,6 +117,7 @@ static bool is_only_multiplied(const splitter *s, tile_value value) {
 const char *pack_find_parts_fault(const tile_function *f, const pack_rows *rows, unsigned count,
                                   unsigned *which) {
     tile_function *read = (tile_function *)(uintptr_t)f; /* only read here */
+    if (!has_parts(rows, count)) return NULL;
     const splitter s = make_splitter(read, rows, count);
     for (*which = 0; *which < count; ++*which) {
         const pack_rows *own = &rows[*which];
@@ -213,6 +220,7 @@ static bool rewrite(splitter *s, tile_op op, tile_value *sum) {
 
 void pack_read_parts(tile_function *f, const pack_rows *rows, const tile_value *copies,
                      unsigned count) {
+    if (!has_parts(rows, count)) return;
     splitter s = make_splitter(f, rows, count);
     uint32_t found = 0;
     s.copies = copies;
