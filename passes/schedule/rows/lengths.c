@@ -55,14 +55,15 @@ static bool prefers_one_tile(const rows *r) {
 static void limit_short(rows *r, const rows_tile_params *p, bool in_parts) {
     enum { LONGEST = 16384 };
     const tile_expr *one = constant(r, 1), *end = sched_expr(r->k.s, r->extent);
+    const tile_expr *split = in_parts ? tile_expr_param(r->k.s->context, SCHED_SPLIT) : NULL;
     const tile_expr *fits = expr(r, TILE_OP_le, end, p->block);
-    if (in_parts) {
-        const tile_expr *split = tile_expr_param(r->k.s->context, SCHED_SPLIT);
-        fits = expr(r, TILE_OP_and, fits, expr(r, TILE_OP_eq, split, one));
-    }
     const tile_expr *single = expr(r, TILE_OP_eq, p->rows, one);
-    if (prefers_one_tile(r))
-        single = expr(r, TILE_OP_and, single, expr(r, TILE_OP_gt, end, constant(r, LONGEST)));
+    const tile_expr *looped = expr(r, TILE_OP_gt, end, constant(r, LONGEST));
+    if (split) {
+        fits = expr(r, TILE_OP_and, fits, expr(r, TILE_OP_eq, split, one));
+        looped = expr(r, TILE_OP_or, looped, expr(r, TILE_OP_gt, split, one));
+    }
+    if (prefers_one_tile(r)) single = expr(r, TILE_OP_and, single, looped);
     tile_function_add_where(r->k.f, expr(r, TILE_OP_or, single, fits));
 }
 
