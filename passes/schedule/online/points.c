@@ -184,7 +184,8 @@ void online_add_points(online_kernel *w) {
         return;
     }
     /* One warpgroup goes through the keys faster than two, if the device has room for all tiles. */
-    const point halves[] = {first,           {128, 128, 2, 8}, {128, 64, 3, 8},
+    const point narrow = most <= 64 ? first : (point){128, 64, 3, 8};
+    const point halves[] = {first,           {128, 128, 2, 8}, narrow,
                             {64, 64, 2, 4},  {64, 64, 3, 4},   {64, 64, 4, 4},
                             {128, 32, 2, 8}, {64, 32, 2, 4},   {16, 32, 1, 4}};
     /* The accumulators of several products leave few registers of mma to large tiles. */

@@ -31,12 +31,24 @@ static const tile_expr *quarter(const rows *r, const tile_expr *block) {
     return expr(r, TILE_OP_div, block, constant(r, 4));
 }
 
-/* Adds tiles of 2048 and 4096 elements, 16 and 32 for each thread, with at most as many rows as
- * there are, if that is known. */
-static unsigned add_short(int64_t most_rows, int *points, unsigned count) {
-    enum { LONGEST = 2048, SHORTEST = 16, WARPS = 4 };
+/* The most bytes of an element that the rows are read from. */
+static unsigned widest_input(const rows *r) {
+    unsigned bytes = 0;
+    for (size_t i = 0; i < r->k.g->input_count; i++) {
+        tile_value value = r->k.s->arrays[r->k.g->inputs[i].array].value;
+        unsigned own = tile_scalar_bytes(sched_element(r->k.s, value)->scalar);
+        bytes = own > bytes ? own : bytes;
+    }
+    return bytes;
+}
+
+/* Adds tiles of 2048 elements, 16 for each thread, and of 4096 if these are not wide, with at most
+ * as many rows as there are, if that is known. */
+static unsigned add_short(const rows *r, int64_t most_rows, int *points, unsigned count) {
+    enum { LONGEST = 2048, SHORTEST = 16, WARPS = 4, WIDE = 4 /* bytes */ };
+    const int most = widest_input(r) >= WIDE ? LONGEST : 2 * LONGEST;
     for (int block = LONGEST; block >= SHORTEST; block /= 2)
-        for (int elements = LONGEST; elements <= 2 * LONGEST; elements *= 2) {
+        for (int elements = LONGEST; elements <= most; elements *= 2) {
             const int point[] = {elements / block, block, WARPS};
             if (point[0] == 1 || (most_rows >= 0 && point[0] >= 2 * most_rows)) continue;
             memcpy(points + 3 * count++, point, sizeof point);
@@ -55,14 +67,15 @@ static bool prefers_one_tile(const rows *r) {
 static void limit_short(rows *r, const rows_tile_params *p, bool in_parts) {
     enum { LONGEST = 16384 };
     const tile_expr *one = constant(r, 1), *end = sched_expr(r->k.s, r->extent);
+    const tile_expr *split = in_parts ? tile_expr_param(r->k.s->context, SCHED_SPLIT) : NULL;
     const tile_expr *fits = expr(r, TILE_OP_le, end, p->block);
-    if (in_parts) {
-        const tile_expr *split = tile_expr_param(r->k.s->context, SCHED_SPLIT);
-        fits = expr(r, TILE_OP_and, fits, expr(r, TILE_OP_eq, split, one));
-    }
     const tile_expr *single = expr(r, TILE_OP_eq, p->rows, one);
-    if (prefers_one_tile(r))
-        single = expr(r, TILE_OP_and, single, expr(r, TILE_OP_gt, end, constant(r, LONGEST)));
+    const tile_expr *looped = expr(r, TILE_OP_gt, end, constant(r, LONGEST));
+    if (split) {
+        fits = expr(r, TILE_OP_and, fits, expr(r, TILE_OP_eq, split, one));
+        looped = expr(r, TILE_OP_or, looped, expr(r, TILE_OP_gt, split, one));
+    }
+    if (prefers_one_tile(r)) single = expr(r, TILE_OP_and, single, looped);
     tile_function_add_where(r->k.f, expr(r, TILE_OP_or, single, fits));
 }
 
@@ -81,7 +94,7 @@ rows_tile_params rows_add_lengths(rows *r, int beside, const int *along, unsigne
     }
     if (several)
         points_count =
-            add_short(sched_constant(r->k.g->domain.extents[beside]), points, points_count);
+            add_short(r, sched_constant(r->k.g->domain.extents[beside]), points, points_count);
     rows_set_tiles(r, beside, params[0], params[1]);
     sched_add_tune(&r->k, params + from, 3 - from, several ? points : along, points_count);
     sched_set_warps(&r->k, params[2]);
