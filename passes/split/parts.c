@@ -23,10 +23,23 @@ unsigned split_dim(const split *s) {
     return s->strategy->parts_are_adjacent && s->f->is_flat ? 0 : 2;
 }
 
-static void stride_by_factor(const split *s, tile_value part) {
+/* Returns whether ranges are exact: the loop begins at 0, with a step of at least 2, so that the
+ * number of its iterations and that of the parts together fit an i32. */
+static bool may_be_ranges(const split *s) {
+    const tile_value *bounds = tile_op_at(s->f, s->loop)->operands;
+    int64_t step;
+    return s->strategy && !s->strategy->parts_are_adjacent && tile_value_is(s->f, bounds[0], 0) &&
+           tile_value_is_int(s->f, bounds[2], &step) && step >= 2;
+}
+
+static void choose_iterations(split *s, tile_value part) {
     tile_function *f = s->f;
-    tile_builder b = tile_builder_before(f, s->loop);
     const tile_range *ranges = tile_range_analyse(f, s->pass->scratch);
+    if (may_be_ranges(s) && split_reads_along(s, ranges)) {
+        split_set_range(s, part);
+        return;
+    }
+    tile_builder b = tile_builder_before(f, s->loop);
     const loop_ahead whole = loop_ahead_of(f, s->loop, ranges, f->value_count);
     loop_part own = loop_part_build(&b, &whole, part, s->factor);
     tile_value *bounds = tile_op_at(f, s->loop)->operands;
@@ -80,7 +93,7 @@ void split_distribute_parts(split *s, grid *g) {
     tile_value_set_name(s->f, g->part, "part");
     multiply_grid(g, dim, s->factor);
     grid_close(g);
-    stride_by_factor(s, g->part);
+    choose_iterations(s, g->part);
     tile_op_remove_attr(s->f, s->loop, TILE_ATTR_split);
     tile_op_remove_attr(s->f, s->loop, TILE_ATTR_strategy);
 }

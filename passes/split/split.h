@@ -2,6 +2,7 @@
 #ifndef TILE_PASSES_SPLIT_SPLIT_H
 #define TILE_PASSES_SPLIT_SPLIT_H
 
+#include "lib/analysis/range.h"
 #include "lib/ops/strategy.h"
 #include "passes/grid/grid.h"
 
@@ -64,8 +65,18 @@ bool split_is_legal(split *s);
 unsigned split_dim(const split *s);
 /* Gives each part its own block: multiplies that dim of the grid by the factor. block_id and
  * grid_dim still refer to the declared grid, and the loop runs the iterations part, part + factor,
- * ... Removes the clause. */
+ * .., or a contiguous range of them. Removes the clause. */
 void split_distribute_parts(split *s, grid *g);
+
+/* ranges.c */
+
+/* Returns whether an iteration reads most bytes in short pieces of rows along the loop. */
+bool split_reads_along(const split *s, const tile_range *ranges);
+/* Gives the loop, which begins at 0 and has a step of at least 2, the part's range. */
+void split_set_range(split *s, tile_value part);
+
+/* parts.c */
+
 /* A tile cut into pieces along a dim. */
 typedef struct split_pieces {
     unsigned axis;
