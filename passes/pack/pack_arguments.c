@@ -67,6 +67,7 @@
 #include <string.h>
 
 #include "lib/ir/syntax.h"
+#include "lib/tuning/space.h"
 #include "passes/common/host_value.h"
 #include "passes/common/kernel_steps.h"
 #include "passes/pack/rows.h"
@@ -297,6 +298,7 @@ static tile_op launch(tile_builder *b, const tile_function *kernel, const tile_v
 /* rows: of all arguments that are packed, in order. */
 static void make_plan(tile_function *f, const pack_rows *rows, unsigned count,
                       const tile_arg_set *packed) {
+    tile_settle_tuning(f); /* the plan has no product from which `auto` could be computed */
     tile_function *reader = make_reader(f, rows, count, packed);
     tile_function *packers[TILE_MAX_ARGUMENTS];
     tile_value copies[TILE_MAX_ARGUMENTS];
@@ -392,7 +394,7 @@ tile_status tile_pack_arguments(tile_function *f, const char *arguments) {
     pack_rows rows[TILE_MAX_ARGUMENTS];
     if (!f || !arguments || !read_names(f, arguments, &args)) return TILE_INVALID;
     int count = find_all_rows(f, &args, rows);
-    if (count < 0) return TILE_INVALID;
+    if (count < 0 || tile_resolve_tuning(f, NULL, NULL, 0) != TILE_OK) return TILE_INVALID;
     make_plan(f, rows, (unsigned)count, &args);
     return TILE_OK;
 }
