@@ -139,8 +139,8 @@ static const char text[] =
     "kernel @space<"
 #define ROLE(name, kind, without, use) #name ": " #kind ", "
 #include "lib/tuning/roles.def"
-    "size: int, shared: int, wgmma: bool, half: bool, int8: bool, float8: bool, tf32: bool, "
-    "fma: bool>()\n"
+    "size: int, shared: int, has_wgmma: bool, is_half: bool, is_int8: bool, is_float8: bool, "
+    "is_tf32: bool, is_fma: bool>()\n"
 #define RULE(kind, condition) "where " condition "\n"
 #include "lib/tuning/space.def"
     "grid [1, 1]\n"
@@ -162,12 +162,12 @@ static const tile_expr *fact(const builder *b, const char *name) {
         const char *name;
         unsigned classes;
     } classes[] = {
-        {"half", HALF}, {"int8", INT8}, {"float8", FLOAT8}, {"tf32", TF32}, {"fma", FMA}};
+        {"is_half", HALF}, {"is_int8", INT8}, {"is_float8", FLOAT8}, {"is_tf32", TF32}, {"is_fma", FMA}};
     if (strcmp(name, "size") == 0) return b->size;
     if (strcmp(name, "shared") == 0) return number(b, b->q->target->max_shared_bytes);
     for (unsigned i = 0; i < sizeof classes / sizeof *classes; i++)
         if (strcmp(name, classes[i].name) == 0) return is_of_class(b, classes[i].classes);
-    return number(b, tile_target_has(b->q->target, TILE_FEATURE_wgmma)); /* "wgmma" */
+    return number(b, tile_target_has(b->q->target, TILE_FEATURE_wgmma)); /* "has_wgmma" */
 }
 
 static tile_role role_of(const char *name) {
