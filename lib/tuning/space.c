@@ -185,6 +185,7 @@ static const tile_expr *express(const builder *b, const tile_expr *expr) {
     }
     if (expr->kind != TILE_EXPR_OP) return expr;
     for (unsigned i = 0; i < 3 && expr->args[i]; i++) args[i] = express(b, expr->args[i]);
+    if (expr->opcode == TILE_OP_mul) return tile_expr_multiply(b->context, args[0], args[1]);
     return tile_expr_op(b->context, expr->opcode, args[0], args[1], args[2]);
 }
 
