@@ -509,8 +509,6 @@ TILE_API void tile_function_set_warps(tile_function *function, const tile_expr *
  * TILE_RASTER_NONE. */
 TILE_API void tile_function_set_raster(tile_function *function, tile_raster raster,
                                        const tile_expr *group);
-/* Sets `raster auto`: rows(n), with n computed from the extents of the product's tile. */
-TILE_API void tile_function_set_raster_auto(tile_function *function);
 /* Sets `persistent`: the launch has as many blocks as the device runs at once, and each visits many
  * tiles. cost is the cost of a tile for `persistent balanced by`, over parameters, integer
  * arguments and tile_expr_block_id. Tiles are then assigned in the order of their numbers, each to
@@ -520,9 +518,6 @@ TILE_API void tile_function_set_persistent(tile_function *function, bool persist
 /* Sets `persistent if`: persistent only where the condition, over parameters, is not 0; NULL:
  * always. */
 TILE_API void tile_function_set_persistent_if(tile_function *function, const tile_expr *condition);
-/* Sets `persistent auto`: the compiler decides for each point, from the product's tile, its stages
- * and the target. */
-TILE_API void tile_function_set_persistent_auto(tile_function *function);
 /* `sync explicit`: the user writes every barrier. */
 TILE_API void tile_function_set_sync_explicit(tile_function *function, bool is_explicit);
 /* A value for a parameter of another function in a reference such as `@k<block = 64, T = f16>`.
@@ -549,10 +544,10 @@ TILE_API void tile_function_add_where(tile_function *function, const tile_expr *
 TILE_API void tile_function_add_tune(tile_function *function, unsigned name_count,
                                      const char *const *names, unsigned point_count,
                                      const tile_expr *const *values);
-/* Sets `tune auto`: the compiler lists points for each parameter that has neither a default nor a
- * `tune` of its own (lib/tuning/space.def). It finds out what a parameter means from its uses in
- * the kernel. */
+/* `tune auto`, `raster auto`, `persistent auto`: computed from the tile of the kernel's product. */
 TILE_API void tile_function_set_tune_auto(tile_function *function, bool is_auto);
+TILE_API void tile_function_set_raster_auto(tile_function *function);
+TILE_API void tile_function_set_persistent_auto(tile_function *function);
 
 TILE_API unsigned tile_function_arg_count(const tile_function *function);
 TILE_API tile_value tile_function_arg(const tile_function *function, unsigned index);

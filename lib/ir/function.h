@@ -140,11 +140,11 @@ struct tile_function {
     size_t tune_count, tune_capacity;
     const tile_expr **wheres;
     size_t where_count, where_capacity;
-    bool tune_auto;       /* `tune auto`: lib/tuning adds clauses and conditions after the own ones */
-    bool raster_auto;     /* `raster auto`: lib/tuning sets raster_group */
-    bool persistent_auto; /* `persistent auto`: lib/tuning sets persistent_if */
-    bool is_resolved;     /* lib/tuning has done so, for `resolved_for` */
-    const tile_target *resolved_for;      /* NULL: any target */
+    bool tune_auto;   /* `tune auto`: lib/tuning adds clauses and conditions after the own ones */
+    bool raster_auto; /* `raster auto`: lib/tuning sets raster_group */
+    bool persistent_auto;                   /* `persistent auto`: lib/tuning sets persistent_if */
+    bool is_resolved;                       /* lib/tuning has done so, for `resolved_for` */
+    const tile_target *resolved_for;        /* NULL: any target */
     size_t own_tune_count, own_where_count; /* those of the text, if is_resolved */
     const tile_expr *grid[3];
     unsigned grid_rank;

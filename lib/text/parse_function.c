@@ -396,20 +396,12 @@ static bool parse_tune_auto(tile_parser *p) {
     tile_parse_advance(p);
     if (p->function->kind != TILE_KERNEL)
         return tile_parse_error(p, token.loc,
-                                "`tune auto` is a clause of kernels: a plan takes up the points of "
-                                "the kernels that it launches");
+                                "`tune auto` is a clause of kernels: a plan has the "
+                                "points of the kernels that it launches");
     if (p->function->tune_auto)
-        return tile_parse_error(p, token.loc,
-                                "`tune auto` is given twice: one covers all parameters that have "
-                                "neither a default nor a `tune` of their own");
+        return tile_parse_error(p, token.loc, "`tune auto` is given twice: remove one of them");
     tile_function_set_tune_auto(p->function, true);
     return true;
-}
-
-static bool is_at_tune_auto(const tile_parser *p) {
-    bool in = p->next.kind == TILE_TOKEN_WORD && p->next.length == 2 &&
-              memcmp(p->next.text, "in", 2) == 0;
-    return tile_parse_at_word(p, "auto") && !in;
 }
 
 /* "tune" ("auto" | (ID | "(" ID,+ ")") "in" "[" ...,+ "]") */
@@ -418,7 +410,8 @@ static bool parse_tune(tile_parser *p) {
     unsigned name_count = 0;
     const tile_expr **values = NULL;
     size_t count = 0, capacity = 0;
-    if (is_at_tune_auto(p)) return parse_tune_auto(p);
+    bool is_name = tile_text_is("in", p->next.text, p->next.length);
+    if (tile_parse_at_word(p, "auto") && !is_name) return parse_tune_auto(p);
     if (!parse_tune_names(p, names, &name_count) || !tile_parse_expect_word(p, "in") ||
         !tile_parse_expect(p, "["))
         return false;

@@ -16,22 +16,20 @@ static tile_scalar find_element(const tile_function *f, const tile_type *type,
                                 const tile_binding *given, unsigned count) {
     if (!type->param) return type->scalar;
     for (unsigned i = 0; i < count; i++)
-        if (strcmp(given[i].name, type->param) == 0)
-            return tile_scalar_of_data(given[i].value);
-    const tile_param_decl *param =
-        tile_function_find_param(f, type->param, strlen(type->param));
+        if (strcmp(given[i].name, type->param) == 0) return tile_scalar_of_data(given[i].value);
+    const tile_param_decl *param = tile_function_find_param(f, type->param, strlen(type->param));
     bool is_default = param && param->default_type && !tile_has_own_tune(f, type->param);
     return is_default ? param->default_type->scalar : TILE_SCALAR_NONE;
 }
 
 static tile_product_space make_query(const tile_function *f, const tile_target *target,
-                                   const tile_binding *given, unsigned count) {
+                                     const tile_binding *given, unsigned count) {
     const tile_roles roles = tile_find_roles(f);
     tile_product_space q = {.element = find_element(f, roles.element, given, count),
-                          .element_param = roles.element->param,
-                          .is_tf32 = roles.is_tf32,
-                          .columns_first = roles.columns_first,
-                          .target = known_target(target)};
+                            .element_param = roles.element->param,
+                            .is_tf32 = roles.is_tf32,
+                            .columns_first = roles.columns_first,
+                            .target = known_target(target)};
     memcpy(q.at, roles.at, sizeof q.at);
     for (size_t i = 0; i < f->param_count; i++) {
         tile_role role = tile_role_of_param(&roles, f->params[i].name);
@@ -51,7 +49,7 @@ static void unresolve(tile_function *f) {
 static bool resolve(tile_function *f, const tile_target *target, const tile_binding *given,
                     unsigned count) {
     unresolve(f);
-    if (tile_function_verify(f) != TILE_OK) return false;
+    if (!tile_check_auto(f)) return false;
     const tile_product_space q = make_query(f, target, given, count);
     const size_t own_tunes = f->tune_count, own_wheres = f->where_count;
     bool ok = !f->tune_auto || tile_space_add(f, &q);

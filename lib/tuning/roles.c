@@ -61,9 +61,10 @@ static void note_loop(const tile_function *f, tile_op op, tile_roles *roles) {
 }
 
 static void note_dot(const tile_function *f, tile_op op, tile_roles *roles) {
+    if (tile_op_operand_count(f, op) < 3) return; /* not verified yet */
     const tile_type *lhs = tile_value_type(f, tile_operand_lhs(f, op));
     const tile_type *acc = tile_value_type(f, tile_operand_acc(f, op));
-    if (acc->rank < 2 || lhs->rank < 2) return;
+    if (!acc || !lhs || acc->rank < 2 || lhs->rank < 2) return;
     bool turned = tile_op_has_attr(f, op, TILE_ATTR_trans_lhs);
     note(roles, TILE_ROLE_m, acc->dims[acc->rank - 2]);
     note(roles, TILE_ROLE_n, acc->dims[acc->rank - 1]);
@@ -133,12 +134,13 @@ static bool check_param(const tile_function *f, const tile_roles *roles,
                         const tile_param_decl *param) {
     tile_role role = tile_role_of_param(roles, param->name), other = role;
     if (role == TILE_ROLE_COUNT)
-        return fail(f, param->loc,
-                    "`tune auto` has no points for the parameter '%s': it is not the extent m, n or "
-                    "k of a `dot`, and neither `pipelined`, `split`, `consumers`, `warps` nor "
-                    "`cluster` uses it alone; give it a default, as in <%s: int = 1>, or points, as "
-                    "in `tune %s in [1, 2]`",
-                    param->name, param->name, param->name);
+        return fail(
+            f, param->loc,
+            "`tune auto` has no points for the parameter '%s': it is not the extent m, n or "
+            "k of a `dot`, and neither `pipelined`, `split`, `consumers`, `warps` nor "
+            "`cluster` uses it alone; give it a default, as in <%s: int = 1>, or points, as "
+            "in `tune %s in [1, 2]`",
+            param->name, param->name, param->name);
     while (++other < TILE_ROLE_COUNT)
         if (roles->at[other] == roles->at[role])
             return fail(f, param->loc,
@@ -159,8 +161,8 @@ static bool check_clause(const tile_function *f, const tile_roles *roles, const 
     return fail(f, f->loc,
                 "`%s auto` is computed from the tile of a `dot`, and this kernel has none; write "
                 "%s%s",
-                clause, clause[0] == 'r' ? "`raster rows(8)`" : "`persistent` or `persistent if ..`",
-                "");
+                clause,
+                clause[0] == 'r' ? "`raster rows(8)`" : "`persistent` or `persistent if ..`", "");
 }
 
 bool tile_check_auto(const tile_function *f) {

@@ -83,8 +83,8 @@ typedef struct builder {
     tile_context *context;
     tile_function *f;
     const tile_product_space *q;
-    const tile_function *text; /* rules and values, in terms of roles */
-    const tile_expr *size;     /* bytes of an element */
+    const tile_function *text;             /* rules and values, in terms of roles */
+    const tile_expr *size;                 /* bytes of an element */
     const tile_expr *own[TILE_ROLE_COUNT]; /* what stands for each role in conditions */
 } builder;
 
@@ -100,8 +100,7 @@ static const tile_expr *number(const builder *b, int64_t value) {
 /* Whether the elements are of one of the classes: 0 or 1, or a comparison of the parameter. */
 static const tile_expr *is_of_class(const builder *b, unsigned classes) {
     const tile_expr *any = NULL;
-    if (b->q->element)
-        return number(b, (class_of(b->q->element, b->q->is_tf32) & classes) != 0);
+    if (b->q->element) return number(b, (class_of(b->q->element, b->q->is_tf32) & classes) != 0);
     const bool but_these = classes & FMA; /* names those of the other classes */
     const tile_expr *param = tile_expr_param(b->context, b->q->element_param);
     for (tile_scalar s = TILE_SCALAR_NONE + 1; s < TILE_SCALAR_COUNT; s++) {
@@ -161,8 +160,11 @@ static const tile_expr *fact(const builder *b, const char *name) {
     static const struct {
         const char *name;
         unsigned classes;
-    } classes[] = {
-        {"is_half", HALF}, {"is_int8", INT8}, {"is_float8", FLOAT8}, {"is_tf32", TF32}, {"is_fma", FMA}};
+    } classes[] = {{"is_half", HALF},
+                   {"is_int8", INT8},
+                   {"is_float8", FLOAT8},
+                   {"is_tf32", TF32},
+                   {"is_fma", FMA}};
     if (strcmp(name, "size") == 0) return b->size;
     if (strcmp(name, "shared") == 0) return number(b, b->q->target->max_shared_bytes);
     for (unsigned i = 0; i < sizeof classes / sizeof *classes; i++)
@@ -224,8 +226,7 @@ static const tile_expr *known_value(const builder *b, tile_role role) {
     const tile_expr *own = b->q->at[role];
     if (!own) return tile_role_without(b->context, role);
     if (own->kind == TILE_EXPR_PARAM) {
-        const tile_param_decl *param =
-            tile_function_find_param(b->f, own->name, strlen(own->name));
+        const tile_param_decl *param = tile_function_find_param(b->f, own->name, strlen(own->name));
         own = param ? param->default_expr : NULL;
     }
     bool known = own && (own->kind == TILE_EXPR_INT || own->kind == TILE_EXPR_WORD);
@@ -270,7 +271,8 @@ static void add_point(const builder *b, const table *t, const row *r, points *p)
 
 static void list_points(const builder *b, const table *t, points *p) {
     bool any = false;
-    for (unsigned i = 0; i < t->row_count; i++) any |= agrees(b, t, &t->rows[i]) && exists(b, &t->rows[i]);
+    for (unsigned i = 0; i < t->row_count; i++)
+        any |= agrees(b, t, &t->rows[i]) && exists(b, &t->rows[i]);
     for (unsigned i = 0; i < t->row_count; i++)
         if (exists(b, &t->rows[i]) && (!any || agrees(b, t, &t->rows[i])))
             add_point(b, t, &t->rows[i], p);
@@ -306,7 +308,7 @@ static void add_clause(const builder *b, const table *t) {
         p.names[p.name_count++] = b->q->at[t->roles[i]]->name;
     }
     if (!p.name_count) return;
-    p.values = TILE_NEW_ARRAY(&arena, const tile_expr *, (size_t)t->row_count * p.name_count);
+    p.values = TILE_NEW_ARRAY(&arena, const tile_expr *, (size_t)t->row_count *p.name_count);
     p.classes = TILE_NEW_ARRAY(&arena, unsigned, t->row_count);
     list_points(b, t, &p);
     tile_function_add_tune(b->f, p.name_count, p.names, p.count, p.values);

@@ -344,9 +344,9 @@ void tile_note_fitting_point(const tile_module *module, const char *kernel,
             !tile_is_tuned(f, bindings[i].name))
             left[s.given_count++] = (tile_pass_option){bindings[i].name, bindings[i].value};
     const tile_diversion diversion = tile_context_divert(tile_function_context(f), NULL, NULL);
-    bool found = tile_resolve_tuning((tile_function *)(uintptr_t)f, target, bindings, count) ==
-                     TILE_OK &&
-                 f->tune_count && find_point(&s);
+    bool found =
+        tile_resolve_tuning((tile_function *)(uintptr_t)f, target, bindings, count) == TILE_OK &&
+        f->tune_count && find_point(&s);
     tile_context_restore(&diversion);
     if (found) {
         const tile_bound_params point = {f, s.found, NULL};

@@ -465,8 +465,8 @@ tile_status tile_instantiate_function(tile_function *f, const tile_pass_option *
                                       unsigned count, const tile_target *target,
                                       tile_arena *arena) {
     instance i = {.f = f, .context = tile_function_context(f), .arena = arena};
-    if (!resolve_tuning(f, options, count, target, arena) ||
-        tile_plan_take_points(f) != TILE_OK || !tile_inline_calls(f))
+    if (!resolve_tuning(f, options, count, target, arena) || tile_plan_take_points(f) != TILE_OK ||
+        !tile_inline_calls(f))
         return TILE_INVALID;
     tile_settle_tuning(f);
     /* 1. Values of the parameters, properties of the arguments. */

@@ -151,7 +151,8 @@ tile_status tile_explain_points(const tile_module *module, const tile_space_quer
         !tile_bindings_are_complete(module->context, q.sizes, q.size_count))
         return TILE_INVALID;
     tile_module *copy;
-    const tile_function *f = find_in_copy(module, q.kernel, q.target, q.bindings, q.binding_count, &copy);
+    const tile_function *f =
+        find_in_copy(module, q.kernel, q.target, q.bindings, q.binding_count, &copy);
     bool ok = f && explain(f, &q, &arena, visit, user);
     tile_module_destroy(copy);
     tile_arena_reset(&arena);

@@ -64,8 +64,7 @@ static bool is_plain(const options *o) {
 /* On random problems the parts are the plain products, and the others. */
 enum { PLAIN = 1, GENERAL };
 
-static const char *const general_params[] = {"T={type}", "S={sum}", "R={result}", "block_k={depth}",
-                                             NULL};
+static const char *const general_params[] = {"T={type}", "S={sum}", "R={result}", NULL};
 
 static bool add_shipped_kernels(options *o) {
     static const char *const plain[] = {"matmul.tile", "matmul_skinny.tile", NULL};

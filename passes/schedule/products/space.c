@@ -37,34 +37,38 @@ static const extent extents[SCHED_SPACE_COUNT] = {
 
 /* The names of the kernel's parameters, by role. */
 static const char *const role_names[TILE_ROLE_COUNT] = {
-    [TILE_ROLE_m] = "block_m",           [TILE_ROLE_n] = "block_n",
-    [TILE_ROLE_k] = "block_k",           [TILE_ROLE_stages] = "stages",
-    [TILE_ROLE_warps] = "num_warps",     [TILE_ROLE_split] = SCHED_SPLIT,
-    [TILE_ROLE_strategy] = SCHED_STRATEGY, [TILE_ROLE_consumers] = "consumers",
-    [TILE_ROLE_cluster_m] = "cluster_m", [TILE_ROLE_cluster_n] = "cluster_n",
+    [TILE_ROLE_m] = "block_m",
+    [TILE_ROLE_n] = "block_n",
+    [TILE_ROLE_k] = "block_k",
+    [TILE_ROLE_stages] = "stages",
+    [TILE_ROLE_warps] = "num_warps",
+    [TILE_ROLE_split] = SCHED_SPLIT,
+    [TILE_ROLE_strategy] = SCHED_STRATEGY,
+    [TILE_ROLE_consumers] = "consumers",
+    [TILE_ROLE_cluster_m] = "cluster_m",
+    [TILE_ROLE_cluster_n] = "cluster_n",
 };
 
 /* A kernel with the space's header; NULL after a diagnostic. */
 static tile_function *make_head(schedule *s, tile_module *module, sched_space space,
                                 const tile_type *element) {
     const unsigned roles = extents[space].roles;
-    const tile_target *target = s->pass->target;
     tile_product_space q = {.covered = roles,
                             .element = element->scalar,
                             .is_tf32 = true, /* of f32: these spaces are of no other products */
                             .is_core = extents[space].is_core,
-                            .target = target ? target : tile_target_find("sm_90a")};
+                            .target = tile_target_find("sm_90a") /* has all rows; the model
+                                                                  drops what another lacks */};
     tile_function *f = tile_function_create(module, TILE_KERNEL, "space", s->compute->loc);
     for (tile_role role = 0; role < TILE_ROLE_COUNT; role++) {
         bool is_word = role == TILE_ROLE_strategy || role == TILE_ROLE_consumers;
         if (!(roles >> role & 1)) continue;
-        tile_function_add_param(f, role_names[role], is_word ? TILE_PARAM_word : TILE_PARAM_int, NULL,
-                                NULL);
+        tile_function_add_param(f, role_names[role], is_word ? TILE_PARAM_word : TILE_PARAM_int,
+                                NULL, NULL);
         q.at[role] = tile_expr_param(s->context, role_names[role]);
     }
     if (!tile_space_add(f, &q)) return NULL;
-    if (roles & BIT(cluster_m))
-        tile_function_set_cluster(f, 2, &q.at[TILE_ROLE_cluster_m]);
+    if (roles & BIT(cluster_m)) tile_function_set_cluster(f, 2, &q.at[TILE_ROLE_cluster_m]);
     if (roles & BIT(split)) tile_function_set_raster(f, TILE_RASTER_ROWS, tile_space_raster(f, &q));
     if (roles & BIT(consumers)) {
         tile_function_set_persistent(f, true, NULL);
