@@ -439,7 +439,8 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     sched_fixed fixed = fix_product(&p);
     const sched_space_needs needs = find_needs(&p, &fixed);
     g->parts = needs.sized;
-    if (s->failed || !sched_set_space(s, p.k.f, choose_space(&p), p.sides[0].element, &needs, &fixed)) {
+    if (s->failed ||
+        !sched_set_space(s, p.k.f, choose_space(&p), p.sides[0].element, &needs, &fixed)) {
         s->failed = true;
         return;
     }

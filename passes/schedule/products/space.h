@@ -38,8 +38,9 @@ typedef struct sched_space_needs {
 enum { SCHED_LONG_SUM = 65536, SCHED_MAX_IN_PART = 16384 };
 
 /* Gives the kernel the space's clauses: parameters block_m, block_n, block_k, stages, num_warps, in
- * some spaces split, strategy, consumers and clusters, and related attributes. If no point agrees with the
- * fixed values, uses a space with fewer conditions. element: of the left operand. False after a diagnostic. */
+ * some spaces split, strategy, consumers and clusters, and related attributes. If no point agrees
+ * with the fixed values, uses a space with fewer conditions. element: of the left operand. False
+ * after a diagnostic. */
 bool sched_set_space(schedule *s, tile_function *kernel, sched_space space,
                      const tile_type *element, const sched_space_needs *needs,
                      const sched_fixed *fixed);
