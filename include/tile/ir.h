@@ -515,8 +515,7 @@ TILE_API void tile_function_set_raster(tile_function *function, tile_raster rast
  * the block with the lowest total cost so far. cost NULL: all tiles cost the same. */
 TILE_API void tile_function_set_persistent(tile_function *function, bool persistent,
                                            const tile_expr *cost);
-/* Sets `persistent if`: persistent only where the condition, over parameters, is not 0; NULL:
- * always. */
+/* Sets `persistent if`: only where the condition, over parameters, is not 0; NULL: always. */
 TILE_API void tile_function_set_persistent_if(tile_function *function, const tile_expr *condition);
 /* `sync explicit`: the user writes every barrier. */
 TILE_API void tile_function_set_sync_explicit(tile_function *function, bool is_explicit);
@@ -531,8 +530,7 @@ typedef struct tile_param_value {
 /* Kernels and plans: sets `of @compute<values>`, the compute that the function implements.
  * Arguments and results of the compute correspond to the arguments of the function with the same
  * names; tensors correspond to pointers or views. A dim of the compute that is neither in values
- * nor a scalar argument is the function's parameter of the same name. Names and values are
- * copied. */
+ * nor a scalar argument is the function's parameter of the same name. Copies names and values. */
 TILE_API void tile_function_set_reference(tile_function *function, const char *compute,
                                           const tile_param_value *values, unsigned count);
 /* Name of that compute, NULL if there is none. */
@@ -544,6 +542,10 @@ TILE_API void tile_function_add_where(tile_function *function, const tile_expr *
 TILE_API void tile_function_add_tune(tile_function *function, unsigned name_count,
                                      const char *const *names, unsigned point_count,
                                      const tile_expr *const *values);
+/* `tune auto`, `raster auto`, `persistent auto`: computed from the tile of the kernel's product. */
+TILE_API void tile_function_set_tune_auto(tile_function *function, bool is_auto);
+TILE_API void tile_function_set_raster_auto(tile_function *function);
+TILE_API void tile_function_set_persistent_auto(tile_function *function);
 
 TILE_API unsigned tile_function_arg_count(const tile_function *function);
 TILE_API tile_value tile_function_arg(const tile_function *function, unsigned index);

@@ -306,14 +306,15 @@ static unsigned dims_named(const tile_expr *expr) {
 static void check_raster(checker *c) {
     const tile_function *f = c->f;
     bool grouped = f->raster != TILE_RASTER_NONE;
+    bool is_open = f->raster_auto && !f->raster_group; /* lib/tuning will compute it */
     int64_t group;
     if (grouped && !tile_raster_name(f->raster))
         FAIL(c, f->loc, "`raster` must be rows(n) or columns(n)");
-    else if (grouped != (f->raster_group != NULL) ||
-             (grouped && !is_expr(f, f->raster_group, SCOPE_PARAMS)))
+    else if (!is_open && (grouped != (f->raster_group != NULL) ||
+                          (grouped && !is_expr(f, f->raster_group, SCOPE_PARAMS))))
         FAIL(c, f->loc,
              "`raster`: n of rows(n) and columns(n) may depend on compile-time parameters only");
-    else if (grouped && tile_divides_by_zero(f->raster_group))
+    else if (grouped && !is_open && tile_divides_by_zero(f->raster_group))
         check_division(c, f->loc, f->raster_group);
     else if (grouped && tile_expr_is_int(f->raster_group, &group) &&
              (group < 1 || group > TILE_MAX_RASTER_GROUP))

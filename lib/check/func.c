@@ -50,7 +50,7 @@ static bool check_declarations(const tile_function *f) {
     for (size_t i = 0; i < f->result_count; i++)
         ok &= check_type(f, "result", f->results[i].name, f->results[i].type);
     if (f->grid_rank || f->is_flat || f->cluster_rank || f->warps || f->sync_explicit ||
-        f->tune_count || f->where_count || f->reference)
+        tile_function_has_tune(f) || f->where_count || f->reference)
         ok = tile_error_at(f, TILE_NO_OP,
                            "func @%s cannot have a kernel's clause, such as `grid`; remove it",
                            f->name);

@@ -6,6 +6,7 @@
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
 #include "lib/support/guess.h"
+#include "lib/tuning/roles.h"
 
 typedef struct checker {
     tile_function *f;
@@ -184,10 +185,14 @@ static bool is_tuned(const tile_function *kernel, const char *name) {
     return false;
 }
 
+static bool is_covered(const tile_function *kernel, const tile_param_decl *param) {
+    return is_tuned(kernel, param->name) || tile_is_covered_by_auto(kernel, param);
+}
+
 /* A parameter has a value of the launch, points or a default. */
 static void check_param(checker *c, const tile_attr *values, const tile_function *kernel,
                         const tile_param_decl *param, tile_loc loc) {
-    if (find_value(values, param->name) || is_tuned(kernel, param->name) || param->default_expr ||
+    if (find_value(values, param->name) || is_covered(kernel, param) || param->default_expr ||
         param->default_type)
         return;
     FAIL(c, loc, "'%s' of @%s has no value; write `launch @%s<%s = %s>(..)`", param->name,

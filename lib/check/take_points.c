@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "lib/ir/syntax.h"
+#include "lib/tuning/space.h"
 #include "tile/build.h"
 
 enum { MAX_NODES = 200 }; /* of an expression */
@@ -154,6 +155,9 @@ static bool is_open(const launched *l, const tile_tune_clause *clause) {
 /* NULL also for a number that divides by zero. */
 static const tile_expr *map_value(launched *l, const tile_expr *value) {
     const tile_expr *to = map_whole(l, value);
+    int64_t number;
+    if (to && to->kind == TILE_EXPR_OP && tile_expr_eval(to, NULL, &number))
+        return tile_expr_int(l->t->context, number);
     bool depends =
         to && (tile_expr_holds(to, TILE_EXPR_PARAM) || tile_expr_holds(to, TILE_EXPR_ARG));
     return to && (to->kind != TILE_EXPR_OP || depends) ? to : NULL;
@@ -351,6 +355,7 @@ tile_status tile_plan_take_points(tile_function *plan) {
     if (!plan) return TILE_INVALID;
     if (plan->kind != TILE_PLAN || plan->has_points) return TILE_OK;
     tile_status status = tile_function_verify(plan);
+    if (status == TILE_OK) status = tile_resolve_tuning(plan, NULL, NULL, 0);
     if (status != TILE_OK) return status;
     taker t = {.plan = plan, .context = tile_function_context(plan)};
     launched *list = list_launches(&t, &count);

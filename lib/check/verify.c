@@ -17,6 +17,7 @@
 #include "lib/ops/assembly.h"
 #include "lib/layout/layout.h"
 #include "lib/ir/named.h"
+#include "lib/tuning/roles.h"
 
 /* Faults of types that are reported once: one wrong parameter makes many types wrong. */
 typedef enum type_fault { FAULT_NOT_POSITIVE, FAULT_ODD, FAULT_SIZE } type_fault;
@@ -543,7 +544,7 @@ static void check_compute(verifier *v) {
                  f->args[i].name, text(v, f->args[i].type));
     check_results(v);
     if (f->grid_rank || f->is_flat || f->cluster_rank || f->warps || f->sync_explicit ||
-        f->tune_count || f->where_count)
+        tile_function_has_tune(f) || f->where_count)
         FAIL(v, f->loc, "compute @%s cannot have a kernel's clause, such as `grid`; remove it",
              f->name);
     if (f->level != 1) FAIL(v, f->loc, "compute @%s is at level %u, not 1", f->name, f->level);
@@ -576,7 +577,7 @@ tile_status tile_function_verify(const tile_function *function) {
     }
     if (!tile_verify_reference(f)) v.errors++;
     tile_arena_reset(&v.scratch);
-    bool sound = !v.errors && tile_verify_frees(f);
+    bool sound = !v.errors && tile_verify_frees(f) && tile_check_auto(f);
     return sound && tile_verify_parallel(f) && tile_verify_executors(f) &&
                    tile_verify_barriers(f) && tile_verify_pending(f)
                ? TILE_OK

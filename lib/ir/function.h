@@ -12,6 +12,7 @@
 #include "tile/build.h"
 #include "tile/ir.h"
 #include "tile/launch_limits.h"
+#include "tile/target.h"
 
 #define TILE_NO_VALUE ((tile_value){0})
 #define TILE_NO_OP ((tile_op){0})
@@ -73,6 +74,7 @@ typedef struct tile_param_decl {
     tile_param_kind kind;
     const tile_expr *default_expr; /* NULL: none */
     const tile_type *default_type;
+    tile_loc loc; /* in the text; of the function if a program added it */
 } tile_param_decl;
 
 typedef struct tile_arg_decl {
@@ -138,6 +140,12 @@ struct tile_function {
     size_t tune_count, tune_capacity;
     const tile_expr **wheres;
     size_t where_count, where_capacity;
+    bool tune_auto;   /* `tune auto`: lib/tuning adds clauses and conditions after the own ones */
+    bool raster_auto; /* `raster auto`: lib/tuning sets raster_group */
+    bool persistent_auto;                   /* `persistent auto`: lib/tuning sets persistent_if */
+    bool is_resolved;                       /* lib/tuning has done so, for `resolved_for` */
+    const tile_target *resolved_for;        /* NULL: any target */
+    size_t own_tune_count, own_where_count; /* those of the text, if is_resolved */
     const tile_expr *grid[3];
     unsigned grid_rank;
     bool is_flat;                 /* y and z of the grid are launched along x (flatten-grid) */
@@ -201,6 +209,17 @@ static inline tile_value_data *tile_value_at(const tile_function *f, tile_value 
 }
 static inline tile_region_data *tile_region_at(const tile_function *f, tile_region region) {
     return &f->regions[region.id];
+}
+/* The clauses of the text; those of `tune auto` follow them. */
+static inline size_t tile_own_tunes(const tile_function *f) {
+    return f->is_resolved ? f->own_tune_count : f->tune_count;
+}
+static inline size_t tile_own_wheres(const tile_function *f) {
+    return f->is_resolved ? f->own_where_count : f->where_count;
+}
+/* A kernel or plan whose parameters have points. */
+static inline bool tile_function_has_tune(const tile_function *f) {
+    return f->tune_count || f->tune_auto;
 }
 /* A kernel or a plan. */
 static inline bool tile_function_is_launched(const tile_function *f) {

@@ -162,7 +162,7 @@ void tile_function_add_param(tile_function *f, const char *name, tile_param_kind
     TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, )
     if (!f) return;
     *APPEND(f, params, param_count, param_capacity) =
-        (tile_param_decl){declared(f, name), kind, default_expr, default_type};
+        (tile_param_decl){declared(f, name), kind, default_expr, default_type, f->loc};
 }
 
 bool tile_function_has_number(const tile_function *f, const char *name) {
@@ -288,12 +288,26 @@ void tile_function_set_raster(tile_function *f, tile_raster raster, const tile_e
     if (!f) return;
     f->raster = raster;
     f->raster_group = group;
+    f->raster_auto = false;
+}
+
+void tile_function_set_raster_auto(tile_function *f) {
+    if (!f) return;
+    f->raster = TILE_RASTER_ROWS;
+    f->raster_group = NULL;
+    f->raster_auto = true;
 }
 
 void tile_function_set_persistent(tile_function *f, bool persistent, const tile_expr *cost) {
     if (!f) return;
     f->is_persistent = persistent;
+    f->persistent_auto = false;
     f->cost = cost;
+}
+
+void tile_function_set_persistent_auto(tile_function *f) {
+    tile_function_set_persistent(f, true, NULL);
+    if (f) f->persistent_auto = true;
 }
 
 void tile_function_set_persistent_if(tile_function *f, const tile_expr *condition) {
@@ -344,6 +358,10 @@ void tile_function_add_tune(tile_function *f, unsigned name_count, const char *c
     for (unsigned i = 0; i < name_count; i++) clause.names[i] = intern(f, names[i]);
     clause.values = tile_arena_copy(arena, values, sizeof *values * name_count * point_count);
     *APPEND(f, tunes, tune_count, tune_capacity) = clause;
+}
+
+void tile_function_set_tune_auto(tile_function *f, bool is_auto) {
+    if (f) f->tune_auto = is_auto;
 }
 
 unsigned tile_function_arg_count(const tile_function *f) {

@@ -101,12 +101,12 @@ static void put_tune(lister *l, const tile_tune_clause *tune) {
 
 static void put_space(lister *l) {
     tile_text_format(&l->to, ",\n     \"tune\": [");
-    for (size_t i = 0; i < l->f->tune_count; i++) {
+    for (size_t i = 0; i < tile_own_tunes(l->f); i++) {
         tile_text_format(&l->to, "%s", i ? "," : "");
         put_tune(l, &l->f->tunes[i]);
     }
     tile_text_format(&l->to, "],\n     \"where\": [");
-    for (size_t i = 0; i < l->f->where_count; i++) {
+    for (size_t i = 0; i < tile_own_wheres(l->f); i++) {
         tile_text_format(&l->to, "%s", i ? ", " : "");
         put_expr(l, l->f->wheres[i]);
     }

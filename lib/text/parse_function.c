@@ -76,6 +76,7 @@ static bool parse_param(tile_parser *p) {
         }
     }
     tile_function_add_param(p->function, name, kind, expr, type);
+    p->function->params[p->function->param_count - 1].loc = token.loc;
     return true;
 }
 
@@ -273,14 +274,18 @@ static bool parse_sync(tile_parser *p) {
     return tile_parse_expect_word(p, "explicit");
 }
 
-/* "raster" ("rows" | "columns") "(" expr ")" */
+/* "raster" ("auto" | ("rows" | "columns") "(" expr ")") */
 static bool parse_raster(tile_parser *p) {
     tile_raster raster = TILE_RASTER_ROWS;
     const char *name;
     const tile_expr *group = NULL;
+    if (tile_parse_take_word(p, "auto")) {
+        tile_function_set_raster_auto(p->function);
+        return true;
+    }
     while ((name = tile_raster_name(raster)) && !tile_parse_at_word(p, name)) raster++;
     if (!name && tile_parse_old_word(p, TILE_RENAMED_clause, "raster")) return false;
-    if (!name) return tile_parse_expected(p, "rows(n) or columns(n)");
+    if (!name) return tile_parse_expected(p, "rows(n), columns(n) or auto");
     tile_parse_advance(p);
     if (!tile_parse_expect(p, "(") ||
         !(group = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false)) ||
@@ -290,9 +295,13 @@ static bool parse_raster(tile_parser *p) {
     return true;
 }
 
-/* "persistent" ["if" expr] ["balanced" "by" expr] */
+/* "persistent" ("auto" | ["if" expr] ["balanced" "by" expr]) */
 static bool parse_persistent(tile_parser *p) {
     const tile_expr *cost = NULL, *condition = NULL;
+    if (tile_parse_take_word(p, "auto")) {
+        tile_function_set_persistent_auto(p->function);
+        return true;
+    }
     if (p->token.kind == TILE_TOKEN_INT)
         return tile_parse_error(
             p, p->token.loc, "`persistent` has no number: the launch fills the device with blocks");
@@ -381,12 +390,28 @@ static bool parse_point(tile_parser *p, const char *const *names, unsigned name_
     return tile_parse_expect(p, ")");
 }
 
-/* "tune" (ID | "(" ID,+ ")") "in" "[" ...,+ "]" */
+/* `tune auto`. A parameter may be called "auto", too: `tune auto in [1, 2]`. */
+static bool parse_tune_auto(tile_parser *p) {
+    const tile_token token = p->token;
+    tile_parse_advance(p);
+    if (p->function->kind != TILE_KERNEL)
+        return tile_parse_error(p, token.loc,
+                                "`tune auto` is a clause of kernels: a plan has the "
+                                "points of the kernels that it launches");
+    if (p->function->tune_auto)
+        return tile_parse_error(p, token.loc, "`tune auto` is given twice: remove one of them");
+    tile_function_set_tune_auto(p->function, true);
+    return true;
+}
+
+/* "tune" ("auto" | (ID | "(" ID,+ ")") "in" "[" ...,+ "]") */
 static bool parse_tune(tile_parser *p) {
     const char *names[TILE_MAX_TUNE_NAMES];
     unsigned name_count = 0;
     const tile_expr **values = NULL;
     size_t count = 0, capacity = 0;
+    bool is_name = tile_text_is("in", p->next.text, p->next.length);
+    if (tile_parse_at_word(p, "auto") && !is_name) return parse_tune_auto(p);
     if (!parse_tune_names(p, names, &name_count) || !tile_parse_expect_word(p, "in") ||
         !tile_parse_expect(p, "["))
         return false;

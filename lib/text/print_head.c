@@ -110,11 +110,13 @@ void tile_print_tune(tile_printer *p, const tile_tune_clause *tune) {
 }
 
 static void print_walk(tile_printer *p) {
-    const char *raster = tile_raster_name(p->f->raster);
+    const char *raster = p->f->raster_auto ? "auto" : tile_raster_name(p->f->raster);
     if (raster) PRINT(p, "\n    raster %s", raster);
-    if (p->f->raster_group) PRINT(p, "(%s)", tile_expr_text(p->f, p->f->raster_group, &p->text));
-    if (p->f->is_persistent) PRINT(p, "\n    persistent");
-    if (p->f->persistent_if)
+    if (p->f->raster_group && !p->f->raster_auto)
+        PRINT(p, "(%s)", tile_expr_text(p->f, p->f->raster_group, &p->text));
+    if (p->f->is_persistent)
+        PRINT(p, "\n    persistent%s", p->f->persistent_auto ? " auto" : "");
+    if (p->f->persistent_if && !p->f->persistent_auto)
         PRINT(p, " if %s", tile_expr_text(p->f, p->f->persistent_if, &p->text));
     if (p->f->cost) PRINT(p, " balanced by %s", tile_expr_text(p->f, p->f->cost, &p->text));
 }
@@ -123,11 +125,12 @@ void tile_print_clauses(tile_printer *p) {
     const tile_function *f = p->f;
     if (f->reference) PRINT(p, "\n    of @%s", f->reference);
     tile_print_param_values(p, f->reference_values, f->reference_count);
-    for (size_t i = 0; i < f->tune_count; i++) {
+    for (size_t i = 0; i < tile_own_tunes(f); i++) {
         PRINT(p, "\n    tune ");
         tile_print_tune(p, &f->tunes[i]);
     }
-    for (size_t i = 0; i < f->where_count; i++) {
+    PRINT(p, "%s", f->tune_auto ? "\n    tune auto" : "");
+    for (size_t i = 0; i < tile_own_wheres(f); i++) {
         PRINT(p, "\n    where ");
         tile_print_expr(p, f->wheres[i]);
     }

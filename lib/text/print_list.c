@@ -35,12 +35,13 @@ static void list_values(tile_printer *p) {
         tile_print_param(p, &f->params[i]);
         PRINT(p, "\n");
     }
-    for (size_t i = 0; i < f->tune_count; i++) {
+    for (size_t i = 0; i < tile_own_tunes(f); i++) {
         PRINT(p, "  tune    ");
         tile_print_tune(p, &f->tunes[i]);
         PRINT(p, "\n");
     }
-    for (size_t i = 0; i < f->where_count; i++) {
+    if (f->tune_auto) PRINT(p, "  tune    auto\n");
+    for (size_t i = 0; i < tile_own_wheres(f); i++) {
         PRINT(p, "  where   ");
         tile_print_expr(p, f->wheres[i]);
         PRINT(p, "\n");

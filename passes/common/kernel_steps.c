@@ -21,7 +21,7 @@ void steps_forget_grid(tile_function *f) {
     tile_function_set_flat(f, false);
     f->warps = f->raster_group = f->cost = NULL;
     f->raster = TILE_RASTER_NONE;
-    f->is_persistent = false;
+    f->is_persistent = f->raster_auto = f->persistent_auto = false;
     f->persistent_if = NULL;
 }
 

@@ -12,7 +12,10 @@
 #include "lib/support/integer.h"
 #include "lib/support/scalar.h"
 
+/* Names in a function are interned, so comparing pointers finds most of them. */
 static tile_bound_param *find(const tile_bound_params *bound, const char *name) {
+    for (size_t i = 0; i < bound->f->param_count; i++)
+        if (bound->f->params[i].name == name) return &bound->params[i];
     for (size_t i = 0; i < bound->f->param_count; i++)
         if (strcmp(bound->f->params[i].name, name) == 0) return &bound->params[i];
     return NULL;

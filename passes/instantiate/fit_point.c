@@ -14,6 +14,7 @@
 #include "lib/ir/syntax.h"
 #include "lib/launch/steps.h"
 #include "lib/ops/strategy.h"
+#include "lib/tuning/space.h"
 #include "lib/support/context.h"
 #include "passes/pass.h"
 #include "passes/passes.h"
@@ -346,6 +347,8 @@ void tile_note_fitting_point(const tile_module *module, const char *kernel,
     tile_arena arena = {0};
     const tile_function *f = tile_module_find(module, kernel);
     if (!f || !target || !tile_bindings_are_complete(module->context, bindings, count)) return;
+    tile_module *copy = tile_module_clone(module);
+    f = tile_module_find(copy, kernel);
     tile_pass_option *left = TILE_NEW_ARRAY(&arena, tile_pass_option, count + 1u);
     search s = {.f = f, .target = target, .given = left, .arena = &arena};
     for (unsigned i = 0; i < count; i++)
@@ -353,7 +356,9 @@ void tile_note_fitting_point(const tile_module *module, const char *kernel,
             !tile_is_tuned(f, bindings[i].name))
             left[s.given_count++] = (tile_pass_option){bindings[i].name, bindings[i].value};
     const tile_diversion diversion = tile_context_divert(tile_function_context(f), NULL, NULL);
-    bool found = f->tune_count && find_point(&s);
+    bool found =
+        tile_resolve_tuning((tile_function *)(uintptr_t)f, target, bindings, count) == TILE_OK &&
+        f->tune_count && find_point(&s);
     tile_context_restore(&diversion);
     if (found) {
         const tile_bound_params point = {f, s.found, NULL};
@@ -362,5 +367,6 @@ void tile_note_fitting_point(const tile_module *module, const char *kernel,
                      "one, or let --tune find the fastest",
                      target->name, point_text(&s, &point));
     }
+    tile_module_destroy(copy);
     tile_arena_reset(&arena);
 }

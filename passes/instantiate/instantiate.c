@@ -61,6 +61,7 @@
 #include "lib/ir/named.h"
 #include "lib/support/guess.h"
 #include "lib/support/integer.h"
+#include "lib/tuning/space.h"
 #include "passes/instantiate/bind_steps.h"
 #include "passes/instantiate/fit_point.h"
 #include "passes/instantiate/note_widths.h"
@@ -451,11 +452,23 @@ static tile_status check_result(instance *i) {
     return ok ? TILE_OK : TILE_INVALID;
 }
 
+/* What `auto` stands for, with the types of the options. */
+static bool resolve_tuning(tile_function *f, const tile_pass_option *options, unsigned count,
+                           const tile_target *target, tile_arena *arena) {
+    tile_binding *given = TILE_NEW_ARRAY(arena, tile_binding, count + 1u);
+    for (unsigned i = 0; i < count; i++)
+        given[i] = (tile_binding){options[i].key, options[i].value};
+    return tile_resolve_tuning(f, target, given, count) == TILE_OK;
+}
+
 tile_status tile_instantiate_function(tile_function *f, const tile_pass_option *options,
                                       unsigned count, const tile_target *target,
                                       tile_arena *arena) {
     instance i = {.f = f, .context = tile_function_context(f), .arena = arena};
-    if (tile_plan_take_points(f) != TILE_OK || !tile_inline_calls(f)) return TILE_INVALID;
+    if (!resolve_tuning(f, options, count, target, arena) || tile_plan_take_points(f) != TILE_OK ||
+        !tile_inline_calls(f))
+        return TILE_INVALID;
+    tile_settle_tuning(f);
     /* 1. Values of the parameters, properties of the arguments. */
     read_options(&i, options, count);
     assume_alignment(f);
@@ -515,6 +528,8 @@ tile_status tile_pass_instantiate(tile_pass *pass, tile_function *f) {
     tile_function *plan;
     tile_status status = TILE_OK;
     if (f->kind == TILE_COMPUTE) return tile_inline_calls(f) ? TILE_OK : TILE_INVALID;
+    if (!resolve_tuning(f, pass->options, pass->option_count, pass->target, pass->scratch))
+        return TILE_INVALID;
     while (status == TILE_OK && (plan = tile_find_launching_plan(f)))
         status = instantiate(pass, plan);
     if (status != TILE_OK) return status;
@@ -543,7 +558,8 @@ tile_status tile_instantiate_for(tile_module *module, const char *kernel,
     tile_arena arena = {0};
     tile_pass_option *options = TILE_NEW_ARRAY(&arena, tile_pass_option, binding_count + 1u);
     instance i = {.f = f, .context = module->context, .arena = &arena};
-    i.errors += !tile_bind_packing(f, bindings, binding_count) ||
+    i.errors += tile_resolve_tuning(f, target, bindings, binding_count) != TILE_OK ||
+                !tile_bind_packing(f, bindings, binding_count) ||
                 tile_plan_take_points(f) != TILE_OK || !tile_bind_split(f, bindings, binding_count);
     unsigned count = 0;
     for (unsigned o = 0; o < binding_count; o++) {

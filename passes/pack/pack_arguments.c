@@ -129,6 +129,7 @@
 #include "lib/ir/describe.h"
 #include "lib/ir/remark.h"
 #include "lib/ir/syntax.h"
+#include "lib/tuning/space.h"
 #include "passes/common/host_value.h"
 #include "passes/common/kernel_steps.h"
 #include "passes/pack/parts.h"
@@ -405,6 +406,7 @@ static tile_op launch(tile_builder *b, const tile_function *kernel, const tile_v
 /* rows: of all arguments that are packed, in order. */
 static void make_plan(tile_function *f, const pack_rows *rows, unsigned count,
                       const tile_arg_set *packed) {
+    tile_settle_tuning(f); /* the plan has no product from which `auto` could be computed */
     tile_function *reader = make_reader(f, rows, count, packed);
     tile_function *packers[TILE_MAX_ARGUMENTS];
     tile_value copies[TILE_MAX_ARGUMENTS];
@@ -504,7 +506,7 @@ tile_status tile_pack_arguments(tile_function *f, const char *arguments) {
     pack_rows rows[TILE_MAX_ARGUMENTS];
     if (!f || !arguments || !read_names(f, arguments, &p)) return TILE_INVALID;
     int count = find_all_rows(f, &p, rows);
-    if (count < 0) return TILE_INVALID;
+    if (count < 0 || tile_resolve_tuning(f, NULL, NULL, 0) != TILE_OK) return TILE_INVALID;
     for (int i = 0; i < count; i++) report_transposed(f, &rows[i]);
     make_plan(f, rows, (unsigned)count, &p.args);
     return TILE_OK;

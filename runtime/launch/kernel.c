@@ -11,6 +11,7 @@
 #include "lib/ir/syntax.h"
 #include "lib/launch/data.h"
 #include "lib/support/context.h"
+#include "lib/tuning/space.h"
 #include "passes/passes.h"
 #include "runtime/device/arguments.h"
 #include "runtime/device/map.h"
@@ -115,7 +116,9 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
     *kernel = (tile_kernel){.device = device, .module = tile_module_clone(module)};
     kernel->name = tile_arena_string(&kernel->arena, name, strlen(name));
     tile_function *own = tile_module_find(kernel->module, name);
-    tile_status status = tile_plan_take_points(own);
+    tile_status status =
+        tile_resolve_tuning(own, device->target, bindings, bindings ? binding_count : 0);
+    if (status == TILE_OK) status = tile_plan_take_points(own);
     if (status == TILE_OK) status = open_kernel(kernel, own, bindings, binding_count);
     if (status == TILE_OK)
         *out = kernel;

@@ -8,6 +8,7 @@
 #include "lib/ir/function.h"
 #include "lib/support/integer.h"
 #include "lib/support/text.h"
+#include "lib/tuning/space.h"
 #include "passes/passes.h"
 #include "runtime/cache/cache.h"
 #include "runtime/launch/tuned_table.h"
@@ -48,6 +49,7 @@ static bool uses(const tile_function *f, const char *other) {
 typedef struct content {
     const tile_function **printed;
     size_t count, capacity;
+    bool is_auto; /* some function has `tune auto` */
     tile_text text;
 } content;
 
@@ -58,6 +60,7 @@ static void print_used(content *c, const tile_function *f) {
     c->printed = tile_arena_grow(c->text.arena, c->printed, c->count, &c->capacity,
                                  sizeof(const tile_function *));
     c->printed[c->count++] = f;
+    c->is_auto |= f->tune_auto;
     tile_function_print(f, tile_text_append, &c->text);
     for (const tile_function *other = f->module->first; other; other = other->next)
         if (uses(f, other->name)) print_used(c, other);
@@ -66,6 +69,8 @@ static void print_used(content *c, const tile_function *f) {
 static const char *print_content(const tile_function *f, tile_arena *arena) {
     content c = {.text = {.arena = arena}};
     print_used(&c, f);
+    if (c.is_auto)
+        tile_text_format(&c.text, "tile space %d\n", TILE_SPACE_VERSION);
     return tile_arena_string(arena, c.text.data, c.text.length);
 }
 

@@ -7,6 +7,7 @@
 
 #include "lib/ir/syntax.h"
 #include "lib/support/options.h"
+#include "lib/tuning/space.h"
 #include "passes/passes.h"
 #include "tile/build.h"
 
@@ -15,7 +16,7 @@ static void report_choice(const tile_module *module, unsigned count) {
     tile_arena arena = {0};
     const char *names = "";
     for (const tile_function *f = module->first; f; f = f->next)
-        if (tile_function_is_launched(f) && (f->tune_count || !count))
+        if (tile_function_is_launched(f) && (tile_function_has_tune(f) || !count))
             names = tile_arena_format(&arena, "%s%s@%s", names, *names ? ", " : "", f->name);
     const char *what = count ? tile_arena_format(&arena, "%u kernels have a 'tune'", count)
                              : "no kernel has a 'tune'";
@@ -29,7 +30,7 @@ static const tile_function *find(const tile_module *module, const char *name) {
     const tile_function *found = NULL;
     unsigned count = 0;
     for (const tile_function *f = module->first; f; f = f->next) {
-        if (name ? strcmp(f->name, name) != 0 : !f->tune_count) continue;
+        if (name ? strcmp(f->name, name) != 0 : !tile_function_has_tune(f)) continue;
         found = f;
         count++;
     }
@@ -44,11 +45,14 @@ static const tile_function *find(const tile_module *module, const char *name) {
 /* The function in a copy of the module, which the caller destroys, with the points that a plan
  * takes up. NULL after a diagnostic. */
 static const tile_function *find_in_copy(const tile_module *module, const char *name,
-                                         tile_module **copy) {
+                                         const tile_target *target, const tile_binding *given,
+                                         unsigned count, tile_module **copy) {
     const tile_function *found = find(module, name);
     *copy = found ? tile_module_clone(module) : NULL;
     tile_function *f = found ? tile_module_find(*copy, found->name) : NULL;
-    return f && tile_plan_take_points(f) == TILE_OK ? f : NULL;
+    bool ok = f && tile_resolve_tuning(f, target, given, count) == TILE_OK &&
+              tile_plan_take_points(f) == TILE_OK;
+    return ok ? f : NULL;
 }
 
 tile_status tile_list_points(const tile_module *module, const char *kernel,
@@ -61,7 +65,7 @@ tile_status tile_list_points(const tile_module *module, const char *kernel,
     if (!module || !visit || !tile_bindings_are_complete(module->context, bindings, binding_count))
         return TILE_INVALID;
     tile_module *copy;
-    const tile_function *f = find_in_copy(module, kernel, &copy);
+    const tile_function *f = find_in_copy(module, kernel, NULL, bindings, binding_count, &copy);
     bool ok = f && tune_list_points(f, bindings, binding_count, NULL, &arena, &points, &count);
     for (size_t i = 0; ok && i < count && visit(points[i].c.text, user); i++) continue;
     tile_module_destroy(copy);
@@ -147,7 +151,8 @@ tile_status tile_explain_points(const tile_module *module, const tile_space_quer
         !tile_bindings_are_complete(module->context, q.sizes, q.size_count))
         return TILE_INVALID;
     tile_module *copy;
-    const tile_function *f = find_in_copy(module, q.kernel, &copy);
+    const tile_function *f =
+        find_in_copy(module, q.kernel, q.target, q.bindings, q.binding_count, &copy);
     bool ok = f && explain(f, &q, &arena, visit, user);
     tile_module_destroy(copy);
     tile_arena_reset(&arena);

@@ -11,6 +11,7 @@
 #include "passes/passes.h"
 #include "lib/support/clock.h"
 #include "lib/support/options.h"
+#include "lib/tuning/space.h"
 #include "runtime/cuda/driver/driver.h"
 #include "runtime/device/measure.h"
 #include "runtime/launch/tuned.h"
@@ -115,7 +116,12 @@ static tile_status check_request(tuner *u, const char *name, unsigned argument_c
     u->f = f;
     if (!f || !tile_function_is_launched(f))
         return fail(u, TILE_INVALID, "there is no kernel @%s, nor such a plan", name ? name : "");
-    if (tile_plan_take_points(f) != TILE_OK) return TILE_INVALID;
+    if (!tile_bindings_are_complete(u->device->context, u->options.bindings,
+                                    u->options.binding_count) ||
+        tile_resolve_tuning(f, u->device->target, u->options.bindings, u->options.binding_count) !=
+            TILE_OK ||
+        tile_plan_take_points(f) != TILE_OK)
+        return TILE_INVALID;
     if (tile_module_context(u->module) != u->device->context)
         return fail(u, TILE_INVALID, "@%s belongs to a module of another context than the device",
                     u->f->name);

@@ -25,6 +25,7 @@
 #include "lib/ir/regions.h"
 #include "lib/ops/atomic.h"
 #include "lib/support/context.h"
+#include "lib/tuning/space.h"
 #include "passes/passes.h"
 #include "runtime/model/space.h"
 #include "runtime/model/work.h"
@@ -237,7 +238,11 @@ static bool is_complete(const run *r, const tile_function *f) {
     return complete;
 }
 
-static void visit_kernel(run *r, const tile_function *f) {
+static void visit_kernel(run *r, tile_function *f) {
+    tile_binding given[MAX_BINDINGS];
+    for (unsigned i = 0; i < r->given_count; i++)
+        given[i] = (tile_binding){r->given[i].key, r->given[i].value};
+    if (tile_resolve_tuning(f, r->target, given, r->given_count) != TILE_OK) exit(2);
     if (f->kind != TILE_KERNEL || !is_complete(r, f)) return;
     tile_arena arena = {0};
     int64_t *sizes = TILE_NEW_ARRAY(&arena, int64_t, f->arg_count + 1);
@@ -271,7 +276,7 @@ static void visit_file(run *r, const char *path) {
     const tile_diversion diversion = tile_context_divert(context, NULL, NULL);
     r->module = module;
     r->path = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-    for (const tile_function *f = module->first; f; f = f->next) visit_kernel(r, f);
+    for (tile_function *f = module->first; f; f = f->next) visit_kernel(r, f);
     tile_context_restore(&diversion);
     tile_module_destroy(module);
     tile_context_destroy(context);

@@ -224,6 +224,9 @@ Test(null, no_function) {
     tile_function_set_sync_explicit(NULL, true);
     tile_function_set_reference(NULL, "x", NULL, 1);
     cr_expect_null(tile_function_reference(NULL));
+    tile_function_set_raster_auto(NULL);
+    tile_function_set_persistent_auto(NULL);
+    tile_function_set_tune_auto(NULL, true);
     tile_function_add_where(NULL, NULL);
     tile_function_add_tune(NULL, 0, NULL, 0, NULL);
 }

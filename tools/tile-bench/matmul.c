@@ -65,8 +65,7 @@ static bool is_plain(const options *o) {
  * computes have. */
 enum { PLAIN = 1, GENERAL, COMPUTED };
 
-static const char *const general_params[] = {"T={type}", "S={sum}", "R={result}", "block_k={depth}",
-                                             NULL};
+static const char *const general_params[] = {"T={type}", "S={sum}", "R={result}", NULL};
 
 /* False if some type is only computed by computes. */
 static bool have_kernels(const options *o) {

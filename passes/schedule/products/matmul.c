@@ -35,6 +35,7 @@ static bool is_batched(const product *p) {
 
 static sched_space choose_space(const product *p) {
     tile_scalar type = p->sides[0].element->scalar, sum = p->sum->scalar;
+    bool part = p->k.s->group_count > 1;
     bool batched = is_batched(p), computed = !p->sides[0].plain || !p->sides[1].plain;
     if (p->scaled) return SCHED_SPACE_SCALED;
     bool half = (type == TILE_f16 || type == TILE_bf16) && sum == TILE_f32;
@@ -43,13 +44,18 @@ static sched_space choose_space(const product *p) {
     if (half && (p->sides[0].gathered || p->sides[1].gathered))
         return p->taps < 0 ? SCHED_SPACE_SCATTERED : SCHED_SPACE_GATHERED;
     if (half && computed && !batched) return SCHED_SPACE_REGISTER_OPERAND;
-    if (half && !batched) return p->k.s->group_count > 1 ? SCHED_SPACE_HALF_PART : SCHED_SPACE_HALF;
+    if (half && !batched) return part ? SCHED_SPACE_HALF_PART : SCHED_SPACE_HALF;
     if (half) return SCHED_SPACE_HALF_BATCHED;
-    if (p->precision == TILE_WORD_precision_tf32)
-        return batched || computed ? SCHED_SPACE_TF32_BATCHED : SCHED_SPACE_TF32;
+    if (p->precision == TILE_WORD_precision_tf32 || (type == TILE_tf32 && sum == TILE_f32))
+        return batched || computed ? SCHED_SPACE_TF32_BATCHED
+               : part              ? SCHED_SPACE_TF32_PART
+                                   : SCHED_SPACE_TF32;
     if (p->precision) return SCHED_SPACE_PARTS;
-    if (bytes) return batched || computed ? SCHED_SPACE_BYTES_BATCHED : SCHED_SPACE_BYTES;
-    return p->k.s->group_count > 1 ? SCHED_SPACE_FMA_PART : SCHED_SPACE_FMA;
+    if (bytes)
+        return batched || computed ? SCHED_SPACE_BYTES_BATCHED
+               : part              ? SCHED_SPACE_BYTES_PART
+                                   : SCHED_SPACE_BYTES;
+    return part ? SCHED_SPACE_FMA_PART : SCHED_SPACE_FMA;
 }
 
 /* The values that its attributes fix. */
@@ -485,7 +491,8 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     sched_fixed fixed = fix_product(&p);
     const sched_space_needs needs = find_needs(&p, &fixed);
     g->parts = needs.sized;
-    if (s->failed || !sched_set_space(s, p.k.f, choose_space(&p), &needs, &fixed)) {
+    if (s->failed ||
+        !sched_set_space(s, p.k.f, choose_space(&p), p.sides[0].element, &needs, &fixed)) {
         s->failed = true;
         return;
     }

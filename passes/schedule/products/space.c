@@ -1,51 +1,89 @@
-/* Tuning spaces of products. They are written as kernel headers in Tile IR: that of
- * tools/kernels/matmul.tile, whose text is embedded in the library, and similar ones for other
- * types. */
+/* Tuning spaces of products. Those of plain products are made from lib/tuning, as for a user's
+ * kernel with `tune auto`. The others are written as kernel headers in Tile IR. */
 #include "passes/schedule/products/space.h"
 
 #include <string.h>
 
 #include "lib/ir/function.h"
 #include "lib/ir/syntax.h"
-#include "matmul_text.h" /* matmul_text: tools/kernels/matmul.tile */
+#include "lib/tuning/space.h"
+
+/* Spaces from lib/tuning --------------------------------------------------------------------------
+ */
+
+#define BIT(role) (1u << TILE_ROLE_##role)
+#define TILE_ROLES (BIT(m) | BIT(n) | BIT(k) | BIT(stages) | BIT(warps))
+#define SPLIT_ROLES (BIT(split) | BIT(strategy))
+#define ALL_ROLES (TILE_ROLES | SPLIT_ROLES | BIT(consumers) | BIT(cluster_m) | BIT(cluster_n))
+
+/* Which parameters the kernel has, and whether it has only the small space. */
+typedef struct extent {
+    unsigned roles;
+    bool is_core;
+} extent;
+
+/* By space; no roles: it has a text. */
+static const extent extents[SCHED_SPACE_COUNT] = {
+    [SCHED_SPACE_HALF] = {ALL_ROLES, false},
+    [SCHED_SPACE_HALF_PART] = {TILE_ROLES | SPLIT_ROLES, true},
+    [SCHED_SPACE_HALF_BATCHED] = {TILE_ROLES, true},
+    [SCHED_SPACE_BYTES] = {ALL_ROLES, false},
+    [SCHED_SPACE_BYTES_PART] = {TILE_ROLES | SPLIT_ROLES | BIT(consumers), true},
+    [SCHED_SPACE_BYTES_BATCHED] = {TILE_ROLES, true},
+    [SCHED_SPACE_TF32] = {ALL_ROLES, false},
+    [SCHED_SPACE_TF32_PART] = {TILE_ROLES | SPLIT_ROLES | BIT(consumers), true},
+    [SCHED_SPACE_TF32_BATCHED] = {TILE_ROLES, true},
+};
+
+/* The names of the kernel's parameters, by role. */
+static const char *const role_names[TILE_ROLE_COUNT] = {
+    [TILE_ROLE_m] = "block_m",
+    [TILE_ROLE_n] = "block_n",
+    [TILE_ROLE_k] = "block_k",
+    [TILE_ROLE_stages] = "stages",
+    [TILE_ROLE_warps] = "num_warps",
+    [TILE_ROLE_split] = SCHED_SPLIT,
+    [TILE_ROLE_strategy] = SCHED_STRATEGY,
+    [TILE_ROLE_consumers] = "consumers",
+    [TILE_ROLE_cluster_m] = "cluster_m",
+    [TILE_ROLE_cluster_n] = "cluster_n",
+};
+
+/* A kernel with the space's header; NULL after a diagnostic. */
+static tile_function *make_head(schedule *s, tile_module *module, sched_space space,
+                                const tile_type *element) {
+    const unsigned roles = extents[space].roles;
+    tile_product_space q = {.covered = roles,
+                            .element = element->scalar,
+                            .is_tf32 = true, /* of f32: these spaces are of no other products */
+                            .is_core = extents[space].is_core,
+                            .target = tile_target_find("sm_90a") /* has all rows; the model
+                                                                  drops what another lacks */};
+    tile_function *f = tile_function_create(module, TILE_KERNEL, "space", s->compute->loc);
+    for (tile_role role = 0; role < TILE_ROLE_COUNT; role++) {
+        bool is_word = role == TILE_ROLE_strategy || role == TILE_ROLE_consumers;
+        if (!(roles >> role & 1)) continue;
+        tile_function_add_param(f, role_names[role], is_word ? TILE_PARAM_word : TILE_PARAM_int,
+                                NULL, NULL);
+        q.at[role] = tile_expr_param(s->context, role_names[role]);
+    }
+    if (!tile_space_add(f, &q)) return NULL;
+    if (roles & BIT(cluster_m)) tile_function_set_cluster(f, 2, &q.at[TILE_ROLE_cluster_m]);
+    if (roles & BIT(split)) tile_function_set_raster(f, TILE_RASTER_ROWS, tile_space_raster(f, &q));
+    if (roles & BIT(consumers)) {
+        tile_function_set_persistent(f, true, NULL);
+        tile_function_set_persistent_if(f, tile_space_persistent(f, &q));
+    }
+    tile_function_set_warps(f, q.at[TILE_ROLE_warps]);
+    return f;
+}
+
+/* Spaces as text ---------------------------------------------------------------------------------
+ */
 
 #define PARAMS_PLAIN "block_m: int, block_n: int, block_k: int, stages: int, num_warps: int"
 
-static const char *const spaces[] = {
-    [SCHED_SPACE_HALF_PART] =
-        "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
-        "  tune (block_m, block_n, num_warps) in [(128, 128, 4), (128, 256, 8), (256, 128, 8),\n"
-        "      (128, 128, 8), (128, 64, 4), (64, 64, 4), (16, 64, 4)]\n"
-        "  tune (block_k, stages) in [(64, 4), (64, 3), (64, 6)]\n"
-        "  tune (split, strategy) in [(1, serial), (4, exchange), (16, exchange)]\n"
-        "  grid [1, 1] raster rows(min(16, 4 + 8 * block_n / block_m)) warps num_warps\n"
-        "{}\n",
-    [SCHED_SPACE_HALF_BATCHED] =
-        "kernel @space<" PARAMS_PLAIN ">()\n"
-        "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
-        "    [(128, 128, 64, 4, 4), (128, 128, 32, 4, 4), (64, 64, 64, 4, 4), (64, 128, 64, 3, "
-        "4),\n"
-        "     (128, 256, 64, 3, 8), (16, 64, 128, 4, 4), (32, 64, 64, 4, 4)]\n"
-        "  grid [1] warps num_warps\n"
-        "{}\n",
-    [SCHED_SPACE_BYTES] =
-        "kernel @space<" PARAMS_PLAIN ", consumers: word>()\n"
-        "  tune (block_m, block_n, num_warps) in [(128, 128, 4), (128, 256, 8), (256, 128, 8),\n"
-        "      (128, 192, 8), (128, 128, 8), (128, 64, 4), (64, 64, 4), (16, 64, 4)]\n"
-        "  tune (block_k, stages) in [(128, 4), (128, 3), (128, 5), (128, 6), (128, 2)]\n"
-        "  tune consumers in [cooperative, ping_pong]\n"
-        "  where consumers == cooperative | num_warps == 8 & block_m * block_n == 16384 &\n"
-        "        (block_m + block_n) * 128 * stages + 32768 <= 230000\n"
-        "  grid [1, 1] raster rows(min(16, 4 + 8 * block_n / block_m)) warps num_warps\n"
-        "  persistent if consumers == ping_pong | block_m * block_n >= 24576 &\n"
-        "      (block_m + block_n) * 128 * stages + 32768 <= 230000\n"
-        "{}\n",
-    [SCHED_SPACE_BYTES_BATCHED] =
-        "kernel @space<" PARAMS_PLAIN ">()\n"
-        "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
-        "    [(128, 128, 128, 4, 4), (64, 64, 128, 4, 4), (128, 256, 128, 3, 8)]\n"
-        "  grid [1] warps num_warps\n"
-        "{}\n",
+static const char *const spaces[SCHED_SPACE_COUNT] = {
     [SCHED_SPACE_SCALED] =
         "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
         "  tune (block_m, block_n, num_warps) in [(128, 128, 8), (64, 256, 8), (64, 128, 4),\n"
@@ -84,27 +122,6 @@ static const char *const spaces[] = {
         "      (4, atomic), (8, atomic)]\n"
         "  grid [1] warps num_warps\n"
         "{}\n",
-    [SCHED_SPACE_TF32] =
-        "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word, consumers: word>()\n"
-        "  tune (block_m, block_n, num_warps) in [(128, 128, 4), (128, 256, 8), (256, 128, 8),\n"
-        "      (128, 192, 8), (128, 128, 8), (128, 64, 4), (64, 64, 4), (16, 64, 4)]\n"
-        "  tune (block_k, stages) in [(32, 4), (32, 3), (32, 6)]\n"
-        "  tune (split, strategy) in [(1, serial), (4, exchange), (16, exchange)]\n"
-        "  tune consumers in [cooperative, ping_pong]\n"
-        "  where consumers == cooperative | split == 1 & num_warps == 8 &\n"
-        "        block_m * block_n == 16384 & (block_m + block_n) * 128 * stages + 65536 <= "
-        "230000\n"
-        "  grid [1, 1] raster rows(min(16, 4 + 8 * block_n / block_m)) warps num_warps\n"
-        "  persistent if consumers == ping_pong | split == 1 & block_m * block_n >= 24576 &\n"
-        "      (block_m + block_n) * 128 * stages + 32768 <= 230000\n"
-        "{}\n",
-    [SCHED_SPACE_TF32_BATCHED] = "kernel @space<" PARAMS_PLAIN ">()\n"
-                                 "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
-                                 "    [(128, 128, 32, 4, 4), (128, 256, 32, 3, 8), (64, 128, 32, "
-                                 "3, 4), (64, 64, 32, 4, 4),\n"
-                                 "     (16, 64, 64, 4, 4), (32, 64, 32, 4, 4)]\n"
-                                 "  grid [1] warps num_warps\n"
-                                 "{}\n",
     [SCHED_SPACE_PARTS] =
         "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
         "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
@@ -148,8 +165,10 @@ void sched_copy_points(tile_function *to, const tile_function *from) {
 /* A space for the same products without conditions that a point must satisfy. */
 static sched_space without_conditions(sched_space space) {
     if (space == SCHED_SPACE_HALF) return SCHED_SPACE_HALF_PART;
-    if (space == SCHED_SPACE_TF32) return SCHED_SPACE_TF32_BATCHED;
-    return space == SCHED_SPACE_BYTES ? SCHED_SPACE_BYTES_BATCHED : space;
+    if (space == SCHED_SPACE_TF32 || space == SCHED_SPACE_TF32_PART)
+        return SCHED_SPACE_TF32_BATCHED;
+    bool bytes = space == SCHED_SPACE_BYTES || space == SCHED_SPACE_BYTES_PART;
+    return bytes ? SCHED_SPACE_BYTES_BATCHED : space;
 }
 
 static void copy_head(tile_function *to, const tile_function *from) {
@@ -163,21 +182,40 @@ static void copy_head(tile_function *to, const tile_function *from) {
     tile_function_set_warps(to, from->warps);
 }
 
-/* Adds smaller tiles with fewer stages to the tile clause, the smallest last. */
+static bool has_name(const tile_tune_clause *clause, const char *name) {
+    for (unsigned n = 0; n < clause->name_count; n++)
+        if (strcmp(clause->names[n], name) == 0) return true;
+    return false;
+}
+
+/* Adds the values that a point has for the clause's parameters. */
+static void append_point(schedule *s, tile_function *to, tile_tune_clause *clause,
+                         const char *const *of, const int *point, unsigned count) {
+    size_t before = (size_t)clause->point_count * clause->name_count;
+    const tile_expr **values =
+        TILE_NEW_ARRAY(&to->module->arena, const tile_expr *, before + clause->name_count);
+    memcpy(values, clause->values, before * sizeof *values);
+    for (unsigned i = 0; i < count; i++)
+        for (unsigned n = 0; n < clause->name_count; n++)
+            if (strcmp(clause->names[n], of[i]) == 0)
+                values[before + n] = tile_expr_int(s->context, point[i]);
+    clause->values = values;
+    clause->point_count++;
+}
+
+/* Adds smaller tiles with fewer stages to the clauses of the tile, the smallest last. */
 static void add_lean_points(schedule *s, tile_function *to) {
+    static const char *const of[] = {"block_m", "block_n", "block_k", "stages", "num_warps"};
     static const int points[][5] = {
         {64, 64, 32, 2, 4}, {64, 64, 32, 1, 4}, {32, 32, 32, 1, 4}, {16, 16, 32, 1, 1}};
-    enum { POINTS = sizeof points / sizeof *points, NAMES = 5 };
-    tile_tune_clause *clause = &to->tunes[0];
-    if (clause->name_count != NAMES) return;
-    size_t before = (size_t)clause->point_count * NAMES;
-    const tile_expr **values =
-        TILE_NEW_ARRAY(&to->module->arena, const tile_expr *, before + (size_t)POINTS * NAMES);
-    memcpy(values, clause->values, before * sizeof *values);
-    for (size_t i = 0; i < (size_t)POINTS * NAMES; i++)
-        values[before + i] = tile_expr_int(s->context, points[i / NAMES][i % NAMES]);
-    clause->values = values;
-    clause->point_count += POINTS;
+    bool has_others = false; /* of which the clause would need a value */
+    for (size_t t = 0; t < to->tune_count; t++) has_others |= has_name(&to->tunes[t], "cluster_m");
+    for (size_t t = 0; t < to->tune_count && !has_others; t++) {
+        tile_tune_clause *clause = &to->tunes[t];
+        if (!has_name(clause, "block_m") && !has_name(clause, "block_k")) continue;
+        for (size_t i = 0; i < sizeof points / sizeof *points; i++)
+            append_point(s, to, clause, of, points[i], 5);
+    }
 }
 
 static tile_tune_clause *find_splits(const tile_function *f) {
@@ -246,18 +284,20 @@ void sched_size_points(schedule *s, tile_function *f, const tile_expr *parts) {
                         tile_expr_op(s->context, TILE_OP_max, parts, one, NULL), NULL));
 }
 
-bool sched_set_space(schedule *s, tile_function *to, sched_space space,
+bool sched_set_space(schedule *s, tile_function *to, sched_space space, const tile_type *element,
                      const sched_space_needs *needs, const sched_fixed *fixed) {
-    bool shipped = space == SCHED_SPACE_HALF;
-    const char *text = shipped ? matmul_text : spaces[space];
-    tile_module *module = tile_module_parse(s->context, "schedule", text, strlen(text));
+    const char *text = spaces[space];
+    tile_module *module = text ? tile_module_parse(s->context, "schedule", text, strlen(text))
+                               : tile_module_create(s->context);
     if (!module) return false;
-    const tile_function *from = tile_module_find(module, shipped ? "matmul" : "space");
+    const tile_function *from =
+        text ? tile_module_find(module, "space") : make_head(s, module, space, element);
     sched_space other = without_conditions(space);
-    bool fits = other == space || !fixed->count || sched_has_point(s, from, fixed);
+    bool fits = from && (other == space || !fixed->count || sched_has_point(s, from, fixed));
     if (fits) copy_head(to, from);
     tile_module_destroy(module);
-    if (!fits) return sched_set_space(s, to, other, needs, fixed);
+    if (!from) return false;
+    if (!fits) return sched_set_space(s, to, other, element, needs, fixed);
     if (needs->lean) add_lean_points(s, to);
     if (needs->parts > 1) add_first_split(s, to, tile_expr_int(s->context, needs->parts));
     if (needs->sized) sched_size_points(s, to, needs->sized);

@@ -9,16 +9,19 @@ typedef enum sched_space {
     SCHED_SPACE_HALF_PART,        /* the same in a plan, with fewer points */
     SCHED_SPACE_HALF_BATCHED,     /* batches of them */
     SCHED_SPACE_BYTES,            /* 8-bit elements */
+    SCHED_SPACE_BYTES_PART,       /* the same in a plan, with fewer points */
     SCHED_SPACE_BYTES_BATCHED,    /* batches of them */
     SCHED_SPACE_SCALED,           /* 8-bit floats with a scale for each 128 of k */
     SCHED_SPACE_GATHERED,         /* 16-bit floats, with rows selected by index tiles */
     SCHED_SPACE_SCATTERED,        /* the same with single elements, whose indices need registers */
     SCHED_SPACE_REGISTER_OPERAND, /* an operand is computed in registers */
     SCHED_SPACE_TF32,             /* f32 multiplied as tf32 */
+    SCHED_SPACE_TF32_PART,        /* the same in a plan, with fewer points */
     SCHED_SPACE_TF32_BATCHED,     /* batches of them, or an operand that is computed */
     SCHED_SPACE_PARTS,            /* f32 split into several bf16 in registers */
     SCHED_SPACE_FMA_PART,         /* types without tensor core instructions, in a plan */
     SCHED_SPACE_FMA,              /* types without tensor core instructions */
+    SCHED_SPACE_COUNT
 } sched_space;
 
 /* Requirements of a product on its tuning space. */
@@ -36,10 +39,12 @@ typedef struct sched_space_needs {
 enum { SCHED_LONG_SUM = 65536, SCHED_MAX_IN_PART = 16384 };
 
 /* Gives the kernel the space's clauses: parameters block_m, block_n, block_k, stages, num_warps, in
- * some spaces split, strategy and consumers, and related attributes. If no point agrees with the
- * fixed values, uses a space with fewer conditions. False after a diagnostic. */
+ * some spaces split, strategy, consumers and clusters, and related attributes. If no point agrees
+ * with the fixed values, uses a space with fewer conditions. element: of the left operand. False
+ * after a diagnostic. */
 bool sched_set_space(schedule *s, tile_function *kernel, sched_space space,
-                     const sched_space_needs *needs, const sched_fixed *fixed);
+                     const tile_type *element, const sched_space_needs *needs,
+                     const sched_fixed *fixed);
 
 /* Gives `to` the parameters of `from` and their points. */
 void sched_copy_points(tile_function *to, const tile_function *from);

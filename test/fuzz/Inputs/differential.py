@@ -688,6 +688,8 @@ class Kernel:
         raster = draw.choice(["", "", "raster rows(2) ", "raster columns(3) "])
         dealt = draw.choice(["persistent balanced by block_id(0) ",
                              "persistent balanced by (1 + block_id(0)) * (3 - block_id(1)) "])
+        if any(" = dot" in line for line in self.lines) and draw.random() < 0.3:
+            return draw.choice(["raster auto ", "persistent auto ", "raster auto persistent auto "])
         return draw.choice([raster, raster, raster + "persistent ", dealt, dealt])
 
     def text(self):

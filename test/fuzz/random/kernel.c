@@ -19,6 +19,11 @@ static const char *clauses(gen *g) {
     if (!g->cluster && !g->barriers && gen_chance(g, 20))
         return gen_word(g, "    persistent balanced by block_id(0)\n",
                         "    persistent balanced by (1 + block_id(0)) * (3 - block_id(1))\n");
+    /* Drawn last, so that the other texts of a seed do not change. */
+    if (g->lines.data && strstr(g->lines.data, "= dot") && gen_chance(g, 30)) {
+        raster = "    raster auto\n";
+        if (!g->barriers && gen_chance(g, 50)) walk = "    persistent auto\n";
+    }
     return gen_text("%s%s", raster, walk);
 }
 

@@ -1,0 +1,165 @@
+/* The tuning space of products: each row of its tables is a point of some kernel, and what changes
+ * with elements and targets. */
+#include "lib/tuning/space.h"
+#include "runtime/model/space.h"
+#include "test/unit/text_fixture.h"
+#include "test/unit/tune_product.h"
+
+static const char product[] = TUNE_PRODUCT(
+    "bm: int, bn: int, bk: int, stages: int, w: int, cm: int, cn: int, split: int, strategy: word, "
+    "consumers: word, T: type",
+    "T",
+    "tune auto grid [ceildiv(%m, bm), ceildiv(%n, bn)] cluster [cm, cn] raster auto warps w "
+    "persistent auto");
+
+/* By role: the parameters of the kernel. */
+static const char *const names[TILE_ROLE_COUNT] = {
+    [TILE_ROLE_m] = "bm",
+    [TILE_ROLE_n] = "bn",
+    [TILE_ROLE_k] = "bk",
+    [TILE_ROLE_stages] = "stages",
+    [TILE_ROLE_warps] = "w",
+    [TILE_ROLE_cluster_m] = "cm",
+    [TILE_ROLE_cluster_n] = "cn",
+    [TILE_ROLE_split] = "split",
+    [TILE_ROLE_strategy] = "strategy",
+    [TILE_ROLE_consumers] = "consumers",
+};
+
+/* An element type of each class, in the order of the bits. */
+static const struct {
+    const char *type;
+    unsigned bytes;
+} elements[] = {{"f16", 2}, {"i8", 1}, {"e4m3", 1}, {"tf32", 4}, {"f32", 4}};
+enum { CLASSES = sizeof elements / sizeof *elements };
+
+typedef struct spaces {
+    text_fixture text;
+    tune_point *points[CLASSES];
+    size_t count[CLASSES];
+    unsigned rows;
+} spaces;
+
+static const char *value_of(const tile_candidate *c, const char *name) {
+    for (unsigned i = 0; i < c->binding_count; i++)
+        if (strcmp(c->bindings[i].name, name) == 0) return c->bindings[i].value;
+    return "";
+}
+
+static bool has_row(const tile_candidate *c, const tile_space_row *row, unsigned bytes) {
+    char number[16];
+    for (unsigned i = 0; i < row->role_count; i++) {
+        int value = row->values[i];
+        if (row->roles[i] == TILE_ROLE_k) value /= (int)bytes;
+        snprintf(number, sizeof number, "%d", value);
+        if (strcmp(value_of(c, names[row->roles[i]]), value < 0 ? row->word : number) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void expect_row(const tile_space_row *row, void *user) {
+    spaces *s = user;
+    bool found = false;
+    for (unsigned class = 0; class < CLASSES && !found; class ++)
+        for (size_t i = 0; i < s->count[class] && !found && row->classes >> class & 1; i++)
+            found = has_row(&s->points[class][i].c, row, elements[class].bytes);
+    s->rows++;
+    cr_expect(found, "row %u, %s = %d .. %s, is in no space", s->rows,
+              tile_role_name(row->roles[0]), row->values[0], row->word ? row->word : "");
+}
+
+/* The points of the kernel for these elements. */
+static void list(spaces *s, unsigned class, const char *target) {
+    const tile_binding given[] = {{"T", elements[class].type}};
+    tile_module *module = text_parse(&s->text, product);
+    cr_assert(module, "%s", s->text.messages);
+    tile_function *f = tile_module_function(module, 0);
+    cr_assert_eq(tile_resolve_tuning(f, tile_target_find(target), given, 1), TILE_OK);
+    cr_assert(
+        tune_list_points(f, given, 1, NULL, &s->text.arena, &s->points[class], &s->count[class]),
+        "%s", s->text.messages);
+    tile_module_destroy(module);
+}
+
+Test(space, each_row_is_a_point) {
+    spaces s = {.rows = 0};
+    text_open(&s.text);
+    for (unsigned class = 0; class < CLASSES; class ++) list(&s, class, "sm_90a");
+    tile_space_visit_rows(expect_row, &s);
+    cr_expect_gt(s.rows, 50);
+    text_close(&s.text);
+}
+
+Test(space, every_target_and_class_has_points) {
+    static const char *const targets[] = {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100a", "sm_120a"};
+    spaces s = {.rows = 0};
+    text_open(&s.text);
+    for (unsigned t = 0; t < sizeof targets / sizeof *targets; t++)
+        for (unsigned class = 0; class < CLASSES; class ++) {
+            list(&s, class, targets[t]);
+            cr_expect_gt(s.count[class], 20);
+            for (size_t i = 0; i < s.count[class]; i++)
+                cr_expect_str_eq(value_of(&s.points[class][i].c, "consumers"), "cooperative");
+        }
+    text_close(&s.text);
+}
+
+/* While the element type is a parameter, each class has its own points, and no others. */
+Test(space, an_open_type_restricts_points_by_conditions) {
+    spaces s = {.rows = 0};
+    text_open(&s.text);
+    for (unsigned class = 0; class < CLASSES; class ++) {
+        const tile_binding given[] = {{"T", elements[class].type}};
+        tune_point *points;
+        size_t count;
+        tile_module *module = text_parse(&s.text, product);
+        tile_function *f = tile_module_function(module, 0);
+        list(&s, class, "sm_90a");
+        cr_assert_eq(tile_resolve_tuning(f, tile_target_find("sm_90a"), NULL, 0), TILE_OK);
+        cr_assert(tune_list_points(f, given, 1, NULL, &s.text.arena, &points, &count), "%s",
+                  s.text.messages);
+        cr_expect_eq(count, s.count[class], "%s: %zu, %zu", elements[class].type, count,
+                     s.count[class]);
+        tile_module_destroy(module);
+    }
+    text_close(&s.text);
+}
+
+/* What was resolved is still printed as `auto`, and another target replaces it. */
+Test(space, resolving_again_replaces_the_points) {
+    text_fixture x;
+    text_open(&x);
+    tile_module *module = text_parse(&x, product);
+    tile_function *f = tile_module_function(module, 0);
+    const char *before = text_print(&x, module);
+    cr_assert_eq(tile_resolve_tuning(f, tile_target_find("sm_90a"), NULL, 0), TILE_OK);
+    size_t clauses = f->tune_count, conditions = f->where_count;
+    cr_expect_eq(clauses, 4);
+    cr_expect_str_eq(text_print(&x, module), before);
+    cr_assert_eq(tile_resolve_tuning(f, tile_target_find("sm_80"), NULL, 0), TILE_OK);
+    cr_assert_eq(tile_resolve_tuning(f, tile_target_find("sm_90a"), NULL, 0), TILE_OK);
+    cr_expect_eq(f->tune_count, clauses);
+    cr_expect_eq(f->where_count, conditions);
+    tile_module_destroy(module);
+    text_close(&x);
+}
+
+Test(space, a_program_sets_auto) {
+    text_fixture x;
+    text_open(&x);
+    tile_module *module = text_parse(&x, "kernel @k(%n: i32) grid [%n, %n] warps 1 {}");
+    tile_function *f = tile_module_function(module, 0);
+    tile_function_set_tune_auto(f, true);
+    cr_expect_eq(tile_function_verify(f), TILE_OK, "it has no parameters");
+    tile_function_set_raster_auto(f);
+    tile_function_set_persistent_auto(f);
+    cr_expect_eq(tile_function_verify(f), TILE_INVALID);
+    cr_expect(strstr(x.messages, "`raster auto` is computed from the tile of a `dot`"));
+    cr_expect(strstr(x.messages, "`persistent auto` is computed from the tile of a `dot`"));
+    tile_function_set_raster(f, TILE_RASTER_NONE, NULL);
+    tile_function_set_persistent(f, false, NULL);
+    cr_expect_eq(tile_function_verify(f), TILE_OK);
+    tile_module_destroy(module);
+    text_close(&x);
+}
