@@ -83,6 +83,8 @@ void scan_add_copy(scan *s, tile_op id, const tile_op_data *op, double times, in
 void scan_note_ring(scan *s, tile_op load, const tile_op_data *op);
 /* 1 + the dim of a tile of this rank in which the view is contiguous; 0: none. */
 unsigned scan_along(const scan *s, tile_value view, unsigned rank);
+/* Whether rows of the view do not begin at multiples of 16 bytes. */
+bool scan_is_unaligned(const scan *s, tile_value view);
 
 /* work_dots.c: adds the cost of products. */
 void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times);
