@@ -194,6 +194,7 @@ static void add_store(scan *s, const tile_op_data *op, double times) {
                               .alone = true};
     if (tile_value_type(s->f, op->operands[1])->kind != TILE_TYPE_VIEW) return;
     s->cost->stored += times * scan_bytes_of(s, tile);
+    if (scan_is_unaligned(s, op->operands[1])) s->cost->unaligned += times * scan_bytes_of(s, tile);
     if (warps > PRODUCER) query.registers = tile_entry_registers(query.block_warps);
     if (!s->w->may_have_roles || tile->rank != 2 || !query.element_bytes ||
         !scan_is_tile(scan_dim_of(s, tile, 0), scan_dim_of(s, tile, 1)))

@@ -20,6 +20,7 @@ typedef struct tune_cost {
         reloaded_bytes; /* of `loaded`, what other blocks read after it was evicted from the L2 */
     double outside;     /* bytes of tiles outside of the arrays: filling in zeros takes time */
     double stored;      /* bytes */
+    double unaligned;   /* of these, bytes of rows that do not begin at multiples of 16 bytes */
     double arithmetic;  /* instructions in loops, without products and copies */
     double elements;    /* that threads load one by one, because rows are not aligned */
     double words;       /* of 4 and 8 bytes that they copy instead of 16, for the same reason */

@@ -114,6 +114,10 @@ static unsigned access_of(const scan *s, tile_value view) {
     return (unsigned)(common ? common : WIDEST);
 }
 
+bool scan_is_unaligned(const scan *s, tile_value view) {
+    return access_of(s, view) < TMA_PITCH;
+}
+
 /* The number of blocks in the cluster that each need what this copy reads. */
 static int64_t sharers_of(const scan *s, const tile_value *element, unsigned count) {
     uint8_t depends = 0;

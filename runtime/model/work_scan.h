@@ -85,6 +85,8 @@ void scan_note_ring(scan *s, tile_op load, const tile_op_data *op);
 unsigned scan_along(const scan *s, tile_value view, unsigned rank);
 /* True if the tile has whole rows of a row-major array, so that its rows are one block of memory. */
 bool scan_has_whole_rows(const scan *s, tile_value view, const tile_type *tile);
+/* Whether rows of the view do not begin at multiples of 16 bytes. */
+bool scan_is_unaligned(const scan *s, tile_value view);
 
 /* work_dots.c: adds the cost of products. */
 void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times);

@@ -92,6 +92,19 @@ Test(tune_work, rows_that_begin_anywhere_cross_lines) {
     close_point(&x);
 }
 
+/* Rows of c begin at multiples of 16 bytes, of 8 and of 2. */
+Test(tune_work, rows_that_begin_anywhere_are_stored_slowly) {
+    static const int64_t columns[] = {2048, 2052, 2047};
+    for (unsigned i = 0; i < 3; i++) {
+        const int64_t sizes[6] = {4096, columns[i], 1024};
+        fixture x;
+        read_product(&x, sizes, "3", "1", "serial");
+        cr_expect_eq(x.work.once.stored, 2.0 * 128 * 256);
+        cr_expect_eq(x.work.once.unaligned, i ? x.work.once.stored : 0);
+        close_point(&x);
+    }
+}
+
 /* Rows are counted along the contiguous dim. */
 Test(tune_work, rows_of_a_transposed_array_cross_lines) {
     static const char transposed[] =
