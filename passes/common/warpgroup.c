@@ -98,6 +98,7 @@ tile_op warpgroup_scaled_sum(const tile_function *f, tile_op dot) {
     int64_t depth = tile_type_dim(lhs, tile_product_k_dim(f, dot, TILE_MMA_LHS));
     tile_value sums = tile_op_result(f, dot, 0);
     if (depth > WARPGROUP_PROMOTED_DEPTH || !warpgroup_promotes(f, dot) ||
+        tile_op_has_attr(f, dot, TILE_ATTR_async) ||
         !warpgroup_is_zero(f, tile_op_segment(f, dot, TILE_MMA_ACC).at[0]))
         return TILE_NO_OP;
     tile_op fma = warpgroup_only_user(f, sums);

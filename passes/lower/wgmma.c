@@ -7,7 +7,8 @@
  * the accumulator available.
  *
  * Sums of 8-bit floats are promoted to f32 registers every 128 elements of k, unless the dot is
- * `fast`. If an `fma` scales and adds these sums, it takes the place of the addition.
+ * `fast`. If an `fma` scales and adds these sums, it takes the place of the addition. An `async`
+ * dot of at most 128 elements that begins from zero has nothing to add, and is not waited for.
  *
  * With `async`, dot_wait waits for the result. If blocks of several rows have equal sums, the dot
  * itself waits, because pending registers may have only one user. */
@@ -420,16 +421,16 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
     else
         cut_blocks(l, &list, lower_mapped(l, acc));
     const tile_value *fragments = take_first(l, &plan, &list, &first);
-    uint32_t deep = tile_layout_extent(first.layout, first.k_dim);
-    bool one = async && starts && deep <= WARPGROUP_PROMOTED_DEPTH; /* partial sums by themselves */
-    if (warpgroup_promotes(&l->old, op) && !one) {
+    uint32_t depth = tile_layout_extent(first.layout, first.k_dim);
+    bool is_partial = async && starts && depth <= WARPGROUP_PROMOTED_DEPTH; /* nothing to add to */
+    if (warpgroup_promotes(&l->old, op) && !is_partial) {
         multiply_promoted(l, op, &plan, &list, &first, fragments, &second, starts);
         if (repeats) repeat_rows(&all, &list);
         tile_value result = join_blocks(l, &all);
         lower_end_scaled_sum(l, op, result);
         return result;
     }
-    span ks = {.to = deep, .end = list.count, .starts = starts, .keep = is_later(l, acc)};
+    span ks = {.to = depth, .end = list.count, .starts = starts, .keep = is_later(l, acc)};
     tile_build_wgmma_fence(&l->builder);
     multiply(l, op, &plan, &list, &first, fragments, &second, ks);
     if (!async) wait_for_blocks(l, &list, 0);
