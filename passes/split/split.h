@@ -70,7 +70,7 @@ void split_distribute_parts(split *s, grid *g);
 
 /* ranges.c */
 
-/* Returns whether an iteration reads most bytes in short pieces of rows along the loop. */
+/* Returns whether an iteration reads most of its bytes in short pieces of rows along the loop. */
 bool split_reads_along(const split *s, const tile_range *ranges);
 /* Gives the loop, which begins at 0 and has a step of at least 2, the part's range. */
 void split_set_range(split *s, tile_value part);

@@ -69,9 +69,10 @@
  * Iterations. Part p of f runs the iterations p, p + f, p + 2 f, ... (loop_parts.h; two consecutive
  * ones if f steps exceed an i32). Blocks that run at once read neighboring memory, and no division
  * is needed before the first load. If each iteration reads short pieces of rows along the loop, a
- * part is a contiguous range instead (ranges.c). If the factor does not divide the number of iterations, or
- * exceeds it, some parts are shorter or empty. The part is the slowest dim of the grid: blocks that
- * run at once have the same part of many tiles, and parts that others wait for start first.
+ * part is a contiguous range instead (ranges.c). If the factor does not divide the number of
+ * iterations, or exceeds it, some parts are shorter or empty. The part is the slowest dim of the
+ * grid: blocks that run at once have the same part of many tiles, and parts that others wait for
+ * start first.
  *
  * Legality (check.c). Each carried value is a tile and one of the following: a sum that starts at
  * 0, a product that starts at 1, an exclusive or that starts at 0, or another bitwise operation,
