@@ -107,7 +107,7 @@ static void visit_copy(collecting *c, tile_op op) {
     unsigned d = tile_unit_dim(&facts, tile_value_type(c->f, view[0])->rank, type->rank);
     add_use(c, source, op,
             global_use(in ? "reads of the view" : "writes to the view",
-                       tile_traffic_global(&layout, d, facts.width, bytes)));
+                       tile_traffic_global(&layout, d, in ? facts.unaligned : facts.width, bytes)));
     add_use(c, source, op,
             shared_use(!in, tile_traffic_shared(&layout, type->layout, bytes, false)));
 }

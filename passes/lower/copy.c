@@ -11,19 +11,21 @@
 #include "passes/common/warpgroup.h"
 #include "passes/lower/lower.h"
 
-/* Elements that both cuts move at once: the cuts agree on the register bits up to this width. */
-static unsigned common_width(const tile_access_split *a, const tile_access_split *b) {
+unsigned lower_common_width(const tile_access_split *a, const tile_access_split *b) {
     unsigned bits = 0;
     while (bits < a->width_bits && bits < b->width_bits && a->bits[bits] == b->bits[bits]) bits++;
     return 1u << bits;
 }
 
 /* Remarks why threads execute an asynchronous copy instead of the hardware. */
-static void explain_threads(lowering *l, tile_op op, const tile_type *view, unsigned bytes) {
+static void explain_threads(lowering *l, tile_op op, const tile_value *view,
+                            const tile_type *tile) {
     char why[160];
-    tile_scalar scalar = view->scalar;
+    tile_scalar scalar = tile_value_type(&l->old, view[0])->scalar;
     if (!tile_remarks_wanted(&l->old)) return;
-    if (bytes < 4) {
+    if (scalar == tile->scalar) {
+        unsigned bytes =
+            tile_scalar_bytes(scalar) * tile_view_access(&l->old, l->ranges, view).width;
         snprintf(why, sizeof why,
                  "only %u contiguous bytes can be proven, and cp.async moves at least 4", bytes);
         tile_missed_at(&l->old, op, "not asynchronous",
@@ -67,18 +69,22 @@ static void copy_or_pad(lowering *l, tile_op op, tile_value base, tile_value sou
 static void copy_in(lowering *l, tile_op op, const tile_value *view, const tile_value *buffer,
                     unsigned buffer_count, const tile_layout *layout, const tile_type *tile) {
     bool async = tile_op_opcode(&l->old, op) == TILE_OP_copy_async;
+    if (lower_copy_unaligned(l, op, view, buffer, buffer_count, layout, tile)) {
+        if (async) explain_threads(l, op, view, tile);
+        return;
+    }
     lower_view_access from =
         lower_start_view(l, view, layout, tile->rank, lower_widest(tile->scalar));
     lower_mask_view(l, op, &from);
     lower_shared_map map = lower_map_shared(l, buffer, buffer_count, layout);
     lower_shared_access to = lower_start_shared(l, &map, layout, 1u << from.cut.width_bits);
     to.cut = tile_split_fragment_accesses(layout, to.map.reg, to.thread_bits,
-                                          common_width(&from.cut, &to.cut));
+                                          lower_common_width(&from.cut, &to.cut));
     from.cut = to.cut;
     tile_scalar scalar = tile_value_type(&l->old, view[0])->scalar;
     unsigned width = 1u << to.cut.width_bits, bytes = tile_scalar_bytes(scalar) * width;
     bool suits = bytes >= 4 && scalar == tile->scalar;
-    if (async && !suits) explain_threads(l, op, tile_value_type(&l->old, view[0]), bytes);
+    if (async && !suits) explain_threads(l, op, view, tile);
     for (unsigned i = 0; i < to.cut.count; i++) {
         tile_value predicate, source = lower_view_access_offset(l, &from, i, &predicate);
         tile_value target =

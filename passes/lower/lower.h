@@ -16,6 +16,7 @@
  *   barrier.c          barriers in shared memory
  *   prefetch.c         prefetch of a tile's sectors
  *   copy.c             copies between views and shared buffers
+ *   copy_unaligned.c   copies of rows that begin anywhere
  *   tma.c              copies with tensor maps
  *   shape.c            coordinates of a tile's elements, repeated elements
  *   lookup.c           gather by shuffles
@@ -188,6 +189,9 @@ lower_view_access lower_start_view(lowering *l, const tile_value *element,
 /* Returns the offset of access `index` of the cut; *predicate: its predicate. */
 tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned index,
                                     tile_value *predicate);
+/* i32: the elements of access `index` that are in bounds along the dim in which they are
+ * contiguous, at least 1 if its predicate holds; may be more than the access has. */
+tile_value lower_view_access_count(lowering *l, const lower_view_access *a, unsigned index);
 /* op: the load, or for a store the store or copy. */
 tile_value lower_load_view(lowering *l, tile_op op, const tile_value *element,
                            const tile_type *tile);
@@ -221,6 +225,17 @@ tile_value lower_in_bounds_of_buffer(lowering *l, const tile_type *buffer, const
  * coordinates. */
 void lower_assume_element_in_bounds(lowering *l, tile_op op, const tile_value *element,
                                     unsigned run);
+
+/* copy_unaligned.c ---------------------------------------------------------------------------- */
+
+/* A copy from a view whose rows begin anywhere to a buffer, by unaligned loads. False if they do
+ * not suit; nothing is built then that is used. */
+bool lower_copy_unaligned(lowering *l, tile_op op, const tile_value *view, const tile_value *buffer,
+                          unsigned buffer_count, const tile_layout *layout, const tile_type *tile);
+
+/* copy.c: elements that both cuts move at once: they agree on the register bits up to this width.
+ */
+unsigned lower_common_width(const tile_access_split *a, const tile_access_split *b);
 
 /* gather.c ------------------------------------------------------------------------------------ */
 
