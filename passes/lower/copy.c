@@ -18,11 +18,10 @@ unsigned lower_common_width(const tile_access_split *a, const tile_access_split 
 }
 
 /* Remarks why threads execute an asynchronous copy instead of the hardware. */
-static void explain_threads(lowering *l, tile_op op, const tile_value *view,
-                            const tile_type *tile) {
+void lower_explain_threads(lowering *l, tile_op op, const tile_value *view, const tile_type *tile) {
     char why[160];
     tile_scalar scalar = tile_value_type(&l->old, view[0])->scalar;
-    if (!tile_remarks_wanted(&l->old)) return;
+    if (!tile_remarks_wanted(&l->old) || tile_op_opcode(&l->old, op) != TILE_OP_copy_async) return;
     if (scalar == tile->scalar) {
         unsigned bytes =
             tile_scalar_bytes(scalar) * tile_view_access(&l->old, l->ranges, view).width;
@@ -69,10 +68,6 @@ static void copy_or_pad(lowering *l, tile_op op, tile_value base, tile_value sou
 static void copy_in(lowering *l, tile_op op, const tile_value *view, const tile_value *buffer,
                     unsigned buffer_count, const tile_layout *layout, const tile_type *tile) {
     bool async = tile_op_opcode(&l->old, op) == TILE_OP_copy_async;
-    if (lower_copy_unaligned(l, op, view, buffer, buffer_count, layout, tile)) {
-        if (async) explain_threads(l, op, view, tile);
-        return;
-    }
     lower_view_access from =
         lower_start_view(l, view, layout, tile->rank, lower_widest(tile->scalar));
     lower_mask_view(l, op, &from);
@@ -84,7 +79,7 @@ static void copy_in(lowering *l, tile_op op, const tile_value *view, const tile_
     tile_scalar scalar = tile_value_type(&l->old, view[0])->scalar;
     unsigned width = 1u << to.cut.width_bits, bytes = tile_scalar_bytes(scalar) * width;
     bool suits = bytes >= 4 && scalar == tile->scalar;
-    if (async && !suits) explain_threads(l, op, view, tile);
+    if (!suits) lower_explain_threads(l, op, view, tile);
     for (unsigned i = 0; i < to.cut.count; i++) {
         tile_value predicate, source = lower_view_access_offset(l, &from, i, &predicate);
         tile_value target =
@@ -174,6 +169,10 @@ void lower_copy(lowering *l, tile_op op) {
     tile_mechanism mechanism = tile_op_mechanism(&l->old, op);
     bool counted = mechanism == TILE_MECHANISM_BARRIER;
     if ((counted || mechanism == TILE_MECHANISM_BULK_GROUP) && lower_tma(l, op)) return;
+    if (lower_copies_unaligned(l, op, counted)) {
+        if (counted) arrive_on_completion(l, op);
+        return;
+    }
     const tile_values from = tile_operands_src(&l->old, op);
     const tile_values to = tile_operands_dst(&l->old, op);
     bool in = tile_value_type(&l->old, from.at[0])->kind == TILE_TYPE_VIEW;

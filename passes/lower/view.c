@@ -322,7 +322,8 @@ tile_value lower_load_piece(lowering *l, tile_op op, const tile_value *element,
 tile_value lower_load_view(lowering *l, tile_op op, const tile_value *element,
                            const tile_type *tile) {
     if (l->views[element[0].id]->layout) return load_ordered(l, op, element, tile);
-    return lower_load_piece(l, op, element, tile, NULL);
+    tile_value loaded = lower_load_unaligned(l, op, element, tile);
+    return loaded.id ? loaded : lower_load_piece(l, op, element, tile, NULL);
 }
 
 void lower_store_view(lowering *l, tile_op op, tile_value fragment, const tile_type *tile,
