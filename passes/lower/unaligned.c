@@ -73,6 +73,7 @@ static tile_value load_unaligned(lowering *l, row_tile *t, unsigned index) {
 /* The values of all accesses. */
 static tile_value *load_all(lowering *l, row_tile *t, bool before_end) {
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, t->cut.count);
+    l->builder.loc = tile_op_loc(&l->old, t->op);
     for (unsigned i = 0; i < t->cut.count; i++)
         parts[i] = before_end ? load_unaligned(l, t, i) : load_elements(l, t, i);
     return parts;

@@ -71,7 +71,7 @@ def draw_access(draw, folder, scalar, size):
 def draw_tiles(draw, scalar, size):
     for kernel in "tiles", "columns":
         m, n = draw.randrange(1, 150), draw.randrange(1, 150)
-        params = {"T": scalar, "rows": draw.choice([8, 16, 64]), "columns": draw.choice([8, 32, 64])}
+        params = {"T": scalar, "rows": draw.choice([8, 48, 64]), "columns": draw.choice([8, 64, 96])}
         args = {"m": m, "n": n, "x": "int", "y": "poison"}
         yield sys.argv[1], kernel, params, args, {"x": draw.randrange(16) * size}, "y=x+x"
 
