@@ -48,12 +48,13 @@ static int64_t divisor_along(const tile_function *f, const tile_range *ranges, t
     return ranges[list.at[d].id].divisor;
 }
 
-/* Loads of less than 4 bytes are replaced by unaligned loads of 16 bytes. An index that may be
- * negative could begin an access before the row. */
+/* Loads of less than 4 bytes are replaced by unaligned loads of 16 bytes. An access that begins
+ * before the row must end before it, too: at a multiple of its width. */
 static unsigned unaligned_width(const tile_range *index, unsigned width, unsigned bytes) {
-    enum { VECTOR = 16, WORD = 4 };
-    return width * bytes < WORD
-    &&index->min >= 0 ? VECTOR / bytes : width;
+    enum { VECTOR = 16, LEAST = 4 };
+    bool whole = index->min >= 0 || index->divisor % (VECTOR / bytes) == 0;
+    bool narrow = width * bytes < LEAST;
+    return whole && narrow ? VECTOR / bytes : width;
 }
 
 /* Without strides in the type, the stride of dim d is the product of the later extents. It is a

@@ -16,8 +16,8 @@ typedef struct tile_access_facts {
      * aligned and entirely in or out of bounds. */
     unsigned width;
     /* Elements per access of loads that need no alignment (ld_global_unaligned), where these pay:
-     * if an aligned access has less than 4 bytes. Such an access never begins before the first
-     * element of a row, but it may end after the last one. Otherwise as `width`. */
+     * if an aligned access has less than 4 bytes. Such an access is entirely before a row or
+     * begins in it, and may end after the row. Otherwise as `width`. */
     unsigned unaligned;
 } tile_access_facts;
 

@@ -348,11 +348,10 @@ static void load_chunks(tile_emitter *e, const unaligned *u, tile_op op, LLVMVal
     load_inline(e, &u->a, op, chunk, second, words + u->a.words);
 }
 
-void tile_emit_ld_global_unaligned(tile_emitter *e, tile_op op) {
-    tile_value result = tile_op_result(e->f, op, 0);
-    const tile_type *type = tile_value_type(e->f, result);
+/* Emits the loads; the chunks' words follow. */
+static unaligned start_unaligned(tile_emitter *e, tile_op op, LLVMValueRef *words) {
+    const tile_type *type = tile_value_type(e->f, tile_op_result(e->f, op, 0));
     unaligned u = {.a = access_of(e, type), .size = tile_scalar_bytes(type->scalar)};
-    LLVMValueRef words[2 * MAX_WORDS], *parts = tile_new_parts(e, type);
     LLVMValueRef predicate = tile_get_predicate(e, op);
     tile_value count = tile_operand_count(e->f, op);
     int64_t known = 0;
@@ -360,18 +359,44 @@ void tile_emit_ld_global_unaligned(tile_emitter *e, tile_op op) {
     bool whole = tile_value_is_int(e->f, count, &known) && known * u.size >= u.bytes;
     if (!whole) u.bits = bits_to_read(e, &u, tile_get_scalar(e, count));
     if (tile_is_always_false(predicate)) {
-        for (unsigned w = 0; w < u.a.words; w++) words[w] = LLVMConstNull(u.a.word);
-    } else {
-        LLVMValueRef at =
-            LLVMBuildPtrToInt(e->builder, tile_emit_address(e, op, TILE_OPERAND_src), e->i64, "");
-        u.low = LLVMBuildAnd(e->builder, LLVMBuildTrunc(e->builder, at, e->i32, ""),
-                             tile_llvm_int(e->i32, u.bytes - 1), "");
-        load_chunks(e, &u, op, at, predicate, words);
-        shift_down(e, &u, words);
-        keep_prefix(e, &u, words);
+        u.low = tile_llvm_int(e->i32, 0);
+        for (unsigned w = 0; w < 2 * u.a.words; w++) words[w] = LLVMConstNull(u.a.word);
+        return u;
     }
-    join_words(e, &u.a, words, parts);
-    tile_set_parts(e, result, parts);
+    LLVMValueRef at = tile_emit_address(e, op, TILE_OPERAND_src);
+    at = LLVMBuildPtrToInt(e->builder, at, e->i64, "");
+    u.low = LLVMBuildAnd(e->builder, LLVMBuildTrunc(e->builder, at, e->i32, ""),
+                         tile_llvm_int(e->i32, u.bytes - 1), "");
+    load_chunks(e, &u, op, at, predicate, words);
+    return u;
+}
+
+static void finish_unaligned(tile_emitter *e, tile_op op, const unaligned *u, LLVMValueRef *words) {
+    LLVMValueRef *parts = tile_new_parts(e, u->a.type);
+    shift_down(e, u, words);
+    keep_prefix(e, u, words);
+    join_words(e, &u->a, words, parts);
+    tile_set_parts(e, tile_op_result(e->f, op, 0), parts);
+}
+
+static bool is_unaligned(const tile_emitter *e, tile_op op) {
+    return op.id && tile_op_opcode(e->f, op) == TILE_OP_ld_global_unaligned;
+}
+
+/* The first one of several that follow each other emits the loads of all before the first shift.
+ * Else ptxas keeps too few of them in flight. None can depend on another one. */
+void tile_emit_ld_global_unaligned(tile_emitter *e, tile_op op) {
+    enum { MOST = 16 };
+    unaligned started[MOST];
+    LLVMValueRef words[MOST][2 * MAX_WORDS];
+    tile_op first = op, prev = tile_op_at(e->f, op)->prev;
+    unsigned before = 0, count = 0;
+    for (; is_unaligned(e, prev); before++) prev = tile_op_at(e->f, prev)->prev;
+    if (before % MOST) return;
+    for (; count < MOST && is_unaligned(e, op); op = tile_op_next(e->f, op), count++)
+        started[count] = start_unaligned(e, op, words[count]);
+    for (unsigned i = 0; i < count; i++, first = tile_op_next(e->f, first))
+        finish_unaligned(e, first, &started[i], words[i]);
 }
 
 void tile_emit_prefetch_l2_thread(tile_emitter *e, tile_op op) {

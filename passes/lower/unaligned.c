@@ -59,24 +59,58 @@ static tile_value load_elements(lowering *l, row_tile *t, unsigned index) {
     return tile_build_concat(&l->builder, parts, width);
 }
 
-static tile_value load_unaligned(lowering *l, row_tile *t, unsigned index) {
-    tile_value predicate, source = lower_view_access_offset(l, &t->from, index, &predicate);
-    tile_value count = lower_view_access_count(l, &t->from, index);
-    predicate = lower_and(l, predicate, t->first);
-    tile_value loaded = tile_build_ld_global_unaligned(
-        &l->builder, t->from.view->base, &source, 1, count, predicate,
-        lower_part_type(l, t->scalar, 1u << t->cut.width_bits));
-    lower_copy_cache_hints(l, t->op);
-    return loaded;
+/* The operands of the accesses. */
+typedef struct row_accesses {
+    tile_value *sources, *counts, *predicates;
+} row_accesses;
+
+static row_accesses prepare_accesses(lowering *l, row_tile *t) {
+    row_accesses a;
+    tile_arena *arena = l->pass->scratch;
+    a.sources = TILE_NEW_ARRAY(arena, tile_value, t->cut.count);
+    a.counts = TILE_NEW_ARRAY(arena, tile_value, t->cut.count);
+    a.predicates = TILE_NEW_ARRAY(arena, tile_value, t->cut.count);
+    l->builder.loc = tile_op_loc(&l->old, t->op);
+    for (unsigned i = 0; i < t->cut.count; i++) {
+        a.sources[i] = lower_view_access_offset(l, &t->from, i, &a.predicates[i]);
+        a.counts[i] = lower_view_access_count(l, &t->from, i);
+        a.predicates[i] = lower_and(l, a.predicates[i], t->first);
+    }
+    return a;
 }
 
-/* The values of all accesses. */
-static tile_value *load_all(lowering *l, row_tile *t, bool before_end) {
-    tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, t->cut.count);
-    l->builder.loc = tile_op_loc(&l->old, t->op);
-    for (unsigned i = 0; i < t->cut.count; i++)
-        parts[i] = before_end ? load_unaligned(l, t, i) : load_elements(l, t, i);
-    return parts;
+/* The loads of all tiles follow each other: the code then has all of them in flight. */
+static void load_unaligned(lowering *l, row_tile *tiles, unsigned count, tile_value **parts) {
+    row_accesses accesses[MAX_COPIES];
+    for (unsigned i = 0; i < count; i++) accesses[i] = prepare_accesses(l, &tiles[i]);
+    for (unsigned i = 0; i < count; i++) {
+        const row_tile *t = &tiles[i];
+        const row_accesses *a = &accesses[i];
+        const tile_type *part = lower_part_type(l, t->scalar, 1u << t->cut.width_bits);
+        l->builder.loc = tile_op_loc(&l->old, t->op);
+        parts[i] = TILE_NEW_ARRAY(l->pass->scratch, tile_value, t->cut.count);
+        for (unsigned k = 0; k < t->cut.count; k++) {
+            parts[i][k] =
+                tile_build_ld_global_unaligned(&l->builder, t->from.view->base, &a->sources[k], 1,
+                                               a->counts[k], a->predicates[k], part);
+            lower_copy_cache_hints(l, t->op);
+        }
+    }
+}
+
+/* The values of all accesses of each tile. */
+static void load_all(lowering *l, row_tile *tiles, unsigned count, bool before_end,
+                     tile_value **parts) {
+    if (before_end) {
+        load_unaligned(l, tiles, count, parts);
+        return;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        l->builder.loc = tile_op_loc(&l->old, tiles[i].op);
+        parts[i] = TILE_NEW_ARRAY(l->pass->scratch, tile_value, tiles[i].cut.count);
+        for (unsigned k = 0; k < tiles[i].cut.count; k++)
+            parts[i][k] = load_elements(l, &tiles[i], k);
+    }
 }
 
 /* i1: no chunk that holds an element of the tile ends after the array. Elements of a tile that is
@@ -154,7 +188,7 @@ static bool is_copy_by_threads(const lowering *l, tile_op op) {
 
 static void move_all(lowering *l, row_tile *tiles, unsigned count, bool before_end) {
     tile_value *parts[MAX_COPIES];
-    for (unsigned i = 0; i < count; i++) parts[i] = load_all(l, &tiles[i], before_end);
+    load_all(l, tiles, count, before_end, parts);
     for (unsigned i = 0; i < count; i++) {
         const lower_shared_access *to = &tiles[i].to;
         for (unsigned k = 0; k < to->cut.count; k++) {
@@ -199,17 +233,19 @@ tile_value lower_load_unaligned(lowering *l, tile_op op, const tile_value *eleme
     row_tile t = {.op = op, .element = element, .type = tile};
     if (!begins_anywhere(l, &t, tile->layout) || !start_accesses(l, &t, tile->layout))
         return TILE_NO_VALUE;
-    tile_value before = is_before_end(l, &t), fragment;
+    tile_value before = is_before_end(l, &t), fragment, *parts;
     const tile_type *type =
         tile_type_vector(tile_function_context(l->f), t.scalar, t.cut.count << t.cut.width_bits);
     tile_op branch = tile_build_if_else(&l->builder, before, &type, 1);
     tile_builder outer = l->builder;
     row_tile others = t;
     l->builder.region = tile_op_region(l->f, branch, 0);
-    fragment = lower_combine_accesses(l, load_all(l, &t, true), &t.cut);
+    load_all(l, &t, 1, true, &parts);
+    fragment = lower_combine_accesses(l, parts, &t.cut);
     tile_build_yield(&l->builder, &fragment, 1);
     l->builder.region = tile_op_region(l->f, branch, 1);
-    fragment = lower_combine_accesses(l, load_all(l, &others, false), &t.cut);
+    load_all(l, &others, 1, false, &parts);
+    fragment = lower_combine_accesses(l, parts, &t.cut);
     tile_build_yield(&l->builder, &fragment, 1);
     l->builder = outer;
     return tile_op_result(l->f, branch, 0);

@@ -79,7 +79,7 @@ enum {
     PROMOTION_CYCLES = 230,   /* of an iteration that waits for its products and adds them */
     ZEROS_PER_CYCLE = 34,     /* bytes of TMA boxes outside of the array */
     ELEMENTS_PER_CYCLE = 2,   /* loaded one by one and stored to shared memory */
-    PIECES_PER_CYCLE = 1,     /* of 16 bytes, loaded with shifts and stored to shared memory */
+    SHIFTED_PER_CYCLE = 7,    /* bytes of rows that begin anywhere, loaded with shifts */
     WORDS_PER_CYCLE = 8,      /* of 4 or 8 bytes, copied asynchronously */
     ADDED_PER_CYCLE = 8,      /* bytes that atomics add */
     NEIGHBOURS_PER_CYCLE = 6, /* bytes of partial sums from the cluster's other blocks */
@@ -160,7 +160,7 @@ static void distribute_iterations(point_estimate *s) {
     s->cost = (tune_cost){SUM(operations), SUM(wgmma),  SUM(reads),           SUM(loaded),
                           SUM(crossing),   SUM(shared), SUM(shared_crossing), SUM(reloaded_bytes),
                           SUM(outside),    SUM(stored), SUM(arithmetic),      SUM(elements),
-                          SUM(pieces),     SUM(words),  SUM(indexing)};
+                          SUM(shifted),    SUM(words),  SUM(indexing)};
 #undef SUM
 }
 
@@ -296,7 +296,7 @@ static double time_blocks(const point_estimate *s, double each, double resident)
     double seconds = each * longest(time_products(s, resident) / m->clock, own / (rate * m->clock),
                                     time_latency(s, resident));
     seconds += each *
-               (s->cost.elements / ELEMENTS_PER_CYCLE + s->cost.pieces / PIECES_PER_CYCLE +
+               (s->cost.elements / ELEMENTS_PER_CYCLE + s->cost.shifted / SHIFTED_PER_CYCLE +
                 s->cost.words / WORDS_PER_CYCLE) /
                m->clock;
     seconds += each * s->cost.outside / (ZEROS_PER_CYCLE * m->clock);

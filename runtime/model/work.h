@@ -22,7 +22,7 @@ typedef struct tune_cost {
     double stored;      /* bytes */
     double arithmetic;  /* instructions in loops, without products and copies */
     double elements;    /* that threads load one by one, because rows are not aligned */
-    double pieces;      /* of 16 bytes that they load with shifts, for the same reason */
+    double shifted;     /* bytes that they load in pieces of 16, with shifts, for the same reason */
     double words;       /* of 4 and 8 bytes that they copy instead of 16, for the same reason */
     double indexing;    /* instructions in loops that compute the addresses of gathered copies */
 } tune_cost;

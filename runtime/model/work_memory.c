@@ -164,7 +164,7 @@ void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type 
     double bytes = times * bytes_inside(s, array, tile);
     unsigned access = access_of(s, op->operands[0]);
     if (access < ASYNCHRONOUS && loads_pieces(s, id, op))
-        s->cost->pieces += bytes / TMA_PITCH;
+        s->cost->shifted += bytes;
     else if (access < ASYNCHRONOUS)
         s->cost->elements += bytes / access;
     else if (access < TMA_PITCH)
