@@ -79,7 +79,7 @@ enum {
     PROMOTION_CYCLES = 230,   /* of an iteration that waits for its products and adds them */
     ZEROS_PER_CYCLE = 34,     /* bytes of TMA boxes outside of the array */
     ELEMENTS_PER_CYCLE = 2,   /* loaded one by one and stored to shared memory */
-    SHIFTED_PER_CYCLE = 7,    /* bytes of rows that begin anywhere, loaded with shifts */
+    SHIFTED_PER_CYCLE = 6,    /* bytes of rows that begin anywhere, loaded with shifts */
     WORDS_PER_CYCLE = 8,      /* of 4 or 8 bytes, copied asynchronously */
     ADDED_PER_CYCLE = 8,      /* bytes that atomics add */
     NEIGHBOURS_PER_CYCLE = 6, /* bytes of partial sums from the cluster's other blocks */

@@ -153,7 +153,8 @@ static bool becomes_ring(const scan *s, tile_op load, const tile_op_data *op) {
  * element. */
 static bool loads_pieces(const scan *s, tile_op id, const tile_op_data *op) {
     bool copies = op->opcode == TILE_OP_copy || op->opcode == TILE_OP_copy_async;
-    return (copies || s->f->only_copies || becomes_ring(s, id, op)) && tile_is_plain_access(s->f, id);
+    return (copies || s->f->only_copies || becomes_ring(s, id, op)) &&
+           tile_is_plain_access(s->f, id);
 }
 
 void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type *tile,
