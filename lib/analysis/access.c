@@ -48,12 +48,21 @@ static int64_t divisor_along(const tile_function *f, const tile_range *ranges, t
     return ranges[list.at[d].id].divisor;
 }
 
+/* Loads of less than 4 bytes are replaced by unaligned loads of 16 bytes. An access that begins
+ * before the row must end before it, too: at a multiple of its width. */
+static unsigned unaligned_width(const tile_range *index, unsigned width, unsigned bytes) {
+    enum { VECTOR = 16, LEAST = 4 };
+    bool whole = index->min >= 0 || index->divisor % (VECTOR / bytes) == 0;
+    bool narrow = width * bytes < LEAST;
+    return whole && narrow ? VECTOR / bytes : width;
+}
+
 /* Without strides in the type, the stride of dim d is the product of the later extents. It is a
  * multiple of the last extent's divisor, which is checked as an extent. */
 tile_access_facts tile_view_access(const tile_function *f, const tile_range *ranges,
                                    const tile_value *element) {
     const tile_type *type = tile_value_type(f, element[0]);
-    tile_access_facts facts = {.unit_dim = find_unit_dim(type), .width = 1};
+    tile_access_facts facts = {.unit_dim = find_unit_dim(type), .width = 1, .unaligned = 1};
     unsigned unit = facts.unit_dim, bytes = tile_scalar_bytes(type->scalar);
     for (unsigned d = 0; d < type->rank; d++)
         if (tile_value_type(f, element[1 + d])->kind == TILE_TYPE_TILE)
@@ -68,6 +77,7 @@ tile_access_facts tile_view_access(const tile_function *f, const tile_range *ran
             width = power_of_two_part(divisor_along(f, ranges, element[0], d, true), width);
     width = power_of_two_part(divisor_along(f, ranges, element[0], unit, false), width);
     facts.width = power_of_two_part(ranges[element[1 + unit].id].divisor, width);
+    facts.unaligned = unaligned_width(&ranges[element[1 + unit].id], facts.width, bytes);
     return facts;
 }
 
@@ -146,12 +156,13 @@ typedef tile_layout (*make_layout)(const uint32_t *dims, unsigned rank, unsigned
 
 static tile_layout lay_out(make_layout make, const tile_function *f, const tile_range *ranges,
                            const tile_value *element, const tile_type *tile, unsigned num_warps,
-                           unsigned most) {
+                           unsigned most, bool unaligned) {
     uint32_t dims[TILE_MAX_RANK];
     tile_access_facts facts = tile_view_access(f, ranges, element);
     unsigned unit = tile_unit_dim(&facts, tile_value_type(f, element[0])->rank, tile->rank);
+    unsigned width = unaligned ? facts.unaligned : facts.width;
     tile_type_dims(tile, dims);
-    return make(dims, tile->rank, facts.width < most ? facts.width : most,
+    return make(dims, tile->rank, width < most ? width : most,
                 unit < tile->rank ? unit : tile->rank - 1, num_warps);
 }
 
@@ -164,16 +175,16 @@ tile_layout tile_access_layout(const tile_function *f, const tile_range *ranges,
         tile_type_dims(tile, dims);
         return tile_layout_ordered(order, dims, 16 / tile_scalar_bytes(tile->scalar), num_warps);
     }
-    return lay_out(tile_layout_blocked, f, ranges, element, tile, num_warps, WIDEST);
+    return lay_out(tile_layout_blocked, f, ranges, element, tile, num_warps, WIDEST, false);
 }
 
 tile_layout tile_copy_layout(const tile_function *f, const tile_range *ranges,
                              const tile_value *element, const tile_type *tile, unsigned num_warps) {
-    return lay_out(tile_layout_chunked, f, ranges, element, tile, num_warps, WIDEST);
+    return lay_out(tile_layout_chunked, f, ranges, element, tile, num_warps, WIDEST, true);
 }
 
 tile_layout tile_narrow_copy_layout(const tile_function *f, const tile_range *ranges,
                                     const tile_value *element, const tile_type *tile,
                                     unsigned num_warps, unsigned most) {
-    return lay_out(tile_layout_chunked, f, ranges, element, tile, num_warps, most);
+    return lay_out(tile_layout_chunked, f, ranges, element, tile, num_warps, most, false);
 }

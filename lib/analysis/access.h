@@ -15,6 +15,10 @@ typedef struct tile_access_facts {
      * unit_dim that begins at a multiple of the width, relative to the element's indices. It is
      * aligned and entirely in or out of bounds. */
     unsigned width;
+    /* Elements per access of loads that need no alignment (ld_global_unaligned), where these pay:
+     * if an aligned access has less than 4 bytes. Such an access is entirely before a row or
+     * begins in it, and may end after the row. Otherwise as `width`. */
+    unsigned unaligned;
 } tile_access_facts;
 
 /* element: a view of a level-2 function, followed by one index per dim. */
@@ -38,10 +42,12 @@ tile_layout tile_access_layout(const tile_function *f, const tile_range *ranges,
                                const tile_value *element, const tile_type *tile,
                                unsigned num_warps);
 /* The layout for copying the tile to a shared buffer: accesses are as wide as possible, so a small
- * tile uses fewer threads. Asynchronous copies of less than 16 bytes go through the L1 cache. */
+ * tile uses fewer threads. Asynchronous copies of less than 16 bytes go through the L1 cache. Rows
+ * that allow only accesses of less than 4 bytes, less than the smallest asynchronous copy, are
+ * copied by unaligned loads. For plain accesses (lib/ops/gather.h). */
 tile_layout tile_copy_layout(const tile_function *f, const tile_range *ranges,
                              const tile_value *element, const tile_type *tile, unsigned num_warps);
-/* The same with accesses of at most `most` elements. */
+/* The same with aligned accesses of at most `most` elements. */
 tile_layout tile_narrow_copy_layout(const tile_function *f, const tile_range *ranges,
                                     const tile_value *element, const tile_type *tile,
                                     unsigned num_warps, unsigned most);

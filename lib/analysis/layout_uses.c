@@ -78,8 +78,8 @@ static void visit_view(collecting *c, tile_op op, const tile_gather *g) {
     if (!has_layout(type, TILE_TYPE_TILE) || view->kind != TILE_TYPE_VIEW || view->layout) return;
     tile_access_facts facts = tile_view_access(c->f, c->ranges, element.at);
     unsigned d = tile_unit_dim(&facts, view->rank, type->rank);
-    tile_traffic t =
-        tile_traffic_global(type->layout, d, facts.width, tile_scalar_bytes(type->scalar));
+    unsigned width = loads && tile_is_plain_access(c->f, op) ? facts.unaligned : facts.width;
+    tile_traffic t = tile_traffic_global(type->layout, d, width, tile_scalar_bytes(type->scalar));
     add_use(c, tile, op, global_use(loads ? "ld.global" : "st.global", t));
 }
 
@@ -102,12 +102,13 @@ static void visit_copy(collecting *c, tile_op op) {
     }
     unsigned bytes = tile_scalar_bytes(type->scalar);
     tile_access_facts facts = tile_view_access(c->f, c->ranges, view);
+    unsigned width = in && tile_is_plain_access(c->f, op) ? facts.unaligned : facts.width;
     tile_layout layout =
         tile_copy_layout(c->f, c->ranges, view, type, tile_executors_of(c->f, op).warps);
     unsigned d = tile_unit_dim(&facts, tile_value_type(c->f, view[0])->rank, type->rank);
     add_use(c, source, op,
             global_use(in ? "reads of the view" : "writes to the view",
-                       tile_traffic_global(&layout, d, facts.width, bytes)));
+                       tile_traffic_global(&layout, d, width, bytes)));
     add_use(c, source, op,
             shared_use(!in, tile_traffic_shared(&layout, type->layout, bytes, false)));
 }

@@ -200,6 +200,7 @@ bool tile_infer_prefetch_l2(tile_infer *infer);
 bool tile_infer_prefetch_l2_thread(tile_infer *infer);
 bool tile_infer_permute(tile_infer *infer);
 bool tile_infer_thread_load(tile_infer *infer);
+bool tile_infer_unaligned_load(tile_infer *infer);
 bool tile_infer_thread_store(tile_infer *infer);
 bool tile_infer_st_async(tile_infer *infer);
 bool tile_infer_ldmatrix(tile_infer *infer);

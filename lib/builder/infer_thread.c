@@ -113,6 +113,19 @@ bool tile_infer_thread_load(tile_infer *infer) {
            result(infer, infer->given);
 }
 
+bool tile_infer_unaligned_load(tile_infer *infer) {
+    const tile_type *memory = type_of(infer, TILE_OPERAND_src);
+    if (memory->kind != TILE_TYPE_PTR)
+        return fail(infer, "it loads from a pointer and an offset, not from", memory, "", NULL);
+    if (!tile_infer_own_predicate(infer, 2) || !tile_infer_is_access(infer, infer->given, memory))
+        return false;
+    int64_t count = fragment_count(infer->given);
+    if (count < 2 || count * tile_scalar_bytes(infer->given->scalar) < 4)
+        return fail(infer, "the result must be a vector of 4, 8 or 16 bytes, not", infer->given, "",
+                    NULL);
+    return result(infer, infer->given);
+}
+
 bool tile_infer_thread_store(tile_infer *infer) {
     return tile_infer_own_predicate(infer, 2) && no_result(infer) &&
            tile_infer_is_access(infer, type_of(infer, TILE_OPERAND_src),

@@ -40,6 +40,7 @@ tile_cache_hint tile_find_cache_hint(const tile_function *f, tile_op op, bool re
          no_line = tile_op_word(f, op, TILE_ATTR_cache) == TILE_WORD_cache_no_allocate;
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_ld_global:
+    case TILE_OP_ld_global_unaligned:
         if (policy)
             hint.machine =
                 read_only ? TILE_MACHINE_ld_constant_policy : TILE_MACHINE_ld_global_policy;

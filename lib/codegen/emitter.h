@@ -249,7 +249,7 @@ typedef struct tile_cache_hint {
     unsigned policy;      /* the L2 policy; TILE_CACHE_POLICIES: none */
     const tile_expr *condition; /* under which the hint holds; NULL: always */
 } tile_cache_hint;
-/* The hint of a ld_global, st_global or cp_async. read_only: it uses the non-coherent cache. */
+/* The hint of a global load, st_global or cp_async. read_only: it uses the non-coherent cache. */
 tile_cache_hint tile_find_cache_hint(const tile_function *f, tile_op op, bool read_only);
 /* Returns whether the operation has a cache hint that target and PTX version support. remark:
  * report a hint that they do not support. */

@@ -305,6 +305,7 @@ tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     case TILE_OP_wgmma_wait: return TILE_MACHINE_wgmma_wait;
     case TILE_OP_cp_async: return tile_cp_async_machine(f, op, false, false, 0);
     case TILE_OP_ld_global: return predicated_machine(f, op, TILE_MACHINE_ld_global_if);
+    case TILE_OP_ld_global_unaligned: return TILE_MACHINE_ld_global_if;
     case TILE_OP_st_global: return predicated_machine(f, op, TILE_MACHINE_st_global_if);
     case TILE_OP_ld_shared:
         return predicated_machine(f, op,

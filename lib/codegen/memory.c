@@ -137,7 +137,7 @@ static void add_policy(tile_ptx *ptx, tile_cache_hint hint) {
 static void load_inline(tile_emitter *e, const access *a, tile_op op, LLVMValueRef address,
                         LLVMValueRef predicate, LLVMValueRef *words) {
     LLVMTypeRef types[MAX_WORDS];
-    bool global = tile_op_opcode(e->f, op) == TILE_OP_ld_global;
+    bool global = tile_op_opcode(e->f, op) != TILE_OP_ld_shared;
     bool read_only = global && reads_read_only(e, op);
     tile_cache_hint hint = hint_of(e, op, read_only);
     tile_machine machine = says_something(hint) ? hint.machine
@@ -250,6 +250,153 @@ void tile_emit_st_global(tile_emitter *e, tile_op op) {
 
 void tile_emit_st_shared(tile_emitter *e, tile_op op) {
     emit_store(e, op);
+}
+
+/* Unaligned loads -------------------------------------------------------------------------------
+ *
+ * The elements of a vector of C bytes that begins at any address are in two aligned chunks of C
+ * bytes. A chunk is read if it holds an element to be read:
+ *
+ *     address                    low = address % C
+ *        v
+ *     [..eeeeee][eeexxx..]       chunk 0: count > 0; chunk 1: low + bytes to be read > C
+ *
+ * Neighboring lanes read the same chunks, so the second load hits the L1. The words of both are
+ * shifted down by `low` bytes: by 8 and by 4 bytes with selects, by less with funnel shifts. The
+ * masks of the elements from `count` on are equal for the rows of a tile, and computed once. */
+
+typedef struct unaligned {
+    access a;
+    unsigned size;     /* bytes of an element */
+    unsigned bytes;    /* of the vector */
+    LLVMValueRef low;  /* i32: bytes from the start of the first chunk */
+    LLVMValueRef bits; /* i32: bits to be read; NULL: all of the vector */
+} unaligned;
+
+/* i32: the bits of the elements to be read, from 0 to those of the vector. */
+static LLVMValueRef bits_to_read(tile_emitter *e, const unaligned *u, LLVMValueRef count) {
+    LLVMValueRef all = tile_llvm_int(e->i32, u->bytes / u->size), none = tile_llvm_int(e->i32, 0);
+    LLVMValueRef more = LLVMBuildICmp(e->builder, LLVMIntSGT, count, all, "");
+    count = LLVMBuildSelect(e->builder, more, all, count, "");
+    LLVMValueRef some = LLVMBuildICmp(e->builder, LLVMIntSGT, count, none, "");
+    count = LLVMBuildSelect(e->builder, some, count, none, "");
+    return LLVMBuildMul(e->builder, count, tile_llvm_int(e->i32, 8 * u->size), "");
+}
+
+static LLVMValueRef both_hold(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
+    return a && b ? LLVMBuildAnd(e->builder, a, b, "") : a ? a : b;
+}
+
+/* words: of both chunks; becomes those of the vector */
+static void shift_down(tile_emitter *e, const unaligned *u, LLVMValueRef *words) {
+    enum { WORD = 4 };
+    unsigned part = u->size < WORD; /* by less than a word, which takes one word more */
+    for (unsigned step = u->a.words / 2; step && step * WORD >= u->size; step /= 2) {
+        LLVMValueRef bit = LLVMBuildAnd(e->builder, u->low, tile_llvm_int(e->i32, step * WORD), "");
+        LLVMValueRef shifts =
+            LLVMBuildICmp(e->builder, LLVMIntNE, bit, tile_llvm_int(e->i32, 0), "");
+        for (unsigned w = 0; w < u->a.words + step - 1 + part; w++)
+            words[w] = LLVMBuildSelect(e->builder, shifts, words[w + step], words[w], "");
+    }
+    LLVMValueRef amount = LLVMBuildShl(e->builder, u->low, tile_llvm_int(e->i32, 3), "");
+    for (unsigned w = 0; part && w < u->a.words; w++) {
+        LLVMValueRef args[3] = {words[w + 1], words[w], amount}; /* shifts by amount % 32 */
+        words[w] = tile_machine_call(e, TILE_MACHINE_funnel_shift, args, 3);
+    }
+}
+
+/* Zeros the bits that are not to be read, in pairs of words. */
+static void keep_prefix(tile_emitter *e, const unaligned *u, LLVMValueRef *words) {
+    enum { PAIR = 64 };
+    for (unsigned w = 0; u->bits && w < u->a.words; w += 2) {
+        LLVMValueRef bits = u->bits, masks[2], zero = tile_llvm_int(e->i32, 0);
+        LLVMTypeRef types[2] = {e->i32, e->i32};
+        if (w) {
+            bits = LLVMBuildSub(e->builder, bits, tile_llvm_int(e->i32, PAIR), "");
+            LLVMValueRef some = LLVMBuildICmp(e->builder, LLVMIntSGT, bits, zero, "");
+            bits = LLVMBuildSelect(e->builder, some, bits, zero, "");
+        }
+        tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_prefix_mask);
+        tile_ptx_add_results(&ptx, types, 2);
+        tile_ptx_add_inputs(&ptx, &bits, 1);
+        tile_ptx_call(&ptx, masks);
+        for (unsigned i = 0; i < 2 && w + i < u->a.words; i++)
+            words[w + i] = LLVMBuildAnd(e->builder, words[w + i], masks[i], "");
+    }
+}
+
+/* Loads both chunks, each only if it holds an element to be read. */
+static void load_chunks(tile_emitter *e, const unaligned *u, tile_op op, LLVMValueRef at,
+                        LLVMValueRef predicate, LLVMValueRef *words) {
+    LLVMValueRef chunk =
+        LLVMBuildAnd(e->builder, at, tile_llvm_int(e->i64, -(int64_t)u->bytes), "");
+    LLVMTypeRef pointer = LLVMTypeOf(tile_emit_address(e, op, TILE_OPERAND_src));
+    LLVMValueRef all = tile_llvm_int(e->i32, 8 * u->bytes), first = predicate, end = all;
+    if (u->bits) {
+        end = u->bits;
+        first = both_hold(e, predicate,
+                          LLVMBuildICmp(e->builder, LLVMIntSGT, end, tile_llvm_int(e->i32, 0), ""));
+    }
+    LLVMValueRef skipped = LLVMBuildShl(e->builder, u->low, tile_llvm_int(e->i32, 3), "");
+    end = LLVMBuildAdd(e->builder, skipped, end, "");
+    LLVMValueRef second =
+        both_hold(e, predicate, LLVMBuildICmp(e->builder, LLVMIntSGT, end, all, ""));
+    chunk = LLVMBuildIntToPtr(e->builder, chunk, pointer, "");
+    load_inline(e, &u->a, op, chunk, first, words);
+    LLVMValueRef distance = tile_llvm_int(e->i64, u->bytes);
+    chunk = LLVMBuildGEP2(e->builder, e->i8, chunk, &distance, 1, "");
+    load_inline(e, &u->a, op, chunk, second, words + u->a.words);
+}
+
+/* Emits the loads; the chunks' words follow. */
+static unaligned start_unaligned(tile_emitter *e, tile_op op, LLVMValueRef *words) {
+    const tile_type *type = tile_value_type(e->f, tile_op_result(e->f, op, 0));
+    unaligned u = {.a = access_of(e, type), .size = tile_scalar_bytes(type->scalar)};
+    LLVMValueRef predicate = tile_get_predicate(e, op);
+    tile_value count = tile_operand_count(e->f, op);
+    int64_t known = 0;
+    u.bytes = (unsigned)tile_type_elements(type) * u.size;
+    bool whole = tile_value_is_int(e->f, count, &known) && known * u.size >= u.bytes;
+    if (!whole) u.bits = bits_to_read(e, &u, tile_get_scalar(e, count));
+    if (tile_is_always_false(predicate)) {
+        u.low = tile_llvm_int(e->i32, 0);
+        for (unsigned w = 0; w < 2 * u.a.words; w++) words[w] = LLVMConstNull(u.a.word);
+        return u;
+    }
+    LLVMValueRef at = tile_emit_address(e, op, TILE_OPERAND_src);
+    at = LLVMBuildPtrToInt(e->builder, at, e->i64, "");
+    u.low = LLVMBuildAnd(e->builder, LLVMBuildTrunc(e->builder, at, e->i32, ""),
+                         tile_llvm_int(e->i32, u.bytes - 1), "");
+    load_chunks(e, &u, op, at, predicate, words);
+    return u;
+}
+
+static void finish_unaligned(tile_emitter *e, tile_op op, const unaligned *u, LLVMValueRef *words) {
+    LLVMValueRef *parts = tile_new_parts(e, u->a.type);
+    shift_down(e, u, words);
+    keep_prefix(e, u, words);
+    join_words(e, &u->a, words, parts);
+    tile_set_parts(e, tile_op_result(e->f, op, 0), parts);
+}
+
+static bool is_unaligned(const tile_emitter *e, tile_op op) {
+    return op.id && tile_op_opcode(e->f, op) == TILE_OP_ld_global_unaligned;
+}
+
+/* The first one of several that follow each other emits the loads of all before the first shift.
+ * Else ptxas keeps too few of them in flight. None can depend on another one. */
+void tile_emit_ld_global_unaligned(tile_emitter *e, tile_op op) {
+    enum { MOST = 16 };
+    unaligned started[MOST];
+    LLVMValueRef words[MOST][2 * MAX_WORDS];
+    tile_op first = op, prev = tile_op_at(e->f, op)->prev;
+    unsigned before = 0, count = 0;
+    for (; is_unaligned(e, prev); before++) prev = tile_op_at(e->f, prev)->prev;
+    if (before % MOST) return;
+    for (; count < MOST && is_unaligned(e, op); op = tile_op_next(e->f, op), count++)
+        started[count] = start_unaligned(e, op, words[count]);
+    for (unsigned i = 0; i < count; i++, first = tile_op_next(e->f, first))
+        finish_unaligned(e, first, &started[i], words[i]);
 }
 
 void tile_emit_prefetch_l2_thread(tile_emitter *e, tile_op op) {

@@ -85,8 +85,9 @@ bool layouts_of_copy(const tile_function *f, const tile_range *ranges, tile_op o
                      tile_layout *layout) {
     tile_gather g;
     if (tile_op_opcode(f, op) != TILE_OP_copy_async || !tile_gather_of(f, op, &g)) return false;
-    *layout = tile_copy_layout(f, ranges, tile_op_segment(f, op, g.operand).at, g.type,
-                               tile_executors_of(f, op).warps);
+    enum { WIDEST = 16 }; /* elements; the threads of index tiles and predicates */
+    *layout = tile_narrow_copy_layout(f, ranges, tile_op_segment(f, op, g.operand).at, g.type,
+                                      tile_executors_of(f, op).warps, WIDEST);
     return true;
 }
 

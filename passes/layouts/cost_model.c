@@ -156,7 +156,7 @@ static void add_access(class_costs *s, tile_op op, tile_value tile, const tile_v
     tile_access_facts facts = tile_view_access(a->f, a->ranges, element);
     cost_term t = {.kind = stores ? COST_STORE : COST_LOAD, .type = type, .op = op};
     t.dim = tile_unit_dim(&facts, tile_value_type(a->f, element[0])->rank, type->rank);
-    t.width = facts.width;
+    t.width = !stores && tile_is_plain_access(a->f, op) ? facts.unaligned : facts.width;
     t.weight = execution_count(a, op);
     if (stores) t.other = wide;
     add_term(s, &t);

@@ -11,19 +11,20 @@
 #include "passes/common/warpgroup.h"
 #include "passes/lower/lower.h"
 
-/* Elements that both cuts move at once: the cuts agree on the register bits up to this width. */
-static unsigned common_width(const tile_access_split *a, const tile_access_split *b) {
+unsigned lower_common_width(const tile_access_split *a, const tile_access_split *b) {
     unsigned bits = 0;
     while (bits < a->width_bits && bits < b->width_bits && a->bits[bits] == b->bits[bits]) bits++;
     return 1u << bits;
 }
 
 /* Remarks why threads execute an asynchronous copy instead of the hardware. */
-static void explain_threads(lowering *l, tile_op op, const tile_type *view, unsigned bytes) {
+void lower_explain_threads(lowering *l, tile_op op, const tile_value *view, const tile_type *tile) {
     char why[160];
-    tile_scalar scalar = view->scalar;
-    if (!tile_remarks_wanted(&l->old)) return;
-    if (bytes < 4) {
+    tile_scalar scalar = tile_value_type(&l->old, view[0])->scalar;
+    if (!tile_remarks_wanted(&l->old) || tile_op_opcode(&l->old, op) != TILE_OP_copy_async) return;
+    if (scalar == tile->scalar) {
+        unsigned bytes =
+            tile_scalar_bytes(scalar) * tile_view_access(&l->old, l->ranges, view).width;
         snprintf(why, sizeof why,
                  "only %u contiguous bytes can be proven, and cp.async moves at least 4", bytes);
         tile_missed_at(&l->old, op, "not asynchronous",
@@ -73,12 +74,12 @@ static void copy_in(lowering *l, tile_op op, const tile_value *view, const tile_
     lower_shared_map map = lower_map_shared(l, buffer, buffer_count, layout);
     lower_shared_access to = lower_start_shared(l, &map, layout, 1u << from.cut.width_bits);
     to.cut = tile_split_fragment_accesses(layout, to.map.reg, to.thread_bits,
-                                          common_width(&from.cut, &to.cut));
+                                          lower_common_width(&from.cut, &to.cut));
     from.cut = to.cut;
     tile_scalar scalar = tile_value_type(&l->old, view[0])->scalar;
     unsigned width = 1u << to.cut.width_bits, bytes = tile_scalar_bytes(scalar) * width;
     bool suits = bytes >= 4 && scalar == tile->scalar;
-    if (async && !suits) explain_threads(l, op, tile_value_type(&l->old, view[0]), bytes);
+    if (!suits) lower_explain_threads(l, op, view, tile);
     for (unsigned i = 0; i < to.cut.count; i++) {
         tile_value predicate, source = lower_view_access_offset(l, &from, i, &predicate);
         tile_value target =
@@ -168,6 +169,10 @@ void lower_copy(lowering *l, tile_op op) {
     tile_mechanism mechanism = tile_op_mechanism(&l->old, op);
     bool counted = mechanism == TILE_MECHANISM_BARRIER;
     if ((counted || mechanism == TILE_MECHANISM_BULK_GROUP) && lower_tma(l, op)) return;
+    if (lower_copies_unaligned(l, op, counted)) {
+        if (counted) arrive_on_completion(l, op);
+        return;
+    }
     const tile_values from = tile_operands_src(&l->old, op);
     const tile_values to = tile_operands_dst(&l->old, op);
     bool in = tile_value_type(&l->old, from.at[0])->kind == TILE_TYPE_VIEW;

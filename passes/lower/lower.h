@@ -16,6 +16,7 @@
  *   barrier.c          barriers in shared memory
  *   prefetch.c         prefetch of a tile's sectors
  *   copy.c             copies between views and shared buffers
+ *   unaligned.c        tiles of rows that begin anywhere
  *   tma.c              copies with tensor maps
  *   shape.c            coordinates of a tile's elements, repeated elements
  *   lookup.c           gather by shuffles
@@ -49,18 +50,19 @@ typedef struct lower_view {
 
 typedef struct lowering {
     tile_pass *pass;
-    tile_function *f;                /* the new body */
-    tile_function old;               /* the old body */
-    tile_builder builder;            /* insertion point in the new body */
-    tile_value *map;                 /* old value -> new value; tiles become vectors, views have no
-                                        value */
-    lower_view **views;              /* old value -> its components, for views */
-    const tile_range *ranges;        /* by old value */
-    tile_executors executors;        /* the threads that execute the current insertion point */
-    tile_value thread;               /* thread_id: the index within these executors */
-    unsigned warp_bits;              /* of the executors */
-    bool *fused;                     /* by old operation: its users compute it (store_fusion.c) */
-    tile_op *deferred;               /* by old operation: the dot that it follows (scaled_sum.c) */
+    tile_function *f;         /* the new body */
+    tile_function old;        /* the old body */
+    tile_builder builder;     /* insertion point in the new body */
+    tile_value *map;          /* old value -> new value; tiles become vectors, views have no
+                                 value */
+    lower_view **views;       /* old value -> its components, for views */
+    const tile_range *ranges; /* by old value */
+    tile_executors executors; /* the threads that execute the current insertion point */
+    tile_value thread;        /* thread_id: the index within these executors */
+    unsigned warp_bits;       /* of the executors */
+    bool *fused;              /* by old operation: its users compute it (store_fusion.c), or an
+                                 operation before it does (unaligned.c) */
+    tile_op *deferred;        /* by old operation: the dot that it follows (scaled_sum.c) */
     tile_op *uninitialized_barriers; /* alloc_barrier operations without initialization so far */
     size_t uninitialized_count, uninitialized_capacity;
     bool init_needs_sync; /* initialized, but the block has not synchronized since */
@@ -190,6 +192,9 @@ lower_view_access lower_start_view(lowering *l, const tile_value *element,
 /* Returns the offset of access `index` of the cut; *predicate: its predicate. */
 tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned index,
                                     tile_value *predicate);
+/* i32: the elements of access `index` that are in bounds along the dim in which they are
+ * contiguous, at least 1 if its predicate holds; may be more than the access has. */
+tile_value lower_view_access_count(lowering *l, const lower_view_access *a, unsigned index);
 /* op: the load, or for a store the store or copy. */
 tile_value lower_load_view(lowering *l, tile_op op, const tile_value *element,
                            const tile_type *tile);
@@ -223,6 +228,22 @@ tile_value lower_in_bounds_of_buffer(lowering *l, const tile_type *buffer, const
  * coordinates. */
 void lower_assume_element_in_bounds(lowering *l, tile_op op, const tile_value *element,
                                     unsigned run);
+
+/* unaligned.c --------------------------------------------------------------------------------- */
+
+/* Copies a tile from a view whose rows begin anywhere to a buffer. Unless `alone` is set, also
+ * lowers the copies that follow it directly, and marks them as `fused`. False if unaligned loads do
+ * not suit; nothing is built then that is used. */
+bool lower_copies_unaligned(lowering *l, tile_op op, bool alone);
+/* The loaded fragment, or no value if unaligned loads do not suit. */
+tile_value lower_load_unaligned(lowering *l, tile_op op, const tile_value *element,
+                                const tile_type *tile);
+
+/* copy.c: a remark why threads execute a copy_async instead of the hardware. */
+void lower_explain_threads(lowering *l, tile_op op, const tile_value *view, const tile_type *tile);
+/* copy.c: elements that both cuts move at once: they agree on the register bits up to this width.
+ */
+unsigned lower_common_width(const tile_access_split *a, const tile_access_split *b);
 
 /* gather.c ------------------------------------------------------------------------------------ */
 

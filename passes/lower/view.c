@@ -148,6 +148,15 @@ tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned 
     return offset;
 }
 
+tile_value lower_view_access_count(lowering *l, const lower_view_access *a, unsigned index) {
+    unsigned t = 0, bit = a->cut.bits[0];
+    while (!tile_layout_coordinate(a->layout, a->layout->reg[bit], t)) t++;
+    unsigned register_ = tile_access_split_register(&a->cut, index, 0);
+    int64_t coordinate = lower_register_coordinate(a->layout, register_, t);
+    tile_value at = lower_add(l, a->start[t], lower_int(l, coordinate));
+    return tile_build_sub(&l->builder, a->view->limits[a->first_dim + t - a->points], at);
+}
+
 /* Products with few rows are limited by memory bandwidth alone. For them a cache policy chosen at
  * launch also pays off when threads issue the copies. */
 static bool are_flat(const lowering *l) {
@@ -313,7 +322,8 @@ tile_value lower_load_piece(lowering *l, tile_op op, const tile_value *element,
 tile_value lower_load_view(lowering *l, tile_op op, const tile_value *element,
                            const tile_type *tile) {
     if (l->views[element[0].id]->layout) return load_ordered(l, op, element, tile);
-    return lower_load_piece(l, op, element, tile, NULL);
+    tile_value loaded = lower_load_unaligned(l, op, element, tile);
+    return loaded.id ? loaded : lower_load_piece(l, op, element, tile, NULL);
 }
 
 void lower_store_view(lowering *l, tile_op op, tile_value fragment, const tile_type *tile,

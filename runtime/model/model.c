@@ -93,6 +93,7 @@ enum {
     PROMOTION_CYCLES = 230,   /* of an iteration that waits for its products and adds them */
     ZEROS_PER_CYCLE = 34,     /* bytes of TMA boxes outside of the array */
     ELEMENTS_PER_CYCLE = 2,   /* loaded one by one and stored to shared memory */
+    SHIFTED_PER_CYCLE = 6,    /* bytes of rows that begin anywhere, loaded with shifts */
     WORDS_PER_CYCLE = 8,      /* of 4 or 8 bytes, copied asynchronously */
     COMPUTED_PER_CYCLE = 48,  /* bytes of tiles of which a few values are computed each */
     ADDED_PER_CYCLE = 8,      /* bytes that atomics add */
@@ -171,10 +172,10 @@ static void distribute_iterations(point_estimate *s) {
     s->steps = share * w->trips;
     s->rounds = share * w->rounds;
 #define SUM(cost) .cost = s->each * once->cost + share * loop->cost
-    s->cost = (tune_cost){SUM(operations), SUM(wgmma),  SUM(reads),           SUM(loaded),
-                          SUM(crossing),   SUM(shared), SUM(shared_crossing), SUM(reloaded_bytes),
-                          SUM(outside),    SUM(stored), SUM(unaligned),       SUM(arithmetic),
-                          SUM(elements),   SUM(words),  SUM(indexing)};
+    s->cost = (tune_cost){SUM(operations), SUM(wgmma),   SUM(reads),           SUM(loaded),
+                          SUM(crossing),   SUM(shared),  SUM(shared_crossing), SUM(reloaded_bytes),
+                          SUM(outside),    SUM(stored),  SUM(unaligned),       SUM(arithmetic),
+                          SUM(elements),   SUM(shifted), SUM(words),           SUM(indexing)};
 #undef SUM
 }
 
@@ -309,8 +310,10 @@ static double time_blocks(const point_estimate *s, double each, double resident)
     double rate = s->made.roles ? MAX_L2_PER_CYCLE : COPIES_PER_CYCLE;
     double seconds = each * longest(time_products(s, resident) / m->clock, own / (rate * m->clock),
                                     time_latency(s, resident));
-    seconds +=
-        each * (s->cost.elements / ELEMENTS_PER_CYCLE + s->cost.words / WORDS_PER_CYCLE) / m->clock;
+    seconds += each *
+               (s->cost.elements / ELEMENTS_PER_CYCLE + s->cost.shifted / SHIFTED_PER_CYCLE +
+                s->cost.words / WORDS_PER_CYCLE) /
+               m->clock;
     seconds += each * s->cost.outside / (ZEROS_PER_CYCLE * m->clock);
     double rounds = count_rounds(s, rate) / s->each;
     return longest(seconds, rounds * all / (L2_PER_CYCLE * m->clock), 0);

@@ -23,6 +23,7 @@ typedef struct tune_cost {
     double unaligned;   /* of these, bytes of rows that do not begin at multiples of 16 bytes */
     double arithmetic;  /* instructions in loops, without products and copies */
     double elements;    /* that threads load one by one, because rows are not aligned */
+    double shifted;     /* bytes that they load in pieces of 16, with shifts, for the same reason */
     double words;       /* of 4 and 8 bytes that they copy instead of 16, for the same reason */
     double indexing;    /* instructions in loops that compute the addresses of gathered copies */
 } tune_cost;

@@ -152,6 +152,22 @@ static void note_hint(scan *s, tile_op id, const tile_op_data *op, double bytes)
     s->cost->reloaded_bytes += bytes * (1 - 1 / readers);
 }
 
+/* Whether a load becomes a ring buffer: that of a product's operand in a pipelined loop. */
+static bool becomes_ring(const scan *s, tile_op load, const tile_op_data *op) {
+    return s->stages >= 2 && op->result_count && s->feeds_dot[op->first_result.id] &&
+           tile_value_type(s->f, op->first_result)->kind == TILE_TYPE_TILE &&
+           tile_pipelined_around(s->f, load).id;
+}
+
+/* Pieces of rows that begin at no multiple of 4 bytes, which threads load and shift, if they are
+ * stored to a shared buffer or to an aligned copy of the array. Other tiles are loaded element by
+ * element. */
+static bool loads_pieces(const scan *s, tile_op id, const tile_op_data *op) {
+    bool copies = op->opcode == TILE_OP_copy || op->opcode == TILE_OP_copy_async;
+    return (copies || s->f->only_copies || becomes_ring(s, id, op)) &&
+           tile_is_plain_access(s->f, id);
+}
+
 void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type *tile,
                    double times) {
     const tile_arg_decl *array = array_of(s, op->operands[0]);
@@ -159,7 +175,9 @@ void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type 
     if (s->cost == &s->w->loop) scan_add_indexing(s, id, tile, times);
     double bytes = times * bytes_inside(s, array, tile);
     unsigned access = access_of(s, op->operands[0]);
-    if (access < ASYNCHRONOUS)
+    if (access < ASYNCHRONOUS && loads_pieces(s, id, op))
+        s->cost->shifted += bytes;
+    else if (access < ASYNCHRONOUS)
         s->cost->elements += bytes / access;
     else if (access < TMA_PITCH)
         s->cost->words += bytes / access;
@@ -179,8 +197,7 @@ static void note_copy(scan *s, tile_op copy) {
 /* In a pipelined loop, the load of a product's operand becomes a ring buffer. */
 void scan_note_ring(scan *s, tile_op load, const tile_op_data *op) {
     const tile_type *type = tile_value_type(s->f, op->first_result);
-    if (s->stages < 2 || !s->feeds_dot[op->first_result.id] || type->kind != TILE_TYPE_TILE ||
-        !tile_pipelined_around(s->f, load).id ||
+    if (!becomes_ring(s, load, op) ||
         tile_value_type(s->f, op->operands[0])->kind != TILE_TYPE_VIEW)
         return;
     note_copy(s, load);

@@ -45,6 +45,20 @@ Test(cpu_faults, global_out_of_bounds) {
     expect(2, view, 126, 1, "3:", "32 bytes at offset 96 of %p, which has 126 bytes");
 }
 
+/* Only the elements before `count` are accessed. */
+Test(cpu_faults, unaligned_load_out_of_bounds) {
+    static const char inside[] =
+        THREADS(1, "  %v = ld_global_unaligned %p[%t + 1], 32 - %t : vector<i32[4]>\n");
+    expect(3, inside, 132, 1, NULL, NULL);
+    expect(3, inside, 128, 1, "3:", "4 bytes at offset 128 of %p, which has 128 bytes");
+    static const char before[] =
+        THREADS(1, "  %v = ld_global_unaligned %p[%t - 1], 2, %t > 0 : vector<i32[4]>\n");
+    expect(3, before, 128, 1, NULL, NULL);
+    static const char none[] =
+        THREADS(1, "  %v = ld_global_unaligned %p[%t + 99], 0 - %t : vector<i32[4]>\n");
+    expect(3, none, 4, 1, NULL, NULL);
+}
+
 Test(cpu_faults, misaligned) {
     static const char read[] = THREADS(1, "  %v = ld_global %p[%t * 2 + 1] : vector<i32[2]>\n");
     expect(3, read, 1024, 1, "3:", "misaligned: offset 4 of %p is not a multiple of 8 bytes");

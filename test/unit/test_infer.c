@@ -75,6 +75,25 @@ Test(infer, memory_tells_the_types_of_level_3) {
     close(&x);
 }
 
+Test(infer, an_unaligned_load_is_a_vector_from_a_pointer) {
+    built x;
+    open(&x, TILE_KERNEL);
+    tile_value zero = tile_build_int(&x.b, 0), no = TILE_NO_VALUE;
+    tile_value view = tile_build_view(&x.b, x.h, &x.n, 1, NULL, 0, NULL);
+    expect_type(&x, tile_build_ld_global_unaligned(&x.b, x.h, &zero, 1, x.n, no, EXTENTS(1, 8)),
+                tile_type_vector(x.text.context, TILE_f16, 8));
+    cr_expect_eq(x.text.errors, 0, "%s", x.text.messages);
+    tile_value refused[] = {
+        tile_build_ld_global_unaligned(&x.b, view, &zero, 1, x.n, no, EXTENTS(1, 8)),
+        tile_build_ld_global_unaligned(&x.b, x.p, &zero, 1, x.n, no, NULL),
+        tile_build_ld_global_unaligned(&x.b, x.h, &zero, 1, x.n, no, EXTENTS(1, 16)),
+        tile_build_ld_global_unaligned(&x.b, x.h, &zero, 1, x.n, no, EXTENTS(1, 3)),
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) cr_expect_eq(refused[i].id, 0);
+    cr_expect_eq(x.text.errors, 4, "%s", x.text.messages);
+    close(&x);
+}
+
 Test(infer, what_nothing_tells_is_refused) {
     built x;
     open(&x, TILE_KERNEL);

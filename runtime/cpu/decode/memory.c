@@ -380,6 +380,10 @@ void cpu_decode_ld_global(cpu_decoder *d, tile_op op) {
     insn->gather = gather;
 }
 
+void cpu_decode_ld_global_unaligned(cpu_decoder *d, tile_op op) {
+    add_access(d, op, cpu_run_ld_global_unaligned, cpu_result_type(d, op), TILE_OPERAND_src);
+}
+
 /* At level 2 a block has no caches. */
 void cpu_decode_prefetch_l2(cpu_decoder *d, tile_op op) {
     (void)d;

@@ -191,6 +191,7 @@ void cpu_transfer_copies(cpu_agent *to, cpu_agent *from);
 
 /* thread.c: level 3 */
 CPU_HANDLER(cpu_run_ld_global);
+CPU_HANDLER(cpu_run_ld_global_unaligned);
 CPU_HANDLER(cpu_run_st_global);
 CPU_HANDLER(cpu_run_prefetch);
 CPU_HANDLER(cpu_run_ld_shared);

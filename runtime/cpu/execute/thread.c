@@ -130,6 +130,30 @@ CPU_HANDLER(cpu_run_ld_global) {
     return CPU_NEXT;
 }
 
+/* Accesses only the elements before `count`, one by one: rows begin anywhere. */
+CPU_HANDLER(cpu_run_ld_global_unaligned) {
+    static const char zeros[16];
+    uint64_t addresses[CPU_LANES] = {0};
+    uint32_t elements = insn->count / CPU_LANES, active = cpu_active_lanes(run, agent, insn, 2);
+    const int32_t *counts = cpu_at(run, agent, insn->operand[1]);
+    char *to = cpu_at(run, agent, insn->result);
+    cpu_global_addresses(run, agent, insn, 0, active, addresses);
+    FOR_EACH_LANE (lane, agent->mask) scatter(to, zeros, lane, elements, insn->size);
+    for (uint32_t e = 0; e < elements; e++) {
+        uint32_t reads = 0;
+        FOR_EACH_LANE (lane, active) reads |= (uint32_t)((int64_t)e < counts[lane]) << lane;
+        if (!cpu_global_lanes(run, agent, insn, reads, addresses, insn->size, CPU_READ))
+            return CPU_STOP;
+        cpu_count_sectors(run, reads, addresses);
+        FOR_EACH_LANE (lane, reads) {
+            memcpy(to + ((size_t)e * CPU_LANES + lane) * insn->size,
+                   (const char *)(uintptr_t)addresses[lane], insn->size);
+            addresses[lane] += insn->size;
+        }
+    }
+    return CPU_NEXT;
+}
+
 /* Checks the address of a prefetch, which reads nothing. */
 CPU_HANDLER(cpu_run_prefetch) {
     uint64_t addresses[CPU_LANES] = {0};

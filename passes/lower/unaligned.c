@@ -1,0 +1,252 @@
+/* Tiles of rows that begin anywhere: unaligned loads.
+ *
+ * The rows of an f16 array with 1001 columns begin at multiples of 2 bytes. A load of each element
+ * would take eight loads for 16 bytes. ld_global_unaligned takes two loads and about 20 shifts and
+ * selects. cp.async moves at least 4 aligned bytes, so a copy to a shared buffer goes through
+ * registers. All loads of a thread are in flight together, also those of several copies that follow
+ * each other.
+ *
+ * The loads read the aligned 16 bytes around what they need. After the end of the array these may
+ * belong to another array, or to no array. They are on the same page, but a memory checker would
+ * report them. So a tile that contains the array's last 16 bytes is loaded element by element:
+ *
+ *     if the last element of the tile is at least 16 bytes before the end of the array {
+ *       unaligned loads
+ *     } else {
+ *       loads of single elements
+ *     }
+ *
+ * Nothing of the kind is needed before the array: a whole allocation begins at a multiple of 16
+ * bytes. */
+#include <string.h>
+
+#include "lib/analysis/access.h"
+#include "lib/layout/layout.h"
+#include "lib/ops/gather.h"
+#include "passes/lower/lower.h"
+
+enum { MAX_COPIES = 4, LEAST_BYTES = 8 /* of an access; elements are as fast for less */ };
+
+/* The accesses of a tile. */
+typedef struct row_tile {
+    tile_op op;
+    const tile_value *element; /* in the old body: the view and its coordinates */
+    const tile_type *type;     /* the tile or buffer: its extents */
+    tile_scalar scalar;
+    tile_access_split cut;
+    lower_view_access from;   /* with this cut */
+    lower_view_access single; /* with a cut into single elements */
+    lower_shared_access to;   /* of a copy */
+    tile_value first;         /* i1: the thread takes part in a copy; or no value */
+} row_tile;
+
+static tile_value load_element(lowering *l, row_tile *t, unsigned register_) {
+    unsigned index = 0;
+    while (tile_access_split_register(&t->single.cut, index, 0) != register_) index++;
+    tile_value predicate, source = lower_view_access_offset(l, &t->single, index, &predicate);
+    predicate = lower_and(l, predicate, t->first);
+    tile_value loaded = tile_build_ld_global(&l->builder, t->from.view->base, &source, 1, predicate,
+                                             lower_part_type(l, t->scalar, 1));
+    lower_copy_cache_hints(l, t->op);
+    return loaded;
+}
+
+static tile_value load_elements(lowering *l, row_tile *t, unsigned index) {
+    tile_value parts[16];
+    unsigned width = 1u << t->cut.width_bits;
+    for (unsigned i = 0; i < width; i++)
+        parts[i] = load_element(l, t, tile_access_split_register(&t->cut, index, i));
+    return tile_build_concat(&l->builder, parts, width);
+}
+
+/* The operands of the accesses. */
+typedef struct row_accesses {
+    tile_value *sources, *counts, *predicates;
+} row_accesses;
+
+static row_accesses prepare_accesses(lowering *l, row_tile *t) {
+    row_accesses a;
+    tile_arena *arena = l->pass->scratch;
+    a.sources = TILE_NEW_ARRAY(arena, tile_value, t->cut.count);
+    a.counts = TILE_NEW_ARRAY(arena, tile_value, t->cut.count);
+    a.predicates = TILE_NEW_ARRAY(arena, tile_value, t->cut.count);
+    l->builder.loc = tile_op_loc(&l->old, t->op);
+    for (unsigned i = 0; i < t->cut.count; i++) {
+        a.sources[i] = lower_view_access_offset(l, &t->from, i, &a.predicates[i]);
+        a.counts[i] = lower_view_access_count(l, &t->from, i);
+        a.predicates[i] = lower_and(l, a.predicates[i], t->first);
+    }
+    return a;
+}
+
+/* The loads of all tiles follow each other: the code then has all of them in flight. */
+static void load_unaligned(lowering *l, row_tile *tiles, unsigned count, tile_value **parts) {
+    row_accesses accesses[MAX_COPIES];
+    for (unsigned i = 0; i < count; i++) accesses[i] = prepare_accesses(l, &tiles[i]);
+    for (unsigned i = 0; i < count; i++) {
+        const row_tile *t = &tiles[i];
+        const row_accesses *a = &accesses[i];
+        const tile_type *part = lower_part_type(l, t->scalar, 1u << t->cut.width_bits);
+        l->builder.loc = tile_op_loc(&l->old, t->op);
+        parts[i] = TILE_NEW_ARRAY(l->pass->scratch, tile_value, t->cut.count);
+        for (unsigned k = 0; k < t->cut.count; k++) {
+            parts[i][k] =
+                tile_build_ld_global_unaligned(&l->builder, t->from.view->base, &a->sources[k], 1,
+                                               a->counts[k], a->predicates[k], part);
+            lower_copy_cache_hints(l, t->op);
+        }
+    }
+}
+
+/* The values of all accesses of each tile. */
+static void load_all(lowering *l, row_tile *tiles, unsigned count, bool before_end,
+                     tile_value **parts) {
+    if (before_end) {
+        load_unaligned(l, tiles, count, parts);
+        return;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        l->builder.loc = tile_op_loc(&l->old, tiles[i].op);
+        parts[i] = TILE_NEW_ARRAY(l->pass->scratch, tile_value, tiles[i].cut.count);
+        for (unsigned k = 0; k < tiles[i].cut.count; k++)
+            parts[i][k] = load_elements(l, &tiles[i], k);
+    }
+}
+
+/* i1: no chunk that holds an element of the tile ends after the array. Elements of a tile that is
+ * cut off do not count. `last` is the largest offset if no stride is negative. */
+static tile_value is_before_end(lowering *l, const row_tile *t) {
+    tile_builder *b = &l->builder;
+    const lower_view *view = t->from.view;
+    bool has_strides = tile_value_type(&l->old, t->element[0])->has_strides;
+    tile_value last = lower_long(l, 0), size = lower_long(l, 1), all = TILE_NO_VALUE;
+    tile_value less = lower_long(l, -1), chunk = lower_long(l, (int64_t)1 << t->cut.width_bits);
+    for (unsigned d = 0; d < t->from.view_rank; d++) {
+        int64_t known;
+        tile_value stride = view->strides[d], limit = lower_to_long(l, view->limits[d]);
+        tile_value at = lower_to_long(l, lower_mapped(l, t->element[1 + d]));
+        if (d >= t->from.first_dim) {
+            int64_t extent = tile_type_dim(t->type, d - t->from.first_dim);
+            at = tile_build_min(b, lower_add(l, at, lower_long(l, extent)), limit);
+            at = lower_add(l, at, less);
+        }
+        last = lower_add(l, last, lower_mul(l, at, stride));
+        size = lower_add(l, size, lower_mul(l, lower_add(l, limit, less), stride));
+        if (has_strides && !tile_value_is_int(l->f, stride, &known))
+            all = lower_and(l, all, tile_build_ge(b, stride, lower_long(l, 0)));
+    }
+    return lower_and(l, all, tile_build_le(b, lower_add(l, last, chunk), size));
+}
+
+/* Whether unaligned loads of the tile may suit. *cut: its accesses. */
+static bool begins_anywhere(lowering *l, row_tile *t, const tile_layout *layout) {
+    const tile_type *memory = tile_value_type(&l->old, t->element[0]);
+    tile_access_facts facts = tile_view_access(&l->old, l->ranges, t->element);
+    unsigned unit = tile_unit_dim(&facts, memory->rank, t->type->rank);
+    if (facts.unaligned == facts.width || unit == t->type->rank || memory->layout ||
+        memory->scalar != t->type->scalar || !tile_is_plain_access(&l->old, t->op) ||
+        lower_bits_overlap(layout, unit))
+        return false;
+    t->scalar = memory->scalar;
+    t->cut = tile_split_accesses_along(layout, unit, facts.unaligned);
+    return true;
+}
+
+static bool start_accesses(lowering *l, row_tile *t, const tile_layout *layout) {
+    if (tile_scalar_bytes(t->scalar) << t->cut.width_bits < LEAST_BYTES) return false;
+    t->from = lower_start_view(l, t->element, layout, t->type->rank, lower_widest(t->scalar));
+    t->single = t->from;
+    t->from.cut = t->cut;
+    t->single.cut = tile_split_accesses_along(layout, 0, 1);
+    return true;
+}
+
+/* Copies --------------------------------------------------------------------------------------- */
+
+static bool start_copy(lowering *l, tile_op op, row_tile *t) {
+    const tile_values from = tile_operands_src(&l->old, op), to = tile_operands_dst(&l->old, op);
+    if (tile_value_type(&l->old, from.at[0])->kind != TILE_TYPE_VIEW) return false;
+    *t = (row_tile){.op = op, .element = from.at, .type = tile_value_type(&l->old, to.at[0])};
+    tile_layout *layout = TILE_NEW(l->pass->scratch, tile_layout);
+    *layout = tile_copy_layout(&l->old, l->ranges, from.at, t->type, 1u << l->warp_bits);
+    if (!begins_anywhere(l, t, layout)) return false;
+    lower_shared_map map = lower_map_shared(l, to.at, to.count, layout);
+    t->to = lower_start_shared(l, &map, layout, 1u << t->cut.width_bits);
+    t->cut = t->to.cut = tile_split_fragment_accesses(layout, map.reg, t->to.thread_bits,
+                                                      lower_common_width(&t->cut, &t->to.cut));
+    if (!start_accesses(l, t, layout)) return false;
+    t->first = lower_is_first_holder(l, layout);
+    return true;
+}
+
+/* A copy that no barrier counts and no hardware executes. */
+static bool is_copy_by_threads(const lowering *l, tile_op op) {
+    tile_opcode opcode = op.id ? tile_op_opcode(&l->old, op) : TILE_OP_NONE;
+    if (opcode == TILE_OP_copy) return true;
+    return opcode == TILE_OP_copy_async && tile_op_mechanism(&l->old, op) == TILE_MECHANISM_GROUP;
+}
+
+static void move_all(lowering *l, row_tile *tiles, unsigned count, bool before_end) {
+    tile_value *parts[MAX_COPIES];
+    load_all(l, tiles, count, before_end, parts);
+    for (unsigned i = 0; i < count; i++) {
+        const lower_shared_access *to = &tiles[i].to;
+        for (unsigned k = 0; k < to->cut.count; k++) {
+            tile_value target =
+                lower_shared_access_offset(l, to, tile_access_split_register(&to->cut, k, 0));
+            tile_build_st_shared(&l->builder, parts[i][k], to->map.buffer, &target, 1,
+                                 tiles[i].first);
+        }
+    }
+    tile_build_yield(&l->builder, NULL, 0);
+}
+
+bool lower_copies_unaligned(lowering *l, tile_op op, bool alone) {
+    row_tile tiles[MAX_COPIES], others[MAX_COPIES];
+    tile_value before = TILE_NO_VALUE;
+    unsigned count = 0;
+    for (tile_op next = op; count < MAX_COPIES; next = tile_op_next(&l->old, next)) {
+        bool follows = next.id != op.id;
+        if (follows && (alone || !is_copy_by_threads(l, next))) break;
+        if (!start_copy(l, next, &tiles[count])) break;
+        if (follows) l->fused[next.id] = true; /* is lowered here */
+        before = lower_and(l, before, is_before_end(l, &tiles[count]));
+        lower_explain_threads(l, next, tiles[count].element, tiles[count].type);
+        count++;
+    }
+    if (!count) return false;
+    tile_op branch = tile_build_if_else(&l->builder, before, NULL, 0);
+    tile_builder outer = l->builder;
+    memcpy(others, tiles, sizeof *tiles * count); /* a branch lacks what the other one computes */
+    l->builder.region = tile_op_region(l->f, branch, 0);
+    move_all(l, tiles, count, true);
+    l->builder.region = tile_op_region(l->f, branch, 1);
+    move_all(l, others, count, false);
+    l->builder = outer;
+    return true;
+}
+
+/* Loads ---------------------------------------------------------------------------------------- */
+
+tile_value lower_load_unaligned(lowering *l, tile_op op, const tile_value *element,
+                                const tile_type *tile) {
+    row_tile t = {.op = op, .element = element, .type = tile};
+    if (!begins_anywhere(l, &t, tile->layout) || !start_accesses(l, &t, tile->layout))
+        return TILE_NO_VALUE;
+    tile_value before = is_before_end(l, &t), fragment, *parts;
+    const tile_type *type =
+        tile_type_vector(tile_function_context(l->f), t.scalar, t.cut.count << t.cut.width_bits);
+    tile_op branch = tile_build_if_else(&l->builder, before, &type, 1);
+    tile_builder outer = l->builder;
+    row_tile others = t;
+    l->builder.region = tile_op_region(l->f, branch, 0);
+    load_all(l, &t, 1, true, &parts);
+    fragment = lower_combine_accesses(l, parts, &t.cut);
+    tile_build_yield(&l->builder, &fragment, 1);
+    l->builder.region = tile_op_region(l->f, branch, 1);
+    load_all(l, &others, 1, false, &parts);
+    fragment = lower_combine_accesses(l, parts, &t.cut);
+    tile_build_yield(&l->builder, &fragment, 1);
+    l->builder = outer;
+    return tile_op_result(l->f, branch, 0);
+}
