@@ -203,7 +203,9 @@ static bool names_others(const builder *b, const tile_expr *rule) {
 static void add_rules(const builder *b) {
     for (size_t i = 0; i < b->text->where_count; i++) {
         const tile_expr *rule = b->text->wheres[i];
-        if (!is_legal[i] && names_others(b, rule)) continue;
+        if (b->q->is_core ? !is_legal[i] || !b->q->at[TILE_ROLE_consumers]
+                          : !is_legal[i] && names_others(b, rule))
+            continue; /* the rows of the small space obey the others */
         const tile_expr *where = tile_simplify_where(b->f, express(b, rule));
         if (!tile_expr_is(where, 1)) tile_function_add_where(b->f, where);
     }
