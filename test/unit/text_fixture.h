@@ -216,6 +216,7 @@ static const char *const text_corpus[] = {
                 "  %s = alloc_shared : shared<f16[2][64]>\n"
                 "  %v = ld_global %h[%tid * 8], %tid < 4 : vector<f16[8]>\n"
                 "  %one = ld_global %p[%l] : f32\n"
+                "  %past = misalignment %p\n"
                 "  st_global %one, %p[0], true\n"
                 "  st_global 0.0, %p[%l]\n"
                 "  st_shared %v, %s[%tid]\n"
