@@ -218,6 +218,7 @@ static const char *const text_corpus[] = {
                 "  %one = ld_global %p[%l] : f32\n"
                 "  %any = ld_global_unaligned %h[%l], %n, %tid < 4 {cache = evict_first} : "
                 "vector<f16[4]>\n"
+                "  %past = misalignment %p\n"
                 "  st_global %one, %p[0], true\n"
                 "  st_global 0.0, %p[%l]\n"
                 "  st_shared %v, %s[%tid]\n"
