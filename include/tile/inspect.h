@@ -116,8 +116,9 @@ typedef struct tile_laid_out {
 typedef void (*tile_layout_found)(const tile_laid_out *value, void *user);
 
 /* Calls `found` for every value of kernels that has a layout, in order. kernel and name restrict
- * the search (NULL: all). Uses are known only at level 2. target determines the instructions (NULL:
- * sm_80). Returns the number of values found. */
+ * the search (NULL: all); kernel may name a plan, for the kernels that it launches. Uses are known
+ * only at level 2. target determines the instructions (NULL: sm_80). Returns the number of values
+ * found. */
 TILE_API unsigned tile_inspect_layouts(tile_module *module, const char *kernel, const char *name,
                                        const tile_target *target, tile_layout_found found,
                                        void *user);

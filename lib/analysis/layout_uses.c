@@ -224,6 +224,25 @@ static unsigned inspect(tile_function *f, const char *name, const tile_target *t
     return count;
 }
 
+/* Whether the function is a plan of this name that launches the kernel. */
+static bool launches(const tile_function *plan, const char *name, const char *kernel) {
+    bool any = false;
+    if (plan->kind != TILE_PLAN || strcmp(plan->name, name) != 0) return false;
+    TILE_FOR_EACH_OP_INSIDE (plan, op, plan->body) {
+        const char *callee = tile_op_attr_text(plan, op, TILE_ATTR_callee);
+        any |= tile_op_opcode(plan, op) == TILE_OP_launch && callee && strcmp(callee, kernel) == 0;
+    }
+    return any;
+}
+
+/* Passes may have replaced a kernel by a plan of its name. */
+static bool is_of(const tile_module *module, const tile_function *f, const char *name) {
+    bool own = !name || strcmp(f->name, name) == 0;
+    for (const tile_function *plan = module->first; plan && !own; plan = plan->next)
+        own = launches(plan, name, f->name);
+    return own;
+}
+
 unsigned tile_inspect_layouts(tile_module *module, const char *kernel, const char *name,
                               const tile_target *target, tile_layout_found found, void *user) {
     TILE_GUARD(tile_module_context(module), 0)
@@ -231,6 +250,6 @@ unsigned tile_inspect_layouts(tile_module *module, const char *kernel, const cha
     tile_function *f;
     if (!target) target = tile_target_find("sm_80");
     for (unsigned i = 0; module && (f = tile_module_function(module, i)); i++)
-        if (!kernel || strcmp(f->name, kernel) == 0) count += inspect(f, name, target, found, user);
+        if (is_of(module, f, kernel)) count += inspect(f, name, target, found, user);
     return count;
 }
