@@ -1,6 +1,8 @@
 /* The tuning space of products: each row of its tables is a point of some kernel, and what changes
  * with elements and targets. */
+#include "lib/ir/describe.h"
 #include "lib/tuning/space.h"
+#include "passes/passes.h"
 #include "runtime/model/space.h"
 #include "test/unit/text_fixture.h"
 #include "test/unit/tune_product.h"
@@ -103,6 +105,28 @@ Test(space, every_target_and_class_has_points) {
                 cr_expect_str_eq(value_of(&s.points[class][i].c, "consumers"), "cooperative");
         }
     text_close(&s.text);
+}
+
+/* What is taken where nothing else decides is a point. */
+Test(space, the_first_rows_of_each_class_are_a_point) {
+    static const char *const targets[] = {"sm_80", "sm_90a", "sm_100f"};
+    text_fixture x;
+    text_open(&x);
+    for (unsigned i = 0; i < CLASSES * (sizeof targets / sizeof *targets); i++) {
+        const tile_binding given[] = {{"T", elements[i % CLASSES].type}};
+        const tile_pass_option option = {given->name, given->value};
+        tile_bound_params first;
+        tile_module *module = text_parse(&x, product);
+        tile_function *f = tile_module_function(module, 0);
+        cr_assert_eq(tile_resolve_tuning(f, tile_target_find(targets[i / CLASSES]), given, 1),
+                     TILE_OK);
+        cr_assert(tile_bind_params(f, &option, 1, &x.arena, &first), "%s", x.messages);
+        for (size_t w = 0; w < f->where_count; w++)
+            cr_expect(tile_where_holds(&first, w), "%s: `where %s`", given->value,
+                      tile_expr_text(f, f->wheres[w], &x.arena));
+        tile_module_destroy(module);
+    }
+    text_close(&x);
 }
 
 /* While the element type is a parameter, each class has its own points, and no others. */
