@@ -219,6 +219,19 @@ static bool fail_missing(const tile_bound_params *bound, const char *name, const
                          values);
 }
 
+/* Reports a parameter that neither the caller nor the text gives a value. */
+static bool check_given(const tile_bound_params *bound) {
+    const tile_function *f = bound->f;
+    for (size_t i = 0; i < f->param_count; i++)
+        if (!bound->params[i].bound && !has_default(f, i) && !tile_is_tuned(f, f->params[i].name))
+            return fail_missing(
+                bound, f->params[i].name,
+                "; give it a default in the text, as in <n: int = 64> or <T: type = "
+                "f16>, or bind it (--param)",
+                "");
+    return true;
+}
+
 bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
                       unsigned option_count, tile_arena *arena, tile_bound_params *bound) {
     bound->f = f;
@@ -228,7 +241,9 @@ bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
         if (!bind_given(bound, &options[i])) return false;
     bind_defaults(bound);
     size_t reached = 0;
-    if (!search_points(bound, 0, &reached)) {
+    bool found = search_points(bound, 0, &reached);
+    if (!found && !check_given(bound)) return false; /* points may depend on it */
+    if (!found) {
         const tile_tune_clause *clause = &f->tunes[reached];
         for (unsigned n = 0; n < clause->name_count; n++)
             if (!find(bound, clause->names[n])->bound)
@@ -236,14 +251,12 @@ bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
                                     tile_bound_text(bound, NULL, arena));
     }
     bind_defaults(bound);
+    if (!check_given(bound)) return false;
     for (size_t i = 0; i < f->param_count; i++)
         if (!bound->params[i].bound)
             return fail_missing(bound, f->params[i].name,
-                                f->params[i].default_expr
-                                    ? ": its default divides by zero, or depends on a parameter "
-                                      "that has no value"
-                                    : "; give it a default in the text, as in <n: int = 64> or <T: "
-                                      "type = f16>, or bind it (--param)",
+                                ": its default divides by zero, or depends on a parameter that has "
+                                "no value",
                                 "");
     return true;
 }
