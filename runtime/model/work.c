@@ -47,7 +47,7 @@ static double bytes_carried(const scan *s, const tile_op_data *op) {
 /* The `groups` of the loop. Invalid numbers of groups are rejected later. */
 static unsigned groups_of(const scan *s, tile_op id) {
     int64_t groups = attr_int(s, id, TILE_ATTR_groups, 1);
-    return groups > 1 && groups <= s->w->warps ? (unsigned)groups : 1;
+    return groups > 1 && groups <= s->warps ? (unsigned)groups : 1;
 }
 
 /* As specialize-warps does. `ordered` uses cooperative_3 if the products are chained and can be
@@ -71,7 +71,7 @@ static void begin_pipelined(scan *s, tile_op id, tile_region body, int64_t stage
     bool chained = tile_dots_are_chained(s->f, body, s->arena);
     s->loop = (pipelined_scan){.facts = {.target = s->target,
                                          .stages = stages,
-                                         .warps = s->w->warps / s->groups,
+                                         .warps = s->warps,
                                          .ordered = tile_op_has_attr(s->f, id, TILE_ATTR_order) ||
                                                     tile_op_has_attr(s->f, id, TILE_ATTR_stage),
                                          .is_explicit = s->f->sync_explicit,
@@ -102,7 +102,7 @@ static void end_pipelined(scan *s) {
 
 static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times) {
     int64_t stages = attr_int(s, id, TILE_ATTR_pipelined, 1), outer = s->stages, begin;
-    unsigned around = s->groups;
+    unsigned around = s->groups, warps = s->warps, groups = groups_of(s, id);
     const tile_region_data *body = tile_region_at(s->f, op->regions[0]);
     double trips = count_trips(s, op), before = s->copied;
     bool waits = s->waits, pipelined = tile_op_has_attr(s->f, id, TILE_ATTR_pipelined);
@@ -112,13 +112,14 @@ static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times)
         scan_set_value(s, body->first_arg, begin);
     if (times == 1 && s->cost == &s->w->once && op->result_count && !s->w->trips) {
         s->cost = &s->w->loop; /* the loop that can be split */
-        s->w->trips = ceil(trips / groups_of(s, id));
+        s->w->trips = ceil(trips / groups);
         s->w->sums = bytes_carried(s, op);
     }
     s->copied = 0;
     s->waits = false;
     s->stages = stages;
-    s->groups *= groups_of(s, id);
+    s->warps = warps / groups;
+    s->groups = around * groups;
     if (pipelined) begin_pipelined(s, id, op->regions[0], stages);
     scan_region(s, op->regions[0], times * trips, stages);
     if (pipelined) {
@@ -131,6 +132,7 @@ static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times)
     s->waits = waits;
     s->stages = outer;
     s->groups = around;
+    s->warps = warps;
     s->cost = outside;
 }
 
@@ -145,6 +147,19 @@ static void scan_branch(scan *s, tile_op id, const tile_op_data *op, double time
         int64_t value;
         if (scan_value_of(s, sent, &value)) scan_set_value(s, tile_op_result(s->f, id, i), value);
     }
+}
+
+/* Each region has its own warps. */
+static void scan_roles(scan *s, tile_op id, const tile_op_data *op, double times, int64_t stages) {
+    const tile_values warps = tile_operands_warps(s->f, id);
+    const unsigned around = s->warps;
+    for (uint32_t r = 0; r < op->region_count; r++) {
+        int64_t own;
+        bool known = r < warps.count && scan_value_of(s, warps.at[r], &own);
+        s->warps = known && own > 0 && own <= around ? (unsigned)own : around;
+        scan_region(s, op->regions[r], times, stages);
+    }
+    s->warps = around;
 }
 
 /* A kernel of a plan may get arrays that it does not use. */
@@ -225,7 +240,7 @@ static void add_load(scan *s, tile_op id, const tile_op_data *op, double times) 
 /* The elements of the value in a block. Each thread has its own vector. */
 static double count_elements(const scan *s, tile_value value) {
     const tile_type *type = tile_value_type(s->f, value);
-    double each = type->kind == TILE_TYPE_VECTOR ? 32.0 * s->w->warps / s->groups : 1;
+    double each = type->kind == TILE_TYPE_VECTOR ? 32.0 * s->warps : 1;
     bool many = type->kind == TILE_TYPE_VECTOR || type->kind == TILE_TYPE_TILE;
     return many ? each * scan_bytes_of(s, type) / scan_width_of(s, type) : 0;
 }
@@ -252,6 +267,7 @@ static void scan_op(scan *s, tile_op id, double times, int64_t stages) {
     switch (op->opcode) {
     case TILE_OP_for: scan_loop(s, id, op, times); return;
     case TILE_OP_if: scan_branch(s, id, op, times, stages); return;
+    case TILE_OP_roles: scan_roles(s, id, op, times, stages); return;
     case TILE_OP_block_id:
     case TILE_OP_grid_dim:
         for (uint32_t i = 0; i < op->result_count; i++)
@@ -375,6 +391,7 @@ void tune_read_work(const tile_function *f, const tile_bound_params *point, cons
     s.feeds_dot = TILE_NEW_ARRAY(arena, bool, f->value_count + 1);
     tile_mark_dot_operands(f, f->body, s.feeds_dot);
     read_launch(&s);
+    s.warps = work->warps;
     find_places(&s, arena);
     for (size_t i = 0; i < f->arg_count; i++)
         if (f->args[i].type->kind == TILE_TYPE_SCALAR)

@@ -73,7 +73,7 @@ static tile_dot_facts facts_of(const scan *s, tile_op id, const tile_op_data *op
                                     .features = s->target->features},
                           .fast = tile_op_has_attr(s->f, id, TILE_ATTR_fast),
                           .alone = tile_dot_is_alone(s->f, id),
-                          .warps = s->w->warps / s->groups};
+                          .warps = s->warps};
     for (unsigned operand = 0; operand < 2; operand++)
         read_operand(s, id, operand, &dot.operand[operand]);
     apply_precision(precision_of(s, id), &dot);
