@@ -3,8 +3,8 @@
  * The rows of an f16 array with 1001 columns begin at multiples of 2 bytes. A load of each element
  * would take eight loads for 16 bytes. ld_global_unaligned takes two loads and about 20 shifts and
  * selects. cp.async moves at least 4 aligned bytes, so a copy to a shared buffer goes through
- * registers. All loads of a thread are in flight together, also those of several copies that follow
- * each other.
+ * registers. Up to 16 loads of a thread are in flight together, also those of several copies that
+ * follow each other, before the first one is stored.
  *
  * The loads read the aligned 16 bytes around what they need. After the end of the array these may
  * belong to another array, or to no array. They are on the same page, but a memory checker would
@@ -59,58 +59,47 @@ static tile_value load_elements(lowering *l, row_tile *t, unsigned index) {
     return tile_build_concat(&l->builder, parts, width);
 }
 
-/* The operands of the accesses. */
-typedef struct row_accesses {
-    tile_value *sources, *counts, *predicates;
-} row_accesses;
+/* Operands of an unaligned load. */
+typedef struct row_access {
+    const row_tile *tile;
+    unsigned index;
+    tile_value source, count, predicate, loaded;
+} row_access;
 
-static row_accesses prepare_accesses(lowering *l, row_tile *t) {
-    row_accesses a;
-    tile_arena *arena = l->pass->scratch;
-    a.sources = TILE_NEW_ARRAY(arena, tile_value, t->cut.count);
-    a.counts = TILE_NEW_ARRAY(arena, tile_value, t->cut.count);
-    a.predicates = TILE_NEW_ARRAY(arena, tile_value, t->cut.count);
+static void prepare(lowering *l, row_tile *t, unsigned index, row_access *a) {
     l->builder.loc = tile_op_loc(&l->old, t->op);
-    for (unsigned i = 0; i < t->cut.count; i++) {
-        a.sources[i] = lower_view_access_offset(l, &t->from, i, &a.predicates[i]);
-        a.counts[i] = lower_view_access_count(l, &t->from, i);
-        a.predicates[i] = lower_and(l, a.predicates[i], t->first);
-    }
-    return a;
+    *a = (row_access){.tile = t, .index = index};
+    a->source = lower_view_access_offset(l, &t->from, index, &a->predicate);
+    a->count = lower_view_access_count(l, &t->from, index);
+    a->predicate = lower_and(l, a->predicate, t->first);
 }
 
-/* The loads of all tiles follow each other: the code then has all of them in flight. */
-static void load_unaligned(lowering *l, row_tile *tiles, unsigned count, tile_value **parts) {
-    row_accesses accesses[MAX_COPIES];
-    for (unsigned i = 0; i < count; i++) accesses[i] = prepare_accesses(l, &tiles[i]);
+/* The loads follow each other: the code then has all of them in flight. */
+static void load_unaligned(lowering *l, row_access *accesses, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
-        const row_tile *t = &tiles[i];
-        const row_accesses *a = &accesses[i];
+        row_access *a = &accesses[i];
+        const row_tile *t = a->tile;
         const tile_type *part = lower_part_type(l, t->scalar, 1u << t->cut.width_bits);
         l->builder.loc = tile_op_loc(&l->old, t->op);
-        parts[i] = TILE_NEW_ARRAY(l->pass->scratch, tile_value, t->cut.count);
-        for (unsigned k = 0; k < t->cut.count; k++) {
-            parts[i][k] =
-                tile_build_ld_global_unaligned(&l->builder, t->from.view->base, &a->sources[k], 1,
-                                               a->counts[k], a->predicates[k], part);
-            lower_copy_cache_hints(l, t->op);
-        }
+        a->loaded = tile_build_ld_global_unaligned(&l->builder, t->from.view->base, &a->source, 1,
+                                                   a->count, a->predicate, part);
+        lower_copy_cache_hints(l, t->op);
     }
 }
 
-/* The values of all accesses of each tile. */
-static void load_all(lowering *l, row_tile *tiles, unsigned count, bool before_end,
-                     tile_value **parts) {
-    if (before_end) {
-        load_unaligned(l, tiles, count, parts);
-        return;
-    }
-    for (unsigned i = 0; i < count; i++) {
-        l->builder.loc = tile_op_loc(&l->old, tiles[i].op);
-        parts[i] = TILE_NEW_ARRAY(l->pass->scratch, tile_value, tiles[i].cut.count);
-        for (unsigned k = 0; k < tiles[i].cut.count; k++)
-            parts[i][k] = load_elements(l, &tiles[i], k);
-    }
+/* The values of all accesses. */
+static tile_value *load_all(lowering *l, row_tile *t, bool before_end) {
+    tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, t->cut.count);
+    row_access *accesses = TILE_NEW_ARRAY(l->pass->scratch, row_access, t->cut.count);
+    l->builder.loc = tile_op_loc(&l->old, t->op);
+    for (unsigned i = 0; i < t->cut.count; i++)
+        if (before_end)
+            prepare(l, t, i, &accesses[i]);
+        else
+            parts[i] = load_elements(l, t, i);
+    if (before_end) load_unaligned(l, accesses, t->cut.count);
+    for (unsigned i = 0; before_end && i < t->cut.count; i++) parts[i] = accesses[i].loaded;
+    return parts;
 }
 
 /* i1: no chunk that holds an element of the tile ends after the array. Elements of a tile that is
@@ -186,19 +175,40 @@ static bool is_copy_by_threads(const lowering *l, tile_op op) {
     return opcode == TILE_OP_copy_async && tile_op_mechanism(&l->old, op) == TILE_MECHANISM_GROUP;
 }
 
-static void move_all(lowering *l, row_tile *tiles, unsigned count, bool before_end) {
-    tile_value *parts[MAX_COPIES];
-    load_all(l, tiles, count, before_end, parts);
-    for (unsigned i = 0; i < count; i++) {
-        const lower_shared_access *to = &tiles[i].to;
-        for (unsigned k = 0; k < to->cut.count; k++) {
-            tile_value target =
-                lower_shared_access_offset(l, to, tile_access_split_register(&to->cut, k, 0));
-            tile_build_st_shared(&l->builder, parts[i][k], to->map.buffer, &target, 1,
-                                 tiles[i].first);
+static void store_access(lowering *l, const row_tile *t, unsigned index, tile_value loaded) {
+    const lower_shared_access *to = &t->to;
+    tile_value target =
+        lower_shared_access_offset(l, to, tile_access_split_register(&to->cut, index, 0));
+    tile_build_st_shared(&l->builder, loaded, to->map.buffer, &target, 1, t->first);
+}
+
+static void move_elements(lowering *l, row_tile *t) {
+    tile_value *parts = load_all(l, t, false);
+    for (unsigned i = 0; i < t->cut.count; i++) store_access(l, t, i, parts[i]);
+}
+
+/* Loads that are in flight together: each takes nine registers, beside the sums of products. */
+static unsigned count_in_flight(unsigned count) {
+    enum { MOST = 16 };
+    unsigned groups = (count + MOST - 1) / MOST;
+    return (count + groups - 1) / groups;
+}
+
+/* The loads of several tiles may be in flight together. */
+static void move_unaligned(lowering *l, row_tile *tiles, unsigned count) {
+    unsigned total = 0, first = 0, filled = 0;
+    for (unsigned i = 0; i < count; i++) total += tiles[i].cut.count;
+    unsigned group = count_in_flight(total);
+    row_access *accesses = TILE_NEW_ARRAY(l->pass->scratch, row_access, total);
+    for (unsigned i = 0; i < count; i++)
+        for (unsigned k = 0; k < tiles[i].cut.count; k++) {
+            prepare(l, &tiles[i], k, &accesses[filled++]);
+            if (filled - first < group && filled < total) continue;
+            load_unaligned(l, accesses + first, filled - first);
+            for (; first < filled; first++)
+                store_access(l, accesses[first].tile, accesses[first].index,
+                             accesses[first].loaded);
         }
-    }
-    tile_build_yield(&l->builder, NULL, 0);
 }
 
 bool lower_copies_unaligned(lowering *l, tile_op op, bool alone) {
@@ -219,9 +229,11 @@ bool lower_copies_unaligned(lowering *l, tile_op op, bool alone) {
     tile_builder outer = l->builder;
     memcpy(others, tiles, sizeof *tiles * count); /* a branch lacks what the other one computes */
     l->builder.region = tile_op_region(l->f, branch, 0);
-    move_all(l, tiles, count, true);
+    move_unaligned(l, tiles, count);
+    tile_build_yield(&l->builder, NULL, 0);
     l->builder.region = tile_op_region(l->f, branch, 1);
-    move_all(l, others, count, false);
+    for (unsigned i = 0; i < count; i++) move_elements(l, &others[i]);
+    tile_build_yield(&l->builder, NULL, 0);
     l->builder = outer;
     return true;
 }
@@ -233,19 +245,17 @@ tile_value lower_load_unaligned(lowering *l, tile_op op, const tile_value *eleme
     row_tile t = {.op = op, .element = element, .type = tile};
     if (!begins_anywhere(l, &t, tile->layout) || !start_accesses(l, &t, tile->layout))
         return TILE_NO_VALUE;
-    tile_value before = is_before_end(l, &t), fragment, *parts;
+    tile_value before = is_before_end(l, &t), fragment;
     const tile_type *type =
         tile_type_vector(tile_function_context(l->f), t.scalar, t.cut.count << t.cut.width_bits);
     tile_op branch = tile_build_if_else(&l->builder, before, &type, 1);
     tile_builder outer = l->builder;
     row_tile others = t;
     l->builder.region = tile_op_region(l->f, branch, 0);
-    load_all(l, &t, 1, true, &parts);
-    fragment = lower_combine_accesses(l, parts, &t.cut);
+    fragment = lower_combine_accesses(l, load_all(l, &t, true), &t.cut);
     tile_build_yield(&l->builder, &fragment, 1);
     l->builder.region = tile_op_region(l->f, branch, 1);
-    load_all(l, &others, 1, false, &parts);
-    fragment = lower_combine_accesses(l, parts, &t.cut);
+    fragment = lower_combine_accesses(l, load_all(l, &others, false), &t.cut);
     tile_build_yield(&l->builder, &fragment, 1);
     l->builder = outer;
     return tile_op_result(l->f, branch, 0);
