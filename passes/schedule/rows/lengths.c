@@ -63,8 +63,9 @@ static bool prefers_one_tile(const rows *r) {
            (r->last == 1 && !rows_has_long_output(r) && !rows_return_index(r));
 }
 
-/* Short rows fit a tile, and are not split. */
-static void limit_short(rows *r, const rows_tile_params *p, bool in_parts) {
+/* Short rows fit a tile, and are not split. A plan that takes no parameters launches the first
+ * point, whose block of this length must admit all rows. */
+static void limit_short(rows *r, const rows_tile_params *p, int first_block, bool in_parts) {
     enum { LONGEST = 16384 };
     const tile_expr *one = constant(r, 1), *end = sched_expr(r->k.s, r->extent);
     const tile_expr *split = in_parts ? tile_expr_param(r->k.s->context, SCHED_SPLIT) : NULL;
@@ -75,6 +76,9 @@ static void limit_short(rows *r, const rows_tile_params *p, bool in_parts) {
         fits = expr(r, TILE_OP_and, fits, expr(r, TILE_OP_eq, split, one));
         looped = expr(r, TILE_OP_or, looped, expr(r, TILE_OP_gt, split, one));
     }
+    if (r->k.s->group_count > 1 || r->k.s->is_section)
+        looped =
+            expr(r, TILE_OP_or, looped, expr(r, TILE_OP_eq, p->block, constant(r, first_block)));
     if (prefers_one_tile(r)) single = expr(r, TILE_OP_and, single, looped);
     tile_function_add_where(r->k.f, expr(r, TILE_OP_or, single, fits));
 }
@@ -100,7 +104,7 @@ rows_tile_params rows_add_lengths(rows *r, int beside, const int *along, unsigne
     sched_set_warps(&r->k, params[2]);
     const rows_tile_params p = {params[0], params[1]};
     if (!several) return p;
-    limit_short(r, &p, in_parts);
+    limit_short(r, &p, along[0], in_parts);
     r->short_rows = p.rows;
     r->short_block = p.block;
     return p;

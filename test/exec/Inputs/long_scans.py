@@ -26,6 +26,7 @@ ARGUMENTS = {
     "least": ["a=rand:f32[1,%d]"],
     "times": ["a=rand:f32[2,%d]"],
 }
+LONGEST = 16384  # elements of a row that its tile always holds
 
 
 def output(words):
@@ -47,8 +48,14 @@ def points(file, kernel):
 
 
 def lengths(point, draw):
-    """Lengths around the length of a chunk, and of some chunks."""
-    chunk = next((int(p.split("=")[-1]) for p in point if "block" in p or "rows" in p), 2048)
+    """Lengths around the length of a chunk, and of some chunks. A tile of several rows, or of one row of at most LONGEST
+    elements, holds its rows; a block goes along longer ones."""
+    values = {name: int(value) for name, value in (p.removeprefix("--param=").split("=") for p in point)}
+    if "block" in values and "rows" in values:
+        block, one = values["block"], values["rows"] == 1
+        loops = [LONGEST + 1, LONGEST + block, draw.randrange(LONGEST + 2, 2 * LONGEST)]
+        return [1, block - 1, block] + (loops if one else [])
+    chunk = next((value for name, value in values.items() if name in ("block", "rows")), 2048)
     return [1, chunk - 1, chunk, chunk + 1, draw.randrange(2 * chunk, 5 * chunk)]
 
 
