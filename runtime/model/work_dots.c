@@ -93,7 +93,7 @@ static bool is_sound(const tile_dot_facts *dot) {
 }
 
 static unsigned warps_of_sums(const scan *s, const tile_dot_facts *dot) {
-    return tile_dot_sum_warps(dot, s->w->ping_pong_fits);
+    return tile_dot_sum_warps(dot, s->loop.facts.target && s->w->ping_pong);
 }
 
 static unsigned row_dim_of_cooperative_3(const scan *s, const tile_dot_facts *dot) {
@@ -116,13 +116,15 @@ static bool takes_wgmma(const scan *s, tile_op id, const tile_dot_facts *dot, un
                      !tile_dot_excess_registers(dot, *row_dim, warps_of_sums(s, dot), 0));
 }
 
-/* Notes how the product restricts the loop that contains it. */
-static void note_in_loop(scan *s, const tile_dot_facts *dot, bool wgmma, unsigned row_dim) {
+/* Notes how the product restricts the loop that contains it. loads: three groups cannot share rows
+ * that they load from the ring. */
+static void note_in_loop(scan *s, const tile_dot_facts *dot, bool wgmma, bool loads,
+                         unsigned row_dim) {
     pipelined_scan *loop = &s->loop;
     if (!loop->facts.target) return;
     loop->roles &= !tile_loop_rejects_dot(&loop->facts, wgmma, tile_mma_find(&dot->query)).why;
     s->w->ping_pong_fits &= !tile_dot_rejects_ping_pong(dot).why;
-    s->w->cooperative_3 &= wgmma && tile_dot_admits_cooperative_3(dot, row_dim) &&
+    s->w->cooperative_3 &= wgmma && !loads && tile_dot_admits_cooperative_3(dot, row_dim) &&
                            (!loop->dots || loop->row_dim == row_dim);
     loop->dots++;
     loop->row_dim = row_dim;
@@ -236,8 +238,8 @@ void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
     unsigned row_dim =
         tile_dot_admits(&dot, TILE_WGMMA_PLAIN) ? TILE_WGMMA_PLAIN : TILE_WGMMA_SWAPPED;
     bool sound = is_sound(&dot), wgmma = sound && takes_wgmma(s, id, &dot, &row_dim);
-    if (sound) note_in_loop(s, &dot, wgmma, row_dim);
     bool loads = wgmma && tile_dot_row_dim_of_registers(&dot) < 2 && of.lhs > 0 && of.rhs > 0;
+    if (sound) note_in_loop(s, &dot, wgmma, loads, row_dim);
     if (sound && !wgmma && is_by_fma(&dot)) each = operations_of_fma(s, &dot);
     if (precision->part_count > 1) each *= split_in_registers;
     if (loads) each += operations_of_loads(s, &dot, row_dim, each);
