@@ -31,6 +31,7 @@
 #include "lib/support/context.h"
 #include "lib/support/target.h"
 #include "passes/passes.h"
+#include "runtime/model/estimate.h"
 #include "runtime/model/packed.h"
 #include "runtime/model/plan_model.h"
 #include "runtime/model/work.h"
@@ -81,7 +82,6 @@ static const double without_roles = 0.7;
 /* Properties that multiprocessors of all targets share (CUDA C++ Programming Guide, table of
  * technical specifications). targets.def has those that differ. */
 enum {
-    SM_REGISTERS = 65536,
     SHARED_PER_CYCLE = 77,    /* bytes, of at most 128, when warps read operands for mma.sync */
     OPERANDS_PER_CYCLE = 90,  /* bytes, when wgmma reads its operands */
     L2_PER_CYCLE = 101,       /* bytes, if all multiprocessors load */
@@ -99,132 +99,11 @@ enum {
     ADDED_PER_CYCLE = 8,      /* bytes that atomics add */
     NEIGHBOURS_PER_CYCLE = 6, /* bytes of partial sums from the cluster's other blocks */
     PART_PER_CYCLE = 25,      /* bytes of a partial sum that one block adds */
-    MAX_REGISTERS = 255,
-    OTHER_REGISTERS = 40, /* of a thread, besides accumulators: fragments, addresses */
     WARPS_TO_SATURATE = 4,
     WARPS_TO_HIDE = 12, /* to hide the latency of arithmetic between products */
     LANES = 128,
     CHAIN_CYCLES = 600, /* of an iteration in which threads compute: the minimum */
-    PRODUCER_WARPS = 4, /* the warpgroup that only issues a loop's copies */
 };
-
-typedef struct machine {
-    const tile_target *target;
-    double sms, clock, bandwidth; /* Hz, bytes per second */
-    double mma, wgmma; /* f16 operations per cycle and multiprocessor; 0: not available */
-} machine;
-
-/* A kernel at a point: its work, with the loop iterations distributed over blocks. */
-typedef struct point_estimate {
-    const machine *m;
-    const tune_work *w;
-    double factor;               /* parts into which each sum is split */
-    tile_strategy strategy;      /* none: sums are not split */
-    tune_cost cost;              /* of one block */
-    double tiles, blocks, steps; /* steps: iterations of the loop */
-    double rounds;               /* of loads for which a block waits */
-    double each;          /* tiles of a block: 1, a part of one, or with stream_k any number */
-    double last, members; /* stream_k: a block's share of a tile of the last round, and the number
-                           * of blocks that share it; 1: none is shared */
-    tune_passes made;     /* roles, ping-pong, stores in the background */
-} point_estimate;
-
-/* The number of multiprocessors that can be busy if each runs one block. The blocks of a cluster
- * must be in one GPC. Some GPCs have 14 or 18 multiprocessors, so clusters of 4 can use only 120 of
- * an H200's 132. */
-static double places(const point_estimate *s) {
-    double sms = s->m->sms, share = s->w->cluster <= 2   ? 1
-                                    : s->w->cluster <= 4 ? 30.0 / 33
-                                    : s->w->cluster <= 8 ? 28.0 / 33
-                                                         : 24.0 / 33;
-    return s->w->cluster > 1 ? most(floor(share * sms), (double)s->w->cluster) : sms;
-}
-
-/* Splits --------------------------------------------------------------------------------------- */
-
-/* stream_k: the tiles of each multiprocessor: whole tiles and a share of the last one
- * (passes/split/stream_k.c). */
-static double share_tiles(point_estimate *s) {
-    double cluster = (double)s->w->cluster, steps = s->w->trips;
-    double units = most(floor(places(s) * s->factor / cluster), 1), tiles = s->tiles / cluster;
-    double whole = floor(tiles / units), left = tiles - whole * units;
-    s->blocks = least(units, tiles * most(steps, 1)) * cluster;
-    s->last = s->members = 1;
-    if (!(left > 0)) return whole;
-    double members = least(floor(units / left), floor(sqrt(steps / 2)));
-    bool pairs = 2 * left > units && 3 * ceil(left / 2) <= units && steps >= 8;
-    s->members = pairs ? 2 : most(members, 1);
-    s->last = pairs ? 2.0 / 3 : 1 / s->members;
-    return whole + s->last;
-}
-
-static void distribute_iterations(point_estimate *s) {
-    const tune_work *w = s->w;
-    const tune_cost *once = &w->once, *loop = &w->loop;
-    double share = 1; /* of a tile's iterations */
-    s->tiles = (double)w->grid[0] * (double)w->grid[1] * (double)w->grid[2];
-    s->blocks = s->tiles * s->factor;
-    if (s->strategy == TILE_STRATEGY_stream_k) {
-        share = s->each = share_tiles(s);
-    } else if (w->trips > 0) {
-        share = ceil(w->trips / s->factor) / w->trips;
-    }
-    s->steps = share * w->trips;
-    s->rounds = share * w->rounds;
-#define SUM(cost) .cost = s->each * once->cost + share * loop->cost
-    s->cost = (tune_cost){SUM(operations), SUM(wgmma),   SUM(reads),           SUM(loaded),
-                          SUM(crossing),   SUM(shared),  SUM(shared_crossing), SUM(reloaded_bytes),
-                          SUM(outside),    SUM(stored),  SUM(unaligned),       SUM(arithmetic),
-                          SUM(elements),   SUM(shifted), SUM(words),           SUM(indexing)};
-#undef SUM
-}
-
-/* With cooperative_3, three warpgroups share each tile. */
-static unsigned multiplying_warps(const point_estimate *s) {
-    return s->made.cooperative_3 ? 3 * PRODUCER_WARPS : s->w->warps;
-}
-
-static double registers_of(const point_estimate *s) {
-    return s->w->accumulator / 4 / (32.0 * multiplying_warps(s));
-}
-
-/* NULL if the point fits; otherwise the reason, in the arena. */
-static const char *find_obstacle(const point_estimate *s, tile_arena *arena) {
-    const tile_target *target = s->m->target;
-    unsigned threads = 32 * multiplying_warps(s);
-    if (threads > 1024)
-        return tile_arena_format(arena, "%u threads, a block has at most 1024", threads);
-    if (s->w->cluster > 1 && !tile_target_has(target, TILE_FEATURE_cluster))
-        return tile_arena_format(arena, "%s has no clusters", target->name);
-    if (s->made.shared > (int64_t)target->max_shared_bytes)
-        return tile_arena_format(arena, "%lld bytes of shared memory, %s has %u",
-                                 (long long)s->made.shared, target->name, target->max_shared_bytes);
-    if (registers_of(s) > MAX_REGISTERS)
-        return tile_arena_format(arena,
-                                 "its accumulators take %.0f registers of a thread, which has %d",
-                                 registers_of(s), MAX_REGISTERS);
-    if (s->w->asks_cooperative_3 && !s->made.cooperative_3)
-        return "no three groups share its tiles: it is the same with consumers = cooperative";
-    /* Clusters never use ping-pong (turns.c), and a space may not have a cooperative point
-     * instead. */
-    if (s->w->ping_pong && !s->made.ping_pong_fits && s->w->cluster == 1)
-        return "no groups take turns at its tiles: it is the same with consumers = cooperative";
-    return NULL;
-}
-
-/* Resident blocks per multiprocessor, if a thread needs `tile_registers` for tiles. */
-static double count_resident(const point_estimate *s, double tile_registers) {
-    const tile_target *target = s->m->target;
-    if (s->made.persistent) return 1;
-    unsigned warps = multiplying_warps(s) + (s->made.roles ? PRODUCER_WARPS : 0);
-    double threads = 32.0 * warps;
-    double registers = least(MAX_REGISTERS + 1, ceil((tile_registers + OTHER_REGISTERS) / 8) * 8);
-    double blocks = least(target->sm_blocks, target->sm_warps / warps);
-    blocks = least(blocks, floor(SM_REGISTERS / (registers * threads)));
-    double shared = (double)s->made.shared + TILE_SHARED_RESERVED;
-    blocks = least(blocks, floor(target->sm_shared_bytes / shared));
-    return most(blocks, 1);
-}
 
 /* Times ---------------------------------------------------------------------------------------- */
 
@@ -253,8 +132,8 @@ static double slowed_by_power(const point_estimate *s) {
  * chain. */
 static double time_arithmetic(const point_estimate *s, double resident) {
     /* With roles that set register counts, one block uses all registers of a multiprocessor. */
-    if (s->made.roles && multiplying_warps(s) > PRODUCER_WARPS) resident = 1;
-    double rate = LANES * least(1, resident * multiplying_warps(s) / WARPS_TO_HIDE);
+    if (s->made.roles && point_warps(s) > PRODUCER_WARPS) resident = 1;
+    double rate = LANES * least(1, resident * point_warps(s) / WARPS_TO_HIDE);
     double chain = s->cost.arithmetic > 0 ? CHAIN_CYCLES * s->steps / resident : 0;
     return s->cost.indexing / rate + most(s->cost.arithmetic / rate, chain);
 }
@@ -262,7 +141,7 @@ static double time_arithmetic(const point_estimate *s, double resident) {
 /* Cycles of one block's products while `resident` blocks share the multiprocessor. */
 static double time_products(const point_estimate *s, double resident) {
     const tune_cost *c = &s->cost;
-    double mma = s->m->mma * least(1, resident * multiplying_warps(s) / WARPS_TO_SATURATE);
+    double mma = s->m->mma * least(1, resident * point_warps(s) / WARPS_TO_SATURATE);
     double wgmma = s->made.roles ? s->m->wgmma : without_roles * s->m->wgmma;
     double cycles = (c->operations - c->wgmma) / mma;
     if (!s->made.roles) cycles += BARRIER_CYCLES * s->steps / resident;
@@ -296,7 +175,7 @@ static double requested_bytes(const point_estimate *s, double crossing) {
  * get a larger share of the L2 bandwidth each, up to the limit of one multiprocessor. */
 static double count_rounds(const point_estimate *s, double most_bytes) {
     bool shares = s->strategy == TILE_STRATEGY_stream_k;
-    double even = (shares ? s->tiles : s->blocks) / places(s), full = floor(even);
+    double even = (shares ? s->tiles : s->blocks) / point_places(s), full = floor(even);
     if (!shares && !s->made.persistent) return even;
     double least_time = L2_PER_CYCLE / most_bytes * (shares ? s->last : 1);
     return even > full ? full + most(even - full, least_time) : full;
@@ -376,9 +255,9 @@ static double time_parts(const point_estimate *s, double resident) {
 
 /* Kernels without products: blocks wait for their loads while other blocks load. */
 static double time_streams(const point_estimate *s) {
-    double each = ceil(s->blocks / places(s));
+    double each = ceil(s->blocks / point_places(s));
     double registers = s->w->widest / 4 / (32.0 * s->w->warps);
-    double resident = least(count_resident(s, registers), each);
+    double resident = least(point_count_resident(s, registers), each);
     double waits = each / resident * (load_once + s->rounds * load_again);
     double asked = s->blocks * s->cost.loaded / (L2_PER_CYCLE * s->m->sms * s->m->clock);
     /* Elements outside of the array take instructions, too. */
@@ -394,8 +273,8 @@ double tune_model_start_time(void) {
 static double estimate(const point_estimate *s) {
     if (!(s->cost.operations > 0) && s->w->widest > 0)
         return time_streams(s) + s->w->rendezvous_count * l2_latency;
-    double each = ceil(s->blocks / places(s)),
-           resident = least(count_resident(s, registers_of(s)), each);
+    double each = ceil(s->blocks / point_places(s)),
+           resident = least(point_count_resident(s, point_registers(s)), each);
     double starts = s->made.persistent ? 1 : ceil(each / resident);
     double body = time_blocks(s, each, resident);
     double memory = time_memory_apart(s, body) + time_parts_of_sectors(s);
@@ -420,9 +299,9 @@ static double estimate_work(const machine *m, const tune_work *work, int64_t fac
     tile_strategy is = tile_strategy_from_word(strategy);
     if (is && (factor > 1 || tile_strategy_get_info(is)->splits_one))
         s.factor = (double)factor, s.strategy = is;
-    distribute_iterations(&s);
+    point_distribute(&s);
     s.made = tune_expect_passes(work, s.strategy);
-    *why = find_obstacle(&s, arena);
+    *why = point_find_obstacle(&s, arena);
     return estimate(&s);
 }
 
