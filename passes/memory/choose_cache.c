@@ -155,6 +155,20 @@ static const tile_expr *rows_are_even(const chooser *c, const tile_arg_decl *arg
     return even;
 }
 
+/* The argument that has the memory of a view, which may be an array with other dims of the same
+ * memory; NULL: none. */
+static const tile_arg_decl *array_of(const tile_function *f, tile_value view) {
+    tile_op def = tile_value_def(f, view);
+    if (def.id && tile_op_opcode(f, def) == TILE_OP_view) {
+        tile_op base = tile_value_def(f, tile_operand_base(f, def));
+        if (!base.id || tile_op_opcode(f, base) != TILE_OP_base) return NULL;
+        view = tile_operand_src(f, base);
+    }
+    const tile_value_data *data = tile_value_at(f, view);
+    bool is_array = data->kind == TILE_VALUE_ARG && data->type->kind == TILE_TYPE_VIEW;
+    return is_array ? &f->args[data->index] : NULL;
+}
+
 /* The number of blocks that read the same data; NULL: unknown. */
 static const tile_expr *count_readers(const chooser *c, unsigned readers) {
     const tile_expr *count = number(c, 1);
@@ -177,17 +191,14 @@ static void choose(chooser *c, tile_op op) {
     if ((!copies && opcode != TILE_OP_load) || tile_op_has_attr(f, op, TILE_ATTR_cache)) return;
     if (!tile_is_plain_access(f, op)) return; /* addresses depend on memory */
     const tile_values source = tile_operands_src(f, op);
-    const tile_value_data *view = tile_value_at(f, source.at[0]);
-    if (view->kind != TILE_VALUE_ARG || view->type->kind != TILE_TYPE_VIEW ||
-        !tile_is_pipelined(f, op))
-        return;
-    for (unsigned i = 1; i < source.count; i++) dims |= dims_of(c, source.at[i]);
+    const tile_arg_decl *array = array_of(f, source.at[0]);
+    if (!array || !tile_is_pipelined(f, op)) return;
+    for (unsigned i = 0; i < source.count; i++) dims |= dims_of(c, source.at[i]);
     unsigned readers = ((1u << f->grid_rank) - 1) & ~dims;
     const tile_expr *blocks = dims & UNKNOWN ? NULL : count_readers(c, readers);
     if (!blocks) return;
     const tile_expr *most = number(c, are_near(c, readers) ? FEW : 1);
-    const tile_expr *few =
-        both(c, rows_are_even(c, &f->args[view->index]), op_of(c, TILE_OP_le, blocks, most));
+    const tile_expr *few = both(c, rows_are_even(c, array), op_of(c, TILE_OP_le, blocks, most));
     if (!few) return;
     bool constant = tile_expr_is_int(few, &known);
     if (constant && !known) return;
