@@ -3,10 +3,11 @@
  *
  *     tile-model-facts TARGET [--share=I/N] [NAME=VALUE ..] FILE ..
  *
- * The values bind parameters that have no default and no `tune`. For each kernel in the files, and
- * each point that agrees with the values, the passes run up to `pipeline`, the last one that makes
- * decisions, on the variant with tensor maps. With --share only every N-th point is checked,
- * starting at the I-th. These facts are compared:
+ * The values bind parameters that have no default and no `tune`. Kernels that request wgmma are
+ * left out on targets without it. For each kernel in the files, and each point that agrees with the
+ * values, the passes run up to `pipeline`, the last one that makes decisions, on the variant with
+ * tensor maps. With --share only every N-th point is checked, starting at the I-th. These facts are
+ * compared:
  *
  *   dots      products, by their location in the text, and how many of them use wgmma
  *   roles     whether there are producer warps
@@ -21,6 +22,7 @@
 #include <string.h>
 
 #include "lib/analysis/executors.h"
+#include "lib/analysis/product.h"
 #include "lib/analysis/variants.h"
 #include "lib/ir/regions.h"
 #include "lib/ops/atomic.h"
@@ -244,6 +246,7 @@ static void visit_kernel(run *r, tile_function *f) {
         given[i] = (tile_binding){r->given[i].key, r->given[i].value};
     if (tile_resolve_tuning(f, r->target, given, r->given_count) != TILE_OK) exit(2);
     if (f->kind != TILE_KERNEL || !is_complete(r, f)) return;
+    if (tile_requests_wgmma(f) && !tile_target_has(r->target, TILE_FEATURE_wgmma)) return;
     tile_arena arena = {0};
     int64_t *sizes = TILE_NEW_ARRAY(&arena, int64_t, f->arg_count + 1);
     for (size_t i = 0; i < f->arg_count; i++) sizes[i] = SIZE;
