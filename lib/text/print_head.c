@@ -114,8 +114,7 @@ static void print_walk(tile_printer *p) {
     if (raster) PRINT(p, "\n    raster %s", raster);
     if (p->f->raster_group && !p->f->raster_auto)
         PRINT(p, "(%s)", tile_expr_text(p->f, p->f->raster_group, &p->text));
-    if (p->f->is_persistent)
-        PRINT(p, "\n    persistent%s", p->f->persistent_auto ? " auto" : "");
+    if (p->f->is_persistent) PRINT(p, "\n    persistent%s", p->f->persistent_auto ? " auto" : "");
     if (p->f->persistent_if && !p->f->persistent_auto)
         PRINT(p, " if %s", tile_expr_text(p->f, p->f->persistent_if, &p->text));
     if (p->f->cost) PRINT(p, " balanced by %s", tile_expr_text(p->f, p->f->cost, &p->text));

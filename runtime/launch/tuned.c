@@ -69,8 +69,7 @@ static void print_used(content *c, const tile_function *f) {
 static const char *print_content(const tile_function *f, tile_arena *arena) {
     content c = {.text = {.arena = arena}};
     print_used(&c, f);
-    if (c.is_auto)
-        tile_text_format(&c.text, "tile space %d\n", TILE_SPACE_VERSION);
+    if (c.is_auto) tile_text_format(&c.text, "tile space %d\n", TILE_SPACE_VERSION);
     return tile_arena_string(arena, c.text.data, c.text.length);
 }
 
