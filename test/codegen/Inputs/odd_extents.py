@@ -20,7 +20,7 @@ import shares
 EVEN, ADDRESS = 256, 1 << 20
 # type: (sum, result, elements of 128 bytes)
 TYPES = {"f16": ("f32", "f16", 64), "bf16": ("f32", "bf16", 64), "e4m3": ("f32", "bf16", 128), "i8": ("i32", "i32", 128),
-         "f32": ("f32", "f32", 32)}
+         "f32": ("f32", "f32", 16)}
 
 
 def tilec(*options):

@@ -19,7 +19,7 @@ POINTS = {
     "sum": ("reductions", "sum", "sm_90", "T=f16 parts=8", ("m=25 n=504 x=int y=poison",)),
     "add_rows": ("reductions", "add_rows", "sm_90", "T=f16 rows=32 columns=128 num_warps=8", ("m=205 n=200 parts=3 x=int y=poison kept", "m=5 n=40 parts=1 x=int y=poison kept")),
     "add_all": ("reductions", "add_all", "sm_90", "T=f16 block=512 num_warps=4", ("m=25 n=504 parts=3 x=int y=poison kept", "m=2 n=40 parts=1 x=int y=poison kept")),
-    "argmax": ("rows", "argmax", "sm_90", "T=f16 block=64 num_warps=2", ("m=3 n=200 x=int y=poison", "m=3 n=40 x=int y=poison",)),
+    "argmax": ("rows", "argmax", "sm_90", "T=f16 block=64 num_warps=2 whole=0", ("m=3 n=200 x=int y=poison", "m=3 n=40 x=int y=poison",)),
     "row_scan": ("rows", "row_scan", "sm_90", "T=f16 block=64 num_warps=2", ("m=3 n=200 x=int y=poison", "m=3 n=40 x=int y=poison")),
     "top_k": ("rows", "top_k", "sm_90", "T=f16 block=128 num_warps=2", ("m=2 n=104 k=3 x=rand v=poison i=poison", "m=2 n=304 k=3 x=rand v=poison i=poison")),
     "embedding": ("embedding", "embedding", "sm_80", "rows=16 block=128", ("n=3 r=37 d=136 table=rand ids=int y=poison",)),
