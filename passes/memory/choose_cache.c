@@ -45,6 +45,7 @@
  * Hints in the kernel's text are kept. */
 #include <string.h>
 
+#include "lib/analysis/memory.h"
 #include "lib/analysis/pipeline_plan.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
@@ -155,17 +156,11 @@ static const tile_expr *rows_are_even(const chooser *c, const tile_arg_decl *arg
     return even;
 }
 
-/* The argument that has the memory of a view, which may be an array with other dims of the same
- * memory; NULL: none. */
+/* The array whose memory a view shows; NULL: it is of no argument. */
 static const tile_arg_decl *array_of(const tile_function *f, tile_value view) {
-    tile_op def = tile_value_def(f, view);
-    if (def.id && tile_op_opcode(f, def) == TILE_OP_view) {
-        tile_op base = tile_value_def(f, tile_operand_base(f, def));
-        if (!base.id || tile_op_opcode(f, base) != TILE_OP_base) return NULL;
-        view = tile_operand_src(f, base);
-    }
-    const tile_value_data *data = tile_value_at(f, view);
-    bool is_array = data->kind == TILE_VALUE_ARG && data->type->kind == TILE_TYPE_VIEW;
+    tile_value root = tile_memory_root(f, view);
+    const tile_value_data *data = root.id ? tile_value_at(f, root) : NULL;
+    bool is_array = data && data->kind == TILE_VALUE_ARG && data->type->kind == TILE_TYPE_VIEW;
     return is_array ? &f->args[data->index] : NULL;
 }
 
