@@ -103,6 +103,20 @@ void bench_memory_destroy(bench_lab *lab, bench_memory *memory) {
     *memory = (bench_memory){0};
 }
 
+tile_status bench_memory_fill(bench_lab *lab, const bench_memory *memory, unsigned char byte) {
+    const size_t bytes = tile_buffer_size(memory->buffer);
+    if (lab->driver)
+        return tile_driver_check(lab->context, lab->driver,
+                                 lab->driver->cuMemsetD8Async(memory->address, byte, bytes, NULL),
+                                 "cuMemsetD8Async");
+    char *data = malloc(bytes + 1);
+    tile_status status = data ? TILE_OK : TILE_FAILED;
+    if (data) memset(data, byte, bytes);
+    if (data) status = tile_buffer_write(memory->buffer, 0, data, bytes);
+    free(data);
+    return status;
+}
+
 tile_status bench_lab_copy(bench_lab *lab, void *stream, const bench_memory *to,
                            const bench_memory *from, size_t bytes) {
     if (lab->driver)

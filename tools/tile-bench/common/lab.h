@@ -41,6 +41,9 @@ tile_status bench_memory_reserve_only(bench_lab *lab, size_t bytes, bench_memory
 /* A zero-initialized memory is allowed. */
 void bench_memory_destroy(bench_lab *lab, bench_memory *memory);
 
+/* Sets all bytes of it. */
+tile_status bench_memory_fill(bench_lab *lab, const bench_memory *memory, unsigned char byte);
+
 /* Copies bytes in the device's memory, on the stream. */
 tile_status bench_lab_copy(bench_lab *lab, void *stream, const bench_memory *to,
                            const bench_memory *from, size_t bytes);

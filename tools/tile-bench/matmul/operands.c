@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/tile-bench/common/floats.h"
 #include "tools/tile-bench/common/statistics.h"
+#include "tools/tile-bench/common/threads.h"
 
 enum { PERIOD = 1048573 }; /* the largest prime below 2^20 */
 
@@ -25,16 +27,32 @@ static double exact_sum_density(const bench_product *p) {
     return density < 2.0 / 3 ? density : 2.0 / 3;
 }
 
-/* Returns PERIOD numbers for operand 0 or 1. */
-static int8_t *make_pattern(const bench_product *p, unsigned operand) {
-    int8_t *pattern = need(malloc(PERIOD));
-    uint64_t state = 17 + operand, scale = UINT64_C(1) << 40;
-    uint64_t nonzero = (uint64_t)(exact_sum_density(p) * (double)scale);
+void bench_operands_free(bench_operands *o) {
+    for (int i = 0; i < 2; i++) {
+        free(o->random[i]);
+        free(o->whole[i]);
+    }
+    *o = (bench_operands){0};
+}
+
+/* Makes PERIOD whole numbers for operand 0 or 1. */
+static void make_pattern(double density, unsigned operand, int8_t *pattern) {
+    const uint64_t scale = UINT64_C(1) << 40;
+    uint64_t state = 17 + operand, nonzero = (uint64_t)(density * (double)scale);
     for (unsigned i = 0; i < PERIOD; i++) {
         uint64_t r = bench_random(&state, scale);
         pattern[i] = (int8_t)(r >= nonzero ? 0 : r & 1 ? 1 : -1);
     }
-    return pattern;
+}
+
+static void make_patterns(bench_operands *o, const bench_product *p) {
+    double density = exact_sum_density(p);
+    if (o->whole[0] && o->density == density) return;
+    o->density = density;
+    for (unsigned i = 0; i < 2; i++) {
+        if (!o->whole[i]) o->whole[i] = need(malloc(PERIOD));
+        make_pattern(density, i, o->whole[i]);
+    }
 }
 
 static double random_number(tile_scalar scalar, uint64_t *state) {
@@ -43,53 +61,86 @@ static double random_number(tile_scalar scalar, uint64_t *state) {
     return (double)bench_random(state, 256) - 128;
 }
 
-static tile_status fill_operand(const bench_product *p, bench_fill fill, unsigned operand,
-                                tile_buffer *buffer) {
-    tile_scalar scalar = p->type->operand;
-    size_t width = tile_scalar_bytes(scalar), bytes = tile_buffer_size(buffer);
-    int8_t *pattern = make_pattern(p, operand);
-    char *data = need(malloc(PERIOD * width));
-    uint64_t state = 99 + operand;
-    tile_status status = TILE_OK;
-    for (size_t i = 0; i < PERIOD; i++)
-        tile_scalar_write(scalar, data + i * width,
-                          fill == BENCH_WHOLE ? pattern[i] : random_number(scalar, &state));
-    for (size_t at = 0; at < bytes && status == TILE_OK; at += PERIOD * width) {
-        size_t rest = bytes - at;
-        status = tile_buffer_write(buffer, at, data, rest < PERIOD * width ? rest : PERIOD * width);
+static void make_random(bench_operands *o, tile_scalar scalar) {
+    size_t width = tile_scalar_bytes(scalar);
+    if (o->random[0] && o->scalar == scalar) return;
+    o->scalar = scalar;
+    for (unsigned operand = 0; operand < 2; operand++) {
+        uint64_t state = 99 + operand;
+        free(o->random[operand]);
+        char *data = o->random[operand] = need(malloc(PERIOD * width));
+        for (size_t i = 0; i < PERIOD; i++)
+            tile_scalar_write(scalar, data + i * width, random_number(scalar, &state));
     }
-    free(data);
-    free(pattern);
-    return status;
 }
 
-tile_status bench_fill_operands(const bench_product *product, bench_fill fill, tile_buffer *a,
-                                tile_buffer *b) {
-    tile_status status = fill_operand(product, fill, 0, a);
-    return status == TILE_OK ? fill_operand(product, fill, 1, b) : status;
+/* Returns the whole numbers as elements. The caller frees them. */
+static char *write_pattern(const int8_t *pattern, tile_scalar scalar) {
+    size_t width = tile_scalar_bytes(scalar);
+    char numbers[3][8], *data = need(malloc(PERIOD * width));
+    for (int i = 0; i < 3; i++) tile_scalar_write(scalar, numbers[i], i - 1);
+    for (size_t i = 0; i < PERIOD; i++) memcpy(data + i * width, numbers[pattern[i] + 1], width);
+    return data;
 }
 
-tile_status bench_poison(tile_scalar scalar, tile_buffer *c) {
-    enum { PIECE = 1 << 20 };
-    size_t bytes = tile_buffer_size(c);
-    /* Fills floats with NaN, and integers with a number far from 0. */
-    int byte = tile_scalar_is_floating(scalar) ? 0xff : 0x7f;
-    char *data = need(malloc(PIECE));
+static tile_status fill_operand(const char *data, size_t period, tile_buffer *buffer) {
+    size_t bytes = tile_buffer_size(buffer);
     tile_status status = TILE_OK;
-    memset(data, byte, PIECE);
-    for (size_t at = 0; at < bytes && status == TILE_OK; at += PIECE)
-        status = tile_buffer_write(c, at, data, bytes - at < PIECE ? bytes - at : PIECE);
-    free(data);
+    for (size_t at = 0; at < bytes && status == TILE_OK; at += period)
+        status = tile_buffer_write(buffer, at, data, bytes - at < period ? bytes - at : period);
     return status;
+}
+
+tile_status bench_fill_operands(bench_operands *o, const bench_product *product, bench_fill fill,
+                                tile_buffer *a, tile_buffer *b) {
+    const tile_scalar scalar = product->type->operand;
+    const size_t period = PERIOD * tile_scalar_bytes(scalar);
+    tile_status status = TILE_OK;
+    if (fill == BENCH_WHOLE)
+        make_patterns(o, product);
+    else
+        make_random(o, scalar);
+    for (int i = 0; i < 2 && status == TILE_OK; i++) {
+        char *whole = fill == BENCH_WHOLE ? write_pattern(o->whole[i], scalar) : NULL;
+        status = fill_operand(whole ? whole : o->random[i], period, i ? b : a);
+        free(whole);
+    }
+    return status;
+}
+
+unsigned char bench_poison(tile_scalar scalar) {
+    return tile_scalar_is_floating(scalar) ? 0xff : 0x7f;
 }
 
 /* The check ----------------------------------------------------------------------------------- */
 
+/* Work is divided into ranges of rows, of any sizes. */
+enum { MAX_RANGES = 64 };
+
 typedef struct check {
     const bench_product *p;
-    int8_t *a, *b; /* patterns */
-    int32_t *c;
+    const int8_t *a, *b;   /* patterns */
+    const char *data;      /* the result's elements */
+    int32_t *c;            /* the result as integers */
+    int8_t *whole_b;       /* if elements are compared: b, in the orientation of the product */
+    int64_t *v, *bv, *abv; /* if vectors are: v, b v, a b v */
+    unsigned ranges;
+    bench_verdict found[MAX_RANGES]; /* of each range */
 } check;
+
+static int64_t begin_of(const check *x, size_t range, int64_t rows) {
+    return rows * (int64_t)range / x->ranges;
+}
+
+/* Calls work for each range of rows; the verdict is that of the first rows that are wrong. */
+static void share_ranges(check *x, int64_t rows, void (*work)(size_t range, void *check),
+                         bench_verdict *verdict) {
+    const unsigned most = MAX_RANGES;
+    x->ranges = rows < most ? (unsigned)rows : most;
+    bench_share(x->ranges, work, x);
+    for (unsigned i = 0; i < x->ranges && !*verdict->wrong; i++)
+        if (*x->found[i].wrong) *verdict = x->found[i];
+}
 
 /* Element [row, column] of an operand is pattern[row * down + column * right]. */
 typedef struct strides {
@@ -100,37 +151,56 @@ static strides strides_of(int64_t rows, int64_t columns, bool transposed) {
     return transposed ? (strides){1, rows} : (strides){columns, 1};
 }
 
-/* Reads the result as integers. The first non-integer element is reported in the verdict. */
-static tile_status read_result(check *x, const tile_buffer *buffer, bench_verdict *verdict) {
-    tile_scalar scalar = x->p->type->result;
-    size_t width = tile_scalar_bytes(scalar), count = (size_t)(x->p->m * x->p->n);
-    char *data = need(malloc(count * width));
-    tile_status status = tile_buffer_read(buffer, 0, data, count * width);
-    x->c = need(malloc(count * sizeof *x->c));
-    for (size_t i = 0; i < count && status == TILE_OK; i++) {
-        double value = tile_scalar_read(scalar, data + i * width);
-        bool whole = fabs(value) < 0x1p30 && value == floor(value);
-        x->c[i] = whole ? (int32_t)value : INT32_MAX;
-        if (whole || *verdict->wrong) continue;
-        char text[32] = "NaN"; /* whatever its sign */
-        if (!isnan(value)) snprintf(text, sizeof text, "%g", value);
-        snprintf(verdict->wrong, sizeof verdict->wrong,
-                 "element [%lld, %lld] is %s, which is no such sum",
-                 (long long)((int64_t)i / x->p->n), (long long)((int64_t)i % x->p->n), text);
-    }
-    free(data);
-    return status;
+static void refuse_element(const check *x, int64_t i, double value, bench_verdict *verdict) {
+    char text[32] = "NaN"; /* whatever its sign */
+    if (!isnan(value)) snprintf(text, sizeof text, "%g", value);
+    snprintf(verdict->wrong, sizeof verdict->wrong,
+             "element [%lld, %lld] is %s, which is no such sum", (long long)(i / x->p->n),
+             (long long)(i % x->p->n), text);
 }
 
-/* Expands b in the orientation of the product, so that one division per row is enough. */
-static int8_t *expand(const int8_t *pattern, strides s, int64_t rows, int64_t columns) {
-    int8_t *all = need(malloc((size_t)(rows * columns)));
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0, at = i * s.down % PERIOD; j < columns; j++) {
-            all[i * columns + j] = pattern[at];
-            at = (at + s.right) % PERIOD;
+/* Reads elements as integers. The first one that is none is reported. */
+static void read_elements(const check *x, int64_t begin, int64_t end, bench_verdict *verdict) {
+    enum { PIECE = 1024 };
+    const tile_scalar scalar = x->p->type->result;
+    const size_t width = tile_scalar_bytes(scalar);
+    const bool is_small = tile_scalar_is_floating(scalar) && width <= 4; /* exact in f32 */
+    const double limit = scalar == TILE_f16 ? 0x1p16 : 0x1p30; /* of bench_load_floats; of c */
+    float piece[PIECE];
+    for (int64_t at = begin; at < end && !*verdict->wrong; at += PIECE) {
+        int64_t count = end - at < PIECE ? end - at : PIECE;
+        const char *from = x->data + (size_t)at * width;
+        if (is_small) bench_load_floats(scalar, from, (size_t)count, piece);
+        for (int64_t i = 0; i < count; i++) {
+            double value =
+                is_small ? (double)piece[i] : tile_scalar_read(scalar, from + (size_t)i * width);
+            bool whole = fabs(value) < limit && value == (double)(int32_t)value;
+            x->c[at + i] = whole ? (int32_t)value : INT32_MAX;
+            if (!whole && !*verdict->wrong)
+                refuse_element(x, at + i, tile_scalar_read(scalar, from + (size_t)i * width),
+                               verdict);
         }
-    return all;
+    }
+}
+
+static void read_range(size_t range, void *user) {
+    check *x = user;
+    const int64_t m = x->p->m, n = x->p->n;
+    read_elements(x, begin_of(x, range, m) * n, begin_of(x, range + 1, m) * n, &x->found[range]);
+}
+
+/* Expands rows of b in the orientation of the product, so that one division per row is enough. */
+static void expand_range(size_t range, void *user) {
+    check *x = user;
+    const int64_t n = x->p->n, end = begin_of(x, range + 1, x->p->k);
+    const strides s = strides_of(x->p->k, n, x->p->transposed_b);
+    const int64_t right = s.right % PERIOD;
+    for (int64_t i = begin_of(x, range, x->p->k); i < end; i++)
+        for (int64_t j = 0, at = i * s.down % PERIOD; j < n; j++) {
+            x->whole_b[i * n + j] = x->b[at];
+            at += right;
+            at -= at >= PERIOD ? PERIOD : 0;
+        }
 }
 
 static void compare_row(const check *x, int64_t row, const int32_t *sums, bench_verdict *verdict) {
@@ -142,34 +212,45 @@ static void compare_row(const check *x, int64_t row, const int32_t *sums, bench_
     }
 }
 
-static void check_elements(const check *x, bench_verdict *verdict) {
+static void compare_range(size_t range, void *user) {
+    check *x = user;
     const bench_product *p = x->p;
-    strides sa = strides_of(p->m, p->k, p->transposed_a);
-    int8_t *b = expand(x->b, strides_of(p->k, p->n, p->transposed_b), p->k, p->n);
+    const strides sa = strides_of(p->m, p->k, p->transposed_a);
+    const int64_t end = begin_of(x, range + 1, p->m);
     int32_t *sums = need(malloc((size_t)p->n * sizeof *sums));
-    verdict->by_elements = true;
-    for (int64_t i = 0; i < p->m && !*verdict->wrong; i++) {
+    for (int64_t i = begin_of(x, range, p->m); i < end && !*x->found[range].wrong; i++) {
         memset(sums, 0, (size_t)p->n * sizeof *sums);
         for (int64_t t = 0; t < p->k; t++) {
             int factor = x->a[(i * sa.down + t * sa.right) % PERIOD];
-            const int8_t *row = b + t * p->n;
+            const int8_t *row = x->whole_b + t * p->n;
             for (int64_t j = 0; factor && j < p->n; j++) sums[j] += factor * row[j];
         }
-        compare_row(x, i, sums, verdict);
+        compare_row(x, i, sums, &x->found[range]);
     }
     free(sums);
-    free(b);
 }
 
-/* Computes y = M x for an operand. Runs along the pattern, in either orientation, in pieces that
- * end where the pattern repeats. */
-static void multiply(const int8_t *pattern, strides s, int64_t rows, int64_t columns,
+static void check_elements(check *x, bench_verdict *verdict) {
+    x->whole_b = need(malloc((size_t)(x->p->k * x->p->n)));
+    verdict->by_elements = true;
+    share_ranges(x, x->p->k, expand_range, verdict);
+    share_ranges(x, x->p->m, compare_range, verdict);
+    verdict->by_elements = true;
+    free(x->whole_b);
+}
+
+/* Computes elements begin to end of y = M x for an operand with so many columns. Runs along the
+ * pattern, in either orientation, in pieces that end where the pattern repeats. */
+static void multiply(const int8_t *pattern, strides s, int64_t begin, int64_t end, int64_t columns,
                      const int64_t *x, int64_t *y) {
-    bool by_rows = s.right == 1;
-    int64_t lines = by_rows ? rows : columns, length = by_rows ? columns : rows;
-    memset(y, 0, (size_t)rows * sizeof *y);
+    const bool by_rows = s.right == 1;
+    const int64_t lines = by_rows ? end - begin : columns;
+    const int64_t length = by_rows ? columns : end - begin;
+    const int64_t first = begin * s.down, step = by_rows ? s.down : s.right;
+    y += begin;
+    memset(y, 0, (size_t)(end - begin) * sizeof *y);
     for (int64_t line = 0; line < lines; line++) {
-        int64_t at = line * (by_rows ? s.down : s.right) % PERIOD;
+        int64_t at = (first + line * step) % PERIOD;
         for (int64_t done = 0, piece; done < length; done += piece, at = 0) {
             piece = length - done < PERIOD - at ? length - done : PERIOD - at;
             const int8_t *from = pattern + at;
@@ -181,46 +262,56 @@ static void multiply(const int8_t *pattern, strides s, int64_t rows, int64_t col
     }
 }
 
-/* Checks c x = a (b x) for a random integer vector x in [-512, 512). A wrong row of c passes a
- * round with a probability of at most 1 / 1024 (R. Freivalds, "Probabilistic machines can use less
- * running time", 1977). All sums are below 2^63. */
-static void check_by_freivalds(const check *x, uint64_t round, bench_verdict *verdict) {
+static void multiply_b(size_t range, void *user) {
+    check *x = user;
     const bench_product *p = x->p;
-    strides sa = strides_of(p->m, p->k, p->transposed_a);
-    strides sb = strides_of(p->k, p->n, p->transposed_b);
-    int64_t *v = need(malloc((size_t)(p->n + p->k + p->m) * sizeof *v));
-    int64_t *bv = v + p->n, *abv = bv + p->k;
-    for (int64_t j = 0; j < p->n; j++) v[j] = (int64_t)bench_random(&round, 1024) - 512;
-    multiply(x->b, sb, p->k, p->n, v, bv);
-    multiply(x->a, sa, p->m, p->k, bv, abv);
-    for (int64_t i = 0; i < p->m && !*verdict->wrong; i++) {
+    multiply(x->b, strides_of(p->k, p->n, p->transposed_b), begin_of(x, range, p->k),
+             begin_of(x, range + 1, p->k), p->n, x->v, x->bv);
+}
+
+static void compare_sums(size_t range, void *user) {
+    check *x = user;
+    const bench_product *p = x->p;
+    const int64_t begin = begin_of(x, range, p->m), end = begin_of(x, range + 1, p->m);
+    bench_verdict *verdict = &x->found[range];
+    multiply(x->a, strides_of(p->m, p->k, p->transposed_a), begin, end, p->k, x->bv, x->abv);
+    for (int64_t i = begin; i < end && !*verdict->wrong; i++) {
         int64_t sum = 0;
-        for (int64_t j = 0; j < p->n; j++) sum += x->c[i * p->n + j] * v[j];
-        if (sum != abv[i])
+        for (int64_t j = 0; j < p->n; j++) sum += x->c[i * p->n + j] * x->v[j];
+        if (sum != x->abv[i])
             snprintf(verdict->wrong, sizeof verdict->wrong, "row %lld is wrong, by Freivalds' test",
                      (long long)i);
     }
-    free(v);
 }
 
-tile_status bench_check_result(const bench_product *product, const tile_buffer *c,
-                               bench_verdict *verdict) {
-    /* Larger problems use Freivalds' test; this many products take a tenth of a second. */
+/* Checks c x = a (b x) for a random integer vector x in [-512, 512). A wrong row of c passes a
+ * round with a probability of at most 1 / 1024 (R. Freivalds, "Probabilistic machines can use less
+ * running time", 1977). All sums are below 2^63. */
+static void check_by_freivalds(check *x, uint64_t round, bench_verdict *verdict) {
+    const bench_product *p = x->p;
+    x->v = need(malloc((size_t)(p->n + p->k + p->m) * sizeof *x->v));
+    x->bv = x->v + p->n;
+    x->abv = x->bv + p->k;
+    for (int64_t j = 0; j < p->n; j++) x->v[j] = (int64_t)bench_random(&round, 1024) - 512;
+    share_ranges(x, p->k, multiply_b, verdict);
+    share_ranges(x, p->m, compare_sums, verdict);
+    free(x->v);
+}
+
+bench_verdict bench_check_result(bench_operands *o, const bench_product *product, const char *c) {
+    /* Larger problems use Freivalds' test. */
     const double most_products = 0x1p26;
-    check x = {.p = product};
-    *verdict = (bench_verdict){0};
-    tile_status status = read_result(&x, c, verdict);
-    if (status == TILE_OK && !*verdict->wrong) {
-        x.a = make_pattern(product, 0);
-        x.b = make_pattern(product, 1);
-        if (bench_product_flop(product) / 2 <= most_products)
-            check_elements(&x, verdict);
-        else
-            for (uint64_t round = 1; round <= 3 && !*verdict->wrong; round++)
-                check_by_freivalds(&x, round * 12345, verdict);
-    }
-    free(x.a);
-    free(x.b);
-    free(x.c);
-    return status;
+    bench_verdict verdict = {.by_elements = false};
+    make_patterns(o, product);
+    check *x = need(calloc(1, sizeof *x));
+    *x = (check){.p = product, .a = o->whole[0], .b = o->whole[1], .data = c};
+    x->c = need(malloc((size_t)(product->m * product->n) * sizeof *x->c));
+    share_ranges(x, product->m, read_range, &verdict);
+    if (!*verdict.wrong && bench_product_flop(product) / 2 <= most_products)
+        check_elements(x, &verdict);
+    for (uint64_t round = 1; !verdict.by_elements && round <= 3 && !*verdict.wrong; round++)
+        check_by_freivalds(x, round * 12345, &verdict);
+    free(x->c);
+    free(x);
+    return verdict;
 }

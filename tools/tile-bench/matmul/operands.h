@@ -19,15 +19,27 @@ typedef enum bench_fill {
                      time, because they affect the power consumption */
 } bench_fill;
 
-/* Writes both operands. */
-tile_status bench_fill_operands(const bench_product *product, bench_fill fill, tile_buffer *a,
-                                tile_buffer *b);
-/* Fills a result of this type with values that no correct result contains. */
-tile_status bench_poison(tile_scalar scalar, tile_buffer *result);
+/* What the operands of products repeat. It is kept from product to product, because making it takes
+ * longer than most products. Zero-initialize. */
+typedef struct bench_operands {
+    tile_scalar scalar; /* of the data */
+    char *random[2];    /* BENCH_RANDOM: bytes of a and b; NULL: not made so far */
+    double density;     /* of the patterns: the share of numbers that are not 0 */
+    int8_t *whole[2];   /* BENCH_WHOLE: -1, 0 and 1; NULL: not made so far */
+} bench_operands;
 
-/* Compares the result with the product of BENCH_WHOLE operands, for equality. The host computes the
- * reference in integers. */
-tile_status bench_check_result(const bench_product *product, const tile_buffer *c,
-                               bench_verdict *verdict);
+void bench_operands_free(bench_operands *operands);
+
+/* Writes both operands. */
+tile_status bench_fill_operands(bench_operands *operands, const bench_product *product,
+                                bench_fill fill, tile_buffer *a, tile_buffer *b);
+/* Returns a byte with which results of this type are filled so that they have values that no
+ * correct result contains: floats are then NaN, and integers far from 0. */
+unsigned char bench_poison(tile_scalar scalar);
+
+/* Compares the elements of a result with the product of BENCH_WHOLE operands, for equality. The
+ * host computes the reference in integers, on all cores. */
+bench_verdict bench_check_result(bench_operands *operands, const bench_product *product,
+                                 const char *c);
 
 #endif

@@ -11,6 +11,13 @@ void bench_arrays_free(bench_lab *lab, bench_arrays *a) {
     a->is_filled = false;
 }
 
+void bench_arrays_destroy(bench_lab *lab, bench_arrays *a) {
+    bench_arrays_free(lab, a);
+    bench_operands_free(&a->operands);
+    bench_pattern_destroy(a->pattern);
+    a->pattern = NULL;
+}
+
 static size_t bytes_of(const bench_array *array) {
     return (size_t)bench_array_elements(array) * tile_scalar_bytes(array->scalar);
 }
@@ -65,6 +72,11 @@ tile_buffer *bench_arrays_result(const bench_arrays *a) {
     return a->memory[bench_problem_result(&a->problem)].buffer;
 }
 
+tile_status bench_arrays_poison(bench_lab *lab, bench_arrays *a) {
+    unsigned result = bench_problem_result(&a->problem);
+    return bench_memory_fill(lab, &a->memory[result], bench_poison(a->arrays[result].scalar));
+}
+
 /* Fills an array in pieces: whole pages if it is paged, else of any size. */
 static tile_status fill_array(bench_arrays *a, bench_inputs inputs, unsigned array) {
     enum { PIECE = 1 << 25 };
@@ -97,8 +109,8 @@ tile_status bench_arrays_fill(bench_arrays *a, unsigned fill) {
         status = bench_rows_fill(&a->problem.rows, (bench_fill)fill, a->memory[0].buffer,
                                  a->memory[1].buffer, a->memory[2].buffer);
     } else if (!a->problem.is_attention) {
-        status = bench_fill_operands(&a->problem.product, (bench_fill)fill, a->memory[0].buffer,
-                                     a->memory[1].buffer);
+        status = bench_fill_operands(&a->operands, &a->problem.product, (bench_fill)fill,
+                                     a->memory[0].buffer, a->memory[1].buffer);
     } else {
         const bench_type *type = a->problem.attention.type;
         if (!a->pattern || bench_pattern_type(a->pattern) != type) {

@@ -14,7 +14,8 @@ typedef struct bench_arrays {
     bench_array arrays[BENCH_MAX_ARRAYS];
     bench_memory memory[BENCH_MAX_ARRAYS];
     unsigned count;
-    bench_pattern *pattern; /* for attention's inputs; NULL: not created yet */
+    bench_pattern *pattern;  /* for attention's inputs; NULL: not created yet */
+    bench_operands operands; /* for products; kept like the pattern */
     unsigned fill; /* if is_filled, what the operands contain: a bench_fill or bench_inputs */
     bool is_filled;
 } bench_arrays;
@@ -23,8 +24,10 @@ typedef struct bench_arrays {
  * prepared, the arrays get addresses but no memory. */
 tile_status bench_arrays_allocate(bench_lab *lab, bench_arrays *arrays);
 tile_status bench_arrays_reserve_only(bench_lab *lab, bench_arrays *arrays);
-/* Frees the problem's arrays; the pattern is kept. */
+/* Frees the problem's arrays; what they are filled with is kept. */
 void bench_arrays_free(bench_lab *lab, bench_arrays *arrays);
+/* Frees everything. */
+void bench_arrays_destroy(bench_lab *lab, bench_arrays *arrays);
 
 /* Fills the operands unless they already contain this: bench_inputs of attention, else a
  * bench_fill. */
@@ -33,5 +36,7 @@ tile_status bench_arrays_fill(bench_arrays *arrays, unsigned fill);
 tile_status bench_arrays_fill_random(bench_arrays *arrays);
 
 tile_buffer *bench_arrays_result(const bench_arrays *arrays);
+/* Fills the result with values that no correct result contains. */
+tile_status bench_arrays_poison(bench_lab *lab, bench_arrays *arrays);
 
 #endif

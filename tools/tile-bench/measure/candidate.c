@@ -70,13 +70,11 @@ static tile_status set_reader(bench_candidate *c, tile_flush flush) {
     const unsigned count = bench_lab_is_cuda(c->lab) ? BENCH_READER_POINTS : 0;
     double best = 0;
     unsigned chosen = 0;
-    bench_reader_destroy(c->reader);
-    c->reader = bench_reader_create(c->context, bench_lab_device(c->lab), bytes);
-    if (!c->reader) return TILE_FAILED;
-    for (unsigned i = 0; i < count; i++) {
+    tile_status status = bench_reader_set(c->reader, bytes);
+    for (unsigned i = 0; i < count && status == TILE_OK; i++) {
         const tile_work work = {bench_reader_launch, c->reader};
         double seconds;
-        tile_status status = bench_reader_choose(c->reader, i);
+        status = bench_reader_choose(c->reader, i);
         if (status == TILE_OK) status = time_choice(c, &work, flush, best, &seconds);
         if (status != TILE_OK) return status;
         if (seconds > 0 && (best == 0 || seconds < best)) {
@@ -85,7 +83,7 @@ static tile_status set_reader(bench_candidate *c, tile_flush flush) {
         }
     }
     snprintf(c->point, sizeof c->point, "%s", bench_reader_point(chosen));
-    return bench_reader_choose(c->reader, chosen);
+    return status == TILE_OK ? bench_reader_choose(c->reader, chosen) : status;
 }
 
 static tile_status set_copy(bench_candidate *c) {
@@ -94,7 +92,7 @@ static tile_status set_copy(bench_candidate *c) {
     for (int i = 0; i < 2; i++) bench_memory_destroy(c->lab, &c->copies[i]);
     tile_status status = bench_memory_create(c->lab, c->copy_bytes, &c->copies[0]);
     if (status == TILE_OK) status = bench_memory_create(c->lab, c->copy_bytes, &c->copies[1]);
-    if (status == TILE_OK) status = bench_poison(TILE_f32, c->copies[0].buffer);
+    if (status == TILE_OK) status = bench_memory_fill(c->lab, &c->copies[0], 0xff);
     return status;
 }
 
@@ -130,6 +128,9 @@ bench_candidate *bench_candidate_create(tile_context *context, bench_lab *lab,
         ok = c->cublas && bench_memory_create(lab, WORKSPACE_BYTES, &c->workspace) == TILE_OK;
         break;
     case BENCH_READ:
+        c->reader = bench_reader_create(context, lab);
+        ok = c->reader != NULL;
+        break;
     case BENCH_COPY: break;
     }
     if (ok) return c;
@@ -139,12 +140,11 @@ bench_candidate *bench_candidate_create(tile_context *context, bench_lab *lab,
 
 void bench_candidate_destroy(bench_candidate *c) {
     if (!c) return;
-    bench_arrays_free(c->lab, &c->data);
+    bench_arrays_destroy(c->lab, &c->data);
     bench_memory_destroy(c->lab, &c->workspace);
     for (int i = 0; i < 2; i++) bench_memory_destroy(c->lab, &c->copies[i]);
     bench_reader_destroy(c->reader);
     bench_cublas_close(c->cublas);
-    bench_pattern_destroy(c->data.pattern);
     tile_kernel_destroy(c->kernel);
     tile_tuning_destroy(c->tuning);
     tile_module_destroy(c->module);
@@ -222,26 +222,46 @@ static tile_work work_of(bench_candidate *c) {
 
 tile_status bench_candidate_launch(bench_candidate *c) {
     const tile_work work = work_of(c);
-    tile_status status = bench_poison(c->data.arrays[bench_problem_result(&c->data.problem)].scalar,
-                                      bench_arrays_result(&c->data));
+    tile_status status = bench_arrays_poison(c->lab, &c->data);
     if (status == TILE_OK) status = work.launch(NULL, work.user);
     return status == TILE_OK ? tile_device_synchronize(bench_lab_device(c->lab)) : status;
+}
+
+static tile_status check_rows(bench_candidate *c, bench_verdict *verdict) {
+    tile_status status = TILE_OK;
+    for (int i = 0; i < 2 && status == TILE_OK && !*verdict->wrong; i++) {
+        status = bench_candidate_launch(c);
+        if (status == TILE_OK)
+            status =
+                bench_rows_check(&c->data.problem.rows, bench_arrays_result(&c->data), verdict);
+    }
+    return status;
+}
+
+/* The second result is checked if it is not that of the first launch. */
+static tile_status check_product(bench_candidate *c, bench_verdict *verdict) {
+    const bench_product *product = &c->data.problem.product;
+    const tile_buffer *result = bench_arrays_result(&c->data);
+    size_t bytes = tile_buffer_size(result);
+    char *first = malloc(2 * bytes + 1), *second = first ? first + bytes : NULL;
+    tile_status status = first ? TILE_OK : TILE_FAILED;
+    for (int i = 0; i < 2 && status == TILE_OK && !*verdict->wrong; i++) {
+        char *data = i ? second : first;
+        status = bench_candidate_launch(c);
+        if (status == TILE_OK) status = tile_buffer_read(result, 0, data, bytes);
+        if (status == TILE_OK && (!i || memcmp(first, second, bytes) != 0))
+            *verdict = bench_check_result(&c->data.operands, product, data);
+    }
+    free(first);
+    return status;
 }
 
 /* Launches twice, so that stale data that the first launch leaves in scratch memory affects the
  * second. */
 static tile_status check_result(bench_candidate *c, bench_verdict *verdict) {
     tile_status status = bench_arrays_fill(&c->data, BENCH_WHOLE);
-    for (int i = 0; i < 2 && status == TILE_OK && !*verdict->wrong; i++) {
-        status = bench_candidate_launch(c);
-        if (status == TILE_OK)
-            status = c->data.problem.is_rows
-                         ? bench_rows_check(&c->data.problem.rows, bench_arrays_result(&c->data),
-                                            verdict)
-                         : bench_check_result(&c->data.problem.product,
-                                              bench_arrays_result(&c->data), verdict);
-    }
-    return status;
+    if (status != TILE_OK) return status;
+    return c->data.problem.is_rows ? check_rows(c, verdict) : check_product(c, verdict);
 }
 
 tile_status bench_candidate_check(bench_candidate *c, bench_verdict *verdict) {

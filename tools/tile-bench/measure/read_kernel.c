@@ -36,27 +36,16 @@ static const struct {
 };
 
 struct bench_reader {
-    tile_device *device;
+    bench_lab *lab;
     tile_module *module;
-    tile_kernel *kernel; /* for the chosen point */
-    tile_buffer *from, *to;
+    tile_kernel *kernels[BENCH_READER_POINTS]; /* NULL: not chosen so far */
+    unsigned chosen;
+    bench_memory from, to; /* from: of the largest size so far */
     int64_t count;
 };
 
 const char *bench_reader_point(unsigned point) {
     return points[point].name;
-}
-
-/* Memory must be written before it is read. */
-static bool write_zeros(tile_buffer *buffer, size_t bytes) {
-    const size_t most = 64 << 20, piece = bytes < most ? bytes : most;
-    char *zeros = calloc(piece, 1);
-    bool ok = zeros != NULL;
-    for (size_t at = 0; ok && at < bytes; at += piece)
-        ok = tile_buffer_write(buffer, at, zeros, bytes - at < piece ? bytes - at : piece) ==
-             TILE_OK;
-    free(zeros);
-    return ok;
 }
 
 static size_t most_out_bytes(void) {
@@ -66,41 +55,50 @@ static size_t most_out_bytes(void) {
     return most;
 }
 
-bench_reader *bench_reader_create(tile_context *context, tile_device *device, size_t bytes) {
-    size_t rounded = (bytes + 15) / 16 * 16;
+bench_reader *bench_reader_create(tile_context *context, bench_lab *lab) {
     bench_reader *r = calloc(1, sizeof *r);
     if (!r) return NULL;
-    *r = (bench_reader){.device = device, .count = (int64_t)(rounded / 4)};
+    r->lab = lab;
     r->module = tile_module_parse(context, "the reading kernel", text, sizeof text - 1);
-    if (r->module && tile_buffer_create(device, rounded, &r->from) == TILE_OK &&
-        write_zeros(r->from, rounded) &&
-        tile_buffer_create(device, most_out_bytes(), &r->to) == TILE_OK)
-        return r;
+    if (r->module && bench_memory_create(lab, most_out_bytes(), &r->to) == TILE_OK) return r;
     bench_reader_destroy(r);
     return NULL;
+}
+
+/* Memory must be written before it is read. */
+tile_status bench_reader_set(bench_reader *r, size_t bytes) {
+    size_t rounded = (bytes + 15) / 16 * 16;
+    r->count = (int64_t)(rounded / 4);
+    if (r->from.buffer && tile_buffer_size(r->from.buffer) >= rounded) return TILE_OK;
+    bench_memory_destroy(r->lab, &r->from);
+    tile_status status = bench_memory_create(r->lab, rounded, &r->from);
+    return status == TILE_OK ? bench_memory_fill(r->lab, &r->from, 0) : status;
 }
 
 tile_status bench_reader_choose(bench_reader *r, unsigned point) {
     const tile_binding bindings[] = {{"block", points[point].block},
                                      {"blocks", points[point].blocks},
                                      {"policy", points[point].policy}};
-    tile_kernel_destroy(r->kernel);
-    r->kernel = NULL;
-    return tile_kernel_create(r->device, r->module, "read", bindings, 3, &r->kernel);
+    r->chosen = point;
+    if (r->kernels[point]) return TILE_OK;
+    return tile_kernel_create(bench_lab_device(r->lab), r->module, "read", bindings, 3,
+                              &r->kernels[point]);
 }
 
-void bench_reader_destroy(bench_reader *reader) {
-    if (!reader) return;
-    tile_kernel_destroy(reader->kernel);
-    tile_module_destroy(reader->module);
-    tile_buffer_destroy(reader->from);
-    tile_buffer_destroy(reader->to);
-    free(reader);
+void bench_reader_destroy(bench_reader *r) {
+    if (!r) return;
+    for (unsigned i = 0; i < BENCH_READER_POINTS; i++) tile_kernel_destroy(r->kernels[i]);
+    tile_module_destroy(r->module);
+    bench_memory_destroy(r->lab, &r->from);
+    bench_memory_destroy(r->lab, &r->to);
+    free(r);
 }
 
 tile_status bench_reader_launch(void *stream, void *reader) {
     const bench_reader *r = reader;
-    const tile_argument arguments[] = {
-        {.integer = r->count}, {.integer = 0}, {.buffer = r->from}, {.buffer = r->to}};
-    return tile_kernel_launch(r->kernel, arguments, 4, stream);
+    const tile_argument arguments[] = {{.integer = r->count},
+                                       {.integer = 0},
+                                       {.buffer = r->from.buffer},
+                                       {.buffer = r->to.buffer}};
+    return tile_kernel_launch(r->kernels[r->chosen], arguments, 4, stream);
 }

@@ -3,15 +3,17 @@
 #ifndef TILE_TOOLS_TILE_BENCH_MEASURE_READ_KERNEL_H
 #define TILE_TOOLS_TILE_BENCH_MEASURE_READ_KERNEL_H
 
-#include "tile/device.h"
+#include "tools/tile-bench/common/lab.h"
 
 typedef struct bench_reader bench_reader;
 
 enum { BENCH_READER_POINTS = 8 };
 
-/* Creates kernels that read `bytes` bytes of their own buffer. NULL after a diagnostic. */
-bench_reader *bench_reader_create(tile_context *context, tile_device *device, size_t bytes);
-/* Selects which of the BENCH_READER_POINTS variants is launched. */
+/* Creates kernels that read their own buffer. NULL after a diagnostic. */
+bench_reader *bench_reader_create(tile_context *context, bench_lab *lab);
+/* From now on they read so many bytes. */
+tile_status bench_reader_set(bench_reader *reader, size_t bytes);
+/* Selects which of the BENCH_READER_POINTS variants is launched, after bench_reader_set. */
 tile_status bench_reader_choose(bench_reader *reader, unsigned point);
 void bench_reader_destroy(bench_reader *reader);
 /* The launch function of a tile_work. */

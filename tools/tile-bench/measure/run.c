@@ -341,7 +341,10 @@ static bool is_over(const bench_plan *plan) {
 
 bool bench_run(const bench_plan *plan, bench_report *report) {
     static bench_state r;
-    r = (bench_state){.plan = plan, .count = plan->contender_count, .chance = plan->seed};
+    r = (bench_state){.plan = plan,
+                      .flush = plan->flushes[0],
+                      .count = plan->contender_count,
+                      .chance = plan->seed};
     for (unsigned i = 0; i < r.count; i++) r.entries[i].contender = &plan->contenders[i];
     bench_catch_signals();
     unsigned number = report->count ? report->rows[report->count - 1].group + 1 : 0;
@@ -349,10 +352,12 @@ bool bench_run(const bench_plan *plan, bench_report *report) {
     for (unsigned i = 0; i < r.count && plan->problem_count; i++)
         if (bench_takes_part(r.entries[i].contender, &plan->problems[0]))
             start_entry(&r.entries[i]);
-    bench_compile_ahead(plan);
+    bench_ahead *ahead = bench_ahead_start(plan);
     for (size_t i = 0; i < plan->problem_count && !is_over(plan); i++) {
         size_t before = report->count;
         r.problem = plan->problems[i];
+        report_status(&r, "compiling", NULL);
+        bench_ahead_wait(ahead, i);
         right &= measure_problem(&r, report, &number);
         bench_report_sort(report);
         if (plan->done) plan->done(report, before, plan->user);
@@ -361,6 +366,7 @@ bool bench_run(const bench_plan *plan, bench_report *report) {
     if (bench_is_stopped())
         fputs("remark: stopped by a signal: the report has the products that were complete\n",
               stderr);
+    bench_ahead_stop(ahead);
     for (unsigned i = 0; i < r.count; i++) {
         bench_worker_stop(r.entries[i].worker);
         free(r.entries[i].samples);

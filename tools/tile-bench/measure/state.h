@@ -68,8 +68,13 @@ void bench_take_samples(const bench_state *state, const char *answer, double **s
 /* Marks the entry's result as wrong. */
 void bench_mark_wrong(bench_entry *entry, const char *why);
 
-/* ahead.c: compiles the plan's kernels into the cache, in parallel. */
-void bench_compile_ahead(const bench_plan *plan);
+/* ahead.c: compiles the plan's kernels into the cache, in other processes. */
+typedef struct bench_ahead bench_ahead;
+/* NULL: nothing is compiled ahead. The plan must outlive the result. */
+bench_ahead *bench_ahead_start(const bench_plan *plan);
+/* Waits until the kernels of the plan's problems up to this one are compiled. NULL is allowed. */
+void bench_ahead_wait(bench_ahead *ahead, size_t problem);
+void bench_ahead_stop(bench_ahead *ahead);
 
 /* run_points.c: the request "points COUNT SEED" for the problem. */
 void bench_points_write(const bench_plan *plan, const bench_problem *problem,
