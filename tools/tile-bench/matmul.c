@@ -174,19 +174,54 @@ static void print_help(void) {
 
 /* The run ------------------------------------------------------------------------------------- */
 
-static void add_problem(options *o, bench_product product) {
+static void add_problem(options *o, bench_product product, bench_route route) {
     bench_problem *p = &o->common.plan.problems[o->common.plan.problem_count++];
     p->product = product;
     if (!o->common.random.count) return;
+    p->route = bench_type_is_ieee(product.type) ? route : BENCH_ANY_ROUTE;
     bool plain =
         strcmp(product.type->name, "f16") == 0 && strcmp(bench_trans_name(&product), "NN") == 0;
     p->part = plain ? PLAIN : bench_type_is_ieee(product.type) ? GENERAL : COMPUTED;
 }
 
-/* Adds each shape, or each random one, with all types and transposes. False after a message. */
+/* What --one-of draws, by bench_draw_one. */
+enum { DRAWN_TYPE, DRAWN_TRANS, DRAWN_ROUTE };
+
+static bool add_random(options *o, unsigned index, bench_product p) {
+    const bench_random_options *random = &o->common.random;
+    bench_route route = BENCH_ANY_ROUTE;
+    if (random->one_route && random->by_kernel && random->by_compute)
+        route = bench_draw_one(&random->draw, index, DRAWN_ROUTE, 2) ? BENCH_BY_KERNEL
+                                                                     : BENCH_BY_COMPUTE;
+    if (!bench_draw_product(&random->draw, index, &p))
+        return bench_complain(&o->common, "no random product is as small as", "--max-bytes");
+    add_problem(o, p, route);
+    return true;
+}
+
+static bool add_shape(options *o, size_t index, bench_product p) {
+    const int64_t *shape = o->common.shapes.shapes[index];
+    p.m = shape[0];
+    p.n = shape[1];
+    p.k = shape[2];
+    add_problem(o, p, BENCH_ANY_ROUTE);
+    return true;
+}
+
+/* True if the problem has the choice'th of these values: each has all of them, or one is drawn. */
+static bool has_choice(const options *o, size_t index, unsigned what, unsigned choice,
+                       unsigned count) {
+    const bench_random_options *random = &o->common.random;
+    bool one = what == DRAWN_TYPE ? random->one_type : random->one_trans;
+    return !one || choice == bench_draw_one(&random->draw, (unsigned)index, what, count);
+}
+
+/* Adds each shape, or each random one, with all types and transposes, or with one of them. False
+ * after a message. */
 static bool add_problems(options *o) {
     bench_options *common = &o->common;
-    size_t shapes = common->random.count ? common->random.count : common->shapes.count;
+    const bool random = common->random.count != 0;
+    size_t shapes = random ? common->random.count : common->shapes.count;
     common->plan.problems =
         calloc(shapes * common->type_count * o->trans_count, sizeof *common->plan.problems);
     if (!common->plan.problems) abort();
@@ -194,17 +229,11 @@ static bool add_problems(options *o) {
         for (unsigned t = 0; t < common->type_count; t++)
             for (unsigned x = 0; x < o->trans_count; x++) {
                 bench_product p = {.type = common->types[t]};
-                const int64_t *shape = common->random.count ? NULL : common->shapes.shapes[s];
                 bench_read_trans(o->trans[x], &p);
-                if (shape) {
-                    p.m = shape[0];
-                    p.n = shape[1];
-                    p.k = shape[2];
-                } else if (!bench_draw_product(&common->random.draw, (unsigned)s, &p)) {
-                    return bench_complain(common, "no random product is as small as",
-                                          "--max-bytes");
-                }
-                add_problem(o, p);
+                if (!has_choice(o, s, DRAWN_TYPE, t, common->type_count) ||
+                    !has_choice(o, s, DRAWN_TRANS, x, o->trans_count))
+                    continue;
+                if (!(random ? add_random(o, (unsigned)s, p) : add_shape(o, s, p))) return false;
             }
     return true;
 }

@@ -10,12 +10,16 @@
 
 enum { BENCH_MAX_ARRAYS = 8, BENCH_PROBLEM_LINE = 200 };
 
+/* How a product comes to be a kernel. BENCH_ANY_ROUTE: a candidate or problem without a choice. */
+typedef enum bench_route { BENCH_ANY_ROUTE, BENCH_BY_KERNEL, BENCH_BY_COMPUTE } bench_route;
+
 typedef struct bench_problem {
     bool is_attention, is_rows; /* neither: a product */
     bench_product product;
     bench_attention attention;
     bench_rows rows;
     unsigned part; /* the run's part: measured by candidates of that part and by those of part 0 */
+    bench_route route;  /* likewise: by candidates of that route, and by those that have none */
     bool latency_alone; /* not run back to back */
 } bench_problem;
 

@@ -23,6 +23,9 @@ const char bench_random_help[] =
     "  --route=kernel        without --kernel: kernel, the ones that ship with the tools; compute: "
     "a\n"
     "                        compute that the compiler schedules; both with a comma\n"
+    "  --one-of=type,trans,route  a random problem has one of the given types, layouts or routes, "
+    "also\n"
+    "                        drawn; without it there is one with each\n"
     "  --max-bytes=N         of all arrays of a random problem together; default: 2^30, on the "
     "CPU\n"
     "                        device 32768\n"
@@ -59,6 +62,21 @@ static bool add_routes(bench_options *o, const char *value) {
     return true;
 }
 
+static bool add_choices(bench_options *o, const char *value) {
+    bench_random_options *random = &o->random;
+    char piece[16];
+    while (bench_next_word(&value, piece)) {
+        bool type = strcmp(piece, "type") == 0, trans = strcmp(piece, "trans") == 0;
+        bool route = strcmp(piece, "route") == 0;
+        if (!type && !trans && !route)
+            return bench_complain(o, "--one-of takes type, trans, route, not", piece);
+        random->one_type |= type;
+        random->one_trans |= trans;
+        random->one_route |= route;
+    }
+    return true;
+}
+
 bool bench_add_route(bench_options *o, const char *name, unsigned part, const char *file,
                      const char *kernel, const char *const *params) {
     const char *const files[] = {file, NULL};
@@ -66,6 +84,8 @@ bool bench_add_route(bench_options *o, const char *name, unsigned part, const ch
     if (!bench_add_shipped(o, files, kernel, params)) return false;
     o->plan.contenders[index].name = name;
     o->plan.contenders[index].part = part;
+    o->plan.contenders[index].route =
+        strcmp(name, "kernel") == 0 ? BENCH_BY_KERNEL : BENCH_BY_COMPUTE;
     return true;
 }
 
@@ -84,6 +104,7 @@ bool bench_random_option(bench_options *o, tool_arguments *words, bool *taken) {
         return bench_read_count("--count", value, 100000, &random->count);
     if (tool_option(words, "--route", &value)) return add_routes(o, value);
     if (tool_option(words, "--classes", &value)) return add_classes(o, value);
+    if (tool_option(words, "--one-of", &value)) return add_choices(o, value);
     if (tool_option(words, "--max-bytes", &value))
         return bench_read_number("--max-bytes", value, 1, 0x1p53, &random->draw.max_bytes);
     if (tool_option(words, "--min-bytes", &value))
@@ -100,16 +121,20 @@ bool bench_random_option(bench_options *o, tool_arguments *words, bool *taken) {
     return true;
 }
 
+static bool has_choices(const bench_random_options *random) {
+    return random->one_type || random->one_trans || random->one_route;
+}
+
 bool bench_random_complete(bench_options *o) {
     bench_random_options *random = &o->random;
     if (!random->is_given &&
         (random->count || random->draw.class_count || random->draw.max_bytes > 0 ||
          random->draw.min_bytes > 0 || random->draw.max_m || random->commit || o->plan.points ||
-         random->by_kernel || random->by_compute))
+         random->by_kernel || random->by_compute || has_choices(random)))
         return bench_complain(
             o,
-            "--count, --classes, --min-bytes, --max-bytes, --max-m, --route, --points and "
-            "--commit need",
+            "--count, --classes, --min-bytes, --max-bytes, --max-m, --route, --one-of, --points "
+            "and --commit need",
             "--random");
     if (!random->is_given) return true;
     if (o->shapes.count) return bench_complain(o, "there are shapes beside", "--random");
@@ -120,6 +145,8 @@ bool bench_random_complete(bench_options *o) {
     if (!random->by_compute && !o->plan.contender_count) random->by_kernel = true;
     if (o->plan.points && strcmp(o->command, "matmul") != 0)
         return bench_complain(o, "only products have", "--points");
+    if (has_choices(random) && strcmp(o->command, "matmul") != 0)
+        return bench_complain(o, "only products have", "--one-of");
     if (o->best) return bench_complain(o, "--random prints no table for", "--best");
     return random->draw.class_count || add_classes(o, "64,8,1");
 }

@@ -10,11 +10,12 @@ struct bench_options;
 /* Zero-initialize. */
 typedef struct bench_random_options {
     bench_draw draw;
-    bool is_given;              /* --random */
-    bool by_kernel, by_compute; /* --route; both are unset if there is a --kernel */
-    bool has_seconds;           /* --seconds, which limits the run */
-    unsigned count;             /* problems of each type and layout; 0: not a random run */
-    const char *commit;         /* recorded in the file */
+    bool is_given;                       /* --random */
+    bool by_kernel, by_compute;          /* --route; both are unset if there is a --kernel */
+    bool one_type, one_trans, one_route; /* --one-of: a problem has one of them, not each */
+    bool has_seconds;                    /* --seconds, which limits the run */
+    unsigned count;                      /* problems of each type and layout; 0: not a random run */
+    const char *commit;                  /* recorded in the file */
     size_t all, done; /* problems of the run; of those that an earlier run did not measure */
 } bench_random_options;
 

@@ -27,7 +27,8 @@ static bool is_kernel(const bench_entry *e) {
 }
 
 bool bench_takes_part(const bench_candidate_spec *c, const bench_problem *p) {
-    return c->part == 0 || c->part == p->part;
+    return (c->part == 0 || c->part == p->part) &&
+           (c->route == BENCH_ANY_ROUTE || p->route == BENCH_ANY_ROUTE || c->route == p->route);
 }
 
 static bool takes_part(const bench_state *r, const bench_entry *e) {

@@ -17,6 +17,7 @@ typedef struct bench_candidate_spec {
     const char *words[BENCH_MAX_WORDS]; /* the worker's arguments, NULL-terminated */
     unsigned word_count;
     unsigned part; /* 0: measured on all problems; else on the problems of that part */
+    bench_route route;
 } bench_candidate_spec;
 
 /* What to measure, and how. */

@@ -21,6 +21,11 @@ static uint64_t state_of(const bench_draw *draw, unsigned index) {
     return draw->seed * UINT64_C(0xD1342543DE82EF95) + index * UINT64_C(0xAF251AF3B0F025B5);
 }
 
+unsigned bench_draw_one(const bench_draw *draw, unsigned index, unsigned what, unsigned count) {
+    uint64_t state = state_of(draw, index) ^ (what + UINT64_C(1)) * UINT64_C(0x9FB21C651E98DF25);
+    return (unsigned)bench_random(&state, count);
+}
+
 static int64_t draw_multiple(uint64_t *state, int64_t multiple, int64_t least, int64_t most) {
     int64_t units = (least + multiple - 1) / multiple, last = most / multiple;
     return multiple * bench_draw_log(state, units, last > units ? last : units);

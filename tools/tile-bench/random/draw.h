@@ -20,6 +20,9 @@ typedef struct bench_draw {
 /* Returns an integer from least to most, so that its logarithm is uniform. */
 int64_t bench_draw_log(uint64_t *state, int64_t least, int64_t most);
 
+/* Chooses one of `count` values for a problem. `what` is a number for what is chosen: choices of
+ * different things are independent. */
+unsigned bench_draw_one(const bench_draw *draw, unsigned index, unsigned what, unsigned count);
 /* Draws m, n and k of a product whose type and layout are set. n and k, from 32 up, are multiples
  * of the class. m is from 1 up. In half of the problems, and if a is transposed, it is a multiple,
  * too. Problems with too many or too few bytes are drawn again. False if none fits. */
