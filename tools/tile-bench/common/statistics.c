@@ -31,11 +31,19 @@ bench_summary bench_summarize(double *times, size_t count) {
 }
 
 /* SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014). */
-uint64_t bench_random(uint64_t *state, uint64_t limit) {
-    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
+static const uint64_t step = UINT64_C(0x9E3779B97F4A7C15);
+
+uint64_t bench_random_at(uint64_t state, uint64_t index) {
+    uint64_t z = state + (index + 1) * step;
     z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return (z ^ (z >> 31)) % limit;
+    return z ^ (z >> 31);
+}
+
+uint64_t bench_random(uint64_t *state, uint64_t limit) {
+    uint64_t number = bench_random_at(*state, 0);
+    *state += step;
+    return number % limit;
 }
 
 void bench_shuffle(unsigned *order, unsigned count, uint64_t *state) {

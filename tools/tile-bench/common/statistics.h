@@ -19,5 +19,8 @@ bench_summary bench_summarize(double *times, size_t count);
 void bench_shuffle(unsigned *order, unsigned count, uint64_t *state);
 /* Returns a random integer below limit, which must be above 0. */
 uint64_t bench_random(uint64_t *state, uint64_t limit);
+/* Returns the index-th number, of 64 random bits, of the sequence that begins with this state:
+ * bench_random returns it modulo the limit. */
+uint64_t bench_random_at(uint64_t state, uint64_t index);
 
 #endif

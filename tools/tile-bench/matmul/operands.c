@@ -29,7 +29,7 @@ static double exact_sum_density(const bench_product *p) {
 
 void bench_operands_free(bench_operands *o) {
     for (int i = 0; i < 2; i++) {
-        free(o->random[i]);
+        for (int scalar = 0; scalar < TILE_SCALAR_COUNT; scalar++) free(o->random[scalar][i]);
         free(o->whole[i]);
     }
     *o = (bench_operands){0};
@@ -37,10 +37,9 @@ void bench_operands_free(bench_operands *o) {
 
 /* Makes PERIOD whole numbers for operand 0 or 1. */
 static void make_pattern(double density, unsigned operand, int8_t *pattern) {
-    const uint64_t scale = UINT64_C(1) << 40;
-    uint64_t state = 17 + operand, nonzero = (uint64_t)(density * (double)scale);
+    const uint64_t scale = UINT64_C(1) << 40, nonzero = (uint64_t)(density * (double)scale);
     for (unsigned i = 0; i < PERIOD; i++) {
-        uint64_t r = bench_random(&state, scale);
+        uint64_t r = bench_random_at(17 + operand, i) % scale;
         pattern[i] = (int8_t)(r >= nonzero ? 0 : r & 1 ? 1 : -1);
     }
 }
@@ -55,23 +54,35 @@ static void make_patterns(bench_operands *o, const bench_product *p) {
     }
 }
 
-static double random_number(tile_scalar scalar, uint64_t *state) {
-    if (tile_scalar_is_floating(scalar))
-        return (double)bench_random(state, 1 << 24) * 0x1p-24 - 0.5;
-    return (double)bench_random(state, 256) - 128;
+/* Random numbers are made in pieces, on all cores. */
+enum { RANDOM_PIECE = 1 << 14 };
+
+typedef struct random_work {
+    tile_scalar scalar;
+    unsigned operand;
+    char *data;
+} random_work;
+
+static void make_random_piece(size_t piece, void *user) {
+    const random_work *w = user;
+    const bool floating = tile_scalar_is_floating(w->scalar);
+    const size_t begin = piece * RANDOM_PIECE, rest = PERIOD - begin;
+    const size_t count = rest < RANDOM_PIECE ? rest : RANDOM_PIECE;
+    float numbers[RANDOM_PIECE];
+    for (size_t i = 0; i < count; i++) {
+        uint64_t r = bench_random_at(99 + w->operand, begin + i);
+        numbers[i] = floating ? (float)(r % (1 << 24)) * 0x1p-24f - 0.5f : (float)(r % 256) - 128;
+    }
+    bench_store_floats(w->scalar, numbers, count, w->data + begin * tile_scalar_bytes(w->scalar));
 }
 
-static void make_random(bench_operands *o, tile_scalar scalar) {
-    size_t width = tile_scalar_bytes(scalar);
-    if (o->random[0] && o->scalar == scalar) return;
-    o->scalar = scalar;
-    for (unsigned operand = 0; operand < 2; operand++) {
-        uint64_t state = 99 + operand;
-        free(o->random[operand]);
-        char *data = o->random[operand] = need(malloc(PERIOD * width));
-        for (size_t i = 0; i < PERIOD; i++)
-            tile_scalar_write(scalar, data + i * width, random_number(scalar, &state));
-    }
+static const char *make_random(bench_operands *o, tile_scalar scalar, unsigned operand) {
+    char **data = &o->random[scalar][operand];
+    if (*data) return *data;
+    *data = need(malloc(PERIOD * tile_scalar_bytes(scalar)));
+    random_work work = {scalar, operand, *data};
+    bench_share((PERIOD + RANDOM_PIECE - 1) / RANDOM_PIECE, make_random_piece, &work);
+    return *data;
 }
 
 /* Returns the whole numbers as elements. The caller frees them. */
@@ -96,13 +107,10 @@ tile_status bench_fill_operands(bench_operands *o, const bench_product *product,
     const tile_scalar scalar = product->type->operand;
     const size_t period = PERIOD * tile_scalar_bytes(scalar);
     tile_status status = TILE_OK;
-    if (fill == BENCH_WHOLE)
-        make_patterns(o, product);
-    else
-        make_random(o, scalar);
-    for (int i = 0; i < 2 && status == TILE_OK; i++) {
+    if (fill == BENCH_WHOLE) make_patterns(o, product);
+    for (unsigned i = 0; i < 2 && status == TILE_OK; i++) {
         char *whole = fill == BENCH_WHOLE ? write_pattern(o->whole[i], scalar) : NULL;
-        status = fill_operand(whole ? whole : o->random[i], period, i ? b : a);
+        status = fill_operand(whole ? whole : make_random(o, scalar, i), period, i ? b : a);
         free(whole);
     }
     return status;

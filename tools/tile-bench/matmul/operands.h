@@ -22,10 +22,9 @@ typedef enum bench_fill {
 /* What the operands of products repeat. It is kept from product to product, because making it takes
  * longer than most products. Zero-initialize. */
 typedef struct bench_operands {
-    tile_scalar scalar; /* of the data */
-    char *random[2];    /* BENCH_RANDOM: bytes of a and b; NULL: not made so far */
-    double density;     /* of the patterns: the share of numbers that are not 0 */
-    int8_t *whole[2];   /* BENCH_WHOLE: -1, 0 and 1; NULL: not made so far */
+    char *random[TILE_SCALAR_COUNT][2]; /* BENCH_RANDOM: bytes of a and b; NULL: not made so far */
+    double density;                     /* of the patterns: the share of numbers that are not 0 */
+    int8_t *whole[2];                   /* BENCH_WHOLE: -1, 0 and 1; NULL: not made so far */
 } bench_operands;
 
 void bench_operands_free(bench_operands *operands);
