@@ -211,6 +211,16 @@ static const tile_binding *choose_packed(const choices *whole, const tile_device
     return add_packing(found, arguments, arena, count);
 }
 
+/* The same choice without the given packing. */
+static choices without_packing(const choices *c, tile_arena *arena) {
+    tile_binding *given = TILE_NEW_ARRAY(arena, tile_binding, c->given_count + 1u);
+    choices own = {.f = c->f, .given = given};
+    for (unsigned i = 0; i < c->given_count; i++)
+        if (strcmp(c->given[i].name, TILE_PACK_ARGUMENTS) != 0)
+            given[own.given_count++] = c->given[i];
+    return own;
+}
+
 /* The point of a kernel whose packed arguments are given. The kernel that reads the copies has it.
  */
 static const tile_binding *choose_as_packed(const choices *c, const tile_device *device,
@@ -219,11 +229,7 @@ static const tile_binding *choose_as_packed(const choices *c, const tile_device 
                                             unsigned *count) {
     tile_arena scratch = {0};
     double seconds = INFINITY;
-    tile_binding *given = TILE_NEW_ARRAY(&scratch, tile_binding, c->given_count);
-    choices own = {.f = c->f, .given = given};
-    for (unsigned i = 0; i < c->given_count; i++)
-        if (strcmp(c->given[i].name, TILE_PACK_ARGUMENTS) != 0)
-            given[own.given_count++] = c->given[i];
+    const choices own = without_packing(c, &scratch);
     const tile_binding *found =
         choose_packed(&own, device, module, sizes, arguments, arena, count, &seconds);
     tile_arena_reset(&scratch);
@@ -266,9 +272,88 @@ const tile_binding *tune_choose_point(const tile_device *device, const tile_modu
     return found;
 }
 
+/* Ranking ------------------------------------------------------------------------------------- */
+
+typedef struct ranked {
+    const tile_binding *bindings;
+    unsigned count;
+    double seconds;
+    size_t order;
+} ranked;
+
+/* All points of a kernel, with and without packed arguments. */
+typedef struct ranking {
+    tile_arena arena;
+    ranked *list;
+    size_t count, capacity;
+    const char *packing; /* of the points that are being added; NULL: nothing is packed */
+    double copies;       /* seconds that packing takes */
+} ranking;
+
+static bool keep_ranked(const tile_binding *bindings, unsigned count, double seconds, void *user) {
+    ranking *r = user;
+    tile_binding *kept = TILE_NEW_ARRAY(&r->arena, tile_binding, count + 1u);
+    for (unsigned i = 0; i < count; i++) {
+        const char *name = bindings[i].name, *value = bindings[i].value;
+        kept[i].name = tile_arena_string(&r->arena, name, strlen(name));
+        kept[i].value = tile_arena_string(&r->arena, value, strlen(value));
+    }
+    r->list = tile_arena_grow(&r->arena, r->list, r->count, &r->capacity, sizeof *r->list);
+    ranked *point = &r->list[r->count];
+    *point = (ranked){kept, count, seconds + r->copies, r->count};
+    if (r->packing) point->bindings = add_packing(kept, r->packing, &r->arena, &point->count);
+    r->count++;
+    return true;
+}
+
+/* Adds the points with these arguments packed. given: without the packing. */
+static void rank_packed(const choices *whole, const tile_device *device, const tile_module *module,
+                        const int64_t *sizes, const char *arguments, ranking *r) {
+    tile_arena scratch = {0};
+    unsigned count;
+    double seconds;
+    tune_packed packed;
+    const tile_pass_option *given = tune_make_options(whole->given, whole->given_count, &scratch);
+    if (tune_pack(device, module, whole->f->name, arguments, sizes, given, whole->given_count,
+                  &scratch, &packed) &&
+        packed.copies < INFINITY) {
+        choices c = {.f = packed.reader,
+                     .given = whole->given,
+                     .given_count = whole->given_count,
+                     .visit = keep_ranked,
+                     .user = r};
+        r->packing = arguments;
+        r->copies = packed.copies;
+        choose(&c, device, packed.module, packed.sizes, NULL, &count, &seconds);
+    }
+    tile_module_destroy(packed.module);
+    tile_arena_reset(&scratch);
+}
+
+static int by_seconds(const void *a, const void *b) {
+    const ranked *x = a, *y = b;
+    if (x->seconds != y->seconds) return x->seconds < y->seconds ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+/* Ranks a kernel's points and those with packed arguments, from which choose_kernel chooses. */
+static void rank_kernel(choices *c, const tile_device *device, const tile_module *module,
+                        const int64_t *sizes, ranking *r) {
+    unsigned count;
+    double seconds;
+    const char *packings[TUNE_MAX_PACKINGS];
+    choose(c, device, module, sizes, NULL, &count, &seconds);
+    if (!r->count) return;
+    unsigned packing_count = tune_find_packings(device, c->f, r->list[0].bindings, r->list[0].count,
+                                                sizes, &r->arena, packings);
+    for (unsigned i = 0; i < packing_count; i++)
+        rank_packed(c, device, module, sizes, packings[i], r);
+}
+
 void tune_rank_points(const tile_device *device, const tile_module *module, const char *name,
                       const tile_binding *given, unsigned given_count, const int64_t *sizes,
                       tile_rank_visit visit, void *user) {
+    ranking r = {.packing = NULL};
     choices c = {.f = tile_module_find(module, name),
                  .given = given,
                  .given_count = given_count,
@@ -277,6 +362,22 @@ void tune_rank_points(const tile_device *device, const tile_module *module, cons
     unsigned count;
     double seconds;
     const tile_diversion diversion = tile_context_divert(tile_module_context(module), NULL, NULL);
-    choose(&c, device, module, sizes, NULL, &count, &seconds);
+    if (c.f->kind == TILE_PLAN) {
+        choose(&c, device, module, sizes, NULL, &count, &seconds);
+    } else {
+        c.visit = keep_ranked;
+        c.user = &r;
+        const char *asked = tune_packing_of(given, given_count);
+        if (asked) {
+            const choices own = without_packing(&c, &r.arena);
+            rank_packed(&own, device, module, sizes, asked, &r);
+        } else {
+            rank_kernel(&c, device, module, sizes, &r);
+        }
+    }
     tile_context_restore(&diversion);
+    qsort(r.list, r.count, sizeof *r.list, by_seconds);
+    for (size_t i = 0; i < r.count; i++)
+        if (!visit(r.list[i].bindings, r.list[i].count, r.list[i].seconds, user)) break;
+    tile_arena_reset(&r.arena);
 }

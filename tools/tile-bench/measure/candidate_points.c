@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tile/pack.h"
 #include "tools/tile-bench/common/statistics.h"
 #include "tools/tile-bench/measure/candidate_state.h"
 
@@ -25,9 +26,18 @@ static bool take_rank(const tile_binding *bindings, unsigned count, double secon
     return true;
 }
 
+/* Bindings may also name parameters that are no choice, but not a packing that the point lacks. */
+static bool has_packing(const bench_point *point, const tile_binding *bindings, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(bindings[i].name, TILE_PACK_ARGUMENTS) == 0)
+            return strstr(point->text, TILE_PACK_ARGUMENTS "=") != NULL;
+    return true;
+}
+
 /* True if the bindings of the launch have all values of the point. */
 static bool is_launched(const bench_point *point, const tile_binding *bindings, unsigned count) {
     char word[BENCH_POINT_TEXT + 2];
+    if (!has_packing(point, bindings, count)) return false;
     for (const char *at = point->text; *at; at += strcspn(at, " "), at += *at == ' ') {
         bool found = false;
         size_t length = strcspn(at, " ");
