@@ -192,13 +192,17 @@ tile_status bench_candidate_set(bench_candidate *c, const bench_problem *problem
     return status;
 }
 
-tile_status bench_candidate_prepare(bench_candidate *c, const bench_problem *problem,
-                                    unsigned points, uint64_t seed) {
+tile_status bench_candidate_reserve(bench_candidate *c, const bench_problem *problem) {
     bench_arrays_free(c->lab, &c->data);
     c->is_set = false;
-    if (c->options->kind != BENCH_KERNEL || c->options->budget != 0) return TILE_OK;
     tile_status status = take_problem(c, problem);
-    if (status == TILE_OK) status = bench_arrays_reserve_only(c->lab, &c->data);
+    return status == TILE_OK ? bench_arrays_reserve_only(c->lab, &c->data) : status;
+}
+
+tile_status bench_candidate_prepare(bench_candidate *c, const bench_problem *problem,
+                                    unsigned points, uint64_t seed) {
+    if (c->options->kind != BENCH_KERNEL || c->options->budget != 0) return TILE_OK;
+    tile_status status = bench_candidate_reserve(c, problem);
     if (status == TILE_OK) status = bench_kernel_set(c, TILE_FLUSH_NONE);
     if (status != TILE_OK || !points) return status;
     status = bench_kernel_choose_points(c, points, seed);

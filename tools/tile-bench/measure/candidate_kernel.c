@@ -272,7 +272,7 @@ static tile_status report_point(bench_candidate *c, const tile_function *f) {
     return status;
 }
 
-tile_status bench_kernel_set(bench_candidate *c, tile_flush flush) {
+tile_status bench_kernel_create(bench_candidate *c, tile_flush flush) {
     const tile_function *f = bench_kernel_find(c);
     if (!f) return TILE_INVALID;
     c->binding_count = c->given_count;
@@ -286,11 +286,15 @@ tile_status bench_kernel_set(bench_candidate *c, tile_flush flush) {
     write_point(c, c->bindings, c->binding_count, c->remark);
     tile_kernel_destroy(c->kernel);
     c->kernel = NULL;
-    status = tile_kernel_create(bench_lab_device(c->lab), c->module, tile_function_name(f),
-                                c->bindings, c->binding_count, &c->kernel);
+    return tile_kernel_create(bench_lab_device(c->lab), c->module, tile_function_name(f),
+                              c->bindings, c->binding_count, &c->kernel);
+}
+
+tile_status bench_kernel_set(bench_candidate *c, tile_flush flush) {
+    tile_status status = bench_kernel_create(c, flush);
     if (status == TILE_OK)
         status = tile_kernel_prepare(c->kernel, c->arguments, c->argument_count, NULL);
-    return status == TILE_OK ? report_point(c, f) : status;
+    return status == TILE_OK ? report_point(c, bench_kernel_find(c)) : status;
 }
 
 tile_status bench_kernel_launch(void *stream, void *user) {

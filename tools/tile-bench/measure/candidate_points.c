@@ -123,7 +123,8 @@ tile_status bench_candidate_list_points(bench_candidate *c, unsigned count, uint
 
 tile_status bench_candidate_rank(bench_candidate *c, const bench_problem *problem,
                                  tile_rank_visit visit, void *user) {
-    tile_status status = bench_candidate_prepare(c, problem, 0, 0);
+    tile_status status = bench_candidate_reserve(c, problem);
+    if (status == TILE_OK) status = bench_kernel_create(c, TILE_FLUSH_NONE);
     return status == TILE_OK
                ? tile_kernel_rank_points(c->kernel, c->arguments, c->argument_count, visit, user)
                : status;

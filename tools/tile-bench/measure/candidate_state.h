@@ -47,6 +47,10 @@ struct bench_candidate {
 /* Reports "NAME: WHAT" (name NULL: only WHAT) and returns TILE_INVALID. */
 tile_status bench_refuse(const bench_candidate *candidate, const char *what, const char *name);
 
+/* Takes the problem without memory for its arrays. The candidate has no current problem
+ * afterwards. */
+tile_status bench_candidate_reserve(bench_candidate *candidate, const bench_problem *problem);
+
 /* Launches into a poisoned result, and waits. */
 tile_status bench_candidate_launch(bench_candidate *candidate);
 
@@ -54,7 +58,9 @@ tile_status bench_candidate_launch(bench_candidate *candidate);
 
 /* The kernel or plan for the current problem; a compute is scheduled. NULL after a diagnostic. */
 const tile_function *bench_kernel_find(bench_candidate *candidate);
-/* Compiles what a launch for the current problem needs, and tunes first if that is requested. */
+/* Creates the kernel for the current problem, and tunes first if that is requested. */
+tile_status bench_kernel_create(bench_candidate *candidate, tile_flush flush);
+/* The same, and compiles what a launch needs. */
 tile_status bench_kernel_set(bench_candidate *candidate, tile_flush flush);
 /* candidate_points.c: sets the candidate's points, up to this many. */
 tile_status bench_kernel_choose_points(bench_candidate *candidate, unsigned count, uint64_t seed);
