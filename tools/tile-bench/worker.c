@@ -6,6 +6,8 @@
  *   product M N K TYPE TRANS FLUSH   ready REGISTERS LOCAL SHARED POINT
  *   rows OP M N TYPE FLUSH           same
  *   attention BATCH HEADS GROUPS M N D CAUSAL TYPE FLUSH   same
+ *   load [points COUNT SEED] product|attention|rows ..
+ *                                    same, and compiles these points
  *   flush FLUSH                      flushing: from now on, flushes like this before each launch
  *   check                            right elements|part | wrong WHY, for a product
  *   inputs INPUTS                    loaded: attention's operands now contain these inputs
@@ -78,15 +80,31 @@ static tile_flush flush_of(const char *word) {
                                         : TILE_FLUSH_NONE;
 }
 
-static void set_problem(worker *w, const char *line) {
+/* A problem, with the points to list before it, if there are any. */
+typedef struct request {
     bench_problem problem;
     char flush[8];
-    if (!bench_problem_read(line, &problem, flush)) {
-        printf("failed the request '%s' is not understood\n", line);
-        return;
-    }
-    w->flush = flush_of(flush);
-    if (bench_candidate_set(w->candidate, &problem, w->flush) != TILE_OK) {
+    unsigned points; /* 0: none */
+    uint64_t seed;
+} request;
+
+static bool read_request(const char *line, request *r) {
+    int at = 0;
+    *r = (request){.points = 0};
+    if (sscanf(line, "points %u %" SCNu64 " %n", &r->points, &r->seed, &at) < 2) r->points = 0;
+    if (bench_problem_read(line + at, &r->problem, r->flush)) return true;
+    printf("failed the request '%s' is not understood\n", line);
+    return false;
+}
+
+static void set_problem(worker *w, const char *line) {
+    request r;
+    if (!read_request(line, &r)) return;
+    w->flush = flush_of(r.flush);
+    tile_status status = bench_candidate_set(w->candidate, &r.problem, w->flush);
+    if (status == TILE_OK && r.points)
+        status = bench_candidate_load_points(w->candidate, r.points, r.seed);
+    if (status != TILE_OK) {
         answer_failure(w);
         return;
     }
@@ -95,15 +113,9 @@ static void set_problem(worker *w, const char *line) {
 }
 
 static void prepare(worker *w, const char *line) {
-    bench_problem problem;
-    char flush[8];
-    unsigned points = 0;
-    uint64_t seed = 0;
-    int at = 0;
-    if (sscanf(line, "points %u %" SCNu64 " %n", &points, &seed, &at) < 2) points = 0;
-    if (!bench_problem_read(line + at, &problem, flush))
-        printf("failed the request '%s' is not understood\n", line);
-    else if (bench_candidate_prepare(w->candidate, &problem, points, seed) != TILE_OK)
+    request r;
+    if (!read_request(line, &r)) return;
+    if (bench_candidate_prepare(w->candidate, &r.problem, r.points, r.seed) != TILE_OK)
         answer_failure(w);
     else
         printf("prepared\n");
@@ -227,6 +239,8 @@ static void answer(worker *w, const char *line) {
     if (strncmp(line, "product ", 8) == 0 || strncmp(line, "attention ", 10) == 0 ||
         strncmp(line, "rows ", 5) == 0) {
         set_problem(w, line);
+    } else if (strncmp(line, "load ", 5) == 0) {
+        set_problem(w, line + 5);
     } else if (strncmp(line, "flush ", 6) == 0) {
         w->flush = flush_of(line + 6);
         printf("flushing\n");

@@ -42,11 +42,10 @@ static bool is_compiling_peer(const bench_candidate_spec *c) {
 }
 
 static void send(const bench_plan *plan, bench_worker *worker, const bench_problem *problem) {
-    char line[BENCH_PROBLEM_LINE], points[BENCH_PROBLEM_LINE] = "";
-    char request[2 * BENCH_PROBLEM_LINE];
+    char line[BENCH_PROBLEM_LINE], points[BENCH_PROBLEM_LINE];
+    char request[2 * BENCH_PROBLEM_LINE + 16];
     bench_problem_write(problem, "none", line);
-    if (plan->points && !problem->is_attention && !problem->is_rows)
-        bench_points_write(plan, problem, points);
+    bench_points_write(plan, problem, points);
     snprintf(request, sizeof request, "prepare %s%s%s", points, *points ? " " : "", line);
     bench_worker_send(worker, request);
 }

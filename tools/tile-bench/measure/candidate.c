@@ -166,6 +166,7 @@ static tile_status take_problem(bench_candidate *c, const bench_problem *problem
 
 static tile_status set_problem(bench_candidate *c, const bench_problem *problem, tile_flush flush) {
     bench_arrays_free(c->lab, &c->data);
+    c->point_count = c->points_asked = 0;
     tile_status status = take_problem(c, problem);
     *c->point = 0;
     if (c->cublas && (problem->is_attention || problem->is_rows))
@@ -195,6 +196,7 @@ tile_status bench_candidate_set(bench_candidate *c, const bench_problem *problem
 tile_status bench_candidate_reserve(bench_candidate *c, const bench_problem *problem) {
     bench_arrays_free(c->lab, &c->data);
     c->is_set = false;
+    c->point_count = c->points_asked = 0;
     tile_status status = take_problem(c, problem);
     return status == TILE_OK ? bench_arrays_reserve_only(c->lab, &c->data) : status;
 }
@@ -205,11 +207,7 @@ tile_status bench_candidate_prepare(bench_candidate *c, const bench_problem *pro
     tile_status status = bench_candidate_reserve(c, problem);
     if (status == TILE_OK) status = bench_kernel_set(c, TILE_FLUSH_NONE);
     if (status != TILE_OK || !points) return status;
-    status = bench_kernel_choose_points(c, points, seed);
-    /* A point that does not compile is reported when it is measured. */
-    for (unsigned i = 1; i < c->point_count && status == TILE_OK; i++)
-        bench_candidate_take_point(c, i);
-    return status;
+    return bench_candidate_load_points(c, points, seed);
 }
 
 static tile_work work_of(bench_candidate *c) {

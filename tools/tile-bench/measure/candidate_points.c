@@ -97,7 +97,10 @@ static tile_status read_result(bench_candidate *c, char **data, size_t *bytes) {
 
 tile_status bench_kernel_choose_points(bench_candidate *c, unsigned count, uint64_t seed) {
     ranking r = {NULL, 0, 0};
+    if (c->points_asked == count && c->points_seed == seed) return TILE_OK;
     c->point_count = 0;
+    c->points_asked = count;
+    c->points_seed = seed;
     if (count > BENCH_MAX_POINTS) count = BENCH_MAX_POINTS;
     tile_status status =
         tile_kernel_rank_points(c->kernel, c->arguments, c->argument_count, take_rank, &r);
@@ -108,7 +111,7 @@ tile_status bench_kernel_choose_points(bench_candidate *c, unsigned count, uint6
 
 tile_status bench_candidate_list_points(bench_candidate *c, unsigned count, uint64_t seed,
                                         unsigned *listed) {
-    *listed = c->point_count = 0;
+    *listed = 0;
     if (!c->is_set || c->options->kind != BENCH_KERNEL || c->data.problem.is_attention ||
         c->data.problem.is_rows)
         return bench_refuse(c, "further points are measured of a kernel's products", NULL);
@@ -119,6 +122,14 @@ tile_status bench_candidate_list_points(bench_candidate *c, unsigned count, uint
         status = read_result(c, &c->expected, &c->expected_bytes);
     if (status == TILE_OK) *listed = c->point_count;
     return status;
+}
+
+tile_status bench_candidate_load_points(bench_candidate *c, unsigned count, uint64_t seed) {
+    tile_status status = bench_kernel_choose_points(c, count, seed);
+    for (unsigned i = 1; i < c->point_count && status == TILE_OK; i++)
+        bench_candidate_take_point(c, i);
+    if (status != TILE_OK) c->points_asked = 0;
+    return c->point_count ? bench_candidate_take_point(c, 0) : TILE_OK;
 }
 
 tile_status bench_candidate_rank(bench_candidate *c, const bench_problem *problem,

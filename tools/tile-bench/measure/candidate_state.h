@@ -32,7 +32,8 @@ struct bench_candidate {
     unsigned given_count, binding_count;       /* from the options; all */
     tile_tuning *tuning;                       /* owns the names and values of the tuned ones */
     bench_point points[BENCH_MAX_POINTS];
-    unsigned point_count;
+    unsigned point_count, points_asked; /* listed; asked for, 0: not listed */
+    uint64_t points_seed;
     char *expected; /* the pick's result on whole numbers; NULL: no points were listed */
     size_t expected_bytes;
     /* BENCH_CUBLASLT */

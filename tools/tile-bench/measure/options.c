@@ -429,6 +429,8 @@ bool bench_measure(bench_options *o, bench_report *report) {
     report->best = o->best;
     report->peer_kind = o->plan.peer_kind;
     o->plan.compiles_ahead = o->plan.cuda && o->plan.budget == 0 && has_cache(o);
+    /* Other runs may have many candidates, and large arrays. */
+    o->plan.loads_ahead = o->plan.compiles_ahead && o->random.count;
     o->plan.done = write_so_far;
     o->plan.user = o;
     o->began = tile_seconds_now();

@@ -25,6 +25,8 @@ void bench_free_points(bench_entry *e) {
 void bench_points_write(const bench_plan *plan, const bench_problem *problem,
                         char line[BENCH_PROBLEM_LINE]) {
     unsigned seed = (unsigned)plan->seed;
+    *line = 0;
+    if (!plan->points || problem->is_attention || problem->is_rows) return;
     bench_problem_write(problem, "", line);
     for (const char *at = line; *at; at++) seed = 31 * seed + (unsigned char)*at;
     snprintf(line, BENCH_PROBLEM_LINE, "points %u %u", plan->points, seed);

@@ -19,6 +19,8 @@ typedef struct bench_point_entry {
 typedef struct bench_entry {
     const bench_candidate_spec *contender;
     bench_worker *worker; /* NULL: must be started (again) */
+    bench_worker *next;   /* another one, which loads the next problem; NULL: not started */
+    bool loads_next;      /* it was asked to */
     bool is_ready;        /* ready for the problem, and correct so far */
     bool is_wrong;        /* its result is wrong */
     const char *how;      /* how it was checked */
@@ -76,7 +78,7 @@ bench_ahead *bench_ahead_start(const bench_plan *plan);
 void bench_ahead_wait(bench_ahead *ahead, size_t problem);
 void bench_ahead_stop(bench_ahead *ahead);
 
-/* run_points.c: the request "points COUNT SEED" for the problem. */
+/* run_points.c: the request "points COUNT SEED" for the problem; "" if it has no points. */
 void bench_points_write(const bench_plan *plan, const bench_problem *problem,
                         char line[BENCH_PROBLEM_LINE]);
 /* Measures the plan's number of points of each kernel that is right. */
