@@ -6,14 +6,13 @@
  *   product M N K TYPE TRANS FLUSH   ready REGISTERS LOCAL SHARED POINT
  *   rows OP M N TYPE FLUSH           same
  *   attention BATCH HEADS GROUPS M N D CAUSAL TYPE FLUSH   same
- *   load [points COUNT SEED] product|attention|rows ..
- *                                    same, and compiles these points
  *   flush FLUSH                      flushing: from now on, flushes like this before each launch
  *   check                            right elements|part | wrong WHY, for a product
  *   inputs INPUTS                    loaded: attention's operands now contain these inputs
  *   compute FILE                     computed: the result is in the file | wrong WHY
  *   prepare [points COUNT SEED] product|attention|rows ..
- *                                    prepared: only compiled into the cache
+ *                                    prepared: compiled and loaded, with these points. No memory is
+ *                                    used for arrays until the problem itself follows
  *   points COUNT SEED                points N: so many points are listed, the pick first
  *   point INDEX                      point ORIGIN SECONDS TEXT: further launches use it; SECONDS is
  *                                    the model's estimate
@@ -101,10 +100,7 @@ static void set_problem(worker *w, const char *line) {
     request r;
     if (!read_request(line, &r)) return;
     w->flush = flush_of(r.flush);
-    tile_status status = bench_candidate_set(w->candidate, &r.problem, w->flush);
-    if (status == TILE_OK && r.points)
-        status = bench_candidate_load_points(w->candidate, r.points, r.seed);
-    if (status != TILE_OK) {
+    if (bench_candidate_set(w->candidate, &r.problem, w->flush) != TILE_OK) {
         answer_failure(w);
         return;
     }
@@ -239,8 +235,6 @@ static void answer(worker *w, const char *line) {
     if (strncmp(line, "product ", 8) == 0 || strncmp(line, "attention ", 10) == 0 ||
         strncmp(line, "rows ", 5) == 0) {
         set_problem(w, line);
-    } else if (strncmp(line, "load ", 5) == 0) {
-        set_problem(w, line + 5);
     } else if (strncmp(line, "flush ", 6) == 0) {
         w->flush = flush_of(line + 6);
         printf("flushing\n");

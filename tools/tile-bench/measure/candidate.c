@@ -164,7 +164,28 @@ static tile_status take_problem(bench_candidate *c, const bench_problem *problem
     return f ? TILE_OK : TILE_INVALID;
 }
 
+static bool is_prepared_for(const bench_candidate *c, const bench_problem *problem) {
+    char prepared[BENCH_PROBLEM_LINE], line[BENCH_PROBLEM_LINE];
+    if (!c->is_prepared) return false;
+    bench_problem_write(&c->data.problem, "", prepared);
+    bench_problem_write(problem, "", line);
+    return strcmp(prepared, line) == 0;
+}
+
+/* The kernel is ready: replaces the arrays without memory. */
+static tile_status take_memory(bench_candidate *c) {
+    bench_arrays_free(c->lab, &c->data);
+    tile_status status = bench_arrays_allocate(c->lab, &c->data);
+    for (unsigned i = 0; i < c->argument_count && status == TILE_OK; i++)
+        if (c->argument_arrays[i] >= 0)
+            c->arguments[i].buffer = c->data.memory[c->argument_arrays[i]].buffer;
+    return status;
+}
+
 static tile_status set_problem(bench_candidate *c, const bench_problem *problem, tile_flush flush) {
+    const bool is_prepared = is_prepared_for(c, problem);
+    c->is_prepared = false;
+    if (is_prepared) return take_memory(c);
     bench_arrays_free(c->lab, &c->data);
     c->point_count = c->points_asked = 0;
     tile_status status = take_problem(c, problem);
@@ -195,7 +216,7 @@ tile_status bench_candidate_set(bench_candidate *c, const bench_problem *problem
 
 tile_status bench_candidate_reserve(bench_candidate *c, const bench_problem *problem) {
     bench_arrays_free(c->lab, &c->data);
-    c->is_set = false;
+    c->is_set = c->is_prepared = false;
     c->point_count = c->points_asked = 0;
     tile_status status = take_problem(c, problem);
     return status == TILE_OK ? bench_arrays_reserve_only(c->lab, &c->data) : status;
@@ -205,9 +226,11 @@ tile_status bench_candidate_prepare(bench_candidate *c, const bench_problem *pro
                                     unsigned points, uint64_t seed) {
     if (c->options->kind != BENCH_KERNEL || c->options->budget != 0) return TILE_OK;
     tile_status status = bench_candidate_reserve(c, problem);
+    *c->point = 0;
     if (status == TILE_OK) status = bench_kernel_set(c, TILE_FLUSH_NONE);
-    if (status != TILE_OK || !points) return status;
-    return bench_candidate_load_points(c, points, seed);
+    if (status == TILE_OK && points) status = bench_kernel_load_points(c, points, seed);
+    c->is_prepared = status == TILE_OK;
+    return status;
 }
 
 static tile_work work_of(bench_candidate *c) {

@@ -47,8 +47,9 @@ void bench_candidate_destroy(bench_candidate *candidate);
 tile_status bench_candidate_set(bench_candidate *candidate, const bench_problem *problem,
                                 tile_flush flush);
 
-/* Only compiles what a problem needs, into the cache, where others find it: the pick, and as many
- * points as bench_candidate_list_points lists. The candidate has no current problem afterwards. */
+/* Compiles and loads what a problem needs: the pick, and as many points as
+ * bench_candidate_list_points lists. The candidate has no current problem afterwards. If this
+ * problem is set next, only its arrays are missing. */
 tile_status bench_candidate_prepare(bench_candidate *candidate, const bench_problem *problem,
                                     unsigned points, uint64_t seed);
 
@@ -77,9 +78,6 @@ typedef struct bench_point {
  * correct. *listed is 0 if the kernel has no choice. */
 tile_status bench_candidate_list_points(bench_candidate *candidate, unsigned count, uint64_t seed,
                                         unsigned *listed);
-/* Compiles these points, so that taking them is fast. Further launches use the pick. Points that do
- * not compile are reported when they are taken. */
-tile_status bench_candidate_load_points(bench_candidate *candidate, unsigned count, uint64_t seed);
 /* Calls visit for the points that a launch for the problem may use, in the order of the cost model.
  * Nothing is allocated; the candidate has no current problem afterwards. */
 tile_status bench_candidate_rank(bench_candidate *candidate, const bench_problem *problem,

@@ -148,6 +148,7 @@ static tile_status check_array(bench_candidate *c, const tile_function *f, unsig
 static tile_status set_argument(bench_candidate *c, const tile_function *f, unsigned index) {
     const char *name = tile_function_arg_name(f, index);
     tile_argument *argument = &c->arguments[index];
+    c->argument_arrays[index] = -1;
     const char *fitting = bench_problem_arguments(&c->data.problem);
     if (tile_function_arg_type(f, index)->kind == TILE_TYPE_SCALAR)
         return bench_problem_size(&c->data.problem, name, argument)
@@ -156,6 +157,7 @@ static tile_status set_argument(bench_candidate *c, const tile_function *f, unsi
     for (unsigned i = 0; i < c->data.count; i++) {
         if (strcmp(name, c->data.arrays[i].name) != 0) continue;
         argument->buffer = c->data.memory[i].buffer;
+        c->argument_arrays[index] = (int)i;
         return check_array(c, f, index, &c->data.arrays[i]);
     }
     return bench_refuse(c, fitting, name);

@@ -124,11 +124,12 @@ tile_status bench_candidate_list_points(bench_candidate *c, unsigned count, uint
     return status;
 }
 
-tile_status bench_candidate_load_points(bench_candidate *c, unsigned count, uint64_t seed) {
+tile_status bench_kernel_load_points(bench_candidate *c, unsigned count, uint64_t seed) {
     tile_status status = bench_kernel_choose_points(c, count, seed);
     for (unsigned i = 1; i < c->point_count && status == TILE_OK; i++)
         bench_candidate_take_point(c, i);
-    if (status != TILE_OK) c->points_asked = 0;
+    /* The reason is reported when they are listed. */
+    if (status != TILE_OK) c->points_asked = c->point_count = 0;
     return c->point_count ? bench_candidate_take_point(c, 0) : TILE_OK;
 }
 

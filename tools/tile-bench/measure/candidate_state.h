@@ -13,7 +13,8 @@ struct bench_candidate {
     tile_context *context;
     bench_lab *lab;
     const bench_candidate_options *options;
-    bool is_set; /* the problem is ready to launch */
+    bool is_set;      /* the problem is ready to launch */
+    bool is_prepared; /* ready, but without memory for its arrays */
     bench_arrays data;
     bench_memory workspace;
     char point[240], remark[40];
@@ -26,6 +27,7 @@ struct bench_candidate {
     unsigned left_count;
     tile_kernel *kernel;
     tile_argument arguments[BENCH_MAX_KERNEL_ARGUMENTS];
+    int argument_arrays[BENCH_MAX_KERNEL_ARGUMENTS]; /* index of its array; -1: a number */
     unsigned argument_count;
     char values[BENCH_MAX_BINDINGS][2][64]; /* names and values with the placeholders filled in */
     tile_binding bindings[BENCH_MAX_BINDINGS]; /* from the options, then the tuned ones */
@@ -65,6 +67,9 @@ tile_status bench_kernel_create(bench_candidate *candidate, tile_flush flush);
 tile_status bench_kernel_set(bench_candidate *candidate, tile_flush flush);
 /* candidate_points.c: sets the candidate's points, up to this many. */
 tile_status bench_kernel_choose_points(bench_candidate *candidate, unsigned count, uint64_t seed);
+/* Chooses these points and compiles them, so that taking them is fast; further launches use the
+ * pick. Points that do not compile are reported when they are taken. */
+tile_status bench_kernel_load_points(bench_candidate *candidate, unsigned count, uint64_t seed);
 /* The launch function of a tile_work. */
 tile_status bench_kernel_launch(void *stream, void *candidate);
 

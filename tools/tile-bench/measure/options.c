@@ -403,14 +403,6 @@ static bool write_report(const bench_options *o, const bench_report *report) {
     return (!o->has_limits || bench_limits_check(report, o->plan.cuda, tool_write, to)) && written;
 }
 
-/* With a cache, workers reuse what was compiled before. */
-static bool has_cache(const bench_options *o) {
-    char *folder = tool_cache_folder(&o->cache);
-    bool has = folder != NULL;
-    free(folder);
-    return has;
-}
-
 void bench_add_floor(bench_options *o) {
     if (o->plan.cuda && !o->no_floor) bench_add_contender(o, "read floor", "read");
 }
@@ -428,9 +420,6 @@ bool bench_measure(bench_options *o, bench_report *report) {
     describe_peak(o, report);
     report->best = o->best;
     report->peer_kind = o->plan.peer_kind;
-    o->plan.compiles_ahead = o->plan.cuda && o->plan.budget == 0 && has_cache(o);
-    /* Other runs may have many candidates, and large arrays. */
-    o->plan.loads_ahead = o->plan.compiles_ahead && o->random.count;
     o->plan.done = write_so_far;
     o->plan.user = o;
     o->began = tile_seconds_now();

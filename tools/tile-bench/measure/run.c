@@ -97,17 +97,13 @@ static void start_entry(bench_entry *e) {
         e->worker = bench_worker_start(e->contender->program, e->contender->words, NULL, NULL);
 }
 
-static void reset_entry(bench_entry *e) {
+void bench_begin_entry(bench_state *r, bench_entry *e) {
+    char line[BENCH_PROBLEM_LINE];
     e->is_ready = e->is_wrong = e->has_sustained = e->has_counters = false;
     e->how = "";
     e->count = 0;
     e->pairs = e->error_count = 0;
     *e->note = *e->point = 0;
-}
-
-void bench_begin_entry(bench_state *r, bench_entry *e) {
-    char line[BENCH_PROBLEM_LINE];
-    reset_entry(e);
     start_entry(e);
     bench_problem_write(&r->problem, r->flush, line);
     bench_send(e, line);
@@ -130,44 +126,14 @@ static bool has_choice(const bench_state *r, const bench_entry *e) {
     return is_kernel(e) ? r->plan->budget != 0 : !bench_is_peer(e);
 }
 
-/* A second worker of each kernel loads the kernel for the next problem, and its points, while this
- * problem is measured. It launches nothing. */
-static void load_next(bench_state *r, const bench_problem *next) {
-    char line[BENCH_PROBLEM_LINE], points[BENCH_PROBLEM_LINE];
-    char request[2 * BENCH_PROBLEM_LINE + 16];
-    bench_problem_write(next, r->plan->flushes[0], line);
-    bench_points_write(r->plan, next, points);
-    snprintf(request, sizeof request, "load %s%s%s", points, *points ? " " : "", line);
-    for (unsigned i = 0; i < r->count; i++) {
-        bench_entry *e = &r->entries[i];
-        if (!is_kernel(e) || has_choice(r, e) || !bench_takes_part(e->contender, next)) continue;
-        if (!e->next)
-            e->next = bench_worker_start(e->contender->program, e->contender->words, NULL, NULL);
-        bench_worker_send(e->next, request);
-        e->loads_next = true;
-    }
-}
-
-/* The worker that has loaded the problem takes the other one's place. */
-static bool take_next(bench_entry *e) {
-    bench_worker *previous = e->worker;
-    if (!e->loads_next) return false;
-    reset_entry(e);
-    e->loads_next = false;
-    e->worker = e->next;
-    e->next = previous;
-    return true;
-}
-
 /* Kernels are compiled in parallel, while other programs start and the references are computed. A
  * candidate that measures in order to choose has the device to itself. */
 static void make_ready(bench_state *r) {
     for (unsigned i = 0; i < r->count; i++) {
         bench_entry *e = &r->entries[i];
         e->is_ready = false;
-        if (!takes_part(r, e) || take_next(e)) continue;
-        start_entry(e);
-        if (!has_choice(r, e)) bench_begin_entry(r, e);
+        if (takes_part(r, e)) start_entry(e);
+        if (takes_part(r, e) && !has_choice(r, e)) bench_begin_entry(r, e);
     }
     report_status(r, "compiling", NULL);
     bench_references_make(r);
@@ -349,15 +315,13 @@ static void profile(bench_state *r) {
 /* The run ------------------------------------------------------------------------------------- */
 
 /* False if no candidate is correct, or if the run was stopped and the rows are incomplete. */
-static bool measure_problem(bench_state *r, const bench_problem *next, bench_report *report,
-                            unsigned *number) {
+static bool measure_problem(bench_state *r, bench_report *report, unsigned *number) {
     bool right = true;
     if (!bench_inputs_write(r, BENCH_INPUTS_random)) return false;
     for (unsigned f = 0; f < r->plan->flush_count && !bench_is_stopped(); f++) {
         r->flush = r->plan->flushes[f];
         if (f == 0) {
             make_ready(r);
-            if (next) load_next(r, next);
             check_all(r);
             name_peer(r, report);
         } else {
@@ -394,10 +358,9 @@ bool bench_run(const bench_plan *plan, bench_report *report) {
         size_t before = report->count;
         r.problem = plan->problems[i];
         report_status(&r, "compiling", NULL);
-        const bench_problem *next =
-            plan->loads_ahead && i + 1 < plan->problem_count ? &plan->problems[i + 1] : NULL;
-        bench_ahead_wait(ahead, next ? i + 1 : i);
-        right &= measure_problem(&r, next, report, &number);
+        bench_ahead_lend(ahead, i, r.entries);
+        right &= measure_problem(&r, report, &number);
+        bench_ahead_take_back(ahead, i, r.entries);
         bench_report_sort(report);
         if (plan->done) plan->done(report, before, plan->user);
     }
@@ -408,7 +371,6 @@ bool bench_run(const bench_plan *plan, bench_report *report) {
     bench_ahead_stop(ahead);
     for (unsigned i = 0; i < r.count; i++) {
         bench_worker_stop(r.entries[i].worker);
-        bench_worker_stop(r.entries[i].next);
         free(r.entries[i].samples);
         bench_free_points(&r.entries[i]);
     }

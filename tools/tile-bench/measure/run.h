@@ -50,8 +50,6 @@ typedef struct bench_plan {
     unsigned sms;
     double deadline;       /* by tile_seconds_now: no problem begins after it; 0: there is none */
     bool reports_progress; /* on stderr */
-    bool compiles_ahead;   /* possible because there is a cache */
-    bool loads_ahead;      /* also loads them, in a second worker of each kernel */
     /* Called when the rows of a problem, which start at `first`, are complete. The report is
      * sorted. NULL: no callback. */
     void (*done)(const bench_report *report, size_t first, void *user);

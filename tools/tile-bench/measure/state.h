@@ -19,8 +19,6 @@ typedef struct bench_point_entry {
 typedef struct bench_entry {
     const bench_candidate_spec *contender;
     bench_worker *worker; /* NULL: must be started (again) */
-    bench_worker *next;   /* another one, which loads the next problem; NULL: not started */
-    bool loads_next;      /* it was asked to */
     bool is_ready;        /* ready for the problem, and correct so far */
     bool is_wrong;        /* its result is wrong */
     const char *how;      /* how it was checked */
@@ -70,12 +68,14 @@ void bench_take_samples(const bench_state *state, const char *answer, double **s
 /* Marks the entry's result as wrong. */
 void bench_mark_wrong(bench_entry *entry, const char *why);
 
-/* ahead.c: compiles the plan's kernels into the cache, in other processes. */
+/* ahead.c: prepares the kernels of the next problems, in other processes. */
 typedef struct bench_ahead bench_ahead;
-/* NULL: nothing is compiled ahead. The plan must outlive the result. */
+/* NULL: nothing is prepared. The plan must outlive the result. */
 bench_ahead *bench_ahead_start(const bench_plan *plan);
-/* Waits until the kernels of the plan's problems up to this one are compiled. NULL is allowed. */
-void bench_ahead_wait(bench_ahead *ahead, size_t problem);
+/* Gives the entries the workers that have prepared the problem, and takes them back afterwards.
+ * Problems come in the order of the plan. `ahead` may be NULL. */
+void bench_ahead_lend(bench_ahead *ahead, size_t problem, bench_entry *entries);
+void bench_ahead_take_back(bench_ahead *ahead, size_t problem, bench_entry *entries);
 void bench_ahead_stop(bench_ahead *ahead);
 
 /* run_points.c: the request "points COUNT SEED" for the problem; "" if it has no points. */
