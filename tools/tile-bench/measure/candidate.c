@@ -148,7 +148,7 @@ void bench_candidate_destroy(bench_candidate *c) {
     tile_kernel_destroy(c->kernel);
     tile_tuning_destroy(c->tuning);
     tile_module_destroy(c->module);
-    free(c->expected);
+    free(c->host);
     free(c);
 }
 
@@ -184,7 +184,7 @@ static tile_status take_memory(bench_candidate *c) {
 
 static tile_status set_problem(bench_candidate *c, const bench_problem *problem, tile_flush flush) {
     const bool is_prepared = is_prepared_for(c, problem);
-    c->is_prepared = false;
+    c->is_prepared = c->has_expected = false;
     if (is_prepared) return take_memory(c);
     bench_arrays_free(c->lab, &c->data);
     c->point_count = c->points_asked = 0;
@@ -216,7 +216,7 @@ tile_status bench_candidate_set(bench_candidate *c, const bench_problem *problem
 
 tile_status bench_candidate_reserve(bench_candidate *c, const bench_problem *problem) {
     bench_arrays_free(c->lab, &c->data);
-    c->is_set = c->is_prepared = false;
+    c->is_set = c->is_prepared = c->has_expected = false;
     c->point_count = c->points_asked = 0;
     tile_status status = take_problem(c, problem);
     return status == TILE_OK ? bench_arrays_reserve_only(c->lab, &c->data) : status;
@@ -252,6 +252,20 @@ tile_status bench_candidate_launch(bench_candidate *c) {
     return status == TILE_OK ? tile_device_synchronize(bench_lab_device(c->lab)) : status;
 }
 
+tile_status bench_candidate_fetch(bench_candidate *c, unsigned place, char **data) {
+    const tile_buffer *result = bench_arrays_result(&c->data);
+    size_t bytes = tile_buffer_size(result);
+    if (c->host_bytes < 2 * bytes) {
+        free(c->host);
+        c->host = malloc(2 * bytes);
+        c->host_bytes = c->host ? 2 * bytes : 0;
+        if (!c->host) return TILE_FAILED;
+    }
+    *data = c->host + place * bytes;
+    tile_status status = bench_candidate_launch(c);
+    return status == TILE_OK ? tile_buffer_read(result, 0, *data, bytes) : status;
+}
+
 static tile_status check_rows(bench_candidate *c, bench_verdict *verdict) {
     tile_status status = TILE_OK;
     for (int i = 0; i < 2 && status == TILE_OK && !*verdict->wrong; i++) {
@@ -267,17 +281,13 @@ static tile_status check_rows(bench_candidate *c, bench_verdict *verdict) {
 static tile_status check_product(bench_candidate *c, bench_verdict *verdict) {
     const bench_product *product = &c->data.problem.product;
     const tile_buffer *result = bench_arrays_result(&c->data);
-    size_t bytes = tile_buffer_size(result);
-    char *first = malloc(2 * bytes + 1), *second = first ? first + bytes : NULL;
-    tile_status status = first ? TILE_OK : TILE_FAILED;
-    for (int i = 0; i < 2 && status == TILE_OK && !*verdict->wrong; i++) {
-        char *data = i ? second : first;
-        status = bench_candidate_launch(c);
-        if (status == TILE_OK) status = tile_buffer_read(result, 0, data, bytes);
-        if (status == TILE_OK && (!i || memcmp(first, second, bytes) != 0))
-            *verdict = bench_check_result(&c->data.operands, product, data);
+    char *data[2];
+    tile_status status = TILE_OK;
+    for (unsigned i = 0; i < 2 && status == TILE_OK && !*verdict->wrong; i++) {
+        status = bench_candidate_fetch(c, i, &data[i]);
+        if (status == TILE_OK && (!i || memcmp(data[0], data[1], tile_buffer_size(result)) != 0))
+            *verdict = bench_check_result(&c->data.operands, product, data[i]);
     }
-    free(first);
     return status;
 }
 
@@ -292,6 +302,7 @@ static tile_status check_result(bench_candidate *c, bench_verdict *verdict) {
 tile_status bench_candidate_check(bench_candidate *c, bench_verdict *verdict) {
     *verdict = (bench_verdict){.by_elements = true};
     if (!c->is_set || c->data.problem.is_attention) return bench_refuse(c, nothing_set, NULL);
+    c->has_expected = false;
     return is_floor(c) ? TILE_OK : check_result(c, verdict);
 }
 

@@ -84,15 +84,10 @@ static tile_status choose_points(bench_candidate *c, ranking *r, unsigned count,
     return TILE_OK;
 }
 
-/* Keeps the result of a launch on whole numbers. */
-static tile_status read_result(bench_candidate *c, char **data, size_t *bytes) {
+/* Reads the result of a launch on whole numbers. */
+static tile_status read_result(bench_candidate *c, unsigned place, char **data) {
     tile_status status = bench_arrays_fill(&c->data, BENCH_WHOLE);
-    if (status == TILE_OK) status = bench_candidate_launch(c);
-    *bytes = tile_buffer_size(bench_arrays_result(&c->data));
-    *data = status == TILE_OK ? malloc(*bytes + 1) : NULL;
-    if (status == TILE_OK && !*data) return TILE_FAILED;
-    return status == TILE_OK ? tile_buffer_read(bench_arrays_result(&c->data), 0, *data, *bytes)
-                             : status;
+    return status == TILE_OK ? bench_candidate_fetch(c, place, data) : status;
 }
 
 tile_status bench_kernel_choose_points(bench_candidate *c, unsigned count, uint64_t seed) {
@@ -116,10 +111,12 @@ tile_status bench_candidate_list_points(bench_candidate *c, unsigned count, uint
         c->data.problem.is_rows)
         return bench_refuse(c, "further points are measured of a kernel's products", NULL);
     tile_status status = bench_kernel_choose_points(c, count, seed);
-    free(c->expected);
-    c->expected = NULL;
-    if (status == TILE_OK && c->point_count)
-        status = read_result(c, &c->expected, &c->expected_bytes);
+    c->has_expected = false;
+    if (status == TILE_OK && c->point_count) {
+        char *expected;
+        status = read_result(c, 0, &expected);
+        c->has_expected = status == TILE_OK;
+    }
     if (status == TILE_OK) *listed = c->point_count;
     return status;
 }
@@ -166,12 +163,10 @@ tile_status bench_candidate_take_point(bench_candidate *c, unsigned index) {
 
 tile_status bench_candidate_compare(bench_candidate *c, bool *same) {
     char *data = NULL;
-    size_t bytes;
     *same = false;
-    if (!c->expected) return bench_refuse(c, "there are no points yet", NULL);
-    tile_status status = read_result(c, &data, &bytes);
-    *same =
-        status == TILE_OK && bytes == c->expected_bytes && memcmp(data, c->expected, bytes) == 0;
-    free(data);
+    if (!c->has_expected) return bench_refuse(c, "there are no points yet", NULL);
+    tile_status status = read_result(c, 1, &data);
+    *same = status == TILE_OK &&
+            memcmp(data, c->host, tile_buffer_size(bench_arrays_result(&c->data))) == 0;
     return status;
 }

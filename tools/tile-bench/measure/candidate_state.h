@@ -36,8 +36,9 @@ struct bench_candidate {
     bench_point points[BENCH_MAX_POINTS];
     unsigned point_count, points_asked; /* listed; asked for, 0: not listed */
     uint64_t points_seed;
-    char *expected; /* the pick's result on whole numbers; NULL: no points were listed */
-    size_t expected_bytes;
+    char *host; /* room for two results; NULL: not needed so far */
+    size_t host_bytes;
+    bool has_expected; /* the first half is the pick's result on whole numbers, for its points */
     /* BENCH_CUBLASLT */
     bench_cublas *cublas;
     /* BENCH_READ */
@@ -56,6 +57,9 @@ tile_status bench_candidate_reserve(bench_candidate *candidate, const bench_prob
 
 /* Launches into a poisoned result, and waits. */
 tile_status bench_candidate_launch(bench_candidate *candidate);
+/* Launches and reads the result to the host's memory, which has room for two results, 0 and 1.
+ * *data is valid until the next problem. */
+tile_status bench_candidate_fetch(bench_candidate *candidate, unsigned place, char **data);
 
 /* candidate_kernel.c: a BENCH_KERNEL. */
 
