@@ -59,7 +59,8 @@
  *
  * On sm_90a, blocks of a cluster may share the copies of a `pipelined` loop (specialize-warps). All
  * of them therefore run such a loop if it is replicable (replicable_loop.h): the added blocks do
- * what the nearest block does and discard the result.
+ * what the nearest block does and discard the result. They also execute a `pdl_wait`, before which
+ * the previous launch may still write what the loop reads.
  *
  * Phases: 1. find the dims to round; 2. find values that depend on memory, and reject those that
  * control a cluster barrier; 3. coordinates; 4. branches; 5. the launched grid. */
@@ -147,6 +148,7 @@ static bool needs_grid(const rounding *r, tile_op op) {
     unsigned effects = tile_op_effects(r->f, op);
     if (contains_cluster_barrier(r, op) || is_common(r, op)) return false;
     if (data->opcode == TILE_OP_alloc_shared) return false; /* it only names a buffer */
+    if (data->opcode == TILE_OP_pdl_wait) return false; /* shared copies follow it in all blocks */
     for (uint32_t i = 0; i < data->operand_count; i++)
         if (is_unknown(r, data->operands[i])) return true;
     for (unsigned i = 0; i < data->region_count; i++)
@@ -432,7 +434,8 @@ static void guard_region(rounding *r, tile_region region) {
     for (tile_op op = tile_region_first(r->f, region), next; op.id && !r->failed; op = next) {
         next = tile_op_next(r->f, op);
         bool last = tile_op_effects(r->f, op) & TILE_EFFECT_TERMINATOR;
-        if (contains_cluster_barrier(r, op) || last) {
+        bool waits = tile_op_opcode(r->f, op) == TILE_OP_pdl_wait;
+        if (contains_cluster_barrier(r, op) || last || waits) {
             close_range(r, &s, op, region);
             for (unsigned i = 0; i < tile_op_at(r->f, op)->region_count; i++)
                 guard_region(r, tile_op_region(r->f, op, i));
