@@ -15,8 +15,9 @@
 #include "tools/tile-bench/measure/state.h"
 
 enum {
-    MAX_WORKERS = 14,   /* of all kernels together, and of a peer. Each opens the device */
-    LEAST_WORKERS = 2,  /* of a kernel */
+    LEAST_WORKERS = 2,  /* of all kernels together, where each has at least one; also if there are
+                           few cores */
+    MAX_WORKERS = 14,   /* likewise, and of a peer. Each opens the device */
     RESERVED_CORES = 2, /* for the measurement */
 };
 
@@ -81,7 +82,7 @@ static size_t share_of(size_t problems, size_t all) {
                   : cores > MAX_WORKERS ? MAX_WORKERS
                                         : (size_t)cores;
     size_t share = (most * problems + all / 2) / all;
-    return share < LEAST_WORKERS ? LEAST_WORKERS : share;
+    return share ? share : 1;
 }
 
 static void start(const bench_plan *plan, const bench_candidate_spec *c, size_t most, pool *p) {
