@@ -103,6 +103,27 @@ void bench_memory_destroy(bench_lab *lab, bench_memory *memory) {
     *memory = (bench_memory){0};
 }
 
+tile_status bench_memory_repeat(bench_lab *lab, const bench_memory *memory, const char *data,
+                                size_t period) {
+    const size_t bytes = tile_buffer_size(memory->buffer);
+    size_t done = bytes < period ? bytes : period;
+    tile_status status = tile_buffer_write(memory->buffer, 0, data, done);
+    while (done < bytes && status == TILE_OK) {
+        size_t now = bytes - done < done ? bytes - done : done;
+        if (lab->driver) { /* doubles what is there */
+            status = tile_driver_check(
+                lab->context, lab->driver,
+                lab->driver->cuMemcpyDtoDAsync(memory->address + done, memory->address, now, NULL),
+                "cuMemcpyDtoDAsync");
+        } else {
+            now = now < period ? now : period;
+            status = tile_buffer_write(memory->buffer, done, data, now);
+        }
+        done += now;
+    }
+    return status;
+}
+
 tile_status bench_memory_fill(bench_lab *lab, const bench_memory *memory, unsigned char byte) {
     const size_t bytes = tile_buffer_size(memory->buffer);
     if (lab->driver)

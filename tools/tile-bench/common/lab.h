@@ -41,6 +41,9 @@ tile_status bench_memory_reserve_only(bench_lab *lab, size_t bytes, bench_memory
 /* A zero-initialized memory is allowed. */
 void bench_memory_destroy(bench_lab *lab, bench_memory *memory);
 
+/* Fills it with these bytes, repeated. */
+tile_status bench_memory_repeat(bench_lab *lab, const bench_memory *memory, const char *data,
+                                size_t period);
 /* Sets all bytes of it. */
 tile_status bench_memory_fill(bench_lab *lab, const bench_memory *memory, unsigned char byte);
 

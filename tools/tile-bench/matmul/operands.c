@@ -94,23 +94,16 @@ static char *write_pattern(const int8_t *pattern, tile_scalar scalar) {
     return data;
 }
 
-static tile_status fill_operand(const char *data, size_t period, tile_buffer *buffer) {
-    size_t bytes = tile_buffer_size(buffer);
-    tile_status status = TILE_OK;
-    for (size_t at = 0; at < bytes && status == TILE_OK; at += period)
-        status = tile_buffer_write(buffer, at, data, bytes - at < period ? bytes - at : period);
-    return status;
-}
-
 tile_status bench_fill_operands(bench_operands *o, const bench_product *product, bench_fill fill,
-                                tile_buffer *a, tile_buffer *b) {
+                                bench_lab *lab, const bench_memory *a, const bench_memory *b) {
     const tile_scalar scalar = product->type->operand;
     const size_t period = PERIOD * tile_scalar_bytes(scalar);
     tile_status status = TILE_OK;
     if (fill == BENCH_WHOLE) make_patterns(o, product);
     for (unsigned i = 0; i < 2 && status == TILE_OK; i++) {
         char *whole = fill == BENCH_WHOLE ? write_pattern(o->whole[i], scalar) : NULL;
-        status = fill_operand(whole ? whole : make_random(o, scalar, i), period, i ? b : a);
+        status =
+            bench_memory_repeat(lab, i ? b : a, whole ? whole : make_random(o, scalar, i), period);
         free(whole);
     }
     return status;
@@ -122,8 +115,8 @@ unsigned char bench_poison(tile_scalar scalar) {
 
 /* The check ----------------------------------------------------------------------------------- */
 
-/* Work is divided into ranges of rows, of any sizes. */
-enum { MAX_RANGES = 64 };
+/* Work is divided into ranges of rows, of any sizes. ROUNDS: of Freivalds' test. */
+enum { MAX_RANGES = 64, ROUNDS = 3 };
 
 typedef struct check {
     const bench_product *p;
@@ -131,7 +124,7 @@ typedef struct check {
     const char *data;      /* the result's elements */
     int32_t *c;            /* the result as integers */
     int8_t *whole_b;       /* if elements are compared: b, in the orientation of the product */
-    int64_t *v, *bv, *abv; /* if vectors are: v, b v, a b v */
+    int64_t *v, *bv, *abv; /* if vectors are: ROUNDS vectors v, then b v, then a b v */
     unsigned ranges;
     bench_verdict found[MAX_RANGES]; /* of each range */
 } check;
@@ -247,25 +240,29 @@ static void check_elements(check *x, bench_verdict *verdict) {
     free(x->whole_b);
 }
 
-/* Computes elements begin to end of y = M x for an operand with so many columns. Runs along the
- * pattern, in either orientation, in pieces that end where the pattern repeats. */
-static void multiply(const int8_t *pattern, strides s, int64_t begin, int64_t end, int64_t columns,
-                     const int64_t *x, int64_t *y) {
+/* Computes elements begin to end of y = M x for an operand of so many rows and columns, and for
+ * ROUNDS vectors x. Runs along the pattern, in either orientation, in pieces that end where the
+ * pattern repeats. */
+static void multiply(const int8_t *pattern, strides s, int64_t begin, int64_t end, int64_t rows,
+                     int64_t columns, const int64_t *x, int64_t *y) {
     const bool by_rows = s.right == 1;
     const int64_t lines = by_rows ? end - begin : columns;
     const int64_t length = by_rows ? columns : end - begin;
     const int64_t first = begin * s.down, step = by_rows ? s.down : s.right;
-    y += begin;
-    memset(y, 0, (size_t)(end - begin) * sizeof *y);
+    for (int round = 0; round < ROUNDS; round++)
+        memset(y + round * rows + begin, 0, (size_t)(end - begin) * sizeof *y);
     for (int64_t line = 0; line < lines; line++) {
         int64_t at = (first + line * step) % PERIOD;
         for (int64_t done = 0, piece; done < length; done += piece, at = 0) {
             piece = length - done < PERIOD - at ? length - done : PERIOD - at;
             const int8_t *from = pattern + at;
-            int64_t sum = 0;
-            for (int64_t i = 0; by_rows && i < piece; i++) sum += from[i] * x[done + i];
-            for (int64_t i = 0; !by_rows && i < piece; i++) y[done + i] += from[i] * x[line];
-            if (by_rows) y[line] += sum;
+            for (int round = 0; round < ROUNDS; round++) {
+                const int64_t *in = x + round * columns + (by_rows ? done : line);
+                int64_t *out = y + round * rows + begin + (by_rows ? line : done), sum = 0;
+                for (int64_t i = 0; by_rows && i < piece; i++) sum += from[i] * in[i];
+                for (int64_t i = 0; !by_rows && i < piece; i++) out[i] += from[i] * *in;
+                if (by_rows) *out += sum;
+            }
         }
     }
 }
@@ -274,7 +271,19 @@ static void multiply_b(size_t range, void *user) {
     check *x = user;
     const bench_product *p = x->p;
     multiply(x->b, strides_of(p->k, p->n, p->transposed_b), begin_of(x, range, p->k),
-             begin_of(x, range + 1, p->k), p->n, x->v, x->bv);
+             begin_of(x, range + 1, p->k), p->k, p->n, x->v, x->bv);
+}
+
+static bool is_right_row(const check *x, int64_t row) {
+    const int64_t m = x->p->m, n = x->p->n;
+    const int32_t *c = x->c + row * n;
+    for (int round = 0; round < ROUNDS; round++) {
+        const int64_t *v = x->v + round * n;
+        int64_t sum = 0;
+        for (int64_t j = 0; j < n; j++) sum += c[j] * v[j];
+        if (sum != x->abv[round * m + row]) return false;
+    }
+    return true;
 }
 
 static void compare_sums(size_t range, void *user) {
@@ -282,25 +291,23 @@ static void compare_sums(size_t range, void *user) {
     const bench_product *p = x->p;
     const int64_t begin = begin_of(x, range, p->m), end = begin_of(x, range + 1, p->m);
     bench_verdict *verdict = &x->found[range];
-    multiply(x->a, strides_of(p->m, p->k, p->transposed_a), begin, end, p->k, x->bv, x->abv);
-    for (int64_t i = begin; i < end && !*verdict->wrong; i++) {
-        int64_t sum = 0;
-        for (int64_t j = 0; j < p->n; j++) sum += x->c[i * p->n + j] * x->v[j];
-        if (sum != x->abv[i])
+    multiply(x->a, strides_of(p->m, p->k, p->transposed_a), begin, end, p->m, p->k, x->bv, x->abv);
+    for (int64_t i = begin; i < end && !*verdict->wrong; i++)
+        if (!is_right_row(x, i))
             snprintf(verdict->wrong, sizeof verdict->wrong, "row %lld is wrong, by Freivalds' test",
                      (long long)i);
-    }
 }
 
-/* Checks c x = a (b x) for a random integer vector x in [-512, 512). A wrong row of c passes a
- * round with a probability of at most 1 / 1024 (R. Freivalds, "Probabilistic machines can use less
+/* Checks c x = a (b x) for random integer vectors x in [-512, 512). A wrong row of c passes a round
+ * with a probability of at most 1 / 1024 (R. Freivalds, "Probabilistic machines can use less
  * running time", 1977). All sums are below 2^63. */
-static void check_by_freivalds(check *x, uint64_t round, bench_verdict *verdict) {
+static void check_by_freivalds(check *x, bench_verdict *verdict) {
     const bench_product *p = x->p;
-    x->v = need(malloc((size_t)(p->n + p->k + p->m) * sizeof *x->v));
-    x->bv = x->v + p->n;
-    x->abv = x->bv + p->k;
-    for (int64_t j = 0; j < p->n; j++) x->v[j] = (int64_t)bench_random(&round, 1024) - 512;
+    uint64_t state = 12345;
+    x->v = need(malloc((size_t)(ROUNDS * (p->n + p->k + p->m)) * sizeof *x->v));
+    x->bv = x->v + ROUNDS * p->n;
+    x->abv = x->bv + ROUNDS * p->k;
+    for (int64_t j = 0; j < ROUNDS * p->n; j++) x->v[j] = (int64_t)bench_random(&state, 1024) - 512;
     share_ranges(x, p->k, multiply_b, verdict);
     share_ranges(x, p->m, compare_sums, verdict);
     free(x->v);
@@ -315,10 +322,8 @@ bench_verdict bench_check_result(bench_operands *o, const bench_product *product
     *x = (check){.p = product, .a = o->whole[0], .b = o->whole[1], .data = c};
     x->c = need(malloc((size_t)(product->m * product->n) * sizeof *x->c));
     share_ranges(x, product->m, read_range, &verdict);
-    if (!*verdict.wrong && bench_product_flop(product) / 2 <= most_products)
-        check_elements(x, &verdict);
-    for (uint64_t round = 1; !verdict.by_elements && round <= 3 && !*verdict.wrong; round++)
-        check_by_freivalds(x, round * 12345, &verdict);
+    const bool is_small = bench_product_flop(product) / 2 <= most_products;
+    if (!*verdict.wrong) (is_small ? check_elements : check_by_freivalds)(x, &verdict);
     free(x->c);
     free(x);
     return verdict;

@@ -5,7 +5,7 @@
 #ifndef TILE_TOOLS_TILE_BENCH_MATMUL_OPERANDS_H
 #define TILE_TOOLS_TILE_BENCH_MATMUL_OPERANDS_H
 
-#include "tile/device.h"
+#include "tools/tile-bench/common/lab.h"
 #include "tools/tile-bench/matmul/product.h"
 
 typedef struct bench_verdict {
@@ -31,7 +31,8 @@ void bench_operands_free(bench_operands *operands);
 
 /* Writes both operands. */
 tile_status bench_fill_operands(bench_operands *operands, const bench_product *product,
-                                bench_fill fill, tile_buffer *a, tile_buffer *b);
+                                bench_fill fill, bench_lab *lab, const bench_memory *a,
+                                const bench_memory *b);
 /* Returns a byte with which results of this type are filled so that they have values that no
  * correct result contains: floats are then NaN, and integers far from 0. */
 unsigned char bench_poison(tile_scalar scalar);

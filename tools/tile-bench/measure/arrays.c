@@ -100,7 +100,7 @@ static tile_status fill_array(bench_arrays *a, bench_inputs inputs, unsigned arr
     return status;
 }
 
-tile_status bench_arrays_fill(bench_arrays *a, unsigned fill) {
+tile_status bench_arrays_fill(bench_lab *lab, bench_arrays *a, unsigned fill) {
     const bool was_filled = a->is_filled;
     tile_status status = TILE_OK;
     if (was_filled && a->fill == fill) return TILE_OK;
@@ -109,8 +109,8 @@ tile_status bench_arrays_fill(bench_arrays *a, unsigned fill) {
         status = bench_rows_fill(&a->problem.rows, (bench_fill)fill, a->memory[0].buffer,
                                  a->memory[1].buffer, a->memory[2].buffer);
     } else if (!a->problem.is_attention) {
-        status = bench_fill_operands(&a->operands, &a->problem.product, (bench_fill)fill,
-                                     a->memory[0].buffer, a->memory[1].buffer);
+        status = bench_fill_operands(&a->operands, &a->problem.product, (bench_fill)fill, lab,
+                                     &a->memory[0], &a->memory[1]);
     } else {
         const bench_type *type = a->problem.attention.type;
         if (!a->pattern || bench_pattern_type(a->pattern) != type) {
@@ -128,7 +128,7 @@ tile_status bench_arrays_fill(bench_arrays *a, unsigned fill) {
 }
 
 /* Fills the operands with the values that are used in measurements. */
-tile_status bench_arrays_fill_random(bench_arrays *a) {
-    return bench_arrays_fill(a, a->problem.is_attention ? (unsigned)BENCH_INPUTS_random
-                                                        : (unsigned)BENCH_RANDOM);
+tile_status bench_arrays_fill_random(bench_lab *lab, bench_arrays *a) {
+    return bench_arrays_fill(
+        lab, a, a->problem.is_attention ? (unsigned)BENCH_INPUTS_random : (unsigned)BENCH_RANDOM);
 }

@@ -31,9 +31,9 @@ void bench_arrays_destroy(bench_lab *lab, bench_arrays *arrays);
 
 /* Fills the operands unless they already contain this: bench_inputs of attention, else a
  * bench_fill. */
-tile_status bench_arrays_fill(bench_arrays *arrays, unsigned fill);
+tile_status bench_arrays_fill(bench_lab *lab, bench_arrays *arrays, unsigned fill);
 /* Fills the operands with the values that are used in measurements. */
-tile_status bench_arrays_fill_random(bench_arrays *arrays);
+tile_status bench_arrays_fill_random(bench_lab *lab, bench_arrays *arrays);
 
 tile_buffer *bench_arrays_result(const bench_arrays *arrays);
 /* Fills the result with values that no correct result contains. */

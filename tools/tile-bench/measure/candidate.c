@@ -194,7 +194,7 @@ static tile_status set_problem(bench_candidate *c, const bench_problem *problem,
         return bench_refuse(c, "cuBLASLt has products only", NULL);
     if (status == TILE_OK && !is_floor(c)) status = bench_arrays_allocate(c->lab, &c->data);
     /* Time the choice on the same numbers as in the measurement. */
-    if (status == TILE_OK && c->cublas) status = bench_arrays_fill_random(&c->data);
+    if (status == TILE_OK && c->cublas) status = bench_arrays_fill_random(c->lab, &c->data);
     if (status != TILE_OK) return status;
     switch (c->options->kind) {
     case BENCH_KERNEL: return bench_kernel_set(c, flush);
@@ -294,7 +294,7 @@ static tile_status check_product(bench_candidate *c, bench_verdict *verdict) {
 /* Launches twice, so that stale data that the first launch leaves in scratch memory affects the
  * second. */
 static tile_status check_result(bench_candidate *c, bench_verdict *verdict) {
-    tile_status status = bench_arrays_fill(&c->data, BENCH_WHOLE);
+    tile_status status = bench_arrays_fill(c->lab, &c->data, BENCH_WHOLE);
     if (status != TILE_OK) return status;
     return c->data.problem.is_rows ? check_rows(c, verdict) : check_product(c, verdict);
 }
@@ -308,7 +308,7 @@ tile_status bench_candidate_check(bench_candidate *c, bench_verdict *verdict) {
 
 tile_status bench_candidate_fill(bench_candidate *c, bench_inputs inputs) {
     if (!c->is_set || !c->data.problem.is_attention) return bench_refuse(c, nothing_set, NULL);
-    return bench_arrays_fill(&c->data, inputs);
+    return bench_arrays_fill(c->lab, &c->data, inputs);
 }
 
 tile_status bench_candidate_compute(bench_candidate *c, const char *path, bool *differ) {
@@ -331,7 +331,7 @@ tile_status bench_candidate_compute(bench_candidate *c, const char *path, bool *
 tile_status bench_candidate_work(bench_candidate *c, tile_work *work) {
     if (!c->is_set) return bench_refuse(c, nothing_set, NULL);
     *work = work_of(c);
-    return is_floor(c) ? TILE_OK : bench_arrays_fill_random(&c->data);
+    return is_floor(c) ? TILE_OK : bench_arrays_fill_random(c->lab, &c->data);
 }
 
 const char *bench_candidate_version(const bench_candidate *c) {

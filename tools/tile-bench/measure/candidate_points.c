@@ -86,7 +86,7 @@ static tile_status choose_points(bench_candidate *c, ranking *r, unsigned count,
 
 /* Reads the result of a launch on whole numbers. */
 static tile_status read_result(bench_candidate *c, unsigned place, char **data) {
-    tile_status status = bench_arrays_fill(&c->data, BENCH_WHOLE);
+    tile_status status = bench_arrays_fill(c->lab, &c->data, BENCH_WHOLE);
     return status == TILE_OK ? bench_candidate_fetch(c, place, data) : status;
 }
 
