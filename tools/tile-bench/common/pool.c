@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,6 +122,28 @@ static const char *fail_worker(bench_worker *w, tile_child_result trouble, doubl
                      : "failed its worker ended without an answer");
     tile_child_end(&w->child, KILL_SECONDS);
     return w->failure;
+}
+
+static bool has_line(const bench_worker *w) {
+    return w->text.size > w->received &&
+           memchr(w->text.data + w->received, '\n', w->text.size - w->received);
+}
+
+bool bench_worker_has_answered(const bench_worker *w) {
+    struct pollfd file = {.fd = w->child.socket, .events = POLLIN};
+    return !w->child.process || stopped || has_line(w) || poll(&file, 1, 0) > 0;
+}
+
+void bench_workers_wait(bench_worker *const *workers, unsigned count, double seconds) {
+    enum { MOST = 64 };
+    struct pollfd files[MOST];
+    unsigned waits = 0;
+    for (unsigned i = 0; i < count && waits < MOST; i++) {
+        if (!workers[i]) continue;
+        if (bench_worker_has_answered(workers[i])) return;
+        files[waits++] = (struct pollfd){.fd = workers[i]->child.socket, .events = POLLIN};
+    }
+    poll(files, waits, (int)(1e3 * seconds));
 }
 
 /* Returns the next line of the data read so far; NULL if it is incomplete. */

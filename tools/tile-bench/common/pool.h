@@ -25,6 +25,10 @@ void bench_worker_send(bench_worker *worker, const char *line);
  * call. A worker that ends or does not answer in time is stopped permanently and answers "failed
  * ..." from then on. */
 const char *bench_worker_receive(bench_worker *worker, double seconds);
+/* True if receiving from it would not wait. */
+bool bench_worker_has_answered(const bench_worker *worker);
+/* Waits at most so many seconds until one of these workers has answered. NULLs are skipped. */
+void bench_workers_wait(bench_worker *const *workers, unsigned count, double seconds);
 /* From now on SIGINT and SIGTERM make every answer "failed ...", so that the results so far can
  * still be reported. The fourth signal exits the program (timeout(1) sends two at once). */
 void bench_catch_signals(void);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/support/clock.h"
 #include "tools/tile-bench/measure/state.h"
 
 enum {
@@ -19,14 +20,25 @@ enum {
                            few cores */
     MAX_WORKERS = 14,   /* likewise, and of a peer. Each opens the device */
     RESERVED_CORES = 2, /* for the measurement */
+    MOST_SKIPPED = 2 * MAX_WORKERS, /* problems: kernels that compile fast do not run ahead */
 };
 
-/* The workers of one contender, and its problems: worker w of n has the problems w, w + n, .. */
+/* A worker, and the problem that it prepares or has prepared. */
+typedef struct slot {
+    bench_worker *worker; /* NULL: it is the entry's, or has ended */
+    size_t problem;       /* index in the plan; NO_PROBLEM: none */
+    bool is_ready;
+    double deadline; /* until then it must be */
+} slot;
+
+#define NO_PROBLEM SIZE_MAX
+
+/* The workers of one contender, and its problems. */
 typedef struct pool {
-    bench_worker *workers[MAX_WORKERS]; /* NULL: it is the entry's, or has ended */
-    unsigned count;                     /* 0: nothing is prepared */
-    size_t *problems;                   /* indices in the plan */
-    size_t problem_count, next;         /* next: the first that has not been measured */
+    slot slots[MAX_WORKERS];
+    unsigned count;             /* 0: nothing is prepared */
+    size_t *problems;           /* indices in the plan */
+    size_t problem_count, next; /* next: the first that no worker has */
 } pool;
 
 struct bench_ahead {
@@ -50,29 +62,46 @@ static void list_problems(const bench_plan *plan, const bench_candidate_spec *c,
         if (bench_takes_part(c, &plan->problems[i])) p->problems[p->problem_count++] = i;
 }
 
-/* Has a worker prepare the contender's problem of this number, if there is one. */
-static void prepare(const bench_plan *plan, const bench_candidate_spec *c, pool *p, size_t number) {
+/* Has the slot's worker prepare the contender's next problem, if there is one. */
+static void prepare(const bench_plan *plan, const bench_candidate_spec *c, pool *p, slot *at) {
     char line[BENCH_PROBLEM_LINE], points[BENCH_PROBLEM_LINE];
     char request[2 * BENCH_PROBLEM_LINE + 16];
-    bench_worker **worker = &p->workers[number % p->count];
-    if (number >= p->problem_count) return;
-    const bench_problem *problem = &plan->problems[p->problems[number]];
+    at->problem = NO_PROBLEM;
+    at->is_ready = false;
+    if (p->next == p->problem_count) return;
+    at->problem = p->problems[p->next++];
+    at->deadline = tile_seconds_now() + plan->answer_timeout * (1 + plan->points);
+    const bench_problem *problem = &plan->problems[at->problem];
     bench_problem_write(problem, "none", line);
     bench_points_write(plan, problem, points);
     snprintf(request, sizeof request, "prepare %s%s%s", points, *points ? " " : "", line);
-    if (!*worker) *worker = bench_worker_start(c->program, c->words, NULL, NULL);
-    bench_worker_send(*worker, request);
+    if (!at->worker) at->worker = bench_worker_start(c->program, c->words, NULL, NULL);
+    bench_worker_send(at->worker, request);
 }
 
-/* Errors are ignored: they are reported in the candidate's row. A worker that has ended is started
- * again by its next request. */
-static void wait_for(const bench_plan *plan, pool *p, size_t number) {
-    bench_worker **worker = &p->workers[number % p->count];
-    if (!*worker) return;
-    bench_worker_receive(*worker, plan->answer_timeout * (1 + plan->points));
-    if (bench_worker_is_alive(*worker)) return;
-    bench_worker_stop(*worker);
-    *worker = NULL;
+/* Takes the answer if there is one. Errors are ignored: they are reported in the candidate's row. A
+ * worker that has ended, or is late, is started again by its next request. */
+static bool is_ready(slot *at) {
+    const double left = at->deadline - tile_seconds_now();
+    if (at->is_ready || at->problem == NO_PROBLEM) return at->is_ready;
+    if (at->worker && left > 0 && !bench_worker_has_answered(at->worker)) return false;
+    if (at->worker) bench_worker_receive(at->worker, left > 0 ? left : 0);
+    if (at->worker && !bench_worker_is_alive(at->worker)) {
+        bench_worker_stop(at->worker);
+        at->worker = NULL;
+    }
+    return at->is_ready = true;
+}
+
+/* Waits at most a moment until one of the workers has answered. */
+static void wait_a_moment(const pool *pools, unsigned count) {
+    bench_worker *busy[MAX_WORKERS * 4];
+    unsigned busy_count = 0;
+    for (unsigned c = 0; c < count; c++)
+        for (unsigned w = 0; w < pools[c].count && busy_count < MAX_WORKERS * 4; w++)
+            if (pools[c].slots[w].problem != NO_PROBLEM && !pools[c].slots[w].is_ready)
+                busy[busy_count++] = pools[c].slots[w].worker;
+    bench_workers_wait(busy, busy_count, 0.05);
 }
 
 /* Kernels share the cores by their numbers of problems. */
@@ -87,7 +116,7 @@ static size_t share_of(size_t problems, size_t all) {
 
 static void start(const bench_plan *plan, const bench_candidate_spec *c, size_t most, pool *p) {
     p->count = (unsigned)(most < p->problem_count ? most : p->problem_count);
-    for (unsigned w = 0; w < p->count; w++) prepare(plan, c, p, w);
+    for (unsigned w = 0; w < p->count; w++) prepare(plan, c, p, &p->slots[w]);
 }
 
 /* Has the peer's programs compile all problems. They end afterwards. */
@@ -95,11 +124,15 @@ static void fill_cache(const bench_plan *plan, const bench_candidate_spec *c) {
     pool p = {.count = 0};
     list_problems(plan, c, &p);
     start(plan, c, MAX_WORKERS, &p);
-    for (size_t i = 0; i < p.problem_count; i++) {
-        wait_for(plan, &p, i);
-        prepare(plan, c, &p, i + p.count);
+    for (size_t done = 0; done < p.problem_count && !bench_is_stopped();) {
+        wait_a_moment(&p, 1);
+        for (unsigned w = 0; w < p.count; w++)
+            if (is_ready(&p.slots[w])) {
+                prepare(plan, c, &p, &p.slots[w]);
+                done++;
+            }
     }
-    for (unsigned w = 0; w < p.count; w++) bench_worker_stop(p.workers[w]);
+    for (unsigned w = 0; w < p.count; w++) bench_worker_stop(p.slots[w].worker);
     free(p.problems);
 }
 
@@ -124,36 +157,65 @@ bench_ahead *bench_ahead_start(const bench_plan *plan) {
     return a;
 }
 
-/* True if the contender's next problem is this one. */
-static bool is_next(const pool *p, size_t problem) {
-    return p->next < p->problem_count && p->problems[p->next] == problem;
+/* The slot of the contender that has the problem; NULL: none. */
+static slot *find_slot(pool *p, size_t problem) {
+    for (unsigned w = 0; w < p->count; w++)
+        if (p->slots[w].problem == problem) return &p->slots[w];
+    return NULL;
 }
 
-void bench_ahead_lend(bench_ahead *a, size_t problem, bench_entry *entries) {
-    for (unsigned c = 0; a && c < a->plan->contender_count; c++) {
+static bool are_ready(bench_ahead *a, size_t problem) {
+    bool ready = true;
+    for (unsigned c = 0; c < a->plan->contender_count && ready; c++) {
         pool *p = &a->pools[c];
-        if (!is_next(p, problem)) continue;
-        bench_worker **worker = &p->workers[p->next % p->count];
-        wait_for(a->plan, p, p->next);
-        entries[c].worker = *worker;
-        *worker = NULL;
+        slot *at = find_slot(p, problem);
+        if (p->count && bench_takes_part(&a->plan->contenders[c], &a->plan->problems[problem]))
+            ready = at && is_ready(at);
     }
+    return ready;
+}
+
+/* The first of the problems that are ready; in the order of the plan only the first problem that is
+ * left. NO_PROBLEM: none is ready. */
+static size_t find_ready(bench_ahead *a, const bool *measured) {
+    unsigned left = 0;
+    for (size_t i = 0; i < a->plan->problem_count; i++) {
+        if (measured[i]) continue;
+        if (are_ready(a, i)) return i;
+        if (!a->plan->any_order || ++left == MOST_SKIPPED) break;
+    }
+    return NO_PROBLEM;
+}
+
+size_t bench_ahead_lend(bench_ahead *a, const bool *measured, bench_entry *entries) {
+    size_t problem = 0;
+    while (!a && measured[problem]) problem++;
+    if (!a) return problem;
+    while ((problem = find_ready(a, measured)) == NO_PROBLEM)
+        wait_a_moment(a->pools, a->plan->contender_count);
+    for (unsigned c = 0; c < a->plan->contender_count; c++) {
+        slot *at = find_slot(&a->pools[c], problem);
+        if (!at) continue;
+        entries[c].worker = at->worker;
+        at->worker = NULL;
+    }
+    return problem;
 }
 
 void bench_ahead_take_back(bench_ahead *a, size_t problem, bench_entry *entries) {
     for (unsigned c = 0; a && c < a->plan->contender_count; c++) {
-        pool *p = &a->pools[c];
-        if (!is_next(p, problem)) continue;
-        p->workers[p->next % p->count] = entries[c].worker;
+        slot *at = find_slot(&a->pools[c], problem);
+        if (!at) continue;
+        at->worker = entries[c].worker;
         entries[c].worker = NULL;
-        prepare(a->plan, &a->plan->contenders[c], p, p->next + p->count);
-        p->next++;
+        prepare(a->plan, &a->plan->contenders[c], &a->pools[c], at);
     }
 }
 
 void bench_ahead_stop(bench_ahead *a) {
     for (unsigned c = 0; a && c < a->plan->contender_count; c++) {
-        for (unsigned w = 0; w < a->pools[c].count; w++) bench_worker_stop(a->pools[c].workers[w]);
+        for (unsigned w = 0; w < a->pools[c].count; w++)
+            bench_worker_stop(a->pools[c].slots[w].worker);
         free(a->pools[c].problems);
     }
     free(a);

@@ -420,6 +420,7 @@ bool bench_measure(bench_options *o, bench_report *report) {
     describe_peak(o, report);
     report->best = o->best;
     report->peer_kind = o->plan.peer_kind;
+    o->plan.any_order = o->random.count != 0;
     o->plan.done = write_so_far;
     o->plan.user = o;
     o->began = tile_seconds_now();

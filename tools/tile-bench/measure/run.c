@@ -354,12 +354,13 @@ bool bench_run(const bench_plan *plan, bench_report *report) {
         if (bench_takes_part(r.entries[i].contender, &plan->problems[0]))
             start_entry(&r.entries[i]);
     bench_ahead *ahead = bench_ahead_start(plan);
-    for (size_t i = 0; i < plan->problem_count && !is_over(plan); i++) {
-        size_t before = report->count;
+    bool *measured = calloc(plan->problem_count + 1, sizeof *measured);
+    if (!measured) abort();
+    for (size_t n = 0; n < plan->problem_count && !is_over(plan); n++) {
+        size_t before = report->count, i = bench_ahead_lend(ahead, measured, r.entries);
         r.problem = plan->problems[i];
-        report_status(&r, "compiling", NULL);
-        bench_ahead_lend(ahead, i, r.entries);
         right &= measure_problem(&r, report, &number);
+        measured[i] = true;
         bench_ahead_take_back(ahead, i, r.entries);
         bench_report_sort(report);
         if (plan->done) plan->done(report, before, plan->user);
@@ -368,6 +369,7 @@ bool bench_run(const bench_plan *plan, bench_report *report) {
     if (bench_is_stopped())
         fputs("remark: stopped by a signal: the report has the products that were complete\n",
               stderr);
+    free(measured);
     bench_ahead_stop(ahead);
     for (unsigned i = 0; i < r.count; i++) {
         bench_worker_stop(r.entries[i].worker);

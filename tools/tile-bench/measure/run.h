@@ -49,6 +49,7 @@ typedef struct bench_plan {
     const char *card, *target, *version;
     unsigned sms;
     double deadline;       /* by tile_seconds_now: no problem begins after it; 0: there is none */
+    bool any_order;        /* problems may be measured in another order than theirs */
     bool reports_progress; /* on stderr */
     /* Called when the rows of a problem, which start at `first`, are complete. The report is
      * sorted. NULL: no callback. */

@@ -72,9 +72,9 @@ void bench_mark_wrong(bench_entry *entry, const char *why);
 typedef struct bench_ahead bench_ahead;
 /* NULL: nothing is prepared. The plan must outlive the result. */
 bench_ahead *bench_ahead_start(const bench_plan *plan);
-/* Gives the entries the workers that have prepared the problem, and takes them back afterwards.
- * Problems come in the order of the plan. `ahead` may be NULL. */
-void bench_ahead_lend(bench_ahead *ahead, size_t problem, bench_entry *entries);
+/* Returns the index of the problem to measure next, one that is not measured so far, and gives the
+ * entries the workers that have prepared it. It takes them back afterwards. NULL: the first one. */
+size_t bench_ahead_lend(bench_ahead *ahead, const bool *measured, bench_entry *entries);
 void bench_ahead_take_back(bench_ahead *ahead, size_t problem, bench_entry *entries);
 void bench_ahead_stop(bench_ahead *ahead);
 
