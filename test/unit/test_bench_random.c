@@ -138,6 +138,18 @@ Test(bench_random, bytes_of_rows) {
 
 /* Distributions ------------------------------------------------------------------------------- */
 
+/* One of the problems has a type, a layout and a route: each is drawn sometimes. */
+Test(bench_random, choices_are_independent) {
+    const bench_draw draw = {.seed = 3};
+    unsigned found[4][2] = {{0}};
+    for (unsigned i = 0; i < 400; i++)
+        found[bench_draw_one(&draw, i, 0, 4)][bench_draw_one(&draw, i, 1, 2)]++;
+    for (unsigned a = 0; a < 4; a++)
+        for (unsigned b = 0; b < 2; b++)
+            cr_expect(found[a][b] > 25 && found[a][b] < 75, "%u, %u: %u", a, b, found[a][b]);
+    cr_expect_eq(bench_draw_one(&draw, 7, 0, 4), bench_draw_one(&draw, 7, 0, 4));
+}
+
 Test(bench_random, distribution_of_ratios) {
     static const double ratios[] = {0.5, 2, 1, 0.96};
     bench_distribution d = bench_distribute(ratios, 4);
