@@ -144,7 +144,7 @@ bench_ahead *bench_ahead_start(const bench_plan *plan) {
     a->plan = plan;
     for (unsigned c = 0; c < plan->contender_count; c++) {
         const bench_candidate_spec *spec = &plan->contenders[c];
-        if (is_compiling_peer(spec) && plan->cuda) fill_cache(plan, spec);
+        if (is_compiling_peer(spec)) fill_cache(plan, spec);
         if (!is_prepared(plan, spec)) continue;
         list_problems(plan, spec, &a->pools[c]);
         problems += a->pools[c].problem_count;
