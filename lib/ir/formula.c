@@ -1,0 +1,176 @@
+#include "lib/ir/formula.h"
+
+#include <string.h>
+
+#include "lib/ir/arith.h"
+#include "lib/ir/syntax.h"
+
+enum { NO_STEP = UINT32_MAX, FIRST_BITS = 6 };
+
+struct tile_formula_step {
+    int64_t value;
+    uint32_t args[3]; /* OP: steps; args[0] of PARAM and ARG: the index */
+    uint32_t level;
+    tile_int_meaning fold; /* OP */
+    uint8_t kind;          /* tile_expr_kind */
+    uint8_t arg_count;
+    bool known;
+};
+
+struct tile_formula_slot {
+    const tile_expr *expr; /* NULL: free */
+    uint32_t step;
+};
+
+/* Expressions are interned: equal ones have one address. */
+static tile_formula_slot *find_slot(const tile_formulas *set, const tile_expr *expr) {
+    const size_t mask = ((size_t)1 << set->slot_bits) - 1;
+    size_t at = (size_t)(((uintptr_t)expr >> 4) * UINT64_C(0x9e3779b97f4a7c15) >>
+                         (64 - set->slot_bits));
+    while (set->slots[at].expr && set->slots[at].expr != expr) at = (at + 1) & mask;
+    return &set->slots[at];
+}
+
+/* At most half of the slots are taken. */
+static void grow_slots(tile_formulas *set) {
+    tile_formula_slot *old = set->slots;
+    const size_t old_count = (size_t)1 << set->slot_bits++;
+    set->slots = TILE_NEW_ARRAY(set->arena, tile_formula_slot, 2 * old_count);
+    for (size_t i = 0; i < old_count; i++)
+        if (old[i].expr) *find_slot(set, old[i].expr) = old[i];
+}
+
+void tile_formulas_open(tile_formulas *set, const tile_function *f, const size_t *levels,
+                        tile_arena *arena) {
+    *set =
+        (tile_formulas){.f = f, .levels = levels, .arena = arena, .slot_bits = FIRST_BITS};
+    set->slots = TILE_NEW_ARRAY(arena, tile_formula_slot, (size_t)1 << FIRST_BITS);
+}
+
+/* Names are interned, so comparing pointers finds most of them. */
+static uint32_t find_param(const tile_function *f, const char *name) {
+    for (uint32_t i = 0; i < f->param_count; i++)
+        if (f->params[i].name == name) return i;
+    for (uint32_t i = 0; i < f->param_count; i++)
+        if (strcmp(f->params[i].name, name) == 0) return i;
+    return NO_STEP;
+}
+
+static uint32_t larger(uint32_t a, uint32_t b) {
+    return a > b ? a : b;
+}
+
+static tile_formula_step make_step(tile_formulas *set, const tile_expr *expr) {
+    tile_formula_step step = {.kind = (uint8_t)expr->kind};
+    switch (expr->kind) {
+    case TILE_EXPR_INT:
+        step.value = expr->integer;
+        step.known = true;
+        break;
+    case TILE_EXPR_WORD:
+        step.value = tile_word_value(expr->name);
+        step.known = true;
+        break;
+    case TILE_EXPR_PARAM:
+        step.args[0] = find_param(set->f, expr->name);
+        if (step.args[0] != NO_STEP && set->levels)
+            step.level = (uint32_t)set->levels[step.args[0]];
+        break;
+    case TILE_EXPR_ARG: step.args[0] = (uint32_t)expr->integer; break;
+    case TILE_EXPR_OP:
+        for (; step.arg_count < 3 && expr->args[step.arg_count]; step.arg_count++) {
+            uint32_t arg = tile_formulas_add(set, expr->args[step.arg_count]);
+            step.args[step.arg_count] = arg;
+            step.level = larger(step.level, set->steps[arg].level);
+        }
+        step.fold = tile_int_meaning_of(expr->opcode);
+        break;
+    case TILE_EXPR_FLOAT:
+    case TILE_EXPR_NUM_SMS:
+    case TILE_EXPR_BLOCK_ID:
+    case TILE_EXPR_LOOP: break;
+    }
+    return step;
+}
+
+uint32_t tile_formulas_add(tile_formulas *set, const tile_expr *expr) {
+    const tile_formula_slot *found = find_slot(set, expr);
+    if (found->expr) return found->step;
+    const tile_formula_step step = make_step(set, expr);
+    const uint32_t number = (uint32_t)set->count;
+    set->steps =
+        tile_arena_grow(set->arena, set->steps, set->count, &set->capacity, sizeof *set->steps);
+    set->steps[set->count++] = step;
+    if (2 * set->count > (size_t)1 << set->slot_bits) grow_slots(set);
+    *find_slot(set, expr) = (tile_formula_slot){expr, number};
+    return number;
+}
+
+void tile_formulas_sort(tile_formulas *set, size_t count) {
+    size_t end = 0;
+    set->ends = TILE_NEW_ARRAY(set->arena, size_t, count + 1);
+    set->order = TILE_NEW_ARRAY(set->arena, uint32_t, set->count + 1);
+    for (size_t level = 0; level < count; level++) {
+        for (uint32_t i = 0; i < set->count; i++)
+            if (set->steps[i].level == level) set->order[end++] = i;
+        set->ends[level] = end;
+    }
+}
+
+static void evaluate(const tile_formulas *set, tile_formula_step *step,
+                     const tile_formula_inputs *inputs) {
+    const tile_formula_step *steps = set->steps;
+    int64_t args[3] = {0};
+    switch ((tile_expr_kind)step->kind) {
+    case TILE_EXPR_PARAM:
+        step->known = step->args[0] != NO_STEP && inputs->params[step->args[0]].bound;
+        if (step->known) step->value = inputs->params[step->args[0]].value;
+        return;
+    case TILE_EXPR_ARG:
+        step->known = inputs->sizes != NULL;
+        if (step->known) step->value = inputs->sizes[step->args[0]];
+        return;
+    case TILE_EXPR_NUM_SMS:
+        step->known = inputs->num_sms > 0 && inputs->num_sms <= TILE_MAX_SMS;
+        step->value = inputs->num_sms;
+        return;
+    case TILE_EXPR_OP:
+        step->known = step->fold != NULL;
+        for (unsigned i = 0; i < step->arg_count; i++) {
+            args[i] = steps[step->args[i]].value;
+            step->known &= steps[step->args[i]].known;
+        }
+        step->known = step->known && step->fold(args[0], args[1], args[2], &step->value);
+        return;
+    case TILE_EXPR_INT:
+    case TILE_EXPR_WORD:
+    case TILE_EXPR_FLOAT:
+    case TILE_EXPR_BLOCK_ID:
+    case TILE_EXPR_LOOP: return;
+    }
+}
+
+void tile_formulas_evaluate(tile_formulas *set, size_t level, const tile_formula_inputs *inputs) {
+    if (!set->order) {
+        for (size_t i = 0; i < set->count; i++) evaluate(set, &set->steps[i], inputs);
+        return;
+    }
+    for (size_t i = level ? set->ends[level - 1] : 0; i < set->ends[level]; i++)
+        evaluate(set, &set->steps[set->order[i]], inputs);
+}
+
+bool tile_formulas_value(const tile_formulas *set, uint32_t number, int64_t *value) {
+    const tile_formula_step *step = &set->steps[number];
+    if (step->known) *value = step->value;
+    return step->known;
+}
+
+bool tile_formulas_read(tile_formulas *set, const tile_expr *expr,
+                        const tile_formula_inputs *inputs, int64_t *value) {
+    const tile_formula_slot *found = find_slot(set, expr);
+    if (found->expr) return tile_formulas_value(set, found->step, value);
+    const size_t before = set->count;
+    const uint32_t number = tile_formulas_add(set, expr);
+    for (size_t i = before; i < set->count; i++) evaluate(set, &set->steps[i], inputs);
+    return tile_formulas_value(set, number, value);
+}

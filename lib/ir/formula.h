@@ -1,0 +1,64 @@
+/* Host expressions prepared for many evaluations, as at each point of a tuning space.
+ *
+ * tile_expr_eval walks an expression and finds each parameter by its name. A set of formulas is a
+ * list of steps: parameters are slots of an array, and parts that expressions have in common are
+ * one step. Each step has a level, the largest of the levels of the parameters that it needs, so
+ * that steps can be repeated only when their parameters change. Results are those of
+ * tile_expr_eval. Threads: one at a time for each set. */
+#ifndef TILE_LIB_IR_FORMULA_H
+#define TILE_LIB_IR_FORMULA_H
+
+#include "lib/ir/function.h"
+
+/* The value of a function's parameter. */
+typedef struct tile_bound_param {
+    int64_t value;      /* int, bool, dim; of type and word: tile_word_value */
+    const char *word;   /* word */
+    tile_scalar scalar; /* type */
+    bool bound;
+} tile_bound_param;
+
+/* What expressions are evaluated with. Coordinates of blocks and variables of loops are unknown. */
+typedef struct tile_formula_inputs {
+    const tile_bound_param *params; /* by parameter of the function */
+    const int64_t *sizes;           /* by argument; NULL: unknown */
+    int64_t num_sms;                /* 0: unknown */
+} tile_formula_inputs;
+
+typedef struct tile_formula_step tile_formula_step;
+typedef struct tile_formula_slot tile_formula_slot;
+
+typedef struct tile_formulas {
+    const tile_function *f;
+    tile_arena *arena;
+    const size_t *levels; /* by parameter; NULL: all are 0 */
+    tile_formula_step *steps;
+    size_t count, capacity;
+    tile_formula_slot *slots; /* steps, hashed by expression */
+    unsigned slot_bits;
+    size_t *ends;    /* by level: the number of steps up to its last one, in `order` */
+    uint32_t *order; /* NULL: all steps in order of their addition */
+} tile_formulas;
+
+void tile_formulas_open(tile_formulas *set, const tile_function *f, const size_t *levels,
+                        tile_arena *arena);
+
+/* Adds an expression of the function. Returns its number. */
+uint32_t tile_formulas_add(tile_formulas *set, const tile_expr *expr);
+
+/* Ends the additions. Levels are below `count`. */
+void tile_formulas_sort(tile_formulas *set, size_t count);
+
+/* Evaluates the steps of one level, after those of lower levels. Without tile_formulas_sort,
+ * evaluates all steps. */
+void tile_formulas_evaluate(tile_formulas *set, size_t level, const tile_formula_inputs *inputs);
+
+/* False if the value is unknown, or on division by zero. */
+bool tile_formulas_value(const tile_formulas *set, uint32_t number, int64_t *value);
+
+/* The value of any expression. One that is new is added, and evaluated with these inputs, which
+ * must be those of the last evaluation. Not after tile_formulas_sort. */
+bool tile_formulas_read(tile_formulas *set, const tile_expr *expr,
+                        const tile_formula_inputs *inputs, int64_t *value);
+
+#endif

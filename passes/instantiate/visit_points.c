@@ -1,0 +1,247 @@
+/* Visiting all points of a tuning space.
+ *
+ * The clauses are nested loops, of which the last one is the innermost. A space has about ten times
+ * as many combinations as points, so the conditions between them take the time. They are formulas
+ * (lib/ir/formula.h), and so is each part of them: a part is evaluated in the outermost loop in
+ * which its parameters have values. A `where` is checked as soon as it can be. Numbers and words
+ * that are points of a clause are read once. */
+#include <string.h>
+
+#include "lib/ir/formula.h"
+#include "lib/ir/syntax.h"
+#include "lib/support/integer.h"
+#include "passes/instantiate/bind_params.h"
+
+/* A `tune` clause. Earlier ones may have bound some of its names, with which it must agree. */
+typedef struct clause {
+    const tile_tune_clause *text;
+    size_t *params;           /* by name: the parameter */
+    bool *binds;              /* by name: no earlier clause or name does, and no option */
+    tile_bound_param *values; /* by point and name, if they do not depend on parameters */
+    bool *is_valid;           /* by point: its values exist and have the right kind */
+    bool depends;             /* some value depends on parameters or sizes */
+} clause;
+
+/* A `where`, in order of the levels: the number of clauses to bind before it can be evaluated. */
+typedef struct condition {
+    size_t level;
+    uint32_t formula;
+} condition;
+
+typedef struct walk {
+    tile_bound_params bound;
+    tile_arena *arena;
+    clause *clauses;
+    tile_formulas formulas;
+    condition *conditions;
+    size_t *condition_ends; /* by level: those up to it */
+    bool has_defaults;      /* some parameters have values only after all clauses */
+    tile_point_visit visit;
+    void *user;
+    bool ended;
+} walk;
+
+/* Preparation ---------------------------------------------------------------------------------- */
+
+static size_t find_param(const tile_function *f, const char *name) {
+    const tile_param_decl *param = tile_function_find_param(f, name, strlen(name));
+    return param ? (size_t)(param - f->params) : f->param_count;
+}
+
+static bool is_constant(const tile_expr *expr) {
+    bool constant = !expr || expr->kind != TILE_EXPR_OP;
+    if (expr && (expr->kind == TILE_EXPR_PARAM || expr->kind == TILE_EXPR_ARG)) return false;
+    return constant;
+}
+
+/* Reads the values of a clause's points, as far as they are constants. */
+static void read_values(walk *w, clause *c) {
+    const tile_function *f = w->bound.f;
+    const unsigned names = c->text->name_count;
+    for (unsigned p = 0; p < c->text->point_count; p++) {
+        bool valid = names <= 32;
+        for (unsigned n = 0; n < names && valid; n++) {
+            const tile_expr *value = c->text->values[p * names + n];
+            if (c->params[n] == f->param_count)
+                valid = false;
+            else if (is_constant(value))
+                valid = tile_evaluate_param(&w->bound, f->params[c->params[n]].kind, value,
+                                            &c->values[p * names + n]);
+            else
+                c->depends = true;
+        }
+        c->is_valid[p] = valid;
+    }
+}
+
+/* levels: by parameter: the number of clauses to bind before it has a value. */
+static void read_clauses(walk *w, size_t *levels, bool *bound) {
+    const tile_function *f = w->bound.f;
+    w->clauses = TILE_NEW_ARRAY(w->arena, clause, f->tune_count + 1);
+    for (size_t t = 0; t < f->tune_count; t++) {
+        const tile_tune_clause *text = &f->tunes[t];
+        const size_t names = text->name_count, points = text->point_count;
+        clause *c = &w->clauses[t];
+        *c = (clause){.text = text,
+                      .params = TILE_NEW_ARRAY(w->arena, size_t, names + 1),
+                      .binds = TILE_NEW_ARRAY(w->arena, bool, names + 1),
+                      .values = TILE_NEW_ARRAY(w->arena, tile_bound_param, points * names + 1),
+                      .is_valid = TILE_NEW_ARRAY(w->arena, bool, points + 1)};
+        for (size_t n = 0; n < names; n++) {
+            size_t param = c->params[n] = find_param(f, text->names[n]);
+            if (param == f->param_count) continue;
+            c->binds[n] = !bound[param];
+            if (c->binds[n]) levels[param] = t + 1;
+            bound[param] = true;
+        }
+        read_values(w, c);
+    }
+    for (size_t i = 0; i < f->param_count; i++)
+        if (!bound[i]) levels[i] = f->tune_count + 1, w->has_defaults = true;
+}
+
+/* The level after all clauses if `where` needs a default that is not known before. */
+static size_t find_where_level(const tile_bound_params *bound, const tile_expr *where) {
+    const tile_function *f = bound->f;
+    size_t level = 0;
+    for (size_t i = 0; i < f->param_count; i++) {
+        if (bound->params[i].bound || !tile_expr_names_param(where, f->params[i].name)) continue;
+        size_t clauses = tile_count_clauses_to(f, f->params[i].name);
+        if (!clauses) return f->tune_count + 1;
+        if (clauses > level) level = clauses;
+    }
+    return level;
+}
+
+static void read_wheres(walk *w, const size_t *levels) {
+    const tile_function *f = w->bound.f;
+    size_t count = 0;
+    tile_formulas_open(&w->formulas, f, levels, w->arena);
+    w->conditions = TILE_NEW_ARRAY(w->arena, condition, f->where_count + 1);
+    w->condition_ends = TILE_NEW_ARRAY(w->arena, size_t, f->tune_count + 2);
+    for (size_t level = 0; level < f->tune_count + 2; level++) {
+        for (size_t i = 0; i < f->where_count; i++)
+            if (find_where_level(&w->bound, f->wheres[i]) == level &&
+                !tile_is_open_where(&w->bound, f->wheres[i]))
+                w->conditions[count++] =
+                    (condition){level, tile_formulas_add(&w->formulas, f->wheres[i])};
+        w->condition_ends[level] = count;
+    }
+    tile_formulas_sort(&w->formulas, f->tune_count + 2);
+}
+
+/* The walk ------------------------------------------------------------------------------------- */
+
+/* Evaluates what this level adds. Returns whether its conditions hold. */
+static bool wheres_hold(walk *w, const tile_bound_params *bound, size_t level) {
+    const tile_formula_inputs inputs = {.params = bound->params, .sizes = bound->sizes};
+    if (!w->condition_ends) return true;
+    tile_formulas_evaluate(&w->formulas, level, &inputs);
+    for (size_t i = level ? w->condition_ends[level - 1] : 0; i < w->condition_ends[level]; i++) {
+        int64_t value;
+        if (!tile_formulas_value(&w->formulas, w->conditions[i].formula, &value) || !value)
+            return false;
+    }
+    return true;
+}
+
+/* Defaults may depend on the point, so each point gets a copy of the bound values. */
+static void visit_point(walk *w) {
+    const tile_function *f = w->bound.f;
+    const size_t count = f->param_count, size = sizeof *w->bound.params * count;
+    if (!w->has_defaults && !wheres_hold(w, &w->bound, f->tune_count + 1)) return;
+    const tile_bound_params point = {f, tile_arena_copy(w->arena, w->bound.params, size),
+                                     w->bound.sizes};
+    if (w->has_defaults) {
+        tile_bound_params own = point;
+        tile_bind_defaults(&own);
+        for (size_t i = 0; i < count; i++)
+            if (!point.params[i].bound) return;
+        if (!wheres_hold(w, &point, f->tune_count + 1)) return;
+    }
+    w->ended = !w->visit(&point, w->user);
+}
+
+static void unbind(walk *w, const clause *c) {
+    for (unsigned n = 0; n < c->text->name_count; n++)
+        if (c->binds[n]) w->bound.params[c->params[n]].bound = false;
+}
+
+/* Binds the values of the point. Returns false if they contradict bound ones. */
+static bool bind_point(walk *w, const clause *c, unsigned p) {
+    const unsigned names = c->text->name_count;
+    if (!c->is_valid[p]) return false;
+    if (c->depends) unbind(w, c); /* a value may name a parameter that gets its value later */
+    for (unsigned n = 0; n < names; n++) {
+        tile_bound_param *param = &w->bound.params[c->params[n]], own;
+        const tile_bound_param *value = &c->values[p * names + n];
+        if (c->depends && !is_constant(c->text->values[p * names + n])) {
+            if (!tile_evaluate_param(&w->bound, w->bound.f->params[c->params[n]].kind,
+                                     c->text->values[p * names + n], &own))
+                return false;
+            value = &own;
+        }
+        if (c->binds[n])
+            *param = *value;
+        else if (param->value != value->value)
+            return false;
+    }
+    return true;
+}
+
+static void walk_clauses(walk *w, size_t level) {
+    if (!wheres_hold(w, &w->bound, level)) return;
+    if (level == w->bound.f->tune_count) {
+        visit_point(w);
+        return;
+    }
+    const clause *c = &w->clauses[level];
+    for (unsigned p = 0; p < c->text->point_count && !w->ended; p++)
+        if (bind_point(w, c, p)) walk_clauses(w, level + 1);
+    unbind(w, c);
+}
+
+static bool visit_points(const tile_function *f, const tile_pass_option *options,
+                         unsigned option_count, const int64_t *sizes, tile_arena *arena,
+                         tile_point_visit visit, void *user, bool all) {
+    const size_t count = f->param_count;
+    walk w = {.bound = {f, TILE_NEW_ARRAY(arena, tile_bound_param, count + 1), sizes},
+              .arena = arena,
+              .visit = visit,
+              .user = user};
+    for (unsigned i = 0; i < option_count; i++)
+        if (!tile_bind_given(&w.bound, &options[i])) return false;
+    bool *bound = TILE_NEW_ARRAY(arena, bool, count + 1);
+    for (size_t i = 0; i < count; i++) bound[i] = w.bound.params[i].bound;
+    tile_bind_defaults(&w.bound);
+    for (size_t i = 0; i < count; i++) {
+        w.bound.params[i].bound &= bound[i] || !tile_is_tuned(f, f->params[i].name);
+        bound[i] = w.bound.params[i].bound;
+    }
+    size_t *levels = TILE_NEW_ARRAY(arena, size_t, count + 1);
+    read_clauses(&w, levels, bound);
+    if (!all) read_wheres(&w, levels);
+    walk_clauses(&w, 0);
+    return true;
+}
+
+/* Entry points --------------------------------------------------------------------------------- */
+
+const int64_t *tile_bucket_sizes(const tile_function *f, const int64_t *sizes, tile_arena *arena) {
+    int64_t *rounded = TILE_NEW_ARRAY(arena, int64_t, f->arg_count + 1);
+    for (size_t i = 0; i < f->arg_count; i++) rounded[i] = tile_bucket(sizes[i]);
+    return rounded;
+}
+
+bool tile_visit_points(const tile_function *f, const tile_pass_option *options,
+                       unsigned option_count, const int64_t *sizes, tile_arena *arena,
+                       tile_point_visit visit, void *user) {
+    const int64_t *rounded = sizes ? tile_bucket_sizes(f, sizes, arena) : NULL;
+    return visit_points(f, options, option_count, rounded, arena, visit, user, false);
+}
+
+bool tile_visit_all_points(const tile_function *f, const tile_pass_option *options,
+                           unsigned option_count, const int64_t *sizes, tile_arena *arena,
+                           tile_point_visit visit, void *user) {
+    return visit_points(f, options, option_count, sizes, arena, visit, user, true);
+}
