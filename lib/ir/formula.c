@@ -15,6 +15,7 @@ struct tile_formula_step {
     uint8_t kind;          /* tile_expr_kind */
     uint8_t arg_count;
     bool known;
+    bool is_required;
 };
 
 struct tile_formula_slot {
@@ -106,6 +107,11 @@ uint32_t tile_formulas_add(tile_formulas *set, const tile_expr *expr) {
     return number;
 }
 
+void tile_formulas_require(tile_formulas *set, const tile_expr *condition) {
+    const uint32_t step = tile_formulas_add(set, condition);
+    set->steps[step].is_required = true;
+}
+
 void tile_formulas_sort(tile_formulas *set, size_t count) {
     size_t end = 0;
     set->ends = TILE_NEW_ARRAY(set->arena, size_t, count + 1);
@@ -150,13 +156,19 @@ static void evaluate(const tile_formulas *set, tile_formula_step *step,
     }
 }
 
-void tile_formulas_evaluate(tile_formulas *set, size_t level, const tile_formula_inputs *inputs) {
-    if (!set->order) {
-        for (size_t i = 0; i < set->count; i++) evaluate(set, &set->steps[i], inputs);
-        return;
+static bool holds(const tile_formula_step *step) {
+    return !step->is_required || (step->known && step->value);
+}
+
+bool tile_formulas_evaluate(tile_formulas *set, size_t level, const tile_formula_inputs *inputs) {
+    const size_t begin = set->order && level ? set->ends[level - 1] : 0,
+                 end = set->order ? set->ends[level] : set->count;
+    for (size_t i = begin; i < end; i++) {
+        tile_formula_step *step = &set->steps[set->order ? set->order[i] : i];
+        evaluate(set, step, inputs);
+        if (!holds(step)) return false;
     }
-    for (size_t i = level ? set->ends[level - 1] : 0; i < set->ends[level]; i++)
-        evaluate(set, &set->steps[set->order[i]], inputs);
+    return true;
 }
 
 bool tile_formulas_value(const tile_formulas *set, uint32_t number, int64_t *value) {

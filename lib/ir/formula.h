@@ -49,9 +49,12 @@ uint32_t tile_formulas_add(tile_formulas *set, const tile_expr *expr);
 /* Ends the additions. Levels are below `count`. */
 void tile_formulas_sort(tile_formulas *set, size_t count);
 
+/* Adds a condition: an expression that must have a value other than 0. */
+void tile_formulas_require(tile_formulas *set, const tile_expr *condition);
+
 /* Evaluates the steps of one level, after those of lower levels. Without tile_formulas_sort,
- * evaluates all steps. */
-void tile_formulas_evaluate(tile_formulas *set, size_t level, const tile_formula_inputs *inputs);
+ * evaluates all steps. Stops and returns false at the first condition that does not hold. */
+bool tile_formulas_evaluate(tile_formulas *set, size_t level, const tile_formula_inputs *inputs);
 
 /* False if the value is unknown, or on division by zero. */
 bool tile_formulas_value(const tile_formulas *set, uint32_t number, int64_t *value);

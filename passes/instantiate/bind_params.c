@@ -261,15 +261,11 @@ bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
 
 /* Conditions ---------------------------------------------------------------------------------- */
 
-size_t tile_count_clauses_to(const tile_function *f, const char *param) {
-    for (size_t t = f->tune_count; t > 0; t--)
-        for (unsigned n = 0; n < f->tunes[t - 1].name_count; n++)
-            if (strcmp(f->tunes[t - 1].names[n], param) == 0) return t;
-    return 0;
-}
-
 bool tile_is_tuned(const tile_function *f, const char *param) {
-    return tile_count_clauses_to(f, param) > 0;
+    for (size_t t = 0; t < f->tune_count; t++)
+        for (unsigned n = 0; n < f->tunes[t].name_count; n++)
+            if (strcmp(f->tunes[t].names[n], param) == 0) return true;
+    return false;
 }
 
 static bool where_holds(tile_bound_params *bound, size_t index) {

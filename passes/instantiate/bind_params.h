@@ -25,8 +25,6 @@ bool tile_evaluate_param(tile_bound_params *bound, tile_param_kind kind, const t
                          tile_bound_param *param);
 /* Gives parameters without a value their defaults, which may use other parameters. */
 void tile_bind_defaults(tile_bound_params *bound);
-/* The number of `tune` clauses up to the last one that names the parameter; 0: none names it. */
-size_t tile_count_clauses_to(const tile_function *f, const char *param);
 /* Whether the `where` depends on sizes, which are not known. */
 bool tile_is_open_where(const tile_bound_params *bound, const tile_expr *where);
 

@@ -22,20 +22,13 @@ typedef struct clause {
     bool depends;             /* some value depends on parameters or sizes */
 } clause;
 
-/* A `where`, in order of the levels: the number of clauses to bind before it can be evaluated. */
-typedef struct condition {
-    size_t level;
-    uint32_t formula;
-} condition;
-
 typedef struct walk {
     tile_bound_params bound;
     tile_arena *arena;
     clause *clauses;
-    tile_formulas formulas;
-    condition *conditions;
-    size_t *condition_ends; /* by level: those up to it */
-    bool has_defaults;      /* some parameters have values only after all clauses */
+    tile_formulas wheres; /* a level is a number of clauses that are bound */
+    bool all;             /* also visits points at which a `where` is false */
+    bool has_defaults;    /* some parameters have values only after all clauses */
     tile_point_visit visit;
     void *user;
     bool ended;
@@ -100,34 +93,13 @@ static void read_clauses(walk *w, size_t *levels, bool *bound) {
         if (!bound[i]) levels[i] = f->tune_count + 1, w->has_defaults = true;
 }
 
-/* The level after all clauses if `where` needs a default that is not known before. */
-static size_t find_where_level(const tile_bound_params *bound, const tile_expr *where) {
-    const tile_function *f = bound->f;
-    size_t level = 0;
-    for (size_t i = 0; i < f->param_count; i++) {
-        if (bound->params[i].bound || !tile_expr_names_param(where, f->params[i].name)) continue;
-        size_t clauses = tile_count_clauses_to(f, f->params[i].name);
-        if (!clauses) return f->tune_count + 1;
-        if (clauses > level) level = clauses;
-    }
-    return level;
-}
-
 static void read_wheres(walk *w, const size_t *levels) {
     const tile_function *f = w->bound.f;
-    size_t count = 0;
-    tile_formulas_open(&w->formulas, f, levels, w->arena);
-    w->conditions = TILE_NEW_ARRAY(w->arena, condition, f->where_count + 1);
-    w->condition_ends = TILE_NEW_ARRAY(w->arena, size_t, f->tune_count + 2);
-    for (size_t level = 0; level < f->tune_count + 2; level++) {
-        for (size_t i = 0; i < f->where_count; i++)
-            if (find_where_level(&w->bound, f->wheres[i]) == level &&
-                !tile_is_open_where(&w->bound, f->wheres[i]))
-                w->conditions[count++] =
-                    (condition){level, tile_formulas_add(&w->formulas, f->wheres[i])};
-        w->condition_ends[level] = count;
-    }
-    tile_formulas_sort(&w->formulas, f->tune_count + 2);
+    tile_formulas_open(&w->wheres, f, levels, w->arena);
+    for (size_t i = 0; i < f->where_count; i++)
+        if (!tile_is_open_where(&w->bound, f->wheres[i]))
+            tile_formulas_require(&w->wheres, f->wheres[i]);
+    tile_formulas_sort(&w->wheres, f->tune_count + 2);
 }
 
 /* The walk ------------------------------------------------------------------------------------- */
@@ -135,14 +107,7 @@ static void read_wheres(walk *w, const size_t *levels) {
 /* Evaluates what this level adds. Returns whether its conditions hold. */
 static bool wheres_hold(walk *w, const tile_bound_params *bound, size_t level) {
     const tile_formula_inputs inputs = {.params = bound->params, .sizes = bound->sizes};
-    if (!w->condition_ends) return true;
-    tile_formulas_evaluate(&w->formulas, level, &inputs);
-    for (size_t i = level ? w->condition_ends[level - 1] : 0; i < w->condition_ends[level]; i++) {
-        int64_t value;
-        if (!tile_formulas_value(&w->formulas, w->conditions[i].formula, &value) || !value)
-            return false;
-    }
-    return true;
+    return w->all || tile_formulas_evaluate(&w->wheres, level, &inputs);
 }
 
 /* Defaults may depend on the point, so each point gets a copy of the bound values. */
@@ -208,7 +173,8 @@ static bool visit_points(const tile_function *f, const tile_pass_option *options
     walk w = {.bound = {f, TILE_NEW_ARRAY(arena, tile_bound_param, count + 1), sizes},
               .arena = arena,
               .visit = visit,
-              .user = user};
+              .user = user,
+              .all = all};
     for (unsigned i = 0; i < option_count; i++)
         if (!tile_bind_given(&w.bound, &options[i])) return false;
     bool *bound = TILE_NEW_ARRAY(arena, bool, count + 1);

@@ -6,10 +6,11 @@
  * The functions of the files with a tuning space are ranked for each shape: integer arguments that
  * it does not name are 1024. Without --shape there are a few shapes. A line is printed for each:
  * the number of points, a digest of their order and estimates, and the chosen point. --points
- * prints all points in their order. With --time, the medians of N runs are printed instead of
- * digests: `rank` is enumerating and ranking all points, `choose` what the first launch of a new
+ * prints all points in their order. With --time, the least times of N runs are printed instead
+ * of digests: `rank` is enumerating and ranking all points, `choose` what the first launch of a new
  * shape does. Exit status: 1 if nothing has points. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@
 #include "tile/pass.h"
 #include "tile/tune.h"
 
-enum { MAX_BINDINGS = 16, MAX_SHAPES = 64, MAX_RUNS = 999, OTHER_SIZE = 1024 };
+enum { MAX_BINDINGS = 16, MAX_SHAPES = 64, OTHER_SIZE = 1024 };
 
 static const char *const default_shapes[] = {
     "m=4096,n=4096,k=4096", "m=64,n=4096,k=8192", "m=1,n=4096,k=4096", "m=1000,n=3000,k=5000",
@@ -77,14 +78,8 @@ static double now(void) {
     return (double)clock() / CLOCKS_PER_SEC;
 }
 
-static int by_value(const void *a, const void *b) {
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-static double median(double *values, unsigned count) {
-    qsort(values, count, sizeof *values, by_value);
-    return values[count / 2];
+static double least(double a, double b) {
+    return a < b ? a : b;
 }
 
 static bool count_rank(const tile_binding *bindings, unsigned count, double seconds, void *user) {
@@ -94,7 +89,7 @@ static bool count_rank(const tile_binding *bindings, unsigned count, double seco
 }
 
 static void print_times(const run *r, const tile_device *device, const int64_t *sizes) {
-    double ranked[MAX_RUNS], chosen[MAX_RUNS];
+    double rank = INFINITY, choose = INFINITY; /* milliseconds */
     size_t points = 0;
     for (unsigned i = 0; i < r->repeats; i++) {
         tile_arena arena = {0};
@@ -103,14 +98,13 @@ static void print_times(const run *r, const tile_device *device, const int64_t *
         points = 0;
         tune_rank_points(device, r->module, r->f->name, r->given, r->given_count, sizes, count_rank,
                          &points);
-        ranked[i] = now() - start;
+        rank = least(rank, 1e3 * (now() - start));
         start = now();
         tune_choose_point(device, r->module, r->f->name, r->given, r->given_count, sizes, &arena,
                           &count);
-        chosen[i] = now() - start;
+        choose = least(choose, 1e3 * (now() - start));
         tile_arena_reset(&arena);
     }
-    double rank = 1e3 * median(ranked, r->repeats), choose = 1e3 * median(chosen, r->repeats);
     printf(" %zu points, rank %.2f ms (%.2f ms for 3000), choose %.2f ms\n", points, rank,
            points ? 3000 * rank / (double)points : 0, choose);
 }
