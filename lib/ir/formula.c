@@ -9,13 +9,12 @@ enum { NO_STEP = UINT32_MAX, FIRST_BITS = 6 };
 
 struct tile_formula_step {
     int64_t value;
-    uint32_t args[3]; /* OP: steps; args[0] of PARAM and ARG: the index */
+    uint32_t args[3]; /* OP: steps, the first one in place of what it does not have; PARAM and ARG:
+                         args[0] is the index */
     uint32_t level;
     tile_int_meaning fold; /* OP */
     uint8_t kind;          /* tile_expr_kind */
-    uint8_t arg_count;
-    bool known;
-    bool is_required;
+    bool known, is_required;
 };
 
 struct tile_formula_slot {
@@ -61,6 +60,8 @@ static uint32_t larger(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
+static uint32_t add(tile_formulas *set, const tile_expr *expr);
+
 static tile_formula_step make_step(tile_formulas *set, const tile_expr *expr) {
     tile_formula_step step = {.kind = (uint8_t)expr->kind};
     switch (expr->kind) {
@@ -79,10 +80,9 @@ static tile_formula_step make_step(tile_formulas *set, const tile_expr *expr) {
         break;
     case TILE_EXPR_ARG: step.args[0] = (uint32_t)expr->integer; break;
     case TILE_EXPR_OP:
-        for (; step.arg_count < 3 && expr->args[step.arg_count]; step.arg_count++) {
-            uint32_t arg = tile_formulas_add(set, expr->args[step.arg_count]);
-            step.args[step.arg_count] = arg;
-            step.level = larger(step.level, set->steps[arg].level);
+        for (unsigned i = 0; i < 3; i++) {
+            step.args[i] = expr->args[i] ? add(set, expr->args[i]) : step.args[0];
+            step.level = larger(step.level, set->steps[step.args[i]].level);
         }
         step.fold = tile_int_meaning_of(expr->opcode);
         break;
@@ -94,7 +94,8 @@ static tile_formula_step make_step(tile_formulas *set, const tile_expr *expr) {
     return step;
 }
 
-uint32_t tile_formulas_add(tile_formulas *set, const tile_expr *expr) {
+/* Returns the number of its step. */
+static uint32_t add(tile_formulas *set, const tile_expr *expr) {
     const tile_formula_slot *found = find_slot(set, expr);
     if (found->expr) return found->step;
     const tile_formula_step step = make_step(set, expr);
@@ -108,25 +109,32 @@ uint32_t tile_formulas_add(tile_formulas *set, const tile_expr *expr) {
 }
 
 void tile_formulas_require(tile_formulas *set, const tile_expr *condition) {
-    const uint32_t step = tile_formulas_add(set, condition);
+    const uint32_t step = add(set, condition); /* may move the steps */
     set->steps[step].is_required = true;
 }
 
 void tile_formulas_sort(tile_formulas *set, size_t count) {
     size_t end = 0;
+    tile_formula_step *sorted = TILE_NEW_ARRAY(set->arena, tile_formula_step, set->count + 1);
+    uint32_t *places = TILE_NEW_ARRAY(set->arena, uint32_t, set->count + 1);
     set->ends = TILE_NEW_ARRAY(set->arena, size_t, count + 1);
-    set->order = TILE_NEW_ARRAY(set->arena, uint32_t, set->count + 1);
     for (size_t level = 0; level < count; level++) {
-        for (uint32_t i = 0; i < set->count; i++)
-            if (set->steps[i].level == level) set->order[end++] = i;
+        for (uint32_t i = 0; i < set->count; i++) {
+            tile_formula_step step = set->steps[i];
+            if (step.level != level) continue;
+            for (unsigned a = 0; a < 3 && step.kind == TILE_EXPR_OP; a++)
+                step.args[a] = places[step.args[a]];
+            places[i] = (uint32_t)end;
+            sorted[end++] = step;
+        }
         set->ends[level] = end;
     }
+    set->steps = sorted;
 }
 
 static void evaluate(const tile_formulas *set, tile_formula_step *step,
                      const tile_formula_inputs *inputs) {
-    const tile_formula_step *steps = set->steps;
-    int64_t args[3] = {0};
+    const tile_formula_step *a, *b, *c;
     switch ((tile_expr_kind)step->kind) {
     case TILE_EXPR_PARAM:
         step->known = step->args[0] != NO_STEP && inputs->params[step->args[0]].bound;
@@ -141,12 +149,11 @@ static void evaluate(const tile_formulas *set, tile_formula_step *step,
         step->value = inputs->num_sms;
         return;
     case TILE_EXPR_OP:
-        step->known = step->fold != NULL;
-        for (unsigned i = 0; i < step->arg_count; i++) {
-            args[i] = steps[step->args[i]].value;
-            step->known &= steps[step->args[i]].known;
-        }
-        step->known = step->known && step->fold(args[0], args[1], args[2], &step->value);
+        a = &set->steps[step->args[0]];
+        b = &set->steps[step->args[1]];
+        c = &set->steps[step->args[2]];
+        step->known = a->known && b->known && c->known && step->fold &&
+                      step->fold(a->value, b->value, c->value, &step->value);
         return;
     case TILE_EXPR_INT:
     case TILE_EXPR_WORD:
@@ -161,28 +168,24 @@ static bool holds(const tile_formula_step *step) {
 }
 
 bool tile_formulas_evaluate(tile_formulas *set, size_t level, const tile_formula_inputs *inputs) {
-    const size_t begin = set->order && level ? set->ends[level - 1] : 0,
-                 end = set->order ? set->ends[level] : set->count;
+    const size_t begin = set->ends && level ? set->ends[level - 1] : 0,
+                 end = set->ends ? set->ends[level] : set->count;
     for (size_t i = begin; i < end; i++) {
-        tile_formula_step *step = &set->steps[set->order ? set->order[i] : i];
-        evaluate(set, step, inputs);
-        if (!holds(step)) return false;
+        evaluate(set, &set->steps[i], inputs);
+        if (!holds(&set->steps[i])) return false;
     }
     return true;
-}
-
-bool tile_formulas_value(const tile_formulas *set, uint32_t number, int64_t *value) {
-    const tile_formula_step *step = &set->steps[number];
-    if (step->known) *value = step->value;
-    return step->known;
 }
 
 bool tile_formulas_read(tile_formulas *set, const tile_expr *expr,
                         const tile_formula_inputs *inputs, int64_t *value) {
     const tile_formula_slot *found = find_slot(set, expr);
-    if (found->expr) return tile_formulas_value(set, found->step, value);
-    const size_t before = set->count;
-    const uint32_t number = tile_formulas_add(set, expr);
-    for (size_t i = before; i < set->count; i++) evaluate(set, &set->steps[i], inputs);
-    return tile_formulas_value(set, number, value);
+    uint32_t number = found->step;
+    if (!found->expr) {
+        const size_t before = set->count;
+        number = add(set, expr);
+        for (size_t i = before; i < set->count; i++) evaluate(set, &set->steps[i], inputs);
+    }
+    if (set->steps[number].known) *value = set->steps[number].value;
+    return set->steps[number].known;
 }

@@ -36,31 +36,25 @@ typedef struct tile_formulas {
     size_t count, capacity;
     tile_formula_slot *slots; /* steps, hashed by expression */
     unsigned slot_bits;
-    size_t *ends;    /* by level: the number of steps up to its last one, in `order` */
-    uint32_t *order; /* NULL: all steps in order of their addition */
+    size_t *ends; /* by level: the number of steps up to its last one; NULL: not sorted */
 } tile_formulas;
 
 void tile_formulas_open(tile_formulas *set, const tile_function *f, const size_t *levels,
                         tile_arena *arena);
 
-/* Adds an expression of the function. Returns its number. */
-uint32_t tile_formulas_add(tile_formulas *set, const tile_expr *expr);
-
-/* Ends the additions. Levels are below `count`. */
-void tile_formulas_sort(tile_formulas *set, size_t count);
-
 /* Adds a condition: an expression that must have a value other than 0. */
 void tile_formulas_require(tile_formulas *set, const tile_expr *condition);
+
+/* Ends the additions: sorts steps by levels, which are below `count`. */
+void tile_formulas_sort(tile_formulas *set, size_t count);
 
 /* Evaluates the steps of one level, after those of lower levels. Without tile_formulas_sort,
  * evaluates all steps. Stops and returns false at the first condition that does not hold. */
 bool tile_formulas_evaluate(tile_formulas *set, size_t level, const tile_formula_inputs *inputs);
 
-/* False if the value is unknown, or on division by zero. */
-bool tile_formulas_value(const tile_formulas *set, uint32_t number, int64_t *value);
-
-/* The value of any expression. One that is new is added, and evaluated with these inputs, which
- * must be those of the last evaluation. Not after tile_formulas_sort. */
+/* The value of an expression; false if it is unknown, or on division by zero. An expression that is
+ * new is added, and evaluated with these inputs, which must be those of the last evaluation. Not
+ * after tile_formulas_sort. */
 bool tile_formulas_read(tile_formulas *set, const tile_expr *expr,
                         const tile_formula_inputs *inputs, int64_t *value);
 

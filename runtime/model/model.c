@@ -333,6 +333,7 @@ struct tune_model {
     const tile_function *f;
     const int64_t *sizes;
     tile_arena *arena;
+    tune_reader *reader;
     bool requests_wgmma;
     bool *own; /* by parameter: it changes the work */
     known_work *heads[HEADS];
@@ -342,6 +343,7 @@ tune_model *tune_model_create(const tile_device *device, const tile_function *f,
                               const int64_t *sizes, tile_arena *arena) {
     tune_model *model = TILE_NEW(arena, tune_model);
     *model = (tune_model){.m = describe(device), .f = f, .sizes = sizes, .arena = arena};
+    model->reader = tune_reader_create(f, sizes, model->m.target, (unsigned)model->m.sms, arena);
     model->requests_wgmma = tile_requests_wgmma(f);
     model->own = TILE_NEW_ARRAY(arena, bool, f->param_count + 1);
     tune_find_own(f, model->own);
@@ -371,8 +373,7 @@ static const tune_work *find_work(tune_model *model, const tile_bound_params *po
     size_t size = sizeof *point->params * (model->f->param_count + !model->f->param_count);
     added->params = tile_arena_copy(model->arena, point->params, size);
     added->next = *head;
-    tune_read_work(model->f, point, model->sizes, model->m.target, (unsigned)model->m.sms,
-                   model->arena, &added->work);
+    tune_reader_read(model->reader, point, &added->work);
     *head = added;
     return &added->work;
 }
@@ -387,7 +388,7 @@ double tune_model_estimate(tune_model *model, const tile_bound_params *point,
                                  model->m.target->name);
         return INFINITY;
     }
-    tune_read_split(model->f, point, &factor, &strategy);
+    tune_reader_read_split(model->reader, point, &factor, &strategy);
     if (split) factor = split->factor, strategy = split->strategy;
     return estimate_work(&model->m, find_work(model, point), factor, strategy, model->arena, why);
 }
