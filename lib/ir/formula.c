@@ -15,7 +15,13 @@ struct tile_formula_step {
     tile_int_meaning fold; /* OP */
     uint8_t kind;          /* tile_expr_kind */
     bool known, is_required;
+    bool is_own; /* depends on no lower level but 0 */
 };
+
+typedef struct tile_formula_result {
+    int64_t value;
+    bool known;
+} tile_formula_result;
 
 struct tile_formula_slot {
     const tile_expr *expr; /* NULL: free */
@@ -63,7 +69,7 @@ static uint32_t larger(uint32_t a, uint32_t b) {
 static uint32_t add(tile_formulas *set, const tile_expr *expr);
 
 static tile_formula_step make_step(tile_formulas *set, const tile_expr *expr) {
-    tile_formula_step step = {.kind = (uint8_t)expr->kind};
+    tile_formula_step step = {.kind = (uint8_t)expr->kind, .is_own = true};
     switch (expr->kind) {
     case TILE_EXPR_INT:
         step.value = expr->integer;
@@ -83,6 +89,10 @@ static tile_formula_step make_step(tile_formulas *set, const tile_expr *expr) {
         for (unsigned i = 0; i < 3; i++) {
             step.args[i] = expr->args[i] ? add(set, expr->args[i]) : step.args[0];
             step.level = larger(step.level, set->steps[step.args[i]].level);
+        }
+        for (unsigned i = 0; i < 3; i++) {
+            const tile_formula_step *arg = &set->steps[step.args[i]];
+            step.is_own &= arg->level == 0 || (arg->level == step.level && arg->is_own);
         }
         step.fold = tile_int_meaning_of(expr->opcode);
         break;
@@ -113,21 +123,30 @@ void tile_formulas_require(tile_formulas *set, const tile_expr *condition) {
     set->steps[step].is_required = true;
 }
 
+/* Moves the steps of one kind of a level to the end of the sorted ones. */
+static size_t move_steps(const tile_formulas *set, size_t level, bool own,
+                         tile_formula_step *sorted, uint32_t *places, size_t end) {
+    for (uint32_t i = 0; i < set->count; i++) {
+        tile_formula_step step = set->steps[i];
+        if (step.level != level || step.is_own != own) continue;
+        for (unsigned a = 0; a < 3 && step.kind == TILE_EXPR_OP; a++)
+            step.args[a] = places[step.args[a]];
+        places[i] = (uint32_t)end;
+        sorted[end++] = step;
+    }
+    return end;
+}
+
 void tile_formulas_sort(tile_formulas *set, size_t count) {
     size_t end = 0;
     tile_formula_step *sorted = TILE_NEW_ARRAY(set->arena, tile_formula_step, set->count + 1);
     uint32_t *places = TILE_NEW_ARRAY(set->arena, uint32_t, set->count + 1);
     set->ends = TILE_NEW_ARRAY(set->arena, size_t, count + 1);
+    set->own_ends = TILE_NEW_ARRAY(set->arena, size_t, count + 1);
+    set->saved = TILE_NEW_ARRAY(set->arena, tile_formula_result *, count + 1);
     for (size_t level = 0; level < count; level++) {
-        for (uint32_t i = 0; i < set->count; i++) {
-            tile_formula_step step = set->steps[i];
-            if (step.level != level) continue;
-            for (unsigned a = 0; a < 3 && step.kind == TILE_EXPR_OP; a++)
-                step.args[a] = places[step.args[a]];
-            places[i] = (uint32_t)end;
-            sorted[end++] = step;
-        }
-        set->ends[level] = end;
+        end = set->own_ends[level] = move_steps(set, level, true, sorted, places, end);
+        end = set->ends[level] = move_steps(set, level, false, sorted, places, end);
     }
     set->steps = sorted;
 }
@@ -167,14 +186,48 @@ static bool holds(const tile_formula_step *step) {
     return !step->is_required || (step->known && step->value);
 }
 
-bool tile_formulas_evaluate(tile_formulas *set, size_t level, const tile_formula_inputs *inputs) {
-    const size_t begin = set->ends && level ? set->ends[level - 1] : 0,
-                 end = set->ends ? set->ends[level] : set->count;
+static bool evaluate_steps(tile_formulas *set, size_t begin, size_t end,
+                           const tile_formula_inputs *inputs) {
     for (size_t i = begin; i < end; i++) {
         evaluate(set, &set->steps[i], inputs);
         if (!holds(&set->steps[i])) return false;
     }
     return true;
+}
+
+static size_t begin_of(const tile_formulas *set, size_t level) {
+    return level ? set->ends[level - 1] : 0;
+}
+
+bool tile_formulas_evaluate(tile_formulas *set, size_t level, const tile_formula_inputs *inputs) {
+    return set->ends ? evaluate_steps(set, begin_of(set, level), set->ends[level], inputs)
+                     : evaluate_steps(set, 0, set->count, inputs);
+}
+
+void tile_formulas_save(tile_formulas *set, size_t level, size_t row, size_t count,
+                        const tile_formula_inputs *inputs) {
+    const size_t begin = begin_of(set, level), width = set->own_ends[level] - begin;
+    if (!set->saved[level])
+        set->saved[level] = TILE_NEW_ARRAY(set->arena, tile_formula_result, width * count + 1);
+    tile_formula_result *to = set->saved[level] + width * row;
+    for (size_t i = 0; i < width; i++) {
+        tile_formula_step *step = &set->steps[begin + i];
+        evaluate(set, step, inputs);
+        to[i] = (tile_formula_result){step->value, step->known};
+    }
+}
+
+bool tile_formulas_repeat(tile_formulas *set, size_t level, size_t row,
+                          const tile_formula_inputs *inputs) {
+    const size_t begin = begin_of(set, level), width = set->own_ends[level] - begin;
+    const tile_formula_result *from = set->saved[level] + width * row;
+    for (size_t i = 0; i < width; i++) {
+        tile_formula_step *step = &set->steps[begin + i];
+        step->value = from[i].value;
+        step->known = from[i].known;
+        if (!holds(step)) return false;
+    }
+    return evaluate_steps(set, set->own_ends[level], set->ends[level], inputs);
 }
 
 bool tile_formulas_read(tile_formulas *set, const tile_expr *expr,

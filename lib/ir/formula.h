@@ -36,7 +36,10 @@ typedef struct tile_formulas {
     size_t count, capacity;
     tile_formula_slot *slots; /* steps, hashed by expression */
     unsigned slot_bits;
-    size_t *ends; /* by level: the number of steps up to its last one; NULL: not sorted */
+    /* By level, once they are sorted: the number of steps up to its last one, and up to the last one
+     * of them that depends on no lower level but 0. */
+    size_t *ends, *own_ends;
+    struct tile_formula_result **saved; /* by level: of the latter steps, row by row */
 } tile_formulas;
 
 void tile_formulas_open(tile_formulas *set, const tile_function *f, const size_t *levels,
@@ -51,6 +54,14 @@ void tile_formulas_sort(tile_formulas *set, size_t count);
 /* Evaluates the steps of one level, after those of lower levels. Without tile_formulas_sort,
  * evaluates all steps. Stops and returns false at the first condition that does not hold. */
 bool tile_formulas_evaluate(tile_formulas *set, size_t level, const tile_formula_inputs *inputs);
+
+/* Evaluates the steps that depend on this level and on level 0 only, and saves their results in a
+ * row, for tile_formulas_repeat. Rows are below `count`. Level 0 has been evaluated. */
+void tile_formulas_save(tile_formulas *set, size_t level, size_t row, size_t count,
+                        const tile_formula_inputs *inputs);
+/* The same as tile_formulas_evaluate with the inputs of the saved row. */
+bool tile_formulas_repeat(tile_formulas *set, size_t level, size_t row,
+                          const tile_formula_inputs *inputs);
 
 /* The value of an expression; false if it is unknown, or on division by zero. An expression that is
  * new is added, and evaluated with these inputs, which must be those of the last evaluation. Not

@@ -3,8 +3,8 @@
  * The clauses are nested loops, of which the last one is the innermost. A space has about ten times
  * as many combinations as points, so the conditions between them take the time. They are formulas
  * (lib/ir/formula.h), and so is each part of them: a part is evaluated in the outermost loop in
- * which its parameters have values. A `where` is checked as soon as it can be. Numbers and words
- * that are points of a clause are read once. */
+ * which its parameters have values. What depends on one clause only is evaluated once for each of its
+ * points. A `where` is checked as soon as it can be. */
 #include <string.h>
 
 #include "lib/ir/formula.h"
@@ -110,6 +110,13 @@ static bool wheres_hold(walk *w, const tile_bound_params *bound, size_t level) {
     return w->all || tile_formulas_evaluate(&w->wheres, level, &inputs);
 }
 
+/* The same after the clause of the level has been bound to its point p. */
+static bool wheres_hold_at(walk *w, const clause *c, unsigned p, size_t level) {
+    const tile_formula_inputs inputs = {.params = w->bound.params, .sizes = w->bound.sizes};
+    if (c->depends) return wheres_hold(w, &w->bound, level);
+    return w->all || tile_formulas_repeat(&w->wheres, level, p, &inputs);
+}
+
 /* Defaults may depend on the point, so each point gets a copy of the bound values. */
 static void visit_point(walk *w) {
     const tile_function *f = w->bound.f;
@@ -154,15 +161,30 @@ static bool bind_point(walk *w, const clause *c, unsigned p) {
     return true;
 }
 
+/* Evaluates what depends on one clause only. */
+static void save_clauses(walk *w) {
+    const tile_formula_inputs inputs = {.params = w->bound.params, .sizes = w->bound.sizes};
+    for (size_t t = 0; t < w->bound.f->tune_count; t++) {
+        const clause *c = &w->clauses[t];
+        const unsigned names = c->text->name_count;
+        for (unsigned p = 0; p < c->text->point_count && !c->depends; p++) {
+            for (unsigned n = 0; n < names && c->is_valid[p]; n++)
+                if (c->binds[n]) w->bound.params[c->params[n]] = c->values[p * names + n];
+            tile_formulas_save(&w->wheres, t + 1, p, c->text->point_count, &inputs);
+            unbind(w, c);
+        }
+    }
+}
+
+/* level: the number of clauses that are bound. */
 static void walk_clauses(walk *w, size_t level) {
-    if (!wheres_hold(w, &w->bound, level)) return;
     if (level == w->bound.f->tune_count) {
         visit_point(w);
         return;
     }
     const clause *c = &w->clauses[level];
     for (unsigned p = 0; p < c->text->point_count && !w->ended; p++)
-        if (bind_point(w, c, p)) walk_clauses(w, level + 1);
+        if (bind_point(w, c, p) && wheres_hold_at(w, c, p, level + 1)) walk_clauses(w, level + 1);
     unbind(w, c);
 }
 
@@ -187,6 +209,8 @@ static bool visit_points(const tile_function *f, const tile_pass_option *options
     size_t *levels = TILE_NEW_ARRAY(arena, size_t, count + 1);
     read_clauses(&w, levels, bound);
     if (!all) read_wheres(&w, levels);
+    if (!wheres_hold(&w, &w.bound, 0)) return true;
+    if (!all) save_clauses(&w);
     walk_clauses(&w, 0);
     return true;
 }

@@ -74,6 +74,9 @@ double point_registers(const point_estimate *s) {
 const char *point_find_obstacle(const point_estimate *s, tile_arena *arena) {
     const tile_target *target = s->m->target;
     unsigned threads = 32 * point_warps(s);
+    if (!arena && (threads > 1024 || s->made.shared > (int64_t)target->max_shared_bytes ||
+                   point_registers(s) > MAX_REGISTERS))
+        return "it does not fit";
     if (threads > 1024)
         return tile_arena_format(arena, "%u threads, a block has at most 1024", threads);
     if (s->w->cluster > 1 && !tile_target_has(target, TILE_FEATURE_cluster))

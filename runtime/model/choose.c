@@ -106,6 +106,7 @@ static const tile_binding *choose(choices *c, const tile_device *device, const t
         c->plan = tune_plan_model_create(device, c->f, sizes, &scratch);
     else
         c->model = tune_model_create(device, c->f, sizes, &scratch);
+    if (c->model) tune_model_omit_reasons(c->model);
     if (tile_visit_points(c->f, given, c->given_count, sizes, &scratch, add_choice, c) &&
         c->count <= TUNE_MAX_POINTS) {
         if (c->visit)

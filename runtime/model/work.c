@@ -194,6 +194,28 @@ static void note_scratch(scan *s, const tile_op_data *op) {
     if (s->w->rendezvous_count < 2) s->w->rendezvous_count = 2;
 }
 
+/* The cuts of a tile. */
+typedef struct known_cuts {
+    struct known_cuts *next;
+    tile_store_query query;
+    unsigned count;
+    tile_store_cut cuts[TILE_MAX_STORE_CUTS];
+} known_cuts;
+
+static const known_cuts *find_cuts(const scan *s, const tile_store_query *q) {
+    for (const known_cuts *known = *s->cuts; known; known = known->next) {
+        const tile_store_query *own = &known->query;
+        if (own->dims[0] == q->dims[0] && own->dims[1] == q->dims[1] &&
+            own->row_dim == q->row_dim && own->element_bytes == q->element_bytes &&
+            own->warps == q->warps)
+            return known;
+    }
+    known_cuts *added = TILE_NEW(s->arena, known_cuts);
+    *added = (known_cuts){.next = *s->cuts, .query = *q};
+    added->count = tile_list_store_cuts(q, added->cuts);
+    return *s->cuts = added;
+}
+
 /* Estimates the ring through which specialize-warps stores tiles of a persistent kernel, where the
  * shared memory of the products is never free. All stores share one ring. */
 static void add_store(scan *s, const tile_op_data *op, double times) {
@@ -221,7 +243,9 @@ static void add_store(scan *s, const tile_op_data *op, double times) {
     if (query.dims[0] == s->last.sums[0] && query.dims[1] == s->last.sums[1])
         query.row_dim = s->last.row_dim;
     if (s->w->cooperative_3) query.dims[query.row_dim] /= TILE_COOPERATIVE_3;
-    if (tile_choose_store_ring(s->target, &query, &ring) && ring.bytes > s->w->store_ring_bytes)
+    const known_cuts *known = find_cuts(s, &query);
+    if (tile_choose_store_ring_of(s->target, &query, known->cuts, known->count, &ring) &&
+        ring.bytes > s->w->store_ring_bytes)
         s->w->store_ring_bytes = ring.bytes;
 }
 
@@ -378,6 +402,8 @@ struct tune_reader {
     tile_formulas formulas;
     tile_bound_param *unbound; /* parameters without a point */
     tile_op split;             /* the loop with `split`; NONE: there is no such loop */
+    struct known_cuts *cuts;
+    struct known_dot *dots;
 };
 
 static void clear(scan *s) {
@@ -406,6 +432,8 @@ tune_reader *tune_reader_create(const tile_function *f, const int64_t *sizes,
     tile_formulas_open(&r->formulas, f, NULL, arena);
     *s = (scan){.f = f, .sizes = sizes, .target = target, .groups = 1, .arena = arena};
     s->formulas = &r->formulas;
+    s->cuts = &r->cuts;
+    s->dots = &r->dots;
     s->strides = tile_arena_alloc(arena, sizeof *s->strides * (f->arg_count + 1));
     s->plain = TILE_NEW_ARRAY(arena, uint8_t, f->op_count + 1);
     s->chained = TILE_NEW_ARRAY(arena, uint8_t, f->op_count + 1);
