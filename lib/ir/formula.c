@@ -66,6 +66,11 @@ static uint32_t larger(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
+static bool has_no_meaning(int64_t a, int64_t b, int64_t c, int64_t *result) {
+    (void)a, (void)b, (void)c, (void)result;
+    return false;
+}
+
 static uint32_t add(tile_formulas *set, const tile_expr *expr);
 
 static tile_formula_step make_step(tile_formulas *set, const tile_expr *expr) {
@@ -95,6 +100,7 @@ static tile_formula_step make_step(tile_formulas *set, const tile_expr *expr) {
             step.is_own &= arg->level == 0 || (arg->level == step.level && arg->is_own);
         }
         step.fold = tile_int_meaning_of(expr->opcode);
+        if (!step.fold) step.fold = has_no_meaning;
         break;
     case TILE_EXPR_FLOAT:
     case TILE_EXPR_NUM_SMS:
@@ -171,7 +177,7 @@ static void evaluate(const tile_formulas *set, tile_formula_step *step,
         a = &set->steps[step->args[0]];
         b = &set->steps[step->args[1]];
         c = &set->steps[step->args[2]];
-        step->known = a->known && b->known && c->known && step->fold &&
+        step->known = a->known && b->known && c->known &&
                       step->fold(a->value, b->value, c->value, &step->value);
         return;
     case TILE_EXPR_INT:
@@ -195,13 +201,28 @@ static bool evaluate_steps(tile_formulas *set, size_t begin, size_t end,
     return true;
 }
 
+/* Steps that depend on several levels are operations. */
+static bool evaluate_operations(tile_formulas *set, size_t begin, size_t end) {
+    const tile_formula_step *steps = set->steps;
+    for (tile_formula_step *step = set->steps + begin; step < set->steps + end; step++) {
+        const tile_formula_step *a = &steps[step->args[0]], *b = &steps[step->args[1]],
+                                *c = &steps[step->args[2]];
+        step->known = a->known & b->known & c->known &&
+                      step->fold(a->value, b->value, c->value, &step->value);
+        if (!holds(step)) return false;
+    }
+    return true;
+}
+
 static size_t begin_of(const tile_formulas *set, size_t level) {
     return level ? set->ends[level - 1] : 0;
 }
 
 bool tile_formulas_evaluate(tile_formulas *set, size_t level, const tile_formula_inputs *inputs) {
-    return set->ends ? evaluate_steps(set, begin_of(set, level), set->ends[level], inputs)
-                     : evaluate_steps(set, 0, set->count, inputs);
+    if (set->ends) return evaluate_steps(set, begin_of(set, level), set->ends[level], inputs);
+    for (size_t i = 0; i < set->count; i++)
+        if (set->steps[i].level >= level && !evaluate_steps(set, i, i + 1, inputs)) return false;
+    return true;
 }
 
 void tile_formulas_save(tile_formulas *set, size_t level, size_t row, size_t count,
@@ -217,8 +238,7 @@ void tile_formulas_save(tile_formulas *set, size_t level, size_t row, size_t cou
     }
 }
 
-bool tile_formulas_repeat(tile_formulas *set, size_t level, size_t row,
-                          const tile_formula_inputs *inputs) {
+bool tile_formulas_repeat(tile_formulas *set, size_t level, size_t row) {
     const size_t begin = begin_of(set, level), width = set->own_ends[level] - begin;
     const tile_formula_result *from = set->saved[level] + width * row;
     for (size_t i = 0; i < width; i++) {
@@ -227,7 +247,7 @@ bool tile_formulas_repeat(tile_formulas *set, size_t level, size_t row,
         step->known = from[i].known;
         if (!holds(step)) return false;
     }
-    return evaluate_steps(set, set->own_ends[level], set->ends[level], inputs);
+    return evaluate_operations(set, set->own_ends[level], set->ends[level]);
 }
 
 bool tile_formulas_read(tile_formulas *set, const tile_expr *expr,

@@ -52,7 +52,8 @@ void tile_formulas_require(tile_formulas *set, const tile_expr *condition);
 void tile_formulas_sort(tile_formulas *set, size_t count);
 
 /* Evaluates the steps of one level, after those of lower levels. Without tile_formulas_sort,
- * evaluates all steps. Stops and returns false at the first condition that does not hold. */
+ * evaluates those of the level and above. Stops and returns false at the first condition that does
+ * not hold. */
 bool tile_formulas_evaluate(tile_formulas *set, size_t level, const tile_formula_inputs *inputs);
 
 /* Evaluates the steps that depend on this level and on level 0 only, and saves their results in a
@@ -60,8 +61,7 @@ bool tile_formulas_evaluate(tile_formulas *set, size_t level, const tile_formula
 void tile_formulas_save(tile_formulas *set, size_t level, size_t row, size_t count,
                         const tile_formula_inputs *inputs);
 /* The same as tile_formulas_evaluate with the inputs of the saved row. */
-bool tile_formulas_repeat(tile_formulas *set, size_t level, size_t row,
-                          const tile_formula_inputs *inputs);
+bool tile_formulas_repeat(tile_formulas *set, size_t level, size_t row);
 
 /* The value of an expression; false if it is unknown, or on division by zero. An expression that is
  * new is added, and evaluated with these inputs, which must be those of the last evaluation. Not

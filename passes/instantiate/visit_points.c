@@ -112,9 +112,8 @@ static bool wheres_hold(walk *w, const tile_bound_params *bound, size_t level) {
 
 /* The same after the clause of the level has been bound to its point p. */
 static bool wheres_hold_at(walk *w, const clause *c, unsigned p, size_t level) {
-    const tile_formula_inputs inputs = {.params = w->bound.params, .sizes = w->bound.sizes};
     if (c->depends) return wheres_hold(w, &w->bound, level);
-    return w->all || tile_formulas_repeat(&w->wheres, level, p, &inputs);
+    return w->all || tile_formulas_repeat(&w->wheres, level, p);
 }
 
 /* Defaults may depend on the point, so each point gets a copy of the bound values. */

@@ -396,12 +396,15 @@ static void read_launch(scan *s) {
     w->persistent = f->is_persistent && scan_eval_or(s, f->persistent_if, 1) != 0;
 }
 
+enum { OF_POINT = 1 /* level of expressions that depend on parameters */ };
+
 struct tune_reader {
     scan scan; /* at no point yet */
     unsigned num_sms;
     tile_formulas formulas;
     tile_bound_param *unbound; /* parameters without a point */
     tile_op split;             /* the loop with `split`; NONE: there is no such loop */
+    size_t factor, strategy;   /* of it: parameters; param_count: they have another form */
     struct known_cuts *cuts;
     struct known_dot *dots;
 };
@@ -421,6 +424,15 @@ static tile_op find_split(const tile_function *f) {
     return TILE_NO_OP;
 }
 
+/* The parameter that is the attribute's value; param_count: there is none. */
+static size_t param_of_attr(const tile_function *f, tile_op op, tile_attr_id id) {
+    const tile_attr *attr = op.id ? tile_op_attr(f, op, id) : NULL;
+    size_t i = 0;
+    if (!attr || !attr->expr || attr->expr->kind != TILE_EXPR_PARAM) return f->param_count;
+    while (i < f->param_count && strcmp(f->params[i].name, attr->expr->name) != 0) i++;
+    return i;
+}
+
 tune_reader *tune_reader_create(const tile_function *f, const int64_t *sizes,
                                 const tile_target *target, unsigned num_sms, tile_arena *arena) {
     const size_t values = f->value_count + 1;
@@ -429,7 +441,11 @@ tune_reader *tune_reader_create(const tile_function *f, const int64_t *sizes,
     r->num_sms = num_sms;
     r->unbound = TILE_NEW_ARRAY(arena, tile_bound_param, f->param_count + 1);
     r->split = find_split(f);
-    tile_formulas_open(&r->formulas, f, NULL, arena);
+    r->factor = param_of_attr(f, r->split, TILE_ATTR_split);
+    r->strategy = param_of_attr(f, r->split, TILE_ATTR_strategy);
+    size_t *levels = TILE_NEW_ARRAY(arena, size_t, f->param_count + 1);
+    for (size_t i = 0; i < f->param_count; i++) levels[i] = OF_POINT;
+    tile_formulas_open(&r->formulas, f, levels, arena);
     *s = (scan){.f = f, .sizes = sizes, .target = target, .groups = 1, .arena = arena};
     s->formulas = &r->formulas;
     s->cuts = &r->cuts;
@@ -463,7 +479,7 @@ void tune_reader_read(tune_reader *r, const tile_bound_params *point, tune_work 
     s.w = work;
     s.cost = &work->once;
     clear(&s);
-    tile_formulas_evaluate(s.formulas, 0, &s.inputs);
+    tile_formulas_evaluate(s.formulas, OF_POINT, &s.inputs);
     read_launch(&s);
     s.warps = work->warps;
     for (size_t i = 0; i < f->arg_count; i++)
@@ -517,7 +533,13 @@ static void read_split(const tile_function *f, tile_op loop, const tile_bound_pa
 
 void tune_reader_read_split(const tune_reader *r, const tile_bound_params *point, int64_t *factor,
                             const char **strategy) {
-    read_split(r->scan.f, r->split, point, factor, strategy);
+    const size_t none = r->scan.f->param_count;
+    if (!point || r->factor == none || r->strategy == none || !point->params[r->factor].bound) {
+        read_split(r->scan.f, r->split, point, factor, strategy);
+    } else {
+        *factor = scan_clamp(point->params[r->factor].value);
+        *strategy = point->params[r->strategy].word;
+    }
 }
 
 void tune_read_split(const tile_function *f, const tile_bound_params *point, int64_t *factor,
