@@ -28,7 +28,8 @@ unsigned tile_list_store_cuts(const tile_store_query *q, tile_store_cut cuts[TIL
         tile_store_cut *cut = &cuts[count]; /* across the instruction's rows */
         cut->extents[q->row_dim] = TILE_WGMMA_ROWS;
         cut->extents[1 - q->row_dim] = bytes / q->element_bytes;
-        if (!cut->extents[1 - q->row_dim] || !tile_pieces_cut(&acc, cut->extents, &pieces)) continue;
+        if (!cut->extents[1 - q->row_dim] || !tile_pieces_cut(&acc, cut->extents, &pieces))
+            continue;
         cut->count = pieces.count;
         cut->groups = pieces.groups;
         count++;

@@ -31,8 +31,8 @@ struct tile_formula_slot {
 /* Expressions are interned: equal ones have one address. */
 static tile_formula_slot *find_slot(const tile_formulas *set, const tile_expr *expr) {
     const size_t mask = ((size_t)1 << set->slot_bits) - 1;
-    size_t at = (size_t)(((uintptr_t)expr >> 4) * UINT64_C(0x9e3779b97f4a7c15) >>
-                         (64 - set->slot_bits));
+    size_t at =
+        (size_t)(((uintptr_t)expr >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - set->slot_bits));
     while (set->slots[at].expr && set->slots[at].expr != expr) at = (at + 1) & mask;
     return &set->slots[at];
 }
@@ -48,8 +48,7 @@ static void grow_slots(tile_formulas *set) {
 
 void tile_formulas_open(tile_formulas *set, const tile_function *f, const size_t *levels,
                         tile_arena *arena) {
-    *set =
-        (tile_formulas){.f = f, .levels = levels, .arena = arena, .slot_bits = FIRST_BITS};
+    *set = (tile_formulas){.f = f, .levels = levels, .arena = arena, .slot_bits = FIRST_BITS};
     set->slots = TILE_NEW_ARRAY(arena, tile_formula_slot, (size_t)1 << FIRST_BITS);
 }
 

@@ -36,8 +36,8 @@ typedef struct tile_formulas {
     size_t count, capacity;
     tile_formula_slot *slots; /* steps, hashed by expression */
     unsigned slot_bits;
-    /* By level, once they are sorted: the number of steps up to its last one, and up to the last one
-     * of them that depends on no lower level but 0. */
+    /* By level, once they are sorted: the number of steps up to its last one, and up to the last
+     * one of them that depends on no lower level but 0. */
     size_t *ends, *own_ends;
     struct tile_formula_result **saved; /* by level: of the latter steps, row by row */
 } tile_formulas;

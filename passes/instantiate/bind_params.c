@@ -127,7 +127,7 @@ bool tile_bind_given(tile_bound_params *bound, const tile_pass_option *option) {
 /* Defaults and tuning points ----------------------------------------------------------------- */
 
 bool tile_evaluate_param(tile_bound_params *bound, tile_param_kind kind, const tile_expr *expr,
-                     tile_bound_param *param) {
+                         tile_bound_param *param) {
     tile_bindings bindings = tile_param_bindings(bound);
     *param = (tile_bound_param){.bound = true};
     bool named = kind == TILE_PARAM_word || kind == TILE_PARAM_type;
@@ -148,7 +148,8 @@ void tile_bind_defaults(tile_bound_params *bound) {
             tile_bound_param value;
             if (decl->default_type)
                 param->bound = set_type(param, decl->default_type->scalar);
-            else if (decl->default_expr && tile_evaluate_param(bound, decl->kind, decl->default_expr, &value))
+            else if (decl->default_expr &&
+                     tile_evaluate_param(bound, decl->kind, decl->default_expr, &value))
                 *param = value;
             progress |= param->bound;
         }
@@ -178,7 +179,7 @@ static bool bind_point(tile_bound_params *bound, const tile_tune_clause *clause,
         tile_bound_param *param = find(bound, clause->names[n]), value;
         bool fits = param && n < 32 &&
                     tile_evaluate_param(bound, bound->f->params[param - bound->params].kind,
-                             clause->values[point * clause->name_count + n], &value);
+                                        clause->values[point * clause->name_count + n], &value);
         if (fits && param->bound)
             fits = param->value == value.value;
         else if (fits) {

@@ -3,8 +3,8 @@
  * The clauses are nested loops, of which the last one is the innermost. A space has about ten times
  * as many combinations as points, so the conditions between them take the time. They are formulas
  * (lib/ir/formula.h), and so is each part of them: a part is evaluated in the outermost loop in
- * which its parameters have values. What depends on one clause only is evaluated once for each of its
- * points. A `where` is checked as soon as it can be. */
+ * which its parameters have values. What depends on one clause only is evaluated once for each of
+ * its points. A `where` is checked as soon as it can be. */
 #include <string.h>
 
 #include "lib/ir/formula.h"
@@ -17,9 +17,10 @@ typedef struct clause {
     const tile_tune_clause *text;
     size_t *params;           /* by name: the parameter */
     bool *binds;              /* by name: no earlier clause or name does, and no option */
-    tile_bound_param *values; /* by point and name, if they do not depend on parameters */
+    tile_bound_param *values; /* by point and name, if they do not depend on parameters; sizes are
+                               * known, or have no values */
     bool *is_valid;           /* by point: its values exist and have the right kind */
-    bool depends;             /* some value depends on parameters or sizes */
+    bool depends;             /* some value depends on parameters */
 } clause;
 
 typedef struct walk {
@@ -41,10 +42,9 @@ static size_t find_param(const tile_function *f, const char *name) {
     return param ? (size_t)(param - f->params) : f->param_count;
 }
 
+/* Returns whether the value is the same in the whole walk. */
 static bool is_constant(const tile_expr *expr) {
-    bool constant = !expr || expr->kind != TILE_EXPR_OP;
-    if (expr && (expr->kind == TILE_EXPR_PARAM || expr->kind == TILE_EXPR_ARG)) return false;
-    return constant;
+    return !tile_expr_holds(expr, TILE_EXPR_PARAM);
 }
 
 /* Reads the values of a clause's points, as far as they are constants. */

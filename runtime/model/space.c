@@ -183,9 +183,8 @@ static bool fail(const tile_function *f, const char *why) {
 static bool list_points(const tile_function *f, const tile_binding *bindings, unsigned count,
                         const int64_t *sizes, bool all, tile_arena *arena, tune_point **points,
                         size_t *point_count) {
-    list l = {.arena = arena,
-              .namer = tune_namer_create(f, bindings, count, arena),
-              .sizes = sizes};
+    list l = {
+        .arena = arena, .namer = tune_namer_create(f, bindings, count, arena), .sizes = sizes};
     const int64_t *bucket = all && sizes ? tile_bucket_sizes(f, sizes, arena) : sizes;
     const tile_pass_option *options = tune_make_options(bindings, count, arena);
     for (unsigned i = 0; i < count; i++)

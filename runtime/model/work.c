@@ -69,8 +69,7 @@ static bool counts_tiles(const scan *s) {
 
 static void begin_pipelined(scan *s, tile_op id, tile_region body, int64_t stages) {
     if (!s->chained[id.id])
-        s->chained[id.id] =
-            tile_dots_are_chained(s->f, body, s->arena) ? SCAN_YES : SCAN_NO;
+        s->chained[id.id] = tile_dots_are_chained(s->f, body, s->arena) ? SCAN_YES : SCAN_NO;
     const bool chained = s->chained[id.id] == SCAN_YES;
     s->loop = (pipelined_scan){.facts = {.target = s->target,
                                          .stages = stages,

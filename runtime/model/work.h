@@ -89,8 +89,8 @@ tune_reader *tune_reader_create(const tile_function *kernel, const int64_t *size
 /* point: NULL if the kernel is instantiated. */
 void tune_reader_read(tune_reader *reader, const tile_bound_params *point, tune_work *work);
 /* The factor of the `split` clause at the point, and its strategy; 1 and NULL without a clause. */
-void tune_reader_read_split(const tune_reader *reader, const tile_bound_params *point, int64_t *factor,
-                            const char **strategy);
+void tune_reader_read_split(const tune_reader *reader, const tile_bound_params *point,
+                            int64_t *factor, const char **strategy);
 
 /* The same for a single point. */
 void tune_read_work(const tile_function *kernel, const tile_bound_params *point,

@@ -130,11 +130,11 @@ static bool takes_wgmma(const scan *s, tile_op id, const tile_dot_facts *dot, un
     const tile_dot_operand *l = &dot->operand[TILE_MMA_LHS], *r = &dot->operand[TILE_MMA_RHS];
     const unsigned sum_warps = warps_of_sums(s, dot), by_3 = row_dim_of_cooperative_3(s, dot);
     /* Other facts of the product do not depend on the point. */
-    const uint32_t keys[DOT_KEYS] = {
-        id.id,       dot->query.m, dot->query.n, dot->query.k,   dot->query.lhs, dot->query.rhs,
-        dot->query.acc, dot->warps,   sum_warps,    by_3,           asked,          *row_dim,
-        l->dims[0],  l->dims[1],   l->along,     l->shared,      r->dims[0],     r->dims[1],
-        r->along,    r->shared};
+    const uint32_t keys[DOT_KEYS] = {id.id,          dot->query.m,   dot->query.n,   dot->query.k,
+                                     dot->query.lhs, dot->query.rhs, dot->query.acc, dot->warps,
+                                     sum_warps,      by_3,           asked,          *row_dim,
+                                     l->dims[0],     l->dims[1],     l->along,       l->shared,
+                                     r->dims[0],     r->dims[1],     r->along,       r->shared};
     for (const known_dot *known = *s->dots; known; known = known->next)
         if (memcmp(known->keys, keys, sizeof keys) == 0) {
             *row_dim = known->row_dim;

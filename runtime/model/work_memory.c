@@ -172,8 +172,7 @@ static bool becomes_ring(const scan *s, tile_op load, const tile_op_data *op) {
  * element. */
 static bool loads_pieces(const scan *s, tile_op id, const tile_op_data *op) {
     bool copies = op->opcode == TILE_OP_copy || op->opcode == TILE_OP_copy_async;
-    return (copies || s->f->only_copies || becomes_ring(s, id, op)) &&
-           scan_is_plain(s, id);
+    return (copies || s->f->only_copies || becomes_ring(s, id, op)) && scan_is_plain(s, id);
 }
 
 void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type *tile,

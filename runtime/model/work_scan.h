@@ -27,10 +27,10 @@ typedef struct scan {
     tile_formulas *formulas; /* of all expressions that were read */
     tile_formula_inputs inputs;
     const tile_expr *(*strides)[TILE_MAX_RANK]; /* by argument, as far as they were asked for */
-    uint8_t *plain, *chained; /* by operation: scan_answer */
-    struct known_cuts **cuts; /* of stored tiles */
-    struct known_dot **dots;  /* products, and how they are computed */
-    int64_t *values;          /* by value id */
+    uint8_t *plain, *chained;                   /* by operation: scan_answer */
+    struct known_cuts **cuts;                   /* of stored tiles */
+    struct known_dot **dots;                    /* products, and how they are computed */
+    int64_t *values;                            /* by value id */
     bool *known;
     uint8_t *places; /* by value: the set of dims of block_id that it depends on */
     uint8_t *along;  /* by buffer: 1 + the dim in which its source is contiguous */

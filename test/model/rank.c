@@ -30,7 +30,7 @@
 enum { MAX_BINDINGS = 16, MAX_SHAPES = 64, OTHER_SIZE = 1024 };
 
 static const char *const default_shapes[] = {
-    "m=4096,n=4096,k=4096", "m=64,n=4096,k=8192", "m=1,n=4096,k=4096", "m=1000,n=3000,k=5000",
+    "m=4096,n=4096,k=4096", "m=64,n=4096,k=8192",   "m=1,n=4096,k=4096",  "m=1000,n=3000,k=5000",
     "m=4095,n=4095,k=4097", "m=7088,n=13088,k=240", "m=256,n=256,k=65536"};
 
 typedef struct run {
@@ -56,8 +56,7 @@ typedef struct ranking {
 
 static void digest(ranking *r, const void *data, size_t size) {
     const unsigned char *bytes = data;
-    for (size_t i = 0; i < size; i++)
-        r->digest = (r->digest ^ bytes[i]) * UINT64_C(0x100000001b3);
+    for (size_t i = 0; i < size; i++) r->digest = (r->digest ^ bytes[i]) * UINT64_C(0x100000001b3);
 }
 
 static bool take_rank(const tile_binding *bindings, unsigned count, double seconds, void *user) {
