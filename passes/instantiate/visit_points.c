@@ -44,7 +44,7 @@ static size_t find_param(const tile_function *f, const char *name) {
 
 /* Returns whether the value is the same in the whole walk. */
 static bool is_constant(const tile_expr *expr) {
-    return !tile_expr_holds(expr, TILE_EXPR_PARAM);
+    return !expr || !tile_expr_holds(expr, TILE_EXPR_PARAM);
 }
 
 /* Reads the values of a clause's points, as far as they are constants. */
