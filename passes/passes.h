@@ -4,7 +4,7 @@
 #ifndef TILE_PASSES_PASSES_H
 #define TILE_PASSES_PASSES_H
 
-#include "lib/ir/formula.h"
+#include "lib/ops/formula.h"
 #include "lib/ir/function.h"
 #include "tile/compile.h"
 

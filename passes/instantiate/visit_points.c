@@ -2,12 +2,12 @@
  *
  * The clauses are nested loops, of which the last one is the innermost. A space has about ten times
  * as many combinations as points, so the conditions between them take the time. They are formulas
- * (lib/ir/formula.h), and so is each part of them: a part is evaluated in the outermost loop in
+ * (lib/ops/formula.h), and so is each part of them: a part is evaluated in the outermost loop in
  * which its parameters have values. What depends on one clause only is evaluated once for each of
  * its points. A `where` is checked as soon as it can be. */
 #include <string.h>
 
-#include "lib/ir/formula.h"
+#include "lib/ops/formula.h"
 #include "lib/ir/syntax.h"
 #include "lib/support/integer.h"
 #include "passes/instantiate/bind_params.h"

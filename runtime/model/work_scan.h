@@ -3,7 +3,7 @@
 #define TILE_RUNTIME_MODEL_WORK_SCAN_H
 
 #include "lib/analysis/decisions.h"
-#include "lib/ir/formula.h"
+#include "lib/ops/formula.h"
 #include "lib/ir/syntax.h"
 #include "runtime/model/work.h"
 

@@ -1,12 +1,12 @@
 /* Host expressions prepared for many evaluations, as at each point of a tuning space.
  *
  * tile_expr_eval walks an expression and finds each parameter by its name. A set of formulas is a
- * list of steps: parameters are slots of an array, and parts that expressions have in common are
+ * list of steps: parameters are indices of an array, and parts that expressions have in common are
  * one step. Each step has a level, the largest of the levels of the parameters that it needs, so
  * that steps can be repeated only when their parameters change. Results are those of
  * tile_expr_eval. Threads: one at a time for each set. */
-#ifndef TILE_LIB_IR_FORMULA_H
-#define TILE_LIB_IR_FORMULA_H
+#ifndef TILE_LIB_OPS_FORMULA_H
+#define TILE_LIB_OPS_FORMULA_H
 
 #include "lib/ir/function.h"
 
@@ -26,7 +26,7 @@ typedef struct tile_formula_inputs {
 } tile_formula_inputs;
 
 typedef struct tile_formula_step tile_formula_step;
-typedef struct tile_formula_slot tile_formula_slot;
+typedef struct tile_formula_place tile_formula_place;
 
 typedef struct tile_formulas {
     const tile_function *f;
@@ -34,8 +34,8 @@ typedef struct tile_formulas {
     const size_t *levels; /* by parameter; NULL: all are 0 */
     tile_formula_step *steps;
     size_t count, capacity;
-    tile_formula_slot *slots; /* steps, hashed by expression */
-    unsigned slot_bits;
+    tile_formula_place *places; /* steps, hashed by expression */
+    unsigned place_bits;
     /* By level, once they are sorted: the number of steps up to its last one, and up to the last
      * one of them that depends on no lower level but 0. */
     size_t *ends, *own_ends;

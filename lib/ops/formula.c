@@ -1,4 +1,4 @@
-#include "lib/ir/formula.h"
+#include "lib/ops/formula.h"
 
 #include <string.h>
 
@@ -23,33 +23,33 @@ typedef struct tile_formula_result {
     bool known;
 } tile_formula_result;
 
-struct tile_formula_slot {
+struct tile_formula_place {
     const tile_expr *expr; /* NULL: free */
     uint32_t step;
 };
 
 /* Expressions are interned: equal ones have one address. */
-static tile_formula_slot *find_slot(const tile_formulas *set, const tile_expr *expr) {
-    const size_t mask = ((size_t)1 << set->slot_bits) - 1;
+static tile_formula_place *find_place(const tile_formulas *set, const tile_expr *expr) {
+    const size_t mask = ((size_t)1 << set->place_bits) - 1;
     size_t at =
-        (size_t)(((uintptr_t)expr >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - set->slot_bits));
-    while (set->slots[at].expr && set->slots[at].expr != expr) at = (at + 1) & mask;
-    return &set->slots[at];
+        (size_t)(((uintptr_t)expr >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - set->place_bits));
+    while (set->places[at].expr && set->places[at].expr != expr) at = (at + 1) & mask;
+    return &set->places[at];
 }
 
-/* At most half of the slots are taken. */
-static void grow_slots(tile_formulas *set) {
-    tile_formula_slot *old = set->slots;
-    const size_t old_count = (size_t)1 << set->slot_bits++;
-    set->slots = TILE_NEW_ARRAY(set->arena, tile_formula_slot, 2 * old_count);
+/* At most half of the places are taken. */
+static void grow_places(tile_formulas *set) {
+    tile_formula_place *old = set->places;
+    const size_t old_count = (size_t)1 << set->place_bits++;
+    set->places = TILE_NEW_ARRAY(set->arena, tile_formula_place, 2 * old_count);
     for (size_t i = 0; i < old_count; i++)
-        if (old[i].expr) *find_slot(set, old[i].expr) = old[i];
+        if (old[i].expr) *find_place(set, old[i].expr) = old[i];
 }
 
 void tile_formulas_open(tile_formulas *set, const tile_function *f, const size_t *levels,
                         tile_arena *arena) {
-    *set = (tile_formulas){.f = f, .levels = levels, .arena = arena, .slot_bits = FIRST_BITS};
-    set->slots = TILE_NEW_ARRAY(arena, tile_formula_slot, (size_t)1 << FIRST_BITS);
+    *set = (tile_formulas){.f = f, .levels = levels, .arena = arena, .place_bits = FIRST_BITS};
+    set->places = TILE_NEW_ARRAY(arena, tile_formula_place, (size_t)1 << FIRST_BITS);
 }
 
 /* Names are interned, so comparing pointers finds most of them. */
@@ -111,15 +111,15 @@ static tile_formula_step make_step(tile_formulas *set, const tile_expr *expr) {
 
 /* Returns the number of its step. */
 static uint32_t add(tile_formulas *set, const tile_expr *expr) {
-    const tile_formula_slot *found = find_slot(set, expr);
+    const tile_formula_place *found = find_place(set, expr);
     if (found->expr) return found->step;
     const tile_formula_step step = make_step(set, expr);
     const uint32_t number = (uint32_t)set->count;
     set->steps =
         tile_arena_grow(set->arena, set->steps, set->count, &set->capacity, sizeof *set->steps);
     set->steps[set->count++] = step;
-    if (2 * set->count > (size_t)1 << set->slot_bits) grow_slots(set);
-    *find_slot(set, expr) = (tile_formula_slot){expr, number};
+    if (2 * set->count > (size_t)1 << set->place_bits) grow_places(set);
+    *find_place(set, expr) = (tile_formula_place){expr, number};
     return number;
 }
 
@@ -251,7 +251,7 @@ bool tile_formulas_repeat(tile_formulas *set, size_t level, size_t row) {
 
 bool tile_formulas_read(tile_formulas *set, const tile_expr *expr,
                         const tile_formula_inputs *inputs, int64_t *value) {
-    const tile_formula_slot *found = find_slot(set, expr);
+    const tile_formula_place *found = find_place(set, expr);
     uint32_t number = found->step;
     if (!found->expr) {
         const size_t before = set->count;
