@@ -4,6 +4,7 @@
 #ifndef TILE_PASSES_PASSES_H
 #define TILE_PASSES_PASSES_H
 
+#include "lib/ops/formula.h"
 #include "lib/ir/function.h"
 #include "tile/compile.h"
 
@@ -13,13 +14,6 @@ typedef struct tile_pass_option {
     const char *key;
     const char *value; /* "" for a flag */
 } tile_pass_option;
-
-typedef struct tile_bound_param {
-    bool bound;
-    int64_t value;      /* int, bool, dim; of type and word: tile_word_value */
-    tile_scalar scalar; /* type */
-    const char *word;   /* word */
-} tile_bound_param;
 
 /* What a function's parameters are bound to: entry i belongs to f->params[i]. */
 typedef struct tile_bound_params {

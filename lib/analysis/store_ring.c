@@ -13,18 +13,28 @@ static unsigned narrowest(const tile_store_query *q) {
 }
 
 /* Bytes of all rings of the block with this number of stages per group. */
-static int64_t ring_bytes(const tile_store_query *q, const tile_pieces *pieces,
-                          const uint32_t extents[2], unsigned stages) {
-    return (int64_t)extents[0] * extents[1] * q->element_bytes * pieces->groups * stages * q->sets;
+static int64_t ring_bytes(const tile_store_query *q, const tile_store_cut *cut, unsigned stages) {
+    return (int64_t)cut->extents[0] * cut->extents[1] * q->element_bytes * cut->groups * stages *
+           q->sets;
 }
 
-/* Cuts pieces of this many bytes across the instruction's rows. */
-static bool cut(const tile_store_query *q, unsigned bytes, uint32_t extents[2],
-                tile_pieces *pieces) {
-    extents[q->row_dim] = TILE_WGMMA_ROWS;
-    extents[1 - q->row_dim] = bytes / q->element_bytes;
-    tile_layout acc = tile_wgmma_accumulator(q->dims, q->row_dim, q->warps);
-    return extents[1 - q->row_dim] > 0 && tile_pieces_cut(&acc, extents, pieces);
+unsigned tile_list_store_cuts(const tile_store_query *q, tile_store_cut cuts[TILE_MAX_STORE_CUTS]) {
+    unsigned count = 0;
+    tile_pieces pieces;
+    if (!tile_wgmma_admits(q->dims, q->row_dim, q->warps)) return 0;
+    const tile_layout acc = tile_wgmma_accumulator(q->dims, q->row_dim, q->warps);
+    for (unsigned bytes = WIDEST; bytes >= narrowest(q) && count < TILE_MAX_STORE_CUTS;
+         bytes /= 2) {
+        tile_store_cut *cut = &cuts[count]; /* across the instruction's rows */
+        cut->extents[q->row_dim] = TILE_WGMMA_ROWS;
+        cut->extents[1 - q->row_dim] = bytes / q->element_bytes;
+        if (!cut->extents[1 - q->row_dim] || !tile_pieces_cut(&acc, cut->extents, &pieces))
+            continue;
+        cut->count = pieces.count;
+        cut->groups = pieces.groups;
+        count++;
+    }
+    return count;
 }
 
 bool tile_fits_store_ring(const tile_store_query *query, const uint32_t extents[2]) {
@@ -44,30 +54,32 @@ static int64_t as_many_blocks(const tile_target *target, const tile_store_query 
     return most < (int64_t)target->max_shared_bytes ? most : (int64_t)target->max_shared_bytes;
 }
 
-bool tile_choose_store_ring(const tile_target *target, const tile_store_query *query,
-                            tile_store_ring *ring) {
-    const tile_store_query *q = query;
+bool tile_choose_store_ring_of(const tile_target *target, const tile_store_query *q,
+                               const tile_store_cut *cuts, unsigned count, tile_store_ring *ring) {
     int64_t room = (int64_t)target->max_shared_bytes - q->others;
-    tile_pieces pieces;
+    const tile_store_cut *cut = cuts;
     unsigned stages = 0;
-    if (!tile_wgmma_admits(q->dims, q->row_dim, q->warps)) return false;
     for (unsigned most = 2; most > 0 && !stages; most--)
-        for (unsigned bytes = WIDEST; bytes >= narrowest(q) && !stages; bytes /= 2) {
-            if (!cut(q, bytes, ring->extents, &pieces)) continue;
-            unsigned wanted = pieces.count < most ? pieces.count : most;
-            if (ring_bytes(q, &pieces, ring->extents, wanted) <= room) stages = wanted;
+        for (unsigned i = 0; i < count && !stages; i++) {
+            cut = &cuts[i];
+            unsigned wanted = cut->count < most ? cut->count : most;
+            if (ring_bytes(q, cut, wanted) <= room) stages = wanted;
         }
     if (!stages) return false;
     int64_t enough = q->released;
     if (!enough)
-        enough =
-            as_many_blocks(target, q, q->others + ring_bytes(q, &pieces, ring->extents, stages)) -
-            q->others;
+        enough = as_many_blocks(target, q, q->others + ring_bytes(q, cut, stages)) - q->others;
     if (enough > room) enough = room;
-    while (q->alone && stages < pieces.count &&
-           ring_bytes(q, &pieces, ring->extents, stages + 1) <= enough)
-        stages++;
-    ring->stages = stages * pieces.groups;
-    ring->bytes = ring_bytes(q, &pieces, ring->extents, stages);
+    while (q->alone && stages < cut->count && ring_bytes(q, cut, stages + 1) <= enough) stages++;
+    for (unsigned d = 0; d < 2; d++) ring->extents[d] = cut->extents[d];
+    ring->stages = stages * cut->groups;
+    ring->bytes = ring_bytes(q, cut, stages);
     return true;
+}
+
+bool tile_choose_store_ring(const tile_target *target, const tile_store_query *query,
+                            tile_store_ring *ring) {
+    tile_store_cut cuts[TILE_MAX_STORE_CUTS];
+    const unsigned count = tile_list_store_cuts(query, cuts);
+    return tile_choose_store_ring_of(target, query, cuts, count, ring);
 }

@@ -28,6 +28,18 @@ typedef struct tile_store_ring {
     int64_t bytes;       /* summed over all sets */
 } tile_store_ring;
 
+/* Pieces into which a tile can be cut. */
+typedef struct tile_store_cut {
+    uint32_t extents[2];
+    uint32_t count, groups; /* pieces of a set, and groups of its warps that store them */
+} tile_store_cut;
+enum { TILE_MAX_STORE_CUTS = 5 };
+
+/* Lists the cuts, the widest first. They depend on the tile, its row dim, the size of an element
+ * and the warps of the set only. Returns their number. */
+unsigned tile_list_store_cuts(const tile_store_query *query,
+                              tile_store_cut cuts[TILE_MAX_STORE_CUTS]);
+
 /* Chooses the pieces and stages of the ring. Pieces are preferably 64 rows of 128 bytes, and two
  * stages per warpgroup allow one to be written while the other one is read. Pieces are narrower if
  * the parts of the tile are, or if the shared memory is too small; the last resort is one stage.
@@ -35,6 +47,10 @@ typedef struct tile_store_ring {
  * Returns false if not even one stage fits, or if warpgroups do not hold whole pieces. */
 bool tile_choose_store_ring(const tile_target *target, const tile_store_query *query,
                             tile_store_ring *ring);
+
+/* The same with the cuts of the query. */
+bool tile_choose_store_ring_of(const tile_target *target, const tile_store_query *query,
+                               const tile_store_cut *cuts, unsigned count, tile_store_ring *ring);
 
 /* Returns whether the tile can be stored through a ring whose stages have these extents. */
 bool tile_fits_store_ring(const tile_store_query *query, const uint32_t extents[2]);

@@ -129,7 +129,6 @@ static bool has_periods(tile_scalar scalar, double a) {
     return fabs(a) < (scalar == TILE_f64 ? 0x1p30 : 0x1p47);
 }
 
-typedef bool (*integer_meaning)(int64_t a, int64_t b, int64_t c, int64_t *result);
 typedef bool (*natural_meaning)(uint64_t ua, uint64_t ub, uint64_t uc, int64_t *result);
 typedef bool (*bits_meaning)(unsigned width, tile_arith_flags arith_flags, int64_t a, int64_t b,
                              int64_t *result);
@@ -228,7 +227,7 @@ typedef bool (*float_meaning)(tile_scalar scalar, tile_arith_flags arith_flags, 
 #include "lib/ir/arith.def"
 
 static const struct {
-    integer_meaning integer;
+    tile_int_meaning integer;
     natural_meaning natural;
     bits_meaning bits;
     float_meaning real;
@@ -252,9 +251,13 @@ enum {
 #define ELEMENTWISE_OP(number, name, ...) _Static_assert(MEANING_OF_##name, #name);
 #include "tile/ops.def"
 
+tile_int_meaning tile_int_meaning_of(tile_opcode opcode) {
+    return (unsigned)opcode < TILE_OPCODE_LIMIT ? meanings[opcode].integer : NULL;
+}
+
 bool tile_fold_int(tile_opcode opcode, int64_t a, int64_t b, int64_t c, int64_t *result) {
-    return (unsigned)opcode < TILE_OPCODE_LIMIT && meanings[opcode].integer &&
-           meanings[opcode].integer(a, b, c, result);
+    const tile_int_meaning meaning = tile_int_meaning_of(opcode);
+    return meaning && meaning(a, b, c, result);
 }
 
 static bool fold_unsigned(tile_opcode opcode, uint64_t a, uint64_t b, uint64_t c, int64_t *result) {

@@ -25,6 +25,10 @@ typedef struct tile_arith_flags {
 
 tile_arith_flags tile_op_arith_flags(const tile_function *f, tile_op op);
 
+/* The function that tile_fold_int calls; NULL: the operation has no such evaluation. */
+typedef bool (*tile_int_meaning)(int64_t a, int64_t b, int64_t c, int64_t *result);
+tile_int_meaning tile_int_meaning_of(tile_opcode opcode);
+
 /* Like tile_fold_int. scalar, the integers' type, matters if it is unsigned, or if the result
  * depends on its width. */
 bool tile_fold_element(tile_opcode opcode, tile_scalar scalar, tile_arith_flags arith_flags,

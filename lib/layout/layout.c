@@ -70,14 +70,28 @@ uint32_t tile_layout_apply(const tile_layout *layout, uint32_t reg, uint32_t lan
             tile_layout_combine(layout->warp, layout->warp_bits, warp));
 }
 
-uint32_t tile_layout_offset_of(const tile_layout *layout, uint32_t index) {
+/* The shared layout's inverse: each vector's tag is its offset. */
+static vector_space invert(const tile_layout *layout) {
     vector_space image = {.count = 0};
-    unsigned bits = tile_layout_part_bits(layout);
-    uint32_t offset = 0;
     for (unsigned i = 0; i < layout->reg_bits; i++)
         space_add(&image, layout->reg[i], UINT32_C(1) << i);
+    return image;
+}
+
+uint32_t tile_layout_offset_of(const tile_layout *layout, uint32_t index) {
+    vector_space image = invert(layout);
+    unsigned bits = tile_layout_part_bits(layout);
+    uint32_t offset = 0;
     space_reduce(&image, index & ((UINT32_C(1) << bits) - 1), &offset);
     return index >> bits << layout->reg_bits | offset;
+}
+
+void tile_layout_offsets_of_bits(const tile_layout *layout, uint32_t *offsets) {
+    const vector_space image = invert(layout);
+    for (unsigned i = 0; i < tile_layout_part_bits(layout); i++) {
+        offsets[i] = 0;
+        space_reduce(&image, UINT32_C(1) << i, &offsets[i]);
+    }
 }
 
 /* The offset of the element with the coordinates that `index` has in the tile. */

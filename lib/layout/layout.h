@@ -39,6 +39,8 @@ static inline void tile_layout_add_registers(tile_layout *layout, unsigned d, ui
 }
 /* The offset at which a shared layout stores an element; every offset stores exactly one. */
 uint32_t tile_layout_offset_of(const tile_layout *layout, uint32_t index);
+/* The same for the indices 1, 2, 4, .. inside of a part: one offset for each of its bits. */
+void tile_layout_offsets_of_bits(const tile_layout *layout, uint32_t *offsets);
 /* What each register, lane and warp bit of a tile adds (by exclusive-or) to the offset in a shared
  * buffer of the same extents, or of larger ones from coordinates 0 on: the tile's layout composed
  * with the inverse of the shared layout. The arrays are as long as the layout's. Part p begins at

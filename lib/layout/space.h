@@ -16,11 +16,14 @@ typedef struct vector_space {
 /* Reduces value by the span and returns the remainder; *source accumulates the inputs used. It is
  * linear. */
 static inline uint32_t space_reduce(const vector_space *span, uint32_t value, uint32_t *source) {
-    for (unsigned bit = 32; bit-- > 0;)
-        if ((value >> bit & 1) && span->vector[bit]) {
+    for (uint32_t rest = value; rest;) { /* the bits that have not been visited */
+        unsigned bit = tile_log2(rest);
+        if (span->vector[bit]) {
             value ^= span->vector[bit];
             *source ^= span->source[bit];
         }
+        rest = value & ((UINT32_C(1) << bit) - 1);
+    }
     return value;
 }
 

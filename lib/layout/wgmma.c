@@ -227,17 +227,18 @@ typedef struct offsets {
     uint32_t part_step[2]; /* from a part to the next one along a dim, in bytes */
 } offsets;
 
-/* Returns false if the layout is not linear in its bits under this swizzle. */
-static bool find_offsets(const tile_layout *shared, unsigned swizzle, unsigned element_bytes,
-                         offsets *o) {
+/* Returns false if the layout is not linear in its bits under this swizzle. plain: of each bit, in
+ * elements. */
+static bool find_offsets(const tile_layout *shared, const uint32_t *plain, unsigned swizzle,
+                         unsigned element_bytes, offsets *o) {
     uint32_t part = element_bytes << tile_layout_part_bits(shared), all = 0;
     if (part % (ATOM_ROWS * swizzle)) return false;
     o->part_step[1] = part;
     o->part_step[0] = part * shared->count[1];
     for (unsigned d = 0; d < 2; d++)
         for (unsigned i = 0; i < shared->dim_bits[d]; i++) {
-            uint32_t index = UINT32_C(1) << i << tile_layout_dim_shift(shared, d);
-            o->of[d][i] = sum_of(shared, swizzle, element_bytes, index);
+            uint32_t offset = plain[tile_layout_dim_shift(shared, d) + i] * element_bytes;
+            o->of[d][i] = offset ^ tile_wgmma_cross(swizzle, offset);
             if (o->of[d][i] & (o->of[d][i] - 1) || all & o->of[d][i]) return false;
             all |= o->of[d][i];
         }
@@ -266,13 +267,14 @@ static bool find_step(const tile_layout *shared, const offsets *o, unsigned d, u
     return is_run(o, d, unit, to, *step) && (!parts || o->part_step[d] == *step << (to - unit));
 }
 
-static bool match_swizzle(const tile_layout *shared, unsigned k_dim, unsigned element_bytes,
-                          uint32_t extent, unsigned swizzle, tile_wgmma_matrix *matrix) {
+static bool match_swizzle(const tile_layout *shared, const uint32_t *plain, unsigned k_dim,
+                          unsigned element_bytes, uint32_t extent, unsigned swizzle,
+                          tile_wgmma_matrix *matrix) {
     offsets o;
     uint32_t depth = 32 / element_bytes, fast_step, slow_step;
     unsigned fast = matrix->mn_major ? 1 - k_dim : k_dim, slow = 1 - fast;
     unsigned width = tile_log2(swizzle / element_bytes);
-    if (!find_offsets(shared, swizzle, element_bytes, &o)) return false;
+    if (!find_offsets(shared, plain, swizzle, element_bytes, &o)) return false;
     uint32_t slow_extent = matrix->mn_major ? depth : extent;
     uint32_t fast_extent = matrix->mn_major ? extent : depth;
     unsigned inside = tile_log2(fast_extent) < width ? tile_log2(fast_extent) : width;
@@ -291,13 +293,15 @@ static bool match_swizzle(const tile_layout *shared, unsigned k_dim, unsigned el
 
 bool tile_wgmma_match(const tile_layout *shared, unsigned k_dim, unsigned element_bytes,
                       uint32_t extent, tile_wgmma_matrix *matrix) {
-    uint32_t depth = 32 / element_bytes;
+    uint32_t depth = 32 / element_bytes, plain[TILE_LAYOUT_MAX_BITS];
     if (shared->kind != TILE_LAYOUT_SHARED || shared->rank != 2) return false;
     if (shared->dim_bits[k_dim] < tile_log2(depth)) return false;
+    tile_layout_offsets_of_bits(shared, plain);
     for (unsigned major = 0; major < (element_bytes == 2 ? 2u : 1u); major++)
         for (unsigned swizzle = 128; swizzle >= CHUNK; swizzle /= 2) {
             matrix->mn_major = major;
-            if (match_swizzle(shared, k_dim, element_bytes, extent, swizzle, matrix)) return true;
+            if (match_swizzle(shared, plain, k_dim, element_bytes, extent, swizzle, matrix))
+                return true;
         }
     return false;
 }

@@ -21,9 +21,7 @@ static inline int64_t tile_round_up(int64_t value, int64_t unit) {
 
 /* log2 of a power of two; other values are rounded down, and 0 returns 0. */
 static inline unsigned tile_log2(uint32_t power) {
-    unsigned bits = 0;
-    while (power >> (bits + 1)) bits++;
-    return bits;
+    return power ? 31u - (unsigned)__builtin_clz(power) : 0;
 }
 
 /* The bucket of a size, by which kernels choose their tuned points. Sizes up to 16 are their own

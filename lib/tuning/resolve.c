@@ -59,7 +59,17 @@ static bool resolve(tile_function *f, const tile_target *target, const tile_bind
     f->own_where_count = own_wheres;
     f->is_resolved = ok;
     f->resolved_for = target;
+    f->resolved_element = q.element;
     return ok;
+}
+
+/* Whether the function has the clauses for this target and these values, of which only that of the
+ * element type matters. Without values it keeps those of an earlier element type. */
+static bool is_resolved(const tile_function *f, const tile_target *target,
+                        const tile_binding *given, unsigned count) {
+    if (!f->is_resolved || (target && f->resolved_for != target)) return false;
+    const tile_type *element = count ? tile_find_roles(f).element : NULL;
+    return !element || find_element(f, element, given, count) == f->resolved_element;
 }
 
 tile_status tile_resolve_tuning(tile_function *function, const tile_target *target,
@@ -68,8 +78,7 @@ tile_status tile_resolve_tuning(tile_function *function, const tile_target *targ
     for (tile_function *f = function->module->first; f; f = f->next) {
         unsigned own = f == function ? count : 0;
         bool is_auto = f->tune_auto || f->raster_auto || f->persistent_auto;
-        bool is_done = f->is_resolved && (!target || f->resolved_for == target) && !own;
-        if (is_auto && !is_done) ok &= resolve(f, target, given, own);
+        if (is_auto && !is_resolved(f, target, given, own)) ok &= resolve(f, target, given, own);
     }
     return ok ? TILE_OK : TILE_INVALID;
 }

@@ -1,4 +1,4 @@
-/* Binding parameters: reading values, defaults, search in the tuning space, `where`. */
+/* Binding parameters: reading values, defaults, the first point that fits, `where`. */
 #include "passes/instantiate/bind_params.h"
 
 #include <errno.h>
@@ -55,8 +55,7 @@ tile_bindings tile_param_bindings(tile_bound_params *bound) {
     return (tile_bindings){.param = param_value, .arg = arg_value, .user = bound};
 }
 
-/* Whether the clause depends on sizes, which are not known. */
-static bool is_open(const tile_bound_params *bound, const tile_expr *where) {
+bool tile_is_open_where(const tile_bound_params *bound, const tile_expr *where) {
     return !bound->sizes && tile_expr_holds(where, TILE_EXPR_ARG);
 }
 
@@ -112,7 +111,7 @@ static const char *expected_words(tile_param_kind kind) {
     return "";
 }
 
-static bool bind_given(tile_bound_params *bound, const tile_pass_option *option) {
+bool tile_bind_given(tile_bound_params *bound, const tile_pass_option *option) {
     const tile_function *f = bound->f;
     tile_bound_param *param = find(bound, option->key);
     if (!param) return true;
@@ -127,9 +126,8 @@ static bool bind_given(tile_bound_params *bound, const tile_pass_option *option)
 
 /* Defaults and tuning points ----------------------------------------------------------------- */
 
-/* Evaluates a default or a value of a `tune` point. False if a parameter in it has no value yet. */
-static bool evaluate(tile_bound_params *bound, tile_param_kind kind, const tile_expr *expr,
-                     tile_bound_param *param) {
+bool tile_evaluate_param(tile_bound_params *bound, tile_param_kind kind, const tile_expr *expr,
+                         tile_bound_param *param) {
     tile_bindings bindings = tile_param_bindings(bound);
     *param = (tile_bound_param){.bound = true};
     bool named = kind == TILE_PARAM_word || kind == TILE_PARAM_type;
@@ -139,8 +137,8 @@ static bool evaluate(tile_bound_params *bound, tile_param_kind kind, const tile_
     return tile_expr_eval(expr, &bindings, &param->value);
 }
 
-/* Defaults may use other parameters: iterates to a fixed point. */
-static void bind_defaults(tile_bound_params *bound) {
+/* Iterates to a fixed point. */
+void tile_bind_defaults(tile_bound_params *bound) {
     for (bool progress = true; progress;) {
         progress = false;
         for (size_t i = 0; i < bound->f->param_count; i++) {
@@ -150,7 +148,8 @@ static void bind_defaults(tile_bound_params *bound) {
             tile_bound_param value;
             if (decl->default_type)
                 param->bound = set_type(param, decl->default_type->scalar);
-            else if (decl->default_expr && evaluate(bound, decl->kind, decl->default_expr, &value))
+            else if (decl->default_expr &&
+                     tile_evaluate_param(bound, decl->kind, decl->default_expr, &value))
                 *param = value;
             progress |= param->bound;
         }
@@ -179,8 +178,8 @@ static bool bind_point(tile_bound_params *bound, const tile_tune_clause *clause,
     for (unsigned n = 0; n < clause->name_count; n++) {
         tile_bound_param *param = find(bound, clause->names[n]), value;
         bool fits = param && n < 32 &&
-                    evaluate(bound, bound->f->params[param - bound->params].kind,
-                             clause->values[point * clause->name_count + n], &value);
+                    tile_evaluate_param(bound, bound->f->params[param - bound->params].kind,
+                                        clause->values[point * clause->name_count + n], &value);
         if (fits && param->bound)
             fits = param->value == value.value;
         else if (fits) {
@@ -238,8 +237,8 @@ bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
     bound->sizes = NULL;
     bound->params = TILE_NEW_ARRAY(arena, tile_bound_param, f->param_count + 1);
     for (unsigned i = 0; i < option_count; i++)
-        if (!bind_given(bound, &options[i])) return false;
-    bind_defaults(bound);
+        if (!tile_bind_given(bound, &options[i])) return false;
+    tile_bind_defaults(bound);
     size_t reached = 0;
     bool found = search_points(bound, 0, &reached);
     if (!found && !check_given(bound)) return false; /* points may depend on it */
@@ -250,7 +249,7 @@ bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
                 return fail_missing(bound, clause->names[n], ": no point of `tune` agrees with ",
                                     tile_bound_text(bound, NULL, arena));
     }
-    bind_defaults(bound);
+    tile_bind_defaults(bound);
     if (!check_given(bound)) return false;
     for (size_t i = 0; i < f->param_count; i++)
         if (!bound->params[i].bound)
@@ -261,128 +260,25 @@ bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
     return true;
 }
 
-/* The whole space ----------------------------------------------------------------------------- */
-
-typedef struct walk {
-    tile_bound_params bound;
-    size_t *where_levels; /* by `where`: number of clauses to bind before it can be evaluated */
-    tile_arena *arena;
-    tile_point_visit visit;
-    void *user;
-    bool all; /* also visits points at which a `where` is false */
-    bool ended;
-} walk;
-
-/* The number of clauses up to the last one that names the parameter; 0: none names it. */
-static size_t count_clauses_to(const tile_function *f, const char *param) {
-    for (size_t t = f->tune_count; t > 0; t--)
-        for (unsigned n = 0; n < f->tunes[t - 1].name_count; n++)
-            if (strcmp(f->tunes[t - 1].names[n], param) == 0) return t;
-    return 0;
-}
+/* Conditions ---------------------------------------------------------------------------------- */
 
 bool tile_is_tuned(const tile_function *f, const char *param) {
-    return count_clauses_to(f, param) > 0;
+    for (size_t t = 0; t < f->tune_count; t++)
+        for (unsigned n = 0; n < f->tunes[t].name_count; n++)
+            if (strcmp(f->tunes[t].names[n], param) == 0) return true;
+    return false;
 }
 
 static bool where_holds(tile_bound_params *bound, size_t index) {
     const tile_expr *where = bound->f->wheres[index];
     tile_bindings bindings = tile_param_bindings(bound);
     int64_t value;
-    return is_open(bound, where) || (tile_expr_eval(where, &bindings, &value) && value);
+    return tile_is_open_where(bound, where) || (tile_expr_eval(where, &bindings, &value) && value);
 }
 
 bool tile_where_holds(const tile_bound_params *point, size_t index) {
     tile_bound_params copy = *point;
     return where_holds(&copy, index);
-}
-
-/* Evaluates the `where` clauses of this level. */
-static bool wheres_hold(const walk *w, tile_bound_params *bound, size_t level) {
-    for (size_t i = 0; i < bound->f->where_count && !w->all; i++)
-        if (w->where_levels[i] == level && !where_holds(bound, i)) return false;
-    return true;
-}
-
-/* The level after all clauses if `where` needs a default that is not known before. */
-static size_t find_where_level(const tile_bound_params *bound, const tile_expr *where) {
-    const tile_function *f = bound->f;
-    size_t level = 0;
-    for (size_t i = 0; i < f->param_count; i++) {
-        if (bound->params[i].bound || !tile_expr_names_param(where, f->params[i].name)) continue;
-        size_t clauses = count_clauses_to(f, f->params[i].name);
-        if (!clauses) return f->tune_count + 1;
-        if (clauses > level) level = clauses;
-    }
-    return level;
-}
-
-/* Defaults may depend on the point, so each point gets a copy of the bound values. */
-static void visit_point(walk *w) {
-    size_t count = w->bound.f->param_count, size = sizeof *w->bound.params * count;
-    tile_bound_params point = {w->bound.f, tile_arena_copy(w->arena, w->bound.params, size),
-                               w->bound.sizes};
-    bind_defaults(&point);
-    for (size_t i = 0; i < count; i++)
-        if (!point.params[i].bound) return;
-    if (wheres_hold(w, &point, w->bound.f->tune_count + 1)) w->ended = !w->visit(&point, w->user);
-}
-
-static void walk_clauses(walk *w, size_t clause_index) {
-    if (!wheres_hold(w, &w->bound, clause_index)) return;
-    if (clause_index == w->bound.f->tune_count) {
-        visit_point(w);
-        return;
-    }
-    const tile_tune_clause *clause = &w->bound.f->tunes[clause_index];
-    for (unsigned point = 0; point < clause->point_count && !w->ended; point++) {
-        uint32_t added;
-        if (!bind_point(&w->bound, clause, point, &added)) continue;
-        walk_clauses(w, clause_index + 1);
-        for (unsigned n = 0; n < clause->name_count; n++)
-            if (added >> n & 1) find(&w->bound, clause->names[n])->bound = false;
-    }
-}
-
-static bool visit_points(const tile_function *f, const tile_pass_option *options,
-                         unsigned option_count, const int64_t *sizes, tile_arena *arena,
-                         tile_point_visit visit, void *user, bool all) {
-    walk w = {.bound = {f, TILE_NEW_ARRAY(arena, tile_bound_param, f->param_count + 1), sizes},
-              .arena = arena,
-              .visit = visit,
-              .user = user,
-              .all = all};
-    for (unsigned i = 0; i < option_count; i++)
-        if (!bind_given(&w.bound, &options[i])) return false;
-    bool *given = TILE_NEW_ARRAY(arena, bool, f->param_count + 1);
-    for (size_t i = 0; i < f->param_count; i++) given[i] = w.bound.params[i].bound;
-    bind_defaults(&w.bound);
-    for (size_t i = 0; i < f->param_count; i++)
-        w.bound.params[i].bound &= given[i] || !tile_is_tuned(f, f->params[i].name);
-    w.where_levels = TILE_NEW_ARRAY(arena, size_t, f->where_count + 1);
-    for (size_t i = 0; i < f->where_count; i++)
-        w.where_levels[i] = find_where_level(&w.bound, f->wheres[i]);
-    walk_clauses(&w, 0);
-    return true;
-}
-
-const int64_t *tile_bucket_sizes(const tile_function *f, const int64_t *sizes, tile_arena *arena) {
-    int64_t *rounded = TILE_NEW_ARRAY(arena, int64_t, f->arg_count + 1);
-    for (size_t i = 0; i < f->arg_count; i++) rounded[i] = tile_bucket(sizes[i]);
-    return rounded;
-}
-
-bool tile_visit_points(const tile_function *f, const tile_pass_option *options,
-                       unsigned option_count, const int64_t *sizes, tile_arena *arena,
-                       tile_point_visit visit, void *user) {
-    const int64_t *rounded = sizes ? tile_bucket_sizes(f, sizes, arena) : NULL;
-    return visit_points(f, options, option_count, rounded, arena, visit, user, false);
-}
-
-bool tile_visit_all_points(const tile_function *f, const tile_pass_option *options,
-                           unsigned option_count, const int64_t *sizes, tile_arena *arena,
-                           tile_point_visit visit, void *user) {
-    return visit_points(f, options, option_count, sizes, arena, visit, user, true);
 }
 
 const char *tile_sizes_text(const tile_function *f, const tile_expr *where, const int64_t *sizes,
@@ -442,7 +338,7 @@ bool tile_check_wheres(tile_bound_params *bound, tile_arena *arena) {
     bool holds = true;
     for (size_t i = 0; i < f->where_count; i++) {
         int64_t value;
-        if (is_open(bound, f->wheres[i])) continue;
+        if (tile_is_open_where(bound, f->wheres[i])) continue;
         const char *clause = tile_expr_text(f, f->wheres[i], arena);
         if (!tile_expr_eval(f->wheres[i], &bindings, &value))
             holds =

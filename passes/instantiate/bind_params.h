@@ -18,6 +18,16 @@ const char *tile_where_text(const tile_bound_params *bound, const tile_expr *whe
 /* Returns false after a diagnostic with the clause that does not hold and the values. */
 bool tile_check_wheres(tile_bound_params *bound, tile_arena *arena);
 
+/* Reads the option's value if it names a parameter. False after a diagnostic. */
+bool tile_bind_given(tile_bound_params *bound, const tile_pass_option *option);
+/* Evaluates a default or a value of a `tune` point. False if a parameter in it has no value yet. */
+bool tile_evaluate_param(tile_bound_params *bound, tile_param_kind kind, const tile_expr *expr,
+                         tile_bound_param *param);
+/* Gives parameters without a value their defaults, which may use other parameters. */
+void tile_bind_defaults(tile_bound_params *bound);
+/* Whether the `where` depends on sizes, which are not known. */
+bool tile_is_open_where(const tile_bound_params *bound, const tile_expr *where);
+
 /* Keys that name arguments instead of parameters. */
 #define TILE_DIVISIBLE_SUFFIX ".divisible"
 /* The index of the argument in "n.divisible", or arg_count if the key has another form. */

@@ -1,6 +1,7 @@
 /* The blocks of a kernel at a point: how many there are, the share of the loop's iterations that
  * each has, and how many run at the same time. */
 #include <math.h>
+#include <stdarg.h>
 
 #include "lib/support/target.h"
 #include "runtime/model/estimate.h"
@@ -71,16 +72,25 @@ double point_registers(const point_estimate *s) {
     return s->w->accumulator / 4 / (32.0 * point_warps(s));
 }
 
+/* The text in the arena; without one, the format says enough. */
+static TILE_PRINTF(2, 3) const char *explain(tile_arena *arena, const char *format, ...) {
+    va_list args;
+    if (!arena) return format;
+    va_start(args, format);
+    const char *text = tile_arena_vformat(arena, format, args);
+    va_end(args);
+    return text;
+}
+
 const char *point_find_obstacle(const point_estimate *s, tile_arena *arena) {
     const tile_target *target = s->m->target;
     unsigned threads = 32 * point_warps(s);
-    if (threads > 1024)
-        return tile_arena_format(arena, "%u threads, a block has at most 1024", threads);
+    if (threads > 1024) return explain(arena, "%u threads, a block has at most 1024", threads);
     if (s->w->cluster > 1 && !tile_target_has(target, TILE_FEATURE_cluster))
-        return tile_arena_format(arena, "%s has no clusters", target->name);
+        return explain(arena, "%s has no clusters", target->name);
     if (s->made.shared > (int64_t)target->max_shared_bytes)
-        return tile_arena_format(arena, "%lld bytes of shared memory, %s has %u",
-                                 (long long)s->made.shared, target->name, target->max_shared_bytes);
+        return explain(arena, "%lld bytes of shared memory, %s has %u", (long long)s->made.shared,
+                       target->name, target->max_shared_bytes);
     if (point_registers(s) > MAX_REGISTERS)
         return tile_arena_format(arena,
                                  "its accumulators take %.0f registers of a thread, which has %d",

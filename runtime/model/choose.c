@@ -82,12 +82,12 @@ static int by_estimate(const void *a, const void *b) {
 
 /* Calls visit for each point, the fastest first. */
 static void visit_ranked(choices *c) {
+    tune_namer *namer = tune_namer_create(c->f, c->given, c->given_count, c->arena);
+    tile_binding *bindings = TILE_NEW_ARRAY(c->arena, tile_binding, tune_namer_count(namer) + 1u);
     qsort(c->list, c->count, sizeof *c->list, by_estimate);
     for (size_t i = 0; i < c->count; i++) {
         const tile_bound_params point = {c->f, c->list[i].params, NULL};
-        unsigned count;
-        const tile_binding *bindings =
-            tune_name_point(&point, c->given, c->given_count, c->arena, &count);
+        const unsigned count = tune_namer_name(namer, &point, bindings);
         if (!c->visit(bindings, count, c->list[i].estimate, c->user)) return;
     }
 }
@@ -106,6 +106,7 @@ static const tile_binding *choose(choices *c, const tile_device *device, const t
         c->plan = tune_plan_model_create(device, c->f, sizes, &scratch);
     else
         c->model = tune_model_create(device, c->f, sizes, &scratch);
+    if (c->model) tune_model_omit_reasons(c->model);
     if (tile_visit_points(c->f, given, c->given_count, sizes, &scratch, add_choice, c) &&
         c->count <= TUNE_MAX_POINTS) {
         if (c->visit)

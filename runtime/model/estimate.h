@@ -36,7 +36,7 @@ void point_distribute(point_estimate *s);
 unsigned point_warps(const point_estimate *s);
 /* The registers of a thread that hold accumulators. */
 double point_registers(const point_estimate *s);
-/* NULL if the point fits; otherwise the reason, in the arena. */
+/* NULL if the point fits; otherwise the reason, in the arena. arena NULL: any text. */
 const char *point_find_obstacle(const point_estimate *s, tile_arena *arena);
 /* Resident blocks per multiprocessor, if a thread needs `tile_registers` for tiles. */
 double point_count_resident(const point_estimate *s, double tile_registers);

@@ -294,9 +294,8 @@ static double estimate(const point_estimate *s) {
 /* Estimates an instantiated kernel, or a kernel at a point. The point may have a split that the
  * kernel's text does not have. */
 static double estimate_work(const machine *m, const tune_work *work, int64_t factor,
-                            const char *strategy, tile_arena *arena, const char **why) {
+                            tile_strategy is, tile_arena *arena, const char **why) {
     point_estimate s = {.m = m, .w = work, .factor = 1, .each = 1};
-    tile_strategy is = tile_strategy_from_word(strategy);
     if (is && (factor > 1 || tile_strategy_get_info(is)->splits_one))
         s.factor = (double)factor, s.strategy = is;
     point_distribute(&s);
@@ -333,6 +332,10 @@ struct tune_model {
     const tile_function *f;
     const int64_t *sizes;
     tile_arena *arena;
+    tune_reader *reader;
+    tile_arena *reasons;   /* NULL: they are omitted */
+    const char *last_word; /* of a strategy */
+    tile_strategy last;
     bool requests_wgmma;
     bool *own; /* by parameter: it changes the work */
     known_work *heads[HEADS];
@@ -341,11 +344,25 @@ struct tune_model {
 tune_model *tune_model_create(const tile_device *device, const tile_function *f,
                               const int64_t *sizes, tile_arena *arena) {
     tune_model *model = TILE_NEW(arena, tune_model);
-    *model = (tune_model){.m = describe(device), .f = f, .sizes = sizes, .arena = arena};
+    *model = (tune_model){
+        .m = describe(device), .f = f, .sizes = sizes, .arena = arena, .reasons = arena};
+    model->reader = tune_reader_create(f, sizes, model->m.target, (unsigned)model->m.sms, arena);
     model->requests_wgmma = tile_requests_wgmma(f);
     model->own = TILE_NEW_ARRAY(arena, bool, f->param_count + 1);
     tune_find_own(f, model->own);
     return model;
+}
+
+void tune_model_omit_reasons(tune_model *model) {
+    model->reasons = NULL;
+}
+
+static tile_strategy strategy_of(tune_model *model, const char *word) {
+    if (word != model->last_word) {
+        model->last = tile_strategy_from_word(word);
+        model->last_word = word;
+    }
+    return model->last;
 }
 
 static uint64_t hash_own(const tune_model *model, const tile_bound_params *point) {
@@ -371,8 +388,7 @@ static const tune_work *find_work(tune_model *model, const tile_bound_params *po
     size_t size = sizeof *point->params * (model->f->param_count + !model->f->param_count);
     added->params = tile_arena_copy(model->arena, point->params, size);
     added->next = *head;
-    tune_read_work(model->f, point, model->sizes, model->m.target, (unsigned)model->m.sms,
-                   model->arena, &added->work);
+    tune_reader_read(model->reader, point, &added->work);
     *head = added;
     return &added->work;
 }
@@ -387,9 +403,10 @@ double tune_model_estimate(tune_model *model, const tile_bound_params *point,
                                  model->m.target->name);
         return INFINITY;
     }
-    tune_read_split(model->f, point, &factor, &strategy);
+    tune_reader_read_split(model->reader, point, &factor, &strategy);
     if (split) factor = split->factor, strategy = split->strategy;
-    return estimate_work(&model->m, find_work(model, point), factor, strategy, model->arena, why);
+    return estimate_work(&model->m, find_work(model, point), factor, strategy_of(model, strategy),
+                         model->reasons, why);
 }
 
 /* Points --------------------------------------------------------------------------------------- */

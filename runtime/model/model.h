@@ -13,6 +13,9 @@ typedef struct tune_model tune_model;
 tune_model *tune_model_create(const tile_device *device, const tile_function *kernel,
                               const int64_t *sizes, tile_arena *arena);
 
+/* From now on, *why of an estimate is any text if the point cannot fit. */
+void tune_model_omit_reasons(tune_model *model);
+
 /* The estimated seconds at a point; nothing is instantiated. split: NULL for the split of the
  * kernel's clause. *why: NULL, or why the point cannot fit, in the model's arena. It is not known
  * whether the point compiles. */

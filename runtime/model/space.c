@@ -23,8 +23,7 @@ enum { HEAD_BITS = 11 };
 
 typedef struct list {
     tile_arena *arena;
-    const tile_binding *given;
-    unsigned given_count;
+    tune_namer *namer;
     const int64_t *sizes; /* exact; NULL: unknown */
     tune_point *points;
     size_t count, capacity;
@@ -37,17 +36,65 @@ static bool is_given(const tile_binding *given, unsigned count, const char *name
     return false;
 }
 
-tile_binding *tune_name_point(const tile_bound_params *point, const tile_binding *given,
-                              unsigned given_count, tile_arena *arena, unsigned *count) {
-    const tile_function *f = point->f;
-    tile_binding *bindings = TILE_NEW_ARRAY(arena, tile_binding, f->param_count + 1);
-    *count = 0;
+/* The text of a number. */
+typedef struct number_text {
+    int64_t value;
+    const char *text; /* NULL: free */
+} number_text;
+
+enum { NUMBER_BITS = 6 };
+
+struct tune_namer {
+    const tile_function *f;
+    tile_arena *arena;
+    size_t *params; /* that are named */
+    const char **names;
+    unsigned count;
+    number_text numbers[1 << NUMBER_BITS]; /* hashed by value; a newer one replaces an older one */
+};
+
+tune_namer *tune_namer_create(const tile_function *f, const tile_binding *given,
+                              unsigned given_count, tile_arena *arena) {
+    tune_namer *n = TILE_NEW(arena, tune_namer);
+    *n = (tune_namer){.f = f, .arena = arena};
+    n->params = TILE_NEW_ARRAY(arena, size_t, f->param_count + 1);
+    n->names = TILE_NEW_ARRAY(arena, const char *, f->param_count + 1);
     for (size_t i = 0; i < f->param_count; i++) {
         const char *name = f->params[i].name;
-        if (tile_is_tuned(f, name) || is_given(given, given_count, name))
-            bindings[(*count)++] = (tile_binding){tile_arena_string(arena, name, strlen(name)),
-                                                  tile_bound_value(point, i, arena)};
+        if (!tile_is_tuned(f, name) && !is_given(given, given_count, name)) continue;
+        n->params[n->count] = i;
+        n->names[n->count++] = tile_arena_string(arena, name, strlen(name));
     }
+    return n;
+}
+
+unsigned tune_namer_count(const tune_namer *namer) {
+    return namer->count;
+}
+
+static const char *value_text(tune_namer *n, const tile_bound_params *point, size_t param) {
+    const tile_param_kind kind = n->f->params[param].kind;
+    const int64_t value = point->params[param].value;
+    if (kind != TILE_PARAM_int && kind != TILE_PARAM_dim)
+        return tile_bound_value(point, param, n->arena);
+    number_text *known =
+        &n->numbers[(uint64_t)value * UINT64_C(0x9e3779b97f4a7c15) >> (64 - NUMBER_BITS)];
+    if (!known->text || known->value != value)
+        *known = (number_text){value, tile_bound_value(point, param, n->arena)};
+    return known->text;
+}
+
+unsigned tune_namer_name(tune_namer *n, const tile_bound_params *point, tile_binding *bindings) {
+    for (unsigned i = 0; i < n->count; i++)
+        bindings[i] = (tile_binding){n->names[i], value_text(n, point, n->params[i])};
+    return n->count;
+}
+
+tile_binding *tune_name_point(const tile_bound_params *point, const tile_binding *given,
+                              unsigned given_count, tile_arena *arena, unsigned *count) {
+    tune_namer *namer = tune_namer_create(point->f, given, given_count, arena);
+    tile_binding *bindings = TILE_NEW_ARRAY(arena, tile_binding, namer->count + 1u);
+    *count = tune_namer_name(namer, point, bindings);
     return bindings;
 }
 
@@ -91,14 +138,30 @@ static const char *find_false(const list *l, const tile_bound_params *point) {
     return "";
 }
 
+/* "block_m=128 block_n=64", in the arena. */
+static const char *text_of(const tile_binding *bindings, unsigned count, tile_arena *arena) {
+    size_t length = 0;
+    for (unsigned i = 0; i < count; i++)
+        length += strlen(bindings[i].name) + strlen(bindings[i].value) + strlen("= ");
+    char *text = tile_arena_alloc(arena, length + 1), *end = text;
+    for (unsigned i = 0; i < count; i++) {
+        const char *parts[] = {i ? " " : "", bindings[i].name, "=", bindings[i].value};
+        for (unsigned p = 0; p < sizeof parts / sizeof *parts; p++) {
+            const size_t size = strlen(parts[p]);
+            memcpy(end, parts[p], size);
+            end += size;
+        }
+    }
+    return text;
+}
+
 static bool add_point(const tile_bound_params *point, void *user) {
     list *l = user;
-    unsigned count;
-    const char *text = "", *why;
-    tile_binding *bindings = tune_name_point(point, l->given, l->given_count, l->arena, &count);
-    for (unsigned i = 0; i < count; i++)
-        text = tile_arena_format(l->arena, "%s%s%s=%s", text, i ? " " : "", bindings[i].name,
-                                 bindings[i].value);
+    const char *why;
+    tile_binding *bindings =
+        TILE_NEW_ARRAY(l->arena, tile_binding, tune_namer_count(l->namer) + 1u);
+    const unsigned count = tune_namer_name(l->namer, point, bindings);
+    const char *text = text_of(bindings, count, l->arena);
     if (!is_new(l, text)) return true;
     l->points = tile_arena_grow(l->arena, l->points, l->count, &l->capacity, sizeof *l->points);
     l->points[l->count] = (tune_point){
@@ -120,7 +183,8 @@ static bool fail(const tile_function *f, const char *why) {
 static bool list_points(const tile_function *f, const tile_binding *bindings, unsigned count,
                         const int64_t *sizes, bool all, tile_arena *arena, tune_point **points,
                         size_t *point_count) {
-    list l = {.arena = arena, .given = bindings, .given_count = count, .sizes = sizes};
+    list l = {
+        .arena = arena, .namer = tune_namer_create(f, bindings, count, arena), .sizes = sizes};
     const int64_t *bucket = all && sizes ? tile_bucket_sizes(f, sizes, arena) : sizes;
     const tile_pass_option *options = tune_make_options(bindings, count, arena);
     for (unsigned i = 0; i < count; i++)

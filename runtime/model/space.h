@@ -52,7 +52,17 @@ bool tune_list_all_points(const tile_function *f, const tile_binding *bindings, 
 tile_pass_option *tune_make_options(const tile_binding *bindings, unsigned count,
                                     tile_arena *arena);
 
-/* The point's values of all `tune` parameters and of the given bindings, in the arena. */
+/* Names points of a function: the texts of numbers that they share are made once. */
+typedef struct tune_namer tune_namer;
+tune_namer *tune_namer_create(const tile_function *f, const tile_binding *given,
+                              unsigned given_count, tile_arena *arena);
+/* The most values that a point has. */
+unsigned tune_namer_count(const tune_namer *namer);
+/* Sets the bindings to the point's values of all `tune` parameters and of the given bindings. The
+ * texts are in the namer's arena. Returns their number. */
+unsigned tune_namer_name(tune_namer *namer, const tile_bound_params *point, tile_binding *bindings);
+
+/* The same for a single point; the bindings are in the arena, too. */
 tile_binding *tune_name_point(const tile_bound_params *point, const tile_binding *given,
                               unsigned given_count, tile_arena *arena, unsigned *count);
 

@@ -68,7 +68,9 @@ static bool counts_tiles(const scan *s) {
 }
 
 static void begin_pipelined(scan *s, tile_op id, tile_region body, int64_t stages) {
-    bool chained = tile_dots_are_chained(s->f, body, s->arena);
+    if (!s->chained[id.id])
+        s->chained[id.id] = tile_dots_are_chained(s->f, body, s->arena) ? SCAN_YES : SCAN_NO;
+    const bool chained = s->chained[id.id] == SCAN_YES;
     s->loop = (pipelined_scan){.facts = {.target = s->target,
                                          .stages = stages,
                                          .warps = s->warps,
@@ -191,6 +193,28 @@ static void note_scratch(scan *s, const tile_op_data *op) {
     if (s->w->rendezvous_count < 2) s->w->rendezvous_count = 2;
 }
 
+/* The cuts of a tile. */
+typedef struct known_cuts {
+    struct known_cuts *next;
+    tile_store_query query;
+    unsigned count;
+    tile_store_cut cuts[TILE_MAX_STORE_CUTS];
+} known_cuts;
+
+static const known_cuts *find_cuts(const scan *s, const tile_store_query *q) {
+    for (const known_cuts *known = *s->cuts; known; known = known->next) {
+        const tile_store_query *own = &known->query;
+        if (own->dims[0] == q->dims[0] && own->dims[1] == q->dims[1] &&
+            own->row_dim == q->row_dim && own->element_bytes == q->element_bytes &&
+            own->warps == q->warps)
+            return known;
+    }
+    known_cuts *added = TILE_NEW(s->arena, known_cuts);
+    *added = (known_cuts){.next = *s->cuts, .query = *q};
+    added->count = tile_list_store_cuts(q, added->cuts);
+    return *s->cuts = added;
+}
+
 /* Estimates the ring through which specialize-warps stores tiles of a persistent kernel, where the
  * shared memory of the products is never free. All stores share one ring. */
 static void add_store(scan *s, const tile_op_data *op, double times) {
@@ -218,7 +242,9 @@ static void add_store(scan *s, const tile_op_data *op, double times) {
     if (query.dims[0] == s->last.sums[0] && query.dims[1] == s->last.sums[1])
         query.row_dim = s->last.row_dim;
     if (s->w->cooperative_3) query.dims[query.row_dim] /= TILE_COOPERATIVE_3;
-    if (tile_choose_store_ring(s->target, &query, &ring) && ring.bytes > s->w->store_ring_bytes)
+    const known_cuts *known = find_cuts(s, &query);
+    if (tile_choose_store_ring_of(s->target, &query, known->cuts, known->count, &ring) &&
+        ring.bytes > s->w->store_ring_bytes)
         s->w->store_ring_bytes = ring.bytes;
 }
 
@@ -369,36 +395,104 @@ static void read_launch(scan *s) {
     w->persistent = f->is_persistent && scan_eval_or(s, f->persistent_if, 1) != 0;
 }
 
-void tune_read_work(const tile_function *f, const tile_bound_params *point, const int64_t *sizes,
-                    const tile_target *target, unsigned num_sms, tile_arena *arena,
-                    tune_work *work) {
-    scan s = {.f = f,
-              .point = point,
-              .sizes = sizes,
-              .target = target,
-              .groups = 1,
-              .arena = arena,
-              .w = work};
+enum { OF_POINT = 1 /* level of expressions that depend on parameters */ };
+
+struct tune_reader {
+    scan scan; /* at no point yet */
+    unsigned num_sms;
+    tile_formulas formulas;
+    tile_bound_param *unbound; /* parameters without a point */
+    tile_op split;             /* the loop with `split`; NONE: there is no such loop */
+    size_t factor, strategy;   /* of it: parameters; param_count: they have another form */
+    struct known_cuts *cuts;
+    struct known_dot *dots;
+};
+
+static void clear(scan *s) {
+    const size_t count = s->f->value_count + 1;
+    memset(s->known, 0, sizeof *s->known * count);
+    memset(s->counted, 0, sizeof *s->counted * count);
+    memset(s->along, 0, sizeof *s->along * count);
+    memset(s->rounded, 0, sizeof *s->rounded * count);
+}
+
+static tile_op find_split(const tile_function *f) {
+    for (uint32_t id = 1; id < f->op_count; id++)
+        if (f->ops[id].opcode == TILE_OP_for && tile_op_has_attr(f, (tile_op){id}, TILE_ATTR_split))
+            return (tile_op){id};
+    return TILE_NO_OP;
+}
+
+/* The parameter that is the attribute's value; param_count: there is none. */
+static size_t param_of_attr(const tile_function *f, tile_op op, tile_attr_id id) {
+    const tile_attr *attr = op.id ? tile_op_attr(f, op, id) : NULL;
+    size_t i = 0;
+    if (!attr || !attr->expr || attr->expr->kind != TILE_EXPR_PARAM) return f->param_count;
+    while (i < f->param_count && strcmp(f->params[i].name, attr->expr->name) != 0) i++;
+    return i;
+}
+
+tune_reader *tune_reader_create(const tile_function *f, const int64_t *sizes,
+                                const tile_target *target, unsigned num_sms, tile_arena *arena) {
+    const size_t values = f->value_count + 1;
+    tune_reader *r = TILE_NEW(arena, tune_reader);
+    scan *s = &r->scan;
+    r->num_sms = num_sms;
+    r->unbound = TILE_NEW_ARRAY(arena, tile_bound_param, f->param_count + 1);
+    r->split = find_split(f);
+    r->factor = param_of_attr(f, r->split, TILE_ATTR_split);
+    r->strategy = param_of_attr(f, r->split, TILE_ATTR_strategy);
+    size_t *levels = TILE_NEW_ARRAY(arena, size_t, f->param_count + 1);
+    for (size_t i = 0; i < f->param_count; i++) levels[i] = OF_POINT;
+    tile_formulas_open(&r->formulas, f, levels, arena);
+    *s = (scan){.f = f, .sizes = sizes, .target = target, .groups = 1, .arena = arena};
+    s->formulas = &r->formulas;
+    s->cuts = &r->cuts;
+    s->dots = &r->dots;
+    s->strides = tile_arena_alloc(arena, sizeof *s->strides * (f->arg_count + 1));
+    s->plain = TILE_NEW_ARRAY(arena, uint8_t, f->op_count + 1);
+    s->chained = TILE_NEW_ARRAY(arena, uint8_t, f->op_count + 1);
+    s->values = TILE_NEW_ARRAY(arena, int64_t, values);
+    s->known = TILE_NEW_ARRAY(arena, bool, values);
+    s->counted = TILE_NEW_ARRAY(arena, uint32_t, values);
+    s->along = TILE_NEW_ARRAY(arena, uint8_t, values);
+    s->rounded = TILE_NEW_ARRAY(arena, bool, values);
+    s->feeds_dot = TILE_NEW_ARRAY(arena, bool, values);
+    tile_mark_dot_operands(f, f->body, s->feeds_dot);
+    find_places(s, arena);
+    return r;
+}
+
+static tile_formula_inputs inputs_of(const tune_reader *r, const tile_bound_params *point) {
+    return (tile_formula_inputs){.params = point ? point->params : r->unbound,
+                                 .sizes = r->scan.sizes,
+                                 .num_sms = (int64_t)r->num_sms};
+}
+
+void tune_reader_read(tune_reader *r, const tile_bound_params *point, tune_work *work) {
+    const tile_function *f = r->scan.f;
+    scan s = r->scan;
     *work = (tune_work){0};
-    s.bindings = (tile_bindings){
-        .param = scan_param_of, .arg = scan_size_of, .user = &s, .num_sms = (int64_t)num_sms};
+    s.point = point;
+    s.inputs = inputs_of(r, point);
+    s.w = work;
     s.cost = &work->once;
-    s.values = TILE_NEW_ARRAY(arena, int64_t, f->value_count + 1);
-    s.known = TILE_NEW_ARRAY(arena, bool, f->value_count + 1);
-    s.counted = TILE_NEW_ARRAY(arena, uint32_t, f->value_count + 1);
-    s.along = TILE_NEW_ARRAY(arena, uint8_t, f->value_count + 1);
-    s.rounded = TILE_NEW_ARRAY(arena, bool, f->value_count + 1);
-    s.feeds_dot = TILE_NEW_ARRAY(arena, bool, f->value_count + 1);
-    tile_mark_dot_operands(f, f->body, s.feeds_dot);
+    clear(&s);
+    tile_formulas_evaluate(s.formulas, OF_POINT, &s.inputs);
     read_launch(&s);
     s.warps = work->warps;
-    find_places(&s, arena);
     for (size_t i = 0; i < f->arg_count; i++)
         if (f->args[i].type->kind == TILE_TYPE_SCALAR)
-            scan_set_value(&s, f->args[i].value, sizes[i]);
+            scan_set_value(&s, f->args[i].value, s.sizes[i]);
     scan_region(&s, f->body, 1, 1);
     work->arrays = array_bytes(&s);
     if (s.ping_pong_fits) work->semaphores = s.least_scratch;
+}
+
+void tune_read_work(const tile_function *f, const tile_bound_params *point, const int64_t *sizes,
+                    const tile_target *target, unsigned num_sms, tile_arena *arena,
+                    tune_work *work) {
+    tune_reader_read(tune_reader_create(f, sizes, target, num_sms, arena), point, work);
 }
 
 /* Passes --------------------------------------------------------------------------------------- */
@@ -417,23 +511,39 @@ tune_passes tune_expect_passes(const tune_work *w, tile_strategy strategy) {
 
 /* Splits --------------------------------------------------------------------------------------- */
 
-static tile_op find_split(const tile_function *f) {
-    for (uint32_t id = 1; id < f->op_count; id++)
-        if (f->ops[id].opcode == TILE_OP_for && tile_op_has_attr(f, (tile_op){id}, TILE_ATTR_split))
-            return (tile_op){id};
-    return TILE_NO_OP;
+static bool param_of(const char *name, int64_t *value, void *user) {
+    const tile_bound_param *param = user ? tile_find_bound(user, name) : NULL;
+    if (!param || !param->bound) return false;
+    *value = param->value;
+    return true;
+}
+
+static void read_split(const tile_function *f, tile_op loop, const tile_bound_params *point,
+                       int64_t *factor, const char **strategy) {
+    const tile_bindings bindings = {.param = param_of, .user = (void *)(uintptr_t)point};
+    int64_t value;
+    *factor = 1;
+    *strategy = NULL;
+    if (!loop.id) return;
+    if (tile_expr_eval(tile_op_attr(f, loop, TILE_ATTR_split)->expr, &bindings, &value))
+        *factor = scan_clamp(value);
+    *strategy = scan_attr_word(f, point, loop, TILE_ATTR_strategy);
+}
+
+void tune_reader_read_split(const tune_reader *r, const tile_bound_params *point, int64_t *factor,
+                            const char **strategy) {
+    const size_t none = r->scan.f->param_count;
+    if (!point || r->factor == none || r->strategy == none || !point->params[r->factor].bound) {
+        read_split(r->scan.f, r->split, point, factor, strategy);
+    } else {
+        *factor = scan_clamp(point->params[r->factor].value);
+        *strategy = point->params[r->strategy].word;
+    }
 }
 
 void tune_read_split(const tile_function *f, const tile_bound_params *point, int64_t *factor,
                      const char **strategy) {
-    tile_op loop = find_split(f);
-    scan s = {.f = f, .point = point};
-    s.bindings = (tile_bindings){.param = scan_param_of, .user = &s};
-    *factor = 1;
-    *strategy = NULL;
-    if (!loop.id) return;
-    *factor = attr_int(&s, loop, TILE_ATTR_split, 1);
-    *strategy = scan_attr_word(f, point, loop, TILE_ATTR_strategy);
+    read_split(f, find_split(f), point, factor, strategy);
 }
 
 static void mark(const tile_function *f, const tile_expr *expr, bool *own) {

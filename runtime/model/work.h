@@ -81,12 +81,22 @@ static inline double most(double a, double b) {
     return a > b ? a : b;
 }
 
-/* point: NULL if the kernel is instantiated. sizes: an integer for each argument. */
+/* Reads a kernel at many points: what they have in common is found once. It is allocated in the
+ * arena, and uses the kernel and the sizes (an integer for each argument) as long as it lives. */
+typedef struct tune_reader tune_reader;
+tune_reader *tune_reader_create(const tile_function *kernel, const int64_t *sizes,
+                                const tile_target *target, unsigned num_sms, tile_arena *arena);
+/* point: NULL if the kernel is instantiated. */
+void tune_reader_read(tune_reader *reader, const tile_bound_params *point, tune_work *work);
+/* The factor of the `split` clause at the point, and its strategy; 1 and NULL without a clause. */
+void tune_reader_read_split(const tune_reader *reader, const tile_bound_params *point,
+                            int64_t *factor, const char **strategy);
+
+/* The same for a single point. */
 void tune_read_work(const tile_function *kernel, const tile_bound_params *point,
                     const int64_t *sizes, const tile_target *target, unsigned num_sms,
                     tile_arena *arena, tune_work *work);
 
-/* The factor of the `split` clause at the point, and its strategy; 1 and NULL without a clause. */
 void tune_read_split(const tile_function *kernel, const tile_bound_params *point, int64_t *factor,
                      const char **strategy);
 

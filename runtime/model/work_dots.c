@@ -102,18 +102,51 @@ static unsigned row_dim_of_cooperative_3(const scan *s, const tile_dot_facts *do
     return row_dim;
 }
 
+/* Products that do not differ in these are computed alike. */
+enum { DOT_KEYS = 20 };
+
+/* A product, and whether wgmma computes it. */
+typedef struct known_dot {
+    struct known_dot *next;
+    uint32_t keys[DOT_KEYS];
+    bool wgmma;
+    unsigned row_dim;
+} known_dot;
+
+static bool decide_wgmma(const tile_dot_facts *dot, bool asked, unsigned sum_warps,
+                         unsigned shared_by_3, unsigned *row_dim) {
+    unsigned operand;
+    if (tile_find_wgmma_obstacle(dot) != TILE_WGMMA_NO_OBSTACLE) return false;
+    *row_dim = tile_dot_prefer_row_dim(dot, sum_warps, shared_by_3, 2);
+    if (tile_choose_row_dim(dot, false, row_dim, &operand) != TILE_WGMMA_NO_OBSTACLE) return false;
+    return asked ||
+           (!tile_dot_is_flat(dot) && !tile_dot_excess_registers(dot, *row_dim, sum_warps, 0));
+}
+
 static bool takes_wgmma(const scan *s, tile_op id, const tile_dot_facts *dot, unsigned *row_dim) {
     const char *via = scan_attr_word(s->f, s->point, id, TILE_ATTR_via);
-    bool asked = via && strcmp(via, "wgmma") == 0;
-    unsigned operand;
-    if (!tile_target_has(s->target, TILE_FEATURE_wgmma) || (via && !asked) ||
-        tile_find_wgmma_obstacle(dot) != TILE_WGMMA_NO_OBSTACLE)
-        return false;
-    *row_dim =
-        tile_dot_prefer_row_dim(dot, warps_of_sums(s, dot), row_dim_of_cooperative_3(s, dot), 2);
-    if (tile_choose_row_dim(dot, false, row_dim, &operand) != TILE_WGMMA_NO_OBSTACLE) return false;
-    return asked || (!tile_dot_is_flat(dot) &&
-                     !tile_dot_excess_registers(dot, *row_dim, warps_of_sums(s, dot), 0));
+    const bool asked = via && strcmp(via, "wgmma") == 0;
+    if (!tile_target_has(s->target, TILE_FEATURE_wgmma) || (via && !asked)) return false;
+    const tile_dot_operand *l = &dot->operand[TILE_MMA_LHS], *r = &dot->operand[TILE_MMA_RHS];
+    const unsigned sum_warps = warps_of_sums(s, dot), by_3 = row_dim_of_cooperative_3(s, dot);
+    /* Other facts of the product do not depend on the point. */
+    const uint32_t keys[DOT_KEYS] = {id.id,          dot->query.m,   dot->query.n,   dot->query.k,
+                                     dot->query.lhs, dot->query.rhs, dot->query.acc, dot->warps,
+                                     sum_warps,      by_3,           asked,          *row_dim,
+                                     l->dims[0],     l->dims[1],     l->along,       l->shared,
+                                     r->dims[0],     r->dims[1],     r->along,       r->shared};
+    for (const known_dot *known = *s->dots; known; known = known->next)
+        if (memcmp(known->keys, keys, sizeof keys) == 0) {
+            *row_dim = known->row_dim;
+            return known->wgmma;
+        }
+    known_dot *added = TILE_NEW(s->arena, known_dot);
+    memcpy(added->keys, keys, sizeof keys);
+    added->wgmma = decide_wgmma(dot, asked, sum_warps, by_3, row_dim);
+    added->row_dim = *row_dim;
+    added->next = *s->dots;
+    *s->dots = added;
+    return added->wgmma;
 }
 
 /* Notes how the product restricts the loop that contains it. loads: three groups cannot share rows

@@ -79,7 +79,7 @@ static void count(cone *c, tile_value value, unsigned depth) {
 
 void scan_add_indexing(scan *s, tile_op op, const tile_type *moved, double times) {
     tile_gather g;
-    if (!tile_gather_of(s->f, op, &g) || !g.tiles || !moved->rank) return;
+    if (scan_is_plain(s, op) || !tile_gather_of(s->f, op, &g) || !g.tiles || !moved->rank) return;
     cone c = {.s = s, .region = tile_op_at(s->f, op)->parent, .round = ++s->gathered};
     for (unsigned d = 0; d < g.rank; d++) count(&c, g.index[d], DEEPEST);
     double row = scan_width_of(s, moved) * (double)scan_dim_of(s, moved, moved->rank - 1u);

@@ -34,6 +34,11 @@ static double straddling(int64_t row, int64_t pitch) {
     return (double)(starts - 1 - (LINE - part) / step) / (double)starts;
 }
 
+bool scan_is_plain(const scan *s, tile_op op) {
+    if (!s->plain[op.id]) s->plain[op.id] = tile_is_plain_access(s->f, op) ? SCAN_YES : SCAN_NO;
+    return s->plain[op.id] == SCAN_YES;
+}
+
 static const tile_arg_decl *array_of(const scan *s, tile_value value) {
     const tile_value_data *data = tile_value_at(s->f, value);
     const tile_arg_decl *arg = data->kind == TILE_VALUE_ARG ? &s->f->args[data->index] : NULL;
@@ -86,8 +91,11 @@ static double crossing_of(const scan *s, tile_value view, const tile_type *tile)
 /* The stride of a view's dim in elements; 0: unknown. */
 static int64_t stride_of(const scan *s, tile_value view, unsigned d) {
     const tile_value_data *data = tile_value_at(s->f, view);
-    if (data->kind == TILE_VALUE_ARG)
-        return scan_eval_or(s, tile_function_arg_stride(s->f, data->index, d), 0);
+    if (data->kind == TILE_VALUE_ARG) {
+        const tile_expr **known = &s->strides[data->index][d];
+        if (!*known) *known = tile_function_arg_stride(s->f, data->index, d);
+        return scan_eval_or(s, *known, 0);
+    }
     tile_op op = tile_value_def(s->f, view);
     if (!op.id || tile_op_opcode(s->f, op) != TILE_OP_view) return 0;
     const tile_values strides = tile_operands_strides(s->f, op),
@@ -164,8 +172,7 @@ static bool becomes_ring(const scan *s, tile_op load, const tile_op_data *op) {
  * element. */
 static bool loads_pieces(const scan *s, tile_op id, const tile_op_data *op) {
     bool copies = op->opcode == TILE_OP_copy || op->opcode == TILE_OP_copy_async;
-    return (copies || s->f->only_copies || becomes_ring(s, id, op)) &&
-           tile_is_plain_access(s->f, id);
+    return (copies || s->f->only_copies || becomes_ring(s, id, op)) && scan_is_plain(s, id);
 }
 
 void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type *tile,
@@ -190,7 +197,7 @@ void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type 
 /* A loop can have producer warps only if all of its copies are TMA boxes. */
 static void note_copy(scan *s, tile_op copy) {
     bool aligned = access_of(s, tile_op_operand(s->f, copy, 0)) >= TMA_PITCH;
-    s->loop.roles = s->loop.roles && aligned && tile_is_plain_access(s->f, copy);
+    s->loop.roles = s->loop.roles && aligned && scan_is_plain(s, copy);
     s->loop.copies++;
 }
 

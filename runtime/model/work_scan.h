@@ -3,6 +3,7 @@
 #define TILE_RUNTIME_MODEL_WORK_SCAN_H
 
 #include "lib/analysis/decisions.h"
+#include "lib/ops/formula.h"
 #include "lib/ir/syntax.h"
 #include "runtime/model/work.h"
 
@@ -23,8 +24,13 @@ typedef struct scan {
     const int64_t *sizes;
     const tile_target *target;
     tile_arena *arena;
-    tile_bindings bindings;
-    int64_t *values; /* by value id */
+    tile_formulas *formulas; /* of all expressions that were read */
+    tile_formula_inputs inputs;
+    const tile_expr *(*strides)[TILE_MAX_RANK]; /* by argument, as far as they were asked for */
+    uint8_t *plain, *chained;                   /* by operation: scan_answer */
+    struct known_cuts **cuts;                   /* of stored tiles */
+    struct known_dot **dots;                    /* products, and how they are computed */
+    int64_t *values;                            /* by value id */
     bool *known;
     uint8_t *places; /* by value: the set of dims of block_id that it depends on */
     uint8_t *along;  /* by buffer: 1 + the dim in which its source is contiguous */
@@ -48,11 +54,10 @@ typedef struct scan {
     int64_t least_scratch;
 } scan;
 
-/* work_values.c: numbers and types, as far as the point and the sizes determine them. */
+/* What is known about an operation, whatever the point. */
+typedef enum scan_answer { SCAN_NOT_ASKED = 0, SCAN_NO, SCAN_YES } scan_answer;
 
-/* Resolves names for tile_bindings whose user is the scan. */
-bool scan_param_of(const char *name, int64_t *value, void *user);
-bool scan_size_of(unsigned index, int64_t *value, void *user);
+/* work_values.c: numbers and types, as far as the point and the sizes determine them. */
 
 /* False if the value is unknown. */
 bool scan_value_of(const scan *s, tile_value value, int64_t *integer);
@@ -60,6 +65,8 @@ void scan_set_value(scan *s, tile_value value, int64_t integer);
 /* Evaluates an operation on integers if its operands are known. */
 void scan_fold(scan *s, const tile_op_data *op);
 int64_t scan_eval_or(const scan *s, const tile_expr *expr, int64_t otherwise);
+/* The text has not been verified at this point: moves a count into 0 to INT32_MAX. */
+int64_t scan_clamp(int64_t count);
 /* A count from 0 to INT32_MAX; `otherwise` if it is outside, as the text has not been verified. */
 int64_t scan_count_of(const scan *s, const tile_expr *expr, int64_t otherwise);
 tile_scalar scan_scalar_of(const scan *s, const tile_type *type);
@@ -74,6 +81,8 @@ bool scan_is_tile(int64_t m, int64_t n);
 /* Clamps a number of bytes, so that sums of them cannot overflow. */
 int64_t scan_whole_bytes(double bytes);
 void scan_take_shared(scan *s, double bytes);
+/* tile_is_plain_access. */
+bool scan_is_plain(const scan *s, tile_op op);
 /* The word of an attribute, also if a parameter holds it. */
 const char *scan_attr_word(const tile_function *f, const tile_bound_params *point, tile_op op,
                            tile_attr_id id);

@@ -3,25 +3,12 @@
 
 /* Expressions ---------------------------------------------------------------------------------- */
 
-bool scan_param_of(const char *name, int64_t *value, void *user) {
-    const scan *s = user;
-    const tile_bound_param *param = s->point ? tile_find_bound(s->point, name) : NULL;
-    if (!param || !param->bound) return false;
-    *value = param->value;
-    return true;
-}
-
-bool scan_size_of(unsigned index, int64_t *value, void *user) {
-    *value = ((const scan *)user)->sizes[index];
-    return true;
-}
-
 static bool eval(const scan *s, const tile_expr *expr, int64_t *value) {
     if (expr && expr->kind == TILE_EXPR_INT) {
         *value = expr->integer;
         return true;
     }
-    return tile_expr_eval(expr, &s->bindings, value);
+    return expr && tile_formulas_read(s->formulas, expr, &s->inputs, value);
 }
 
 int64_t scan_eval_or(const scan *s, const tile_expr *expr, int64_t otherwise) {
@@ -67,10 +54,12 @@ double scan_width_of(const scan *s, const tile_type *type) {
     return tile_scalar_bytes(scan_scalar_of(s, type));
 }
 
-/* The text has not been verified at this point, so the number can have any value. */
-int64_t scan_count_of(const scan *s, const tile_expr *expr, int64_t otherwise) {
-    int64_t count = scan_eval_or(s, expr, otherwise);
+int64_t scan_clamp(int64_t count) {
     return count < 0 ? 0 : count > INT32_MAX ? INT32_MAX : count;
+}
+
+int64_t scan_count_of(const scan *s, const tile_expr *expr, int64_t otherwise) {
+    return scan_clamp(scan_eval_or(s, expr, otherwise));
 }
 
 int64_t scan_dim_of(const scan *s, const tile_type *type, unsigned d) {
