@@ -114,10 +114,14 @@ tile_status tile_make_steps(tile_module *module, const char *name, const tile_ta
  * none. */
 const char *tile_find_unaligned(const tile_bound_params *point, tile_arena *arena);
 
-/* The same with the operands that wgmma reads only if they are transposed or split into parts,
- * "a+b:transposed". NULL if there are none of these. */
-const char *tile_find_packed_operands(const tile_bound_params *point, const tile_target *target,
-                                      tile_arena *arena);
+/* The same together with the operands that wgmma reads only if they are transposed or split into
+ * parts, "a+b:transposed". If both operands can be transposed, one copy suffices, because wgmma
+ * takes the other one from registers: the texts are then for either of them, and for both. Returns
+ * their number; 0 if there are no such operands. */
+enum { TILE_MAX_OPERAND_PACKINGS = 3 };
+unsigned tile_find_packed_operands(const tile_bound_params *point, const tile_target *target,
+                                   tile_arena *arena,
+                                   const char *packings[TILE_MAX_OPERAND_PACKINGS]);
 
 /* Pipelines ------------------------------------------------------------------------------------ */
 

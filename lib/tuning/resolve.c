@@ -27,6 +27,9 @@ static tile_product_space make_query(const tile_function *f, const tile_target *
     const tile_roles roles = tile_find_roles(f);
     tile_product_space q = {.element = find_element(f, roles.element, given, count),
                             .element_param = roles.element->param,
+                            .sum = find_element(f, roles.sum, given, count),
+                            .operands = roles.operands,
+                            .chunks = roles.chunks,
                             .is_tf32 = roles.is_tf32,
                             .columns_first = roles.columns_first,
                             .target = known_target(target)};

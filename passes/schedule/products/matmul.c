@@ -492,7 +492,7 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     const sched_space_needs needs = find_needs(&p, &fixed);
     g->parts = needs.sized;
     if (s->failed ||
-        !sched_set_space(s, p.k.f, choose_space(&p), p.sides[0].element, &needs, &fixed)) {
+        !sched_set_space(s, p.k.f, choose_space(&p), p.sides[0].element, p.sum, &needs, &fixed)) {
         s->failed = true;
         return;
     }
