@@ -159,13 +159,16 @@ static const tile_expr *is_of_class(const builder *b, unsigned classes) {
     return any;
 }
 
-/* The same of plain operands. */
-static const tile_expr *has_elements(const builder *b, unsigned classes) {
-    tile_product_space plain = *b->q;
-    builder own = *b;
-    plain.operands = TILE_OPERANDS_plain;
-    own.q = &plain;
-    return is_of_class(&own, classes);
+/* Whether the open element type has this many bytes. */
+static const tile_expr *has_bytes(const builder *b, unsigned bytes) {
+    const tile_expr *any = NULL, *param = tile_expr_param(b->context, b->q->element_param);
+    for (tile_scalar s = TILE_SCALAR_NONE + 1; s < TILE_SCALAR_COUNT; s++) {
+        if (!tile_scalar_is_data(s) || tile_scalar_bytes(s) != bytes) continue;
+        const tile_expr *same =
+            make(b, TILE_OP_eq, param, tile_expr_word(b->context, tile_scalar_name(s)));
+        any = any ? make(b, TILE_OP_or, any, same) : same;
+    }
+    return any;
 }
 
 static const tile_expr *size_of_element(const builder *b) {
@@ -173,15 +176,12 @@ static const tile_expr *size_of_element(const builder *b) {
         unsigned bytes = tile_scalar_bytes(b->q->element);
         return number(b, bytes ? bytes : 1);
     }
-    const tile_expr *bytes = number(b, 4);
-    static const struct {
-        unsigned classes;
-        int bytes;
-    } sizes[] = {{INT8 | FLOAT8, 1}, {HALF, 2}};
-    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        bytes = tile_expr_op(b->context, TILE_OP_select, has_elements(b, sizes[i].classes),
-                             number(b, sizes[i].bytes), bytes);
-    return bytes;
+    const tile_expr *size = number(b, 4);
+    for (unsigned bytes = 1; bytes <= 8; bytes *= 2)
+        if (bytes != 4)
+            size = tile_expr_op(b->context, TILE_OP_select, has_bytes(b, bytes), number(b, bytes),
+                                size);
+    return size;
 }
 
 /* Conditions ----------------------------------------------------------------------------------- */
