@@ -262,7 +262,7 @@ static void add_rules(const builder *b) {
         /* The rows of the small space obey the other rules, with one kind of consumers all. */
         if (b->q->is_core && !rules[i].is_core) continue;
         if (b->q->is_core && rules[i].is_legal && !b->q->at[TILE_ROLE_consumers]) continue;
-        if (!rules[i].is_legal && names_others(b, rule)) continue;
+        if (!rules[i].is_legal && (b->q->is_given || names_others(b, rule))) continue;
         const tile_expr *where = tile_simplify_where(b->f, express(b, rule));
         if (!tile_expr_is(where, 1)) tile_function_add_where(b->f, where);
     }
