@@ -28,7 +28,7 @@ PROGRAMS = {
     "binutils": "nm objdump readelf",
     "llvm-22-tools": "FileCheck count lit not split-file",
     "this build": "embed_vector_add first_launch launch_cost tile-bench tile-faulty-opt tile-faulty-worker "
-                  "tile-fuzz-replay tile-model-facts tile-opt tile-random tile-run tile-unit tile-worker tilec "
+                  "tile-fuzz-replay tile-model-facts tile-model-routes tile-opt tile-random tile-run tile-unit tile-worker tilec "
                   "text_to_ptx twice",
 }
 KNOWN = {name for names in PROGRAMS.values() for name in names.split()}

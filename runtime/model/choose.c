@@ -12,10 +12,18 @@
 #include "runtime/model/space.h"
 #include "tile/pack.h"
 
+/* Which function the points are of. */
+typedef struct source {
+    const tile_function *f;
+    const char *packing; /* of its arguments, which takes `copies` seconds; NULL: none */
+    double copies;
+} source;
+
 typedef struct choice {
     double estimate; /* INFINITY: excluded */
     size_t order;
     tile_bound_param *params;
+    const source *from;
 } choice;
 
 typedef struct choices {
@@ -27,10 +35,9 @@ typedef struct choices {
     const int64_t *sizes;  /* exact */
     unsigned num_sms;
     tile_arena *arena;
+    source from;
     choice *list;
     size_t count, capacity;
-    tile_rank_visit visit; /* NULL: one point is chosen */
-    void *user;
 } choices;
 
 static bool add_choice(const tile_bound_params *point, void *user) {
@@ -42,8 +49,8 @@ static bool add_choice(const tile_bound_params *point, void *user) {
                               : tune_model_estimate(c->model, point, NULL, &why);
     if (why) return true;
     c->list = tile_arena_grow(c->arena, c->list, c->count, &c->capacity, sizeof *c->list);
-    c->list[c->count] =
-        (choice){estimate, c->count, point->params}; /* params: of the visit's arena */
+    c->list[c->count] = (choice){c->from.copies + estimate, c->count,
+                                 point->params /* of the visit's arena */, &c->from};
     c->count++;
     return c->count <= TUNE_MAX_POINTS;
 }
@@ -80,39 +87,30 @@ static int by_estimate(const void *a, const void *b) {
     return (x->order > y->order) - (x->order < y->order);
 }
 
-/* Calls visit for each point, the fastest first. */
-static void visit_ranked(choices *c) {
-    qsort(c->list, c->count, sizeof *c->list, by_estimate);
-    for (size_t i = 0; i < c->count; i++) {
-        const tile_bound_params point = {c->f, c->list[i].params, NULL};
-        unsigned count;
-        const tile_binding *bindings =
-            tune_name_point(&point, c->given, c->given_count, c->arena, &count);
-        if (!c->visit(bindings, count, c->list[i].estimate, c->user)) return;
-    }
+/* Lists the points of c->f that agree with the given bindings. False if there are too many. */
+static bool list_choices(choices *c, const tile_device *device, const int64_t *sizes,
+                         tile_arena *scratch) {
+    const tile_pass_option *given = tune_make_options(c->given, c->given_count, scratch);
+    c->arena = scratch;
+    c->sizes = sizes;
+    c->num_sms = device->num_sms;
+    if (!c->from.f) c->from.f = c->f;
+    if (c->f->kind == TILE_PLAN)
+        c->plan = tune_plan_model_create(device, c->f, sizes, scratch);
+    else
+        c->model = tune_model_create(device, c->f, sizes, scratch);
+    return tile_visit_points(c->f, given, c->given_count, sizes, scratch, add_choice, c) &&
+           c->count <= TUNE_MAX_POINTS;
 }
 
-/* The fastest of the points that agree with the given bindings; NULL if they are only ranked. */
+/* The fastest of the points that agree with the given bindings. */
 static const tile_binding *choose(choices *c, const tile_device *device, const tile_module *module,
                                   const int64_t *sizes, tile_arena *arena, unsigned *count,
                                   double *seconds) {
     tile_arena scratch = {0};
     const tile_binding *found = NULL;
-    const tile_pass_option *given = tune_make_options(c->given, c->given_count, &scratch);
-    c->arena = &scratch;
-    c->sizes = sizes;
-    c->num_sms = device->num_sms;
-    if (c->f->kind == TILE_PLAN)
-        c->plan = tune_plan_model_create(device, c->f, sizes, &scratch);
-    else
-        c->model = tune_model_create(device, c->f, sizes, &scratch);
-    if (tile_visit_points(c->f, given, c->given_count, sizes, &scratch, add_choice, c) &&
-        c->count <= TUNE_MAX_POINTS) {
-        if (c->visit)
-            visit_ranked(c);
-        else
-            found = take_fastest(c, device, module, arena, count, seconds);
-    }
+    if (list_choices(c, device, sizes, &scratch))
+        found = take_fastest(c, device, module, arena, count, seconds);
     tile_arena_reset(&scratch);
     return found;
 }
@@ -211,6 +209,16 @@ static const tile_binding *choose_packed(const choices *whole, const tile_device
     return add_packing(found, arguments, arena, count);
 }
 
+/* The given bindings without the packing. */
+static choices without_packing(const choices *c, tile_arena *arena) {
+    tile_binding *given = TILE_NEW_ARRAY(arena, tile_binding, c->given_count + 1u);
+    choices own = {.f = c->f, .given = given};
+    for (unsigned i = 0; i < c->given_count; i++)
+        if (strcmp(c->given[i].name, TILE_PACK_ARGUMENTS) != 0)
+            given[own.given_count++] = c->given[i];
+    return own;
+}
+
 /* The point of a kernel whose packed arguments are given. The kernel that reads the copies has it.
  */
 static const tile_binding *choose_as_packed(const choices *c, const tile_device *device,
@@ -219,11 +227,7 @@ static const tile_binding *choose_as_packed(const choices *c, const tile_device 
                                             unsigned *count) {
     tile_arena scratch = {0};
     double seconds = INFINITY;
-    tile_binding *given = TILE_NEW_ARRAY(&scratch, tile_binding, c->given_count);
-    choices own = {.f = c->f, .given = given};
-    for (unsigned i = 0; i < c->given_count; i++)
-        if (strcmp(c->given[i].name, TILE_PACK_ARGUMENTS) != 0)
-            given[own.given_count++] = c->given[i];
+    const choices own = without_packing(c, &scratch);
     const tile_binding *found =
         choose_packed(&own, device, module, sizes, arguments, arena, count, &seconds);
     tile_arena_reset(&scratch);
@@ -266,17 +270,89 @@ const tile_binding *tune_choose_point(const tile_device *device, const tile_modu
     return found;
 }
 
+/* Ranking -------------------------------------------------------------------------------------- */
+
+/* All points of a kernel or plan: without packing, and with each one that the sizes suggest. */
+typedef struct ranking {
+    choices of[1 + TUNE_MAX_PACKINGS];
+    tune_packed packed[1 + TUNE_MAX_PACKINGS];
+    unsigned count;
+} ranking;
+
+/* Adds the points with these arguments packed, if the given parameters allow it. */
+static void list_packed(ranking *r, const choices *whole, const tile_device *device,
+                        const tile_module *module, const int64_t *sizes, const char *arguments,
+                        tile_arena *arena) {
+    tune_packed *packed = &r->packed[r->count];
+    choices *c = &r->of[r->count];
+    const tile_pass_option *given = tune_make_options(whole->given, whole->given_count, arena);
+    bool ok = tune_pack(device, module, whole->f->name, arguments, sizes, given, whole->given_count,
+                        arena, packed);
+    *c = (choices){.f = packed->reader,
+                   .given = whole->given,
+                   .given_count = whole->given_count,
+                   .from = {packed->reader, arguments, packed->copies}};
+    if (ok && packed->copies < INFINITY && list_choices(c, device, packed->sizes, arena))
+        r->count++;
+    else
+        tile_module_destroy(packed->module);
+}
+
+static void list_all(ranking *r, const choices *whole, const tile_device *device,
+                     const tile_module *module, const int64_t *sizes, tile_arena *arena) {
+    const char *asked = tune_packing_of(whole->given, whole->given_count);
+    const choices own = without_packing(whole, arena);
+    const char *packings[TUNE_MAX_PACKINGS] = {asked};
+    unsigned found = asked != NULL;
+    if (!asked) {
+        choices *c = &r->of[r->count++];
+        *c = own;
+        if (!list_choices(c, device, sizes, arena) || !c->count) return;
+        const tile_bound_params first = {c->f, c->list[0].params, NULL};
+        unsigned count;
+        const tile_binding *point =
+            tune_name_point(&first, own.given, own.given_count, arena, &count);
+        found = tune_find_packings(device, c->f, point, count, sizes, arena, packings);
+    }
+    for (unsigned i = 0; i < found; i++)
+        list_packed(r, &own, device, module, sizes, packings[i], arena);
+}
+
+/* Calls visit for each point, the fastest first. */
+static void visit_ranked(const ranking *r, tile_rank_visit visit, void *user, tile_arena *arena) {
+    size_t total = 0;
+    for (unsigned i = 0; i < r->count; i++) total += r->of[i].count;
+    choice *all = TILE_NEW_ARRAY(arena, choice, total + 1);
+    total = 0;
+    for (unsigned i = 0; i < r->count; i++)
+        for (size_t k = 0; k < r->of[i].count; k++, total++) {
+            all[total] = r->of[i].list[k];
+            all[total].order = total;
+        }
+    qsort(all, total, sizeof *all, by_estimate);
+    for (size_t i = 0; i < total; i++) {
+        const source *from = all[i].from;
+        const choices *c = &r->of[0];
+        const tile_bound_params point = {from->f, all[i].params, NULL};
+        unsigned count;
+        const tile_binding *bindings =
+            tune_name_point(&point, c->given, c->given_count, arena, &count);
+        if (from->packing) bindings = add_packing(bindings, from->packing, arena, &count);
+        if (!visit(bindings, count, all[i].estimate, user)) return;
+    }
+}
+
 void tune_rank_points(const tile_device *device, const tile_module *module, const char *name,
                       const tile_binding *given, unsigned given_count, const int64_t *sizes,
                       tile_rank_visit visit, void *user) {
-    choices c = {.f = tile_module_find(module, name),
-                 .given = given,
-                 .given_count = given_count,
-                 .visit = visit,
-                 .user = user};
-    unsigned count;
-    double seconds;
+    tile_arena arena = {0};
+    const choices whole = {
+        .f = tile_module_find(module, name), .given = given, .given_count = given_count};
+    ranking r = {.count = 0};
     const tile_diversion diversion = tile_context_divert(tile_module_context(module), NULL, NULL);
-    choose(&c, device, module, sizes, NULL, &count, &seconds);
+    list_all(&r, &whole, device, module, sizes, &arena);
+    if (r.count) visit_ranked(&r, visit, user, &arena);
+    for (unsigned i = 0; i < r.count; i++) tile_module_destroy(r.packed[i].module);
     tile_context_restore(&diversion);
+    tile_arena_reset(&arena);
 }

@@ -122,6 +122,25 @@ Test(tune_choose, points_are_ranked) {
     text_close(&x);
 }
 
+/* The points with packed arguments are among them. */
+Test(tune_choose, points_with_packed_arguments_are_ranked) {
+    text_fixture x;
+    text_open(&x);
+    const int64_t sizes[] = {4095, 4095, 4097, 0, 0, 0};
+    const tile_binding asked = {"pack.arguments", "b"};
+    const tile_device device = {.target = tile_target_find("sm_90a"), .num_sms = 132};
+    tile_module *module = text_parse(&x, product);
+    ranking all = {.limit = 1000}, own = {.limit = 1000};
+    tune_rank_points(&device, module, "k", NULL, 0, sizes, take_rank, &all);
+    tune_rank_points(&device, module, "k", &asked, 1, sizes, take_rank, &own);
+    cr_expect_eq(all.count, 2 * own.count, "%u, %u", all.count, own.count);
+    cr_expect_str_eq(all.first, choose(&x, product, "sm_90a", 4095, 4095, 4097));
+    cr_expect(strstr(all.first, " pack.arguments=a+b"), "%s", all.first);
+    cr_expect(strstr(own.first, " pack.arguments=b"), "%s", own.first);
+    tile_module_destroy(module);
+    text_close(&x);
+}
+
 #define TURNS(type) \
     TUNE_PRODUCT("bm: int, bn: int, bk: int = 128, stages: int, split: int = 1, strategy: word = " \
                  "serial, consumers: word", \
