@@ -109,6 +109,11 @@ tile_function *tile_split_owner(const tile_function *f, tile_op *launch, unsigne
  * status other than TILE_OK after a diagnostic. */
 tile_status tile_make_steps(tile_module *module, const char *name, const tile_target *target);
 
+/* tile_pack_arguments (tile/pack.h) of a kernel whose type parameters will have the given values.
+ */
+tile_status tile_pack_arguments_for(tile_function *kernel, const char *arguments,
+                                    const tile_binding *given, unsigned given_count);
+
 /* The arguments that tile_pack_arguments takes and whose rows do not begin at multiples of 16 bytes
  * at the sizes of the point's launch: names separated by `+`, in the arena. NULL if there are
  * none. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "passes/passes.h"
 #include "tile/pack.h"
 #include "tile/split.h"
 
@@ -44,7 +45,8 @@ static bool is_packing(const tile_binding *binding) {
 
 bool tile_bind_packing(tile_function *f, const tile_binding *bindings, unsigned count) {
     for (unsigned i = 0; i < count; i++)
-        if (is_packing(&bindings[i]) && tile_pack_arguments(f, bindings[i].value) != TILE_OK)
+        if (is_packing(&bindings[i]) &&
+            tile_pack_arguments_for(f, bindings[i].value, bindings, count) != TILE_OK)
             return false;
     return true;
 }

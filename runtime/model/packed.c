@@ -48,7 +48,10 @@ bool tune_pack(const tile_device *device, const tile_module *module, const char 
     *out = (tune_packed){.module = tile_module_clone(module)};
     tile_function *plan = tile_module_find(out->module, name);
     size_t arguments_before = plan->arg_count;
-    if (tile_pack_arguments(plan, arguments) != TILE_OK) return false;
+    tile_binding *bindings = TILE_NEW_ARRAY(arena, tile_binding, given_count + 1u);
+    for (unsigned i = 0; i < given_count; i++)
+        bindings[i] = (tile_binding){given[i].key, given[i].value};
+    if (tile_pack_arguments_for(plan, arguments, bindings, given_count) != TILE_OK) return false;
     int64_t *all = TILE_NEW_ARRAY(arena, int64_t, TILE_MAX_ARGUMENTS); /* 0 for the copies */
     memcpy(all, sizes, sizeof *all * arguments_before);
     out->sizes = all;

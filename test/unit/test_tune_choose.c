@@ -133,7 +133,7 @@ Test(tune_choose, points_with_packed_arguments_are_ranked) {
     ranking all = {.limit = 1000}, own = {.limit = 1000};
     tune_rank_points(&device, module, "k", NULL, 0, sizes, take_rank, &all);
     tune_rank_points(&device, module, "k", &asked, 1, sizes, take_rank, &own);
-    cr_expect_eq(all.count, 2 * own.count, "%u, %u", all.count, own.count);
+    cr_expect(all.count > own.count && own.count > 50, "%u, %u", all.count, own.count);
     cr_expect_str_eq(all.first, choose(&x, product, "sm_90a", 4095, 4095, 4097));
     cr_expect(strstr(all.first, " pack.arguments=a+b"), "%s", all.first);
     cr_expect(strstr(own.first, " pack.arguments=b"), "%s", own.first);
