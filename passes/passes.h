@@ -114,6 +114,10 @@ tile_status tile_make_steps(tile_module *module, const char *name, const tile_ta
 tile_status tile_pack_arguments_for(tile_function *kernel, const char *arguments,
                                     const tile_binding *given, unsigned given_count);
 
+/* What a plan's packing, "KERNEL.ARGUMENT+KERNEL.ARGUMENT:transposed", names of the kernel, as
+ * tile_pack_arguments takes it; NULL: nothing. */
+const char *tile_packing_of_kernel(const char *text, const char *kernel, tile_arena *arena);
+
 /* The arguments that tile_pack_arguments takes and whose rows do not begin at multiples of 16 bytes
  * at the sizes of the point's launch: names separated by `+`, in the arena. NULL if there are
  * none. */

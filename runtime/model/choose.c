@@ -32,6 +32,7 @@ typedef struct choices {
     unsigned given_count;
     tune_model *model;     /* of a kernel */
     tune_plan_model *plan; /* of a plan */
+    const char *packing;   /* of a plan's kernels; NULL: none */
     const int64_t *sizes;  /* exact */
     unsigned num_sms;
     tile_arena *arena;
@@ -96,7 +97,7 @@ static bool list_choices(choices *c, const tile_device *device, const int64_t *s
     c->num_sms = device->num_sms;
     if (!c->from.f) c->from.f = c->f;
     if (c->f->kind == TILE_PLAN)
-        c->plan = tune_plan_model_create(device, c->f, sizes, scratch);
+        c->plan = tune_plan_model_create(device, c->f, sizes, c->packing, scratch);
     else
         c->model = tune_model_create(device, c->f, sizes, scratch);
     return tile_visit_points(c->f, given, c->given_count, sizes, scratch, add_choice, c) &&
@@ -111,6 +112,7 @@ static const tile_binding *choose(choices *c, const tile_device *device, const t
     const tile_binding *found = NULL;
     if (list_choices(c, device, sizes, &scratch))
         found = take_fastest(c, device, module, arena, count, seconds);
+    if (c->plan) tune_plan_model_close(c->plan);
     tile_arena_reset(&scratch);
     return found;
 }
@@ -149,9 +151,9 @@ static void pin_others(choices *c, const choices *all, const groups *g, size_t g
     }
 }
 
-static const tile_binding *choose_plan(const choices *all, const tile_device *device,
-                                       const tile_module *module, const int64_t *sizes,
-                                       tile_arena *arena, unsigned *count) {
+static const tile_binding *choose_groups(const choices *all, const tile_device *device,
+                                         const tile_module *module, const int64_t *sizes,
+                                         tile_arena *arena, unsigned *count, double *seconds) {
     const tile_function *f = all->f;
     const groups g = {.f = f, .of = tune_group_params(f, false, arena)};
     tile_bound_param *first = NULL;
@@ -161,12 +163,12 @@ static const tile_binding *choose_plan(const choices *all, const tile_device *de
     const tile_bound_params point = {f, first, NULL};
     const tile_binding *found = tune_name_point(&point, all->given, all->given_count, arena, count);
     for (size_t i = 0; i < f->param_count && found; i++) {
-        double seconds;
         choices c;
         if (g.of[i] != i) continue;
         pin_others(&c, all, &g, i, found, *count, arena);
+        c.packing = all->packing;
         if (c.given_count < *count)
-            found = choose(&c, device, module, sizes, arena, count, &seconds);
+            found = choose(&c, device, module, sizes, arena, count, seconds);
     }
     return found;
 }
@@ -232,6 +234,50 @@ static const tile_binding *choose_as_packed(const choices *c, const tile_device 
         choose_packed(&own, device, module, sizes, arguments, arena, count, &seconds);
     tile_arena_reset(&scratch);
     return found;
+}
+
+/* The packings of a plan's kernels that the sizes suggest at a point of it. */
+static unsigned list_packings(const choices *c, const tile_device *device,
+                              const tile_binding *point, unsigned count, const int64_t *sizes,
+                              tile_arena *arena, const char *packings[TUNE_MAX_PLAN_PACKINGS]) {
+    tile_bound_params bound;
+    const tile_pass_option *options = tune_make_options(point, count, arena);
+    if (!tile_bind_params(c->f, options, count, arena, &bound)) return 0;
+    bound.sizes = sizes;
+    return tune_find_plan_packings(device, &bound, sizes, arena, packings);
+}
+
+/* The point of a plan, with arguments of its kernels packed if that pays. Packings of a kernel that
+ * are found to pay stay while those of the next one are tried. */
+static const tile_binding *choose_plan(const choices *all, const tile_device *device,
+                                       const tile_module *module, const int64_t *sizes,
+                                       tile_arena *arena, unsigned *count) {
+    tile_arena scratch = {0};
+    double seconds = INFINITY;
+    const char *asked = tune_packing_of(all->given, all->given_count),
+               *packings[TUNE_MAX_PLAN_PACKINGS], *packing = asked;
+    choices c = without_packing(all, &scratch);
+    c.packing = asked;
+    const tile_binding *best = choose_groups(&c, device, module, sizes, arena, count, &seconds);
+    unsigned found = best && !asked && seconds < INFINITY
+                         ? list_packings(&c, device, best, *count, sizes, &scratch, packings)
+                         : 0;
+    for (unsigned i = 0; i < found; i++) {
+        double least = INFINITY;
+        unsigned own_count;
+        c.packing =
+            packing ? tile_arena_format(&scratch, "%s+%s", packing, packings[i]) : packings[i];
+        const tile_binding *own =
+            choose_groups(&c, device, module, sizes, arena, &own_count, &least);
+        if (!own || least >= seconds) continue;
+        best = own;
+        *count = own_count;
+        seconds = least;
+        packing = c.packing;
+    }
+    if (best && packing) best = add_packing(best, packing, arena, count);
+    tile_arena_reset(&scratch);
+    return best;
 }
 
 /* The point of a kernel, with arguments packed if that pays. */

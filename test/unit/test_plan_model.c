@@ -31,7 +31,7 @@ static double count_launches(text_fixture *x, const tile_module *module, const c
     double one =
         tune_model_estimate(tune_model_create(&device, k, sizes, &x->arena), &none, NULL, &why);
     double all =
-        tune_plan_estimate(tune_plan_model_create(&device, f, sizes, &x->arena), &point, &why);
+        tune_plan_estimate(tune_plan_model_create(&device, f, sizes, NULL, &x->arena), &point, &why);
     cr_assert(!why && one > 0);
     return all / one;
 }
