@@ -72,7 +72,9 @@ static tile_function *make_head(schedule *s, tile_module *module, sched_space sp
                             .is_tf32 = !by_fma,
                             .is_core = x->rows == CORE || x->rows == FREE_CORE,
                             .is_free = x->rows >= FREE_CORE,
-                            .target = s->pass->target};
+                            /* Without a target: that of a GPU with all rows. */
+                            .target =
+                                s->pass->has_target ? s->pass->target : tile_target_find("sm_90a")};
     tile_function *f = tile_function_create(module, TILE_KERNEL, "space", s->compute->loc);
     for (tile_role role = 0; role < TILE_ROLE_COUNT; role++) {
         bool is_word = role == TILE_ROLE_strategy || role == TILE_ROLE_consumers;
