@@ -504,6 +504,7 @@ static void keep_room_for_tile(product *p) {
         const char *param, *word;
     } kept_out[] = {{"consumers", "ping_pong"}, {"strategy", "stream_k"}};
     tile_context *context = p->k.s->context;
+    enum { MOST = 24576 }; /* elements of a tile, of which nothing is spilled */
     if (!has_param(p, "consumers") || !reads_tile(p)) return;
     tile_function_set_persistent(p->k.f, false, NULL);
     tile_function_set_persistent_if(p->k.f, NULL);
@@ -511,6 +512,9 @@ static void keep_room_for_tile(product *p) {
         tile_function_add_where(p->k.f,
                                 tile_expr_op(context, TILE_OP_ne, param(p, kept_out[i].param),
                                              tile_expr_word(context, kept_out[i].word), NULL));
+    const tile_expr *tile = tile_expr_multiply(context, param(p, "block_m"), param(p, "block_n"));
+    tile_function_add_where(
+        p->k.f, tile_expr_op(context, TILE_OP_le, tile, tile_expr_int(context, MOST), NULL));
 }
 
 void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
