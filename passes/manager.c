@@ -20,6 +20,7 @@ typedef struct manager {
     tile_pipeline pipeline;
     tile_function **roots;
     size_t root_count, root_capacity;
+    bool has_target;    /* the options name one */
     bool skipped;       /* the remark about a function above the level of its passes was issued */
     uint32_t seen;      /* the current value of tile_function.seen for functions of the module */
     tile_arena arena;   /* lifetime: the pipeline and its roots */
@@ -142,6 +143,7 @@ static tile_status verify_before(manager *m, const tile_pipeline_step *step) {
 static tile_pass pass_of(manager *m, const tile_pipeline_step *step) {
     return (tile_pass){.context = m->context,
                        .target = m->options.target,
+                       .has_target = m->has_target,
                        .scratch = &m->scratch,
                        .options = step->options,
                        .option_count = step->option_count,
@@ -339,7 +341,8 @@ tile_status tile_run_passes_of(const tile_pass_table *passes, tile_module *modul
                                const char *pipeline, const tile_pass_options *options) {
     manager m = {.module = module, .context = module->context};
     if (!TILE_TAKE_OPTIONS(m.context, tile_pass_options, &m.options, options)) return TILE_INVALID;
-    if (!m.options.target) m.options.target = tile_target_find("sm_80");
+    m.has_target = m.options.target != NULL;
+    if (!m.has_target) m.options.target = tile_target_find("sm_80");
     tile_remarks_begin(m.context);
     tile_status status = run_pipeline(&m, passes, pipeline ? pipeline : "");
     tile_arena_reset(&m.arena);

@@ -9,6 +9,7 @@
 typedef struct tile_pass {
     tile_context *context;
     const tile_target *target;
+    bool has_target;     /* it is the one for which code is made, not the default */
     tile_arena *scratch; /* reset after the pass */
     const tile_pass_option *options;
     unsigned option_count;

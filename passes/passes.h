@@ -103,15 +103,28 @@ tile_function *tile_split_owner(const tile_function *f, tile_op *launch, unsigne
  * status other than TILE_OK after a diagnostic. */
 tile_status tile_make_steps(tile_module *module, const char *name, const tile_target *target);
 
+/* tile_pack_arguments (tile/pack.h) of a kernel whose type parameters will have the given values.
+ */
+tile_status tile_pack_arguments_for(tile_function *kernel, const char *arguments,
+                                    const tile_binding *given, unsigned given_count);
+
+/* What a plan's packing, "KERNEL.ARGUMENT+KERNEL.ARGUMENT:transposed", names of the kernel, as
+ * tile_pack_arguments takes it; NULL: nothing. */
+const char *tile_packing_of_kernel(const char *text, const char *kernel, tile_arena *arena);
+
 /* The arguments that tile_pack_arguments takes and whose rows do not begin at multiples of 16 bytes
  * at the sizes of the point's launch: names separated by `+`, in the arena. NULL if there are
  * none. */
 const char *tile_find_unaligned(const tile_bound_params *point, tile_arena *arena);
 
-/* The same with the operands that wgmma reads only if they are transposed or split into parts,
- * "a+b:transposed". NULL if there are none of these. */
-const char *tile_find_packed_operands(const tile_bound_params *point, const tile_target *target,
-                                      tile_arena *arena);
+/* The same together with the operands that wgmma reads only if they are transposed or split into
+ * parts, "a+b:transposed". If both operands can be transposed, one copy suffices, because wgmma
+ * takes the other one from registers: the texts are then for either of them, and for both. Returns
+ * their number; 0 if there are no such operands. */
+enum { TILE_MAX_OPERAND_PACKINGS = 3 };
+unsigned tile_find_packed_operands(const tile_bound_params *point, const tile_target *target,
+                                   tile_arena *arena,
+                                   const char *packings[TILE_MAX_OPERAND_PACKINGS]);
 
 /* Pipelines ------------------------------------------------------------------------------------ */
 

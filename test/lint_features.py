@@ -28,8 +28,8 @@ PROGRAMS = {
     "binutils": "nm objdump readelf",
     "llvm-22-tools": "FileCheck count lit not split-file",
     "this build": "embed_vector_add first_launch launch_cost tile-bench tile-faulty-opt tile-faulty-worker "
-                  "tile-fuzz-replay tile-model-facts tile-model-rank tile-opt tile-random tile-run tile-unit "
-                  "tile-worker tilec text_to_ptx twice",
+                  "tile-fuzz-replay tile-model-facts tile-model-rank tile-model-routes tile-opt tile-random tile-run "
+                  "tile-unit tile-worker tilec text_to_ptx twice",
 }
 KNOWN = {name for names in PROGRAMS.values() for name in names.split()}
 SUBSTITUTIONS = set("S s p t T build cc include kernels libtile loops python root".split())

@@ -252,10 +252,9 @@ TILE_API tile_status tile_kernel_variant(tile_kernel *kernel, const tile_argumen
 TILE_API tile_status tile_kernel_point(tile_kernel *kernel, const tile_argument *arguments,
                                        unsigned argument_count, const tile_binding **bindings,
                                        unsigned *binding_count);
-/* Calls visit for each point from which a launch with these arguments selects, until it returns
- * false. The first one has the lowest time, in seconds, according to the cost model
- * (runtime/model/model.c). If the model considers packing arguments (tile/pack.h), there are also
- * points with `pack.arguments`, whose times include the copies. Nothing is compiled, so a later one
+/* Calls visit for each point from which a launch with these arguments selects, also for those with
+ * packed arguments (tile/pack.h), until it returns false. The first one has the lowest time, in
+ * seconds, according to the cost model (runtime/model/model.c). Nothing is compiled, so a later one
  * may fail to compile. Nothing is visited if the bindings leave no choice, or if there are more
  * points than the tuner accepts. The bindings, of the tuned parameters and of those bound before,
  * live during the call of visit, which must not use the kernel. */

@@ -22,19 +22,30 @@ static tile_scalar find_element(const tile_function *f, const tile_type *type,
     return is_default ? param->default_type->scalar : TILE_SCALAR_NONE;
 }
 
+static bool is_given(const char *param, const tile_binding *given, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(given[i].name, param) == 0) return true;
+    return false;
+}
+
 static tile_product_space make_query(const tile_function *f, const tile_target *target,
                                      const tile_binding *given, unsigned count) {
     const tile_roles roles = tile_find_roles(f);
     tile_product_space q = {.element = find_element(f, roles.element, given, count),
                             .element_param = roles.element->param,
+                            .sum = find_element(f, roles.sum, given, count),
+                            .operands = roles.operands,
+                            .chunks = roles.chunks,
                             .is_tf32 = roles.is_tf32,
                             .columns_first = roles.columns_first,
+                            .is_given = true,
                             .target = known_target(target)};
     memcpy(q.at, roles.at, sizeof q.at);
     for (size_t i = 0; i < f->param_count; i++) {
         tile_role role = tile_role_of_param(&roles, f->params[i].name);
-        if (role < TILE_ROLE_COUNT && tile_is_covered_by_auto(f, &f->params[i]))
-            q.covered |= (uint32_t)1 << role;
+        if (role == TILE_ROLE_COUNT || !tile_is_covered_by_auto(f, &f->params[i])) continue;
+        q.covered |= (uint32_t)1 << role;
+        q.is_given &= is_given(f->params[i].name, given, count);
     }
     return q;
 }

@@ -5,6 +5,8 @@
 #include "lib/ir/effects.h"
 #include "lib/ir/operands.h"
 #include "lib/ir/syntax.h"
+#include "lib/ops/gather.h"
+#include "lib/ops/precision.h"
 
 #define ROLE(name, kind, without, use) {#name, #without, use, TILE_PARAM_##kind},
 static const struct {
@@ -60,6 +62,47 @@ static void note_loop(const tile_function *f, tile_op op, tile_roles *roles) {
     note_word(f, op, TILE_ATTR_strategy, TILE_ROLE_strategy, roles);
 }
 
+/* The operation that reads the operand's elements from an array, unchanged; no operation if there
+ * is none. */
+static tile_op find_read(const tile_function *f, tile_value operand) {
+    tile_op def = tile_value_def(f, operand);
+    if (def.id && tile_op_opcode(f, def) == TILE_OP_transpose)
+        def = tile_value_def(f, operand = tile_operand_src(f, def));
+    if (def.id && tile_op_opcode(f, def) == TILE_OP_load_shared)
+        operand = tile_operand_src(f, def);
+    else if (tile_value_type(f, operand)->kind != TILE_TYPE_SHARED)
+        return def.id && tile_op_opcode(f, def) == TILE_OP_load ? def : TILE_NO_OP;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (tile_op_opcode(f, op) == TILE_OP_copy && tile_operand_dst(f, op).id == operand.id)
+            return op;
+    return tile_value_def(f, operand); /* of the buffer, which something else fills */
+}
+
+static tile_operands find_side(const tile_function *f, tile_value operand) {
+    tile_op read = find_read(f, operand);
+    if (!read.id) return TILE_OPERANDS_computed;
+    tile_opcode opcode = tile_op_opcode(f, read);
+    if (opcode != TILE_OP_copy && opcode != TILE_OP_load) return TILE_OPERANDS_plain;
+    tile_gather gather;
+    if (!tile_gather_of(f, read, &gather) || !gather.tiles) return TILE_OPERANDS_plain;
+    return gather.covered ? TILE_OPERANDS_gathered : TILE_OPERANDS_scattered;
+}
+
+/* A sum that no loop carries begins with zero in each step. */
+static bool is_carried(const tile_function *f, tile_value acc) {
+    tile_op def = tile_value_def(f, acc);
+    return !def.id || tile_op_opcode(f, def) == TILE_OP_dot;
+}
+
+static tile_operands find_operands(const tile_function *f, tile_op op) {
+    if (tile_precision_of(tile_op_word(f, op, TILE_ATTR_precision))->part_count > 1)
+        return TILE_OPERANDS_parts;
+    tile_operands lhs = find_side(f, tile_operand_lhs(f, op)),
+                  rhs = find_side(f, tile_operand_rhs(f, op));
+    if (lhs != TILE_OPERANDS_plain || rhs != TILE_OPERANDS_plain) return lhs > rhs ? lhs : rhs;
+    return is_carried(f, tile_operand_acc(f, op)) ? TILE_OPERANDS_plain : TILE_OPERANDS_scaled;
+}
+
 static void note_dot(const tile_function *f, tile_op op, tile_roles *roles) {
     if (tile_op_operand_count(f, op) < 3) return; /* not verified yet */
     const tile_type *lhs = tile_value_type(f, tile_operand_lhs(f, op));
@@ -69,9 +112,12 @@ static void note_dot(const tile_function *f, tile_op op, tile_roles *roles) {
     note(roles, TILE_ROLE_m, acc->dims[acc->rank - 2]);
     note(roles, TILE_ROLE_n, acc->dims[acc->rank - 1]);
     note(roles, TILE_ROLE_k, lhs->dims[lhs->rank - (turned ? 2 : 1)]);
+    roles->chunks++;
     if (roles->dot.id) return;
     roles->dot = op;
+    roles->operands = find_operands(f, op);
     roles->element = lhs;
+    roles->sum = acc;
     roles->is_tf32 = tile_op_word(f, op, TILE_ATTR_precision) == TILE_WORD_precision_tf32;
 }
 

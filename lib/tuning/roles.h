@@ -10,13 +10,26 @@ typedef enum tile_role {
     TILE_ROLE_COUNT
 } tile_role;
 
+/* Where a product's operands come from, as far as other tiles pay for it. */
+typedef enum tile_operands {
+    TILE_OPERANDS_plain,     /* they are copied from arrays */
+    TILE_OPERANDS_computed,  /* one of them is computed in registers */
+    TILE_OPERANDS_gathered,  /* rows of one of them are selected by index tiles */
+    TILE_OPERANDS_scattered, /* single elements are, whose indices need registers */
+    TILE_OPERANDS_scaled,    /* the sums of each step are computed from zero, and scaled */
+    TILE_OPERANDS_parts      /* f32 is multiplied as several bf16 */
+} tile_operands;
+
 /* What a kernel multiplies, and with which tiles. */
 typedef struct tile_roles {
     const tile_expr *at[TILE_ROLE_COUNT]; /* a number, a word, a parameter; NULL: it has none */
     tile_op dot;                          /* the first one; TILE_NO_OP: there is none */
     const tile_type *element;             /* of its lhs */
-    bool is_tf32;                         /* f32 is multiplied as tf32 */
-    bool columns_first;                   /* the first dim of the grid counts columns of tiles */
+    const tile_type *sum;                 /* of its sums */
+    tile_operands operands;
+    unsigned chunks;    /* products of a step, each with `k` elements along k */
+    bool is_tf32;       /* f32 is multiplied as tf32 */
+    bool columns_first; /* the first dim of the grid counts columns of tiles */
 } tile_roles;
 
 const char *tile_role_name(tile_role role);

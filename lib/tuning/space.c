@@ -7,7 +7,19 @@
 
 /* The tables ----------------------------------------------------------------------------------- */
 
-enum { HALF = 1, INT8 = 2, FLOAT8 = 4, TF32 = 8, FMA = 16, ALL_CLASSES = 31 };
+enum {
+    HALF = 1,
+    INT8 = 2,
+    FLOAT8 = 4,
+    TF32 = 8,
+    FMA = 16,
+    COMPUTED = 32,
+    GATHERED = 64,
+    SCATTERED = 128,
+    SCALED = 256,
+    PARTS = 512,
+    ALL_CLASSES = 1023
+};
 enum { CORE = 1, FULL = 0, MOST_ROLES = 5 };
 #define FEATURE(name, text, needs) FEATURE_##name = TILE_FEATURE_##name,
 enum {
@@ -72,11 +84,44 @@ void tile_space_visit_rows(void (*visit)(const tile_space_row *row, void *user),
 
 /* Elements ------------------------------------------------------------------------------------- */
 
-static unsigned class_of(tile_scalar scalar, bool is_tf32) {
-    if (scalar == TILE_f16 || scalar == TILE_bf16) return HALF;
-    if (tile_scalar_as_signed(scalar) == TILE_i8) return INT8;
-    if (scalar == TILE_e4m3 || scalar == TILE_e5m2) return FLOAT8;
-    return scalar == TILE_tf32 || (scalar == TILE_f32 && is_tf32) ? TF32 : FMA;
+/* Matrix instructions have sums of few types. */
+static bool has_sums(const tile_product_space *q, tile_scalar first, tile_scalar other) {
+    return !q->sum || q->sum == first || q->sum == other;
+}
+
+static unsigned class_of_plain(tile_scalar scalar, const tile_product_space *q) {
+    unsigned class = FMA;
+    if (scalar == TILE_f16 && has_sums(q, TILE_f32, TILE_f16)) class = HALF;
+    if (scalar == TILE_bf16 && has_sums(q, TILE_f32, TILE_f32)) class = HALF;
+    if (tile_scalar_as_signed(scalar) == TILE_i8 && has_sums(q, TILE_i32, TILE_i32)) class = INT8;
+    if ((scalar == TILE_e4m3 || scalar == TILE_e5m2) && has_sums(q, TILE_f32, TILE_f16))
+        class = FLOAT8;
+    if ((scalar == TILE_tf32 || (scalar == TILE_f32 && q->is_tf32)) &&
+        has_sums(q, TILE_f32, TILE_f32))
+        class = TF32;
+    return class;
+}
+
+static unsigned class_of(tile_scalar scalar, const tile_product_space *q) {
+    const unsigned plain = class_of_plain(scalar, q);
+    switch (q->operands) {
+    case TILE_OPERANDS_plain: break;
+    case TILE_OPERANDS_computed: return plain == HALF ? COMPUTED : plain;
+    case TILE_OPERANDS_gathered: return plain == HALF ? GATHERED : plain;
+    case TILE_OPERANDS_scattered: return plain == HALF ? SCATTERED : plain;
+    case TILE_OPERANDS_scaled: return plain == FLOAT8 ? SCALED : plain;
+    case TILE_OPERANDS_parts: return PARTS;
+    }
+    return plain;
+}
+
+/* The classes that the product can have: one, unless its element type is open. */
+static unsigned classes_of(const tile_product_space *q) {
+    unsigned classes = 0;
+    if (q->element) return class_of(q->element, q);
+    for (tile_scalar s = TILE_SCALAR_NONE + 1; s < TILE_SCALAR_COUNT; s++)
+        if (tile_scalar_is_data(s)) classes |= class_of(s, q);
+    return classes;
 }
 
 typedef struct builder {
@@ -99,18 +144,31 @@ static const tile_expr *number(const builder *b, int64_t value) {
 
 /* Whether the elements are of one of the classes: 0 or 1, or a comparison of the parameter. */
 static const tile_expr *is_of_class(const builder *b, unsigned classes) {
+    const unsigned possible = classes_of(b->q);
     const tile_expr *any = NULL;
-    if (b->q->element) return number(b, (class_of(b->q->element, b->q->is_tf32) & classes) != 0);
+    if (!(possible & classes) || !(possible & ~classes)) return number(b, !(possible & ~classes));
     const bool but_these = classes & FMA; /* names those of the other classes */
     const tile_expr *param = tile_expr_param(b->context, b->q->element_param);
     for (tile_scalar s = TILE_SCALAR_NONE + 1; s < TILE_SCALAR_COUNT; s++) {
-        unsigned own = class_of(s, b->q->is_tf32);
+        unsigned own = class_of(s, b->q);
         if (own == FMA || !tile_scalar_is_data(s) || ((own & classes) != 0) == but_these) continue;
         const tile_expr *same = make(b, but_these ? TILE_OP_ne : TILE_OP_eq, param,
                                      tile_expr_word(b->context, tile_scalar_name(s)));
         any = !any ? same : make(b, but_these ? TILE_OP_and : TILE_OP_or, any, same);
     }
-    return any ? any : number(b, but_these);
+    return any;
+}
+
+/* Whether the open element type has this many bytes. */
+static const tile_expr *has_bytes(const builder *b, unsigned bytes) {
+    const tile_expr *any = NULL, *param = tile_expr_param(b->context, b->q->element_param);
+    for (tile_scalar s = TILE_SCALAR_NONE + 1; s < TILE_SCALAR_COUNT; s++) {
+        if (!tile_scalar_is_data(s) || tile_scalar_bytes(s) != bytes) continue;
+        const tile_expr *same =
+            make(b, TILE_OP_eq, param, tile_expr_word(b->context, tile_scalar_name(s)));
+        any = any ? make(b, TILE_OP_or, any, same) : same;
+    }
+    return any;
 }
 
 static const tile_expr *size_of_element(const builder *b) {
@@ -118,15 +176,12 @@ static const tile_expr *size_of_element(const builder *b) {
         unsigned bytes = tile_scalar_bytes(b->q->element);
         return number(b, bytes ? bytes : 1);
     }
-    const tile_expr *bytes = number(b, 4);
-    static const struct {
-        unsigned classes;
-        int bytes;
-    } sizes[] = {{INT8 | FLOAT8, 1}, {HALF, 2}};
-    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        bytes = tile_expr_op(b->context, TILE_OP_select, is_of_class(b, sizes[i].classes),
-                             number(b, sizes[i].bytes), bytes);
-    return bytes;
+    const tile_expr *size = number(b, 4);
+    for (unsigned bytes = 1; bytes <= 8; bytes *= 2)
+        if (bytes != 4)
+            size = tile_expr_op(b->context, TILE_OP_select, has_bytes(b, bytes), number(b, bytes),
+                                size);
+    return size;
 }
 
 /* Conditions ----------------------------------------------------------------------------------- */
@@ -138,9 +193,9 @@ static const char text[] =
     "kernel @space<"
 #define ROLE(name, kind, without, use) #name ": " #kind ", "
 #include "lib/tuning/roles.def"
-    "size: int, shared: int, has_wgmma: bool, is_half: bool, is_int8: bool, is_float8: bool, "
-    "is_tf32: bool, is_fma: bool>()\n"
-#define RULE(kind, condition) "where " condition "\n"
+    "size: int, shared: int, chunks: int, has_wgmma: bool, is_half: bool, is_int8: bool, "
+    "is_float8: bool, is_tf32: bool, is_fma: bool, is_scaled: bool>()\n"
+#define RULE(kind, scope, condition) "where " condition "\n"
 #include "lib/tuning/space.def"
     "grid [1, 1]\n"
 #define VALUE(name, expression) "  " VALUE_##name(expression) "\n"
@@ -149,10 +204,13 @@ static const char text[] =
 #include "lib/tuning/space.def"
     "warps 4 {}\n";
 
-/* By condition: whether it must hold for a user's own points, too. */
+/* By condition: whether it must hold for a user's own points, too, and whether it restricts the
+ * small space. */
 enum { LEGAL = true, WORTH = false };
-static const bool is_legal[] = {
-#define RULE(kind, condition) kind,
+static const struct {
+    bool is_legal, is_core;
+} rules[] = {
+#define RULE(kind, scope, condition) {kind, scope == CORE},
 #include "lib/tuning/space.def"
 };
 
@@ -160,13 +218,11 @@ static const tile_expr *fact(const builder *b, const char *name) {
     static const struct {
         const char *name;
         unsigned classes;
-    } classes[] = {{"is_half", HALF},
-                   {"is_int8", INT8},
-                   {"is_float8", FLOAT8},
-                   {"is_tf32", TF32},
-                   {"is_fma", FMA}};
+    } classes[] = {{"is_half", HALF}, {"is_int8", INT8}, {"is_float8", FLOAT8},
+                   {"is_tf32", TF32}, {"is_fma", FMA},   {"is_scaled", SCALED}};
     if (strcmp(name, "size") == 0) return b->size;
     if (strcmp(name, "shared") == 0) return number(b, b->q->target->max_shared_bytes);
+    if (strcmp(name, "chunks") == 0) return number(b, b->q->chunks ? b->q->chunks : 1);
     for (unsigned i = 0; i < sizeof classes / sizeof *classes; i++)
         if (strcmp(name, classes[i].name) == 0) return is_of_class(b, classes[i].classes);
     return number(b, tile_target_has(b->q->target, TILE_FEATURE_wgmma)); /* "has_wgmma" */
@@ -201,11 +257,12 @@ static bool names_others(const builder *b, const tile_expr *rule) {
 }
 
 static void add_rules(const builder *b) {
-    for (size_t i = 0; i < b->text->where_count; i++) {
+    for (size_t i = 0; i < b->text->where_count && !b->q->is_free; i++) {
         const tile_expr *rule = b->text->wheres[i];
-        if (b->q->is_core ? !is_legal[i] || !b->q->at[TILE_ROLE_consumers]
-                          : !is_legal[i] && names_others(b, rule))
-            continue; /* the rows of the small space obey the others */
+        /* The rows of the small space obey the other rules, with one kind of consumers all. */
+        if (b->q->is_core && !rules[i].is_core) continue;
+        if (b->q->is_core && rules[i].is_legal && !b->q->at[TILE_ROLE_consumers]) continue;
+        if (!rules[i].is_legal && (b->q->is_given || names_others(b, rule))) continue;
         const tile_expr *where = tile_simplify_where(b->f, express(b, rule));
         if (!tile_expr_is(where, 1)) tile_function_add_where(b->f, where);
     }
@@ -236,8 +293,8 @@ static const tile_expr *known_value(const builder *b, tile_role role) {
 }
 
 static bool exists(const builder *b, const row *r) {
-    bool fits = !b->q->element || (r->classes & class_of(b->q->element, b->q->is_tf32));
-    return fits && tile_target_has(b->q->target, r->needs) && (r->is_core || !b->q->is_core);
+    return (r->classes & classes_of(b->q)) && tile_target_has(b->q->target, r->needs) &&
+           (r->is_core || !b->q->is_core);
 }
 
 /* Whether the row has the values that are known. */
@@ -284,6 +341,7 @@ static void list_points(const builder *b, const table *t, points *p) {
 static void restrict_classes(const builder *b, const points *p) {
     for (unsigned class = 1; class < ALL_CLASSES && !b->q->element; class *= 2) {
         const tile_expr *where = NULL;
+        if (!(classes_of(b->q) & class)) continue;
         for (unsigned i = 0; i < p->count; i++) {
             const tile_expr *differs = NULL;
             if (p->classes[i] & class) continue;

@@ -7,7 +7,7 @@
 #include "tile/compile.h"
 
 /* Part of the key of tuned points. */
-#define TILE_SPACE_VERSION 2
+#define TILE_SPACE_VERSION 3
 
 /* A kernel, as the space sees it. */
 typedef struct tile_product_space {
@@ -15,9 +15,14 @@ typedef struct tile_product_space {
     uint32_t covered;                     /* bit r: role r is a parameter that gets points */
     tile_scalar element;                  /* NONE: it is the parameter `element_param` */
     const char *element_param;
+    tile_scalar sum;           /* of the sums; NONE: not known */
+    tile_operands operands;    /* as in tile_roles */
+    unsigned chunks;           /* as in tile_roles */
     bool is_tf32;              /* f32 is multiplied as tf32 */
     bool columns_first;        /* as in tile_roles */
     bool is_core;              /* only the rows of scope CORE */
+    bool is_free;              /* without rules */
+    bool is_given;             /* a user gives values to all covered roles: WORTH does not apply */
     const tile_target *target; /* must not be NULL */
 } tile_product_space;
 
@@ -48,7 +53,7 @@ typedef struct tile_space_row {
     unsigned role_count;
     const int *values;
     const char *word; /* of the last role; NULL: it is a number */
-    unsigned classes; /* bits: half, int8, float8, tf32, fma */
+    unsigned classes; /* bits, in the order of space.def */
     tile_feature needs;
     bool is_core;
 } tile_space_row;

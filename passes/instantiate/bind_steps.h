@@ -10,6 +10,9 @@ bool tile_binds_no_parameter(const tile_binding *binding);
 
 /* Packs the arguments that the bindings name; false after a diagnostic. */
 bool tile_bind_packing(tile_function *f, const tile_binding *bindings, unsigned count);
+/* The same for kernels of an instantiated plan, whose launches then become several. */
+bool tile_bind_plan_packing(tile_function *plan, const tile_binding *bindings, unsigned count,
+                            tile_arena *arena);
 /* Writes the `split` clause that the bindings specify; false after a diagnostic. */
 bool tile_bind_split(tile_function *f, const tile_binding *bindings, unsigned count);
 

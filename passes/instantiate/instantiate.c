@@ -556,6 +556,7 @@ tile_status tile_instantiate_for(tile_module *module, const char *kernel,
     }
     if (!tile_bindings_are_complete(module->context, bindings, binding_count)) return TILE_INVALID;
     tile_arena arena = {0};
+    const bool was_plan = f->kind == TILE_PLAN; /* packing makes a plan of a kernel */
     tile_pass_option *options = TILE_NEW_ARRAY(&arena, tile_pass_option, binding_count + 1u);
     instance i = {.f = f, .context = module->context, .arena = &arena};
     i.errors += tile_resolve_tuning(f, target, bindings, binding_count) != TILE_OK ||
@@ -571,6 +572,9 @@ tile_status tile_instantiate_for(tile_module *module, const char *kernel,
     }
     tile_status status =
         i.errors ? TILE_INVALID : tile_instantiate_function(f, options, count, target, &arena);
+    if (status == TILE_OK && was_plan &&
+        !tile_bind_plan_packing(f, bindings, binding_count, &arena))
+        status = TILE_INVALID;
     tile_arena_reset(&arena);
     return status;
 }

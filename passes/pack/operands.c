@@ -1,6 +1,7 @@
 /* Which arguments of a kernel are better packed at the sizes of a launch: those whose rows are not
  * aligned, and operands that wgmma cannot read as they are. It reads elements of 8 and 32 bits from
- * shared memory only K-major, that is, adjacent along k, and no f32 as parts of bf16. */
+ * shared memory only K-major, that is, adjacent along k, and no f32 as parts of bf16. It takes one
+ * operand from registers, to which warps load it in any order. */
 #include <string.h>
 
 #include "lib/analysis/memory.h"
@@ -180,21 +181,35 @@ static bool find_how(const tile_bound_params *point, unsigned arg, pack_rows *ro
     return how == PACK_PLAIN || !pack_find_rows(f, arg, how, rows);
 }
 
-const char *tile_find_packed_operands(const tile_bound_params *point, const tile_target *target,
-                                      tile_arena *arena) {
-    const tile_function *f = point->f;
+/* The text that packs the arguments of which `rows` are. only: of the transposed ones, this
+ * argument alone; TILE_MAX_ARGUMENTS: all of them. */
+static const char *name_packing(const tile_bound_params *point, const pack_rows *rows,
+                                unsigned count, unsigned only, tile_arena *arena) {
     const char *names = NULL;
-    pack_rows rows[TILE_MAX_ARGUMENTS];
-    unsigned count = 0, which;
-    bool any = false;
-    if (!tile_target_has(target, TILE_FEATURE_wgmma)) return NULL;
-    for (unsigned i = 0; i < f->arg_count; i++)
-        if (find_how(point, i, &rows[count])) count++;
-    if (!count || pack_find_parts_fault(f, rows, count, &which)) return NULL;
     for (unsigned i = 0; i < count; i++) {
-        any |= rows[i].how != PACK_PLAIN;
-        if (rows[i].how != PACK_PLAIN || !is_aligned(point, &rows[i]))
-            names = add(arena, names, f->args[rows[i].arg].name, pack_how_of(rows[i].how)->suffix);
+        const char *name = point->f->args[rows[i].arg].name;
+        pack_rows own = rows[i];
+        bool left = only < TILE_MAX_ARGUMENTS && own.how == PACK_TRANSPOSED && own.arg != only;
+        if (left && pack_find_rows(point->f, own.arg, PACK_PLAIN, &own)) continue;
+        if (own.how != PACK_PLAIN || !is_aligned(point, &own))
+            names = add(arena, names, name, pack_how_of(own.how)->suffix);
     }
-    return any ? names : NULL;
+    return names;
+}
+
+unsigned tile_find_packed_operands(const tile_bound_params *point, const tile_target *target,
+                                   tile_arena *arena,
+                                   const char *packings[TILE_MAX_OPERAND_PACKINGS]) {
+    const tile_function *f = point->f;
+    pack_rows rows[TILE_MAX_ARGUMENTS];
+    unsigned count = 0, hows[PACK_HOWS] = {0}, found = 0, which;
+    if (!tile_target_has(target, TILE_FEATURE_wgmma)) return 0;
+    for (unsigned i = 0; i < f->arg_count; i++)
+        if (find_how(point, i, &rows[count])) hows[rows[count++].how]++;
+    if (hows[PACK_PLAIN] == count || pack_find_parts_fault(f, rows, count, &which)) return 0;
+    for (unsigned i = 0; i < count && hows[PACK_TRANSPOSED] == 2; i++)
+        if (rows[i].how == PACK_TRANSPOSED)
+            packings[found++] = name_packing(point, rows, count, rows[i].arg, arena);
+    packings[found++] = name_packing(point, rows, count, TILE_MAX_ARGUMENTS, arena);
+    return found;
 }

@@ -129,6 +129,7 @@
 #include "lib/ir/describe.h"
 #include "lib/ir/remark.h"
 #include "lib/ir/syntax.h"
+#include "lib/support/scalar.h"
 #include "lib/tuning/space.h"
 #include "passes/common/host_value.h"
 #include "passes/common/kernel_steps.h"
@@ -302,6 +303,7 @@ const char *pack_find_rows(const tile_function *f, unsigned arg, pack_how how, p
     const bool transposed = how == PACK_TRANSPOSED;
     const tile_arg_decl *decl = &f->args[arg];
     *rows = (pack_rows){.arg = arg, .how = how};
+    rows->bytes = decl->type->scalar ? tile_scalar_bytes(decl->type->scalar) : 0;
     if (f->kind != TILE_KERNEL || f->level != 2) return "belongs to no kernel of level 2";
     if (has_fixed_arguments(f)) return "belongs to a kernel with {const} arguments";
     if (decl->type->kind != TILE_TYPE_VIEW) return "is no view";
@@ -484,13 +486,25 @@ static bool report_fault(const tile_function *f, unsigned arg, pack_how how, con
                          f->args[arg].name, pack_how_of(how)->adjective, why);
 }
 
+/* With the value of a parameter, the pitch is that of a kernel whose type has no parameter. */
+static void take_type(const tile_function *f, const tile_binding *given, unsigned count,
+                      pack_rows *rows) {
+    const char *param = f->args[rows->arg].type->param;
+    for (unsigned i = 0; param && i < count; i++)
+        if (strcmp(given[i].name, param) == 0)
+            rows->bytes = tile_scalar_bytes(tile_scalar_of_data(given[i].value));
+    pack_set_strides(f, rows);
+}
+
 /* Describes the arguments in order; their number, or -1 after a diagnostic. */
-static int find_all_rows(const tile_function *f, const packing *p, pack_rows *rows) {
+static int find_all_rows(const tile_function *f, const packing *p, const tile_binding *given,
+                         unsigned given_count, pack_rows *rows) {
     unsigned count = 0, which;
     for (unsigned i = 0; i < f->arg_count; i++) {
         if (!tile_arg_set_has(&p->args, i)) continue;
-        const char *why = pack_find_rows(f, i, p->how[i], &rows[count++]);
+        const char *why = pack_find_rows(f, i, p->how[i], &rows[count]);
         if (why) return report_fault(f, i, p->how[i], why), -1;
+        take_type(f, given, given_count, &rows[count++]);
     }
     const char *fault = pack_find_parts_fault(f, rows, count, &which);
     if (fault) return report_fault(f, rows[which].arg, rows[which].how, fault), -1;
@@ -500,16 +514,21 @@ static int find_all_rows(const tile_function *f, const packing *p, pack_rows *ro
     return -1;
 }
 
-tile_status tile_pack_arguments(tile_function *f, const char *arguments) {
-    TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, TILE_OUT_OF_MEMORY)
+tile_status tile_pack_arguments_for(tile_function *f, const char *arguments,
+                                    const tile_binding *given, unsigned given_count) {
     packing p = {.args = {{0}}};
     pack_rows rows[TILE_MAX_ARGUMENTS];
     if (!f || !arguments || !read_names(f, arguments, &p)) return TILE_INVALID;
-    int count = find_all_rows(f, &p, rows);
+    int count = find_all_rows(f, &p, given, given_count, rows);
     if (count < 0 || tile_resolve_tuning(f, NULL, NULL, 0) != TILE_OK) return TILE_INVALID;
     for (int i = 0; i < count; i++) report_transposed(f, &rows[i]);
     make_plan(f, rows, (unsigned)count, &p.args);
     return TILE_OK;
+}
+
+tile_status tile_pack_arguments(tile_function *f, const char *arguments) {
+    TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, TILE_OUT_OF_MEMORY)
+    return tile_pack_arguments_for(f, arguments, NULL, 0);
 }
 
 tile_status tile_pass_pack_arguments(tile_pass *pass, tile_module *module,

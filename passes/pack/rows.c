@@ -58,16 +58,16 @@ static const tile_type *copied_element(const tile_function *f, const pack_rows *
                                       : pack_element(f, rows->arg);
 }
 
-/* A parameter may be any type of at least one byte. */
-static int64_t unit_of(const tile_type *type) {
-    unsigned bytes = type->scalar ? tile_scalar_bytes(type->scalar) : 1;
-    return bytes && bytes < ROW_UNIT ? ROW_UNIT / (int64_t)bytes : 1;
+/* The elements of ROW_UNIT bytes. An unknown type may have one byte. */
+static int64_t unit_of(const pack_rows *rows) {
+    unsigned bytes = pack_count_parts(rows) > 1 ? tile_scalar_bytes(TILE_bf16) : rows->bytes;
+    return bytes < 2 ? ROW_UNIT : bytes < ROW_UNIT ? ROW_UNIT / (int64_t)bytes : 1;
 }
 
 void pack_set_strides(const tile_function *f, pack_rows *rows) {
     tile_context *context = tile_function_context(f);
     const tile_arg_decl *arg = &f->args[rows->arg];
-    const tile_expr *unit = tile_expr_int(context, unit_of(copied_element(f, rows)));
+    const tile_expr *unit = tile_expr_int(context, unit_of(rows));
     const tile_expr *units =
         tile_expr_op(context, TILE_OP_ceildiv, arg->extents[rows->inner], unit, NULL);
     const tile_expr *stride = rows->pitch = tile_expr_op(context, TILE_OP_mul, units, unit, NULL);
@@ -137,9 +137,9 @@ static unsigned find_rows_dim(const tile_type *type, const pack_rows *rows) {
     return rows->row == type->rank - 1 ? type->rank - 2 : type->rank - 1;
 }
 
-static const copy_shape *shape_of(const tile_type *type, const pack_rows *rows) {
+static const copy_shape *shape_of(const pack_rows *rows) {
     if (rows->how != PACK_TRANSPOSED) return &plain;
-    return type->scalar && tile_scalar_bytes(type->scalar) > 2 ? &transposed_wide : &transposed;
+    return rows->bytes > 2 ? &transposed_wide : &transposed;
 }
 
 /* Whether the distances between rows of the array are multiples of the integer argument. */
@@ -153,8 +153,7 @@ static bool divides_rows(const tile_function *f, const pack_rows *rows, unsigned
 /* The rows of a plain copy begin at no multiples of 16 bytes. Elements of 1 byte are then copied by
  * 8 bytes if possible. Other copies read 16 bytes where rows are aligned. */
 static unsigned divisor_of(const tile_function *f, const pack_rows *rows, unsigned arg) {
-    const tile_type *type = f->args[rows->arg].type;
-    unsigned bytes = type->scalar ? tile_scalar_bytes(type->scalar) : 1;
+    unsigned bytes = rows->bytes ? rows->bytes : 1;
     if (!is_integer(f->args[arg].type)) return 0;
     if (rows->how == PACK_PLAIN) return bytes == 1 ? ACCESS / 2 : EVEN;
     if (!divides_rows(f, rows, arg)) return 0;
@@ -165,7 +164,7 @@ static void set_head(tile_function *f, const pack_rows *rows) {
     tile_context *context = tile_function_context(f);
     const tile_arg_decl *arg = &f->args[rows->arg];
     unsigned among = find_rows_dim(arg->type, rows);
-    const copy_shape *shape = shape_of(arg->type, rows);
+    const copy_shape *shape = shape_of(rows);
     const tile_expr *grid[2] = {count_tiles(context, arg->extents[among], shape->rows),
                                 count_tiles(context, arg->extents[rows->row], shape->columns)};
     for (unsigned d = 0; d < arg->type->rank; d++)
@@ -190,7 +189,7 @@ static void place_tile(tile_builder *b, const pack_rows *rows, tile_value *at) {
     const tile_function *f = b->function;
     const tile_arg_decl *arg = &f->args[rows->arg];
     unsigned among = find_rows_dim(arg->type, rows);
-    const copy_shape *shape = shape_of(arg->type, rows);
+    const copy_shape *shape = shape_of(rows);
     tile_context *context = tile_function_context(f);
     tile_value x = tile_build_block_id(b), y = {x.id + 1};
     for (unsigned d = arg->type->rank; d-- > 0;) {
@@ -234,7 +233,7 @@ tile_function *pack_make_kernel(tile_function *from, const pack_rows *rows, bool
     set_head(f, rows);
     const tile_arg_decl *arg = &f->args[rows->arg];
     const unsigned rank = arg->type->rank, among = find_rows_dim(arg->type, rows);
-    const copy_shape *shape = shape_of(arg->type, rows);
+    const copy_shape *shape = shape_of(rows);
     const tile_expr *extents[TILE_MAX_RANK];
     unsigned own[TILE_MAX_RANK];
     tile_type tile = {.kind = TILE_TYPE_TILE, .rank = rank};

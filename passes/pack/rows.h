@@ -32,6 +32,7 @@ typedef struct pack_rows {
     unsigned row;           /* the dim of the argument along which elements are adjacent */
     unsigned across;        /* if transposed: the other dim of the tiles that the kernel reads */
     unsigned inner;         /* the dim along which the copy's elements are adjacent */
+    unsigned bytes;         /* of an element; 0: its type is a parameter that has no value yet */
     const tile_expr *pitch; /* the elements from a row of the copy to the next one */
     const tile_expr *strides[TILE_MAX_RANK]; /* of the copy, by dim of the argument */
     const tile_expr *part_stride;            /* of the dim of parts */

@@ -12,10 +12,18 @@
 #include "runtime/model/space.h"
 #include "tile/pack.h"
 
+/* Which function the points are of. */
+typedef struct source {
+    const tile_function *f;
+    const char *packing; /* of its arguments, which takes `copies` seconds; NULL: none */
+    double copies;
+} source;
+
 typedef struct choice {
     double estimate; /* INFINITY: excluded */
     size_t order;
     tile_bound_param *params;
+    const source *from;
 } choice;
 
 typedef struct choices {
@@ -24,13 +32,13 @@ typedef struct choices {
     unsigned given_count;
     tune_model *model;     /* of a kernel */
     tune_plan_model *plan; /* of a plan */
+    const char *packing;   /* of a plan's kernels; NULL: none */
     const int64_t *sizes;  /* exact */
     unsigned num_sms;
     tile_arena *arena;
+    source from;
     choice *list;
     size_t count, capacity;
-    tile_rank_visit visit; /* NULL: one point is chosen */
-    void *user;
 } choices;
 
 static bool add_choice(const tile_bound_params *point, void *user) {
@@ -42,8 +50,8 @@ static bool add_choice(const tile_bound_params *point, void *user) {
                               : tune_model_estimate(c->model, point, NULL, &why);
     if (why) return true;
     c->list = tile_arena_grow(c->arena, c->list, c->count, &c->capacity, sizeof *c->list);
-    c->list[c->count] =
-        (choice){estimate, c->count, point->params}; /* params: of the visit's arena */
+    c->list[c->count] = (choice){c->from.copies + estimate, c->count,
+                                 point->params /* of the visit's arena */, &c->from};
     c->count++;
     return c->count <= TUNE_MAX_POINTS;
 }
@@ -80,40 +88,32 @@ static int by_estimate(const void *a, const void *b) {
     return (x->order > y->order) - (x->order < y->order);
 }
 
-/* Calls visit for each point, the fastest first. */
-static void visit_ranked(choices *c) {
-    tune_namer *namer = tune_namer_create(c->f, c->given, c->given_count, c->arena);
-    tile_binding *bindings = TILE_NEW_ARRAY(c->arena, tile_binding, tune_namer_count(namer) + 1u);
-    qsort(c->list, c->count, sizeof *c->list, by_estimate);
-    for (size_t i = 0; i < c->count; i++) {
-        const tile_bound_params point = {c->f, c->list[i].params, NULL};
-        const unsigned count = tune_namer_name(namer, &point, bindings);
-        if (!c->visit(bindings, count, c->list[i].estimate, c->user)) return;
-    }
+/* Lists the points of c->f that agree with the given bindings. False if there are too many. */
+static bool list_choices(choices *c, const tile_device *device, const int64_t *sizes,
+                         tile_arena *scratch) {
+    const tile_pass_option *given = tune_make_options(c->given, c->given_count, scratch);
+    c->arena = scratch;
+    c->sizes = sizes;
+    c->num_sms = device->num_sms;
+    if (!c->from.f) c->from.f = c->f;
+    if (c->f->kind == TILE_PLAN)
+        c->plan = tune_plan_model_create(device, c->f, sizes, c->packing, scratch);
+    else
+        c->model = tune_model_create(device, c->f, sizes, scratch);
+    if (c->model) tune_model_omit_reasons(c->model);
+    return tile_visit_points(c->f, given, c->given_count, sizes, scratch, add_choice, c) &&
+           c->count <= TUNE_MAX_POINTS;
 }
 
-/* The fastest of the points that agree with the given bindings; NULL if they are only ranked. */
+/* The fastest of the points that agree with the given bindings. */
 static const tile_binding *choose(choices *c, const tile_device *device, const tile_module *module,
                                   const int64_t *sizes, tile_arena *arena, unsigned *count,
                                   double *seconds) {
     tile_arena scratch = {0};
     const tile_binding *found = NULL;
-    const tile_pass_option *given = tune_make_options(c->given, c->given_count, &scratch);
-    c->arena = &scratch;
-    c->sizes = sizes;
-    c->num_sms = device->num_sms;
-    if (c->f->kind == TILE_PLAN)
-        c->plan = tune_plan_model_create(device, c->f, sizes, &scratch);
-    else
-        c->model = tune_model_create(device, c->f, sizes, &scratch);
-    if (c->model) tune_model_omit_reasons(c->model);
-    if (tile_visit_points(c->f, given, c->given_count, sizes, &scratch, add_choice, c) &&
-        c->count <= TUNE_MAX_POINTS) {
-        if (c->visit)
-            visit_ranked(c);
-        else
-            found = take_fastest(c, device, module, arena, count, seconds);
-    }
+    if (list_choices(c, device, sizes, &scratch))
+        found = take_fastest(c, device, module, arena, count, seconds);
+    if (c->plan) tune_plan_model_close(c->plan);
     tile_arena_reset(&scratch);
     return found;
 }
@@ -152,9 +152,9 @@ static void pin_others(choices *c, const choices *all, const groups *g, size_t g
     }
 }
 
-static const tile_binding *choose_plan(const choices *all, const tile_device *device,
-                                       const tile_module *module, const int64_t *sizes,
-                                       tile_arena *arena, unsigned *count) {
+static const tile_binding *choose_groups(const choices *all, const tile_device *device,
+                                         const tile_module *module, const int64_t *sizes,
+                                         tile_arena *arena, unsigned *count, double *seconds) {
     const tile_function *f = all->f;
     const groups g = {.f = f, .of = tune_group_params(f, false, arena)};
     tile_bound_param *first = NULL;
@@ -164,12 +164,12 @@ static const tile_binding *choose_plan(const choices *all, const tile_device *de
     const tile_bound_params point = {f, first, NULL};
     const tile_binding *found = tune_name_point(&point, all->given, all->given_count, arena, count);
     for (size_t i = 0; i < f->param_count && found; i++) {
-        double seconds;
         choices c;
         if (g.of[i] != i) continue;
         pin_others(&c, all, &g, i, found, *count, arena);
+        c.packing = all->packing;
         if (c.given_count < *count)
-            found = choose(&c, device, module, sizes, arena, count, &seconds);
+            found = choose(&c, device, module, sizes, arena, count, seconds);
     }
     return found;
 }
@@ -212,7 +212,7 @@ static const tile_binding *choose_packed(const choices *whole, const tile_device
     return add_packing(found, arguments, arena, count);
 }
 
-/* The same choice without the given packing. */
+/* The given bindings without the packing. */
 static choices without_packing(const choices *c, tile_arena *arena) {
     tile_binding *given = TILE_NEW_ARRAY(arena, tile_binding, c->given_count + 1u);
     choices own = {.f = c->f, .given = given};
@@ -235,6 +235,50 @@ static const tile_binding *choose_as_packed(const choices *c, const tile_device 
         choose_packed(&own, device, module, sizes, arguments, arena, count, &seconds);
     tile_arena_reset(&scratch);
     return found;
+}
+
+/* The packings of a plan's kernels that the sizes suggest at a point of it. */
+static unsigned list_packings(const choices *c, const tile_device *device,
+                              const tile_binding *point, unsigned count, const int64_t *sizes,
+                              tile_arena *arena, const char *packings[TUNE_MAX_PLAN_PACKINGS]) {
+    tile_bound_params bound;
+    const tile_pass_option *options = tune_make_options(point, count, arena);
+    if (!tile_bind_params(c->f, options, count, arena, &bound)) return 0;
+    bound.sizes = sizes;
+    return tune_find_plan_packings(device, &bound, sizes, arena, packings);
+}
+
+/* The point of a plan, with arguments of its kernels packed if that pays. Packings of a kernel that
+ * are found to pay stay while those of the next one are tried. */
+static const tile_binding *choose_plan(const choices *all, const tile_device *device,
+                                       const tile_module *module, const int64_t *sizes,
+                                       tile_arena *arena, unsigned *count) {
+    tile_arena scratch = {0};
+    double seconds = INFINITY;
+    const char *asked = tune_packing_of(all->given, all->given_count),
+               *packings[TUNE_MAX_PLAN_PACKINGS], *packing = asked;
+    choices c = without_packing(all, &scratch);
+    c.packing = asked;
+    const tile_binding *best = choose_groups(&c, device, module, sizes, arena, count, &seconds);
+    unsigned found = best && !asked && seconds < INFINITY
+                         ? list_packings(&c, device, best, *count, sizes, &scratch, packings)
+                         : 0;
+    for (unsigned i = 0; i < found; i++) {
+        double least = INFINITY;
+        unsigned own_count;
+        c.packing =
+            packing ? tile_arena_format(&scratch, "%s+%s", packing, packings[i]) : packings[i];
+        const tile_binding *own =
+            choose_groups(&c, device, module, sizes, arena, &own_count, &least);
+        if (!own || least >= seconds) continue;
+        best = own;
+        *count = own_count;
+        seconds = least;
+        packing = c.packing;
+    }
+    if (best && packing) best = add_packing(best, packing, arena, count);
+    tile_arena_reset(&scratch);
+    return best;
 }
 
 /* The point of a kernel, with arguments packed if that pays. */
@@ -273,112 +317,94 @@ const tile_binding *tune_choose_point(const tile_device *device, const tile_modu
     return found;
 }
 
-/* Ranking ------------------------------------------------------------------------------------- */
+/* Ranking -------------------------------------------------------------------------------------- */
 
-typedef struct ranked {
-    const tile_binding *bindings;
-    unsigned count;
-    double seconds;
-    size_t order;
-} ranked;
-
-/* All points of a kernel, with and without packed arguments. */
+/* All points of a kernel or plan: without packing, and with each one that the sizes suggest. */
 typedef struct ranking {
-    tile_arena arena;
-    ranked *list;
-    size_t count, capacity;
-    const char *packing; /* of the points that are being added; NULL: nothing is packed */
-    double copies;       /* seconds that packing takes */
+    choices of[1 + TUNE_MAX_PACKINGS];
+    tune_packed packed[1 + TUNE_MAX_PACKINGS];
+    unsigned count;
 } ranking;
 
-static bool keep_ranked(const tile_binding *bindings, unsigned count, double seconds, void *user) {
-    ranking *r = user;
-    tile_binding *kept = TILE_NEW_ARRAY(&r->arena, tile_binding, count + 1u);
-    for (unsigned i = 0; i < count; i++) {
-        const char *name = bindings[i].name, *value = bindings[i].value;
-        kept[i].name = tile_arena_string(&r->arena, name, strlen(name));
-        kept[i].value = tile_arena_string(&r->arena, value, strlen(value));
+/* Adds the points with these arguments packed, if the given parameters allow it. */
+static void list_packed(ranking *r, const choices *whole, const tile_device *device,
+                        const tile_module *module, const int64_t *sizes, const char *arguments,
+                        tile_arena *arena) {
+    tune_packed *packed = &r->packed[r->count];
+    choices *c = &r->of[r->count];
+    const tile_pass_option *given = tune_make_options(whole->given, whole->given_count, arena);
+    bool ok = tune_pack(device, module, whole->f->name, arguments, sizes, given, whole->given_count,
+                        arena, packed);
+    *c = (choices){.f = packed->reader,
+                   .given = whole->given,
+                   .given_count = whole->given_count,
+                   .from = {packed->reader, arguments, packed->copies}};
+    if (ok && packed->copies < INFINITY && list_choices(c, device, packed->sizes, arena))
+        r->count++;
+    else
+        tile_module_destroy(packed->module);
+}
+
+static void list_all(ranking *r, const choices *whole, const tile_device *device,
+                     const tile_module *module, const int64_t *sizes, tile_arena *arena) {
+    const char *asked = tune_packing_of(whole->given, whole->given_count);
+    const choices own = without_packing(whole, arena);
+    const char *packings[TUNE_MAX_PACKINGS] = {asked};
+    unsigned found = asked != NULL;
+    if (!asked) {
+        choices *c = &r->of[r->count++];
+        *c = own;
+        if (!list_choices(c, device, sizes, arena) || !c->count) return;
+        const tile_bound_params first = {c->f, c->list[0].params, NULL};
+        unsigned count;
+        const tile_binding *point =
+            tune_name_point(&first, own.given, own.given_count, arena, &count);
+        found = tune_find_packings(device, c->f, point, count, sizes, arena, packings);
     }
-    r->list = tile_arena_grow(&r->arena, r->list, r->count, &r->capacity, sizeof *r->list);
-    ranked *point = &r->list[r->count];
-    *point = (ranked){kept, count, seconds + r->copies, r->count};
-    if (r->packing) point->bindings = add_packing(kept, r->packing, &r->arena, &point->count);
-    r->count++;
-    return true;
+    for (unsigned i = 0; i < found; i++)
+        list_packed(r, &own, device, module, sizes, packings[i], arena);
 }
 
-/* Adds the points with these arguments packed. given: without the packing. */
-static void rank_packed(const choices *whole, const tile_device *device, const tile_module *module,
-                        const int64_t *sizes, const char *arguments, ranking *r) {
-    tile_arena scratch = {0};
-    unsigned count;
-    double seconds;
-    tune_packed packed;
-    const tile_pass_option *given = tune_make_options(whole->given, whole->given_count, &scratch);
-    if (tune_pack(device, module, whole->f->name, arguments, sizes, given, whole->given_count,
-                  &scratch, &packed) &&
-        packed.copies < INFINITY) {
-        choices c = {.f = packed.reader,
-                     .given = whole->given,
-                     .given_count = whole->given_count,
-                     .visit = keep_ranked,
-                     .user = r};
-        r->packing = arguments;
-        r->copies = packed.copies;
-        choose(&c, device, packed.module, packed.sizes, NULL, &count, &seconds);
+/* Calls visit for each point, the fastest first. */
+static void visit_ranked(const ranking *r, tile_rank_visit visit, void *user, tile_arena *arena) {
+    size_t total = 0;
+    for (unsigned i = 0; i < r->count; i++) total += r->of[i].count;
+    choice *all = TILE_NEW_ARRAY(arena, choice, total + 1);
+    total = 0;
+    for (unsigned i = 0; i < r->count; i++)
+        for (size_t k = 0; k < r->of[i].count; k++, total++) {
+            all[total] = r->of[i].list[k];
+            all[total].order = total;
+        }
+    qsort(all, total, sizeof *all, by_estimate);
+    tune_namer *namers[1 + TUNE_MAX_PACKINGS];
+    for (unsigned i = 0; i < r->count; i++)
+        namers[i] = tune_namer_create(r->of[i].from.f, r->of[0].given, r->of[0].given_count, arena);
+    for (size_t i = 0; i < total; i++) {
+        const source *from = all[i].from;
+        const tile_bound_params point = {from->f, all[i].params, NULL};
+        unsigned of = 0;
+        while (from != &r->of[of].from) of++;
+        tile_binding *named =
+            TILE_NEW_ARRAY(arena, tile_binding, tune_namer_count(namers[of]) + 1u);
+        unsigned count = tune_namer_name(namers[of], &point, named);
+        const tile_binding *bindings = named;
+        if (from->packing) bindings = add_packing(bindings, from->packing, arena, &count);
+        if (!visit(bindings, count, all[i].estimate, user)) return;
     }
-    tile_module_destroy(packed.module);
-    tile_arena_reset(&scratch);
-}
-
-static int by_seconds(const void *a, const void *b) {
-    const ranked *x = a, *y = b;
-    if (x->seconds != y->seconds) return x->seconds < y->seconds ? -1 : 1;
-    return (x->order > y->order) - (x->order < y->order);
-}
-
-/* Ranks a kernel's points and those with packed arguments, from which choose_kernel chooses. */
-static void rank_kernel(choices *c, const tile_device *device, const tile_module *module,
-                        const int64_t *sizes, ranking *r) {
-    unsigned count;
-    double seconds;
-    const char *packings[TUNE_MAX_PACKINGS];
-    choose(c, device, module, sizes, NULL, &count, &seconds);
-    if (!r->count) return;
-    unsigned packing_count = tune_find_packings(device, c->f, r->list[0].bindings, r->list[0].count,
-                                                sizes, &r->arena, packings);
-    for (unsigned i = 0; i < packing_count; i++)
-        rank_packed(c, device, module, sizes, packings[i], r);
 }
 
 void tune_rank_points(const tile_device *device, const tile_module *module, const char *name,
                       const tile_binding *given, unsigned given_count, const int64_t *sizes,
                       tile_rank_visit visit, void *user) {
-    ranking r = {.packing = NULL};
-    choices c = {.f = tile_module_find(module, name),
-                 .given = given,
-                 .given_count = given_count,
-                 .visit = visit,
-                 .user = user};
-    unsigned count;
-    double seconds;
+    tile_arena arena = {0};
+    const choices whole = {
+        .f = tile_module_find(module, name), .given = given, .given_count = given_count};
+    ranking r = {.count = 0};
     const tile_diversion diversion = tile_context_divert(tile_module_context(module), NULL, NULL);
-    if (c.f->kind == TILE_PLAN) {
-        choose(&c, device, module, sizes, NULL, &count, &seconds);
-    } else {
-        c.visit = keep_ranked;
-        c.user = &r;
-        const char *asked = tune_packing_of(given, given_count);
-        if (asked) {
-            const choices own = without_packing(&c, &r.arena);
-            rank_packed(&own, device, module, sizes, asked, &r);
-        } else {
-            rank_kernel(&c, device, module, sizes, &r);
-        }
-    }
+    list_all(&r, &whole, device, module, sizes, &arena);
+    if (r.count) visit_ranked(&r, visit, user, &arena);
+    for (unsigned i = 0; i < r.count; i++) tile_module_destroy(r.packed[i].module);
     tile_context_restore(&diversion);
-    qsort(r.list, r.count, sizeof *r.list, by_seconds);
-    for (size_t i = 0; i < r.count; i++)
-        if (!visit(r.list[i].bindings, r.list[i].count, r.list[i].seconds, user)) break;
-    tile_arena_reset(&r.arena);
+    tile_arena_reset(&arena);
 }

@@ -453,7 +453,7 @@ static double estimate_point(tune_model *model, const tile_candidate *c, tile_ar
 
 static double estimate_plan(const tile_device *device, const tile_function *plan,
                             const int64_t *sizes, tile_arena *arena, const char **why) {
-    return tune_plan_estimate(tune_plan_model_create(device, plan, sizes, arena), NULL, why);
+    return tune_plan_estimate(tune_plan_model_create(device, plan, sizes, NULL, arena), NULL, why);
 }
 
 typedef struct packed_model {
@@ -501,7 +501,7 @@ static double estimate_listed_point(listed_model *l, const tile_device *device,
     const bool is_plan = l->model->f->kind == TILE_PLAN;
     const bool legal = tile_instantiate(copy, name, c->bindings, c->binding_count) == TILE_OK &&
                        run_split(copy, name, l->model->m.target) == TILE_OK;
-    if (legal && tune_packing_of(c->bindings, c->binding_count))
+    if (legal && !is_plan && tune_packing_of(c->bindings, c->binding_count))
         seconds = estimate_packed(l, device, module, name, c, arena, why);
     else if (legal)
         seconds = is_plan ? estimate_plan(device, tile_module_find(copy, name), l->model->sizes,

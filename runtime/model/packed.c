@@ -48,7 +48,10 @@ bool tune_pack(const tile_device *device, const tile_module *module, const char 
     *out = (tune_packed){.module = tile_module_clone(module)};
     tile_function *plan = tile_module_find(out->module, name);
     size_t arguments_before = plan->arg_count;
-    if (tile_pack_arguments(plan, arguments) != TILE_OK) return false;
+    tile_binding *bindings = TILE_NEW_ARRAY(arena, tile_binding, given_count + 1u);
+    for (unsigned i = 0; i < given_count; i++)
+        bindings[i] = (tile_binding){given[i].key, given[i].value};
+    if (tile_pack_arguments_for(plan, arguments, bindings, given_count) != TILE_OK) return false;
     int64_t *all = TILE_NEW_ARRAY(arena, int64_t, TILE_MAX_ARGUMENTS); /* 0 for the copies */
     memcpy(all, sizes, sizeof *all * arguments_before);
     out->sizes = all;
@@ -66,11 +69,9 @@ unsigned tune_find_packings(const tile_device *device, const tile_function *f,
     if (!sizes || f->kind != TILE_KERNEL || !tile_bind_params(f, options, count, arena, &point))
         return 0;
     point.sizes = sizes;
-    const char *unaligned = tile_find_unaligned(&point, arena),
-               *operands = tile_find_packed_operands(&point, device->target, arena);
+    const char *unaligned = tile_find_unaligned(&point, arena);
     if (unaligned) packings[found++] = unaligned;
-    if (operands) packings[found++] = operands;
-    return found;
+    return found + tile_find_packed_operands(&point, device->target, arena, &packings[found]);
 }
 
 const char *tune_packing_of(const tile_binding *bindings, unsigned count) {
@@ -103,13 +104,14 @@ void tune_join_packing(const tile_device *device, const tile_function *f, const 
     if (given < 2 || tune_packing_of(first->bindings, first->binding_count)) return;
     unsigned found = tune_find_packings(device, f, first->bindings, first->binding_count, sizes,
                                         arena, packings);
-    if (found == TUNE_MAX_PACKINGS && (found + 1) * given > TUNE_MAX_POINTS)
-        packings[0] = packings[--found]; /* it aligns the rows, too */
-    if (!found || (found + 1) * given > TUNE_MAX_POINTS) return;
+    const char *const *taken = packings;
+    while (found && (found + 1) * given > TUNE_MAX_POINTS)
+        taken++, found--; /* the last one does all */
+    if (!found) return;
     tune_point *all = TILE_NEW_ARRAY(arena, tune_point, (found + 1) * given);
     memcpy(all, *points, sizeof *all * given);
     for (size_t i = given; i < (found + 1) * given; i++)
-        all[i] = with_packing(&(*points)[i % given], packings[i / given - 1], i, arena);
+        all[i] = with_packing(&(*points)[i % given], taken[i / given - 1], i, arena);
     *points = all;
     *count = (found + 1) * given;
 }

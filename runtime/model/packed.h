@@ -22,9 +22,9 @@ bool tune_pack(const tile_device *device, const tile_module *module, const char 
 
 /* How a kernel's arguments may be packed at these sizes, as TILE_PACK_ARGUMENTS takes it: the ones
  * whose rows are not aligned, and these together with operands that wgmma reads only if they are
- * transposed or split into parts. The texts are in the arena. Returns their number. bindings: of a
- * point. */
-enum { TUNE_MAX_PACKINGS = 2 };
+ * transposed or split into parts (tile_find_packed_operands). The texts are in the arena. Returns
+ * their number. bindings: of a point. */
+enum { TUNE_MAX_PACKINGS = 1 + TILE_MAX_OPERAND_PACKINGS };
 unsigned tune_find_packings(const tile_device *device, const tile_function *f,
                             const tile_binding *bindings, unsigned count, const int64_t *sizes,
                             tile_arena *arena, const char *packings[TUNE_MAX_PACKINGS]);

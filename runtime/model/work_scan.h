@@ -93,7 +93,7 @@ void scan_add_copy(scan *s, tile_op id, const tile_op_data *op, double times, in
 void scan_note_ring(scan *s, tile_op load, const tile_op_data *op);
 /* 1 + the dim of a tile of this rank in which the view is contiguous; 0: none. */
 unsigned scan_along(const scan *s, tile_value view, unsigned rank);
-/* True if the tile has whole rows of a row-major array, which are one block of memory. */
+/* True if the tile has whole rows of an array, which are one block of memory. */
 bool scan_has_whole_rows(const scan *s, tile_value view, const tile_type *tile);
 /* Whether rows of the view do not begin at multiples of 16 bytes. */
 bool scan_is_unaligned(const scan *s, tile_value view);

@@ -30,8 +30,8 @@ static double count_launches(text_fixture *x, const tile_module *module, const c
     cr_assert(tile_bind_params(k, NULL, 0, &x->arena, &none), "%s", x->messages);
     double one =
         tune_model_estimate(tune_model_create(&device, k, sizes, &x->arena), &none, NULL, &why);
-    double all =
-        tune_plan_estimate(tune_plan_model_create(&device, f, sizes, &x->arena), &point, &why);
+    double all = tune_plan_estimate(tune_plan_model_create(&device, f, sizes, NULL, &x->arena),
+                                    &point, &why);
     cr_assert(!why && one > 0);
     return all / one;
 }

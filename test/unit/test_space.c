@@ -14,6 +14,25 @@ static const char product[] = TUNE_PRODUCT(
     "tune auto grid [ceildiv(%m, bm), ceildiv(%n, bn)] cluster [cm, cn] raster auto warps w "
     "persistent auto");
 
+/* The same with other operands. read: what the loop does before its product of %x and %y. */
+#define OTHER(type, read, x, y) \
+    "kernel @k<bm: int, bn: int, bk: int, stages: int, w: int, cm: int, cn: int, split: int, " \
+    "strategy: word, consumers: word, T: type>\n" \
+    "    (%m: i32, %n: i32, %k: i32, %a: view<" type "[%m, %k]>, %b: view<T[%k, %n]>,\n" \
+    "     %c: view<f32[%m, %n]>)\n" \
+    "    tune auto grid [ceildiv(%m, bm), ceildiv(%n, bn)] cluster [cm, cn] raster auto warps w\n" \
+    "    persistent auto {\n" \
+    "  %x, %y = block_id\n" \
+    "  %at = %x * bm + iota(axis = 0) : tile<i32[bm]>\n" \
+    "  %zero = 0.0 : tile<f32[bm, bn]>\n" \
+    "  %acc = for %i = 0 to %k step bk iter (%s = %zero)\n" \
+    "      split (split, strategy) pipelined (stages, consumers = consumers) {\n" \
+    "    %rhs = load %b[%i, %y * bn] : [bk, bn]\n" read "    yield " x y "\n" \
+    "  }\n" \
+    "  store %acc, %c[%x * bm, %y * bn]\n" \
+    "}\n"
+#define ROWS_OF_A "    %lhs = load %a[%x * bm, %i] : [bm, bk]\n"
+
 /* By role: the parameters of the kernel. */
 static const char *const names[TILE_ROLE_COUNT] = {
     [TILE_ROLE_m] = "bm",
@@ -28,11 +47,30 @@ static const char *const names[TILE_ROLE_COUNT] = {
     [TILE_ROLE_consumers] = "consumers",
 };
 
-/* An element type of each class, in the order of the bits. */
+/* A product of each class, in the order of the bits, and one more. */
 static const struct {
     const char *type;
-    unsigned bytes;
-} elements[] = {{"f16", 2}, {"i8", 1}, {"e4m3", 1}, {"tf32", 4}, {"f32", 4}};
+    unsigned bytes, bit;
+    const char *text;
+} elements[] = {
+    {"f16", 2, 0, product},
+    {"i8", 1, 1, product},
+    {"e4m3", 1, 2, product},
+    {"tf32", 4, 3, product},
+    {"f32", 4, 4, product},
+    {"f16", 2, 5, OTHER("i8", ROWS_OF_A, "dot(T(%lhs), %rhs", ", %s)")},
+    {"f16", 2, 6,
+     OTHER("T", "    %lhs = load %a[%at, %i] : [bm, bk]\n", "dot(%lhs, %rhs", ", %s)")},
+    {"f16", 2, 7,
+     OTHER("T",
+           "    %column = broadcast(%i + iota(axis = 1) : tile<i32[1, bk]>) : tile<i32[bm, bk]>\n"
+           "    %row = broadcast(reshape(%at) : [bm, 1]) : tile<i32[bm, bk]>\n"
+           "    %lhs = load %a[%row, %column] : [bm, bk]\n",
+           "dot(%lhs, %rhs", ", %s)")},
+    {"e4m3", 1, 8, OTHER("T", ROWS_OF_A, "fma(dot(%lhs, %rhs, %zero), 0.5, %s", ")")},
+    {"f32", 4, 9, OTHER("T", ROWS_OF_A, "dot(%lhs, %rhs", ", %s, precision = bf16x3)")},
+    {"f64", 8, 4, product},
+};
 enum { CLASSES = sizeof elements / sizeof *elements };
 
 typedef struct spaces {
@@ -64,7 +102,8 @@ static void expect_row(const tile_space_row *row, void *user) {
     spaces *s = user;
     bool found = false;
     for (unsigned class = 0; class < CLASSES && !found; class ++)
-        for (size_t i = 0; i < s->count[class] && !found && row->classes >> class & 1; i++)
+        for (size_t i = 0; i < s->count[class] && !found && row->classes >> elements[class].bit & 1;
+             i++)
             found = has_row(&s->points[class][i].c, row, elements[class].bytes);
     s->rows++;
     cr_expect(found, "row %u, %s = %d .. %s, is in no space", s->rows,
@@ -74,7 +113,7 @@ static void expect_row(const tile_space_row *row, void *user) {
 /* The points of the kernel for these elements. */
 static void list(spaces *s, unsigned class, const char *target) {
     const tile_binding given[] = {{"T", elements[class].type}};
-    tile_module *module = text_parse(&s->text, product);
+    tile_module *module = text_parse(&s->text, elements[class].text);
     cr_assert(module, "%s", s->text.messages);
     tile_function *f = tile_module_function(module, 0);
     cr_assert_eq(tile_resolve_tuning(f, tile_target_find(target), given, 1), TILE_OK);
@@ -116,7 +155,7 @@ Test(space, the_first_rows_of_each_class_are_a_point) {
         const tile_binding given[] = {{"T", elements[i % CLASSES].type}};
         const tile_pass_option option = {given->name, given->value};
         tile_bound_params first;
-        tile_module *module = text_parse(&x, product);
+        tile_module *module = text_parse(&x, elements[i % CLASSES].text);
         tile_function *f = tile_module_function(module, 0);
         cr_assert_eq(tile_resolve_tuning(f, tile_target_find(targets[i / CLASSES]), given, 1),
                      TILE_OK);
@@ -137,7 +176,7 @@ Test(space, an_open_type_restricts_points_by_conditions) {
         const tile_binding given[] = {{"T", elements[class].type}};
         tune_point *points;
         size_t count;
-        tile_module *module = text_parse(&s.text, product);
+        tile_module *module = text_parse(&s.text, elements[class].text);
         tile_function *f = tile_module_function(module, 0);
         list(&s, class, "sm_90a");
         cr_assert_eq(tile_resolve_tuning(f, tile_target_find("sm_90a"), NULL, 0), TILE_OK);

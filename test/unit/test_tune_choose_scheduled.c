@@ -83,6 +83,45 @@ Test(tune_choose_scheduled, kernels_of_a_plan_are_cut_on_their_own) {
     text_close(&x);
 }
 
+/* Kernels of plans are packed as single ones are: two_1 is the product, whose rows of a and b begin
+ * anywhere if k and n are odd. */
+static const char product_and_sum[] =
+    "compute @two<m: dim, n: dim, k: dim>(%a: tensor<f16[m, k]>, %b: tensor<f16[k, n]>)\n"
+    "    -> (%y: tensor<f32[m, n]>, %s: tensor<f32[m, 1]>) {\n"
+    "  %y = matmul(%a, %b) : f32\n"
+    "  %s = reduce_add(%y, axis = 1)\n"
+    "}\n";
+
+Test(tune_choose_scheduled, kernels_of_a_plan_are_packed) {
+    static const struct {
+        int64_t m, n, k;
+        const char *packed;
+    } cases[] = {{4096, 4096, 4096, ""},
+                 {4095, 4095, 4097, "two_1.a+two_1.b"},
+                 {4096, 4096, 4097, "two_1.a"},
+                 {65, 67, 77, ""}};
+    text_fixture x;
+    text_open(&x);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int64_t sizes[] = {cases[i].m, cases[i].n, cases[i].k, 0, 0, 0, 0};
+        const tile_device device = {.target = tile_target_find("sm_90a"), .num_sms = 132};
+        tile_module *module = text_parse(&x, product_and_sum);
+        unsigned given = 0, count = 0;
+        const char *name, *packed = "";
+        cr_assert(module, "%s", x.messages);
+        cr_assert_eq(tile_schedule(module, "two", device.target, NULL, &given, &name), TILE_OK);
+        const tile_binding *bindings =
+            tune_choose_point(&device, module, name, NULL, 0, sizes, &x.arena, &count);
+        cr_assert(bindings);
+        for (unsigned b = 0; b < count; b++)
+            if (strcmp(bindings[b].name, "pack.arguments") == 0) packed = bindings[b].value;
+        cr_expect_str_eq(packed, cases[i].packed);
+        cr_expect_eq(tile_instantiate(module, name, bindings, count), TILE_OK, "%s", x.messages);
+        tile_module_destroy(module);
+    }
+    text_close(&x);
+}
+
 /* Scheduled convolutions ----------------------------------------------------------------------- */
 
 static const char convolution[] =

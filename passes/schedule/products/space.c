@@ -1,5 +1,4 @@
-/* Tuning spaces of products. Those of plain products are made from lib/tuning, as for a user's
- * kernel with `tune auto`. The others are written as kernel headers in Tile IR. */
+/* Tuning spaces of products, from lib/tuning as for a user's kernel with `tune auto`. */
 #include "passes/schedule/products/space.h"
 
 #include <string.h>
@@ -8,31 +7,41 @@
 #include "lib/ir/syntax.h"
 #include "lib/tuning/space.h"
 
-/* Spaces from lib/tuning --------------------------------------------------------------------------
+/* The space -------------------------------------------------------------------------------------
  */
 
 #define BIT(role) (1u << TILE_ROLE_##role)
 #define TILE_ROLES (BIT(m) | BIT(n) | BIT(k) | BIT(stages) | BIT(warps))
-#define SPLIT_ROLES (BIT(split) | BIT(strategy))
-#define ALL_ROLES (TILE_ROLES | SPLIT_ROLES | BIT(consumers) | BIT(cluster_m) | BIT(cluster_n))
+#define SPLIT_ROLES (TILE_ROLES | BIT(split) | BIT(strategy))
+#define GROUP_ROLES (SPLIT_ROLES | BIT(consumers))
+#define ALL_ROLES (GROUP_ROLES | BIT(cluster_m) | BIT(cluster_n))
 
-/* Which parameters the kernel has, and whether it has only the small space. */
+/* What lib/tuning is asked for. */
 typedef struct extent {
-    unsigned roles;
-    bool is_core;
+    unsigned roles;                            /* the kernel's parameters */
+    enum { FULL, CORE, FREE_CORE, FREE } rows; /* all points, the small space; without conditions */
+    tile_operands operands;
+    bool has_raster, may_persist; /* `raster auto`, `persistent auto` */
 } extent;
 
-/* By space; no roles: it has a text. */
 static const extent extents[SCHED_SPACE_COUNT] = {
-    [SCHED_SPACE_HALF] = {ALL_ROLES, false},
-    [SCHED_SPACE_HALF_PART] = {TILE_ROLES | SPLIT_ROLES, true},
-    [SCHED_SPACE_HALF_BATCHED] = {TILE_ROLES, true},
-    [SCHED_SPACE_BYTES] = {ALL_ROLES, false},
-    [SCHED_SPACE_BYTES_PART] = {TILE_ROLES | SPLIT_ROLES | BIT(consumers), true},
-    [SCHED_SPACE_BYTES_BATCHED] = {TILE_ROLES, true},
-    [SCHED_SPACE_TF32] = {ALL_ROLES, false},
-    [SCHED_SPACE_TF32_PART] = {TILE_ROLES | SPLIT_ROLES | BIT(consumers), true},
-    [SCHED_SPACE_TF32_BATCHED] = {TILE_ROLES, true},
+    [SCHED_SPACE_HALF] = {ALL_ROLES, FULL, TILE_OPERANDS_plain, true, true},
+    [SCHED_SPACE_HALF_PART] = {SPLIT_ROLES, CORE, TILE_OPERANDS_plain, true, false},
+    [SCHED_SPACE_HALF_BATCHED] = {TILE_ROLES, FREE_CORE, TILE_OPERANDS_plain, false, false},
+    [SCHED_SPACE_BYTES] = {ALL_ROLES, FULL, TILE_OPERANDS_plain, true, true},
+    [SCHED_SPACE_BYTES_PART] = {GROUP_ROLES, CORE, TILE_OPERANDS_plain, true, true},
+    [SCHED_SPACE_BYTES_BATCHED] = {TILE_ROLES, FREE_CORE, TILE_OPERANDS_plain, false, false},
+    [SCHED_SPACE_SCALED] = {SPLIT_ROLES, CORE, TILE_OPERANDS_scaled, true, true},
+    [SCHED_SPACE_GATHERED] = {SPLIT_ROLES, CORE, TILE_OPERANDS_gathered, false, false},
+    [SCHED_SPACE_SCATTERED] = {SPLIT_ROLES, CORE, TILE_OPERANDS_scattered, false, false},
+    [SCHED_SPACE_REGISTER_OPERAND] = {SPLIT_ROLES, CORE, TILE_OPERANDS_computed, false, false},
+    [SCHED_SPACE_TF32] = {ALL_ROLES, FULL, TILE_OPERANDS_plain, true, true},
+    [SCHED_SPACE_TF32_PART] = {GROUP_ROLES, CORE, TILE_OPERANDS_plain, true, true},
+    [SCHED_SPACE_TF32_BATCHED] = {TILE_ROLES, FREE_CORE, TILE_OPERANDS_plain, false, false},
+    [SCHED_SPACE_PARTS] = {SPLIT_ROLES, CORE, TILE_OPERANDS_parts, false, false},
+    [SCHED_SPACE_FMA_PART] = {SPLIT_ROLES, CORE, TILE_OPERANDS_plain, false, false},
+    [SCHED_SPACE_FMA] = {SPLIT_ROLES, FULL, TILE_OPERANDS_plain, true, false},
+    [SCHED_SPACE_FMA_FIXED] = {SPLIT_ROLES, FREE, TILE_OPERANDS_plain, false, false},
 };
 
 /* The names of the kernel's parameters, by role. */
@@ -51,104 +60,39 @@ static const char *const role_names[TILE_ROLE_COUNT] = {
 
 /* A kernel with the space's header; NULL after a diagnostic. */
 static tile_function *make_head(schedule *s, tile_module *module, sched_space space,
-                                const tile_type *element) {
-    const unsigned roles = extents[space].roles;
-    tile_product_space q = {.covered = roles,
+                                const tile_type *element, const tile_type *sum) {
+    enum { CHUNKS_OF_SCALED = 2 };
+    const extent *x = &extents[space];
+    const bool by_fma = space >= SCHED_SPACE_FMA_PART;
+    tile_product_space q = {.covered = x->roles,
                             .element = element->scalar,
-                            .is_tf32 = true, /* of f32: these spaces are of no other products */
-                            .is_core = extents[space].is_core,
-                            .target = tile_target_find("sm_90a") /* has all rows; the model
-                                                                  drops what another lacks */};
+                            .sum = sum->scalar,
+                            .operands = x->operands,
+                            .chunks = x->operands == TILE_OPERANDS_scaled ? CHUNKS_OF_SCALED : 1,
+                            .is_tf32 = !by_fma,
+                            .is_core = x->rows == CORE || x->rows == FREE_CORE,
+                            .is_free = x->rows >= FREE_CORE,
+                            /* Without a target: that of a GPU with all rows. */
+                            .target =
+                                s->pass->has_target ? s->pass->target : tile_target_find("sm_90a")};
     tile_function *f = tile_function_create(module, TILE_KERNEL, "space", s->compute->loc);
     for (tile_role role = 0; role < TILE_ROLE_COUNT; role++) {
         bool is_word = role == TILE_ROLE_strategy || role == TILE_ROLE_consumers;
-        if (!(roles >> role & 1)) continue;
+        if (!(x->roles >> role & 1)) continue;
         tile_function_add_param(f, role_names[role], is_word ? TILE_PARAM_word : TILE_PARAM_int,
                                 NULL, NULL);
         q.at[role] = tile_expr_param(s->context, role_names[role]);
     }
     if (!tile_space_add(f, &q)) return NULL;
-    if (roles & BIT(cluster_m)) tile_function_set_cluster(f, 2, &q.at[TILE_ROLE_cluster_m]);
-    if (roles & BIT(split)) tile_function_set_raster(f, TILE_RASTER_ROWS, tile_space_raster(f, &q));
-    if (roles & BIT(consumers)) {
+    if (x->roles & BIT(cluster_m)) tile_function_set_cluster(f, 2, &q.at[TILE_ROLE_cluster_m]);
+    if (x->has_raster) tile_function_set_raster(f, TILE_RASTER_ROWS, tile_space_raster(f, &q));
+    if (x->may_persist) {
         tile_function_set_persistent(f, true, NULL);
         tile_function_set_persistent_if(f, tile_space_persistent(f, &q));
     }
     tile_function_set_warps(f, q.at[TILE_ROLE_warps]);
     return f;
 }
-
-/* Spaces as text ---------------------------------------------------------------------------------
- */
-
-#define PARAMS_PLAIN "block_m: int, block_n: int, block_k: int, stages: int, num_warps: int"
-
-static const char *const spaces[SCHED_SPACE_COUNT] = {
-    [SCHED_SPACE_SCALED] =
-        "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
-        "  tune (block_m, block_n, num_warps) in [(128, 128, 8), (64, 256, 8), (64, 128, 4),\n"
-        "      (64, 64, 4), (16, 128, 4), (16, 64, 4)]\n"
-        "  tune (block_k, stages) in [(128, 3), (128, 2), (128, 4), (128, 5)]\n"
-        "  tune (split, strategy) in [(1, serial), (2, exchange), (4, exchange), (8, exchange),\n"
-        "      (16, exchange), (2, cluster), (4, cluster), (4, workspace), (8, workspace)]\n"
-        "  grid [1, 1] raster rows(min(16, 4 + 8 * block_n / block_m)) warps num_warps\n"
-        "  persistent if split == 1 & num_warps == 8 &\n"
-        "      (block_m + block_n) * 256 * stages + 32768 <= 230000\n"
-        "{}\n",
-    [SCHED_SPACE_GATHERED] =
-        "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
-        "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
-        "    [(64, 64, 32, 3, 4), (128, 64, 32, 3, 8), (128, 128, 32, 3, 8), (128, 128, 64, 3, "
-        "8),\n"
-        "     (128, 64, 64, 4, 8), (64, 64, 64, 4, 4), (128, 256, 64, 3, 8)]\n"
-        "  tune (split, strategy) in [(1, serial), (4, exchange), (16, exchange)]\n"
-        "  grid [1] warps num_warps\n"
-        "{}\n",
-    [SCHED_SPACE_SCATTERED] =
-        "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
-        "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
-        "    [(64, 64, 32, 2, 4), (64, 64, 16, 4, 4), (128, 64, 32, 2, 8), (64, 64, 32, 3, 8),\n"
-        "     (128, 128, 32, 3, 8)]\n"
-        "  tune (split, strategy) in [(1, serial), (4, exchange), (16, exchange)]\n"
-        "  grid [1] warps num_warps\n"
-        "{}\n",
-    [SCHED_SPACE_REGISTER_OPERAND] =
-        "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
-        "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
-        "    [(64, 128, 64, 4, 4), (16, 64, 128, 5, 4), (16, 128, 128, 4, 4), (32, 64, 128, 5, "
-        "4),\n"
-        "     (64, 64, 128, 4, 4), (64, 64, 64, 4, 4), (128, 128, 32, 4, 8)]\n"
-        "  tune (split, strategy) in [(1, serial), (4, serial), (2, cluster), (4, cluster),\n"
-        "      (4, atomic), (8, atomic)]\n"
-        "  grid [1] warps num_warps\n"
-        "{}\n",
-    [SCHED_SPACE_PARTS] =
-        "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
-        "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
-        "    [(128, 128, 32, 3, 8), (64, 128, 32, 3, 4), (64, 64, 32, 4, 4), (16, 64, 32, 4, 4)]\n"
-        "  tune (split, strategy) in [(1, serial), (4, exchange), (16, exchange)]\n"
-        "  grid [1] warps num_warps\n"
-        "{}\n",
-    [SCHED_SPACE_FMA_PART] =
-        "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
-        "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
-        "    [(64, 64, 16, 3, 4), (128, 128, 16, 3, 8), (128, 64, 16, 3, 4), (32, 64, 32, 3, 4),\n"
-        "     (16, 64, 32, 3, 4)]\n"
-        "  tune (split, strategy) in [(1, serial), (4, exchange), (16, exchange)]\n"
-        "  grid [1] warps num_warps\n"
-        "{}\n",
-    [SCHED_SPACE_FMA] =
-        "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
-        "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
-        "    [(64, 64, 16, 3, 4), (128, 128, 16, 3, 8), (128, 64, 16, 3, 4), (64, 128, 16, 3, 4),\n"
-        "     (128, 64, 16, 3, 8), (32, 64, 32, 3, 4), (32, 32, 32, 3, 4), (16, 64, 32, 3, 4),\n"
-        "     (8, 64, 64, 3, 4), (4, 128, 32, 4, 4), (64, 8, 64, 3, 4)]\n"
-        "  tune (split, strategy) in [(1, serial), (2, exchange), (4, exchange), (8, exchange),\n"
-        "      (16, exchange), (32, exchange), (64, exchange), (4, serial), (16, workspace),\n"
-        "      (64, workspace)]\n"
-        "  grid [1] warps num_warps\n"
-        "{}\n",
-};
 
 void sched_copy_points(tile_function *to, const tile_function *from) {
     for (size_t i = 0; i < from->param_count; i++) {
@@ -167,6 +111,7 @@ static sched_space without_conditions(sched_space space) {
     if (space == SCHED_SPACE_HALF) return SCHED_SPACE_HALF_PART;
     if (space == SCHED_SPACE_TF32 || space == SCHED_SPACE_TF32_PART)
         return SCHED_SPACE_TF32_BATCHED;
+    if (space == SCHED_SPACE_FMA || space == SCHED_SPACE_FMA_PART) return SCHED_SPACE_FMA_FIXED;
     bool bytes = space == SCHED_SPACE_BYTES || space == SCHED_SPACE_BYTES_PART;
     return bytes ? SCHED_SPACE_BYTES_BATCHED : space;
 }
@@ -285,19 +230,16 @@ void sched_size_points(schedule *s, tile_function *f, const tile_expr *parts) {
 }
 
 bool sched_set_space(schedule *s, tile_function *to, sched_space space, const tile_type *element,
-                     const sched_space_needs *needs, const sched_fixed *fixed) {
-    const char *text = spaces[space];
-    tile_module *module = text ? tile_module_parse(s->context, "schedule", text, strlen(text))
-                               : tile_module_create(s->context);
-    if (!module) return false;
-    const tile_function *from =
-        text ? tile_module_find(module, "space") : make_head(s, module, space, element);
+                     const tile_type *sum, const sched_space_needs *needs,
+                     const sched_fixed *fixed) {
+    tile_module *module = tile_module_create(s->context);
+    const tile_function *from = make_head(s, module, space, element, sum);
     sched_space other = without_conditions(space);
     bool fits = from && (other == space || !fixed->count || sched_has_point(s, from, fixed));
     if (fits) copy_head(to, from);
     tile_module_destroy(module);
     if (!from) return false;
-    if (!fits) return sched_set_space(s, to, other, element, needs, fixed);
+    if (!fits) return sched_set_space(s, to, other, element, sum, needs, fixed);
     if (needs->lean) add_lean_points(s, to);
     if (needs->parts > 1) add_first_split(s, to, tile_expr_int(s->context, needs->parts));
     if (needs->sized) sched_size_points(s, to, needs->sized);

@@ -21,6 +21,7 @@ typedef enum sched_space {
     SCHED_SPACE_PARTS,            /* f32 split into several bf16 in registers */
     SCHED_SPACE_FMA_PART,         /* types without tensor core instructions, in a plan */
     SCHED_SPACE_FMA,              /* types without tensor core instructions */
+    SCHED_SPACE_FMA_FIXED,        /* the same if a user fixes values that no point has */
     SCHED_SPACE_COUNT
 } sched_space;
 
@@ -40,10 +41,10 @@ enum { SCHED_LONG_SUM = 65536, SCHED_MAX_IN_PART = 16384 };
 
 /* Gives the kernel the space's clauses: parameters block_m, block_n, block_k, stages, num_warps, in
  * some spaces split, strategy, consumers and clusters, and related attributes. If no point agrees
- * with the fixed values, uses a space with fewer conditions. element: of the left operand. False
- * after a diagnostic. */
+ * with the fixed values, uses a space with fewer conditions. element: of the left operand; sum: of
+ * the sums. False after a diagnostic. */
 bool sched_set_space(schedule *s, tile_function *kernel, sched_space space,
-                     const tile_type *element, const sched_space_needs *needs,
+                     const tile_type *element, const tile_type *sum, const sched_space_needs *needs,
                      const sched_fixed *fixed);
 
 /* Gives `to` the parameters of `from` and their points. */
