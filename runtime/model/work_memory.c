@@ -34,53 +34,18 @@ static double straddling(int64_t row, int64_t pitch) {
     return (double)(starts - 1 - (LINE - part) / step) / (double)starts;
 }
 
-static const tile_arg_decl *array_of(const scan *s, tile_value value) {
-    const tile_value_data *data = tile_value_at(s->f, value);
-    const tile_arg_decl *arg = data->kind == TILE_VALUE_ARG ? &s->f->args[data->index] : NULL;
-    return arg && arg->type->kind == TILE_TYPE_VIEW ? arg : NULL;
-}
-
-/* Bytes of a tile that are inside the array, for its first block. Elements outside are not loaded.
- * The dims of a tile with fewer dims are the last ones of the array. */
-static double bytes_inside(const scan *s, const tile_arg_decl *array, const tile_type *tile) {
-    double bytes = scan_width_of(s, tile);
-    for (unsigned d = 0; d < tile->rank; d++) {
-        int64_t extent = scan_dim_of(s, tile, d), whole = extent;
-        if (array && array->type->rank == tile->rank)
-            whole = scan_eval_or(s, array->extents[d], extent);
-        bytes *= (double)(whole > 0 && whole < extent ? whole : extent);
-    }
-    return bytes;
-}
-
-unsigned scan_along(const scan *s, tile_value view, unsigned rank) {
-    const tile_arg_decl *array = array_of(s, view);
-    const tile_type *type = tile_value_type(s->f, view);
-    unsigned unit = type->has_strides ? 0 : type->rank;
-    for (unsigned d = 0; d < type->rank && type->has_strides; d++)
-        if (scan_eval_or(s, array ? array->strides[d] : type->strides[d], 0) == 1) unit = d + 1;
-    return unit + rank > type->rank ? unit + rank - type->rank : 0;
-}
-
-bool scan_has_whole_rows(const scan *s, tile_value view, const tile_type *tile) {
-    const tile_arg_decl *array = array_of(s, view);
-    if (!array || array->type->rank != tile->rank || array->type->has_strides) return false;
-    int64_t extent = scan_dim_of(s, tile, tile->rank - 1u);
-    return scan_eval_or(s, array->extents[tile->rank - 1u], extent + 1) <= extent;
-}
-
-/* The share of the tile's rows that are in one line more than their size requires. */
-static double crossing_of(const scan *s, tile_value view, const tile_type *tile) {
-    const tile_arg_decl *array = array_of(s, view);
-    if (!array || array->type->rank != tile->rank || tile->rank < 2) return 0;
-    unsigned last = tile->rank - 1, known = scan_along(s, view, tile->rank);
-    unsigned along = known ? known - 1 : last;
-    int64_t width = (int64_t)scan_width_of(s, tile), elements = scan_dim_of(s, tile, along);
-    int64_t row = elements < LINE ? elements * width : LINE;
-    int64_t pitch = array->type->has_strides
-                        ? scan_eval_or(s, array->strides[along == last ? last - 1 : last], 0)
-                        : scan_eval_or(s, array->extents[last], 0);
-    return pitch > 0 ? straddling(row, pitch % LINE * width) : 0;
+/* The extent of a view's dim in elements; -1: unknown. The view is an argument, or made of one in
+ * the body, as schedule does. */
+static int64_t extent_of(const scan *s, tile_value view, unsigned d) {
+    const tile_value_data *data = tile_value_at(s->f, view);
+    if (data->type->kind != TILE_TYPE_VIEW) return -1;
+    if (data->kind == TILE_VALUE_ARG)
+        return scan_eval_or(s, s->f->args[data->index].extents[d], -1);
+    tile_op op = tile_value_def(s->f, view);
+    if (!op.id || tile_op_opcode(s->f, op) != TILE_OP_view) return -1;
+    const tile_values extents = tile_operands_extents(s->f, op);
+    int64_t extent;
+    return d < extents.count && scan_value_of(s, extents.at[d], &extent) ? extent : -1;
 }
 
 /* The stride of a view's dim in elements; 0: unknown. */
@@ -90,15 +55,52 @@ static int64_t stride_of(const scan *s, tile_value view, unsigned d) {
         return scan_eval_or(s, tile_function_arg_stride(s->f, data->index, d), 0);
     tile_op op = tile_value_def(s->f, view);
     if (!op.id || tile_op_opcode(s->f, op) != TILE_OP_view) return 0;
-    const tile_values strides = tile_operands_strides(s->f, op),
-                      extents = tile_operands_extents(s->f, op);
-    int64_t stride = 1, extent;
+    const tile_values strides = tile_operands_strides(s->f, op);
+    int64_t stride = 1;
     if (strides.count) return scan_value_of(s, strides.at[d], &stride) ? stride : 0;
-    for (unsigned i = d + 1; i < extents.count; i++)
-        if (!scan_value_of(s, extents.at[i], &extent) ||
-            __builtin_mul_overflow(stride, extent, &stride))
-            return 0;
+    for (unsigned i = d + 1; i < data->type->rank; i++) {
+        int64_t extent = extent_of(s, view, i);
+        if (extent < 0 || __builtin_mul_overflow(stride, extent, &stride)) return 0;
+    }
     return stride;
+}
+
+/* Bytes of a tile that are inside the view, for its first block. Elements outside are not loaded.
+ * The dims of a tile with fewer dims are the last ones of the view. */
+static double bytes_inside(const scan *s, tile_value view, const tile_type *tile) {
+    double bytes = scan_width_of(s, tile);
+    const bool same = tile_value_type(s->f, view)->rank == tile->rank;
+    for (unsigned d = 0; d < tile->rank; d++) {
+        int64_t extent = scan_dim_of(s, tile, d), whole = same ? extent_of(s, view, d) : -1;
+        bytes *= (double)(whole > 0 && whole < extent ? whole : extent);
+    }
+    return bytes;
+}
+
+unsigned scan_along(const scan *s, tile_value view, unsigned rank) {
+    const tile_type *type = tile_value_type(s->f, view);
+    unsigned unit = type->has_strides ? 0 : type->rank;
+    for (unsigned d = 0; d < type->rank && type->has_strides; d++)
+        if (stride_of(s, view, d) == 1 || scan_eval_or(s, type->strides[d], 0) == 1) unit = d + 1;
+    return unit + rank > type->rank ? unit + rank - type->rank : 0;
+}
+
+bool scan_has_whole_rows(const scan *s, tile_value view, const tile_type *tile) {
+    const tile_type *type = tile_value_type(s->f, view);
+    if (type->kind != TILE_TYPE_VIEW || type->rank != tile->rank || type->has_strides) return false;
+    int64_t whole = extent_of(s, view, tile->rank - 1u);
+    return whole >= 0 && whole <= scan_dim_of(s, tile, tile->rank - 1u);
+}
+
+/* The share of the tile's rows that are in one line more than their size requires. */
+static double crossing_of(const scan *s, tile_value view, const tile_type *tile) {
+    if (tile_value_type(s->f, view)->rank != tile->rank || tile->rank < 2) return 0;
+    unsigned last = tile->rank - 1, known = scan_along(s, view, tile->rank);
+    unsigned along = known ? known - 1 : last;
+    int64_t width = (int64_t)scan_width_of(s, tile), elements = scan_dim_of(s, tile, along);
+    int64_t row = elements < LINE ? elements * width : LINE;
+    int64_t pitch = stride_of(s, view, along == last ? last - 1 : last);
+    return pitch > 0 ? straddling(row, pitch % LINE * width) : 0;
 }
 
 /* The largest access in bytes, up to 16, to which all rows of the view are aligned. */
@@ -170,10 +172,9 @@ static bool loads_pieces(const scan *s, tile_op id, const tile_op_data *op) {
 
 void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type *tile,
                    double times) {
-    const tile_arg_decl *array = array_of(s, op->operands[0]);
     if (tile_value_type(s->f, op->operands[0])->kind != TILE_TYPE_VIEW) return;
     if (s->cost == &s->w->loop) scan_add_indexing(s, id, tile, times);
-    double bytes = times * bytes_inside(s, array, tile);
+    double bytes = times * bytes_inside(s, op->operands[0], tile);
     unsigned access = access_of(s, op->operands[0]);
     if (access < ASYNCHRONOUS && loads_pieces(s, id, op))
         s->cost->shifted += bytes;
@@ -201,7 +202,7 @@ void scan_note_ring(scan *s, tile_op load, const tile_op_data *op) {
         tile_value_type(s->f, op->operands[0])->kind != TILE_TYPE_VIEW)
         return;
     note_copy(s, load);
-    s->copied += bytes_inside(s, array_of(s, op->operands[0]), type);
+    s->copied += bytes_inside(s, op->operands[0], type);
     s->w->depth = most(s->w->depth, (double)s->stages);
     scan_take_shared(s, scan_bytes_of(s, type) * (double)s->stages * s->groups);
 }
@@ -229,7 +230,7 @@ void scan_add_copy(scan *s, tile_op id, const tile_op_data *op, double times, in
     s->cost->shared += others * (s->cost->loaded - before.loaded);
     s->cost->shared_crossing += others * (s->cost->crossing - before.crossing);
     double depth = (double)(to->stages ? scan_stages_of(s, to) : stages);
-    s->copied += bytes_inside(s, array_of(s, op->operands[0]), to);
+    s->copied += bytes_inside(s, op->operands[0], to);
     s->w->depth = most(s->w->depth, depth);
     double own = (double)(to->stages ? 1 : stages) * s->groups;
     if (own > 1)
