@@ -227,7 +227,8 @@ static void add_load(scan *s, tile_op id, const tile_op_data *op, double times) 
     double width = scan_width_of(s, type);
     double bytes = scan_bytes_of(s, type);
     if (type->kind == TILE_TYPE_TILE && bytes / width * most(4, width) > s->w->widest) {
-        double row = width * (double)scan_dim_of(s, type, type->rank - 1u);
+        unsigned along = scan_along(s, op->operands[0], type->rank);
+        double row = width * (double)scan_dim_of(s, type, along ? along - 1u : type->rank - 1u);
         s->w->widest = bytes / width * most(4, width);
         bool apart = row < bytes && !scan_has_whole_rows(s, op->operands[0], type);
         s->w->lines = apart ? most(1, LINE / row) : 1;
