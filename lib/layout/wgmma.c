@@ -153,12 +153,17 @@ bool tile_wgmma_holds(const tile_layout *acc, unsigned row_dim, tile_scalar scal
     return steps;
 }
 
-uint64_t tile_wgmma_reads(const uint32_t dims[2], unsigned row_dim, unsigned num_warps,
-                          tile_scalar acc, uint32_t most_columns) {
+uint32_t tile_wgmma_columns(const uint32_t dims[2], unsigned row_dim, unsigned num_warps,
+                            tile_scalar acc, uint32_t most_columns) {
     tile_layout layout = tile_wgmma_accumulator(dims, row_dim, num_warps);
     uint32_t columns = ATOM_ROWS;
     tile_wgmma_holds(&layout, row_dim, acc, &columns);
-    columns = tile_wgmma_cut_columns(columns, most_columns);
+    return tile_wgmma_cut_columns(columns, most_columns);
+}
+
+uint64_t tile_wgmma_reads(const uint32_t dims[2], unsigned row_dim, unsigned num_warps,
+                          tile_scalar acc, uint32_t most_columns) {
+    uint32_t columns = tile_wgmma_columns(dims, row_dim, num_warps, acc, most_columns);
     uint64_t elements = (uint64_t)dims[0] * dims[1];
     return elements / columns + elements / TILE_WGMMA_ROWS;
 }

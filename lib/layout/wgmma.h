@@ -80,6 +80,10 @@ bool tile_wgmma_holds(const tile_layout *acc, unsigned row_dim, tile_scalar scal
 /* The columns of the widest instruction, at most `most` (or 8), into which this many columns can be
  * split. */
 uint32_t tile_wgmma_cut_columns(uint32_t columns, uint32_t most);
+/* The columns, at most most_columns, of each instruction of this accumulator, which must be
+ * admitted. */
+uint32_t tile_wgmma_columns(const uint32_t dims[2], unsigned row_dim, unsigned num_warps,
+                            tile_scalar acc, uint32_t most_columns);
 /* The number of elements, for each element of k, that the instructions of this accumulator read of
  * both operands in shared memory. Each instruction reads its 64 rows and its columns, at most
  * most_columns. The accumulator must be admitted. */

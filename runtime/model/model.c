@@ -9,17 +9,18 @@
  *   traffic    bytes / L2 bandwidth, both of one multiprocessor and of all together. Rows that
  *              cross L2 lines (a pitch that is no multiple of 128 bytes) cost several times more
  *   latency    bytes / bytes in flight (Little's law): the stages of R blocks, except those that
- *              are being read or released. It is longer for data that comes from memory
+ *              are being read or released, up to what a multiprocessor can have in flight
  *
  * The memory time covers all arrays once, and data that is read again after its eviction from the
  * L2. Block time and memory time overlap badly if they are about equal: together they take the
  * square root of the sum of their squares. Each time that blocks start, their first products start
- * with a delay. Split sums cost the transfer of their parts, and a rendezvous for each strategy.
+ * with a delay, of which other blocks hide a part. Split sums cost the transfer of their parts, and
+ * a rendezvous for each strategy.
  *
  * The rates are those of the target's generation, per multiprocessor and cycle. Clock and bandwidth
- * are the device's. The constants were fitted to 10000 measurements of four products at 90 shapes
- * on an H200; none is specific to a shape. Absolute times are off by about a fifth: only the order
- * matters. */
+ * are the device's. The constants were fitted to 6400 measurements of products of all types and
+ * layouts, by both routes, at 304 shapes on an H200; none is specific to a shape. Absolute times
+ * are off by about a fifth: only the order matters. */
 #include "runtime/model/model.h"
 
 #include <math.h>
@@ -38,67 +39,66 @@
 #include "tile/split.h"
 
 /* Seconds. */
-static const double launch = 1.5e-6, start = 3.65e-6; /* of the launch; of each round of blocks */
-static const double l2_latency = 0.83e-6, memory_latency = 0.14e-6 /* in addition */,
-                    tile_turnaround = 2e-6;
-static const double exchange_rendezvous = 0.76e-6, workspace_rendezvous = 2.3e-6,
-                    atomic_rendezvous = 0.87e-6,
-                    cluster_rendezvous = 1.85e-6 /* for each of its blocks */,
-                    stream_k_rendezvous = 1.5e-6, stream_k_start = 0.5e-6, stream_k_tile = 2.5e-6,
-                    sm_count_query = 9.4e-6, multicast_rendezvous = 1.65e-6;
+static const double launch = 1.5e-6, start = 3.6e-6 /* of the first blocks */,
+                    start_again = 3.71e-6 /* of blocks that replace others */,
+                    start_more = 0.817e-6 /* of a product's further blocks beside the first */;
+static const double l2_latency = 0.9e-6, tile_turnaround = 2.56e-6;
+static const double exchange_rendezvous = 2e-6, workspace_rendezvous = 3.62e-6,
+                    atomic_rendezvous = 0.797e-6,
+                    cluster_rendezvous = 0.249e-6 /* for each of its blocks */,
+                    stream_k_rendezvous = 3.14e-6, stream_k_start = 2.08e-6,
+                    sm_count_query = 9.4e-6, multicast_rendezvous = 0.58e-6;
 /* Seconds of a block that loads and computes, and of each further round of loads. */
-static const double load_once = 2.4e-6, load_again = 0.7e-6;
+static const double load_once = 1.9e-6, load_again = 0.9e-6;
 /* The share of the instructions of such blocks that no other block's loads hide. */
 static const double exposed_issue = 0.25;
 /* The share of the memory bandwidth that writing and reading partial sums achieves. */
-static const double parts_share = 0.43;
+static const double parts_share = 0.77;
 /* The additional cost of a product's rows that do not begin at multiples of 16 bytes: sectors at
  * the ends of a tile's rows are written in parts (150 instead of 87 us for 7088 x 13087 x 240,
  * H200). */
-static const double parts_of_sectors = 2.7;
+static const double parts_of_sectors = 3;
 /* Stages that are not in flight: one is being read, another one is not released yet. */
-static const double stages_not_in_flight = 1.42;
+static const double stages_not_in_flight = 1.8;
 /* The additional cost of rows that cross L2 lines: in the L2 traffic of one multiprocessor, in that
- * of all, in that of threads' own copies, and in the latency. */
-static const double crossing_own = 4.7, crossing_all = 3.4, crossing_copies = 2.7,
-                    crossing_latency = 0.31;
-/* The share of the memory time that is added if blocks of a split, which take the steps in turn and
- * run apart, read a product whose time is the memory's: each reads every other piece of its rows. A
- * cluster's blocks run in step. On an H200, 1 x 7552 x 10176 of bf16 takes 56.4 us in two parts by
- * exchange and 46.6 us by a cluster; 3 x 11008 x 10752 of e4m3 takes 42.3 us in two parts, 36.6 us
- * in one. */
-static const double apart_share = 0.25;
+ * of all, and in that of threads' own copies. */
+static const double crossing_own = 7.3, crossing_all = 3.8, crossing_copies = 1.8;
 /* The share of data with evict_first that later readers load from memory again. */
 static const double evicted_share = 0.5;
 /* The relative slowdown at the chip's power limit for each byte moved per operation. Work that
  * takes power_seconds gets half of it. */
-static const double power_of_moving = 20, power_seconds = 40e-6;
+static const double power_of_moving = 15, power_seconds = 77.2e-6;
 /* At the power limit, idle multiprocessors allow a faster clock for the others. So this share of
  * the gain from sharing the last round is lost. */
-static const double power_of_idle = 0.8;
-/* The share of wgmma's rate that warps achieve if they also issue the copies. */
-static const double without_roles = 0.7;
+static const double power_of_idle = 0.11;
+
+/* How far fewer warps hide the latency of arithmetic between products, and the share of its rate if
+ * blocks compute that do not take turns. */
+static const double hiding_power = 0.6, out_of_turn = 0.87;
 
 /* Properties that multiprocessors of all targets share (CUDA C++ Programming Guide, table of
  * technical specifications). targets.def has those that differ. */
 enum {
-    SHARED_PER_CYCLE = 77,    /* bytes, of at most 128, when warps read operands for mma.sync */
-    OPERANDS_PER_CYCLE = 90,  /* bytes, when wgmma reads its operands */
-    L2_PER_CYCLE = 101,       /* bytes, if all multiprocessors load */
-    MAX_L2_PER_CYCLE = 163,   /* bytes, if one of them loads */
-    COPIES_PER_CYCLE = 90,    /* bytes, if one of them loads by copies of its threads */
-    STORED_PER_CYCLE = 21,    /* bytes of a tile that is stored while no products run */
-    UNALIGNED_PER_CYCLE = 16, /* likewise, if its rows do not begin at multiples of 16 bytes */
-    BARRIER_CYCLES = 21,      /* of an iteration whose warps both copy and multiply */
-    PROMOTION_CYCLES = 230,   /* of an iteration that waits for its products and adds them */
-    ZEROS_PER_CYCLE = 34,     /* bytes of TMA boxes outside of the array */
+    SHARED_PER_CYCLE = 130,   /* bytes, of at most 128, when warps read operands for mma.sync */
+    OPERANDS_PER_CYCLE = 120, /* bytes, when wgmma reads its operands */
+    MAX_IN_FLIGHT = 88000,    /* bytes of a multiprocessor */
+    L2_PER_CYCLE = 120,       /* bytes, if all multiprocessors load */
+    MAX_L2_PER_CYCLE = 210,   /* bytes, if one of them loads */
+    COPIES_PER_CYCLE = 170,   /* bytes, if one of them loads by copies of its threads */
+    STORED_PER_CYCLE = 13,    /* bytes of a tile that is stored while no products run */
+    RING_PER_CYCLE = 33,      /* likewise, if it is stored through a ring */
+    UNALIGNED_PER_CYCLE = 3,  /* likewise, if its rows do not begin at multiples of 16 bytes */
+    WAIT_CYCLES = 36,         /* of an iteration that waits for the copies of producer warps */
+    BARRIER_CYCLES = 73,      /* of one whose warps both copy and multiply */
+    PROMOTION_CYCLES = 360,   /* of an iteration that waits for its products and adds them */
+    ZEROS_PER_CYCLE = 22,     /* bytes of TMA boxes outside of the array */
     ELEMENTS_PER_CYCLE = 2,   /* loaded one by one and stored to shared memory */
-    SHIFTED_PER_CYCLE = 6,    /* bytes of rows that begin anywhere, loaded with shifts */
-    WORDS_PER_CYCLE = 8,      /* of 4 or 8 bytes, copied asynchronously */
+    SHIFTED_PER_CYCLE = 14,   /* bytes of rows that begin anywhere, loaded with shifts */
+    WORDS_PER_CYCLE = 3,      /* of 4 or 8 bytes, copied asynchronously */
     COMPUTED_PER_CYCLE = 48,  /* bytes of tiles of which a few values are computed each */
-    ADDED_PER_CYCLE = 8,      /* bytes that atomics add */
-    NEIGHBOURS_PER_CYCLE = 6, /* bytes of partial sums from the cluster's other blocks */
-    PART_PER_CYCLE = 25,      /* bytes of a partial sum that one block adds */
+    ADDED_PER_CYCLE = 7,      /* bytes that atomics add */
+    NEIGHBOURS_PER_CYCLE = 3, /* bytes of partial sums from the cluster's other blocks */
+    PART_PER_CYCLE = 30,      /* bytes of a partial sum that one block adds */
     WARPS_TO_SATURATE = 4,
     WARPS_TO_HIDE = 12, /* to hide the latency of arithmetic between products */
     LANES = 128,
@@ -129,11 +129,16 @@ static double slowed_by_power(const point_estimate *s) {
 }
 
 /* Cycles of the threads' arithmetic beside one block's products. Between products it is a dependent
- * chain. */
+ * chain. The groups of a block take turns: one computes while another one's products run. Blocks
+ * that share a multiprocessor do not, and wait for each other. On an H200, 32 heads of 4096 queries
+ * and keys, depth 64, take 280 us in tiles of 192 x 128 and 12 warps, 319 in tiles of 128 x 128 and
+ * 8 warps, and 327 if three blocks of 64 x 64 and 4 warps run at once. */
 static double time_arithmetic(const point_estimate *s, double resident) {
+    const double blocks = resident;
     /* With roles that set register counts, one block uses all registers of a multiprocessor. */
     if (s->made.roles && point_warps(s) > PRODUCER_WARPS) resident = 1;
-    double rate = LANES * least(1, resident * point_warps(s) / WARPS_TO_HIDE);
+    double rate = LANES * pow(least(1, resident * point_warps(s) / WARPS_TO_HIDE), hiding_power);
+    if (blocks > 1) rate *= out_of_turn;
     double chain = s->cost.arithmetic > 0 ? CHAIN_CYCLES * s->steps / resident : 0;
     return s->cost.indexing / rate + most(s->cost.arithmetic / rate, chain);
 }
@@ -142,25 +147,26 @@ static double time_arithmetic(const point_estimate *s, double resident) {
 static double time_products(const point_estimate *s, double resident) {
     const tune_cost *c = &s->cost;
     double mma = s->m->mma * least(1, resident * point_warps(s) / WARPS_TO_SATURATE);
-    double wgmma = s->made.roles ? s->m->wgmma : without_roles * s->m->wgmma;
     double cycles = (c->operations - c->wgmma) / mma;
-    if (!s->made.roles) cycles += BARRIER_CYCLES * s->steps / resident;
-    if (c->wgmma > 0) cycles += c->wgmma / wgmma * (1 + slowed_by_power(s));
+    cycles += (s->made.roles ? WAIT_CYCLES : BARRIER_CYCLES) * s->steps / resident;
+    if (c->wgmma > 0) cycles += c->wgmma / s->m->wgmma * (1 + slowed_by_power(s));
     if (s->w->promotes) cycles += PROMOTION_CYCLES * s->steps;
     cycles += time_arithmetic(s, resident);
     return most(cycles, c->reads / (c->wgmma > 0 ? OPERANDS_PER_CYCLE : SHARED_PER_CYCLE));
 }
 
+/* Bytes that a multiprocessor has in flight: the stages of its blocks, up to what the memory system
+ * takes. */
+static double bytes_in_flight(const point_estimate *s, double resident) {
+    double stages = s->w->depth > 1 ? most(s->w->depth - stages_not_in_flight, 0.5) : 1;
+    return least(resident * stages * s->w->in_flight, MAX_IN_FLIGHT);
+}
+
 /* Seconds until all bytes of the block have arrived, limited by the bytes in flight. */
 static double time_latency(const point_estimate *s, double resident) {
     const tune_cost *c = &s->cost;
-    double all = s->blocks * c->loaded;
-    if (!(s->w->in_flight > 0) || !(all > 0)) return 0;
-    double stages = s->w->depth > 1 ? most(s->w->depth - stages_not_in_flight, 0.5) : 1;
-    double seconds = l2_latency + memory_latency * least(1, s->w->arrays / all);
-    double crossing = c->crossing - (s->made.roles ? c->shared_crossing : 0);
-    return (c->loaded + crossing_latency * crossing) * seconds /
-           (resident * stages * s->w->in_flight);
+    if (!(s->w->in_flight > 0) || !(c->loaded > 0)) return 0;
+    return c->loaded * l2_latency / bytes_in_flight(s, resident);
 }
 
 /* Bytes that a block loads from the L2. Bytes in rows that cross lines cost `crossing` times
@@ -190,7 +196,8 @@ static double time_blocks(const point_estimate *s, double each, double resident)
     double seconds = each * longest(time_products(s, resident) / m->clock, own / (rate * m->clock),
                                     time_latency(s, resident));
     seconds += each *
-               (s->cost.elements / ELEMENTS_PER_CYCLE + s->cost.shifted / SHIFTED_PER_CYCLE +
+               ((s->cost.elements / ELEMENTS_PER_CYCLE + s->cost.shifted / SHIFTED_PER_CYCLE) /
+                    least(resident, 2) +
                 s->cost.words / WORDS_PER_CYCLE) /
                m->clock;
     seconds += each * s->cost.outside / (ZEROS_PER_CYCLE * m->clock);
@@ -203,13 +210,6 @@ static double time_memory(const point_estimate *s) {
     return (s->w->arrays + evicted_share * s->blocks * s->cost.reloaded_bytes) / s->m->bandwidth;
 }
 
-/* The same beside the time of all blocks. */
-static double time_memory_apart(const point_estimate *s, double body) {
-    double memory = time_memory(s), both = body * body + memory * memory;
-    bool apart = s->factor > 1 && s->strategy != TILE_STRATEGY_cluster;
-    return apart && both > 0 ? memory * (1 + apart_share * memory * memory / both) : memory;
-}
-
 /* The additional time of the L2 for sectors that are written in parts. */
 static double time_parts_of_sectors(const point_estimate *s) {
     return parts_of_sectors * s->blocks * s->cost.unaligned / s->m->bandwidth;
@@ -218,19 +218,28 @@ static double time_parts_of_sectors(const point_estimate *s) {
 /* The exposed time of storing tiles: none if other warpgroups or blocks compute meanwhile. */
 static double time_stores(const point_estimate *s, double each, double resident) {
     double aligned = s->cost.stored - s->cost.unaligned;
-    double cycles = aligned / STORED_PER_CYCLE + s->cost.unaligned / UNALIGNED_PER_CYCLE;
+    bool ring = s->made.roles && s->w->store_ring_bytes > 0;
+    double cycles = aligned / (ring ? RING_PER_CYCLE : STORED_PER_CYCLE) +
+                    s->cost.unaligned / UNALIGNED_PER_CYCLE;
     double tile = cycles / s->m->clock;
-    bool alone = s->made.persistent || (s->strategy == TILE_STRATEGY_stream_k && resident < 2);
+    /* The blocks of a split store a part of the tile each. */
+    if (s->strategy != TILE_STRATEGY_stream_k) tile /= s->factor;
+    bool alone = s->made.persistent || resident < 2;
     return alone ? (s->made.ping_pong_fits ? 1 : each) * tile : 0;
 }
 
-/* The last block that shares a tile adds the parts of the others. A single warpgroup cannot
- * multiply while it stores. */
+/* The last block that shares a tile adds the parts of the others. */
 static double time_shares(const point_estimate *s) {
     double part = s->w->sums / (PART_PER_CYCLE * s->m->clock);
     double rendezvous_count = s->members > 1 ? stream_k_rendezvous + (s->members - 1) * part : 0;
-    bool alone = s->made.roles && s->w->warps == 4;
-    return stream_k_start + rendezvous_count + (alone ? s->each * stream_k_tile : 0);
+    return stream_k_start + rendezvous_count;
+}
+
+/* Exchange needs all blocks at once. A grid that the device cannot hold is split serially instead
+ * (passes/split/exchange.c). */
+static tile_strategy strategy_of(const point_estimate *s, double resident) {
+    bool fits = s->blocks <= resident * point_places(s);
+    return s->strategy == TILE_STRATEGY_exchange && !fits ? TILE_STRATEGY_serial : s->strategy;
 }
 
 /* Time of handing over partial sums, for all blocks. */
@@ -238,7 +247,7 @@ static double time_parts(const point_estimate *s, double resident) {
     double parts = s->blocks * s->w->sums / (s->m->bandwidth * parts_share);
     double chain = 2 * s->w->sums / (L2_PER_CYCLE * s->m->clock);
     double others = (1 - 1 / s->factor) * s->w->sums;
-    switch (s->strategy) {
+    switch (strategy_of(s, resident)) {
     case TILE_STRATEGY_none:
     case TILE_STRATEGY_COUNT: break;
     case TILE_STRATEGY_serial: return (s->factor - 1) * (tile_turnaround + chain);
@@ -277,8 +286,10 @@ static double estimate(const point_estimate *s) {
            resident = least(point_count_resident(s, point_registers(s)), each);
     double starts = s->made.persistent ? 1 : ceil(each / resident);
     double body = time_blocks(s, each, resident);
-    double memory = time_memory_apart(s, body) + time_parts_of_sectors(s);
-    double seconds = launch + starts * start + sqrt(body * body + memory * memory);
+    double memory = time_memory(s) + time_parts_of_sectors(s);
+    double seconds = launch + start + (starts - 1) * start_again / resident +
+                     (s->cost.operations > 0 ? start_more * (resident - 1) : 0) +
+                     sqrt(body * body + memory * memory);
     seconds += time_stores(s, each, resident);
     if (s->w->semaphores) seconds += (s->blocks / (double)s->w->semaphores - 1) * tile_turnaround;
     if (s->made.roles && s->cost.shared > 0)

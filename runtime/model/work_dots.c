@@ -201,11 +201,36 @@ static double reads_of_warps(operands_read of, double m, double n, double k, uns
     return reads;
 }
 
-/* Elements that wgmma reads: lhs once, and rhs once for each 64 rows. Products with exchanged
- * operands read less, but their tiles are narrow and their rows of rhs short, which is slower than
- * the count suggests. */
-static double reads_of_warpgroups(operands_read of, double m, double n, double k) {
-    return k * (of.lhs * m + of.rhs * n * ceil(m / TILE_WGMMA_ROWS));
+/* The time of reading an operand of wgmma in place, relative to rows of 128 bytes along its
+ * contiguous dim. Rows along m or n are swizzled by 64 or 32 bytes if they do not consist of 128.
+ * The k elements of an instruction are then in as many of the same banks (H200, f16 TT with
+ * 112 x 192: 1635 cycles for 64 of k, 720 if a's rows are along k). */
+static double cost_of_swizzle(const tile_dot_facts *dot, unsigned operand) {
+    enum { WIDEST = 128 };
+    const tile_dot_operand *o = &dot->operand[operand];
+    const uint32_t row =
+        o->dims[1 - o->k_dim] *
+        tile_scalar_bytes(operand == TILE_MMA_LHS ? dot->query.lhs : dot->query.rhs);
+    return o->along == o->k_dim || !row ? 1 : WIDEST / (double)tile_gcd(row, WIDEST);
+}
+
+/* Elements that wgmma reads: each instruction reads its 64 rows of one operand and its columns of
+ * the other one. Groups that share rows or alternate between tiles are one warpgroup each. */
+static double reads_of_warpgroups(const scan *s, const tile_dot_facts *dot, operands_read of,
+                                  unsigned row_dim) {
+    uint32_t dims[2] = {dot->query.m, dot->query.n};
+    bool apart = s->loop.facts.target && (s->w->ping_pong_fits || s->w->cooperative_3);
+    unsigned warps = apart ? TILE_WARPGROUP : dot->warps;
+    double elements = (double)dims[0] * dims[1];
+    if (apart && s->w->cooperative_3) dims[row_dim] /= TILE_COOPERATIVE_3;
+    if (!tile_wgmma_admits(dims, row_dim, warps)) return elements;
+    double columns =
+        tile_wgmma_columns(dims, row_dim, warps, dot->query.acc, tile_dot_most_columns(dot, warps));
+    double lhs = row_dim == TILE_WGMMA_PLAIN ? columns : TILE_WGMMA_ROWS,
+           rhs = row_dim == TILE_WGMMA_PLAIN ? TILE_WGMMA_ROWS : columns;
+    return elements * dot->query.k *
+           (of.lhs / lhs * cost_of_swizzle(dot, TILE_MMA_LHS) +
+            of.rhs / rhs * cost_of_swizzle(dot, TILE_MMA_RHS));
 }
 
 /* The operations of tensor cores that take as long as wgmma waits for its first operand, which
@@ -223,6 +248,8 @@ static double operations_of_loads(const scan *s, const tile_dot_facts *dot, unsi
     double sharing = groups / (double)tile_gcd(groups, blocks);
     unsigned width =
         tile_scalar_bytes(row_dim == TILE_WGMMA_PLAIN ? dot->query.lhs : dot->query.rhs);
+    /* Of groups that alternate, one loads at a time. */
+    if (s->w->ping_pong_fits) sharing = TILE_PING_PONG;
     double bytes = sharing * dims[row_dim] * dot->query.k * width;
     double loads =
         bytes / (width == 1 ? LOADED_IN_PAIRS : LOADED_PER_CYCLE) * s->target->wgmma_rate;
@@ -282,7 +309,7 @@ void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
     if (wgmma) {
         s->cost->wgmma += operations;
         s->w->wgmma_dots++;
-        s->cost->reads += times * width * reads_of_warpgroups(of, m, n, k);
+        s->cost->reads += times * width * reads_of_warpgroups(s, &dot, of, row_dim);
         s->w->promotes |= tile_dot_promotes(&dot);
     } else {
         const operands_read one = {of.lhs * cost_across(&dot, TILE_MMA_LHS),

@@ -77,10 +77,10 @@ static int64_t stride_of(const scan *s, tile_value view, unsigned d) {
                       extents = tile_operands_extents(s->f, op);
     int64_t stride = 1, extent;
     if (strides.count) return scan_value_of(s, strides.at[d], &stride) ? stride : 0;
-    for (unsigned i = d + 1; i < extents.count; i++)
-        if (!scan_value_of(s, extents.at[i], &extent) ||
-            __builtin_mul_overflow(stride, extent, &stride))
-            return 0;
+    for (unsigned i = d + 1; i < data->type->rank; i++) {
+        int64_t extent = extent_of(s, view, i);
+        if (extent < 0 || __builtin_mul_overflow(stride, extent, &stride)) return 0;
+    }
     return stride;
 }
 

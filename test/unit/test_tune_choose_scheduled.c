@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/tuning/space.h"
 #include "runtime/model/choose.h"
 #include "runtime/model/model.h"
 #include "test/unit/text_fixture.h"
@@ -200,5 +201,74 @@ Test(tune_choose_scheduled, lengths_that_are_read_are_shared_out) {
         cr_expect_str_eq(bindings[0].value, cases[i].parts, "%lld", (long long)cases[i].n);
         tile_module_destroy(module);
     }
+    text_close(&x);
+}
+
+/* Transposed operands -------------------------------------------------------------------------- */
+
+/* The arrays of a compute are row-major, so that its kernel makes a view with other strides. */
+static const char transposed[] =
+    "kernel @k<block_m: int, block_n: int, block_k: int, stages: int, num_warps: int, split: int,\n"
+    "          strategy: word, consumers: word, cluster_m: int, cluster_n: int>\n"
+    "    (%m: i32 {divisible = 8}, %n: i32 {divisible = 8}, %k: i32 {divisible = 8},\n"
+    "     %a: view<bf16[%m, %k], strides [1, %m]>, %b: view<bf16[%k, %n], strides [1, %k]>,\n"
+    "     %c: view<bf16[%m, %n]>)\n"
+    "    tune auto grid [ceildiv(%m, block_m), ceildiv(%n, block_n)] cluster [cluster_m, "
+    "cluster_n]\n"
+    "    raster auto warps num_warps persistent auto\n"
+    "{\n"
+    "  %x, %y = block_id\n"
+    "  %sa = alloc_shared : shared<bf16[block_m, block_k]>\n"
+    "  %sb = alloc_shared : shared<bf16[block_k, block_n]>\n"
+    "  %acc = for %i = 0 to %k step block_k iter (%s = 0.0 : tile<f32[block_m, block_n]>)\n"
+    "      split (split, strategy) pipelined (stages, consumers = consumers) {\n"
+    "    copy %a[%x * block_m, %i], %sa\n"
+    "    copy %b[%i, %y * block_n], %sb\n"
+    "    yield dot(%sa, %sb, %s)\n"
+    "  }\n"
+    "  store bf16(%acc), %c[%x * block_m, %y * block_n]\n"
+    "}\n"
+    "compute @product<m: dim, n: dim, k: dim>(%a: tensor<bf16[k, m]>, %b: tensor<bf16[n, k]>)\n"
+    "    -> (%c: tensor<bf16[m, n]>) {\n"
+    "  %c = matmul(%a, %b, trans_lhs, trans_rhs) : bf16\n"
+    "}\n";
+
+typedef struct ranked {
+    double estimates[4096];
+    unsigned count;
+} ranked;
+
+static bool take_ranked(const tile_binding *bindings, unsigned count, double estimate, void *user) {
+    ranked *r = user;
+    (void)bindings, (void)count;
+    if (r->count < sizeof r->estimates / sizeof *r->estimates) r->estimates[r->count++] = estimate;
+    return true;
+}
+
+/* Rows that cross L2 lines, and tiles that are not inside of the arrays, count in both. */
+Test(tune_choose_scheduled, views_in_a_body_are_estimated_like_arguments) {
+    static const int64_t shapes[][6] = {{10496, 5384, 3704}, {40, 1000, 72}, {1000, 24, 8}};
+    static ranked by_kernel, by_compute;
+    text_fixture x;
+    text_open(&x);
+    const tile_device device = {.target = tile_target_find("sm_90a"), .num_sms = 132};
+    tile_module *module = text_parse(&x, transposed);
+    unsigned given = 0;
+    const char *name;
+    cr_assert(module, "%s", x.messages);
+    cr_assert_eq(tile_schedule(module, "product", device.target, NULL, &given, &name), TILE_OK);
+    cr_assert_eq(tile_resolve_tuning(tile_module_find(module, "k"), device.target, NULL, 0),
+                 TILE_OK);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        by_kernel.count = by_compute.count = 0;
+        tune_rank_points(&device, module, "k", NULL, 0, shapes[i], take_ranked, &by_kernel);
+        tune_rank_points(&device, module, name, NULL, 0, shapes[i], take_ranked, &by_compute);
+        cr_assert_gt(by_kernel.count, 100);
+        cr_assert_eq(by_kernel.count, by_compute.count);
+        for (unsigned p = 0; p < by_kernel.count; p++)
+            cr_assert_eq(by_kernel.estimates[p], by_compute.estimates[p], "shape %zu: %g and %g", i,
+                         by_kernel.estimates[p], by_compute.estimates[p]);
+    }
+    tile_module_destroy(module);
     text_close(&x);
 }
