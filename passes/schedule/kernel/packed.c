@@ -1,0 +1,236 @@
+/* Finds products whose right operand is unpacked from words: weights of 4 bits, as a model's linear
+ * layers store them.
+ *
+ *     %number = (broadcast(reshape(%words)) >> 4 * iota) & 15
+ *     matmul(f32(%a), f32(reshape(%number - 8)) * scales repeated along k)
+ *
+ * The operand is recognized by coordinates: the number at k is at bits 4 (k % 8) of word k / 8,
+ * whatever reshapes, transposes and slices lead there. The product's kernel unpacks the numbers on
+ * the way from shared memory to the tensor cores (products/packed.c), which need them unscaled. So
+ * the scales are moved out of the sums of each group of k. This changes only how results are
+ * rounded: numbers of 4 bits are exact in 16-bit floats, scaled ones are not. */
+#include "passes/schedule/kernel/packed.h"
+
+#include "lib/ir/syntax.h"
+#include "lib/support/scalar.h"
+#include "passes/schedule/kernel/factors.h"
+
+/* Dims of the coordinates during the analysis. */
+enum { ROW, COLUMN, K };
+
+/* Coordinates ---------------------------------------------------------------------------------- */
+
+/* If the coordinate is k / number or k % number, returns the number, else 0. */
+static int64_t part_of_k(const sched_coordinate *at, sched_index_kind kind) {
+    if (!at->index || at->offset || at->index->kind != kind || !at->index->by.expr) return 0;
+    bool of_k = !at->index->a.index && !at->index->a.offset && at->index->a.dim == K;
+    return of_k ? sched_constant(at->index->by.expr) : 0;
+}
+
+static bool is_column(const sched_coordinate *at) {
+    return !at->index && !at->offset && at->dim == COLUMN;
+}
+
+/* Integers ------------------------------------------------------------------------------------- */
+
+/* Returns whether all elements are one known integer. */
+static bool find_integer(const schedule *s, tile_value value, int64_t *number) {
+    tile_op op;
+    while ((op = tile_value_def(s->compute, value)).id) {
+        tile_opcode opcode = tile_op_opcode(s->compute, op);
+        if (opcode != TILE_OP_splat && opcode != TILE_OP_broadcast) return false;
+        value = tile_first_operand(s->compute, op);
+    }
+    const tile_expr *expr = tile_value_at(s->compute, value)->expr;
+    return expr && tile_expr_is_int(expr, number);
+}
+
+/* Goes to the operation that computes the value, through operations that move its elements. */
+static tile_op find_source(schedule *s, sched_factor *at) {
+    while (sched_follow_moves(s, at)) continue;
+    return tile_value_def(s->compute, at->value);
+}
+
+static sched_factor operand_of(schedule *s, tile_op op, unsigned index, const sched_factor *at) {
+    return (sched_factor){tile_op_operand(s->compute, op, index),
+                          sched_operand_map(s, op, 0, index, &at->map)};
+}
+
+/* If the value is `opcode` of another value and a known integer, goes to the other value. */
+static bool follow_integer(schedule *s, sched_factor *at, tile_opcode opcode, int64_t *number) {
+    sched_factor from = *at;
+    tile_op op = find_source(s, &from);
+    if (!op.id || tile_op_opcode(s->compute, op) != opcode) return false;
+    bool either = opcode == TILE_OP_and || opcode == TILE_OP_add || opcode == TILE_OP_mul;
+    for (unsigned i = 0; i < 1u + either; i++)
+        if (find_integer(s, tile_op_operand(s->compute, op, 1 - i), number)) {
+            *at = operand_of(s, op, i, &from);
+            return true;
+        }
+    return false;
+}
+
+/* Returns whether the value is the first bit of the number at k: 4 (k % 8). */
+static bool is_first_bit(schedule *s, sched_factor at) {
+    int64_t factor = 1, number;
+    if (follow_integer(s, &at, TILE_OP_mul, &number))
+        factor = number;
+    else if (follow_integer(s, &at, TILE_OP_shl, &number) && number >= 0 && number < 32)
+        factor = INT64_C(1) << number;
+    tile_op op = find_source(s, &at);
+    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_iota) return false;
+    const tile_attr *start = tile_op_attr(s->compute, op, TILE_ATTR_start);
+    const tile_attr *step = tile_op_attr(s->compute, op, TILE_ATTR_step);
+    if (start && !tile_expr_is(start->expr, 0)) return false;
+    if (step && (!tile_expr_is_int(step->expr, &number) || number < 0 || number > 32)) return false;
+    if (step) factor *= number;
+    return factor == SCHED_PACKED_BITS &&
+           part_of_k(&at.map.at[sched_axis(s, op)], SCHED_REM) == SCHED_PACKED_NUMBERS;
+}
+
+/* Goes from numbers with an offset to the shifted words. */
+static bool follow_numbers(schedule *s, sched_packed *to, sched_factor *at) {
+    int64_t number;
+    if (follow_integer(s, at, TILE_OP_sub, &number))
+        to->offset = number;
+    else if (follow_integer(s, at, TILE_OP_add, &number))
+        to->offset = -number;
+    return to->offset >= 0 && to->offset < 1 << SCHED_PACKED_BITS &&
+           follow_integer(s, at, TILE_OP_and, &number) && number == (1 << SCHED_PACKED_BITS) - 1;
+}
+
+/* The last value on the path from the words' use whose dims count words and columns. */
+static void find_words(schedule *s, sched_packed *to, sched_factor at) {
+    do {
+        const tile_type *type = sched_type(s, at.value);
+        bool first = is_column(&at.map.at[0]), last = is_column(&at.map.at[1]);
+        if (type->kind != TILE_TYPE_TENSOR || type->rank != 2 || first == last ||
+            part_of_k(&at.map.at[first], SCHED_DIV) != SCHED_PACKED_NUMBERS)
+            continue;
+        to->words = at.value;
+        to->transposed = first;
+    } while (sched_follow_moves(s, &at));
+}
+
+/* Takes a factor that is a cast of numbers unpacked from words. */
+static bool take_numbers(schedule *s, sched_packed *to, sched_factor at) {
+    tile_op op = find_source(s, &at);
+    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_cast ||
+        tile_op_has_attr(s->compute, op, TILE_ATTR_unsigned))
+        return false;
+    at = operand_of(s, op, 0, &at);
+    if (sched_type(s, at.value)->scalar != TILE_i32 || !follow_numbers(s, to, &at)) return false;
+    op = find_source(s, &at);
+    if (!op.id) return false;
+    tile_opcode opcode = tile_op_opcode(s->compute, op);
+    if ((opcode != TILE_OP_shr && opcode != TILE_OP_ushr) ||
+        !is_first_bit(s, operand_of(s, op, 1, &at)))
+        return false;
+    find_words(s, to, operand_of(s, op, 0, &at));
+    return to->words.id != 0;
+}
+
+/* Scales --------------------------------------------------------------------------------------- */
+
+/* A thread has at least two words of a group and column (products/packed.c). */
+static bool is_group(int64_t group) {
+    return group == 64 || group == 128;
+}
+
+/* Notes the dims of a value whose elements are scales of columns, or of groups and columns. */
+static void note_scale(schedule *s, sched_packed *to, const sched_factor *at) {
+    const tile_type *type = sched_type(s, at->value);
+    int column = -1, groups = -1;
+    int64_t group = 0;
+    if (type->kind != TILE_TYPE_TENSOR || !tile_scalar_is_floating(type->scalar)) return;
+    for (unsigned d = 0; d < type->rank; d++) {
+        const sched_coordinate *dim = &at->map.at[d];
+        bool counts_groups = is_group(part_of_k(dim, SCHED_DIV));
+        if (is_column(dim) ? column >= 0 : !counts_groups || groups >= 0) return;
+        if (counts_groups) group = part_of_k(dim, SCHED_DIV);
+        *(counts_groups ? &groups : &column) = (int)d;
+    }
+    if (column < 0) return;
+    to->scale = at->value;
+    to->column_dim = column;
+    to->group_dim = groups;
+    if (groups >= 0) to->group = (unsigned)group;
+}
+
+/* Also goes through casts to wider types: the kernel converts what it loads. */
+static bool follow_scale(schedule *s, sched_factor *at) {
+    tile_value narrow = sched_strip_cast(s, at->value);
+    if (narrow.id == at->value.id) return sched_follow_moves(s, at);
+    at->value = narrow;
+    return true;
+}
+
+static bool take_scale(schedule *s, sched_packed *to, sched_factor at) {
+    if (to->scale.id) return false;
+    do note_scale(s, to, &at);
+    while (follow_scale(s, &at));
+    return to->scale.id != 0;
+}
+
+/* Products ------------------------------------------------------------------------------------- */
+
+/* The 16-bit elements of the left operand; no value if it has others. */
+static tile_value take_lhs(schedule *s, tile_op op) {
+    tile_value value = sched_strip_cast(s, tile_operand_lhs(s->compute, op));
+    bool plain = !tile_op_has_attr(s->compute, op, TILE_ATTR_trans_lhs) &&
+                 sched_is_half(sched_type(s, value));
+    return plain ? value : TILE_NO_VALUE;
+}
+
+static bool match(schedule *s, tile_op op, sched_packed *to, tile_value *lhs) {
+    *to = (sched_packed){.matmul = op, .group = 128, .group_dim = -1};
+    if (tile_op_opcode(s->compute, op) != TILE_OP_matmul ||
+        tile_op_has_attr(s->compute, op, TILE_ATTR_precision))
+        return false;
+    const tile_type *result = sched_type(s, tile_op_result(s->compute, op, 0));
+    bool floats = result->scalar == TILE_f32 || sched_is_half(result);
+    *lhs = take_lhs(s, op);
+    if (result->rank != 2 || !floats || !lhs->id) return false;
+    bool across = tile_op_has_attr(s->compute, op, TILE_ATTR_trans_rhs);
+    sched_factors all = {.halves = true};
+    sched_map map = {{{0, NULL, NULL}}};
+    map.at[across] = sched_dim_coordinate(K);
+    map.at[!across] = sched_dim_coordinate(COLUMN);
+    sched_collect_factors(s, &all, sched_strip_cast(s, tile_operand_rhs(s->compute, op)), &map);
+    for (unsigned i = 0; i < all.count && !all.too_many; i++)
+        if (!(!to->words.id && take_numbers(s, to, all.items[i])) &&
+            !take_scale(s, to, all.items[i]))
+            return false;
+    return !all.too_many && to->words.id;
+}
+
+const sched_packed *sched_packed_of(const schedule *s, tile_op matmul) {
+    for (size_t i = 0; i < s->packed_count; i++)
+        if (s->packed[i].matmul.id == matmul.id) return &s->packed[i];
+    return NULL;
+}
+
+static void add_entry(schedule *s, const sched_packed *entry) {
+    s->packed = tile_arena_grow(s->arena, s->packed, s->packed_count, &s->packed_capacity,
+                                sizeof *s->packed);
+    s->packed[s->packed_count++] = *entry;
+}
+
+void sched_find_packed(schedule *s) {
+    bool found = false;
+    sched_packed entry;
+    tile_value lhs;
+    TILE_FOR_EACH_OP (s->compute, op, s->compute->body) found |= match(s, op, &entry, &lhs);
+    if (!found) return;
+    sched_clone_compute(s);
+    bool *kept = TILE_NEW_ARRAY(s->arena, bool, s->compute->value_count);
+    TILE_FOR_EACH_OP (s->compute, op, s->compute->body) {
+        if (!match(s, op, &entry, &lhs)) continue;
+        tile_op_at(s->compute, op)->operands[0] = lhs;
+        tile_op_at(s->compute, op)->operands[1] = entry.words;
+        kept[entry.scale.id] = true;
+        add_entry(s, &entry);
+    }
+    kept[0] = false;
+    sched_erase_unused(s, kept);
+}
