@@ -226,8 +226,8 @@ void sched_find_packed(schedule *s) {
     bool *kept = TILE_NEW_ARRAY(s->arena, bool, s->compute->value_count);
     TILE_FOR_EACH_OP (s->compute, op, s->compute->body) {
         if (!match(s, op, &entry, &lhs)) continue;
-        tile_op_at(s->compute, op)->operands[0] = lhs;
-        tile_op_at(s->compute, op)->operands[1] = entry.words;
+        const tile_value sides[] = {lhs, entry.words};
+        for (unsigned i = 0; i < 2; i++) tile_op_at(s->compute, op)->operands[i] = sides[i];
         kept[entry.scale.id] = true;
         add_entry(s, &entry);
     }
