@@ -5,11 +5,14 @@
  *     matmul(f32(%a), f32(reshape(%number - 8)) * scales repeated along k)
  *
  * The operand is recognized by coordinates: the number at k is at bits 4 (k % 8) of word k / 8,
- * whatever reshapes, transposes and slices lead there. The product's kernel unpacks the numbers on
+ * whatever reshapes, transposes and slices lead there. Words may also be bytes, of which `join`
+ * puts the low and the high number side by side. The product's kernel unpacks the numbers on
  * the way from shared memory to the tensor cores (products/packed.c), which need them unscaled. So
  * the scales are moved out of the sums of each group of k. This changes only how results are
  * rounded: numbers of 4 bits are exact in 16-bit floats, scaled ones are not. */
 #include "passes/schedule/kernel/packed.h"
+
+#include <math.h>
 
 #include "lib/ir/syntax.h"
 #include "lib/support/scalar.h"
@@ -33,7 +36,7 @@ static bool is_column(const sched_coordinate *at) {
 
 /* Integers ------------------------------------------------------------------------------------- */
 
-/* Returns whether all elements are one known integer. */
+/* Returns whether all elements are one known integer, which may have a floating type. */
 static bool find_integer(const schedule *s, tile_value value, int64_t *number) {
     tile_op op;
     while ((op = tile_value_def(s->compute, value)).id) {
@@ -42,7 +45,10 @@ static bool find_integer(const schedule *s, tile_value value, int64_t *number) {
         value = tile_first_operand(s->compute, op);
     }
     const tile_expr *expr = tile_value_at(s->compute, value)->expr;
-    return expr && tile_expr_is_int(expr, number);
+    if (!expr || expr->kind != TILE_EXPR_FLOAT) return expr && tile_expr_is_int(expr, number);
+    bool whole = fabs(expr->number) < 0x1p30 && expr->number == floor(expr->number);
+    if (whole) *number = (int64_t)expr->number;
+    return whole;
 }
 
 /* Goes to the operation that computes the value, through operations that move its elements. */
@@ -70,64 +76,123 @@ static bool follow_integer(schedule *s, sched_factor *at, tile_opcode opcode, in
     return false;
 }
 
-/* Returns whether the value is the first bit of the number at k: 4 (k % 8). */
-static bool is_first_bit(schedule *s, sched_factor at) {
+/* The number of numbers in a word, if the value is the first bit of the number at k in it, such as
+ * 4 (k % 8); else 0. */
+static int64_t find_first_bit(schedule *s, sched_factor at) {
     int64_t factor = 1, number;
     if (follow_integer(s, &at, TILE_OP_mul, &number))
         factor = number;
     else if (follow_integer(s, &at, TILE_OP_shl, &number) && number >= 0 && number < 32)
         factor = INT64_C(1) << number;
     tile_op op = find_source(s, &at);
-    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_iota) return false;
+    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_iota) return 0;
     const tile_attr *start = tile_op_attr(s->compute, op, TILE_ATTR_start);
     const tile_attr *step = tile_op_attr(s->compute, op, TILE_ATTR_step);
-    if (start && !tile_expr_is(start->expr, 0)) return false;
-    if (step && (!tile_expr_is_int(step->expr, &number) || number < 0 || number > 32)) return false;
+    if (start && !tile_expr_is(start->expr, 0)) return 0;
+    if (step && (!tile_expr_is_int(step->expr, &number) || number < 0 || number > 32)) return 0;
     if (step) factor *= number;
-    return factor == SCHED_PACKED_BITS &&
-           part_of_k(&at.map.at[sched_axis(s, op)], SCHED_REM) == SCHED_PACKED_NUMBERS;
+    return factor == SCHED_PACKED_BITS ? part_of_k(&at.map.at[sched_axis(s, op)], SCHED_REM) : 0;
 }
 
-/* Goes from numbers with an offset to the shifted words. */
-static bool follow_numbers(schedule *s, sched_packed *to, sched_factor *at) {
-    int64_t number;
-    if (follow_integer(s, at, TILE_OP_sub, &number))
-        to->offset = number;
-    else if (follow_integer(s, at, TILE_OP_add, &number))
-        to->offset = -number;
-    return to->offset >= 0 && to->offset < 1 << SCHED_PACKED_BITS &&
-           follow_integer(s, at, TILE_OP_and, &number) && number == (1 << SCHED_PACKED_BITS) - 1;
+/* Numbers -------------------------------------------------------------------------------------- */
+
+/* Where numbers are in words. */
+typedef struct numbers {
+    sched_factor words;
+    int64_t in_word; /* numbers in a word: the one at k is at bits 4 (k % in_word); 0: at `shift` */
+    int64_t shift, offset;
+} numbers;
+
+/* Goes from shifted words to the words. */
+static bool follow_shift(schedule *s, numbers *to, sched_factor at) {
+    sched_factor from = at;
+    tile_op op = find_source(s, &from);
+    tile_opcode opcode = op.id ? tile_op_opcode(s->compute, op) : TILE_OP_NONE;
+    to->words = at;
+    if (opcode != TILE_OP_shr && opcode != TILE_OP_ushr) return true;
+    to->words = operand_of(s, op, 0, &from);
+    if (find_integer(s, tile_op_operand(s->compute, op, 1), &to->shift)) return true;
+    to->in_word = find_first_bit(s, operand_of(s, op, 1, &from));
+    return to->in_word != 0;
 }
 
 /* The last value on the path from the words' use whose dims count words and columns. */
-static void find_words(schedule *s, sched_packed *to, sched_factor at) {
+static bool find_words(schedule *s, sched_packed *to, sched_factor at, int64_t in_word) {
     do {
+        tile_op op = tile_value_def(s->compute, at.value);
+        if (op.id && tile_op_opcode(s->compute, op) == TILE_OP_cast)
+            at = operand_of(s, op, 0, &at); /* the lowest bits of a wider integer are the same */
         const tile_type *type = sched_type(s, at.value);
         bool first = is_column(&at.map.at[0]), last = is_column(&at.map.at[1]);
+        bool bytes = type->scalar == TILE_i8 || type->scalar == TILE_u8;
         if (type->kind != TILE_TYPE_TENSOR || type->rank != 2 || first == last ||
-            part_of_k(&at.map.at[first], SCHED_DIV) != SCHED_PACKED_NUMBERS)
+            part_of_k(&at.map.at[first], SCHED_DIV) != in_word ||
+            in_word != (bytes ? 2 : SCHED_PACKED_NUMBERS) ||
+            !(bytes ? first : type->scalar == TILE_i32))
             continue;
         to->words = at.value;
         to->transposed = first;
+        to->bytes = bytes;
     } while (sched_follow_moves(s, &at));
+    return to->words.id != 0;
 }
 
-/* Takes a factor that is a cast of numbers unpacked from words. */
-static bool take_numbers(schedule *s, sched_packed *to, sched_factor at) {
-    tile_op op = find_source(s, &at);
-    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_cast ||
-        tile_op_has_attr(s->compute, op, TILE_ATTR_unsigned))
-        return false;
-    at = operand_of(s, op, 0, &at);
-    if (sched_type(s, at.value)->scalar != TILE_i32 || !follow_numbers(s, to, &at)) return false;
-    op = find_source(s, &at);
-    if (!op.id) return false;
+/* The known number by which the operation shifts its first operand's values; 0 if it does not. */
+static bool find_offset(const schedule *s, tile_op op, int64_t *offset) {
     tile_opcode opcode = tile_op_opcode(s->compute, op);
-    if ((opcode != TILE_OP_shr && opcode != TILE_OP_ushr) ||
-        !is_first_bit(s, operand_of(s, op, 1, &at)))
-        return false;
-    find_words(s, to, operand_of(s, op, 0, &at));
-    return to->words.id != 0;
+    tile_value by = tile_op_operand(s->compute, op, 1);
+    tile_scalar scalar = tile_value_type(s->compute, by)->scalar;
+    if (opcode != TILE_OP_sub && opcode != TILE_OP_add) return false;
+    bool wraps = !tile_scalar_is_floating(scalar) && tile_scalar_as_signed(scalar) != scalar;
+    if (wraps || !find_integer(s, by, offset)) return false;
+    if (opcode == TILE_OP_add) *offset = -*offset;
+    return true;
+}
+
+static bool follow_numbers(schedule *s, numbers *to, sched_factor at, bool is_half);
+
+/* Two numbers of each byte, the low one first. */
+static bool follow_join(schedule *s, numbers *to, tile_op op, const sched_factor *at) {
+    unsigned last = sched_type(s, at->value)->rank - 1;
+    numbers sides[2];
+    if (part_of_k(&at->map.at[last], SCHED_REM) != 2) return false;
+    for (unsigned i = 0; i < 2; i++) {
+        sides[i] = (numbers){.offset = to->offset};
+        if (!follow_numbers(s, &sides[i], operand_of(s, op, i, at), true)) return false;
+        if (sides[i].in_word || sides[i].shift != SCHED_PACKED_BITS * (int64_t)i) return false;
+    }
+    *to = sides[0];
+    to->in_word = 2;
+    return sides[0].offset == sides[1].offset && sides[0].words.value.id == sides[1].words.value.id;
+}
+
+/* Goes from numbers, as integers or floats, to words. is_half: one of two that are joined. */
+static bool follow_numbers(schedule *s, numbers *to, sched_factor at, bool is_half) {
+    int64_t number;
+    for (;;) {
+        sched_factor from = at;
+        tile_op op = find_source(s, &at);
+        if (!op.id || tile_op_has_attr(s->compute, op, TILE_ATTR_unsigned)) return false;
+        tile_opcode opcode = tile_op_opcode(s->compute, op);
+        if (opcode == TILE_OP_join) return !is_half && follow_join(s, to, op, &at);
+        if (opcode == TILE_OP_and)
+            return follow_integer(s, &from, TILE_OP_and, &number) &&
+                   number == (1 << SCHED_PACKED_BITS) - 1 && follow_shift(s, to, from);
+        if (sched_type(s, at.value)->scalar == TILE_u8 && opcode != TILE_OP_cast)
+            return follow_shift(s, to, from) && to->shift == SCHED_PACKED_BITS;
+        if (opcode != TILE_OP_cast && !find_offset(s, op, &number)) return false;
+        if (opcode != TILE_OP_cast) to->offset += number;
+        at = operand_of(s, op, 0, &at);
+    }
+}
+
+/* Takes a factor that consists of numbers unpacked from words. */
+static bool take_numbers(schedule *s, sched_packed *to, sched_factor at) {
+    numbers found = {.offset = 0};
+    if (!follow_numbers(s, &found, at, false) || !found.in_word) return false;
+    to->offset = found.offset;
+    return found.offset >= 0 && found.offset < 1 << SCHED_PACKED_BITS &&
+           find_words(s, to, found.words, found.in_word);
 }
 
 /* Scales --------------------------------------------------------------------------------------- */

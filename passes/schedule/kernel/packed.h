@@ -12,7 +12,8 @@ enum {
 /* A product whose right operand is computed from words. */
 typedef struct sched_packed {
     tile_op matmul;
-    tile_value words; /* i32 */
+    tile_value words; /* 32-bit integers, or their bytes */
+    bool bytes;       /* they are [n, k / 2] */
     bool transposed;  /* the words are [n, k / 8]; else [k / 8, n] */
     int64_t offset;   /* is subtracted from each number, 0 to 15 */
     unsigned group;   /* numbers along k with one scale: 64 or 128 */

@@ -144,6 +144,12 @@ static tile_value take_numbers(product *p, const char *const *names, tile_value 
     return tile_build_sub(b, value, splat_like(p, value, (is_f16 ? 1024 : 128) + offset));
 }
 
+/* Four bytes along k form a word, the first one in its lowest bits. */
+static tile_value join_bytes(product *p, tile_value bytes) {
+    const tile_expr *words = integer(p, p->packed->group / SCHED_PACKED_NUMBERS);
+    return tile_build_bitcast(&p->k.b, bytes, tile_of(p, TILE_i32, param(p, "block_n"), words));
+}
+
 /* The right operand of a group. */
 static tile_value unpack_group(product *p, const char *const *names, tile_value part) {
     static const int64_t across[] = {2, 1, 0}, along[] = {1, 0, 2};
@@ -154,8 +160,9 @@ static tile_value unpack_group(product *p, const char *const *names, tile_value 
     const tile_expr *split[] = {packed->transposed ? columns : lanes,
                                 packed->transposed ? lanes : each,
                                 packed->transposed ? each : columns};
-    tile_value words =
-        tile_build_reshape(b, part, TILE_NO_VALUE, type_of(p, TILE_TYPE_TILE, TILE_i32, 3, split));
+    tile_value words = packed->bytes ? join_bytes(p, part) : part;
+    words =
+        tile_build_reshape(b, words, TILE_NO_VALUE, type_of(p, TILE_TYPE_TILE, TILE_i32, 3, split));
     words = transposed(p, words, packed->transposed ? across : along, 3);
     words = tile_build_reshape(b, words, TILE_NO_VALUE,
                                fragment_of(p, TILE_i32, integer(p, packed->group / 8)));
@@ -312,7 +319,7 @@ tile_value product_build_packed(product *p) {
     const sched_packed *packed = p->packed;
     bool of_columns = packed->scale.id && packed->group_dim < 0;
     packed_step step = {.words = stage(p, packed->words, packed->transposed ? 0 : 1,
-                                       packed->group / SCHED_PACKED_NUMBERS)};
+                                       packed->group / (packed->bytes ? 2 : SCHED_PACKED_NUMBERS))};
     if (packed->scale.id && !of_columns)
         step.scales = stage(p, packed->scale, packed->column_dim, 1);
     for (unsigned i = 0; i < UNPACKINGS; i++)
