@@ -1,5 +1,7 @@
 /* Products whose right operand is unpacked from words of eight numbers (kernel/packed.h).
  *
+ * The kernel multiplies the transposed operands, so that its tiles may have 8 rows.
+ *
  * The order of the terms of a sum is free. So a thread reads whole words from shared memory, its
  * part of a matrix instruction's operand, and the left operand is read in the order in which the
  * bits of a word become elements. Two numbers, 16 bits apart, become a pair of 16-bit floats by one
@@ -60,27 +62,34 @@ static const tile_type *tile_of(const product *p, tile_scalar scalar, const tile
     return type_of(p, TILE_TYPE_TILE, scalar, 2, dims);
 }
 
-/* A tile of the right operand, or of its words, as matrix instructions take it. */
-static const tile_type *fragment_of(const product *p, tile_scalar scalar, const tile_expr *rows) {
-    const tile_layout layout = tile_layout_of_name(TILE_LAYOUT_NAME_mma_rhs);
-    return tile_type_with_layout(p->k.s->context, tile_of(p, scalar, rows, param(p, "block_n")),
-                                 &layout);
+/* The transposed sums. */
+static const tile_type *sums_of(const product *p) {
+    return tile_of(p, p->sum->scalar, param(p, "block_n"), param(p, "block_m"));
 }
 
-/* The part that a thread has of a tile [rows, block_n]. */
-static const tile_type *vector_of(const product *p, tile_scalar scalar, unsigned rows) {
+/* A tile of the transposed weights, or of their words, as matrix instructions take it. */
+static const tile_type *fragment_of(const product *p, tile_scalar scalar, unsigned depth) {
+    const tile_layout layout = tile_layout_of_name(TILE_LAYOUT_NAME_mma_rhs);
+    const tile_type *type = tile_of(p, scalar, integer(p, depth), param(p, "block_n"));
+    return tile_type_with_layout(p->k.s->context, type, &layout);
+}
+
+/* The part that a thread has of a tile [depth, block_n]. */
+static const tile_type *vector_of(const product *p, tile_scalar scalar, unsigned depth) {
     tile_context *context = p->k.s->context;
-    const tile_expr *all = tile_expr_multiply(context, integer(p, rows), param(p, "block_n"));
+    const tile_expr *all = tile_expr_multiply(context, integer(p, depth), param(p, "block_n"));
     const tile_expr *own =
         tile_expr_op(context, TILE_OP_div, divided(p, all, 32), param(p, "num_warps"), NULL);
     return type_of(p, TILE_TYPE_VECTOR, scalar, 1, &own);
 }
 
+/* order NULL: of two dims. */
 static tile_value transposed(product *p, tile_value tile, const int64_t *order, unsigned rank) {
     const tile_attr attr = {.id = TILE_ATTR_order, .list = order, .count = rank};
     const tile_segment segments[] = {{tile, NULL, 0}};
-    tile_op op = tile_build_op_of(&p->k.b, TILE_OP_transpose, segments, 1, NULL, &attr, 1);
-    tile_op_set_list(p->k.f, op, TILE_ATTR_order, order, rank);
+    tile_op op =
+        tile_build_op_of(&p->k.b, TILE_OP_transpose, segments, 1, NULL, &attr, order != NULL);
+    if (order) tile_op_set_list(p->k.f, op, TILE_ATTR_order, order, rank);
     return tile_op_result(p->k.f, op, 0);
 }
 
@@ -150,9 +159,9 @@ static tile_value join_bytes(product *p, tile_value bytes) {
     return tile_build_bitcast(&p->k.b, bytes, tile_of(p, TILE_i32, param(p, "block_n"), words));
 }
 
-/* The right operand of a group. */
+/* The weights of a group. */
 static tile_value unpack_group(product *p, const char *const *names, tile_value part) {
-    static const int64_t across[] = {2, 1, 0}, along[] = {1, 0, 2};
+    static const int64_t along_k[] = {2, 1, 0}, along_n[] = {1, 0, 2};
     tile_builder *b = &p->k.b;
     const sched_packed *packed = p->packed;
     const tile_expr *columns = param(p, "block_n"), *lanes = integer(p, 4);
@@ -163,9 +172,9 @@ static tile_value unpack_group(product *p, const char *const *names, tile_value 
     tile_value words = packed->bytes ? join_bytes(p, part) : part;
     words =
         tile_build_reshape(b, words, TILE_NO_VALUE, type_of(p, TILE_TYPE_TILE, TILE_i32, 3, split));
-    words = transposed(p, words, packed->transposed ? across : along, 3);
-    words = tile_build_reshape(b, words, TILE_NO_VALUE,
-                               fragment_of(p, TILE_i32, integer(p, packed->group / 8)));
+    words = transposed(p, words, packed->transposed ? along_k : along_n, 3);
+    words =
+        tile_build_reshape(b, words, TILE_NO_VALUE, fragment_of(p, TILE_i32, packed->group / 8));
     const tile_segment segments[] = {{words, NULL, 0}};
     words = tile_build_op_value(b, TILE_OP_to_fragment, segments, 1,
                                 vector_of(p, TILE_i32, packed->group / 8));
@@ -175,12 +184,14 @@ static tile_value unpack_group(product *p, const char *const *names, tile_value 
         if (!numbers[i].id) return TILE_NO_VALUE;
     }
     const tile_segment all[] = {{tile_build_concat(b, numbers, 4), NULL, 0}};
-    return tile_build_op_value(
-        b, TILE_OP_from_fragment, all, 1,
-        fragment_of(p, p->sides[0].element->scalar, integer(p, packed->group)));
+    tile_value weights =
+        tile_build_op_value(b, TILE_OP_from_fragment, all, 1,
+                            fragment_of(p, p->sides[0].element->scalar, packed->group));
+    return transposed(p, weights, NULL, 2);
 }
 
-/* The left operand of a group: bits 4 i and 4 i + 16 of a word become neighbors along k. */
+/* The left operand of a group, transposed: bits 4 i and 4 i + 16 of a word become neighbors along
+ * k. */
 static tile_value reorder(product *p, tile_value plain) {
     static const int64_t order[] = {0, 4, 2, 1, 3};
     const tile_type *type = tile_value_type(p->k.f, plain);
@@ -188,7 +199,8 @@ static tile_value reorder(product *p, tile_value plain) {
                                 integer(p, 2), integer(p, 4)};
     tile_value parts = tile_build_reshape(&p->k.b, plain, TILE_NO_VALUE,
                                           type_of(p, TILE_TYPE_TILE, type->scalar, 5, split));
-    return tile_build_reshape(&p->k.b, transposed(p, parts, order, 5), TILE_NO_VALUE, type);
+    parts = tile_build_reshape(&p->k.b, transposed(p, parts, order, 5), TILE_NO_VALUE, type);
+    return transposed(p, parts, NULL, 2);
 }
 
 /* Buffers -------------------------------------------------------------------------------------- */
@@ -236,12 +248,12 @@ static tile_value load_group(product *p, const staged *from, tile_value group) {
                                   type_of(p, TILE_TYPE_TILE, scalar, 2, dims));
 }
 
-/* Scales of columns as a tile of f32 with the extents of the sums. */
+/* Scales of columns as a tile with the extents of the transposed sums. */
 static tile_value spread(product *p, tile_value scales) {
-    const tile_type *row =
-        tile_of(p, tile_value_type(p->k.f, scales)->scalar, integer(p, 1), param(p, "block_n"));
-    scales = tile_build_reshape(&p->k.b, scales, TILE_NO_VALUE, row);
-    return sched_broadcast_to_tile(&p->k, sched_convert(&p->k, scales, p->sum));
+    const tile_type *column =
+        tile_of(p, tile_value_type(p->k.f, scales)->scalar, param(p, "block_n"), integer(p, 1));
+    scales = tile_build_reshape(&p->k.b, scales, TILE_NO_VALUE, column);
+    return sched_broadcast_to(&p->k, sched_convert(&p->k, scales, p->sum), sums_of(p));
 }
 
 /* The loop ------------------------------------------------------------------------------------- */
@@ -258,16 +270,17 @@ static tile_value add_group(product *p, const packed_step *step, tile_value grou
     const sched_packed *packed = p->packed;
     tile_value at[] = {tile_build_int(b, 0),
                        tile_build_mul(b, group, tile_build_int(b, packed->group))};
-    tile_value rhs = unpack_group(p, step->names, load_group(p, &step->words, group));
+    tile_value weights = unpack_group(p, step->names, load_group(p, &step->words, group));
     tile_value lhs = tile_build_load_shared(
         b, p->sides[0].shared, at, 2,
         tile_of(p, p->sides[0].element->scalar, param(p, "block_m"), integer(p, packed->group)));
     bool scaled = step->scales.value.id != 0;
-    tile_value before = scaled ? tile_build_zero(b, sched_full_type(&p->k, p->sum)) : sum;
-    const tile_segment segments[] = {{reorder(p, lhs), NULL, 0}, {rhs, NULL, 0}, {before, NULL, 0}};
+    tile_value before = scaled ? tile_build_zero(b, sums_of(p)) : sum;
+    const tile_segment segments[] = {
+        {weights, NULL, 0}, {reorder(p, lhs), NULL, 0}, {before, NULL, 0}};
     tile_op dot = tile_build_op_of(b, TILE_OP_dot, segments, 3, NULL, NULL, 0);
     if (!dot.id) return TILE_NO_VALUE;
-    tile_op_set_text(p->k.f, dot, TILE_ATTR_policy, tile_attr_word_text(TILE_WORD_policy_columns));
+    tile_op_set_text(p->k.f, dot, TILE_ATTR_policy, tile_attr_word_text(TILE_WORD_policy_rows));
     tile_value part = tile_op_result(p->k.f, dot, 0);
     if (!scaled) return part;
     return tile_build_fma(b, part, spread(p, load_group(p, &step->scales, group)), sum);
@@ -291,6 +304,8 @@ static void fill_step(product *p, const packed_step *step, tile_op loop) {
     tile_value zero = tile_build_int(&k->b, 0), one = tile_build_int(&k->b, 1);
     tile_value groups = sched_number(k, divided(p, param(p, "block_k"), p->packed->group));
     tile_op inner = tile_build_for_loop(&k->b, zero, groups, one, &sum, 1);
+    tile_op_set_expr(k->f, inner, TILE_ATTR_unroll,
+                     divided(p, param(p, "block_k"), p->packed->group));
     tile_builder within = enter(p, inner);
     tile_region body = tile_op_region(k->f, inner, 0);
     tile_value next =
@@ -327,7 +342,7 @@ tile_value product_build_packed(product *p) {
             step.names[i] = define(p, &unpackings[i]);
     product_alloc_lhs(p);
     product_set_sums(p);
-    tile_value sum = tile_build_zero(&k->b, sched_full_type(k, p->sum));
+    tile_value sum = tile_build_zero(&k->b, sums_of(p));
     const tile_expr *groups =
         tile_expr_op(k->s->context, TILE_OP_ceildiv, sched_expr(k->s, p->extent_k),
                      integer(p, packed->group), NULL);
@@ -337,5 +352,6 @@ tile_value product_build_packed(product *p) {
     product_set_loop(p, loop);
     fill_step(p, &step, loop);
     sum = tile_op_result(k->f, loop, 0);
-    return of_columns ? tile_build_mul(&k->b, sum, load_column_scales(p)) : sum;
+    if (of_columns) sum = tile_build_mul(&k->b, sum, load_column_scales(p));
+    return transposed(p, sum, NULL, 2);
 }

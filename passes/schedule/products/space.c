@@ -98,8 +98,11 @@ static const char *const spaces[SCHED_SPACE_COUNT] = {
     [SCHED_SPACE_PACKED] =
         "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
         "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
-        "    [(16, 128, 256, 4, 4), (16, 128, 256, 4, 2), (16, 64, 256, 4, 4),\n"
-        "     (32, 128, 256, 3, 4), (64, 128, 256, 3, 4), (16, 128, 128, 6, 4)]\n"
+        "    [(16, 128, 256, 4, 4), (8, 128, 256, 4, 4), (16, 128, 512, 2, 4), (8, 128, 512, 2, "
+        "4),\n"
+        "     (16, 128, 256, 4, 2), (8, 128, 256, 4, 2), (32, 128, 256, 3, 4), (64, 128, 256, 3, "
+        "4),\n"
+        "     (64, 128, 256, 3, 8), (64, 128, 128, 4, 4)]\n"
         "  tune (split, strategy) in [(1, serial), (2, cluster), (4, cluster), (4, exchange),\n"
         "      (8, exchange), (4, atomic), (16, atomic)]\n"
         "  grid [1] warps num_warps\n"
