@@ -225,28 +225,13 @@ static staged stage(product *p, tile_value value, int column_dim, unsigned per_g
     return out;
 }
 
-static tile_op copy_staged(product *p, const staged *from, tile_value group) {
+static void copy_staged(product *p, const staged *from, tile_value group) {
     tile_builder *b = &p->k.b;
     tile_value index[2];
     index[from->column_dim] = p->k.start[p->n];
     index[!from->column_dim] = tile_build_mul(b, group, tile_build_int(b, from->per_group));
     tile_build_copy(b, sched_array_view(&p->k, (unsigned)from->array, from->value), index, 2,
                     from->shared, NULL, 0, TILE_NO_VALUE);
-    return tile_region_at(p->k.f, b->region)->last;
-}
-
-/* Few blocks read each word, at about the same time: the L2 need not keep it (choose-cache, which
- * cannot prove that rows of words begin at lines). */
-static void hint(product *p, tile_op copy) {
-    enum { FEW = 4 };
-    tile_context *context = p->k.s->context;
-    const tile_expr *rows = sched_expr(p->k.s, p->k.g->domain.extents[p->m]);
-    const tile_expr *readers =
-        tile_expr_op(context, TILE_OP_ceildiv, rows, param(p, "block_m"), NULL);
-    tile_op_set_text(p->k.f, copy, TILE_ATTR_cache,
-                     tile_attr_word_text(TILE_WORD_cache_evict_first));
-    tile_op_set_expr(p->k.f, copy, TILE_ATTR_cache_if,
-                     tile_expr_op(context, TILE_OP_le, readers, integer(p, FEW), NULL));
 }
 
 /* The elements of one group, of a step's. */
@@ -314,7 +299,7 @@ static void fill_step(product *p, const packed_step *step, tile_op loop) {
     tile_value sum = tile_region_arg(k->f, tile_op_region(k->f, loop, 0), 1);
     k->start[p->depth] = tile_build_mul(&k->b, first, tile_build_int(&k->b, p->packed->group));
     product_copy_lhs(p);
-    hint(p, copy_staged(p, &step->words, first));
+    copy_staged(p, &step->words, first);
     if (step->scales.value.id) copy_staged(p, &step->scales, first);
     tile_value zero = tile_build_int(&k->b, 0), one = tile_build_int(&k->b, 1);
     tile_value groups = sched_number(k, divided(p, param(p, "block_k"), p->packed->group));
