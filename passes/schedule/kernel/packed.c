@@ -250,7 +250,9 @@ static tile_value take_lhs(schedule *s, tile_op op) {
 static bool match(schedule *s, tile_op op, sched_packed *to, tile_value *lhs) {
     *to = (sched_packed){.matmul = op, .group = 128, .group_dim = -1};
     if (tile_op_opcode(s->compute, op) != TILE_OP_matmul ||
-        tile_op_has_attr(s->compute, op, TILE_ATTR_precision))
+        tile_op_has_attr(s->compute, op, TILE_ATTR_precision) ||
+        tile_op_has_attr(s->compute, op, TILE_ATTR_tile) || /* may be no multiple of a group */
+        tile_op_has_attr(s->compute, op, TILE_ATTR_warps))
         return false;
     const tile_type *result = sched_type(s, tile_op_result(s->compute, op, 0));
     bool floats = result->scalar == TILE_f32 || sched_is_half(result);

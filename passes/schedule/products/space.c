@@ -105,6 +105,7 @@ static const char *const spaces[SCHED_SPACE_COUNT] = {
         "     (64, 128, 256, 3, 8), (64, 128, 128, 4, 4)]\n"
         "  tune (split, strategy) in [(1, serial), (2, cluster), (4, cluster), (4, exchange),\n"
         "      (8, exchange), (4, atomic), (16, atomic)]\n"
+        "  where rem(block_k, 128) == 0 & 16 * num_warps <= block_n\n"
         "  grid [1] warps num_warps\n"
         "{}\n",
     [SCHED_SPACE_GATHERED] =
