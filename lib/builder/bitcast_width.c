@@ -185,6 +185,10 @@ static bool check(const bitcast_width *x, const tile_type *from, const tile_type
             from, to);
     if (from->scalar == TILE_tf32 || to->scalar == TILE_tf32)
         return refuse(x, "some bits of tf32 are ignored; cast to or from f32 instead", from, to);
+    if (from->kind == TILE_TYPE_VECTOR && tile_type_elements(from) < 0)
+        return refuse(
+            x, "a vector needs a known number of elements: write numbers instead of parameters",
+            from, to);
     unsigned room = from->kind == TILE_TYPE_VECTOR ? 0 : tile_log2(x->parts);
     if (from->rank + room > TILE_MAX_RANK)
         return refuse(x,

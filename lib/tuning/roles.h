@@ -17,7 +17,8 @@ typedef enum tile_operands {
     TILE_OPERANDS_gathered,  /* rows of one of them are selected by index tiles */
     TILE_OPERANDS_scattered, /* single elements are, whose indices need registers */
     TILE_OPERANDS_scaled,    /* the sums of each step are computed from zero, and scaled */
-    TILE_OPERANDS_parts      /* f32 is multiplied as several bf16 */
+    TILE_OPERANDS_parts,     /* f32 is multiplied as several bf16 */
+    TILE_OPERANDS_packed     /* one of them has elements of 4 bits in memory */
 } tile_operands;
 
 /* What a kernel multiplies, and with which tiles. */

@@ -18,7 +18,8 @@ enum {
     SCATTERED = 128,
     SCALED = 256,
     PARTS = 512,
-    ALL_CLASSES = 1023
+    PACKED = 1024,
+    ALL_CLASSES = 2047
 };
 enum { CORE = 1, FULL = 0, MOST_ROLES = 5 };
 #define FEATURE(name, text, needs) FEATURE_##name = TILE_FEATURE_##name,
@@ -111,6 +112,7 @@ static unsigned class_of(tile_scalar scalar, const tile_product_space *q) {
     case TILE_OPERANDS_scattered: return plain == HALF ? SCATTERED : plain;
     case TILE_OPERANDS_scaled: return plain == FLOAT8 ? SCALED : plain;
     case TILE_OPERANDS_parts: return PARTS;
+    case TILE_OPERANDS_packed: return plain == HALF ? PACKED : plain;
     }
     return plain;
 }

@@ -157,14 +157,17 @@ tile_value lower_view_access_count(lowering *l, const lower_view_access *a, unsi
     return tile_build_sub(&l->builder, a->view->limits[a->first_dim + t - a->points], at);
 }
 
-/* Products with few rows are limited by memory bandwidth alone. For them a cache policy chosen at
- * launch also pays off when threads issue the copies. */
+/* Products with few rows, or few columns if they are computed as their transposes, are limited by
+ * memory bandwidth alone. For them a cache policy chosen at launch also pays off when threads issue
+ * the copies. */
 static bool are_flat(const lowering *l) {
     unsigned dots = 0;
     for (uint32_t id = 1; id < l->old.op_count; id++) {
         if (l->old.ops[id].opcode != TILE_OP_dot) continue;
         const tile_type *acc = tile_value_type(&l->old, l->old.ops[id].first_result);
-        if (acc->rank != 2 || tile_type_dim(acc, 0) > TILE_WGMMA_FEW_ROWS) return false;
+        if (acc->rank != 2 || (tile_type_dim(acc, 0) > TILE_WGMMA_FEW_ROWS &&
+                               tile_type_dim(acc, 1) > TILE_WGMMA_FEW_ROWS))
+            return false;
         dots++;
     }
     return dots > 0;

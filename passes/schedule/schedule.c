@@ -84,6 +84,7 @@
 #include "passes/schedule/plan.h"
 #include "passes/schedule/products/space.h"
 #include "passes/schedule/products/slices.h"
+#include "passes/schedule/kernel/packed.h"
 #include "passes/schedule/kernel/scaled.h"
 #include "passes/schedule/products/vector.h"
 #include "passes/schedule/rows/rows.h"
@@ -245,6 +246,7 @@ static bool make_kernels(schedule *s, size_t before) {
     if (!check_length(s)) return false;
     sched_move_slices(s);
     sched_find_scaled(s);
+    sched_find_packed(s);
     sched_move_casts(s);
     sched_mask_operands(s);
     sched_reduce_vectors(s);

@@ -278,4 +278,8 @@ Test(tensor_map, rows_across_lines_are_read_line_by_line) {
     array.strides[0] = 6144, array.address = 4112;
     cr_assert_eq(tile_driver_encode(&driver, &array, encoded), 0);
     cr_expect_eq(promotion_asked, TILE_CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
+    array.scalar = TILE_e4m3, array.address = 4096;
+    array.strides[1] = 1, array.box[1] = 128;
+    cr_assert_eq(tile_driver_encode(&driver, &array, encoded), 0);
+    cr_expect_eq(promotion_asked, TILE_CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
 }

@@ -3,6 +3,7 @@
 
 #include "lib/ir/cost.h"
 #include "lib/ops/combine.h"
+#include "passes/schedule/kernel/packed.h"
 #include "passes/schedule/kernel/scaled.h"
 
 int sched_array_of(const schedule *s, tile_value value) {
@@ -263,8 +264,8 @@ static void traverse_operand(sched_traversal *w, tile_op matmul, unsigned index)
     sched_domain own = sched_domain_of(s, operand);
     sched_map at = sched_identity(&own);
     w->own_domain = true;
-    bool masked = sched_original_operand(s, operand).id != 0; /* stored, not recomputed */
-    if (s->expands[operand.id] || (!masked && sched_may_repeat(s, operand)))
+    bool stored = sched_original_operand(s, operand).id || sched_packed_of(s, matmul);
+    if (s->expands[operand.id] || (!stored && sched_may_repeat(s, operand)))
         sched_traverse_value(w, operand, &at, false);
     else
         add_stop(w, sched_array_of(s, operand) < 0 ? sched_multiplied(s, matmul, index) : operand,
@@ -292,6 +293,8 @@ static bool is_absorbed(sched_traversal *w, tile_op op, const sched_map *map) {
         const sched_scaled *scaled = sched_scaled_of(s, op);
         for (unsigned i = 0; scaled && i < scaled->count; i++)
             add_whole(w, scaled->scales[i].value);
+        const sched_packed *packed = sched_packed_of(s, op);
+        if (packed && packed->scale.id) add_whole(w, packed->scale);
         return true;
     }
     if (g->kind != SCHED_ROWS || (g->own_domain && w->inside) || !reduces_rows(s, g, op, map))

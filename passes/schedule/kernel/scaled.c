@@ -18,23 +18,11 @@
 #include "lib/ir/effects.h"
 #include "lib/ir/syntax.h"
 #include "lib/support/scalar.h"
+#include "passes/schedule/kernel/factors.h"
 
 /* Dims of the coordinates during the analysis. K is a whole dim in the first form, and chunks of
  * PART elements in the second one. */
 enum { ROW, COLUMN, K, CHUNK, PART };
-
-enum { MAX_FACTORS = SCHED_MAX_SCALES + 1 };
-
-typedef struct factor {
-    tile_value value;
-    sched_map map;
-} factor;
-
-typedef struct factors {
-    factor items[MAX_FACTORS];
-    unsigned count;
-    bool too_many;
-} factors;
 
 /* Coordinates ---------------------------------------------------------------------------------- */
 
@@ -76,58 +64,19 @@ static bool find_scale_dim(const sched_coordinate *at, sched_scale_dim *dim) {
     return false;
 }
 
-/* Goes to the operand of an operation that only moves elements. False if there is none. */
-static bool follow(schedule *s, factor *at) {
-    tile_op op = tile_value_def(s->compute, at->value);
-    if (!op.id || !sched_only_moves(s, op)) return false;
-    tile_value from = tile_first_operand(s->compute, op);
-    sched_map map;
-    if (tile_op_opcode(s->compute, op) != TILE_OP_reshape)
-        map = sched_operand_map(s, op, 0, 0, &at->map);
-    else if (!sched_reshaped(s, sched_type(s, from), sched_type(s, at->value), &at->map, &map))
-        return false;
-    *at = (factor){from, map};
-    return true;
-}
-
-/* Factors -------------------------------------------------------------------------------------- */
-
-/* Returns whether op only multiplies f32 values. */
-static bool is_product_of_factors(const schedule *s, tile_op op) {
-    return op.id && tile_op_opcode(s->compute, op) == TILE_OP_mul &&
-           tile_value_type(s->compute, tile_op_result(s->compute, op, 0))->scalar == TILE_f32;
-}
-
-/* Collects what is multiplied to the value. */
-static void collect(schedule *s, factors *all, tile_value value, const sched_map *map) {
-    factor at = {value, *map};
-    tile_op op = tile_value_def(s->compute, value);
-    while (!is_product_of_factors(s, op) && follow(s, &at))
-        op = tile_value_def(s->compute, at.value);
-    if (is_product_of_factors(s, op)) {
-        for (unsigned i = 0; i < 2; i++) {
-            sched_map own = sched_operand_map(s, op, 0, i, &at.map);
-            collect(s, all, tile_op_operand(s->compute, op, i), &own);
-        }
-        return;
-    }
-    if (all->count == MAX_FACTORS)
-        all->too_many = true;
-    else
-        all->items[all->count++] = (factor){value, *map};
-}
+/* Scales ------------------------------------------------------------------------------------- */
 
 /* Also goes through a cast to a wider type: the kernel converts what it loads. */
-static bool follow_scale(schedule *s, factor *at) {
+static bool follow_scale(schedule *s, sched_factor *at) {
     tile_value narrow = sched_strip_cast(s, at->value);
-    if (narrow.id == at->value.id) return follow(s, at);
+    if (narrow.id == at->value.id) return sched_follow_moves(s, at);
     at->value = narrow;
     return true;
 }
 
 /* Notes the array that the factor repeats, the last one on the path whose dims are all known. */
-static bool add_scale(schedule *s, sched_scaled *to, const factor *from) {
-    factor at = *from;
+static bool add_scale(schedule *s, sched_scaled *to, const sched_factor *from) {
+    sched_factor at = *from;
     sched_scale found = {.value = TILE_NO_VALUE};
     do {
         sched_scale scale = {.value = at.value};
@@ -157,9 +106,9 @@ static tile_value take_operand(schedule *s, sched_scaled *to, tile_op op, unsign
     sched_map map = {{{0, NULL, NULL}}};
     map.at[across] = sched_dim_coordinate(index ? COLUMN : ROW);
     map.at[!across] = sched_dim_coordinate(K);
-    factors all = {.count = 0};
+    sched_factors all = {.count = 0};
     tile_value elements = TILE_NO_VALUE;
-    collect(s, &all, value, &map);
+    sched_collect_factors(s, &all, value, &map);
     if (all.too_many) return TILE_NO_VALUE;
     for (unsigned i = 0; i < all.count; i++) {
         bool own = is_bytes(s, sched_strip_cast(s, all.items[i].value)) && !elements.id &&
@@ -205,7 +154,7 @@ static bool match_operands(schedule *s, tile_op op, sched_scaled *to, tile_value
  * [k, rows] or [k, columns]. */
 static tile_value whole_matrix(schedule *s, tile_op op, unsigned index, bool *transposed) {
     static const tile_attr_id trans[] = {TILE_ATTR_trans_lhs, TILE_ATTR_trans_rhs};
-    factor at = {tile_op_operand(s->compute, op, index), {{{0, NULL, NULL}}}};
+    sched_factor at = {tile_op_operand(s->compute, op, index), {{{0, NULL, NULL}}}};
     bool across = tile_op_has_attr(s->compute, op, trans[index]) != (index == 1);
     if (sched_type(s, at.value)->rank != 3) return TILE_NO_VALUE;
     at.map.at[0] = sched_dim_coordinate(CHUNK);
@@ -222,7 +171,7 @@ static tile_value whole_matrix(schedule *s, tile_op op, unsigned index, bool *tr
             *transposed = (d == 0) != (index == 1);
             return at.value;
         }
-    } while (follow(s, &at));
+    } while (sched_follow_moves(s, &at));
     return TILE_NO_VALUE;
 }
 
@@ -245,12 +194,12 @@ static bool adds_chunks(const schedule *s, tile_op op) {
 static bool match_chunks(schedule *s, tile_op op, chunked_product *to) {
     *to = (chunked_product){.matmul = TILE_NO_OP};
     if (!adds_chunks(s, op)) return false;
-    factors all = {.count = 0};
+    sched_factors all = {.count = 0};
     sched_map map = {{{0, NULL, NULL}}};
     map.at[0] = sched_dim_coordinate(CHUNK);
     map.at[1] = sched_dim_coordinate(ROW);
     map.at[2] = sched_dim_coordinate(COLUMN);
-    collect(s, &all, tile_operand_src(s->compute, op), &map);
+    sched_collect_factors(s, &all, tile_operand_src(s->compute, op), &map);
     for (unsigned i = 0; i < all.count && !all.too_many; i++) {
         tile_op def = tile_value_def(s->compute, all.items[i].value);
         if (!to->matmul.id && is_product(s, def) && sched_same_map(&all.items[i].map, &map, 3))
@@ -305,21 +254,11 @@ const sched_scaled *sched_scaled_of(const schedule *s, tile_op matmul) {
 
 /* Erases operations whose results have no use and are no scales. */
 static void erase_unused(schedule *s) {
-    tile_function *f = s->compute;
-    uint32_t *uses = tile_count_uses(f, s->arena);
-    for (size_t i = 0; i < f->result_count; i++) uses[f->results[i].value.id]++;
+    bool *kept = TILE_NEW_ARRAY(s->arena, bool, s->compute->value_count);
     for (size_t i = 0; i < s->scaled_count; i++)
-        for (unsigned n = 0; n < s->scaled[i].count; n++) uses[s->scaled[i].scales[n].value.id]++;
-    for (tile_op op = tile_region_at(f, f->body)->last, before; op.id; op = before) {
-        bool used = tile_op_result_count(f, op) == 0;
-        before = tile_op_at(f, op)->prev;
-        for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
-            used |= uses[tile_op_result(f, op, i).id] != 0;
-        if (used) continue;
-        for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
-            uses[tile_op_operand(f, op, i).id]--;
-        tile_erase_op(f, op);
-    }
+        for (unsigned n = 0; n < s->scaled[i].count; n++)
+            kept[s->scaled[i].scales[n].value.id] = true;
+    sched_erase_unused(s, kept);
 }
 
 static bool has_scaled(schedule *s) {

@@ -143,6 +143,8 @@ typedef struct schedule {
     struct sched_masked_operands *hidden; /* cut/masked_operand.c; NULL: none */
     struct sched_scaled *scaled;          /* kernel/scaled.h */
     size_t scaled_count, scaled_capacity;
+    struct sched_packed *packed; /* kernel/packed.h */
+    size_t packed_count, packed_capacity;
     sched_array *arrays;
     size_t array_count, array_capacity;
     sched_group **groups; /* each follows the groups whose arrays it reads */

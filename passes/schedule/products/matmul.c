@@ -4,6 +4,7 @@
  * multiplied from there. An operand that is computed (a cast, a scale) is loaded from shared
  * memory, computed in registers and multiplied from these. An operand whose rows are windows is
  * loaded with index tiles, which computes a convolution without storing the matrix of windows.
+ * An operand that is unpacked from words is in packed.c.
  * Casts of both operands to a wider type are removed, because the instructions multiply narrow
  * elements exactly and accumulate in the wide type. */
 #include "passes/schedule/kernel/schedule.h"
@@ -56,6 +57,7 @@ static sched_space choose_space(const product *p) {
     bool part = p->k.s->group_count > 1;
     bool batched = is_batched(p), computed = !p->sides[0].plain || !p->sides[1].plain;
     if (p->scaled) return SCHED_SPACE_SCALED;
+    if (p->packed) return SCHED_SPACE_PACKED;
     bool half = (type == TILE_f16 || type == TILE_bf16) && sum == TILE_f32;
     bool bytes = ((type == TILE_e4m3 || type == TILE_e5m2) && sum == TILE_f32) ||
                  (tile_scalar_as_signed(type) == TILE_i8 && sum == TILE_i32);
@@ -177,6 +179,10 @@ static void set_side(product *p, unsigned index) {
         set_tiles(p, other, block, p->depth, "block_k");
 }
 
+void product_set_sums(product *p) {
+    set_tiles(p, p->m, "block_m", p->n, "block_n");
+}
+
 static void find_gathered(product *p, unsigned index) {
     product_operand *side = &p->sides[index];
     set_side(p, index);
@@ -213,6 +219,17 @@ static void copy_side(product *p, product_operand *side) {
     p->k.straight = false;
 }
 
+void product_alloc_lhs(product *p) {
+    set_side(p, 0);
+    p->sides[0].shared = alloc_side(p, &p->sides[0]);
+}
+
+void product_copy_lhs(product *p) {
+    set_side(p, 0);
+    copy_side(p, &p->sides[0]);
+    product_set_sums(p);
+}
+
 /* Arrays give 0 after the end of k, but values computed from these may be anything. If both
  * operands are computed, one of them is set to 0 there. */
 static tile_value end_with_k(product *p, const product_operand *side, tile_value tile) {
@@ -245,6 +262,11 @@ static void set_stages(product *p, tile_op loop) {
     tile_op_set_expr(p->k.f, loop, TILE_ATTR_pipelined, param(p, "stages"));
     if (has_param(p, "consumers"))
         tile_op_set_expr(p->k.f, loop, TILE_ATTR_consumers, param(p, "consumers"));
+}
+
+void product_set_loop(product *p, tile_op loop) {
+    set_stages(p, loop);
+    set_split(p, loop);
 }
 
 /* The number of tiles along k; *along: those of one tap. */
@@ -340,7 +362,7 @@ static tile_value build_scaled_step(product *p, tile_value step, tile_value sum)
         enter_chunk(p, step, c);
         copy_chunk(p, c, taken[c]);
     }
-    set_tiles(p, p->m, "block_m", p->n, "block_n");
+    product_set_sums(p);
     for (unsigned c = 0; c < CHUNKS; c++) {
         enter_chunk(p, step, c);
         scale[c] = product_build_scale(p);
@@ -418,7 +440,7 @@ static tile_value build_loop(product *p) {
         p->sides[i].shared = alloc_side(p, &p->sides[i]);
         if (p->scaled) p->sides[i].second = alloc_side(p, &p->sides[i]);
     }
-    set_tiles(p, p->m, "block_m", p->n, "block_n");
+    product_set_sums(p);
     const tile_type *type = sched_full_type(k, p->sum);
     tile_value zero = tile_build_zero(&k->b, type), parts;
     bool chunks = is_by_fma(p) && sched_needs_chunks(count_terms(p));
@@ -430,8 +452,7 @@ static tile_value build_loop(product *p) {
         all = sched_begin_chunked(k, sched_alloc_chunked(k, type), type, express_terms(p), block,
                                   unit);
     tile_op loop = build_steps(p, &zero, &parts);
-    set_stages(p, loop);
-    set_split(p, loop);
+    product_set_loop(p, loop);
     tile_builder outside = enter_loop(p, loop);
     tile_value step = tile_region_arg(k->f, tile_op_region(k->f, loop, 0), 0);
     fill_loop(p, loop, step, parts, chunks ? &all : NULL);
@@ -456,7 +477,7 @@ static void build_epilogue(product *p, tile_value sums) {
     sched_map identity = sched_identity(&domain), whole = whole_map(p, &identity);
     tile_value result = tile_op_result(s->compute, p->op, 0);
     const tile_type *working = sched_compute_type(s, sched_element(s, result));
-    set_tiles(p, p->m, "block_m", p->n, "block_n");
+    product_set_sums(p);
     sums = sched_convert(k, sums, working);
     sched_remember(k, result, &identity, working, sums);
     sched_remember(k, result, &whole, working, sums);
@@ -486,6 +507,7 @@ static bool take_product(product *p, schedule *s, sched_group *g) {
     p->depth = g->domain.rank;
     p->taps = -1;
     p->scaled = sched_scaled_of(s, g->root);
+    p->packed = sched_packed_of(s, g->root);
     p->precision = tile_op_word(s->compute, g->root, TILE_ATTR_precision);
     if (p->precision == TILE_WORD_precision_ieee) p->precision = TILE_WORD_NONE;
     for (unsigned i = 0; i < 2; i++) p->sides[i].value = tile_op_operand(s->compute, g->root, i);
@@ -538,5 +560,5 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     keep_room_for_tile(&p);
     sched_set_raster(s, p.op, p.k.f);
     set_grid(&p);
-    build_epilogue(&p, build_loop(&p));
+    build_epilogue(&p, p.packed ? product_build_packed(&p) : build_loop(&p));
 }

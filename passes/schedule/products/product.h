@@ -3,6 +3,7 @@
 #define TILE_PASSES_SCHEDULE_PRODUCTS_PRODUCT_H
 
 #include "lib/ir/effects.h"
+#include "passes/schedule/kernel/packed.h"
 #include "passes/schedule/kernel/scaled.h"
 #include "passes/schedule/kernel/schedule.h"
 
@@ -33,6 +34,7 @@ typedef struct product {
     product_operand sides[2];
     const tile_type *sum;       /* type of an accumulator element */
     const sched_scaled *scaled; /* scales of the sums of each step; NULL: none */
+    const sched_packed *packed; /* how the right operand is unpacked; NULL: it is not */
     tile_word precision;        /* of a product of f32; NONE: ieee, or other elements */
 } product;
 
@@ -48,6 +50,19 @@ void product_choose_taps(product *p);
 void product_choose_order(product *p);
 /* Returns whether the elements are multiplied by tensor cores. */
 bool product_uses_tensor_cores(const product *p);
+
+/* matmul.c */
+
+/* Allocates the buffer of the left operand, and copies the current step's tile to it. */
+void product_alloc_lhs(product *p);
+void product_copy_lhs(product *p);
+/* Sets the kernel's tile to that of the sums. */
+void product_set_sums(product *p);
+/* Sets the stages of the loop over k, and how it is split. */
+void product_set_loop(product *p, tile_op loop);
+
+/* packed.c: builds the loop of a product whose right operand is unpacked; returns the sums. */
+tile_value product_build_packed(product *p);
 
 /* scales.c: the scale of each element of the current step's sums. */
 tile_value product_build_scale(product *p);

@@ -32,6 +32,7 @@ static const extent extents[SCHED_SPACE_COUNT] = {
     [SCHED_SPACE_BYTES_PART] = {GROUP_ROLES, CORE, TILE_OPERANDS_plain, true, true},
     [SCHED_SPACE_BYTES_BATCHED] = {TILE_ROLES, FREE_CORE, TILE_OPERANDS_plain, false, false},
     [SCHED_SPACE_SCALED] = {SPLIT_ROLES, CORE, TILE_OPERANDS_scaled, true, true},
+    [SCHED_SPACE_PACKED] = {SPLIT_ROLES, CORE, TILE_OPERANDS_packed, false, false},
     [SCHED_SPACE_GATHERED] = {SPLIT_ROLES, CORE, TILE_OPERANDS_gathered, false, false},
     [SCHED_SPACE_SCATTERED] = {SPLIT_ROLES, CORE, TILE_OPERANDS_scattered, false, false},
     [SCHED_SPACE_REGISTER_OPERAND] = {SPLIT_ROLES, CORE, TILE_OPERANDS_computed, false, false},

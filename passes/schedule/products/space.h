@@ -12,6 +12,7 @@ typedef enum sched_space {
     SCHED_SPACE_BYTES_PART,       /* the same in a plan, with fewer points */
     SCHED_SPACE_BYTES_BATCHED,    /* batches of them */
     SCHED_SPACE_SCALED,           /* 8-bit floats with a scale for each 128 of k */
+    SCHED_SPACE_PACKED,           /* 16-bit floats and weights of 4 bits */
     SCHED_SPACE_GATHERED,         /* 16-bit floats, with rows selected by index tiles */
     SCHED_SPACE_SCATTERED,        /* the same with single elements, whose indices need registers */
     SCHED_SPACE_REGISTER_OPERAND, /* an operand is computed in registers */

@@ -1,4 +1,4 @@
-"""Writes the operands of matmul_int4_packed.tile as .npy files: int4_packed.py FOLDER M N K nt|nn GROUP"""
+"""Writes the operands of matmul_int4_packed.tile as .npy files: int4_packed.py FOLDER M N K nt|nn|u1|i1 GROUP. u1 and i1 have bytes, [n, k / 2]."""
 import os
 import random
 import struct
@@ -21,5 +21,8 @@ def halves(count, values):
 
 words, groups = (k + 7) // 8, (k + group - 1) // group
 write("a", "<f2", (m, k), halves(m * k, [-3, -2, -1, 0, 1, 2, 3]))
-write("b", "<i4", (n, words) if layout == "nt" else (words, n), random.randbytes(4 * n * words))
+if layout in ("u1", "i1"):
+    write("b", "|" + layout, (n, k // 2), random.randbytes(n * (k // 2)))
+else:
+    write("b", "<i4", (n, words) if layout == "nt" else (words, n), random.randbytes(4 * n * words))
 write("scale", "<f2", (groups, n), halves(groups * n, [0.5, 1, 2]))
