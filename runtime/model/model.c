@@ -237,7 +237,7 @@ static double time_shares(const point_estimate *s) {
 
 /* Exchange needs all blocks at once. A grid that the device cannot hold is split serially instead
  * (passes/split/exchange.c). */
-static tile_strategy strategy_of(const point_estimate *s, double resident) {
+static tile_strategy resident_strategy(const point_estimate *s, double resident) {
     bool fits = s->blocks <= resident * point_places(s);
     return s->strategy == TILE_STRATEGY_exchange && !fits ? TILE_STRATEGY_serial : s->strategy;
 }
@@ -247,7 +247,7 @@ static double time_parts(const point_estimate *s, double resident) {
     double parts = s->blocks * s->w->sums / (s->m->bandwidth * parts_share);
     double chain = 2 * s->w->sums / (L2_PER_CYCLE * s->m->clock);
     double others = (1 - 1 / s->factor) * s->w->sums;
-    switch (strategy_of(s, resident)) {
+    switch (resident_strategy(s, resident)) {
     case TILE_STRATEGY_none:
     case TILE_STRATEGY_COUNT: break;
     case TILE_STRATEGY_serial: return (s->factor - 1) * (tile_turnaround + chain);

@@ -73,12 +73,11 @@ static int64_t stride_of(const scan *s, tile_value view, unsigned d) {
     }
     tile_op op = maker_of(s, view);
     if (!op.id) return 0;
-    const tile_values strides = tile_operands_strides(s->f, op),
-                      extents = tile_operands_extents(s->f, op);
-    int64_t stride = 1, extent;
+    const tile_values strides = tile_operands_strides(s->f, op);
+    int64_t stride = 1;
     if (strides.count) return scan_value_of(s, strides.at[d], &stride) ? stride : 0;
     for (unsigned i = d + 1; i < data->type->rank; i++) {
-        int64_t extent = extent_of(s, view, i);
+        int64_t extent = extent_of(s, view, i, -1);
         if (extent < 0 || __builtin_mul_overflow(stride, extent, &stride)) return 0;
     }
     return stride;
