@@ -360,8 +360,7 @@ Test(compute, numbers_of_windows_are_looked_at) {
         text_fixture x;
         text_open(&x);
         cr_expect_eq(run_windows(&x, &cases[i], from, to), TILE_INVALID);
-        cr_expect(strstr(x.messages, "strides and dilations must be 1 or more, pads 0 or more"),
-                  "%s", x.messages);
+        cr_expect(strstr(x.messages, "strides must be 1 or more"), "%s", x.messages);
         text_close(&x);
     }
 }
