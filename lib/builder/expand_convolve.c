@@ -123,8 +123,8 @@ static const tile_expr *in_a_group(const expansion *x, const tile_expr *extent) 
 static tile_value combine_places(expansion *x, tile_value value, shape *s) {
     char words[2 * MAX_LETTERS], *end = words;
     for (unsigned d = 0; d < s->rank; d++) {
-        bool goes_on = s->letters[d] == '1' || s->letters[d] == '2';
-        if (d && !goes_on) *end++ = ' ';
+        bool continues = s->letters[d] == '1' || s->letters[d] == '2';
+        if (d && !continues) *end++ = ' ';
         *end++ = s->letters[d];
     }
     *end = 0;

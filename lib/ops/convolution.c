@@ -83,10 +83,9 @@ static const char *read_list(const tile_attr *attr, const tile_convolution *c, u
     const char *name = tile_attr_keyword(attr->id);
     if (attr->count != c->spatial * width)
         return tile_arena_format(arena,
-                                 "'%s' has %s for each of the %u spatial dims, %u in all, "
-                                 "not %u",
-                                 name, width == 1 ? "a number" : "two numbers, before and behind,",
-                                 c->spatial, c->spatial * width, attr->count);
+                                 "'%s' takes %s for each spatial dim, %u in all, not %u", name,
+                                 width == 1 ? "a number" : "two numbers, before and behind,",
+                                 c->spatial * width, attr->count);
     for (unsigned i = 0; i < attr->count; i++) {
         numbers[i] = attr->list[i];
         if (numbers[i] < least || numbers[i] > INT32_MAX || numbers[i] < INT32_MIN)
