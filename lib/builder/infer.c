@@ -302,14 +302,18 @@ static bool check_known(const tile_infer *infer, const tile_expr *const *known, 
     return true;
 }
 
-_Static_assert(TILE_MAX_RANK == 6, "the diagnostic below states this limit");
+static bool refuse_without_extents(const tile_infer *infer) {
+    tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
+                "%s: a view has 1 to %u extents", op_name(infer), (unsigned)TILE_MAX_RANK);
+    return false;
+}
 
 static bool tile_infer_view(tile_infer *infer) {
     unsigned extents, strides;
     segment(infer, TILE_OPERAND_extents, &extents);
     segment(infer, TILE_OPERAND_strides, &strides);
     const tile_type *type = infer->given, *base = type_of(infer, TILE_OPERAND_base);
-    if (!type) return fail(infer, "a view has 1 to 6 extents", NULL, "", NULL);
+    if (!type) return refuse_without_extents(infer);
     if (!given(infer, TILE_TYPE_VIEW, "the result must be a view")) return false;
     if (type->layout)
         return fail(infer, "only a view of opaque scratch has a layout", NULL, "", NULL);
@@ -331,7 +335,7 @@ static bool tile_infer_subview(tile_infer *infer) {
     unsigned extents;
     segment(infer, TILE_OPERAND_extents, &extents);
     const tile_type *type = infer->given, *src = type_of(infer, TILE_OPERAND_src);
-    if (!type) return fail(infer, "a view has 1 to 6 extents", NULL, "", NULL);
+    if (!type) return refuse_without_extents(infer);
     if (!given(infer, TILE_TYPE_VIEW, "the result must be a view")) return false;
     if (src->has_strides || type->has_strides || type->layout)
         return fail(infer, "both views must be row-major, without strides or layout, not",

@@ -133,6 +133,12 @@ static const tile_type *complete_matmul(const tile_infer *infer) {
     return all ? all : infer->given;
 }
 
+static const tile_type *complete_convolve(const tile_infer *infer) {
+    const tile_type *all =
+        is_scalar(infer->given) ? tile_infer_convolved(infer, infer->given) : NULL;
+    return all ? all : infer->given;
+}
+
 /* The rule refuses an empty list of operands. */
 static const tile_type *complete_reduced(const tile_infer *infer) {
     return infer->given || !first_type(infer) ? infer->given : tile_infer_reduced(infer);
@@ -210,6 +216,7 @@ static const struct {
     [TILE_OP_cast] = {complete_cast, false},
     [TILE_OP_bitcast] = {complete_cast, false},
     [TILE_OP_matmul] = {complete_matmul, false},
+    [TILE_OP_convolve] = {complete_convolve, false},
 };
 
 bool tile_infer_needs_given(tile_opcode opcode) {

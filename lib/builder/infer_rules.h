@@ -246,6 +246,8 @@ bool tile_infer_matmul(tile_infer *infer);
 bool tile_infer_dot(tile_infer *infer);
 /* The type of the result with this element type; NULL if the operands do not match. */
 const tile_type *tile_infer_product(const tile_infer *infer, const tile_type *element);
+/* infer_convolve.c: the same of a convolution. */
+const tile_type *tile_infer_convolved(const tile_infer *infer, const tile_type *element);
 
 /* infer_shape.c */
 bool tile_infer_transpose(tile_infer *infer);
@@ -257,8 +259,9 @@ bool tile_infer_slice(tile_infer *infer);
 bool tile_infer_insert_slice(tile_infer *infer);
 bool tile_infer_concat_arrays(tile_infer *infer);
 
-bool tile_infer_window(tile_infer *infer); /* infer_window.c */
-bool tile_infer_call(tile_infer *infer);   /* call.c */
+bool tile_infer_window(tile_infer *infer);   /* infer_window.c */
+bool tile_infer_convolve(tile_infer *infer); /* infer_convolve.c */
+bool tile_infer_call(tile_infer *infer);     /* call.c */
 
 /* infer_tma.c */
 bool tile_infer_copy(tile_infer *infer);  /* infer.c */

@@ -91,8 +91,10 @@ bool tile_infer_join(tile_infer *infer) {
     if (a->kind != b->kind || !same_element(a, b) || !same_dims(infer, a, b))
         return fail(infer, "both operands must have the same type, not", a, " and", b);
     if (a->rank == TILE_MAX_RANK)
-        return fail(infer, "the result would have 7 dims; reshape the operands to fewer than", a,
-                    "", NULL);
+        return fail(infer,
+                    "the result would have more dims than a type may have; reshape the operands to "
+                    "fewer than",
+                    a, "", NULL);
     tile_type draft = *a;
     draft.dims[draft.rank++] = tile_expr_int(tile_function_context(infer->function), 2);
     return result(infer, get_result(infer, &draft));

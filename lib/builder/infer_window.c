@@ -20,18 +20,31 @@ static bool check_counts(const tile_infer *infer, unsigned windowed) {
     return true;
 }
 
-/* Checks the known numbers; level 1 checks the others when it runs. */
-static bool check_numbers(const tile_infer *infer) {
-    for (unsigned i = 1; i < 4; i++) {
-        unsigned count;
-        const tile_value *values = segment_at(infer, i, &count);
-        int64_t value, least = i != 2;
-        for (unsigned w = 0; w < count; w++) {
-            if (!tile_value_is_int(infer->function, values[w], &value) || value >= least) continue;
-            REPORT(infer, "window: %s must be %" PRId64 " or more, not %" PRId64, lists[i], least,
-                   value);
-            return false;
-        }
+/* Checks the known strides; level 1 checks the others when it runs. */
+static bool check_strides(const tile_infer *infer) {
+    unsigned count;
+    const tile_value *strides = segment(infer, TILE_OPERAND_strides, &count);
+    int64_t value;
+    for (unsigned w = 0; w < count; w++) {
+        if (!tile_value_is_int(infer->function, strides[w], &value) || value >= 1) continue;
+        REPORT(infer, "window: strides must be 1 or more, not %" PRId64, value);
+        return false;
+    }
+    return true;
+}
+
+static bool check_input_dilations(const tile_infer *infer, unsigned windowed) {
+    const tile_attr *attr = attr_of(infer, TILE_ATTR_input_dilations);
+    if (!attr) return true;
+    if (attr->count != windowed) {
+        REPORT(infer, "window: there are %u strides, and %u input dilations", windowed,
+               attr->count);
+        return false;
+    }
+    for (unsigned w = 0; w < windowed; w++) {
+        if (attr->list[w] >= 1 && attr->list[w] <= INT32_MAX) continue;
+        REPORT(infer, "window: input dilations are 1 to 2^31 - 1, not %" PRId64, attr->list[w]);
+        return false;
     }
     return true;
 }
@@ -77,7 +90,9 @@ bool tile_infer_window(tile_infer *infer) {
                     to ? ", not" : "; write its extents after ':'", to);
     if (!windowed)
         return fail(infer, "there must be a stride for each dim that has windows", NULL, "", NULL);
-    if (!check_counts(infer, windowed) || !check_numbers(infer)) return false;
+    if (!check_counts(infer, windowed) || !check_strides(infer) ||
+        !check_input_dilations(infer, windowed))
+        return false;
     if (to->rank != from->rank + windowed)
         return fail(infer,
                     "the result must have src's dims and, after each dim with windows, one more "

@@ -187,6 +187,7 @@ void tile_flush_mmas(tile_emitter *e);
 #define EMITTED_L12(name)
 #define EMITTED_L123(name) EMITTED_L3(name)
 #define EMITTED_INLINED(name)
+#define EMITTED_EXPANDED(name)
 #define EMITTED_L3(name) void tile_emit_##name(tile_emitter *e, tile_op op);
 #define EMITTED_L23(name) EMITTED_L3(name)
 #define EMITTED_L023(name) EMITTED_L3(name)

@@ -91,6 +91,7 @@ static const emit_function functions[TILE_OPCODE_LIMIT] = {
 #define FUNCTION_L12(name) NULL
 #define FUNCTION_L123(name) tile_emit_##name
 #define FUNCTION_INLINED(name) NULL
+#define FUNCTION_EXPANDED(name) NULL
 #define FUNCTION_L3(name) tile_emit_##name
 #define FUNCTION_L23(name) tile_emit_##name
 #define FUNCTION_L023(name) tile_emit_##name

@@ -139,6 +139,7 @@ const tile_arg_decl *tile_function_find_arg(const tile_function *f, const char *
 }
 
 const char *tile_attr_keyword(tile_attr_id id) {
+    if (id == TILE_ATTR_reversed) return tile_attr_keyword(TILE_ATTR_reverse);
     return id == TILE_ATTR_constant ? "const" : tile_attr_get_info(id)->name;
 }
 

@@ -53,7 +53,7 @@ const tile_param_decl *tile_function_find_param(const tile_function *f, const ch
 /* The argument of that name; NULL if there is none. */
 const tile_arg_decl *tile_function_find_arg(const tile_function *f, const char *name);
 
-/* The keyword of an attribute in the text, and back. */
+/* The keyword of an attribute in the text, and back: the first attribute with that keyword. */
 const char *tile_attr_keyword(tile_attr_id id);
 tile_attr_id tile_attr_from_keyword(const char *text, size_t length);
 

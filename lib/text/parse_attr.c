@@ -4,6 +4,15 @@
 #include "lib/ops/kinds.h"
 #include "lib/text/parser.h"
 
+tile_attr_id tile_attr_among(tile_attr_set allowed, const char *text, size_t length) {
+    for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++) {
+        if (!tile_attr_set_has(allowed, (tile_attr_id)i)) continue;
+        const char *word = tile_attr_keyword((tile_attr_id)i);
+        if (word && tile_text_is(word, text, length)) return (tile_attr_id)i;
+    }
+    return TILE_ATTR_NONE;
+}
+
 bool tile_parse_unknown_attr(tile_parser *p, tile_attr_set allowed, const char *what) {
     if (tile_parse_old_word(p, TILE_RENAMED_attribute, "")) return false;
     tile_guess guess = tile_guess_start(p->token.text, p->token.length);
@@ -133,8 +142,8 @@ bool tile_parse_attr(tile_parser *p, tile_attr_set allowed, const char *what,
                      tile_parsed_attr *attrs, unsigned *count) {
     tile_token token = p->token;
     if (token.kind != TILE_TOKEN_WORD) return tile_parse_expected(p, "an attribute's name");
-    tile_attr_id id = tile_attr_from_keyword(token.text, token.length);
-    if (!tile_attr_set_has(allowed, id)) return tile_parse_unknown_attr(p, allowed, what);
+    tile_attr_id id = tile_attr_among(allowed, token.text, token.length);
+    if (id == TILE_ATTR_NONE) return tile_parse_unknown_attr(p, allowed, what);
     for (unsigned i = 0; i < *count; i++)
         if (attrs[i].id == id)
             return tile_parse_error(p, token.loc, "'%s' is given twice", tile_attr_keyword(id));

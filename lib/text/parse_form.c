@@ -201,7 +201,7 @@ bool tile_parse_refuse_param(tile_parser *p, const tile_token *token) {
 
 bool tile_parse_at_attrs(const tile_parser *p, tile_attr_set allowed) {
     return tile_parse_at(p, "{") && p->next.kind == TILE_TOKEN_WORD &&
-           tile_attr_set_has(allowed, tile_attr_from_keyword(p->next.text, p->next.length));
+           tile_attr_among(allowed, p->next.text, p->next.length) != TILE_ATTR_NONE;
 }
 
 /* The attributes in braces at the token, without the braces; `axis = ..` if they are long. */

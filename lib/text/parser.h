@@ -385,6 +385,8 @@ bool tile_parse_attr(tile_parser *p, tile_attr_set allowed, const char *what,
 const char *tile_parse_quoted(tile_parser *p, const char *what);
 /* Parses the value of an attribute of kind word. what: the owner of the attribute. */
 bool tile_parse_attr_word(tile_parser *p, const char *what, tile_parsed_attr *attr);
+/* The attribute of the set that has this keyword; TILE_ATTR_NONE: none has. */
+tile_attr_id tile_attr_among(tile_attr_set allowed, const char *text, size_t length);
 /* Reports the token and returns false. */
 bool tile_parse_unknown_attr(tile_parser *p, tile_attr_set allowed, const char *what);
 tile_attr_set tile_parse_allowed_attrs(const tile_op_info *info);

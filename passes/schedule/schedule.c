@@ -75,6 +75,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/builder/expand_convolve.h"
 #include "lib/builder/inline.h"
 #include "lib/ir/syntax.h"
 #include "lib/support/guess.h"
@@ -325,7 +326,8 @@ static tile_status schedule_compute(tile_pass *pass, tile_function *compute) {
     schedule s = {
         .pass = pass, .arena = pass->scratch, .context = pass->context, .compute = compute};
     unsigned errors = tile_context_error_count(pass->context);
-    if (!tile_inline_calls(compute) || !take_params(&s)) return TILE_INVALID;
+    if (!tile_inline_calls(compute) || !tile_expand_convolutions(compute) || !take_params(&s))
+        return TILE_INVALID;
     sched_unify_extents(pass->scratch, compute);
     if (!compute->result_count)
         SCHED_FAIL(&s, TILE_NO_OP, "@%s has no result, so that there is nothing to compute",

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/builder/expand_convolve.h"
 #include "lib/builder/inline.h"
 #include "lib/ir/syntax.h"
 #include "lib/support/scalar.h"
@@ -400,19 +401,21 @@ double evaluation_work(const tile_function *compute, const tile_compute_value *v
     return e.failed ? INFINITY : work;
 }
 
-static bool has_calls(const tile_function *f) {
+static bool has_composed_ops(const tile_function *f) {
     bool found = false;
-    for (uint32_t id = 1; id < f->op_count; id++) found |= f->ops[id].opcode == TILE_OP_call;
+    for (uint32_t id = 1; id < f->op_count; id++)
+        found |= f->ops[id].opcode == TILE_OP_call || f->ops[id].opcode == TILE_OP_convolve;
     return found;
 }
 
-/* A compute whose calls of funcs are inlined: the compute itself, or a copy of it in *copy. NULL
- * after a diagnostic. */
-static const tile_function *inline_calls(const tile_function *compute, tile_module **copy) {
-    *copy = has_calls(compute) ? tile_module_clone(compute->module) : NULL;
+/* A compute whose calls of funcs are inlined, and whose convolutions are products of windows: the
+ * compute itself, or a copy of it in *copy. NULL after a diagnostic. */
+static const tile_function *expand_ops(const tile_function *compute, tile_module **copy) {
+    *copy = has_composed_ops(compute) ? tile_module_clone(compute->module) : NULL;
     if (!*copy) return compute;
     tile_function *f = tile_module_find(*copy, compute->name);
-    return tile_inline_calls(f) && tile_function_verify(f) == TILE_OK ? f : NULL;
+    bool ok = tile_inline_calls(f) && tile_expand_convolutions(f);
+    return ok && tile_function_verify(f) == TILE_OK ? f : NULL;
 }
 
 /* ranges: NULL, or for each output NULL or an array for the ranges of its elements. */
@@ -420,9 +423,9 @@ static tile_status run(evaluation *e, given told, const tile_compute_array *inpu
                        unsigned input_count, const tile_compute_array *outputs,
                        tile_interval *const *ranges, unsigned output_count) {
     tile_module *copy;
-    const tile_function *inlined = inline_calls(e->f, &copy);
-    if (inlined)
-        e->f = inlined;
+    const tile_function *expanded = expand_ops(e->f, &copy);
+    if (expanded)
+        e->f = expanded;
     else
         e->failed = true;
     if (!e->failed && bind(e, told, inputs, input_count, outputs, output_count))
@@ -487,7 +490,7 @@ static bool has_rounding(const tile_function *f) {
 bool tile_compute_rounds(const tile_function *compute) {
     TILE_GUARD(compute ? tile_function_context(compute) : NULL, true)
     tile_module *copy = NULL;
-    const tile_function *f = compute ? inline_calls(compute, &copy) : NULL;
+    const tile_function *f = compute ? expand_ops(compute, &copy) : NULL;
     bool rounds = f && has_rounding(f);
     tile_module_destroy(copy);
     return rounds;

@@ -132,33 +132,33 @@ static void compute_gather(evaluation *e, tile_op op, double *to) {
         }
 }
 
-/* The values of a list of window, 1 if the list is empty; false after a report. */
-static bool read_numbers(evaluation *e, tile_values values, int64_t least,
-                         int64_t numbers[TILE_MAX_RANK]) {
+/* The values of a list of window, 1 if the list is empty. */
+static void read_numbers(const evaluation *e, tile_values values, int64_t numbers[TILE_MAX_RANK]) {
     for (unsigned i = 0; i < TILE_MAX_RANK; i++) numbers[i] = 1;
-    for (unsigned i = 0; i < values.count && !e->failed; i++) {
-        numbers[i] = (int64_t)e->data[values.at[i].id][0];
-        if (numbers[i] < least)
-            FAIL(
-                e,
-                "@%s: window: strides and dilations must be 1 or more, pads 0 or more; one is %lld",
-                e->f->name, (long long)numbers[i]);
-    }
-    return !e->failed;
+    for (unsigned i = 0; i < values.count; i++) numbers[i] = (int64_t)e->data[values.at[i].id][0];
 }
 
 /* The parameters of a window, by windowed dim. */
 typedef struct windows {
     unsigned axis, count;
-    int64_t strides[TILE_MAX_RANK], pads[TILE_MAX_RANK], dilations[TILE_MAX_RANK];
+    int64_t strides[TILE_MAX_RANK], pads[TILE_MAX_RANK], dilations[TILE_MAX_RANK],
+        input_dilations[TILE_MAX_RANK];
 } windows;
 
 static bool read_windows(evaluation *e, tile_op op, windows *w) {
     w->axis = (unsigned)evaluation_attr(e, op, TILE_ATTR_axis, 0);
     w->count = tile_operands_strides(e->f, op).count;
-    return read_numbers(e, tile_operands_strides(e->f, op), 1, w->strides) &&
-           read_numbers(e, tile_operands_pads(e->f, op), 0, w->pads) &&
-           read_numbers(e, tile_operands_dilations(e->f, op), 1, w->dilations);
+    read_numbers(e, tile_operands_strides(e->f, op), w->strides);
+    read_numbers(e, tile_operands_pads(e->f, op), w->pads);
+    read_numbers(e, tile_operands_dilations(e->f, op), w->dilations);
+    const tile_attr *between = tile_op_attr(e->f, op, TILE_ATTR_input_dilations);
+    for (unsigned i = 0; i < w->count; i++) {
+        w->input_dilations[i] = between ? between->list[i] : 1;
+        if (w->strides[i] < 1)
+            FAIL(e, "@%s: window: strides must be 1 or more; one is %lld", e->f->name,
+                 (long long)w->strides[i]);
+    }
+    return !e->failed;
 }
 
 /* The place in src of the element `index` of the result; false: it is padding. */
@@ -172,7 +172,11 @@ static bool find_in_window(const windows *w, const tile_compute_array *from,
         unsigned i = d - w->axis;
         bool windowed = d >= w->axis && i < w->count;
         int64_t here = at[d < w->axis || windowed ? d : d + w->count];
-        if (windowed) here = here * w->strides[i] + at[d + w->count] * w->dilations[i] - w->pads[i];
+        if (windowed) {
+            here = here * w->strides[i] + at[d + w->count] * w->dilations[i] - w->pads[i];
+            if (here % w->input_dilations[i]) return false;
+            here /= w->input_dilations[i];
+        }
         if (here < 0 || here >= from->dims[d]) return false;
         *place = *place * (size_t)from->dims[d] + (size_t)here;
     }
@@ -421,6 +425,7 @@ static void (*const computers[TILE_OPCODE_LIMIT])(evaluation *e, tile_op op, dou
 #define COMPUTER_L12(name) compute_##name
 #define COMPUTER_L123(name) compute_##name
 #define COMPUTER_INLINED(name) NULL
+#define COMPUTER_EXPANDED(name) NULL
 #define COMPUTER_L3(name) NULL
 #define COMPUTER_L23(name) NULL
 #define COMPUTER_L023(name) NULL

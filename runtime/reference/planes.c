@@ -306,6 +306,7 @@ static void (*const followers[TILE_OPCODE_LIMIT])(evaluation *e, tile_op op) = {
 #define FOLLOWER_L12(name) follow_##name
 #define FOLLOWER_L123(name) follow_##name
 #define FOLLOWER_INLINED(name) NULL
+#define FOLLOWER_EXPANDED(name) NULL
 #define FOLLOWER_L3(name) NULL
 #define FOLLOWER_L23(name) NULL
 #define FOLLOWER_L023(name) NULL

@@ -335,7 +335,8 @@ Test(compute, windows_of_all_kinds) {
         {2, 5, 7, 3, 5, 4, 3, 3, 1, 1, 1, 1}, {1, 4, 4, 1, 2, 2, 2, 2, 0, 0, 2, 1},
         {2, 9, 6, 2, 3, 4, 2, 3, 2, 3, 3, 4}, {1, 1, 1, 5, 3, 2, 1, 1, 1, 0, 1, 1},
         {1, 3, 2, 1, 9, 5, 4, 1, 0, 2, 1, 1}, {2, 0, 3, 2, 2, 2, 2, 2, 1, 1, 1, 1},
-        {2, 3, 3, 2, 0, 2, 2, 2, 1, 1, 1, 1}};
+        {2, 3, 3, 2, 0, 2, 2, 2, 1, 1, 1, 1}, {1, 5, 6, 2, 3, 3, 2, 2, -1, -2, 1, 1},
+        {2, 6, 5, 1, 4, 2, 3, 2, -2, 1, 1, -1}};
     static int32_t from[MOST], to[MOST];
     text_fixture x;
     text_open(&x);
@@ -352,18 +353,13 @@ Test(compute, windows_of_all_kinds) {
 }
 
 Test(compute, numbers_of_windows_are_looked_at) {
-    static const window_case cases[] = {{1, 3, 3, 1, 2, 2, 1, 1, 0, 0, 0, 1},
-                                        {1, 3, 3, 1, 2, 2, 1, 1, -1, 0, 1, 1},
-                                        {1, 3, 3, 1, 2, 2, 1, 1, 0, 0, 1, 0}};
+    static const window_case k = {1, 3, 3, 1, 2, 2, 1, 1, 0, 0, 0, 1};
     int32_t from[9] = {0}, to[4];
-    for (unsigned i = 0; i < 3; i++) {
-        text_fixture x;
-        text_open(&x);
-        cr_expect_eq(run_windows(&x, &cases[i], from, to), TILE_INVALID);
-        cr_expect(strstr(x.messages, "strides and dilations must be 1 or more, pads 0 or more"),
-                  "%s", x.messages);
-        text_close(&x);
-    }
+    text_fixture x;
+    text_open(&x);
+    cr_expect_eq(run_windows(&x, &k, from, to), TILE_INVALID);
+    cr_expect(strstr(x.messages, "strides must be 1 or more; one is 0"), "%s", x.messages);
+    text_close(&x);
 }
 
 /* Freivalds' test ------------------------------------------------------------------------------ */

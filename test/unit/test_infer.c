@@ -99,13 +99,13 @@ Test(infer, what_nothing_tells_is_refused) {
     open(&x, TILE_KERNEL);
     tile_value view = tile_build_view(&x.b, x.p, &x.n, 1, NULL, 0, NULL);
     cr_expect(view.id);
-    const tile_value many[] = {x.n, x.n, x.n, x.n, x.n, x.n, x.n};
+    const tile_value many[] = {x.n, x.n, x.n, x.n, x.n, x.n, x.n, x.n, x.n};
     cr_expect_eq(tile_build_scratch(&x.b, &x.n, 1, NULL).id, 0);
     cr_expect_eq(tile_build_splat(&x.b, x.n, NULL).id, 0);
     cr_expect_eq(tile_build_cast(&x.b, x.n, NULL).id, 0);
     cr_expect_eq(tile_build_view(&x.b, x.p, NULL, 0, NULL, 0, NULL).id, 0);
-    cr_expect_eq(tile_build_view(&x.b, x.p, many, 7, NULL, 0, NULL).id, 0);
-    cr_expect_eq(tile_build_view(&x.b, x.p, many, 1, many, 7, NULL).id, 0);
+    cr_expect_eq(tile_build_view(&x.b, x.p, many, TILE_MAX_RANK + 1, NULL, 0, NULL).id, 0);
+    cr_expect_eq(tile_build_view(&x.b, x.p, many, 1, many, TILE_MAX_RANK + 1, NULL).id, 0);
     cr_expect_eq(tile_build_alloc_shared(&x.b, EXTENTS(1, 4)).id, 0);
     cr_expect_eq(x.text.errors, 7, "%s", x.text.messages);
     close(&x);

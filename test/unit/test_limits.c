@@ -122,7 +122,7 @@ static void write_ranks(program *p, int64_t n) {
 
 static void test_RANK(int number) {
     check(write_ranks, PARSED, number, number + 1,
-          "a type has at most 6 dims; reshape to fewer, or combine several into one");
+          "a type has at most 8 dims; reshape to fewer, or combine several into one");
 }
 
 static void write_map_ranks(program *p, int64_t n) {

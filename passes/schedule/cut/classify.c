@@ -356,8 +356,8 @@ static sched_classified_value classify_rescaled(online_classifier *f, tile_op op
 static sched_classified_value classify_elements(online_classifier *f, tile_op op, unsigned result,
                                                 const sched_map *map) {
     schedule *s = f->s;
-    sched_classified_value of[TILE_MAX_OPERANDS];
     unsigned count = tile_op_operand_count(s->compute, op), seen[SCHED_UNSUPPORTED + 1] = {0};
+    sched_classified_value *of = TILE_NEW_ARRAY(s->arena, sched_classified_value, count + 1);
     tile_opcode opcode = tile_op_opcode(s->compute, op);
     for (unsigned i = 0; i < count; i++) {
         sched_map at = sched_operand_map(s, op, result, i, map);

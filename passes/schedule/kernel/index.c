@@ -137,6 +137,11 @@ sched_coordinate sched_minus(schedule *s, const sched_coordinate *a, sched_scala
                 minus);
 }
 
+sched_coordinate sched_exact(schedule *s, const sched_coordinate *a, int64_t by) {
+    const sched_scalar number = {tile_expr_int(s->context, by), TILE_NO_VALUE};
+    return by == 1 ? *a : make(s, SCHED_EXACT, *a, sched_zero_coordinate(), number);
+}
+
 bool sched_depends(const sched_coordinate *at, unsigned dim) {
     if (!at->index) return at->dim == (int)dim;
     return sched_depends(&at->index->a, dim) || sched_depends(&at->index->b, dim);

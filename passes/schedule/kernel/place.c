@@ -40,6 +40,13 @@ static bool is_quotient(const sched_index *index) {
     return index->kind == SCHED_PAIR && by && by->kind == TILE_EXPR_OP && by->opcode == TILE_OP_div;
 }
 
+/* a / by if by divides a, otherwise -1. */
+static tile_value build_exact(sched_kernel *k, tile_value a, tile_value by) {
+    tile_value whole = tile_build_div(&k->b, a, by), rest = tile_build_rem(&k->b, a, by);
+    tile_value exact = tile_build_eq(&k->b, rest, tile_build_int(&k->b, 0));
+    return tile_build_select(&k->b, exact, whole, tile_build_int(&k->b, -1));
+}
+
 static tile_value find_computed(sched_kernel *k, const sched_index *index, bool begin) {
     bool one = tile_expr_is(index->by.expr, 1);
     tile_value a, by;
@@ -52,6 +59,7 @@ static tile_value find_computed(sched_kernel *k, const sched_index *index, bool 
     case SCHED_PAIR:
         if (!one && !is_zero(k, a)) a = tile_build_mul(&k->b, a, by);
         return add(k, a, find(k, &index->b, begin));
+    case SCHED_EXACT: return build_exact(k, a, by);
     case SCHED_DIV: return one ? a : tile_build_div(&k->b, a, by);
     case SCHED_REM: return one ? tile_build_int(&k->b, 0) : tile_build_rem(&k->b, a, by);
     case SCHED_NUMBER: break;
@@ -94,6 +102,7 @@ int sched_along(const sched_kernel *k, const sched_coordinate *at) {
     case SCHED_SUM:
     case SCHED_PAIR: return along_sum(k, at->index);
     case SCHED_DIV:
+    case SCHED_EXACT:
     case SCHED_REM: return sched_along(k, &at->index->a) == -1 ? -1 : SCHED_SCATTERED;
     case SCHED_NUMBER: return -1;
     }

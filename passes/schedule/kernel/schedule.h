@@ -30,6 +30,7 @@ typedef enum sched_index_kind {
     SCHED_SUM,    /* a * by + b */
     SCHED_PAIR,   /* the same with 0 <= b < by, so that b is the remainder */
     SCHED_DIV,    /* a / by */
+    SCHED_EXACT,  /* a / by; -1, out of bounds, if by does not divide a */
     SCHED_REM,    /* a % by */
     SCHED_NUMBER, /* by */
 } sched_index_kind;
@@ -271,6 +272,8 @@ sched_coordinate sched_computed(schedule *s, sched_index_kind kind, const sched_
 sched_coordinate sched_sum(schedule *s, const sched_coordinate *a, sched_scalar by,
                            const sched_coordinate *b);
 sched_coordinate sched_minus(schedule *s, const sched_coordinate *a, sched_scalar by);
+/* The element at position a of elements that are `by` apart. */
+sched_coordinate sched_exact(schedule *s, const sched_coordinate *a, int64_t by);
 /* Returns whether it changes along this dim of the domain. */
 bool sched_depends(const sched_coordinate *at, unsigned dim);
 /* The map of a reshape's operand, if the reshape merges or splits dims. False if it does

@@ -19,6 +19,7 @@ sched_map sched_windowed(schedule *s, tile_op op, unsigned rank, const sched_map
     unsigned axis = (unsigned)sched_axis(s, op);
     const sched_coordinate none = sched_zero_coordinate();
     const tile_values strides = tile_operands_strides(s->compute, op);
+    const tile_attr *between = tile_op_attr(s->compute, op, TILE_ATTR_input_dilations);
     unsigned count = strides.count;
     for (unsigned d = axis + count; d < rank; d++) out.at[d] = map->at[d + count];
     for (unsigned i = 0; i < count; i++) {
@@ -26,7 +27,8 @@ sched_map sched_windowed(schedule *s, tile_op op, unsigned rank, const sched_map
             sched_sum(s, &map->at[axis + count + i],
                       number_of(s, tile_operands_dilations(s->compute, op), i), &none);
         place = sched_minus(s, &place, number_of(s, tile_operands_pads(s->compute, op), i));
-        out.at[axis + i] = sched_sum(s, &map->at[axis + i], number_of(s, strides, i), &place);
+        place = sched_sum(s, &map->at[axis + i], number_of(s, strides, i), &place);
+        out.at[axis + i] = sched_exact(s, &place, between ? between->list[i] : 1);
     }
     return out;
 }
@@ -58,15 +60,15 @@ static bool has_long_dims(const schedule *s, tile_op window) {
     return true;
 }
 
-/* Also true for a cast of a window: it preserves 0, and the map except for dims of extent 1. */
+/* Also true for a window of a transpose or cast: it preserves 0, and the map except for dims of
+ * extent 1. */
 bool sched_is_padded(const schedule *s, const sched_group *g, tile_op window) {
     const tile_function *f = s->compute;
     tile_value src = tile_operand_src(f, window);
-    bool casts = has_long_dims(s, window);
+    bool keeps_map = has_long_dims(s, window);
     tile_op op;
-    while (sched_find_input(s, g, src) < 0 && (op = tile_value_def(f, src)).id &&
-           (tile_op_opcode(f, op) == TILE_OP_transpose ||
-            (tile_op_opcode(f, op) == TILE_OP_cast && casts)))
+    while (keeps_map && sched_find_input(s, g, src) < 0 && (op = tile_value_def(f, src)).id &&
+           (tile_op_opcode(f, op) == TILE_OP_transpose || tile_op_opcode(f, op) == TILE_OP_cast))
         src = tile_operand_src(f, op);
     return sched_find_input(s, g, src) >= 0 && !tile_op_pads(f, window);
 }

@@ -40,6 +40,7 @@ static sched_coordinate packed(const packing *p, const sched_coordinate *at) {
         switch (index->kind) {
         case SCHED_PAIR:
         case SCHED_DIV:
+        case SCHED_EXACT:
         case SCHED_REM: out = sched_computed(p->s, index->kind, &a, &b, index->by.expr); break;
         case SCHED_SUM: out = sched_sum(p->s, &a, index->by, &b); break;
         case SCHED_NUMBER: return *at;

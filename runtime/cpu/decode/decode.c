@@ -272,6 +272,7 @@ static const decode_function decoders[TILE_OPCODE_LIMIT] = {
 #define DECODER_L12(name) cpu_decode_##name
 #define DECODER_L123(name) cpu_decode_##name
 #define DECODER_INLINED(name) NULL
+#define DECODER_EXPANDED(name) NULL
 #define DECODER_L3(name) cpu_decode_##name
 #define DECODER_L23(name) cpu_decode_##name
 #define DECODER_L023(name) cpu_decode_##name

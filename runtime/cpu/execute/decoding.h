@@ -46,6 +46,7 @@ bool cpu_stream_has(const cpu_decoder *d, tile_value value);
 #define DECODED_L12(name) DECODED_L2(name)
 #define DECODED_L123(name) DECODED_L2(name)
 #define DECODED_INLINED(name)
+#define DECODED_EXPANDED(name)
 #define DECODED_L3(name) DECODED_L2(name)
 #define DECODED_L23(name) DECODED_L2(name)
 #define DECODED_L023(name) DECODED_L2(name)

@@ -1,0 +1,391 @@
+/* Convolutions as products of windows.
+ *
+ *     windows   the elements of lhs at each position of the filter, for each of its places
+ *     matrix    windows with two dims: places, and terms, which are channels and positions
+ *     filter    rhs with two dims: terms, and k
+ *
+ * If k is the last dim of the result, the product is matrix * filter, with the places of the whole
+ * batch as rows. If k precedes the spatial dims, it is filter * matrix for each n. So the result is
+ * not transposed in either case. Groups are a batch of both. The filter of a depthwise convolution
+ * has one channel: it is multiplied element by element, and the positions are added.
+ *
+ * While dims are moved, each has a letter: n, c and k, G for groups, 0 to 2 for places, 3 to 5 for
+ * positions. */
+#include "lib/builder/expand_convolve.h"
+
+#include <string.h>
+
+#include "lib/ir/regions.h"
+#include "lib/ir/syntax.h"
+#include "lib/ops/convolution.h"
+
+enum { MAX_LETTERS = TILE_MAX_RANK + 8 /* blanks between words */ };
+
+typedef struct expansion {
+    tile_function *f;
+    tile_context *context;
+    tile_builder b;
+    tile_op op;
+    tile_convolution c;
+    const tile_type *lhs, *rhs, *result;
+    const tile_expr *groups; /* of the channels or of the batch; NULL: there is one */
+} expansion;
+
+/* The dims of an array: their letters and extents. */
+typedef struct shape {
+    unsigned rank;
+    char letters[TILE_MAX_RANK + 2];
+    const tile_expr *dims[TILE_MAX_RANK + 1];
+} shape;
+
+static void add(shape *s, char letter, const tile_expr *extent) {
+    s->letters[s->rank] = letter;
+    s->dims[s->rank++] = extent;
+}
+
+static const tile_expr *extent_of(const shape *s, char letter) {
+    for (unsigned d = 0; d < s->rank; d++)
+        if (s->letters[d] == letter) return s->dims[d];
+    return NULL;
+}
+
+/* Moving dims --------------------------------------------------------------------------------- */
+
+static const tile_type *type_of(const expansion *x, const tile_type *element, const shape *s) {
+    tile_type draft = *element;
+    draft.rank = s->rank;
+    memcpy(draft.dims, s->dims, sizeof *s->dims * s->rank);
+    return tile_type_get(x->context, &draft);
+}
+
+static tile_value reshape(expansion *x, tile_value value, const tile_type *type) {
+    const tile_type *own = tile_value_type(x->f, value);
+    return type == own ? value : tile_build_reshape(&x->b, value, TILE_NO_VALUE, type);
+}
+
+/* Moves the dims into the order of the letters, all of which s has. */
+static tile_value transpose(expansion *x, tile_value value, shape *s, const char *letters) {
+    int64_t order[TILE_MAX_RANK];
+    shape to = {0};
+    bool moves = false;
+    for (; *letters; letters++) {
+        int64_t from = strchr(s->letters, *letters) - s->letters;
+        moves |= from != to.rank;
+        order[to.rank] = from;
+        add(&to, *letters, s->dims[from]);
+    }
+    *s = to;
+    if (!moves) return value;
+    value = tile_build_transpose(&x->b, value, type_of(x, tile_value_type(x->f, value), s));
+    tile_op_set_list(x->f, tile_value_def(x->f, value), TILE_ATTR_order, order, s->rank);
+    return value;
+}
+
+/* One dim for each word, the product of its letters that are dims of s; it has the first letter. */
+static shape combined(const expansion *x, const shape *s, const char *words) {
+    shape to = {0};
+    for (bool begins = true; *words; words++) {
+        const tile_expr *own = extent_of(s, *words);
+        if (own && begins)
+            add(&to, *words, own);
+        else if (own)
+            to.dims[to.rank - 1] =
+                tile_expr_op(x->context, TILE_OP_mul, to.dims[to.rank - 1], own, NULL);
+        begins = *words == ' ' || (begins && !own);
+    }
+    return to;
+}
+
+static tile_value combine(expansion *x, tile_value value, shape *s, const char *words) {
+    *s = combined(x, s, words);
+    return reshape(x, value, type_of(x, tile_value_type(x->f, value), s));
+}
+
+/* Moves the dims into the order of the words' letters, then makes one dim of each word. Letters
+ * that s lacks are ignored. */
+static tile_value arrange(expansion *x, tile_value value, shape *s, const char *words) {
+    char order[MAX_LETTERS];
+    unsigned count = 0;
+    for (const char *at = words; *at; at++)
+        if (*at != ' ' && extent_of(s, *at)) order[count++] = *at;
+    order[count] = 0;
+    value = transpose(x, value, s, order);
+    return combine(x, value, s, words);
+}
+
+static const tile_expr *in_a_group(const expansion *x, const tile_expr *extent) {
+    if (!x->groups) return extent;
+    return tile_extent_canonical(x->context,
+                                 tile_expr_op(x->context, TILE_OP_div, extent, x->groups, NULL));
+}
+
+/* Makes one dim of the places, which are side by side. */
+static tile_value combine_places(expansion *x, tile_value value, shape *s) {
+    char words[2 * MAX_LETTERS], *end = words;
+    for (unsigned d = 0; d < s->rank; d++) {
+        bool continues = s->letters[d] == '1' || s->letters[d] == '2';
+        if (d && !continues) *end++ = ' ';
+        *end++ = s->letters[d];
+    }
+    *end = 0;
+    return combine(x, value, s, words);
+}
+
+/* Makes two dims of one: the groups, and what is left. Places are combined if there is no room. */
+static tile_value split(expansion *x, tile_value value, shape *s, char letter) {
+    shape to = {0};
+    if (!x->groups) return value;
+    if (s->rank == TILE_MAX_RANK) value = combine_places(x, value, s);
+    for (unsigned d = 0; d < s->rank; d++) {
+        bool splits = s->letters[d] == letter;
+        if (splits) add(&to, 'G', x->groups);
+        add(&to, s->letters[d], splits ? in_a_group(x, s->dims[d]) : s->dims[d]);
+    }
+    *s = to;
+    return reshape(x, value, type_of(x, tile_value_type(x->f, value), s));
+}
+
+/* Operands and result ------------------------------------------------------------------------- */
+
+static shape name_dims(const expansion *x, const tile_type *type,
+                       const tile_convolution_order *order, char outer, char channel, char first) {
+    shape s = {0};
+    for (unsigned d = 0; d < type->rank; d++) {
+        char letter = d == order->outer ? outer : channel;
+        for (unsigned i = 0; i < x->c.spatial; i++)
+            if (order->spatial[i] == d) letter = (char)(first + (char)i);
+        add(&s, letter, type->dims[d]);
+    }
+    return s;
+}
+
+/* lhs with its spatial dims side by side, as windows need them. */
+static tile_value take_input(expansion *x, shape *s) {
+    static const char *const orders[] = {"n0c", "n01c", "n012c"};
+    const unsigned *spatial = x->c.lhs.spatial, last = x->c.spatial - 1;
+    tile_value value = tile_operand_lhs(x->f, x->op);
+    *s = name_dims(x, x->lhs, &x->c.lhs, 'n', 'c', '0');
+    return spatial[last] - spatial[0] == last ? value : transpose(x, value, s, orders[last]);
+}
+
+/* The index a - b * c. */
+static tile_value index_of(expansion *x, int64_t a, const tile_expr *b, int64_t c) {
+    const tile_expr *sum = tile_expr_int(x->context, a);
+    if (b) {
+        const tile_expr *product =
+            tile_expr_op(x->context, TILE_OP_mul, b, tile_expr_int(x->context, c), NULL);
+        sum = tile_expr_op(x->context, TILE_OP_sub, sum, product, NULL);
+    }
+    return tile_build_constant(&x->b, tile_type_scalar(x->context, TILE_i32), sum);
+}
+
+/* A filter that is read backward begins at its last position. */
+static tile_value pad_of(expansion *x, unsigned i) {
+    const tile_expr *positions = x->rhs->dims[x->c.rhs.spatial[i]];
+    const tile_expr *one = tile_expr_int(x->context, 1);
+    if (!x->c.reversed[i]) return index_of(x, x->c.pads[i][0], NULL, 0);
+    return index_of(x, x->c.pads[i][0], tile_expr_op(x->context, TILE_OP_sub, positions, one, NULL),
+                    x->c.dilations[i]);
+}
+
+static tile_value make_windows(expansion *x, shape *s) {
+    tile_value strides[TILE_MAX_SPATIAL], pads[TILE_MAX_SPATIAL], dilations[TILE_MAX_SPATIAL];
+    const unsigned count = x->c.spatial;
+    tile_value src = take_input(x, s);
+    const unsigned axis = (unsigned)(strchr(s->letters, '0') - s->letters);
+    bool spreads = false;
+    shape to = {0};
+    for (unsigned i = 0; i < count; i++) {
+        strides[i] = index_of(x, x->c.strides[i], NULL, 0);
+        dilations[i] =
+            index_of(x, x->c.reversed[i] ? -x->c.dilations[i] : x->c.dilations[i], NULL, 0);
+        pads[i] = pad_of(x, i);
+        spreads |= x->c.input_dilations[i] != 1;
+    }
+    for (unsigned d = 0; d < s->rank; d++) {
+        unsigned i = d - axis; /* beyond count if it has no windows */
+        add(&to, s->letters[d], i < count ? x->result->dims[x->c.result.spatial[i]] : s->dims[d]);
+        for (unsigned r = 0; i + 1 == count && r < count; r++)
+            add(&to, (char)('3' + (char)r), x->rhs->dims[x->c.rhs.spatial[r]]);
+    }
+    *s = to;
+    tile_value windows = tile_build_window(&x->b, src, strides, count, pads, count, dilations,
+                                           count, type_of(x, x->lhs, s));
+    tile_op op = tile_value_def(x->f, windows);
+    tile_op_set_expr(x->f, op, TILE_ATTR_axis, tile_expr_int(x->context, axis));
+    if (spreads) tile_op_set_list(x->f, op, TILE_ATTR_input_dilations, x->c.input_dilations, count);
+    return windows;
+}
+
+static shape name_sums(const expansion *x, const char *letters) {
+    const tile_convolution_order *order = &x->c.result;
+    shape s = {0};
+    for (; *letters; letters++) {
+        unsigned i = (unsigned)(*letters - '0');
+        if (*letters == 'n') add(&s, 'n', x->result->dims[order->outer]);
+        if (*letters == 'G' && x->groups) add(&s, 'G', x->groups);
+        if (*letters == 'k') add(&s, 'k', in_a_group(x, x->result->dims[order->channel]));
+        if (i < x->c.spatial) add(&s, *letters, x->result->dims[order->spatial[i]]);
+    }
+    return s;
+}
+
+/* Moves the dims of s into the order of the result. */
+static tile_value finish(expansion *x, tile_value sums, shape *s) {
+    shape own = name_dims(x, x->result, &x->c.result, 'n', 'k', '0');
+    char order[MAX_LETTERS], *end = order;
+    for (unsigned d = 0; d < own.rank; d++) {
+        if (own.letters[d] == 'k' && extent_of(s, 'G')) *end++ = 'G';
+        if (extent_of(s, own.letters[d])) *end++ = own.letters[d];
+    }
+    *end = 0;
+    sums = transpose(x, sums, s, order);
+    return reshape(x, sums, x->result);
+}
+
+/* Products ------------------------------------------------------------------------------------ */
+
+static bool is_channels_first(const expansion *x) {
+    return x->c.result.channel < x->c.result.spatial[x->c.spatial - 1];
+}
+
+static tile_value multiply(expansion *x, tile_value lhs, tile_value rhs, tile_attr_id turned,
+                           const shape *product) {
+    tile_value value = tile_build_matmul(&x->b, lhs, rhs, type_of(x, x->result, product));
+    tile_op op = tile_value_def(x->f, value);
+    const tile_attr *precision = tile_op_attr(x->f, x->op, TILE_ATTR_precision);
+    if (turned != TILE_ATTR_NONE) tile_op_set_flag(x->f, op, turned);
+    if (precision && precision->expr)
+        tile_op_set_expr(x->f, op, TILE_ATTR_precision, precision->expr);
+    else if (precision)
+        tile_op_set_text(x->f, op, TILE_ATTR_precision, precision->text);
+    return value;
+}
+
+/* rhs with two dims, of which the terms have the order of rhs: [G, terms, k], or with k in front if
+ * it is there already. */
+static tile_value take_filter(expansion *x, char terms[TILE_MAX_RANK], bool *k_first) {
+    shape s = name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
+    char words[MAX_LETTERS], *end = terms;
+    *k_first = s.letters[0] == 'k';
+    for (unsigned d = 0; d < s.rank; d++)
+        if (s.letters[d] != 'k') *end++ = s.letters[d];
+    *end = 0;
+    strcpy(words, *k_first ? "G k " : "G ");
+    strcat(words, terms);
+    if (!*k_first) strcat(words, " k");
+    tile_value filter = split(x, tile_operand_rhs(x->f, x->op), &s, 'k');
+    return arrange(x, filter, &s, words);
+}
+
+static tile_value build_product(expansion *x) {
+    char terms[TILE_MAX_RANK], words[MAX_LETTERS];
+    bool k_first, channels_first = is_channels_first(x);
+    shape w;
+    tile_value windows = make_windows(x, &w);
+    tile_value filter = take_filter(x, terms, &k_first);
+    windows = split(x, windows, &w, x->c.groups ? 'c' : 'n');
+    strcpy(words, channels_first ? "n G " : "G n012 ");
+    strcat(words, terms);
+    if (channels_first) strcat(words, " 012");
+    windows = arrange(x, windows, &w, words);
+    shape sums = name_sums(x, channels_first ? "nGk012" : "Gn012k");
+    shape product = combined(x, &sums, channels_first ? "n G k 012" : "G n012 k");
+    tile_value value =
+        channels_first
+            ? multiply(x, filter, windows, k_first ? TILE_ATTR_NONE : TILE_ATTR_trans_lhs, &product)
+            : multiply(x, windows, filter, k_first ? TILE_ATTR_trans_rhs : TILE_ATTR_NONE,
+                       &product);
+    value = reshape(x, value, type_of(x, x->result, &sums));
+    return finish(x, value, &sums);
+}
+
+/* Depthwise convolutions ---------------------------------------------------------------------- */
+
+/* Each group of channels has one. */
+static bool is_depthwise(const expansion *x) {
+    return x->c.groups && tile_extents_equal(x->context, x->lhs->dims[x->c.lhs.channel], x->groups);
+}
+
+/* A product of elements: in the result's type, with the dims of `all`. */
+static tile_value stretch(expansion *x, tile_value value, const shape *s, const shape *all) {
+    shape own = {0};
+    for (unsigned d = 0; d < all->rank; d++) {
+        const tile_expr *extent = extent_of(s, all->letters[d]);
+        add(&own, all->letters[d], extent ? extent : tile_expr_int(x->context, 1));
+    }
+    value = reshape(x, value, type_of(x, tile_value_type(x->f, value), &own));
+    if (tile_value_type(x->f, value)->scalar != x->result->scalar)
+        value = tile_build_cast(&x->b, value, type_of(x, x->result, &own));
+    const tile_type *type = type_of(x, x->result, all);
+    return tile_value_type(x->f, value) == type ? value : tile_build_broadcast(&x->b, value, type);
+}
+
+static tile_value build_depthwise(expansion *x) {
+    const char *words = is_channels_first(x) ? "n G k 345 0 1 2" : "n 0 1 2 345 G k";
+    shape w, f = name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
+    tile_value windows = make_windows(x, &w);
+    w.letters[strchr(w.letters, 'c') - w.letters] = 'G';
+    windows = arrange(x, windows, &w, words);
+    tile_value filter = arrange(x, split(x, tile_operand_rhs(x->f, x->op), &f, 'k'), &f,
+                                is_channels_first(x) ? "G k 345 c" : "345 c G k");
+    shape all = {0}, sums;
+    for (; *words; words++) {
+        const tile_expr *extent = extent_of(&w, *words), *of_filter = extent_of(&f, *words);
+        bool single = *words == 'k' && tile_expr_is(of_filter, 1);
+        if ((extent || of_filter) && !single) add(&all, *words, extent ? extent : of_filter);
+    }
+    unsigned axis = (unsigned)(strchr(all.letters, '3') - all.letters);
+    tile_value products =
+        tile_build_mul(&x->b, stretch(x, windows, &w, &all), stretch(x, filter, &f, &all));
+    sums = all;
+    sums.dims[axis] = tile_expr_int(x->context, 1);
+    tile_value value =
+        tile_build_reduce(&x->b, products, TILE_NO_VALUE, type_of(x, x->result, &sums));
+    tile_op op = tile_value_def(x->f, value);
+    tile_op_set_text(x->f, op, TILE_ATTR_kind, "add");
+    tile_op_set_expr(x->f, op, TILE_ATTR_axis, tile_expr_int(x->context, axis));
+    for (unsigned d = axis; d < sums.rank; d++) {
+        sums.letters[d] = sums.letters[d + 1];
+        sums.dims[d] = sums.dims[d + 1];
+    }
+    sums.rank--;
+    value = reshape(x, value, type_of(x, x->result, &sums));
+    return finish(x, value, &sums);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+static tile_value expand(tile_function *f, tile_op op) {
+    tile_convolution c = tile_convolution_of(f, op);
+    expansion x = {.f = f,
+                   .context = tile_function_context(f),
+                   .b = tile_builder_before(f, op),
+                   .op = op,
+                   .c = c,
+                   .lhs = tile_value_type(f, tile_operand_lhs(f, op)),
+                   .rhs = tile_value_type(f, tile_operand_rhs(f, op)),
+                   .result = tile_value_type(f, tile_op_result(f, op, 0)),
+                   .groups = c.groups ? c.groups : c.batch_groups};
+    x.b.loc = tile_op_at(f, op)->loc;
+    return is_depthwise(&x) ? build_depthwise(&x) : build_product(&x);
+}
+
+bool tile_expand_convolutions(tile_function *f) {
+    tile_arena scratch = {0};
+    unsigned count;
+    tile_op *ops = tile_find_ops(f, TILE_OP_convolve, &scratch, &count);
+    bool ok = true;
+    for (unsigned i = 0; i < count && ok; i++) {
+        tile_value old = tile_op_result(f, ops[i], 0), value = expand(f, ops[i]);
+        ok = value.id != 0;
+        if (!ok) break;
+        tile_value *map = TILE_NEW_ARRAY(&scratch, tile_value, f->value_count);
+        map[old.id] = value;
+        tile_value_at(f, value)->name = tile_value_at(f, old)->name;
+        tile_erase_op(f, ops[i]);
+        tile_replace_values(f, f->body, map);
+    }
+    tile_arena_reset(&scratch);
+    return ok;
+}
