@@ -48,7 +48,7 @@ static tile_value load_element(lowering *l, row_tile *t, unsigned register_) {
     tile_value loaded = tile_build_ld_global(&l->builder, t->from.view->base, &source, 1, predicate,
                                              lower_part_type(l, t->scalar, 1));
     lower_copy_cache_hints(l, t->op);
-    return loaded;
+    return lower_pad(l, t->op, loaded, predicate);
 }
 
 static tile_value load_elements(lowering *l, row_tile *t, unsigned index) {
@@ -87,6 +87,22 @@ static void load_unaligned(lowering *l, row_access *accesses, unsigned count) {
     }
 }
 
+/* The loaded elements, and the load's pad after the end of the row. */
+static tile_value pad_rest(lowering *l, const row_access *a) {
+    const row_tile *t = a->tile;
+    unsigned width = 1u << t->cut.width_bits;
+    tile_value parts[16], zero = lower_int(l, 0), count = a->count;
+    if (!tile_op_pads(&l->old, t->op)) return a->loaded;
+    if (a->predicate.id) count = tile_build_select(&l->builder, a->predicate, count, zero);
+    for (unsigned i = 0; i < width; i++) {
+        tile_value element = tile_build_extract(&l->builder, a->loaded, lower_int(l, i),
+                                                lower_part_type(l, t->scalar, 1));
+        tile_value valid = tile_build_lt(&l->builder, lower_int(l, i), count);
+        parts[i] = lower_pad(l, t->op, element, valid);
+    }
+    return tile_build_concat(&l->builder, parts, width);
+}
+
 /* The values of all accesses. */
 static tile_value *load_all(lowering *l, row_tile *t, bool before_end) {
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, t->cut.count);
@@ -98,7 +114,7 @@ static tile_value *load_all(lowering *l, row_tile *t, bool before_end) {
         else
             parts[i] = load_elements(l, t, i);
     if (before_end) load_unaligned(l, accesses, t->cut.count);
-    for (unsigned i = 0; before_end && i < t->cut.count; i++) parts[i] = accesses[i].loaded;
+    for (unsigned i = 0; before_end && i < t->cut.count; i++) parts[i] = pad_rest(l, &accesses[i]);
     return parts;
 }
 
@@ -133,7 +149,7 @@ static bool begins_anywhere(lowering *l, row_tile *t, const tile_layout *layout)
     tile_access_facts facts = tile_view_access(&l->old, l->ranges, t->element);
     unsigned unit = tile_unit_dim(&facts, memory->rank, t->type->rank);
     if (facts.unaligned == facts.width || unit == t->type->rank || memory->layout ||
-        memory->scalar != t->type->scalar || !tile_is_plain_access(&l->old, t->op) ||
+        memory->scalar != t->type->scalar || !tile_is_whole_access(&l->old, t->op) ||
         lower_bits_overlap(layout, unit))
         return false;
     t->scalar = memory->scalar;
@@ -154,7 +170,9 @@ static bool start_accesses(lowering *l, row_tile *t, const tile_layout *layout) 
 
 static bool start_copy(lowering *l, tile_op op, row_tile *t) {
     const tile_values from = tile_operands_src(&l->old, op), to = tile_operands_dst(&l->old, op);
-    if (tile_value_type(&l->old, from.at[0])->kind != TILE_TYPE_VIEW) return false;
+    if (tile_value_type(&l->old, from.at[0])->kind != TILE_TYPE_VIEW ||
+        !tile_is_plain_access(&l->old, op))
+        return false;
     *t = (row_tile){.op = op, .element = from.at, .type = tile_value_type(&l->old, to.at[0])};
     tile_layout *layout = TILE_NEW(l->pass->scratch, tile_layout);
     *layout = tile_copy_layout(&l->old, l->ranges, from.at, t->type, 1u << l->warp_bits);
