@@ -193,8 +193,8 @@ tile_layout tile_transfer_layout(const tile_function *f, const tile_range *range
     tile_access_facts facts = tile_view_access(f, ranges, element);
     unsigned unit = tile_unit_dim(&facts, tile_value_type(f, element[0])->rank, tile->rank);
     if (facts.shifts && !tile_value_type(f, element[0])->layout) {
-        tile_layout layout = lay_out(tile_layout_blocked, f, ranges, element, tile, num_warps,
-                                     WIDEST, true);
+        tile_layout layout =
+            lay_out(tile_layout_blocked, f, ranges, element, tile, num_warps, WIDEST, true);
         if (tile_store_width(&facts, &layout, unit) > facts.width) return layout;
     }
     return tile_access_layout(f, ranges, element, tile, num_warps);

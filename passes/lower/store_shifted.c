@@ -12,8 +12,8 @@
  *     slot     lane 0   lane 1   lane 2   lane 3
  *
  * The first lane takes the last elements of the run's last lane. Its slot then holds both ends of
- * the run, in this example `yz. abcde`: as many lanes as a slot has elements store one of them each,
- * in one request. Elements of a slot in which the row ends are stored one by one. */
+ * the run, in this example `yz. abcde`: as many lanes as a slot has elements store one of them
+ * each, in one request. Elements of a slot in which the row ends are stored one by one. */
 #include "lib/analysis/access.h"
 #include "lib/layout/layout.h"
 #include "lib/ops/gather.h"
@@ -80,7 +80,8 @@ static bool start(lowering *l, shifted_store *s, const tile_value *element) {
     return true;
 }
 
-/* Exchanges elements ---------------------------------------------------------------------------- */
+/* Exchanges elements ----------------------------------------------------------------------------
+ */
 
 /* `count` elements of the vector: from element `one` on if the condition holds, else from `other`
  * on. */
@@ -110,7 +111,8 @@ static tile_value shift(lowering *l, const shifted_store *s, tile_value own, til
     return select_run(l, both, has_bit(l, past, 1), 1, 2, s->width);
 }
 
-/* Slots ----------------------------------------------------------------------------------------- */
+/* Slots -----------------------------------------------------------------------------------------
+ */
 
 /* Whether both accesses are in the same row, so that their starts differ by whole vectors. */
 static bool is_same_row(const shifted_store *s, unsigned one, unsigned other) {
@@ -159,8 +161,8 @@ static void store_slot(lowering *l, const shifted_store *s, const slot *r) {
     store(l, s, r->elements, r->offset, predicate);
 }
 
-/* The elements of the slot of the run's first lane: lane i of the run stores element i. Those before
- * `past` follow the run, the others begin it. */
+/* The elements of the slot of the run's first lane: lane i of the run stores element i. Those
+ * before `past` follow the run, the others begin it. */
 static void store_ends_of_run(lowering *l, const shifted_store *s, const slot *r) {
     tile_builder *b = &l->builder;
     tile_value value = lower_shfl(l, r->elements, s->leading, "idx");
