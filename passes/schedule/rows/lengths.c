@@ -110,6 +110,23 @@ rows_tile_params rows_add_lengths(rows *r, int beside, const int *along, unsigne
     return p;
 }
 
+/* A kernel with both a tile and a loop has the registers of the loop, which are more. So the points
+ * say which of them a launch needs. A plan, whose kernels take no parameters, needs both.
+ *
+ *     tune whole in [1, 0]
+ *     where whole == 1 & %n <= block | whole == 0 & %n > block */
+static void add_whole(rows *r) {
+    static const int values[] = {1, 0};
+    if (!r->short_rows || r->k.s->group_count > 1 || r->k.s->is_section) return;
+    const tile_expr *end = sched_expr(r->k.s, r->extent), *cases[2];
+    r->whole = sched_add_param(&r->k, "whole");
+    sched_add_tune(&r->k, &r->whole, 1, values, 2);
+    for (unsigned i = 0; i < 2; i++)
+        cases[i] = expr(r, TILE_OP_and, expr(r, TILE_OP_eq, r->whole, constant(r, values[i])),
+                        expr(r, values[i] ? TILE_OP_le : TILE_OP_gt, end, r->short_block));
+    tile_function_add_where(r->k.f, expr(r, TILE_OP_or, cases[0], cases[1]));
+}
+
 tile_value rows_has_several(rows *r) {
     return tile_build_gt(&r->k.b, sched_number(&r->k, r->short_rows), tile_build_int(&r->k.b, 1));
 }
@@ -124,6 +141,7 @@ tile_value rows_loop_end(rows *r) {
 /* Several rows always fit; so the kernel of such a point has no loop. */
 static tile_value build_fits(rows *r, const tile_expr *block) {
     sched_kernel *k = &r->k;
+    if (r->whole) return tile_build_eq(&k->b, sched_number(k, r->whole), tile_build_int(&k->b, 1));
     tile_value end = sched_number(k, sched_expr(k->s, r->extent));
     tile_value fits = tile_build_le(&k->b, end, sched_number(k, block));
     return r->short_rows ? tile_build_or(&k->b, rows_has_several(r), fits) : fits;
@@ -132,6 +150,7 @@ static tile_value build_fits(rows *r, const tile_expr *block) {
 void rows_build_either(rows *r, int beside, const tile_expr *others, const tile_expr *block,
                        const tile_expr *looped, void (*build_long)(rows *r)) {
     sched_kernel *k = &r->k;
+    add_whole(r);
     tile_op both = tile_build_if_else(&k->b, build_fits(r, block), NULL, 0);
     tile_builder outside = k->b;
     for (unsigned i = 0; i < 2; i++) {
