@@ -8,7 +8,8 @@
  *
  * The loads read the aligned 16 bytes around what they need. After the end of the array these may
  * belong to another array, or to no array. They are on the same page, but a memory checker would
- * report them. So a tile that contains the array's last 16 bytes is loaded element by element:
+ * report them. So a tile that contains the array's last 16 bytes is loaded element by element, and
+ * to registers, one that contains the last 32 bytes:
  *
  *     if the last element of the tile is at least 16 bytes before the end of the array {
  *       unaligned loads
@@ -74,58 +75,97 @@ static void prepare(lowering *l, row_tile *t, unsigned index, row_access *a) {
     a->predicate = lower_and(l, a->predicate, t->first);
 }
 
-/* The loads follow each other: the code then has all of them in flight. */
-static void load_unaligned(lowering *l, row_access *accesses, unsigned count) {
+/* The loads follow each other: the code then has all of them in flight. elements: to be read of
+ * each access; or no value, for those before the end of the row. */
+static void load_unaligned(lowering *l, row_access *accesses, unsigned count, tile_value elements) {
     for (unsigned i = 0; i < count; i++) {
         row_access *a = &accesses[i];
         const row_tile *t = a->tile;
         const tile_type *part = lower_part_type(l, t->scalar, 1u << t->cut.width_bits);
         l->builder.loc = tile_op_loc(&l->old, t->op);
-        a->loaded = tile_build_ld_global_unaligned(&l->builder, t->from.view->base, &a->source, 1,
-                                                   a->count, a->predicate, part);
+        a->loaded =
+            tile_build_ld_global_unaligned(&l->builder, t->from.view->base, &a->source, 1,
+                                           elements.id ? elements : a->count, a->predicate, part);
         lower_copy_cache_hints(l, t->op);
     }
 }
 
-/* The loaded elements, and the load's pad after the end of the row. */
+/* The elements before the end of the row, and the load's pad after it. */
 static tile_value pad_rest(lowering *l, const row_access *a) {
     const row_tile *t = a->tile;
     unsigned width = 1u << t->cut.width_bits;
+    const tile_type *scalar = lower_part_type(l, t->scalar, 1);
     tile_value parts[16], zero = lower_int(l, 0), count = a->count;
-    if (!tile_op_pads(&l->old, t->op)) return a->loaded;
+    tile_value pad = lower_pad_of(l, t->op, scalar);
     if (a->predicate.id) count = tile_build_select(&l->builder, a->predicate, count, zero);
     for (unsigned i = 0; i < width; i++) {
-        tile_value element = tile_build_extract(&l->builder, a->loaded, lower_int(l, i),
-                                                lower_part_type(l, t->scalar, 1));
+        tile_value element = tile_build_extract(&l->builder, a->loaded, lower_int(l, i), scalar);
         tile_value valid = tile_build_lt(&l->builder, lower_int(l, i), count);
-        parts[i] = lower_pad(l, t->op, element, valid);
+        parts[i] = tile_build_select(&l->builder, valid, element, pad);
     }
     return tile_build_concat(&l->builder, parts, width);
 }
 
-/* The values of all accesses. */
+/* i1: elements of an access are after the end of a row, or its row is not in the view. */
+static tile_value is_any_cut(lowering *l, const row_access *accesses, unsigned count) {
+    tile_builder *b = &l->builder;
+    tile_value all = TILE_NO_VALUE;
+    for (unsigned i = 0; i < count; i++) {
+        tile_value width = lower_int(l, 1 << accesses[i].tile->cut.width_bits);
+        all = lower_and(l, all, accesses[i].predicate);
+        all = lower_and(l, all, tile_build_ge(b, accesses[i].count, width));
+    }
+    return tile_build_not(b, all);
+}
+
+/* Most threads have no element after the end of a row, so the others choose the pad in a branch.
+ */
+static void pad_cut(lowering *l, const row_access *accesses, unsigned count, tile_value *parts) {
+    const tile_type **types = TILE_NEW_ARRAY(l->pass->scratch, const tile_type *, count);
+    tile_value *padded = TILE_NEW_ARRAY(l->pass->scratch, tile_value, count);
+    for (unsigned i = 0; i < count; i++) {
+        parts[i] = accesses[i].loaded;
+        types[i] = tile_value_type(l->f, parts[i]);
+    }
+    tile_op branch = tile_build_if_else(&l->builder, is_any_cut(l, accesses, count), types, count);
+    tile_builder outer = l->builder;
+    l->builder.region = tile_op_region(l->f, branch, 0);
+    for (unsigned i = 0; i < count; i++) padded[i] = pad_rest(l, &accesses[i]);
+    tile_build_yield(&l->builder, padded, count);
+    l->builder.region = tile_op_region(l->f, branch, 1);
+    tile_build_yield(&l->builder, parts, count);
+    l->builder = outer;
+    for (unsigned i = 0; i < count; i++) parts[i] = tile_op_result(l->f, branch, i);
+}
+
+/* The values of all accesses. before_end: elements after the end of a row are in the array, so that
+ * all of an access is read. */
 static tile_value *load_all(lowering *l, row_tile *t, bool before_end) {
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, t->cut.count);
     row_access *accesses = TILE_NEW_ARRAY(l->pass->scratch, row_access, t->cut.count);
+    tile_value width = lower_int(l, 1 << t->cut.width_bits);
     l->builder.loc = tile_op_loc(&l->old, t->op);
     for (unsigned i = 0; i < t->cut.count; i++)
         if (before_end)
             prepare(l, t, i, &accesses[i]);
         else
             parts[i] = load_elements(l, t, i);
-    if (before_end) load_unaligned(l, accesses, t->cut.count);
-    for (unsigned i = 0; before_end && i < t->cut.count; i++) parts[i] = pad_rest(l, &accesses[i]);
+    if (!before_end) return parts;
+    load_unaligned(l, accesses, t->cut.count, width);
+    pad_cut(l, accesses, t->cut.count, parts);
     return parts;
 }
 
 /* i1: no chunk that holds an element of the tile ends after the array. Elements of a tile that is
- * cut off do not count. `last` is the largest offset if no stride is negative. */
-static tile_value is_before_end(lowering *l, const row_tile *t) {
+ * cut off count only if accesses are read as a whole, up to a chunk after the last element that
+ * is in the view. `last` is the largest offset if no stride is negative. */
+static tile_value is_before_end(lowering *l, const row_tile *t, bool whole) {
     tile_builder *b = &l->builder;
     const lower_view *view = t->from.view;
     bool has_strides = tile_value_type(&l->old, t->element[0])->has_strides;
     tile_value last = lower_long(l, 0), size = lower_long(l, 1), all = TILE_NO_VALUE;
-    tile_value less = lower_long(l, -1), chunk = lower_long(l, (int64_t)1 << t->cut.width_bits);
+    tile_value less = lower_long(l, -1),
+               chunk = lower_long(l, (int64_t)(1 + whole) << t->cut.width_bits);
     for (unsigned d = 0; d < t->from.view_rank; d++) {
         int64_t known;
         tile_value stride = view->strides[d], limit = lower_to_long(l, view->limits[d]);
@@ -222,7 +262,7 @@ static void move_unaligned(lowering *l, row_tile *tiles, unsigned count) {
         for (unsigned k = 0; k < tiles[i].cut.count; k++) {
             prepare(l, &tiles[i], k, &accesses[filled++]);
             if (filled - first < group && filled < total) continue;
-            load_unaligned(l, accesses + first, filled - first);
+            load_unaligned(l, accesses + first, filled - first, TILE_NO_VALUE);
             for (; first < filled; first++)
                 store_access(l, accesses[first].tile, accesses[first].index,
                              accesses[first].loaded);
@@ -238,7 +278,7 @@ bool lower_copies_unaligned(lowering *l, tile_op op, bool alone) {
         if (follows && (alone || !is_copy_by_threads(l, next))) break;
         if (!start_copy(l, next, &tiles[count])) break;
         if (follows) l->fused[next.id] = true; /* is lowered here */
-        before = lower_and(l, before, is_before_end(l, &tiles[count]));
+        before = lower_and(l, before, is_before_end(l, &tiles[count], false));
         lower_explain_threads(l, next, tiles[count].element, tiles[count].type);
         count++;
     }
@@ -263,7 +303,7 @@ tile_value lower_load_unaligned(lowering *l, tile_op op, const tile_value *eleme
     row_tile t = {.op = op, .element = element, .type = tile};
     if (!begins_anywhere(l, &t, tile->layout) || !start_accesses(l, &t, tile->layout))
         return TILE_NO_VALUE;
-    tile_value before = is_before_end(l, &t), fragment;
+    tile_value before = is_before_end(l, &t, true), fragment;
     const tile_type *type =
         tile_type_vector(tile_function_context(l->f), t.scalar, t.cut.count << t.cut.width_bits);
     tile_op branch = tile_build_if_else(&l->builder, before, &type, 1);
