@@ -8,8 +8,7 @@
  *
  * The loads read the aligned 16 bytes around what they need. After the end of the array these may
  * belong to another array, or to no array. They are on the same page, but a memory checker would
- * report them. So a tile that contains the array's last 16 bytes is loaded element by element, and
- * to registers, one that contains the last 32 bytes:
+ * report them. So a tile that contains the array's last 16 bytes is copied element by element:
  *
  *     if the last element of the tile is at least 16 bytes before the end of the array {
  *       unaligned loads
@@ -138,34 +137,15 @@ static void pad_cut(lowering *l, const row_access *accesses, unsigned count, til
     for (unsigned i = 0; i < count; i++) parts[i] = tile_op_result(l->f, branch, i);
 }
 
-/* The values of all accesses. before_end: elements after the end of a row are in the array, so that
- * all of an access is read. */
-static tile_value *load_all(lowering *l, row_tile *t, bool before_end) {
-    tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, t->cut.count);
-    row_access *accesses = TILE_NEW_ARRAY(l->pass->scratch, row_access, t->cut.count);
-    tile_value width = lower_int(l, 1 << t->cut.width_bits);
-    l->builder.loc = tile_op_loc(&l->old, t->op);
-    for (unsigned i = 0; i < t->cut.count; i++)
-        if (before_end)
-            prepare(l, t, i, &accesses[i]);
-        else
-            parts[i] = load_elements(l, t, i);
-    if (!before_end) return parts;
-    load_unaligned(l, accesses, t->cut.count, width);
-    pad_cut(l, accesses, t->cut.count, parts);
-    return parts;
-}
-
 /* i1: no chunk that holds an element of the tile ends after the array. Elements of a tile that is
- * cut off count only if accesses are read as a whole, up to a chunk after the last element that
- * is in the view. `last` is the largest offset if no stride is negative. */
-static tile_value is_before_end(lowering *l, const row_tile *t, bool whole) {
+ * cut off do not count. `last` is the largest offset if no stride is negative. */
+static tile_value is_before_end(lowering *l, const row_tile *t) {
     tile_builder *b = &l->builder;
     const lower_view *view = t->from.view;
     bool has_strides = tile_value_type(&l->old, t->element[0])->has_strides;
     tile_value last = lower_long(l, 0), size = lower_long(l, 1), all = TILE_NO_VALUE;
     tile_value less = lower_long(l, -1),
-               chunk = lower_long(l, (int64_t)(1 + whole) << t->cut.width_bits);
+               chunk = lower_long(l, (int64_t)1 << t->cut.width_bits);
     for (unsigned d = 0; d < t->from.view_rank; d++) {
         int64_t known;
         tile_value stride = view->strides[d], limit = lower_to_long(l, view->limits[d]);
@@ -241,7 +221,8 @@ static void store_access(lowering *l, const row_tile *t, unsigned index, tile_va
 }
 
 static void move_elements(lowering *l, row_tile *t) {
-    tile_value *parts = load_all(l, t, false);
+    tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, t->cut.count);
+    for (unsigned i = 0; i < t->cut.count; i++) parts[i] = load_elements(l, t, i);
     for (unsigned i = 0; i < t->cut.count; i++) store_access(l, t, i, parts[i]);
 }
 
@@ -278,7 +259,7 @@ bool lower_copies_unaligned(lowering *l, tile_op op, bool alone) {
         if (follows && (alone || !is_copy_by_threads(l, next))) break;
         if (!start_copy(l, next, &tiles[count])) break;
         if (follows) l->fused[next.id] = true; /* is lowered here */
-        before = lower_and(l, before, is_before_end(l, &tiles[count], false));
+        before = lower_and(l, before, is_before_end(l, &tiles[count]));
         lower_explain_threads(l, next, tiles[count].element, tiles[count].type);
         count++;
     }
@@ -298,22 +279,51 @@ bool lower_copies_unaligned(lowering *l, tile_op op, bool alone) {
 
 /* Loads ---------------------------------------------------------------------------------------- */
 
+/* i1: neither chunk of any access that the thread makes ends after the array, so that the accesses
+ * are read as a whole. */
+static tile_value can_read_whole(lowering *l, const row_tile *t, const row_access *accesses) {
+    tile_builder *b = &l->builder;
+    const lower_view *view = t->from.view;
+    bool has_strides = tile_value_type(&l->old, t->element[0])->has_strides;
+    tile_value size = lower_long(l, 1), all = TILE_NO_VALUE;
+    tile_value chunks = lower_long(l, (int64_t)2 << t->cut.width_bits);
+    for (unsigned d = 0; d < t->from.view_rank; d++) {
+        int64_t known;
+        tile_value limit = lower_add(l, lower_to_long(l, view->limits[d]), lower_long(l, -1));
+        size = lower_add(l, size, lower_mul(l, limit, view->strides[d]));
+        if (has_strides && !tile_value_is_int(l->f, view->strides[d], &known))
+            all = lower_and(l, all, tile_build_ge(b, view->strides[d], lower_long(l, 0)));
+    }
+    for (unsigned i = 0; i < t->cut.count; i++) {
+        tile_value ends = tile_build_le(b, lower_add(l, accesses[i].source, chunks), size);
+        if (accesses[i].predicate.id)
+            ends = tile_build_or(b, ends, tile_build_not(b, accesses[i].predicate));
+        all = lower_and(l, all, ends);
+    }
+    return all;
+}
+
+/* Only the threads that read the array's end load single elements. */
 tile_value lower_load_unaligned(lowering *l, tile_op op, const tile_value *element,
                                 const tile_type *tile) {
     row_tile t = {.op = op, .element = element, .type = tile};
     if (!begins_anywhere(l, &t, tile->layout) || !start_accesses(l, &t, tile->layout))
         return TILE_NO_VALUE;
-    tile_value before = is_before_end(l, &t, true), fragment;
-    const tile_type *type =
-        tile_type_vector(tile_function_context(l->f), t.scalar, t.cut.count << t.cut.width_bits);
-    tile_op branch = tile_build_if_else(&l->builder, before, &type, 1);
+    unsigned count = t.cut.count, width = 1u << t.cut.width_bits;
+    row_access *accesses = TILE_NEW_ARRAY(l->pass->scratch, row_access, count);
+    tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, count), fragment;
+    for (unsigned i = 0; i < count; i++) prepare(l, &t, i, &accesses[i]);
+    const tile_type *type = tile_type_vector(tile_function_context(l->f), t.scalar, count * width);
+    tile_op branch = tile_build_if_else(&l->builder, can_read_whole(l, &t, accesses), &type, 1);
     tile_builder outer = l->builder;
-    row_tile others = t;
     l->builder.region = tile_op_region(l->f, branch, 0);
-    fragment = lower_combine_accesses(l, load_all(l, &t, true), &t.cut);
+    load_unaligned(l, accesses, count, lower_int(l, width));
+    pad_cut(l, accesses, count, parts);
+    fragment = lower_combine_accesses(l, parts, &t.cut);
     tile_build_yield(&l->builder, &fragment, 1);
     l->builder.region = tile_op_region(l->f, branch, 1);
-    fragment = lower_combine_accesses(l, load_all(l, &others, false), &t.cut);
+    for (unsigned i = 0; i < count; i++) parts[i] = load_elements(l, &t, i);
+    fragment = lower_combine_accesses(l, parts, &t.cut);
     tile_build_yield(&l->builder, &fragment, 1);
     l->builder = outer;
     return tile_op_result(l->f, branch, 0);
