@@ -9,11 +9,11 @@
  *     lane        0        1        2        3          adjacent lanes of a run hold
  *     held        abcdefgh ijklmnop qrstuvwx yz......   adjacent elements of a row
  *     stored   ...abcde|fghijklm|nopqrstu|vwxyz...      past = 3; | multiples of 16 bytes
- *     slot     lane 0   lane 1   lane 2   lane 3
+ *     window     lane 0   lane 1   lane 2   lane 3
  *
- * The first lane takes the last elements of the run's last lane. Its slot then holds both ends of
- * the run, in this example `yz. abcde`: as many lanes as a slot has elements store one of them
- * each, in one request. Elements of a slot in which the row ends are stored one by one. */
+ * The first lane takes the last elements of the run's last lane. Its window then holds both ends of
+ * the run, in this example `yz. abcde`: as many lanes as a window has elements store one of them
+ * each, in one request. Elements of a window in which the row ends are stored one by one. */
 #include "lib/analysis/access.h"
 #include "lib/layout/layout.h"
 #include "lib/ops/gather.h"
@@ -34,20 +34,20 @@ typedef struct shifted_store {
     tile_value leading; /* i32: the run's first lane */
     tile_value before;  /* i32: the lane before this one; for the first lane, the last one */
     tile_value limit;   /* i32: elements of a row */
-    tile_value room;    /* i32: a slot that begins before it is whole */
+    tile_value room;    /* i32: a window that begins before it is whole */
 } shifted_store;
 
 /* What a lane stores of an access. */
-typedef struct slot {
+typedef struct window {
     tile_value inside;   /* i1: the row is inside of the view; or no value */
     tile_value past;     /* i32 */
-    tile_value begin;    /* i32: the slot's first element in the row; negative before it */
+    tile_value begin;    /* i32: the window's first element in the row; negative before it */
     tile_value offset;   /* i64: of this element in the view */
-    tile_value shares;   /* i1: the run begins inside of a slot, which lanes store together */
-    tile_value whole;    /* i1: the row does not end in the slot; */
-    tile_value own;      /* i1: this lane stores the slot, if it is the first one */
+    tile_value shares;   /* i1: the run begins inside of a window, which lanes store together */
+    tile_value whole;    /* i1: the row does not end in the window; */
+    tile_value own;      /* i1: this lane stores the window, if it is the first one */
     tile_value elements; /* a vector */
-} slot;
+} window;
 
 static tile_value low_bits(lowering *l, tile_value value, unsigned modulus) {
     return tile_build_and(&l->builder, value, lower_int(l, modulus - 1));
@@ -111,7 +111,7 @@ static tile_value shift(lowering *l, const shifted_store *s, tile_value own, til
     return select_run(l, both, has_bit(l, past, 1), 1, 2, s->width);
 }
 
-/* Slots -----------------------------------------------------------------------------------------
+/* Windows ---------------------------------------------------------------------------------------
  */
 
 /* Whether both accesses are in the same row, so that their starts differ by whole vectors. */
@@ -125,17 +125,17 @@ static bool is_same_row(const shifted_store *s, unsigned one, unsigned other) {
     return same;
 }
 
-/* slots: also those of earlier accesses. */
-static void find_slot(lowering *l, shifted_store *s, tile_value fragment, unsigned index,
-                      slot *slots) {
+/* windows: also those of earlier accesses. */
+static void find_window(lowering *l, shifted_store *s, tile_value fragment, unsigned index,
+                        window *windows) {
     tile_builder *b = &l->builder;
-    slot *r = &slots[index];
+    window *r = &windows[index];
     unsigned register_ = tile_access_split_register(&s->a.cut, index, 0), other = 0;
     int64_t ahead = lower_register_coordinate(s->tile->layout, register_, s->unit);
     r->offset = lower_view_access_offset(l, &s->a, index, &r->inside);
     while (other < index && !is_same_row(s, index, other)) other++;
     if (other < index) {
-        r->past = slots[other].past;
+        r->past = windows[other].past;
     } else {
         tile_value low = tile_build_cast(b, r->offset, tile_value_type(l->f, s->place));
         r->past = low_bits(l, lower_add(l, s->base, low), s->width);
@@ -156,14 +156,14 @@ static void store(lowering *l, const shifted_store *s, tile_value value, tile_va
     lower_copy_cache_hints(l, s->op);
 }
 
-static void store_slot(lowering *l, const shifted_store *s, const slot *r) {
+static void store_window(lowering *l, const shifted_store *s, const window *r) {
     tile_value predicate = lower_and(l, r->inside, lower_and(l, r->own, r->whole));
     store(l, s, r->elements, r->offset, predicate);
 }
 
-/* The elements of the slot of the run's first lane: lane i of the run stores element i. Those
+/* The elements of the window of the run's first lane: lane i of the run stores element i. Those
  * before `past` follow the run, the others begin it. */
-static void store_ends_of_run(lowering *l, const shifted_store *s, const slot *r) {
+static void store_ends_of_run(lowering *l, const shifted_store *s, const window *r) {
     tile_builder *b = &l->builder;
     tile_value value = lower_shfl(l, r->elements, s->leading, "idx");
     for (unsigned step = s->width / 2; step; step /= 2)
@@ -181,15 +181,15 @@ static void store_ends_of_run(lowering *l, const shifted_store *s, const slot *r
     store(l, s, value, lower_add(l, r->offset, lower_to_long(l, ahead)), valid);
 }
 
-static tile_value is_cut(lowering *l, const shifted_store *s, const slot *r) {
+static tile_value is_cut(lowering *l, const shifted_store *s, const window *r) {
     tile_builder *b = &l->builder;
     tile_value begins = tile_build_ult(b, r->begin, s->limit);
     tile_value cut = lower_and(l, begins, tile_build_not(b, r->whole));
     return lower_and(l, r->inside, lower_and(l, r->own, cut));
 }
 
-/* One by one, the elements of a slot in which the row ends. */
-static void store_end_of_row(lowering *l, const shifted_store *s, const slot *r,
+/* One by one, the elements of a window in which the row ends. */
+static void store_end_of_row(lowering *l, const shifted_store *s, const window *r,
                              tile_value predicate) {
     for (unsigned i = 0; i + 1 < s->width; i++) {
         tile_value at = lower_add(l, r->begin, lower_int(l, i));
@@ -200,18 +200,18 @@ static void store_end_of_row(lowering *l, const shifted_store *s, const slot *r,
     }
 }
 
-static void store_ends_of_rows(lowering *l, const shifted_store *s, const slot *slots) {
+static void store_ends_of_rows(lowering *l, const shifted_store *s, const window *windows) {
     tile_builder *b = &l->builder, outer = l->builder;
     tile_value *cut = TILE_NEW_ARRAY(l->pass->scratch, tile_value, s->a.cut.count), any;
     for (unsigned i = 0; i < s->a.cut.count; i++) {
-        cut[i] = is_cut(l, s, &slots[i]);
+        cut[i] = is_cut(l, s, &windows[i]);
         any = i ? tile_build_or(b, any, cut[i]) : cut[i];
     }
     tile_op branch = tile_build_if_else(b, any, NULL, 0);
     tile_builder other = tile_builder_in(b, branch, 1);
     tile_build_yield(&other, NULL, 0);
     l->builder.region = tile_op_region(l->f, branch, 0);
-    for (unsigned i = 0; i < s->a.cut.count; i++) store_end_of_row(l, s, &slots[i], cut[i]);
+    for (unsigned i = 0; i < s->a.cut.count; i++) store_end_of_row(l, s, &windows[i], cut[i]);
     tile_build_yield(b, NULL, 0);
     l->builder = outer;
 }
@@ -220,10 +220,10 @@ bool lower_store_shifted(lowering *l, tile_op op, tile_value fragment, const til
                          const tile_value *element) {
     shifted_store s = {.op = op, .tile = tile};
     if (!start(l, &s, element)) return false;
-    slot *slots = TILE_NEW_ARRAY(l->pass->scratch, slot, s.a.cut.count);
-    for (unsigned i = 0; i < s.a.cut.count; i++) find_slot(l, &s, fragment, i, slots);
-    for (unsigned i = 0; i < s.a.cut.count; i++) store_slot(l, &s, &slots[i]);
-    for (unsigned i = 0; i < s.a.cut.count; i++) store_ends_of_run(l, &s, &slots[i]);
-    store_ends_of_rows(l, &s, slots);
+    window *windows = TILE_NEW_ARRAY(l->pass->scratch, window, s.a.cut.count);
+    for (unsigned i = 0; i < s.a.cut.count; i++) find_window(l, &s, fragment, i, windows);
+    for (unsigned i = 0; i < s.a.cut.count; i++) store_window(l, &s, &windows[i]);
+    for (unsigned i = 0; i < s.a.cut.count; i++) store_ends_of_run(l, &s, &windows[i]);
+    store_ends_of_rows(l, &s, windows);
     return true;
 }

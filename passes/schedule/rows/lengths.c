@@ -71,7 +71,7 @@ static bool prefers_one_tile(const rows *r) {
 /* Short rows fit a tile, and are not split. A plan that takes no parameters launches the first
  * point, whose block of this length must admit all rows. */
 static void limit_short(rows *r, const rows_tile_params *p, int first_block, bool in_parts) {
-    enum { LONGEST = 16384 };
+    enum { LONGEST = 16384, SHORT = 1024 };
     const tile_expr *one = constant(r, 1), *end = sched_expr(r->k.s, r->extent);
     const tile_expr *split = in_parts ? tile_expr_param(r->k.s->context, SCHED_SPLIT) : NULL;
     const tile_expr *fits = expr(r, TILE_OP_le, end, p->block);
@@ -84,6 +84,8 @@ static void limit_short(rows *r, const rows_tile_params *p, int first_block, boo
     if (r->k.s->group_count > 1 || r->k.s->is_section)
         looped =
             expr(r, TILE_OP_or, looped, expr(r, TILE_OP_eq, p->block, constant(r, first_block)));
+    if (!rows_can_scan_chunks(r) && rows_has_long_output(r)) /* the model never prefers these */
+        looped = expr(r, TILE_OP_or, looped, expr(r, TILE_OP_le, p->block, constant(r, SHORT)));
     if (prefers_one_tile(r)) single = expr(r, TILE_OP_and, single, looped);
     tile_function_add_where(r->k.f, expr(r, TILE_OP_or, single, fits));
 }
