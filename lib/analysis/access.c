@@ -1,6 +1,7 @@
 /* Computes access widths from the divisors of strides, extents, indices and pointers. */
 #include "lib/analysis/access.h"
 
+#include "lib/layout/cut.h"
 #include "lib/layout/layout.h"
 #include "lib/ops/shape.h"
 #include "lib/support/integer.h"
@@ -78,6 +79,7 @@ tile_access_facts tile_view_access(const tile_function *f, const tile_range *ran
     width = power_of_two_part(divisor_along(f, ranges, element[0], unit, false), width);
     facts.width = power_of_two_part(ranges[element[1 + unit].id].divisor, width);
     facts.unaligned = unaligned_width(&ranges[element[1 + unit].id], facts.width, bytes);
+    facts.shifts = facts.unaligned > facts.width && ranges[element[1 + unit].id].min >= 0;
     return facts;
 }
 
@@ -176,6 +178,26 @@ tile_layout tile_access_layout(const tile_function *f, const tile_range *ranges,
         return tile_layout_ordered(order, dims, 16 / tile_scalar_bytes(tile->scalar), num_warps);
     }
     return lay_out(tile_layout_blocked, f, ranges, element, tile, num_warps, WIDEST, false);
+}
+
+unsigned tile_store_width(const tile_access_facts *facts, const tile_layout *layout,
+                          unsigned unit) {
+    bool shifts = facts->shifts && unit < layout->rank &&
+                  tile_layout_run_lanes(layout, unit, facts->unaligned) >= facts->unaligned;
+    return shifts ? facts->unaligned : facts->width;
+}
+
+tile_layout tile_transfer_layout(const tile_function *f, const tile_range *ranges,
+                                 const tile_value *element, const tile_type *tile,
+                                 unsigned num_warps) {
+    tile_access_facts facts = tile_view_access(f, ranges, element);
+    unsigned unit = tile_unit_dim(&facts, tile_value_type(f, element[0])->rank, tile->rank);
+    if (facts.shifts && !tile_value_type(f, element[0])->layout) {
+        tile_layout layout =
+            lay_out(tile_layout_blocked, f, ranges, element, tile, num_warps, WIDEST, true);
+        if (tile_store_width(&facts, &layout, unit) > facts.width) return layout;
+    }
+    return tile_access_layout(f, ranges, element, tile, num_warps);
 }
 
 tile_layout tile_copy_layout(const tile_function *f, const tile_range *ranges,

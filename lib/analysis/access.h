@@ -19,6 +19,8 @@ typedef struct tile_access_facts {
      * if an aligned access has less than 4 bytes. Such an access is entirely before a row or
      * begins in it, and may end after the row. Otherwise as `width`. */
     unsigned unaligned;
+    bool shifts; /* stores of `unaligned` elements may exchange elements with neighboring lanes:
+                    aligned accesses are narrower, and none begins before the row */
 } tile_access_facts;
 
 /* element: a view of a level-2 function, followed by one index per dim. */
@@ -41,6 +43,14 @@ unsigned tile_unit_dim(const tile_access_facts *facts, unsigned view_rank, unsig
 tile_layout tile_access_layout(const tile_function *f, const tile_range *ranges,
                                const tile_value *element, const tile_type *tile,
                                unsigned num_warps);
+/* The same for a load or store of a whole tile (lib/ops/gather.h) between registers and a view
+ * whose rows may begin anywhere: unaligned loads, and stores that exchange elements between lanes.
+ */
+tile_layout tile_transfer_layout(const tile_function *f, const tile_range *ranges,
+                                 const tile_value *element, const tile_type *tile,
+                                 unsigned num_warps);
+/* Elements per access of a store of a whole tile in this layout. */
+unsigned tile_store_width(const tile_access_facts *facts, const tile_layout *layout, unsigned unit);
 /* The layout for copying the tile to a shared buffer: accesses are as wide as possible, so a small
  * tile uses fewer threads. Asynchronous copies of less than 16 bytes go through the L1 cache. Rows
  * that allow only accesses of less than 4 bytes, less than the smallest asynchronous copy, are

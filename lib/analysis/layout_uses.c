@@ -78,7 +78,9 @@ static void visit_view(collecting *c, tile_op op, const tile_gather *g) {
     if (!has_layout(type, TILE_TYPE_TILE) || view->kind != TILE_TYPE_VIEW || view->layout) return;
     tile_access_facts facts = tile_view_access(c->f, c->ranges, element.at);
     unsigned d = tile_unit_dim(&facts, view->rank, type->rank);
-    unsigned width = loads && tile_is_plain_access(c->f, op) ? facts.unaligned : facts.width;
+    unsigned width = facts.width;
+    if (tile_is_whole_access(c->f, op))
+        width = loads ? facts.unaligned : tile_store_width(&facts, type->layout, d);
     tile_traffic t = tile_traffic_global(type->layout, d, width, tile_scalar_bytes(type->scalar));
     add_use(c, tile, op, global_use(loads ? "ld.global" : "st.global", t));
 }

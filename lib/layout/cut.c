@@ -50,6 +50,17 @@ tile_access_split tile_split_accesses_along(const tile_layout *layout, unsigned 
     return tile_split_fragment_accesses(layout, offsets, fixed, widest);
 }
 
+unsigned tile_layout_run_lanes(const tile_layout *layout, unsigned d, unsigned vec) {
+    unsigned lanes = 1, shift = tile_layout_dim_shift(layout, d), bit = 0;
+    if (1u << tile_split_accesses_along(layout, d, vec).width_bits != vec) return 0;
+    while (bit < TILE_LANE_BITS && vec * lanes < 1u << layout->dim_bits[d] &&
+           layout->lane[bit] == vec * lanes << shift) {
+        lanes *= 2;
+        bit++;
+    }
+    return lanes;
+}
+
 unsigned tile_access_split_register(const tile_access_split *cut, unsigned index,
                                     unsigned element) {
     unsigned part = index >> cut->rest_bits;

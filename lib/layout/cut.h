@@ -26,4 +26,8 @@ tile_access_split tile_split_accesses_along(const tile_layout *layout, unsigned 
 /* Register number of element `element` of access `index`. */
 unsigned tile_access_split_register(const tile_access_split *cut, unsigned index, unsigned element);
 
+/* The number of adjacent lanes, a power of two, that hold adjacent runs of `vec` elements along dim
+ * d, each lane one run; 0 if no lane holds whole runs. */
+unsigned tile_layout_run_lanes(const tile_layout *layout, unsigned d, unsigned vec);
+
 #endif

@@ -77,10 +77,14 @@ bool tile_gather_of(const tile_function *f, tile_op op, tile_gather *gather) {
     return true;
 }
 
-bool tile_is_plain_access(const tile_function *f, tile_op op) {
+bool tile_is_whole_access(const tile_function *f, tile_op op) {
     tile_gather g;
     if (!tile_gather_of(f, op, &g)) return true;
-    return !g.tiles && !g.predicate.id && g.type->kind != TILE_TYPE_SCALAR && !tile_op_pads(f, op);
+    return !g.tiles && !g.predicate.id && g.type->kind != TILE_TYPE_SCALAR;
+}
+
+bool tile_is_plain_access(const tile_function *f, tile_op op) {
+    return tile_is_whole_access(f, op) && !tile_op_pads(f, op);
 }
 
 bool tile_is_repeated(const tile_function *f, tile_value tile, unsigned d) {

@@ -34,6 +34,8 @@ tile_value tile_op_predicate(const tile_function *f, tile_op op);
  * elements: no index tiles, no predicate, no pad, no scalar. True for operations that have no other
  * form. */
 bool tile_is_plain_access(const tile_function *f, tile_op op);
+/* The same, with any pad. */
+bool tile_is_whole_access(const tile_function *f, tile_op op);
 
 /* Returns whether a tile provably has the same value at all coordinates along its dim d; true for a
  * scalar. */

@@ -53,6 +53,7 @@ typedef struct cost_term {
     cost_kind kind;
     const tile_type *type; /* of the tile that is moved */
     unsigned dim, width;
+    tile_access_facts facts; /* of a store of a whole tile; or width 0 */
     tile_layout other;
     tile_op op; /* any of the operations */
     uint64_t weight;
@@ -93,6 +94,8 @@ static bool same_types(const tile_function *f, tile_op x, tile_op y) {
 
 static bool same_term(const tile_function *f, const cost_term *x, const cost_term *y) {
     return x->kind == y->kind && x->type == y->type && x->dim == y->dim && x->width == y->width &&
+           x->facts.width == y->facts.width && x->facts.unaligned == y->facts.unaligned &&
+           x->facts.shifts == y->facts.shifts &&
            (!depends_on_op(x->kind) || x->op.id == y->op.id || same_types(f, x->op, y->op)) &&
            tile_layout_equal(&x->other, &y->other);
 }
@@ -156,7 +159,8 @@ static void add_access(class_costs *s, tile_op op, tile_value tile, const tile_v
     tile_access_facts facts = tile_view_access(a->f, a->ranges, element);
     cost_term t = {.kind = stores ? COST_STORE : COST_LOAD, .type = type, .op = op};
     t.dim = tile_unit_dim(&facts, tile_value_type(a->f, element[0])->rank, type->rank);
-    t.width = !stores && tile_is_plain_access(a->f, op) ? facts.unaligned : facts.width;
+    t.width = !stores && tile_is_whole_access(a->f, op) ? facts.unaligned : facts.width;
+    if (stores && tile_is_whole_access(a->f, op)) t.facts = facts;
     t.weight = execution_count(a, op);
     if (stores) t.other = wide;
     add_term(s, &t);
@@ -391,8 +395,9 @@ static uint64_t conversion_cost(const tile_type *type, const tile_layout *from,
 }
 
 static uint64_t global_cost(const cost_term *t, const tile_layout *layout) {
+    unsigned width = t->facts.width ? tile_store_width(&t->facts, layout, t->dim) : t->width;
     tile_traffic traffic =
-        tile_traffic_global(layout, t->dim, t->width, tile_scalar_bytes(t->type->scalar));
+        tile_traffic_global(layout, t->dim, width, tile_scalar_bytes(t->type->scalar));
     return tile_traffic_cost_global(&traffic);
 }
 

@@ -6,6 +6,7 @@
 #include "lib/analysis/rearranged.h"
 #include "lib/layout/layout.h"
 #include "lib/ops/atomic.h"
+#include "lib/ops/gather.h"
 #include "lib/ops/shape.h"
 #include "passes/common/warpgroup.h"
 #include "passes/expand/prepare.h"
@@ -215,8 +216,9 @@ void request_operation(assignment *a, tile_op op) {
     const tile_value *element = find_transfer(f, op, &tile);
     if (element && (a->ordered || !is_opaque(f, element[0]))) {
         bool loads = tile_op_opcode(f, op) == TILE_OP_load;
-        tile_layout layout = tile_access_layout(f, a->ranges, element, tile_value_type(f, tile),
-                                                layouts_warps_at(a, op));
+        tile_layout layout =
+            (tile_is_whole_access(f, op) ? tile_transfer_layout : tile_access_layout)(
+                f, a->ranges, element, tile_value_type(f, tile), layouts_warps_at(a, op));
         request_layout(a, tile, loads ? PRIORITY_LOAD : PRIORITY_STORE, &layout);
     }
     if (tile_op_opcode(f, op) == TILE_OP_store_async) {

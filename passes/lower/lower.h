@@ -17,6 +17,7 @@
  *   prefetch.c         prefetch of a tile's sectors
  *   copy.c             copies between views and shared buffers
  *   unaligned.c        tiles of rows that begin anywhere
+ *   store_shifted.c    stores to such rows from registers
  *   tma.c              copies with tensor maps
  *   shape.c            coordinates of a tile's elements, repeated elements
  *   lookup.c           gather by shuffles
@@ -172,6 +173,7 @@ typedef struct lower_view_access {
     tile_value start[TILE_MAX_RANK]; /* i32, by tile dim: index + the thread's contribution */
     tile_value base;                 /* i64 offset of the thread's first element */
     tile_value predicate;            /* bounds of the leading dims; no value if all are in bounds */
+    bool unchecked[TILE_MAX_RANK];   /* by tile dim: no predicate checks its bounds */
     /* If bits overlap, the thread's contribution, which start and base then exclude. */
     tile_value overlapping[TILE_MAX_RANK];
     tile_value row_step[TILE_MAX_RANK];
@@ -238,6 +240,11 @@ bool lower_copies_unaligned(lowering *l, tile_op op, bool alone);
 /* The loaded fragment, or no value if unaligned loads do not suit. */
 tile_value lower_load_unaligned(lowering *l, tile_op op, const tile_value *element,
                                 const tile_type *tile);
+
+/* store_shifted.c: stores a tile to a view whose rows begin anywhere. False if the store is no such
+ * one; nothing is built then. */
+bool lower_store_shifted(lowering *l, tile_op op, tile_value fragment, const tile_type *tile,
+                         const tile_value *element);
 
 /* copy.c: a remark why threads execute a copy_async instead of the hardware. */
 void lower_explain_threads(lowering *l, tile_op op, const tile_value *view, const tile_type *tile);

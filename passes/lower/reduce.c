@@ -249,14 +249,16 @@ static bundle find_sequential(const combining *c, const tile_reduce_plan *plan, 
     bundle best = combine_all(c, plan, op, VALUES, to, (bundle){.value = all.value});
     tile_value wanted = lower_permute(l, best.value, row, registers);
     tile_value found = tile_build_eq(t, all.value, wanted);
-    if (tile_scalar_is_floating(c->scalar))
-        found = tile_build_or(
-            t, found, lower_permute(l, tile_build_ne(t, best.value, best.value), row, registers));
     const combining least = {l, TILE_OP_min, TILE_WORD_kind_min, TILE_i32, false};
     tile_value beyond =
         tile_build_splat(t, lower_int(l, INT32_MAX), tile_value_type(l->f, all.place));
     bundle places = {.value = tile_build_select(t, found, all.place, beyond)};
     best.place = combine_all(&least, plan, op, PLACES, to, places).value;
+    if (tile_scalar_is_floating(c->scalar)) { /* equal to no element, and the lowest place is 0 */
+        tile_value zero = tile_build_splat(t, lower_int(l, 0), tile_value_type(l->f, best.place));
+        tile_value is_nan = tile_build_ne(t, best.value, best.value);
+        best.place = tile_build_select(t, is_nan, zero, best.place);
+    }
     return best;
 }
 

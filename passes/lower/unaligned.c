@@ -8,7 +8,7 @@
  *
  * The loads read the aligned 16 bytes around what they need. After the end of the array these may
  * belong to another array, or to no array. They are on the same page, but a memory checker would
- * report them. So a tile that contains the array's last 16 bytes is loaded element by element:
+ * report them. So a tile that contains the array's last 16 bytes is copied element by element:
  *
  *     if the last element of the tile is at least 16 bytes before the end of the array {
  *       unaligned loads
@@ -48,7 +48,7 @@ static tile_value load_element(lowering *l, row_tile *t, unsigned register_) {
     tile_value loaded = tile_build_ld_global(&l->builder, t->from.view->base, &source, 1, predicate,
                                              lower_part_type(l, t->scalar, 1));
     lower_copy_cache_hints(l, t->op);
-    return loaded;
+    return lower_pad(l, t->op, loaded, predicate);
 }
 
 static tile_value load_elements(lowering *l, row_tile *t, unsigned index) {
@@ -74,32 +74,67 @@ static void prepare(lowering *l, row_tile *t, unsigned index, row_access *a) {
     a->predicate = lower_and(l, a->predicate, t->first);
 }
 
-/* The loads follow each other: the code then has all of them in flight. */
-static void load_unaligned(lowering *l, row_access *accesses, unsigned count) {
+/* The loads follow each other: the code then has all of them in flight. elements: to be read of
+ * each access; or no value, for those before the end of the row. */
+static void load_unaligned(lowering *l, row_access *accesses, unsigned count, tile_value elements) {
     for (unsigned i = 0; i < count; i++) {
         row_access *a = &accesses[i];
         const row_tile *t = a->tile;
         const tile_type *part = lower_part_type(l, t->scalar, 1u << t->cut.width_bits);
         l->builder.loc = tile_op_loc(&l->old, t->op);
-        a->loaded = tile_build_ld_global_unaligned(&l->builder, t->from.view->base, &a->source, 1,
-                                                   a->count, a->predicate, part);
+        a->loaded =
+            tile_build_ld_global_unaligned(&l->builder, t->from.view->base, &a->source, 1,
+                                           elements.id ? elements : a->count, a->predicate, part);
         lower_copy_cache_hints(l, t->op);
     }
 }
 
-/* The values of all accesses. */
-static tile_value *load_all(lowering *l, row_tile *t, bool before_end) {
-    tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, t->cut.count);
-    row_access *accesses = TILE_NEW_ARRAY(l->pass->scratch, row_access, t->cut.count);
-    l->builder.loc = tile_op_loc(&l->old, t->op);
-    for (unsigned i = 0; i < t->cut.count; i++)
-        if (before_end)
-            prepare(l, t, i, &accesses[i]);
-        else
-            parts[i] = load_elements(l, t, i);
-    if (before_end) load_unaligned(l, accesses, t->cut.count);
-    for (unsigned i = 0; before_end && i < t->cut.count; i++) parts[i] = accesses[i].loaded;
-    return parts;
+/* The elements before the end of the row, and the load's pad after it. */
+static tile_value pad_rest(lowering *l, const row_access *a) {
+    const row_tile *t = a->tile;
+    unsigned width = 1u << t->cut.width_bits;
+    const tile_type *scalar = lower_part_type(l, t->scalar, 1);
+    tile_value parts[16], zero = lower_int(l, 0), count = a->count;
+    tile_value pad = lower_pad_of(l, t->op, scalar);
+    if (a->predicate.id) count = tile_build_select(&l->builder, a->predicate, count, zero);
+    for (unsigned i = 0; i < width; i++) {
+        tile_value element = tile_build_extract(&l->builder, a->loaded, lower_int(l, i), scalar);
+        tile_value valid = tile_build_lt(&l->builder, lower_int(l, i), count);
+        parts[i] = tile_build_select(&l->builder, valid, element, pad);
+    }
+    return tile_build_concat(&l->builder, parts, width);
+}
+
+/* i1: elements of an access are after the end of a row, or its row is not in the view. */
+static tile_value is_any_cut(lowering *l, const row_access *accesses, unsigned count) {
+    tile_builder *b = &l->builder;
+    tile_value all = TILE_NO_VALUE;
+    for (unsigned i = 0; i < count; i++) {
+        tile_value width = lower_int(l, 1 << accesses[i].tile->cut.width_bits);
+        all = lower_and(l, all, accesses[i].predicate);
+        all = lower_and(l, all, tile_build_ge(b, accesses[i].count, width));
+    }
+    return tile_build_not(b, all);
+}
+
+/* Most threads have no element after the end of a row, so the others choose the pad in a branch.
+ */
+static void pad_cut(lowering *l, const row_access *accesses, unsigned count, tile_value *parts) {
+    const tile_type **types = TILE_NEW_ARRAY(l->pass->scratch, const tile_type *, count);
+    tile_value *padded = TILE_NEW_ARRAY(l->pass->scratch, tile_value, count);
+    for (unsigned i = 0; i < count; i++) {
+        parts[i] = accesses[i].loaded;
+        types[i] = tile_value_type(l->f, parts[i]);
+    }
+    tile_op branch = tile_build_if_else(&l->builder, is_any_cut(l, accesses, count), types, count);
+    tile_builder outer = l->builder;
+    l->builder.region = tile_op_region(l->f, branch, 0);
+    for (unsigned i = 0; i < count; i++) padded[i] = pad_rest(l, &accesses[i]);
+    tile_build_yield(&l->builder, padded, count);
+    l->builder.region = tile_op_region(l->f, branch, 1);
+    tile_build_yield(&l->builder, parts, count);
+    l->builder = outer;
+    for (unsigned i = 0; i < count; i++) parts[i] = tile_op_result(l->f, branch, i);
 }
 
 /* i1: no chunk that holds an element of the tile ends after the array. Elements of a tile that is
@@ -109,7 +144,8 @@ static tile_value is_before_end(lowering *l, const row_tile *t) {
     const lower_view *view = t->from.view;
     bool has_strides = tile_value_type(&l->old, t->element[0])->has_strides;
     tile_value last = lower_long(l, 0), size = lower_long(l, 1), all = TILE_NO_VALUE;
-    tile_value less = lower_long(l, -1), chunk = lower_long(l, (int64_t)1 << t->cut.width_bits);
+    tile_value less = lower_long(l, -1),
+               chunk = lower_long(l, (int64_t)1 << t->cut.width_bits);
     for (unsigned d = 0; d < t->from.view_rank; d++) {
         int64_t known;
         tile_value stride = view->strides[d], limit = lower_to_long(l, view->limits[d]);
@@ -133,7 +169,7 @@ static bool begins_anywhere(lowering *l, row_tile *t, const tile_layout *layout)
     tile_access_facts facts = tile_view_access(&l->old, l->ranges, t->element);
     unsigned unit = tile_unit_dim(&facts, memory->rank, t->type->rank);
     if (facts.unaligned == facts.width || unit == t->type->rank || memory->layout ||
-        memory->scalar != t->type->scalar || !tile_is_plain_access(&l->old, t->op) ||
+        memory->scalar != t->type->scalar || !tile_is_whole_access(&l->old, t->op) ||
         lower_bits_overlap(layout, unit))
         return false;
     t->scalar = memory->scalar;
@@ -154,7 +190,9 @@ static bool start_accesses(lowering *l, row_tile *t, const tile_layout *layout) 
 
 static bool start_copy(lowering *l, tile_op op, row_tile *t) {
     const tile_values from = tile_operands_src(&l->old, op), to = tile_operands_dst(&l->old, op);
-    if (tile_value_type(&l->old, from.at[0])->kind != TILE_TYPE_VIEW) return false;
+    if (tile_value_type(&l->old, from.at[0])->kind != TILE_TYPE_VIEW ||
+        !tile_is_plain_access(&l->old, op))
+        return false;
     *t = (row_tile){.op = op, .element = from.at, .type = tile_value_type(&l->old, to.at[0])};
     tile_layout *layout = TILE_NEW(l->pass->scratch, tile_layout);
     *layout = tile_copy_layout(&l->old, l->ranges, from.at, t->type, 1u << l->warp_bits);
@@ -183,7 +221,8 @@ static void store_access(lowering *l, const row_tile *t, unsigned index, tile_va
 }
 
 static void move_elements(lowering *l, row_tile *t) {
-    tile_value *parts = load_all(l, t, false);
+    tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, t->cut.count);
+    for (unsigned i = 0; i < t->cut.count; i++) parts[i] = load_elements(l, t, i);
     for (unsigned i = 0; i < t->cut.count; i++) store_access(l, t, i, parts[i]);
 }
 
@@ -204,7 +243,7 @@ static void move_unaligned(lowering *l, row_tile *tiles, unsigned count) {
         for (unsigned k = 0; k < tiles[i].cut.count; k++) {
             prepare(l, &tiles[i], k, &accesses[filled++]);
             if (filled - first < group && filled < total) continue;
-            load_unaligned(l, accesses + first, filled - first);
+            load_unaligned(l, accesses + first, filled - first, TILE_NO_VALUE);
             for (; first < filled; first++)
                 store_access(l, accesses[first].tile, accesses[first].index,
                              accesses[first].loaded);
@@ -240,22 +279,51 @@ bool lower_copies_unaligned(lowering *l, tile_op op, bool alone) {
 
 /* Loads ---------------------------------------------------------------------------------------- */
 
+/* i1: neither chunk of any access that the thread makes ends after the array, so that the accesses
+ * are read as a whole. */
+static tile_value can_read_whole(lowering *l, const row_tile *t, const row_access *accesses) {
+    tile_builder *b = &l->builder;
+    const lower_view *view = t->from.view;
+    bool has_strides = tile_value_type(&l->old, t->element[0])->has_strides;
+    tile_value size = lower_long(l, 1), all = TILE_NO_VALUE;
+    tile_value chunks = lower_long(l, (int64_t)2 << t->cut.width_bits);
+    for (unsigned d = 0; d < t->from.view_rank; d++) {
+        int64_t known;
+        tile_value limit = lower_add(l, lower_to_long(l, view->limits[d]), lower_long(l, -1));
+        size = lower_add(l, size, lower_mul(l, limit, view->strides[d]));
+        if (has_strides && !tile_value_is_int(l->f, view->strides[d], &known))
+            all = lower_and(l, all, tile_build_ge(b, view->strides[d], lower_long(l, 0)));
+    }
+    for (unsigned i = 0; i < t->cut.count; i++) {
+        tile_value ends = tile_build_le(b, lower_add(l, accesses[i].source, chunks), size);
+        if (accesses[i].predicate.id)
+            ends = tile_build_or(b, ends, tile_build_not(b, accesses[i].predicate));
+        all = lower_and(l, all, ends);
+    }
+    return all;
+}
+
+/* Only the threads that read the array's end load single elements. */
 tile_value lower_load_unaligned(lowering *l, tile_op op, const tile_value *element,
                                 const tile_type *tile) {
     row_tile t = {.op = op, .element = element, .type = tile};
     if (!begins_anywhere(l, &t, tile->layout) || !start_accesses(l, &t, tile->layout))
         return TILE_NO_VALUE;
-    tile_value before = is_before_end(l, &t), fragment;
-    const tile_type *type =
-        tile_type_vector(tile_function_context(l->f), t.scalar, t.cut.count << t.cut.width_bits);
-    tile_op branch = tile_build_if_else(&l->builder, before, &type, 1);
+    unsigned count = t.cut.count, width = 1u << t.cut.width_bits;
+    row_access *accesses = TILE_NEW_ARRAY(l->pass->scratch, row_access, count);
+    tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, count), fragment;
+    for (unsigned i = 0; i < count; i++) prepare(l, &t, i, &accesses[i]);
+    const tile_type *type = tile_type_vector(tile_function_context(l->f), t.scalar, count * width);
+    tile_op branch = tile_build_if_else(&l->builder, can_read_whole(l, &t, accesses), &type, 1);
     tile_builder outer = l->builder;
-    row_tile others = t;
     l->builder.region = tile_op_region(l->f, branch, 0);
-    fragment = lower_combine_accesses(l, load_all(l, &t, true), &t.cut);
+    load_unaligned(l, accesses, count, lower_int(l, width));
+    pad_cut(l, accesses, count, parts);
+    fragment = lower_combine_accesses(l, parts, &t.cut);
     tile_build_yield(&l->builder, &fragment, 1);
     l->builder.region = tile_op_region(l->f, branch, 1);
-    fragment = lower_combine_accesses(l, load_all(l, &others, false), &t.cut);
+    for (unsigned i = 0; i < count; i++) parts[i] = load_elements(l, &t, i);
+    fragment = lower_combine_accesses(l, parts, &t.cut);
     tile_build_yield(&l->builder, &fragment, 1);
     l->builder = outer;
     return tile_op_result(l->f, branch, 0);

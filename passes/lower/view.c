@@ -78,6 +78,7 @@ lower_view_access lower_start_view(lowering *l, const tile_value *element,
  * contribution, or no value. */
 static tile_value dim_predicate(lowering *l, lower_view_access *a, unsigned t, int64_t coordinate,
                                 tile_value overlapping) {
+    if (a->unchecked[t]) return TILE_NO_VALUE;
     for (unsigned i = 0; i < a->known_count[t]; i++)
         if (a->known[t][i].coordinate == coordinate) return a->known[t][i].predicate;
     tile_value start = overlapping.id ? lower_add(l, a->start[t], overlapping) : a->start[t];
@@ -335,7 +336,8 @@ void lower_store_view(lowering *l, tile_op op, tile_value fragment, const tile_t
         store_ordered(l, op, fragment, tile, element);
         return;
     }
-    lower_store_piece(l, op, fragment, tile, element, NULL);
+    if (!lower_store_shifted(l, op, fragment, tile, element))
+        lower_store_piece(l, op, fragment, tile, element, NULL);
 }
 
 void lower_store_piece(lowering *l, tile_op op, tile_value fragment, const tile_type *tile,

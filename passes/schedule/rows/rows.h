@@ -44,9 +44,10 @@ typedef struct rows {
     const tile_expr *extent;
     /* If a tile may have several short rows: their number, and the tile's elements along them. */
     const tile_expr *short_rows, *short_block;
-    int64_t known;    /* the extent; -1: not known */
-    unsigned *levels; /* by reduction: level 1 depends on no other one */
-    unsigned last;    /* highest level */
+    const tile_expr *whole; /* likewise: 1 if a row fits a tile, 0 if there is a loop; or NULL */
+    int64_t known;          /* the extent; -1: not known */
+    unsigned *levels;       /* by reduction: level 1 depends on no other one */
+    unsigned last;          /* highest level */
     unsigned
         *loops; /* for rows longer than a tile: the loop that computes each reduction, from 1 */
     unsigned last_loop;

@@ -71,6 +71,15 @@ static bool is_own_extreme(rows *r, tile_op op, const sched_map *map) {
     return reduction >= 0 && rows_may_be_infinite(r, (size_t)reduction);
 }
 
+/* Returns whether attributes do not change the value at x: none, or `fast` of an exponential, which
+ * is exactly 0 at -inf. */
+static bool is_exact_at(const tile_function *f, tile_op op, double x) {
+    tile_opcode opcode = tile_op_opcode(f, op);
+    if (!tile_op_at(f, op)->attr_count) return true;
+    return (opcode == TILE_OP_exp || opcode == TILE_OP_exp2) && isinf(x) && x < 0 &&
+           tile_op_at(f, op)->attr_count == 1 && tile_op_has_attr(f, op, TILE_ATTR_fast);
+}
+
 /* Nothing is known about infinities except for exp and for values that are subtracted. */
 static tail_value tail_of_elementwise(rows *r, tile_op op, const sched_map *map) {
     schedule *s = r->k.s;
@@ -92,7 +101,7 @@ static tail_value tail_of_elementwise(rows *r, tile_op op, const sched_map *map)
     if (!all && floats && opcode == TILE_OP_sub && operands[0].known && isinf(operands[0].value) &&
         is_own_extreme(r, op, map))
         return (tail_value){.known = true, .value = operands[0].value};
-    if (!all || !floats || tile_op_at(s->compute, op)->attr_count) return result;
+    if (!all || !floats || !is_exact_at(s->compute, op, operands[0].value)) return result;
     if (opcode == TILE_OP_cast || opcode == TILE_OP_splat)
         return (tail_value){true, result.same, operands[0].value};
     double x[3] = {0}, y;

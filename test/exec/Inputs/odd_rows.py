@@ -25,6 +25,17 @@ TILES = (
     ("f32", 4, {"piece_cols": 32}),
     ("f64", 8, {"piece_cols": 16, "piece_rows": 16}),
 )
+SHIFTED = (
+    ("f16", 2, {}),
+    ("f16", 2, {"rows": 1, "cols": 512}),
+    ("f16", 2, {"rows": 2, "cols": 768, "w": 2}),
+    ("bf16", 2, {"rows": 128, "cols": 64, "w": 8}),
+    ("f16", 2, {"rows": 16, "cols": 256, "w": 1}),
+    ("f16", 2, {"rows": 4, "cols": 32}),
+    ("i8", 1, {"rows": 16, "cols": 256}),
+    ("i8", 1, {"rows": 1, "cols": 1024, "w": 2}),
+    ("f32", 4, {"rows": 8, "cols": 128}),
+)
 # columns, what rows are further apart, and the offset of the first one in elements
 SHAPES = ((1, 2, 0), (7, 0, 1), (33, 0, 3), (64, 1, 0), (127, 2, 5), (128, 3, 7), (129, 0, 0), (250, 0, 1), (252, 4, 2),
           (263, 2, 3), (390, 1, 15))
@@ -61,7 +72,8 @@ def run(file, folder, options, tile, shape):
 def main():
     file, folder, *options = sys.argv[1:]
     os.makedirs(folder, exist_ok=True)
-    cases = shares.take(itertools.product(TILES, SHAPES))
+    tiles = SHIFTED if os.path.basename(file) == "shifted_stores.tile" else TILES
+    cases = shares.take(itertools.product(tiles, SHAPES))
     wrong = 0
     for tile, shape in cases:
         fault = run(file, folder, options, tile, shape)
