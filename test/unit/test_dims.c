@@ -176,6 +176,7 @@ static const struct {
     {TILE_OP_load_shared, TILE_DIMS_same, "it takes no arrays"},
     {TILE_OP_insert_slice, TILE_DIMS_all, "which elements it takes depends on coordinates"},
     {TILE_OP_call, TILE_DIMS_none, "element-wise operations replace it"},
+    {TILE_OP_convolve, TILE_DIMS_none, "a product of windows replaces it"},
     {TILE_OP_asm, TILE_DIMS_same, "its text tells; of tiles it is run element by element"},
     {TILE_OP_store_async, TILE_DIMS_same, "a store, which needs a ring and a layout"},
 };
