@@ -1,6 +1,7 @@
 /* The tuning space of products: each row of its tables is a point of some kernel, and what changes
  * with elements and targets. */
 #include "lib/ir/describe.h"
+#include "lib/ir/syntax.h"
 #include "lib/tuning/space.h"
 #include "passes/passes.h"
 #include "runtime/model/space.h"
