@@ -232,6 +232,7 @@ static void check_roles(checker *c, tile_op op) {
 static void check_groups(checker *c, tile_op op) {
     int64_t groups = tile_op_attr_int(c->f, op, TILE_ATTR_groups, 1);
     unsigned block = tile_executors_of_block(c->f).warps;
+    if (tile_op_opcode(c->f, op) == TILE_OP_convolve) return; /* groups of channels */
     if (groups < 1 || groups > TILE_MAX_WARPS) {
         c->ok = tile_error_at(c->f, op, "groups takes 1 to %d groups, not %lld", TILE_MAX_WARPS,
                               (long long)groups);

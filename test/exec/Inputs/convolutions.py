@@ -45,7 +45,7 @@ class Convolution:
                   ("n%sc" % digits, "k%sc" % digits, "n%sk" % digits)]
         self.orders = draw.choice(common) if draw.random() < 0.6 else tuple(
             shuffled(draw, letters) for letters in ("nc" + digits, "ck" + digits, "nk" + digits))
-        self.groups, self.batch_groups = draw.choice([(1, 1), (1, 1), (2, 1), (3, 1), (1, 2)])
+        self.groups, self.batch_groups = draw.choice([(1, 1), (1, 1), (2, 1), (3, 1), (1, 2), (40, 1)])
         c = draw.choice([1, 1, 2, 3, 5])  # channels of a group
         self.extents = {"n": draw.randint(1, 2) * self.batch_groups, "c": c * self.groups,
                         "k": draw.randint(1, 4) * self.groups * self.batch_groups}
