@@ -189,8 +189,7 @@ enum {
     TILE_LEVEL_1 = 1 << 1,
     TILE_LEVEL_2 = 1 << 2,
     TILE_LEVEL_3 = 1 << 3,
-    /* Sets of levels, named as in the tables. */
-    TILE_LEVELS_L0 = TILE_LEVEL_0,
+    TILE_LEVELS_L0 = TILE_LEVEL_0, /* sets of levels, named as in the tables */
     TILE_LEVELS_L1 = TILE_LEVEL_1,
     TILE_LEVELS_L2 = TILE_LEVEL_2,
     TILE_LEVELS_L3 = TILE_LEVEL_3,

@@ -82,9 +82,8 @@ static const char *read_list(const tile_attr *attr, const tile_convolution *c, u
     if (!attr) return NULL;
     const char *name = tile_attr_keyword(attr->id);
     if (attr->count != c->spatial * width)
-        return tile_arena_format(arena,
-                                 "'%s' takes %s for each spatial dim, %u in all, not %u", name,
-                                 width == 1 ? "a number" : "two numbers, before and behind,",
+        return tile_arena_format(arena, "'%s' takes %s for each spatial dim, %u in all, not %u",
+                                 name, width == 1 ? "a number" : "two numbers, before and behind,",
                                  c->spatial * width, attr->count);
     for (unsigned i = 0; i < attr->count; i++) {
         numbers[i] = attr->list[i];

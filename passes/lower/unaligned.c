@@ -144,8 +144,7 @@ static tile_value is_before_end(lowering *l, const row_tile *t) {
     const lower_view *view = t->from.view;
     bool has_strides = tile_value_type(&l->old, t->element[0])->has_strides;
     tile_value last = lower_long(l, 0), size = lower_long(l, 1), all = TILE_NO_VALUE;
-    tile_value less = lower_long(l, -1),
-               chunk = lower_long(l, (int64_t)1 << t->cut.width_bits);
+    tile_value less = lower_long(l, -1), chunk = lower_long(l, (int64_t)1 << t->cut.width_bits);
     for (unsigned d = 0; d < t->from.view_rank; d++) {
         int64_t known;
         tile_value stride = view->strides[d], limit = lower_to_long(l, view->limits[d]);

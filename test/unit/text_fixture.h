@@ -258,12 +258,16 @@ static const char *const text_corpus[] = {
     "  %z = window(%x, [1, 2], [0, 1], axis = 0) : [p, w, r, w, 2]\n"
     "}\n",
 
-    "compute @convolutions<n: dim, h: dim>(%x: tensor<f16[n, h, 6, 4]>, %f: tensor<f16[3, 2, 2, 8]>,\n"
+    "compute @convolutions<n: dim, h: dim>(%x: tensor<f16[n, h, 6, 4]>, %f: tensor<f16[3, 2, 2, "
+    "8]>,\n"
     "                                      %g: tensor<f32[h, 5, n]>, %e: tensor<f32[3, 5, 8]>)\n"
     "    -> (%y: tensor<f32[n, h, 5, 8]>, %z: tensor<f32[h * 2 + 2, n / 2, 8]>)\n"
     "{\n"
-    "  %y = convolve %x, %f {dims = \"nhwc,rsck->npqk\", pads = [1, 1, 0, 0], dilations = [1, 1], groups = 2} : tensor<f32[n, h, 5, 8]>\n"
-    "  %z = convolve(%g, %e, dims = \"hcn,rck->pnk\", strides = [1], pads = [3, 2], input_dilations = [2], reverse = [1], batch_groups = 2, precision = tf32) : tensor<f32[h * 2 + 2, n / 2, 8]>\n"
+    "  %y = convolve %x, %f {dims = \"nhwc,rsck->npqk\", pads = [1, 1, 0, 0], dilations = [1, 1], "
+    "groups = 2} : tensor<f32[n, h, 5, 8]>\n"
+    "  %z = convolve(%g, %e, dims = \"hcn,rck->pnk\", strides = [1], pads = [3, 2], "
+    "input_dilations = [2], reverse = [1], batch_groups = 2, precision = tf32) : tensor<f32[h * 2 "
+    "+ 2, n / 2, 8]>\n"
     "}\n",
 
     TEXT_KERNEL("  %i = iota {axis = 0} : tile<i32[4, p]>\n"
