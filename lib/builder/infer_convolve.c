@@ -102,13 +102,7 @@ static bool check_result(tile_infer *infer, const tile_convolution *c) {
 
 static bool check_numbers(const tile_infer *infer) {
     const tile_type *a = type_at(infer, 0), *b = type_at(infer, 1), *to = infer->given;
-    bool differ_in_sign = !a->param && !b->param &&
-                          tile_scalar_as_signed(a->scalar) == tile_scalar_as_signed(b->scalar);
-    if (!same_element(a, b) && !differ_in_sign)
-        return fail(infer,
-                    "both operands must have the same element type, except for the sign of "
-                    "integers, not",
-                    a, " and", b);
+    if (!tile_infer_check_factors(infer, a, b)) return false;
     if (!to || to->kind != TILE_TYPE_TENSOR)
         return fail(infer,
                     "the result must be a tensor; write its element type after ':', such as "

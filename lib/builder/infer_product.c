@@ -62,19 +62,23 @@ static bool fail_operands(const tile_infer *infer, const tile_type *a, const til
     return false;
 }
 
+bool tile_infer_check_factors(const tile_infer *infer, const tile_type *a, const tile_type *b) {
+    bool differ_in_sign = !a->param && !b->param &&
+                          tile_scalar_as_signed(a->scalar) == tile_scalar_as_signed(b->scalar);
+    if (same_element(a, b) || differ_in_sign) return true;
+    return fail(infer,
+                "both operands must have the same element type, except for the sign of integers, "
+                "not",
+                a, " and", b);
+}
+
 /* Accepts any shape if attributes are not known yet. */
 bool tile_infer_matmul(tile_infer *infer) {
     const tile_type *a = type_of(infer, TILE_OPERAND_lhs), *b = type_of(infer, TILE_OPERAND_rhs),
                     *c = infer->given;
     const tile_type *wanted = tile_infer_product(infer, a);
     if (!wanted && infer->has_attrs) return fail_operands(infer, a, b);
-    bool differ_in_sign = !a->param && !b->param &&
-                          tile_scalar_as_signed(a->scalar) == tile_scalar_as_signed(b->scalar);
-    if (!same_element(a, b) && !differ_in_sign)
-        return fail(infer,
-                    "both operands must have the same element type, except for the sign of "
-                    "integers, not",
-                    a, " and", b);
+    if (!tile_infer_check_factors(infer, a, b)) return false;
     bool fits = c && c->kind == TILE_TYPE_TENSOR && c->rank >= 2;
     if (fits && wanted && infer->has_attrs) fits = same_dims(infer, c, wanted);
     if (!c)

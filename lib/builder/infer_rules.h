@@ -246,7 +246,9 @@ bool tile_infer_matmul(tile_infer *infer);
 bool tile_infer_dot(tile_infer *infer);
 /* The type of the result with this element type; NULL if the operands do not match. */
 const tile_type *tile_infer_product(const tile_infer *infer, const tile_type *element);
-/* infer_convolve.c: the same of a convolution. */
+/* Whether elements of these types can be multiplied; reports it otherwise. */
+bool tile_infer_check_factors(const tile_infer *infer, const tile_type *a, const tile_type *b);
+/* infer_convolve.c: the result of a convolution. */
 const tile_type *tile_infer_convolved(const tile_infer *infer, const tile_type *element);
 
 /* infer_shape.c */
