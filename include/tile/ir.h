@@ -296,8 +296,7 @@ TILE_API const tile_expr *tile_expr_word(tile_context *context, const char *word
 /* Can be evaluated only at launch: the generated code does not depend on its value. */
 TILE_API const tile_expr *tile_expr_num_sms(tile_context *context);
 TILE_API const tile_expr *tile_expr_block_id(tile_context *context, unsigned dim); /* 0 to 2 */
-/* NULL if opcode is not an integer operation with that number of operands, or an operand is
- * NULL. */
+/* NULL if opcode is not an integer operation on so many operands, or an operand is NULL. */
 TILE_API const tile_expr *tile_expr_op(tile_context *context, tile_opcode opcode,
                                        const tile_expr *a, const tile_expr *b, const tile_expr *c);
 

@@ -111,7 +111,7 @@ static bool follow_shift(schedule *s, numbers *to, sched_factor at) {
     to->words = at;
     if (opcode != TILE_OP_shr && opcode != TILE_OP_ushr) return true;
     to->words = operand_of(s, op, 0, &from);
-    if (find_integer(s, tile_op_operand(s->compute, op, 1), &to->shift)) return true;
+    if (find_integer(s, tile_operand_rhs(s->compute, op), &to->shift)) return true;
     to->in_word = find_first_bit(s, operand_of(s, op, 1, &from));
     return to->in_word != 0;
 }
@@ -140,9 +140,9 @@ static bool find_words(schedule *s, sched_packed *to, sched_factor at, int64_t i
 /* The known number by which the operation shifts its first operand's values; 0 if it does not. */
 static bool find_offset(const schedule *s, tile_op op, int64_t *offset) {
     tile_opcode opcode = tile_op_opcode(s->compute, op);
-    tile_value by = tile_op_operand(s->compute, op, 1);
-    tile_scalar scalar = tile_value_type(s->compute, by)->scalar;
     if (opcode != TILE_OP_sub && opcode != TILE_OP_add) return false;
+    tile_value by = tile_operand_rhs(s->compute, op);
+    tile_scalar scalar = tile_value_type(s->compute, by)->scalar;
     bool wraps = !tile_scalar_is_floating(scalar) && tile_scalar_as_signed(scalar) != scalar;
     if (wraps || !find_integer(s, by, offset)) return false;
     if (opcode == TILE_OP_add) *offset = -*offset;

@@ -2,6 +2,7 @@
 
 usage: long_scans.py FILE run LEVEL | long_scans.py FILE compile TARGET..
 """
+import itertools
 import random
 import re
 import subprocess
@@ -37,24 +38,28 @@ def output(words):
 
 
 def points(file, kernel):
-    """The points of the kernel's only clause, as options; a plan runs without options."""
+    """The points of the kernel's clauses, as options; a plan runs without options. A tile of several rows has no loop."""
     text = output(["tile-opt", file, "--schedule", f"--kernel={kernel}"])
-    clause = re.search(r"tune \(?([\w, ]+)\)? in \[(.*)\]", text)
-    if "\nplan " in text or not clause:
+    if "\nplan " in text:
         return [[]]
-    names = clause[1].split(", ")
-    return [[f"--param={n}={v}" for n, v in zip(names, point.strip("()").split(", "))]
-            for point in re.findall(r"\([^)]*\)|\d+", clause[2])]
+    clauses = []
+    for names, space in re.findall(r"tune \(?([\w, ]+)\)? in \[(.*)\]", text):
+        clauses.append([list(zip(names.split(", "), point.strip("()").split(", ")))
+                        for point in re.findall(r"\([^)]*\)|\d+", space)])
+    found = [sum(parts, []) for parts in itertools.product(*clauses)]
+    return [[f"--param={n}={v}" for n, v in point] for point in found
+            if not (("whole", "0") in point and ("rows", "1") not in point)]
 
 
 def lengths(point, draw):
     """Lengths around the length of a chunk, and of some chunks. A tile of several rows, or of one row of at most LONGEST
-    elements, holds its rows; a block goes along longer ones."""
+    elements, holds its rows; a block goes along longer ones. The parameter `whole` says which of them a kernel takes."""
     values = {name: int(value) for name, value in (p.removeprefix("--param=").split("=") for p in point)}
     if "block" in values and "rows" in values:
         block, one = values["block"], values["rows"] == 1
-        loops = [LONGEST + 1, LONGEST + block, draw.randrange(LONGEST + 2, 2 * LONGEST)]
-        return [1, block - 1, block] + (loops if one else [])
+        loops = [LONGEST + 1, LONGEST + block, draw.randrange(LONGEST + 2, 2 * LONGEST)] if one else []
+        held = [1, block - 1, block]
+        return {1: held, 0: loops}[values["whole"]] if "whole" in values else held + loops
     chunk = next((value for name, value in values.items() if name in ("block", "rows")), 2048)
     return [1, chunk - 1, chunk, chunk + 1, draw.randrange(2 * chunk, 5 * chunk)]
 

@@ -389,22 +389,41 @@ static bool has_many_parts(const char *point) {
     return many;
 }
 
-static bool count_point(const char *point, void *user) {
+static bool count_point(const char *point, const char *dropped, void *user) {
     counted *c = user;
-    if (has_many_parts(point)) return true;
-    if (c->count++ != c->wanted) return true;
+    if (dropped || has_many_parts(point) || c->count++ != c->wanted) return true;
     *c->point = tool_copy(point, strlen(point));
     return false;
 }
 
-/* Picks any point by the seed. Used for comparisons with a tolerance, whose products are small. */
+/* Lists the launch's integers, by which `where` clauses choose points. */
+static unsigned list_sizes(const checked *c, tile_binding *sizes) {
+    const tile_function *f = tile_module_find(c->module, c->given.kernel);
+    unsigned count = 0;
+    for (unsigned i = 0; i < tile_function_arg_count(f); i++) {
+        const char *name = tile_function_arg_name(f, i);
+        const tile_type *type = tile_function_arg_type(f, i);
+        if (type->kind != TILE_TYPE_SCALAR || type->scalar != TILE_i32) continue;
+        for (unsigned a = 0; a < c->given.argument_count; a++) {
+            const char *value = value_of(c->given.arguments[a], name);
+            if (value && *value == '=') sizes[count++] = (tile_binding){name, value + 1};
+        }
+    }
+    return count;
+}
+
+/* Picks any point that the launch may use by the seed. Used for comparisons with a tolerance, whose
+ * products are small. */
 static void choose_any_point(checked *c) {
     case_options *to = &c->given;
+    tile_binding sizes[CASE_MAX_ARGUMENTS];
+    tile_space_query query = {.size = sizeof query, .kernel = to->kernel, .sizes = sizes};
+    query.size_count = list_sizes(c, sizes);
     counted all = {UINT64_MAX, 0, &c->point};
-    tile_list_points(c->module, to->kernel, NULL, 0, count_point, &all);
+    tile_explain_points(c->module, &query, count_point, &all);
     if (!all.count) return;
     all = (counted){to->seed % all.count, 0, &c->point};
-    tile_list_points(c->module, to->kernel, NULL, 0, count_point, &all);
+    tile_explain_points(c->module, &query, count_point, &all);
     for (char *word = c->point ? strtok(c->point, " ") : NULL; word; word = strtok(NULL, " ")) {
         char *value = strchr(word, '=');
         if (!value || to->binding_count == CASE_MAX_ARGUMENTS) continue;
@@ -499,9 +518,10 @@ bool count_operations(const char *text, unsigned *counts, unsigned capacity) {
             .size = sizeof options, .target = tile_target_find("sm_90a"), .kernel = "fuzz"};
         const tile_function *f = tile_module_find(module, "fuzz");
         bool threads = tile_function_level(f) == 3;
-        if (tile_function_get_kind(f) == TILE_COMPUTE)
-            tile_run_passes(module, "schedule", &options);
         count_module(module, counts, capacity);
+        if (tile_function_get_kind(f) == TILE_COMPUTE &&
+            tile_run_passes(module, "schedule", &options) == TILE_OK)
+            count_module(module, counts, capacity);
         const char *all = tile_default_pipeline(3), *last = strstr(all, ",lower-tiles");
         char *tiles = tool_copy(all, last ? (size_t)(last - all) : strlen(all));
         bool ok = tile_instantiate(module, "fuzz", NULL, 0) == TILE_OK && !threads &&

@@ -61,22 +61,21 @@ static int given_extent(const gen *g, int extent) {
     return i < GEN_DIMS ? g->dims[i] : extent;
 }
 
-/* True if the CPU device computes it quickly. */
-static bool is_small(const gen *g, shape s) {
+bool gen_is_small(const gen *g, shape s) {
     for (unsigned d = 0; d < s.rank; d++) s.dims[d] = given_extent(g, s.dims[d]);
     return gen_elements(s) <= MAX_ELEMENTS;
 }
 
-static int draw_extent(gen *g) {
+int gen_draw_extent(gen *g) {
     if (gen_chance(g, 60)) return dims[gen_below(g, GEN_DIMS)].extent;
     return gen_pick(g, 1, 2, 2, 3, 4, 4, 5, 6, 7, 8, 12, 16, 24, 31, 33);
 }
 
-static shape draw_shape(gen *g) {
-    shape s = {.rank = (unsigned)gen_pick(g, 1, 2, 2, 2, 2, 3, 3, 4)};
+shape gen_extents(gen *g, unsigned rank) {
+    shape s = {.rank = rank};
     for (unsigned d = 0; d < s.rank; d++) {
-        s.dims[d] = draw_extent(g);
-        if (!is_small(g, s)) s.dims[d] = 1;
+        s.dims[d] = gen_draw_extent(g);
+        if (!gen_is_small(g, s)) s.dims[d] = 1;
     }
     return s;
 }
@@ -124,7 +123,7 @@ void gen_result(gen *g, const value *v) {
     add_array(g, &g->results, v, "poison", "");
 }
 
-static bool can_take(const gen *g) {
+bool gen_can_take(const gen *g) {
     return g->argument_count < MAX_INPUTS;
 }
 
@@ -133,7 +132,8 @@ static bool can_take(const gen *g) {
 /* Combines a value with one that is broadcast to its shape: of lower rank, or with extents of 1. */
 static bool stretched(gen *g) {
     const value a = *gen_any(g);
-    if (!can_take(g) || a.small == ANYTHING || !tile_scalar_has_arithmetic(a.scalar)) return false;
+    if (!gen_can_take(g) || a.small == ANYTHING || !tile_scalar_has_arithmetic(a.scalar))
+        return false;
     unsigned less = a.shape.rank > 1 && gen_chance(g, 40);
     shape s = {.rank = a.shape.rank - less};
     for (unsigned d = 0; d < s.rank; d++)
@@ -162,8 +162,8 @@ static bool stretch(gen *g) {
         return true;
     }
     for (unsigned d = 0; d < s.rank; d++)
-        if (s.dims[d] == 1) s.dims[d] = draw_extent(g);
-    if (!is_small(g, s) || gen_same_shape(s, a.shape)) return false;
+        if (s.dims[d] == 1) s.dims[d] = gen_draw_extent(g);
+    if (!gen_is_small(g, s) || gen_same_shape(s, a.shape)) return false;
     value v = gen_value(g, a.scalar, s, a.small);
     gen_say(g, "%s = broadcast %s : %s", v.name, a.name, gen_spelled_dims(g, s));
     gen_add(g, &v);
@@ -236,9 +236,9 @@ static bool windows(gen *g) {
     shape s = a.shape;
     if (s.rank > 3) return false;
     memmove(&s.dims[axis + 1], &s.dims[axis], (s.rank++ - axis) * sizeof *s.dims);
-    s.dims[axis] = draw_extent(g);
+    s.dims[axis] = gen_draw_extent(g);
     s.dims[axis + 1] = gen_pick(g, 1, 2, 3, 3, 4, 5);
-    if (!is_small(g, s)) return false;
+    if (!gen_is_small(g, s)) return false;
     value v = gen_value(g, a.scalar, s, a.small);
     gen_say(g, "%s = window %s, [%d], [%d]%s {axis = %u} : %s", v.name, a.name,
             gen_pick(g, 1, 1, 2, 3), gen_pick(g, 0, 0, 1, 2), gen_word(g, "", "", ", [2]"), axis,
@@ -296,15 +296,15 @@ static bool multiply(gen *g) {
                  {TILE_i8, TILE_i32},  {TILE_i32, TILE_i32},  {TILE_f64, TILE_f64}};
     value a = *gen_any(g);
     unsigned kind = 0;
-    if (!can_take(g)) return false;
+    if (!gen_can_take(g)) return false;
     if (a.shape.rank < 2 || gen_chance(g, 30))
         a = gen_input(g, kinds[gen_below(g, 6)].operand,
-                      (shape){2, {draw_extent(g), draw_extent(g)}});
+                      (shape){2, {gen_draw_extent(g), gen_draw_extent(g)}});
     while (kind < 6 && kinds[kind].operand != a.scalar) kind++;
     bool turned[2] = {gen_chance(g, 30), gen_chance(g, 30)}, batches = gen_chance(g, 50);
     shape lhs = a.shape, rhs = a.shape, s = a.shape;
     if (turned[0]) gen_turn(&lhs);
-    int m = lhs.dims[lhs.rank - 2], k = lhs.dims[lhs.rank - 1], n = draw_extent(g);
+    int m = lhs.dims[lhs.rank - 2], k = lhs.dims[lhs.rank - 1], n = gen_draw_extent(g);
     if (kind == 6 || a.small == ANYTHING || a.small * k > gen_limit(kinds[kind].sum)) return false;
     if (!batches) rhs.rank = 2;
     rhs.dims[rhs.rank - 2] = k;
@@ -312,7 +312,7 @@ static bool multiply(gen *g) {
     if (turned[1]) gen_turn(&rhs);
     s.dims[s.rank - 2] = m;
     s.dims[s.rank - 1] = n;
-    if (!is_small(g, s) || !is_small(g, rhs)) return false;
+    if (!gen_is_small(g, s) || !gen_is_small(g, rhs)) return false;
     value b = gen_input(g, a.scalar, rhs), v = gen_value(g, kinds[kind].sum, s, a.small * k);
     const char *precision = "";
     if (a.scalar == TILE_f32 && a.small <= BF16_WHOLE && gen_chance(g, 50))
@@ -345,7 +345,7 @@ static const char *coordinates(const char *first, unsigned rank) {
 
 /* The part of an input that belongs to the iteration. */
 static void take_step(gen *g, const value *state, int steps, const char *variable) {
-    if (!can_take(g)) return;
+    if (!gen_can_take(g)) return;
     shape whole = with_steps(state->shape, steps);
     value x = gen_input(g, state->scalar, whole), v = gen_value(g, state->scalar, state->shape, 1);
     gen_say(g, "%s = reshape((slice(%s, %s) : %s)) : %s", v.name, x.name,
@@ -410,7 +410,7 @@ static bool loop(gen *g) {
     int64_t small = a.small > most ? a.small : most;
     if (2 * small + steps > gen_limit(a.scalar)) return false;
     shape whole = with_steps(a.shape, steps);
-    bool collects = is_small(g, whole) && gen_chance(g, 60), back = gen_chance(g, 30);
+    bool collects = gen_is_small(g, whole) && gen_chance(g, 60), back = gen_chance(g, 30);
     const char *t = gen_name(g, "t");
     value all = collects ? gen_zeros(g, a.scalar, whole) : a,
           carried = gen_value(g, a.scalar, whole, small);
@@ -426,7 +426,7 @@ static bool loop(gen *g) {
     g->depth++;
     g->loops++;
     gen_add(g, &state);
-    if (is_small(g, whole) && gen_chance(g, 60)) take_step(g, &state, steps, place);
+    if (gen_is_small(g, whole) && gen_chance(g, 60)) take_step(g, &state, steps, place);
     for (int i = gen_pick(g, 0, 1, 2, 3), tries = 0; i > 0 && tries < 20; tries++) i -= make_any(g);
     value next = next_state(g, &state, t, steps + back);
     gen_say(g, "yield %s%s", next.name,
@@ -445,34 +445,12 @@ static bool loop(gen *g) {
 
 /* Makes a statement of some kind; false: it is not possible. */
 static bool make_any(gen *g) {
-    static bool (*const kinds[])(gen * g) = {gen_elementwise,
-                                             gen_elementwise,
-                                             gen_elementwise,
-                                             stretched,
-                                             stretched,
-                                             gen_call,
-                                             gen_cast,
-                                             gen_cast,
-                                             gen_shapes,
-                                             gen_shapes,
-                                             stretch,
-                                             stretch,
-                                             gen_axis,
-                                             gen_axis,
-                                             gen_axis,
-                                             gen_combine,
-                                             reduce_all,
-                                             by_row,
-                                             windows,
-                                             windows,
-                                             differences,
-                                             gen_iota,
-                                             gen_gather,
-                                             multiply,
-                                             multiply,
-                                             multiply,
-                                             loop,
-                                             loop};
+    static bool (*const kinds[])(gen * g) = {
+        gen_elementwise, gen_elementwise, gen_elementwise, stretched,    stretched,  gen_call,
+        gen_cast,        gen_cast,        gen_shapes,      gen_shapes,   stretch,    stretch,
+        gen_axis,        gen_axis,        gen_axis,        gen_combine,  reduce_all, by_row,
+        windows,         windows,         differences,     gen_iota,     gen_gather, multiply,
+        multiply,        multiply,        gen_convolve,    gen_convolve, loop,       loop};
     return kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
 }
 
@@ -511,7 +489,8 @@ void gen_compute(gen *g) {
         return;
     }
     for (int i = gen_pick(g, 1, 2); i > 0; i--) {
-        value v = gen_input(g, gen_scalar(g), draw_shape(g));
+        value v = gen_input(g, gen_scalar(g),
+                            gen_extents(g, (unsigned)gen_pick(g, 1, 2, 2, 2, 2, 3, 3, 4)));
         gen_add(g, &v);
     }
     unsigned wanted = 1 + gen_below(g, 9), inputs = g->count;

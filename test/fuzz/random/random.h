@@ -185,8 +185,15 @@ void gen_result(gen *g, const value *v);
 const char *gen_given(gen *g, shape s, unsigned axis);
 bool gen_is_dim(int extent); /* true for a dim of the compute, which the launch sets */
 const char *gen_extent(int extent);
+int gen_draw_extent(gen *g); /* a dim, or a small extent */
+shape gen_extents(gen *g, unsigned rank);
+bool gen_is_small(const gen *g, shape s); /* the CPU device computes it quickly */
+bool gen_can_take(const gen *g);          /* another input */
 /* The same as gen_dims; in a compute, some extents have another spelling. */
 const char *gen_spelled_dims(gen *g, shape s);
+
+/* convolve.c */
+bool gen_convolve(gen *g);
 
 /* online.c: products, and maxima and exponentials of them. */
 void gen_online(gen *g);

@@ -24,18 +24,18 @@ enum {
 };
 
 /* A worker, and the problem that it prepares or has prepared. */
-typedef struct slot {
+typedef struct assignment {
     bench_worker *worker; /* NULL: it is the entry's, or has ended */
     size_t problem;       /* index in the plan; NO_PROBLEM: none */
     bool is_ready;
     double deadline; /* until then it must be */
-} slot;
+} assignment;
 
 #define NO_PROBLEM SIZE_MAX
 
 /* The workers of one contender, and its problems. */
 typedef struct pool {
-    slot slots[MAX_WORKERS];
+    assignment assignments[MAX_WORKERS];
     unsigned count;             /* 0: nothing is prepared */
     size_t *problems;           /* indices in the plan */
     size_t problem_count, next; /* next: the first that no worker has */
@@ -62,8 +62,9 @@ static void list_problems(const bench_plan *plan, const bench_candidate_spec *c,
         if (bench_takes_part(c, &plan->problems[i])) p->problems[p->problem_count++] = i;
 }
 
-/* Has the slot's worker prepare the contender's next problem, if there is one. */
-static void prepare(const bench_plan *plan, const bench_candidate_spec *c, pool *p, slot *at) {
+/* Has the assignment's worker prepare the contender's next problem, if there is one. */
+static void prepare(const bench_plan *plan, const bench_candidate_spec *c, pool *p,
+                    assignment *at) {
     char line[BENCH_PROBLEM_LINE], points[BENCH_PROBLEM_LINE];
     char request[2 * BENCH_PROBLEM_LINE + 16];
     at->problem = NO_PROBLEM;
@@ -81,7 +82,7 @@ static void prepare(const bench_plan *plan, const bench_candidate_spec *c, pool 
 
 /* Takes the answer if there is one. Errors are ignored: they are reported in the candidate's row. A
  * worker that has ended, or is late, is started again by its next request. */
-static bool is_ready(slot *at) {
+static bool is_ready(assignment *at) {
     const double left = at->deadline - tile_seconds_now();
     if (at->is_ready || at->problem == NO_PROBLEM) return at->is_ready;
     if (at->worker && left > 0 && !bench_worker_has_answered(at->worker)) return false;
@@ -99,8 +100,8 @@ static void wait_a_moment(const pool *pools, unsigned count) {
     unsigned busy_count = 0;
     for (unsigned c = 0; c < count; c++)
         for (unsigned w = 0; w < pools[c].count && busy_count < MAX_WORKERS * 4; w++)
-            if (pools[c].slots[w].problem != NO_PROBLEM && !pools[c].slots[w].is_ready)
-                busy[busy_count++] = pools[c].slots[w].worker;
+            if (pools[c].assignments[w].problem != NO_PROBLEM && !pools[c].assignments[w].is_ready)
+                busy[busy_count++] = pools[c].assignments[w].worker;
     bench_workers_wait(busy, busy_count, 0.05);
 }
 
@@ -116,7 +117,7 @@ static size_t share_of(size_t problems, size_t all) {
 
 static void start(const bench_plan *plan, const bench_candidate_spec *c, size_t most, pool *p) {
     p->count = (unsigned)(most < p->problem_count ? most : p->problem_count);
-    for (unsigned w = 0; w < p->count; w++) prepare(plan, c, p, &p->slots[w]);
+    for (unsigned w = 0; w < p->count; w++) prepare(plan, c, p, &p->assignments[w]);
 }
 
 /* Has the peer's programs compile all problems. They end afterwards. */
@@ -127,12 +128,12 @@ static void fill_cache(const bench_plan *plan, const bench_candidate_spec *c) {
     for (size_t done = 0; done < p.problem_count && !bench_is_stopped();) {
         wait_a_moment(&p, 1);
         for (unsigned w = 0; w < p.count; w++)
-            if (is_ready(&p.slots[w])) {
-                prepare(plan, c, &p, &p.slots[w]);
+            if (is_ready(&p.assignments[w])) {
+                prepare(plan, c, &p, &p.assignments[w]);
                 done++;
             }
     }
-    for (unsigned w = 0; w < p.count; w++) bench_worker_stop(p.slots[w].worker);
+    for (unsigned w = 0; w < p.count; w++) bench_worker_stop(p.assignments[w].worker);
     free(p.problems);
 }
 
@@ -157,10 +158,10 @@ bench_ahead *bench_ahead_start(const bench_plan *plan) {
     return a;
 }
 
-/* The slot of the contender that has the problem; NULL: none. */
-static slot *find_slot(pool *p, size_t problem) {
+/* The assignment of the contender that has the problem; NULL: none. */
+static assignment *find_assignment(pool *p, size_t problem) {
     for (unsigned w = 0; w < p->count; w++)
-        if (p->slots[w].problem == problem) return &p->slots[w];
+        if (p->assignments[w].problem == problem) return &p->assignments[w];
     return NULL;
 }
 
@@ -168,7 +169,7 @@ static bool are_ready(bench_ahead *a, size_t problem) {
     bool ready = true;
     for (unsigned c = 0; c < a->plan->contender_count && ready; c++) {
         pool *p = &a->pools[c];
-        slot *at = find_slot(p, problem);
+        assignment *at = find_assignment(p, problem);
         if (p->count && bench_takes_part(&a->plan->contenders[c], &a->plan->problems[problem]))
             ready = at && is_ready(at);
     }
@@ -194,7 +195,7 @@ size_t bench_ahead_lend(bench_ahead *a, const bool *measured, bench_entry *entri
     while ((problem = find_ready(a, measured)) == NO_PROBLEM)
         wait_a_moment(a->pools, a->plan->contender_count);
     for (unsigned c = 0; c < a->plan->contender_count; c++) {
-        slot *at = find_slot(&a->pools[c], problem);
+        assignment *at = find_assignment(&a->pools[c], problem);
         if (!at) continue;
         entries[c].worker = at->worker;
         at->worker = NULL;
@@ -204,7 +205,7 @@ size_t bench_ahead_lend(bench_ahead *a, const bool *measured, bench_entry *entri
 
 void bench_ahead_take_back(bench_ahead *a, size_t problem, bench_entry *entries) {
     for (unsigned c = 0; a && c < a->plan->contender_count; c++) {
-        slot *at = find_slot(&a->pools[c], problem);
+        assignment *at = find_assignment(&a->pools[c], problem);
         if (!at) continue;
         at->worker = entries[c].worker;
         entries[c].worker = NULL;
@@ -215,7 +216,7 @@ void bench_ahead_take_back(bench_ahead *a, size_t problem, bench_entry *entries)
 void bench_ahead_stop(bench_ahead *a) {
     for (unsigned c = 0; a && c < a->plan->contender_count; c++) {
         for (unsigned w = 0; w < a->pools[c].count; w++)
-            bench_worker_stop(a->pools[c].slots[w].worker);
+            bench_worker_stop(a->pools[c].assignments[w].worker);
         free(a->pools[c].problems);
     }
     free(a);
