@@ -389,22 +389,45 @@ static bool has_many_parts(const char *point) {
     return many;
 }
 
-static bool count_point(const char *point, void *user) {
+static bool count_point(const char *point, const char *dropped, void *user) {
     counted *c = user;
-    if (has_many_parts(point)) return true;
+    if (dropped || has_many_parts(point)) return true;
     if (c->count++ != c->wanted) return true;
     *c->point = tool_copy(point, strlen(point));
     return false;
 }
 
-/* Picks any point by the seed. Used for comparisons with a tolerance, whose products are small. */
+/* Lists the integer arguments as sizes in the room. Returns their number. */
+static unsigned list_sizes(const case_options *given, tile_binding *sizes, char (*room)[128]) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < given->argument_count; i++) {
+        const char *value = strchr(given->arguments[i], '=');
+        size_t length = value ? (size_t)(value - given->arguments[i]) : 0;
+        if (!length || length >= sizeof *room || !value[1]) continue;
+        if (value[1 + strspn(value + 1, "-0123456789")]) continue;
+        memcpy(room[count], given->arguments[i], length);
+        room[count][length] = 0;
+        sizes[count] = (tile_binding){room[count], value + 1};
+        count++;
+    }
+    return count;
+}
+
+/* Picks any point that the sizes allow by the seed. Used for comparisons with a tolerance, whose
+ * products are small. */
 static void choose_any_point(checked *c) {
     case_options *to = &c->given;
+    tile_binding sizes[CASE_MAX_ARGUMENTS];
+    char names[CASE_MAX_ARGUMENTS][128];
+    const tile_space_query query = {.size = sizeof query,
+                                    .kernel = to->kernel,
+                                    .sizes = sizes,
+                                    .size_count = list_sizes(to, sizes, names)};
     counted all = {UINT64_MAX, 0, &c->point};
-    tile_list_points(c->module, to->kernel, NULL, 0, count_point, &all);
+    tile_explain_points(c->module, &query, count_point, &all);
     if (!all.count) return;
     all = (counted){to->seed % all.count, 0, &c->point};
-    tile_list_points(c->module, to->kernel, NULL, 0, count_point, &all);
+    tile_explain_points(c->module, &query, count_point, &all);
     for (char *word = c->point ? strtok(c->point, " ") : NULL; word; word = strtok(NULL, " ")) {
         char *value = strchr(word, '=');
         if (!value || to->binding_count == CASE_MAX_ARGUMENTS) continue;
