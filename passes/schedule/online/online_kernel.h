@@ -12,6 +12,7 @@ typedef struct online_kernel {
     bool packed;            /* several dims are packed into rows: the results' maps are not dims of
                                the domain */
     bool few_rows;          /* few rows: each column is read about once, and there are few blocks */
+    bool limited;           /* points of some kinds are limited to launches that gain from them */
     const tile_expr *split; /* the number of parts that the columns are split into; NULL: not
                                split */
     const tile_expr *tiles; /* the total number of row tiles */

@@ -170,36 +170,6 @@ static void add_few(online_kernel *w, bool half) {
     add_split(w);
 }
 
-/* Limits tiles of three warpgroups to long sequences: of short ones they would be empty or masked
- * in large part (H200, depth 64, causal: 256 heads of 512 take 46.2 us, 42.2 us with two). */
-static void limit_tall(online_kernel *w, const tile_expr *block_m) {
-    enum { LONG = 1024, TWO_WARPGROUPS = 128 };
-    tile_context *context = w->k.s->context;
-    const tile_expr *rows = sched_expr(w->k.s, w->k.g->domain.extents[w->o->m]);
-    const tile_expr *is_long =
-        tile_expr_op(context, TILE_OP_gt, rows, tile_expr_int(context, LONG), NULL);
-    const tile_expr *low =
-        tile_expr_op(context, TILE_OP_le, block_m, tile_expr_int(context, TWO_WARPGROUPS), NULL);
-    tile_function_add_where(w->k.f, tile_expr_op(context, TILE_OP_or, low, is_long, NULL));
-}
-
-/* Limits tiles of one warpgroup to launches whose tiles all fit the device at once. Where they do
- * not, two warpgroups share the keys that they read (H200, depth 64, causal: 33 heads of 12375 take
- * 1486 us with one and 1231 with three; 11 heads of 2384 take 28.8 and 33.1 with two). */
-static void limit_narrow(online_kernel *w, const tile_expr *warps) {
-    enum { FEW_ROWS = 100000, TWO_WARPGROUPS = 8 };
-    tile_context *context = w->k.s->context;
-    const tile_expr *const *extents = w->k.g->domain.extents;
-    const tile_expr *rows = sched_expr(w->k.s, extents[0]);
-    for (unsigned d = 1; d <= w->o->m; d++)
-        rows = tile_expr_op(context, TILE_OP_mul, rows, sched_expr(w->k.s, extents[d]), NULL);
-    const tile_expr *few =
-        tile_expr_op(context, TILE_OP_le, rows, tile_expr_int(context, FEW_ROWS), NULL);
-    const tile_expr *wide =
-        tile_expr_op(context, TILE_OP_eq, warps, tile_expr_int(context, TWO_WARPGROUPS), NULL);
-    tile_function_add_where(w->k.f, tile_expr_op(context, TILE_OP_or, wide, few, NULL));
-}
-
 void online_add_points(online_kernel *w) {
     set_extents(w);
     bool half = online_uses_tensor_cores(w);
@@ -249,14 +219,67 @@ void online_add_points(online_kernel *w) {
         count = choose_points(w, halves, HALVES, 0, 2, MOST_HALVES + limited, points);
     if (!count) memcpy(points, &wholes[WHOLES - 1], sizeof *wholes);
     sched_add_tune(&w->k, params, 4, points, count ? count : 1);
-    if (limited) {
-        limit_narrow(w, params[3]);
-        limit_tall(w, params[0]);
-    }
+    w->limited = limited;
     sched_set_warps(&w->k, params[3]);
     w->rows = params[0];
     w->columns = params[1];
 }
+
+/* Limits --------------------------------------------------------------------------------------- */
+
+/* Returns whether some points have at most this value of the parameter, and others more. */
+static bool has_both(const online_kernel *w, const char *param, int most) {
+    bool low = false, high = false;
+    for (size_t t = 0; t < w->k.f->tune_count; t++) {
+        const tile_tune_clause *clause = &w->k.f->tunes[t];
+        for (unsigned i = 0; i < clause->point_count * clause->name_count; i++) {
+            if (strcmp(clause->names[i % clause->name_count], param) != 0) continue;
+            low |= clause->values[i]->integer <= most;
+            high |= clause->values[i]->integer > most;
+        }
+    }
+    return low && high;
+}
+
+/* Limits tiles of three warpgroups to long sequences: of short ones they would be empty or masked
+ * in large part (H200, depth 64, causal: 256 heads of 512 take 46.2 us, 42.2 us with two). */
+static void limit_tall(online_kernel *w) {
+    enum { LONG = 1024, TWO_WARPGROUPS = 128 };
+    if (!has_both(w, "block_m", TWO_WARPGROUPS)) return;
+    tile_context *context = w->k.s->context;
+    const tile_expr *rows = sched_expr(w->k.s, w->k.g->domain.extents[w->o->m]);
+    const tile_expr *is_long =
+        tile_expr_op(context, TILE_OP_gt, rows, tile_expr_int(context, LONG), NULL);
+    const tile_expr *low =
+        tile_expr_op(context, TILE_OP_le, w->rows, tile_expr_int(context, TWO_WARPGROUPS), NULL);
+    tile_function_add_where(w->k.f, tile_expr_op(context, TILE_OP_or, low, is_long, NULL));
+}
+
+/* Limits tiles of one warpgroup to launches whose tiles all fit the device at once. Where they do
+ * not, two warpgroups share the keys that they read (H200, depth 64, causal: 33 heads of 12375 take
+ * 1486 us with one and 1231 with three; 11 heads of 2384 take 28.8 and 33.1 with two). */
+static void limit_narrow(online_kernel *w) {
+    enum { FEW_ROWS = 100000, ONE_WARPGROUP = 4, TWO_WARPGROUPS = 8 };
+    if (!has_both(w, "num_warps", ONE_WARPGROUP)) return;
+    tile_context *context = w->k.s->context;
+    const tile_expr *const *extents = w->k.g->domain.extents;
+    const tile_expr *rows = sched_expr(w->k.s, extents[0]);
+    for (unsigned d = 1; d <= w->o->m; d++)
+        rows = tile_expr_op(context, TILE_OP_mul, rows, sched_expr(w->k.s, extents[d]), NULL);
+    const tile_expr *few =
+        tile_expr_op(context, TILE_OP_le, rows, tile_expr_int(context, FEW_ROWS), NULL);
+    const tile_expr *wide = tile_expr_op(context, TILE_OP_eq, tile_expr_param(context, "num_warps"),
+                                         tile_expr_int(context, TWO_WARPGROUPS), NULL);
+    tile_function_add_where(w->k.f, tile_expr_op(context, TILE_OP_or, wide, few, NULL));
+}
+
+/* Where attributes leave only points of one kind, a limit would exclude what the user wrote. */
+static void add_limits(online_kernel *w) {
+    limit_narrow(w);
+    limit_tall(w);
+}
+
+/* Attributes ----------------------------------------------------------------------------------- */
 
 /* The first product's tile is [m, n]; the last product's is [m, its columns, n]. */
 static void fix_tile(online_kernel *w, tile_op op, bool last, sched_fixed *fixed) {
@@ -287,5 +310,7 @@ void online_fix_points(online_kernel *w) {
         sched_fix_attrs(s, op, &own);
         sched_merge_fixed(s, op, "operation", &own, &fixed);
     }
-    if (!s->failed) sched_fix_points(s, w->k.f, &fixed);
+    if (s->failed) return;
+    sched_fix_points(s, w->k.f, &fixed);
+    if (w->limited) add_limits(w);
 }

@@ -1,8 +1,11 @@
-"""Compiles the points of kernels' tune clauses with tilec and assembles each PTX with ptxas, which must not spill.
+"""Compiles the points of kernels' spaces with tilec and assembles each PTX with ptxas, which must not spill.
 
-    every_point.py PTXAS TARGET,... [--first] KERNEL.tile...
+    every_point.py PTXAS TARGET,... [--first] [--every=N] KERNEL.tile...
+
+With --first only the point that tilec takes by itself is compiled, with --every=N each N-th.
 """
 import itertools
+import json
 import os
 import re
 import subprocess
@@ -12,19 +15,16 @@ import tempfile
 import shares
 
 ptxas, targets = sys.argv[1], sys.argv[2].split(",")
-files = [word for word in sys.argv[3:] if word != "--first"]
+files = [word for word in sys.argv[3:] if not word.startswith("--")]
 first_only = "--first" in sys.argv
+every = max([int(word.split("=")[1]) for word in sys.argv if word.startswith("--every=")], default=1)
 
 
-def points(path):
-    """The points of a file's tune clauses as lists of NAME=VALUE, the last clause fastest."""
-    clauses = []
-    for names, values in re.findall(r"^ *tune +(\(.*?\)|\w+) in\s+\[([^]]*)\]", open(path).read(), re.M):
-        names = re.findall(r"\w+", names)
-        numbers = re.findall(r"\w+", values)
-        rows = [numbers[i:i + len(names)] for i in range(0, len(numbers), len(names))]
-        clauses.append([[f"{n}={v}" for n, v in zip(names, row)] for row in rows])
-    return [sum(point, []) for point in itertools.product(*clauses)]
+def points(path, target):
+    """The points of the kernel's space that the target can run as lists of NAME=VALUE."""
+    listed = run(["tilec", path, "--target=" + target, "--list-points", "--json"])
+    kept = [entry["point"] for entry in json.loads(listed.stdout)["points"] if not entry["dropped"]]
+    return [[f"{name}={value}" for name, value in point.items()] for point in kept]
 
 
 def run(command):
@@ -50,7 +50,7 @@ def assemble(folder, path, target, params):
 
 
 cases = [(target, path, point) for target, path in itertools.product(targets, files)
-         for point in points(path)[:1 if first_only else None]]
+         for point in ([[]] if first_only else points(path, target)[::every])]
 count = too_large = 0
 with tempfile.TemporaryDirectory() as folder:
     for target, path, point in shares.take(cases):

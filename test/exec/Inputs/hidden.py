@@ -3,10 +3,11 @@ values, a kernel gives bitwise the same results as with small numbers, and those
 
     hidden.py FILE.tile KERNEL TARGET,... [--first] [OPTION=VALUE]... [-- WORD...]
 
-Each point of the kernel's space is run, with --first only the first one; words go to tile-run. Options: rows, groups,
-d; length: of all batches, an argument of the kernel; window: number of keys that a row sees, including its own, the
-last one; from: the first key that any row sees; first: keys that all rows see, before those of the window; shown=1:
-an array says which keys are seen; turned=1: values are [d, keys].
+Each point of the kernel's space that the sizes and the target allow is run, with --first only the first one, with
+block_m=N only those with tiles of N rows; words go to tile-run. Options: rows, groups, d; length: of all batches, an
+argument of the kernel; window: number of keys that a row sees, including its own, the last one; from: the first key
+that any row sees; first: keys that all rows see, before those of the window; shown=1: an array says which keys are
+seen; turned=1: values are [d, keys].
 """
 import itertools
 import math
@@ -55,7 +56,8 @@ def points(text):
         names = re.findall(r"\w+", names)
         rows = re.findall(r"\(([\w, ]*)\)", values) if len(names) > 1 else values.split(",")
         clauses.append([[f"{n}={v.strip()}" for n, v in zip(names, row.split(","))] for row in rows])
-    return [sum(point, []) for point in itertools.product(*clauses)]
+    all_points = [sum(point, []) for point in itertools.product(*clauses)]
+    return [point for point in all_points if "block_m" not in options or f"block_m={options['block_m']}" in point]
 
 
 def write_arrays(folder):
@@ -84,7 +86,7 @@ def run(folder, which, target, point, check):
     command += [word for pair in point for word in ("--param", pair)]
     command += ["--save", "o=%s/%s_o" % (folder, which), *check]
     ran = subprocess.run(command, capture_output=True, text=True)
-    if ran.returncode and "bytes of shared memory" in ran.stderr:
+    if ran.returncode and re.search("bytes of shared memory|`where .*` is false", ran.stderr):
         return None
     if ran.returncode:
         sys.exit(" ".join(command) + "\n" + ran.stdout + ran.stderr)
