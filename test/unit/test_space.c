@@ -130,10 +130,10 @@ static void list(spaces *s, unsigned class, const char *target) {
 }
 
 static void list_packed(spaces *s) {
-    static const char text[] =
-        TUNE_PRODUCT("bm: int, bn: int, bk: int, stages: int, w: int, split: int, strategy: word, "
-                     "consumers: word",
-                     "f16", "grid [ceildiv(%m, bm), ceildiv(%n, bn)] warps w");
+    static const char text[] = TUNE_PRODUCT(
+        "bm: int, bn: int, bk: int, stages: int, w: int, cm: int, cn: int, split: int, "
+        "strategy: word, consumers: word",
+        "f16", "grid [ceildiv(%m, bm), ceildiv(%n, bn)] cluster [cm, cn] warps w");
     tile_module *module = text_parse(&s->text, text);
     cr_assert(module, "%s", s->text.messages);
     tile_function *f = tile_module_function(module, 0);
