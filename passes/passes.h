@@ -24,8 +24,9 @@ typedef struct tile_bound_params {
 } tile_bound_params;
 
 /* Binds every parameter to its given value, else its default, else its value in the first tuning
- * point that agrees with the other bindings. Options that name no parameter are left to the caller.
- * False after a diagnostic. */
+ * point that agrees with the other bindings and satisfies every `where`. If options contradict all
+ * such points, `where` is left to the caller, as are options that name no parameter. False after a
+ * diagnostic. */
 bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
                       unsigned option_count, tile_arena *arena, tile_bound_params *out);
 

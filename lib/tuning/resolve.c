@@ -38,14 +38,13 @@ static tile_product_space make_query(const tile_function *f, const tile_target *
                             .chunks = roles.chunks,
                             .is_tf32 = roles.is_tf32,
                             .columns_first = roles.columns_first,
-                            .is_given = true,
                             .target = known_target(target)};
     memcpy(q.at, roles.at, sizeof q.at);
     for (size_t i = 0; i < f->param_count; i++) {
         tile_role role = tile_role_of_param(&roles, f->params[i].name);
         if (role == TILE_ROLE_COUNT || !tile_is_covered_by_auto(f, &f->params[i])) continue;
         q.covered |= (uint32_t)1 << role;
-        q.is_given &= is_given(f->params[i].name, given, count);
+        if (is_given(f->params[i].name, given, count)) q.given |= (uint32_t)1 << role;
     }
     return q;
 }

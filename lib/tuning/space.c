@@ -258,13 +258,22 @@ static bool names_others(const builder *b, const tile_expr *rule) {
     return false;
 }
 
+/* Whether a user gives values to all covered roles in the condition. */
+static bool is_given(const builder *b, const tile_expr *rule) {
+    uint32_t named = 0;
+    for (tile_role role = 0; role < TILE_ROLE_COUNT; role++)
+        if (b->q->covered >> role & 1 && tile_expr_names_param(rule, tile_role_name(role)))
+            named |= (uint32_t)1 << role;
+    return named && !(named & ~b->q->given);
+}
+
 static void add_rules(const builder *b) {
     for (size_t i = 0; i < b->text->where_count && !b->q->is_free; i++) {
         const tile_expr *rule = b->text->wheres[i];
         /* The rows of the small space obey the other rules, with one kind of consumers all. */
         if (b->q->is_core && !rules[i].is_core) continue;
         if (b->q->is_core && rules[i].is_legal && !b->q->at[TILE_ROLE_consumers]) continue;
-        if (!rules[i].is_legal && (b->q->is_given || names_others(b, rule))) continue;
+        if (!rules[i].is_legal && (is_given(b, rule) || names_others(b, rule))) continue;
         const tile_expr *where = tile_simplify_where(b->f, express(b, rule));
         if (!tile_expr_is(where, 1)) tile_function_add_where(b->f, where);
     }

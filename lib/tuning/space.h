@@ -22,7 +22,7 @@ typedef struct tile_product_space {
     bool columns_first;        /* as in tile_roles */
     bool is_core;              /* only the rows of scope CORE */
     bool is_free;              /* without rules */
-    bool is_given;             /* a user gives values to all covered roles: WORTH does not apply */
+    uint32_t given;            /* bit r: a user gives a value to the covered role r */
     const tile_target *target; /* must not be NULL */
 } tile_product_space;
 

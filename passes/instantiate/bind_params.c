@@ -231,6 +231,29 @@ static bool check_given(const tile_bound_params *bound) {
     return true;
 }
 
+/* Whether points decide about a parameter that is tuned. */
+static bool has_choice(const tile_bound_params *bound) {
+    for (size_t t = 0; t < bound->f->tune_count; t++)
+        if (clause_matters(bound, &bound->f->tunes[t])) return true;
+    return false;
+}
+
+static bool take_point(const tile_bound_params *point, void *user) {
+    tile_bound_params *bound = user;
+    bound->params = point->params;
+    return false;
+}
+
+/* The first point may fit the given values, but not a `where`: takes the next one that fits both.
+ * If there is none, the `where` is reported for the first one. */
+static bool find_valid_point(const tile_pass_option *options, unsigned count, tile_arena *arena,
+                             tile_bound_params *bound) {
+    for (size_t i = 0; i < bound->f->where_count; i++)
+        if (!tile_where_holds(bound, i))
+            return tile_visit_points(bound->f, options, count, NULL, arena, take_point, bound);
+    return true;
+}
+
 bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
                       unsigned option_count, tile_arena *arena, tile_bound_params *bound) {
     bound->f = f;
@@ -239,6 +262,7 @@ bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
     for (unsigned i = 0; i < option_count; i++)
         if (!tile_bind_given(bound, &options[i])) return false;
     tile_bind_defaults(bound);
+    const bool chooses = option_count && has_choice(bound);
     size_t reached = 0;
     bool found = search_points(bound, 0, &reached);
     if (!found && !check_given(bound)) return false; /* points may depend on it */
@@ -257,7 +281,7 @@ bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
                                 ": its default divides by zero, or depends on a parameter that has "
                                 "no value",
                                 "");
-    return true;
+    return !chooses || find_valid_point(options, option_count, arena, bound);
 }
 
 /* Conditions ---------------------------------------------------------------------------------- */

@@ -36,7 +36,9 @@
  * integer arguments and come first, unless the pass options give their values. The results are the
  * last arguments.
  *
- * Options: a parameter's name and value, `m=128`, `T=f16`.
+ * Options: a parameter's name and value, `m=128`, `T=f16`. `given.block_m` says that a user gives a
+ * value to the kernel's parameter block_m; conditions that only remove slow points from a tuning
+ * space do not apply to such values (lib/tuning/space.def).
  *
  * level: 1 to 2
  * requires: nothing
@@ -342,6 +344,7 @@ static tile_status schedule_compute(tile_pass *pass, tile_function *compute) {
 static bool check_option(const tile_pass *pass, const tile_pass_option *option,
                          const tile_roots *roots) {
     tile_guess guess = tile_guess_start(option->key, strlen(option->key));
+    if (strncmp(option->key, SCHED_GIVEN, strlen(SCHED_GIVEN)) == 0) return true;
     for (size_t i = 0; i < roots->count; i++) {
         const tile_function *f = roots->functions[i];
         if (f->kind != TILE_COMPUTE) continue;

@@ -13,6 +13,13 @@ static const tile_function *find_made(const tile_function *last, const char *com
     return NULL;
 }
 
+/* Whether the pass can be told that the kernel's parameter of this name is given. */
+static bool is_name(const char *key) {
+    static const char *const characters =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    return *key && !key[strspn(key, characters)];
+}
+
 tile_status tile_schedule(tile_module *module, const char *compute, const tile_target *target,
                           tile_binding *bindings, unsigned *binding_count, const char **name) {
     TILE_GUARD_OUTSIDE(tile_module_context(module), TILE_OUT_OF_MEMORY)
@@ -36,6 +43,9 @@ tile_status tile_schedule(tile_module *module, const char *compute, const tile_t
         else
             bindings[left++] = bindings[i];
     }
+    for (unsigned i = 0; i < left; i++)
+        if (bindings[i].name && is_name(bindings[i].name))
+            tile_text_format(&pipeline, "given.%s ", bindings[i].name);
     tile_text_format(&pipeline, "}");
     const tile_pass_options options = {.size = sizeof options, .target = target, .kernel = f->name};
     tile_status status = tile_run_passes(module, pipeline.data, &options);

@@ -21,6 +21,15 @@ const char *sched_given(const schedule *s, const char *param) {
     return NULL;
 }
 
+bool sched_is_given(const schedule *s, const char *param) {
+    const size_t prefix = strlen(SCHED_GIVEN);
+    for (unsigned i = 0; i < s->pass->option_count; i++) {
+        const char *key = s->pass->options[i].key;
+        if (strncmp(key, SCHED_GIVEN, prefix) == 0 && strcmp(key + prefix, param) == 0) return true;
+    }
+    return false;
+}
+
 /* Replaces parameters by their given values, or else by arguments. */
 static const tile_expr *replace(schedule *s, const tile_expr *expr, bool to_arguments) {
     if (expr->kind == TILE_EXPR_PARAM) {

@@ -162,6 +162,10 @@ typedef struct schedule {
 
 /* A parameter's given value, or its default type or number, as text; NULL if there is none. */
 const char *sched_given(const schedule *s, const char *param);
+/* Whether a user gives a value to this parameter of kernels: the option SCHED_GIVEN and its name.
+ */
+bool sched_is_given(const schedule *s, const char *param);
+#define SCHED_GIVEN "given."
 /* An expression of the compute over the arguments of a created function, in which dims are
  * arguments. */
 const tile_expr *sched_expr(schedule *s, const tile_expr *expr);

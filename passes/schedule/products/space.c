@@ -83,6 +83,7 @@ static tile_function *make_head(schedule *s, tile_module *module, sched_space sp
         tile_function_add_param(f, role_names[role], is_word ? TILE_PARAM_word : TILE_PARAM_int,
                                 NULL, NULL);
         q.at[role] = tile_expr_param(s->context, role_names[role]);
+        if (sched_is_given(s, role_names[role])) q.given |= 1u << role;
     }
     if (!tile_space_add(f, &q)) return NULL;
     if (x->roles & BIT(cluster_m)) tile_function_set_cluster(f, 2, &q.at[TILE_ROLE_cluster_m]);
