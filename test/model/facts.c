@@ -205,6 +205,9 @@ static bool visit_point(const tile_bound_params *point, void *user) {
     tile_binding given[MAX_BINDINGS];
     for (unsigned i = 0; i < r->given_count; i++)
         given[i] = (tile_binding){r->given[i].key, r->given[i].value};
+    /* Whether a condition holds may follow from the parameters alone. */
+    for (size_t w = 0; w < r->f->where_count; w++)
+        if (!tile_where_holds(point, w)) return true;
     if (r->points++ % r->shares != r->share - 1) return true;
     const tile_binding *bindings = tune_name_point(point, given, r->given_count, &arena, &count);
     if (compile(r, bindings, count, &made)) {
