@@ -18,8 +18,8 @@
  * a rendezvous for each strategy.
  *
  * The rates are those of the target's generation, per multiprocessor and cycle. Clock and bandwidth
- * are the device's. The constants were fitted to 6400 measurements of products of all types and
- * layouts, by both routes, at 304 shapes on an H200; none is specific to a shape. Absolute times
+ * are the device's. The constants were fitted to 7000 measurements of products of all types and
+ * layouts, by both routes, at 200 shapes on an H200; none is specific to a shape. Absolute times
  * are off by about a fifth: only the order matters. */
 #include "runtime/model/model.h"
 
@@ -39,22 +39,22 @@
 #include "tile/split.h"
 
 /* Seconds. */
-static const double launch = 1.5e-6, start = 1.69e-6 /* of the first blocks */,
-                    start_again = 4.82e-6 /* of blocks that replace others */,
-                    start_next = 0.411e-6 /* of a kernel that begins while another one ends */,
-                    start_more = 1.09e-6 /* of a product's further blocks beside the first */;
-static const double l2_latency = 1.05e-6, tile_turnaround = 3.29e-6;
-static const double exchange_rendezvous = 2.05e-6, workspace_rendezvous = 2.37e-6,
-                    atomic_rendezvous = 1.22e-6,
-                    cluster_rendezvous = 0.154e-6 /* for each of its blocks */,
-                    stream_k_rendezvous = 2.87e-6, stream_k_start = 1.9e-6, sm_count_query = 9.4e-6,
-                    multicast_rendezvous = 0.512e-6;
+static const double launch = 1.5e-6, start = 1.65e-6 /* of the first blocks */,
+                    start_again = 4.66e-6 /* of blocks that replace others */,
+                    start_next = 0.47e-6 /* of a kernel that begins while another one ends */,
+                    start_more = 1.1e-6 /* of a product's further blocks beside the first */;
+static const double l2_latency = 1.08e-6, tile_turnaround = 3.25e-6;
+static const double exchange_rendezvous = 2.06e-6, workspace_rendezvous = 2.33e-6,
+                    atomic_rendezvous = 1.26e-6,
+                    cluster_rendezvous = 0.159e-6 /* for each of its blocks */,
+                    stream_k_rendezvous = 3e-6, stream_k_start = 1.9e-6, sm_count_query = 9.4e-6,
+                    multicast_rendezvous = 0.539e-6;
 /* Seconds of a block that loads and computes, and of each further round of loads. */
 static const double load_once = 1.9e-6, load_again = 0.9e-6;
 /* The share of the instructions of such blocks that no other block's loads hide. */
 static const double exposed_issue = 0.25;
 /* The share of the memory bandwidth that writing and reading partial sums achieves. */
-static const double parts_share = 0.77;
+static const double parts_share = 0.76;
 /* The additional cost of a product's rows that do not begin at multiples of 16 bytes: sectors at
  * the ends of a tile's rows are written in parts (150 instead of 87 us for 7088 x 13087 x 240,
  * H200). */
@@ -63,22 +63,22 @@ static const double parts_of_sectors = 2.9;
  * rows of 6822 bytes, which is 28 with the additional cost, H200). */
 static const double merged_bytes = 29e6;
 /* Stages that are not in flight: one is being read, another one is not released yet. */
-static const double stages_not_in_flight = 1.5;
+static const double stages_not_in_flight = 1.4;
 /* The relative slowdown of memory for each further `crowded_bytes` that a multiprocessor requests
  * at once (H200, products of 12 us and more: the sixth stage costs 0.8 % in the mean of 77
  * products, and 8 % of 16 whose threads copy rows that are not aligned). */
-static const double crowding = 0.079, crowded_bytes = 48e3;
+static const double crowding = 0.088, crowded_bytes = 48e3;
 /* The additional cost of rows that cross L2 lines: in the L2 traffic of one multiprocessor, in that
  * of all, and in that of threads' own copies. */
-static const double crossing_own = 5.8, crossing_all = 4, crossing_copies = 2.7;
+static const double crossing_own = 5.7, crossing_all = 3.9, crossing_copies = 2.7;
 /* The share of data with evict_first that later readers load from memory again. */
 static const double evicted_share = 0.5;
 /* The relative slowdown at the chip's power limit for each byte moved per operation. Work that
  * takes power_seconds gets half of it. */
-static const double power_of_moving = 14, power_seconds = 93.1e-6;
+static const double power_of_moving = 14, power_seconds = 93.7e-6;
 /* At the power limit, idle multiprocessors allow a faster clock for the others. So this share of
  * the gain from sharing the last round is lost. */
-static const double power_of_idle = 0.093;
+static const double power_of_idle = 0.094;
 
 /* How far fewer warps hide the latency of arithmetic between products, and the share of its rate if
  * blocks compute that do not take turns. */
@@ -87,31 +87,30 @@ static const double hiding_power = 0.6, out_of_turn = 0.87;
 /* Properties that multiprocessors of all targets share (CUDA C++ Programming Guide, table of
  * technical specifications). targets.def has those that differ. */
 enum {
-    SHARED_PER_CYCLE = 92,   /* bytes, of at most 128, when warps read operands for mma.sync */
-    OPERANDS_PER_CYCLE = 98, /* bytes, when wgmma reads its operands */
-    MAX_IN_FLIGHT = 140000,  /* bytes of a multiprocessor */
+    SHARED_PER_CYCLE = 90,   /* bytes, of at most 128, when warps read operands for mma.sync */
+    OPERANDS_PER_CYCLE = 99, /* bytes, when wgmma reads its operands */
+    MAX_IN_FLIGHT = 150000,  /* bytes of a multiprocessor */
     L2_PER_CYCLE = 120,      /* bytes, if all multiprocessors load */
-    MAX_L2_PER_CYCLE = 270,  /* bytes, if one of them loads */
-    COPIES_PER_CYCLE = 150,  /* bytes, if one of them loads by copies of its threads */
+    MAX_L2_PER_CYCLE = 280,  /* bytes, if one of them loads */
+    COPIES_PER_CYCLE = 160,  /* bytes, if one of them loads by copies of its threads */
     STORED_PER_CYCLE = 17,   /* bytes of a tile that is stored while no products run */
     RING_PER_CYCLE = 19,     /* likewise, if it is stored through a ring */
     UNALIGNED_PER_CYCLE = 8, /* likewise, if its rows do not begin at multiples of 16 bytes */
-    FETCH_CYCLES = 26,       /* of a thread's access in code for one stage that runs only once */
-    OPERAND_CYCLES =
-        400, /* of an iteration in which wgmma waits for rows in registers: the minimum */
-    REGISTERS_CYCLES = 1400,  /* of an iteration that loads to registers */
-    PACKED_PER_CYCLE = 20,    /* bytes that a kernel which only copies loads with shifts */
-    WAIT_CYCLES = 48,         /* of an iteration that waits for the copies of producer warps */
-    BARRIER_CYCLES = 130,     /* of one whose warps both copy and multiply */
-    PROMOTION_CYCLES = 270,   /* of an iteration that waits for its products and adds them */
-    ZEROS_PER_CYCLE = 18,     /* bytes of TMA boxes outside of the array */
-    ELEMENTS_PER_CYCLE = 2,   /* loaded one by one and stored to shared memory */
-    SHIFTED_PER_CYCLE = 13,   /* bytes of rows that begin anywhere, loaded with shifts */
-    WORDS_PER_CYCLE = 6,      /* of 4 or 8 bytes, copied asynchronously */
-    COMPUTED_PER_CYCLE = 48,  /* bytes of tiles of which a few values are computed each */
-    ADDED_PER_CYCLE = 5,      /* bytes that atomics add */
+    FETCH_CYCLES = 29,       /* of a thread's access in code for one stage that runs only once */
+    OPERAND_CYCLES = 500,    /* of an iteration whose rows go to registers for wgmma: the minimum */
+    REGISTERS_CYCLES = 1400, /* of an iteration that loads to registers */
+    PACKED_PER_CYCLE = 17,   /* bytes that a kernel which only copies loads with shifts */
+    WAIT_CYCLES = 46,        /* of an iteration that waits for the copies of producer warps */
+    BARRIER_CYCLES = 170,    /* of one whose warps both copy and multiply */
+    PROMOTION_CYCLES = 270,  /* of an iteration that waits for its products and adds them */
+    ZEROS_PER_CYCLE = 18,    /* bytes of TMA boxes outside of the array */
+    ELEMENTS_PER_CYCLE = 2,  /* loaded one by one and stored to shared memory */
+    SHIFTED_PER_CYCLE = 13,  /* bytes of rows that begin anywhere, loaded with shifts */
+    WORDS_PER_CYCLE = 6,     /* of 4 or 8 bytes, copied asynchronously */
+    COMPUTED_PER_CYCLE = 48, /* bytes of tiles of which a few values are computed each */
+    ADDED_PER_CYCLE = 5,     /* bytes that atomics add */
     NEIGHBOURS_PER_CYCLE = 3, /* bytes of partial sums from the cluster's other blocks */
-    PART_PER_CYCLE = 34,      /* bytes of a partial sum that one block adds */
+    PART_PER_CYCLE = 33,      /* bytes of a partial sum that one block adds */
     PIECE = 16,               /* bytes that are loaded with a shift */
     WARPS_TO_SATURATE = 4,
     WARPS_TO_HIDE = 12, /* to hide the latency of arithmetic between products */
