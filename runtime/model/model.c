@@ -18,8 +18,8 @@
  * a rendezvous for each strategy.
  *
  * The rates are those of the target's generation, per multiprocessor and cycle. Clock and bandwidth
- * are the device's. The constants were fitted to 6400 measurements of products of all types and
- * layouts, by both routes, at 304 shapes on an H200; none is specific to a shape. Absolute times
+ * are the device's. The constants were fitted to 7000 measurements of products of all types and
+ * layouts, by both routes, at 200 shapes on an H200; none is specific to a shape. Absolute times
  * are off by about a fifth: only the order matters. */
 #include "runtime/model/model.h"
 
@@ -39,38 +39,46 @@
 #include "tile/split.h"
 
 /* Seconds. */
-static const double launch = 1.5e-6, start = 3.6e-6 /* of the first blocks */,
-                    start_again = 3.71e-6 /* of blocks that replace others */,
-                    start_more = 0.817e-6 /* of a product's further blocks beside the first */;
-static const double l2_latency = 0.9e-6, tile_turnaround = 2.56e-6;
-static const double exchange_rendezvous = 2e-6, workspace_rendezvous = 3.62e-6,
-                    atomic_rendezvous = 0.797e-6,
-                    cluster_rendezvous = 0.249e-6 /* for each of its blocks */,
-                    stream_k_rendezvous = 3.14e-6, stream_k_start = 2.08e-6,
-                    sm_count_query = 9.4e-6, multicast_rendezvous = 0.58e-6;
+static const double launch = 1.5e-6, start = 1.65e-6 /* of the first blocks */,
+                    start_again = 4.66e-6 /* of blocks that replace others */,
+                    start_next = 0.47e-6 /* of a kernel that begins while another one ends */,
+                    start_more = 1.1e-6 /* of a product's further blocks beside the first */;
+static const double l2_latency = 1.08e-6, tile_turnaround = 3.25e-6;
+static const double exchange_rendezvous = 2.06e-6, workspace_rendezvous = 2.33e-6,
+                    atomic_rendezvous = 1.26e-6,
+                    cluster_rendezvous = 0.159e-6 /* for each of its blocks */,
+                    stream_k_rendezvous = 3e-6, stream_k_start = 1.9e-6, sm_count_query = 9.4e-6,
+                    multicast_rendezvous = 0.539e-6;
 /* Seconds of a block that loads and computes, and of each further round of loads. */
 static const double load_once = 1.9e-6, load_again = 0.9e-6;
 /* The share of the instructions of such blocks that no other block's loads hide. */
 static const double exposed_issue = 0.25;
 /* The share of the memory bandwidth that writing and reading partial sums achieves. */
-static const double parts_share = 0.77;
+static const double parts_share = 0.76;
 /* The additional cost of a product's rows that do not begin at multiples of 16 bytes: sectors at
  * the ends of a tile's rows are written in parts (150 instead of 87 us for 7088 x 13087 x 240,
  * H200). */
-static const double parts_of_sectors = 3;
+static const double parts_of_sectors = 2.9;
+/* Bytes of such rows that the L2 keeps: it merges the parts there (18 us for 2168 x 3411 x 294 with
+ * rows of 6822 bytes, which is 28 with the additional cost, H200). */
+static const double merged_bytes = 29e6;
 /* Stages that are not in flight: one is being read, another one is not released yet. */
-static const double stages_not_in_flight = 1.8;
+static const double stages_not_in_flight = 1.4;
+/* The relative slowdown of memory for each further `crowded_bytes` that a multiprocessor requests
+ * at once (H200, products of 12 us and more: the sixth stage costs 0.8 % in the mean of 77
+ * products, and 8 % of 16 whose threads copy rows that are not aligned). */
+static const double crowding = 0.088, crowded_bytes = 48e3;
 /* The additional cost of rows that cross L2 lines: in the L2 traffic of one multiprocessor, in that
  * of all, and in that of threads' own copies. */
-static const double crossing_own = 7.3, crossing_all = 3.8, crossing_copies = 1.8;
+static const double crossing_own = 5.7, crossing_all = 3.9, crossing_copies = 2.7;
 /* The share of data with evict_first that later readers load from memory again. */
 static const double evicted_share = 0.5;
 /* The relative slowdown at the chip's power limit for each byte moved per operation. Work that
  * takes power_seconds gets half of it. */
-static const double power_of_moving = 15, power_seconds = 77.2e-6;
+static const double power_of_moving = 14, power_seconds = 93.7e-6;
 /* At the power limit, idle multiprocessors allow a faster clock for the others. So this share of
  * the gain from sharing the last round is lost. */
-static const double power_of_idle = 0.11;
+static const double power_of_idle = 0.094;
 
 /* How far fewer warps hide the latency of arithmetic between products, and the share of its rate if
  * blocks compute that do not take turns. */
@@ -79,26 +87,31 @@ static const double hiding_power = 0.6, out_of_turn = 0.87;
 /* Properties that multiprocessors of all targets share (CUDA C++ Programming Guide, table of
  * technical specifications). targets.def has those that differ. */
 enum {
-    SHARED_PER_CYCLE = 130,   /* bytes, of at most 128, when warps read operands for mma.sync */
-    OPERANDS_PER_CYCLE = 120, /* bytes, when wgmma reads its operands */
-    MAX_IN_FLIGHT = 88000,    /* bytes of a multiprocessor */
-    L2_PER_CYCLE = 120,       /* bytes, if all multiprocessors load */
-    MAX_L2_PER_CYCLE = 210,   /* bytes, if one of them loads */
-    COPIES_PER_CYCLE = 170,   /* bytes, if one of them loads by copies of its threads */
-    STORED_PER_CYCLE = 13,    /* bytes of a tile that is stored while no products run */
-    RING_PER_CYCLE = 33,      /* likewise, if it is stored through a ring */
-    UNALIGNED_PER_CYCLE = 3,  /* likewise, if its rows do not begin at multiples of 16 bytes */
-    WAIT_CYCLES = 36,         /* of an iteration that waits for the copies of producer warps */
-    BARRIER_CYCLES = 73,      /* of one whose warps both copy and multiply */
-    PROMOTION_CYCLES = 360,   /* of an iteration that waits for its products and adds them */
-    ZEROS_PER_CYCLE = 22,     /* bytes of TMA boxes outside of the array */
-    ELEMENTS_PER_CYCLE = 2,   /* loaded one by one and stored to shared memory */
-    SHIFTED_PER_CYCLE = 14,   /* bytes of rows that begin anywhere, loaded with shifts */
-    WORDS_PER_CYCLE = 3,      /* of 4 or 8 bytes, copied asynchronously */
-    COMPUTED_PER_CYCLE = 48,  /* bytes of tiles of which a few values are computed each */
-    ADDED_PER_CYCLE = 7,      /* bytes that atomics add */
+    SHARED_PER_CYCLE = 90,   /* bytes, of at most 128, when warps read operands for mma.sync */
+    OPERANDS_PER_CYCLE = 99, /* bytes, when wgmma reads its operands */
+    MAX_IN_FLIGHT = 150000,  /* bytes of a multiprocessor */
+    L2_PER_CYCLE = 120,      /* bytes, if all multiprocessors load */
+    MAX_L2_PER_CYCLE = 280,  /* bytes, if one of them loads */
+    COPIES_PER_CYCLE = 160,  /* bytes, if one of them loads by copies of its threads */
+    STORED_PER_CYCLE = 17,   /* bytes of a tile that is stored while no products run */
+    RING_PER_CYCLE = 19,     /* likewise, if it is stored through a ring */
+    UNALIGNED_PER_CYCLE = 8, /* likewise, if its rows do not begin at multiples of 16 bytes */
+    FETCH_CYCLES = 29,       /* of a thread's access in code for one stage that runs only once */
+    OPERAND_CYCLES = 500,    /* of an iteration whose rows go to registers for wgmma: the minimum */
+    REGISTERS_CYCLES = 1400, /* of an iteration that loads to registers */
+    PACKED_PER_CYCLE = 17,   /* bytes that a kernel which only copies loads with shifts */
+    WAIT_CYCLES = 46,        /* of an iteration that waits for the copies of producer warps */
+    BARRIER_CYCLES = 170,    /* of one whose warps both copy and multiply */
+    PROMOTION_CYCLES = 270,  /* of an iteration that waits for its products and adds them */
+    ZEROS_PER_CYCLE = 18,    /* bytes of TMA boxes outside of the array */
+    ELEMENTS_PER_CYCLE = 2,  /* loaded one by one and stored to shared memory */
+    SHIFTED_PER_CYCLE = 13,  /* bytes of rows that begin anywhere, loaded with shifts */
+    WORDS_PER_CYCLE = 6,     /* of 4 or 8 bytes, copied asynchronously */
+    COMPUTED_PER_CYCLE = 48, /* bytes of tiles of which a few values are computed each */
+    ADDED_PER_CYCLE = 5,     /* bytes that atomics add */
     NEIGHBOURS_PER_CYCLE = 3, /* bytes of partial sums from the cluster's other blocks */
-    PART_PER_CYCLE = 30,      /* bytes of a partial sum that one block adds */
+    PART_PER_CYCLE = 33,      /* bytes of a partial sum that one block adds */
+    PIECE = 16,               /* bytes that are loaded with a shift */
     WARPS_TO_SATURATE = 4,
     WARPS_TO_HIDE = 12, /* to hide the latency of arithmetic between products */
     LANES = 128,
@@ -151,15 +164,23 @@ static double time_products(const point_estimate *s, double resident) {
     cycles += (s->made.roles ? WAIT_CYCLES : BARRIER_CYCLES) * s->steps / resident;
     if (c->wgmma > 0) cycles += c->wgmma / s->m->wgmma * (1 + slowed_by_power(s));
     if (s->w->promotes) cycles += PROMOTION_CYCLES * s->steps;
+    if (s->w->loads_rows) cycles = most(cycles, OPERAND_CYCLES * s->steps / resident);
     cycles += time_arithmetic(s, resident);
     return most(cycles, c->reads / (c->wgmma > 0 ? OPERANDS_PER_CYCLE : SHARED_PER_CYCLE));
 }
 
-/* Bytes that a multiprocessor has in flight: the stages of its blocks, up to what the memory system
- * takes. */
+/* Bytes that a multiprocessor has in flight: the stages of its blocks, up to all that they load and
+ * to what the memory system takes. */
 static double bytes_in_flight(const point_estimate *s, double resident) {
     double stages = s->w->depth > 1 ? most(s->w->depth - stages_not_in_flight, 0.5) : 1;
-    return least(resident * stages * s->w->in_flight, MAX_IN_FLIGHT);
+    return least(resident * least(stages * s->w->in_flight, s->cost.loaded), MAX_IN_FLIGHT);
+}
+
+/* The relative slowdown of memory by requests beyond those that it can serve. */
+static double slowed_by_requests(const point_estimate *s, double resident) {
+    if (!(s->w->in_flight > 0) || s->w->depth < 2) return 0;
+    double asked = resident * least((s->w->depth - 1) * s->w->in_flight, s->cost.loaded);
+    return crowding * most(asked / crowded_bytes - 1, 0);
 }
 
 /* Seconds until all bytes of the block have arrived, limited by the bytes in flight. */
@@ -187,6 +208,24 @@ static double count_rounds(const point_estimate *s, double most_bytes) {
     return even > full ? full + most(even - full, least_time) : full;
 }
 
+/* Seconds until the loop's first stages were requested. Their copies are unrolled, and this code is
+ * fetched when the first block runs it. Producer warps request them in a loop. */
+static double time_stages(const point_estimate *s) {
+    const tune_cost *c = &s->cost;
+    if (s->made.roles || s->w->depth < 2 || !(s->steps > 0)) return 0;
+    double accesses = (c->elements + c->words + c->shifted / PIECE) / s->steps;
+    double each = FETCH_CYCLES * accesses / (32.0 * s->w->warps);
+    return (s->w->depth - 1) * each / s->m->clock;
+}
+
+/* Cycles of a block's loads to registers, which are stored to shared memory: each iteration waits
+ * for its own. */
+static double time_registers(const point_estimate *s, double resident) {
+    const tune_cost *c = &s->cost;
+    double loads = c->elements / ELEMENTS_PER_CYCLE + c->shifted / SHIFTED_PER_CYCLE;
+    return loads > 0 ? loads + REGISTERS_CYCLES * most(s->steps, 1) / resident : 0;
+}
+
 /* Seconds of `each` blocks on one multiprocessor, of which `resident` run concurrently. */
 static double time_blocks(const point_estimate *s, double each, double resident) {
     const machine *m = s->m;
@@ -195,11 +234,7 @@ static double time_blocks(const point_estimate *s, double each, double resident)
     double rate = s->made.roles ? MAX_L2_PER_CYCLE : COPIES_PER_CYCLE;
     double seconds = each * longest(time_products(s, resident) / m->clock, own / (rate * m->clock),
                                     time_latency(s, resident));
-    seconds += each *
-               ((s->cost.elements / ELEMENTS_PER_CYCLE + s->cost.shifted / SHIFTED_PER_CYCLE) /
-                    least(resident, 2) +
-                s->cost.words / WORDS_PER_CYCLE) /
-               m->clock;
+    seconds += each * (time_registers(s, resident) + s->cost.words / WORDS_PER_CYCLE) / m->clock;
     seconds += each * s->cost.outside / (ZEROS_PER_CYCLE * m->clock);
     double rounds = count_rounds(s, rate) / s->each;
     return longest(seconds, rounds * all / (L2_PER_CYCLE * m->clock), 0);
@@ -212,7 +247,8 @@ static double time_memory(const point_estimate *s) {
 
 /* The additional time of the L2 for sectors that are written in parts. */
 static double time_parts_of_sectors(const point_estimate *s) {
-    return parts_of_sectors * s->blocks * s->cost.unaligned / s->m->bandwidth;
+    double evicted = most(s->blocks * s->cost.unaligned - merged_bytes, 0);
+    return parts_of_sectors * evicted / s->m->bandwidth;
 }
 
 /* The exposed time of storing tiles: none if other warpgroups or blocks compute meanwhile. */
@@ -271,12 +307,13 @@ static double time_streams(const point_estimate *s) {
     double asked = s->blocks * s->cost.loaded / (L2_PER_CYCLE * s->m->sms * s->m->clock);
     /* Elements outside of the array take instructions, too. */
     double issue = each * (s->cost.loaded + s->cost.outside) / (COMPUTED_PER_CYCLE * s->m->clock);
+    issue += each * s->cost.shifted / (PACKED_PER_CYCLE * s->m->clock);
     return launch + start + longest(most(waits, issue), time_memory(s) * s->w->lines, asked) +
            exposed_issue * issue + time_parts(s, resident);
 }
 
 double tune_model_start_time(void) {
-    return launch + start;
+    return launch + start - start_next;
 }
 
 static double estimate(const point_estimate *s) {
@@ -286,11 +323,12 @@ static double estimate(const point_estimate *s) {
            resident = least(point_count_resident(s, point_registers(s)), each);
     double starts = s->made.persistent ? 1 : ceil(each / resident);
     double body = time_blocks(s, each, resident);
-    double memory = time_memory(s) + time_parts_of_sectors(s);
+    double memory =
+        time_memory(s) * (1 + slowed_by_requests(s, resident)) + time_parts_of_sectors(s);
     double seconds = launch + start + (starts - 1) * start_again / resident +
                      (s->cost.operations > 0 ? start_more * (resident - 1) : 0) +
                      sqrt(body * body + memory * memory);
-    seconds += time_stores(s, each, resident);
+    seconds += time_stores(s, each, resident) + time_stages(s);
     if (s->w->semaphores) seconds += (s->blocks / (double)s->w->semaphores - 1) * tile_turnaround;
     if (s->made.roles && s->cost.shared > 0)
         seconds += multicast_rendezvous;

@@ -57,6 +57,7 @@ typedef struct tune_work {
     bool asks_cooperative_3;   /* requested: three groups that share each tile */
     bool cooperative_3;        /* and its products can be divided like that */
     unsigned dots, wgmma_dots; /* products in the text, and those that use wgmma */
+    bool loads_rows;           /* wgmma gets an operand in registers, from shared memory */
     bool promotes;             /* 8-bit floats whose sums are added to f32 sums in each iteration */
 } tune_work;
 

@@ -302,6 +302,7 @@ void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
     if (sound) note_in_loop(s, &dot, wgmma, loads, row_dim);
     if (sound && !wgmma && is_by_fma(&dot)) each = operations_of_fma(s, &dot);
     if (precision->part_count > 1) each *= split_in_registers;
+    s->w->loads_rows |= loads;
     if (loads) each += operations_of_loads(s, &dot, row_dim, each);
     const double operations = times * each;
     s->cost->operations += operations;
