@@ -197,6 +197,15 @@ static bool is_same(const facts *a, const facts *b) {
            (b->ring == NOT_ASKED || a->ring == b->ring);
 }
 
+/* Whether a launch with these sizes may use the point. One that no launch may use does not compile.
+ */
+static bool is_usable(const run *r, const tile_bound_params *point) {
+    const tile_bound_params exact = {point->f, point->params, r->sizes};
+    bool holds = true;
+    for (size_t w = 0; w < r->f->where_count; w++) holds &= tile_where_holds(&exact, w);
+    return holds;
+}
+
 static bool visit_point(const tile_bound_params *point, void *user) {
     run *r = user;
     tile_arena arena = {0};
@@ -205,9 +214,6 @@ static bool visit_point(const tile_bound_params *point, void *user) {
     tile_binding given[MAX_BINDINGS];
     for (unsigned i = 0; i < r->given_count; i++)
         given[i] = (tile_binding){r->given[i].key, r->given[i].value};
-    /* Whether a condition holds may follow from the parameters alone. */
-    for (size_t w = 0; w < r->f->where_count; w++)
-        if (!tile_where_holds(point, w)) return true;
     if (r->points++ % r->shares != r->share - 1) return true;
     const tile_binding *bindings = tune_name_point(point, given, r->given_count, &arena, &count);
     if (compile(r, bindings, count, &made)) {
@@ -221,8 +227,11 @@ static bool visit_point(const tile_bound_params *point, void *user) {
             print_facts("made    ", &made);
             print_facts("expected", &expected);
         }
-    } else {
+    } else if (is_usable(r, point)) {
         r->failed++;
+        printf("%s @%s %s does not compile:", r->path, r->f->name, r->target->name);
+        for (unsigned i = 0; i < count; i++) printf(" %s=%s", bindings[i].name, bindings[i].value);
+        printf("\n");
     }
     tile_arena_reset(&arena);
     return true;
