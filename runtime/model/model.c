@@ -18,7 +18,7 @@
  * a rendezvous for each strategy.
  *
  * The rates are those of the target's generation, per multiprocessor and cycle. Clock and bandwidth
- * are the device's. The constants were fitted to 7000 measurements of products of all types and
+ * are the device's. The constants were fitted to measured points of products of all types and
  * layouts, by both routes, at 200 shapes on an H200; none is specific to a shape. Absolute times
  * are off by about a fifth: only the order matters. */
 #include "runtime/model/model.h"
