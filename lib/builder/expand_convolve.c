@@ -325,7 +325,7 @@ static tile_value build_depthwise(expansion *x) {
     const char *words = is_channels_first(x) ? "n G k 345 0 1 2" : "n 0 1 2 345 G k";
     shape w, f = name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
     tile_value windows = make_windows(x, &w);
-    w.letters[strchr(w.letters, 'c') - w.letters] = 'G';
+    *strchr(w.letters, 'c') = 'G';
     windows = arrange(x, windows, &w, words);
     tile_value filter = arrange(x, split(x, tile_operand_rhs(x->f, x->op), &f, 'k'), &f,
                                 is_channels_first(x) ? "G k 345 c" : "345 c G k");

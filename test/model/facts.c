@@ -31,9 +31,9 @@
 #include "passes/passes.h"
 #include "runtime/model/space.h"
 #include "runtime/model/work.h"
-#include "tile/parse.h"
 #include "tile/pass.h"
 #include "tile/split.h"
+#include "test/model/parse_module.h"
 
 enum { SIZE = 2048, SMS = 132, MAX_BINDINGS = 16, MAX_DOTS = 64, NOT_ASKED = -1 };
 
@@ -268,26 +268,9 @@ static void visit_kernel(run *r, tile_function *f) {
     tile_arena_reset(&arena);
 }
 
-static char *read_file(const char *path, size_t *size) {
-    FILE *file = fopen(path, "rb");
-    char *text = malloc(1 << 20);
-    if (!file || !text) {
-        fprintf(stderr, "cannot read %s\n", path);
-        exit(2);
-    }
-    *size = fread(text, 1, 1 << 20, file);
-    fclose(file);
-    return text;
-}
-
 static void visit_file(run *r, const char *path) {
-    size_t size;
     tile_context *context = tile_context_create();
-    char *text = read_file(path, &size);
-    const tile_parse_options parse = {
-        .size = sizeof parse, .resolve = tile_resolve_file, .release = tile_release_file};
-    tile_module *module = tile_module_parse_with(context, path, text, size, &parse);
-    if (!module) exit(2);
+    tile_module *module = parse_module(context, path);
     const tile_diversion diversion = tile_context_divert(context, NULL, NULL);
     r->module = module;
     r->path = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
@@ -295,7 +278,6 @@ static void visit_file(run *r, const char *path) {
     tile_context_restore(&diversion);
     tile_module_destroy(module);
     tile_context_destroy(context);
-    free(text);
 }
 
 int main(int argc, char **argv) {

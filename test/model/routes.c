@@ -20,7 +20,7 @@
 #include "runtime/model/choose.h"
 #include "runtime/model/space.h"
 #include "tile/compile.h"
-#include "tile/parse.h"
+#include "test/model/parse_module.h"
 
 enum { SMS = 132, ROUTES = 2, MAX_SIZES = 32 };
 
@@ -74,33 +74,10 @@ typedef struct run {
 
 /* Routes --------------------------------------------------------------------------------------- */
 
-static char *read_file(const char *path, size_t *size) {
-    FILE *file = fopen(path, "rb");
-    char *text = malloc(1 << 20);
-    if (!file || !text) {
-        fprintf(stderr, "cannot read %s\n", path);
-        exit(2);
-    }
-    *size = fread(text, 1, 1 << 20, file);
-    fclose(file);
-    return text;
-}
-
-static tile_module *parse(tile_context *context, const char *path) {
-    size_t size;
-    char *text = read_file(path, &size);
-    const tile_parse_options options = {
-        .size = sizeof options, .resolve = tile_resolve_file, .release = tile_release_file};
-    tile_module *module = tile_module_parse_with(context, path, text, size, &options);
-    free(text);
-    if (!module) exit(2);
-    return module;
-}
-
 static bool open_kernel(const run *r, tile_context *context, size_t type, const char *layout,
                         tile_arena *arena, route *out) {
     *out = (route){
-        .module = parse(context, r->paths[0]),
+        .module = parse_module(context, r->paths[0]),
         .name = tile_arena_format(arena, "matmul_%s", layout),
         .given = {{"T", types[type].operand}, {"S", types[type].sum}, {"R", types[type].result}},
         .given_count = 3};
@@ -110,7 +87,7 @@ static bool open_kernel(const run *r, tile_context *context, size_t type, const 
 
 static bool open_compute(const run *r, tile_context *context, size_t type, const char *layout,
                          tile_arena *arena, route *out) {
-    *out = (route){.module = parse(context, r->paths[1]),
+    *out = (route){.module = parse_module(context, r->paths[1]),
                    .given = {{"T", types[type].operand}, {"R", types[type].result}},
                    .given_count = 2};
     const char *compute = tile_arena_format(arena, "product_%s", layout);
