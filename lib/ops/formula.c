@@ -5,7 +5,8 @@
 #include "lib/ir/arith.h"
 #include "lib/ir/syntax.h"
 
-enum { NO_STEP = UINT32_MAX, FIRST_BITS = 6 };
+enum { FIRST_BITS = 6 };
+static const uint32_t NO_STEP = UINT32_MAX;
 
 struct tile_formula_step {
     int64_t value;
