@@ -146,6 +146,7 @@ struct tile_function {
     bool is_resolved;                       /* lib/tuning has done so, for `resolved_for` */
     const tile_target *resolved_for;        /* NULL: any target */
     tile_scalar resolved_element;           /* NONE: of a parameter without a value */
+    uint32_t resolved_given;                /* bit of each tile_role that had a given value */
     size_t own_tune_count, own_where_count; /* those of the text, if is_resolved */
     const tile_expr *grid[3];
     unsigned grid_rank;

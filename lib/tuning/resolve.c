@@ -70,16 +70,18 @@ static bool resolve(tile_function *f, const tile_target *target, const tile_bind
     f->is_resolved = ok;
     f->resolved_for = target;
     f->resolved_element = q.element;
+    f->resolved_given = q.given;
     return ok;
 }
 
-/* Whether the function has the clauses for this target and these values, of which only that of the
- * element type matters. Without values it keeps those of an earlier element type. */
+/* Whether the function has the clauses for this target and these values: the element type, and which
+ * other parameters have one. Without values it keeps those of earlier values. */
 static bool is_resolved(const tile_function *f, const tile_target *target,
                         const tile_binding *given, unsigned count) {
     if (!f->is_resolved || (target && f->resolved_for != target)) return false;
-    const tile_type *element = count ? tile_find_roles(f).element : NULL;
-    return !element || find_element(f, element, given, count) == f->resolved_element;
+    if (!count) return true;
+    const tile_product_space q = make_query(f, target, given, count);
+    return q.element == f->resolved_element && q.given == f->resolved_given;
 }
 
 tile_status tile_resolve_tuning(tile_function *function, const tile_target *target,

@@ -221,6 +221,29 @@ Test(space, an_open_type_restricts_points_by_conditions) {
     text_close(&s.text);
 }
 
+/* Conditions of speed depend on which parameters have values, also if the element type stays. */
+Test(space, other_given_parameters_replace_the_conditions) {
+    const tile_binding given[] = {{"T", "f16"}, {"bm", "128"},   {"bn", "128"},
+                                  {"bk", "64"}, {"stages", "3"}, {"w", "8"}};
+    enum { ALL = sizeof given / sizeof *given };
+    text_fixture x;
+    text_open(&x);
+    tile_module *module = text_parse(&x, product);
+    tile_function *f = tile_module_function(module, 0);
+    const tile_target *target = tile_target_find("sm_90a");
+    cr_assert_eq(tile_resolve_tuning(f, target, given, 1), TILE_OK);
+    const size_t with_type = f->where_count;
+    cr_assert_eq(tile_resolve_tuning(f, target, given, ALL), TILE_OK);
+    const size_t with_all = f->where_count;
+    cr_expect_lt(with_all, with_type);
+    cr_assert_eq(tile_resolve_tuning(f, target, NULL, 0), TILE_OK);
+    cr_expect_eq(f->where_count, with_all, "no values keep what there is");
+    cr_assert_eq(tile_resolve_tuning(f, target, given, 1), TILE_OK);
+    cr_expect_eq(f->where_count, with_type);
+    tile_module_destroy(module);
+    text_close(&x);
+}
+
 /* What was resolved is still printed as `auto`, and another target replaces it. */
 Test(space, resolving_again_replaces_the_points) {
     text_fixture x;
