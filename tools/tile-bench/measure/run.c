@@ -350,8 +350,10 @@ bool bench_run(const bench_plan *plan, bench_report *report) {
     bench_catch_signals();
     unsigned number = report->count ? report->rows[report->count - 1].group + 1 : 0;
     bool right = true;
+    /* Kernels come with the worker that has prepared them. */
     for (unsigned i = 0; i < r.count && plan->problem_count; i++)
-        if (bench_takes_part(r.entries[i].contender, &plan->problems[0]))
+        if (bench_is_peer(&r.entries[i]) &&
+            bench_takes_part(r.entries[i].contender, &plan->problems[0]))
             start_entry(&r.entries[i]);
     bench_ahead *ahead = bench_ahead_start(plan);
     bool *measured = calloc(plan->problem_count + 1, sizeof *measured);
