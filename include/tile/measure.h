@@ -86,10 +86,12 @@ typedef struct tile_step_measurement {
     int64_t grid[3];    /* blocks */
     double seconds;     /* what the launch adds to the median of those before it; at least 0 */
     /* Of the arrays that the launch reads and writes. Each array counts once and whole, even if the
-     * kernel reads it several times or in part; scratch that belongs to the kernel does not count. */
+     * kernel reads it several times or in part; scratch that belongs to the kernel does not count.
+     */
     double read_bytes, written_bytes;
-    /* Multiplications and additions of products, scaled to elements of 16 bits: two of f32 count as
-     * four. Those in the padding of tiles count, too. */
+    /* Multiplications and additions of products, also those in the padding of tiles. They are
+     * scaled to 16-bit floats on the target's tensor cores: one of another type counts as many as
+     * these do in its time. So operations / (the peak of f16) is the least time. */
     double operations;
 } tile_step_measurement;
 

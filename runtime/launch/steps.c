@@ -1,7 +1,8 @@
-/* Measures the launches of a plan one by one. While this happens, the device's function for launches
- * is replaced by one that sees each launch, and executes only the first ones. The time of launch i
- * is the time of the first i launches less that of the first i - 1: so each launch finds the caches
- * as in the plan, may overlap its predecessor as there, and no event stands between two launches. */
+/* Measures the launches of a plan one by one. While this happens, the device's function for
+ * launches is replaced by one that sees each launch, and executes only the first ones. The time of
+ * launch i is the time of the first i launches less that of the first i - 1: so each launch finds
+ * the caches as in the plan, may overlap its predecessor as there, and no event stands between two
+ * launches. */
 #include "tile/measure.h"
 
 #include <stdlib.h>
@@ -16,7 +17,8 @@
 
 enum { MOST_LAUNCHES = 256 /* the measurement makes half the square of launches in each round */ };
 
-/* The device's functions with another `launch`. The first member, so that `launch` finds the rest. */
+/* The device's functions with another `launch`. The first member, so that `launch` finds the rest.
+ */
 typedef struct watched_ops {
     tile_device_ops ops;
     const tile_device_ops *real;
@@ -101,7 +103,7 @@ static void find_accesses(const tile_function *f, unsigned count, bool *read, bo
     memset(read, f ? 0 : 1, count);
     memset(written, f ? 0 : 1, count);
     if (!f) return;
-    TILE_FOR_EACH_OP_INSIDE(f, op, tile_function_body(f)) {
+    TILE_FOR_EACH_OP_INSIDE (f, op, tile_function_body(f)) {
         unsigned found = tile_op_accesses(f, op, accesses);
         for (unsigned i = 0; i < found; i++) {
             if (accesses[i].shared) continue;
@@ -136,7 +138,7 @@ static const tile_function *find_text(const steps *s, const char *name) {
     return usable ? f : NULL;
 }
 
-/* The operations of the products in the text, and those of the tiles' padding. */
+/* The operations of the products in the text, also those in the padding of tiles. */
 static double count_operations(const steps *s, const tile_function *f, const tile_launch *launch) {
     int64_t sizes[TILE_MAX_ARGUMENTS] = {0};
     const tile_device *device = s->kernel->device;
@@ -146,7 +148,7 @@ static double count_operations(const steps *s, const tile_function *f, const til
     tune_read_work(f, NULL, sizes, device->target, device->num_sms, &arena, &work);
     double tiles = (double)work.grid[0] * (double)work.grid[1] * (double)work.grid[2];
     tile_arena_reset(&arena);
-    return tiles * (work.once.operations + work.loop.operations);
+    return tiles * (work.once.ideal + work.loop.ideal);
 }
 
 static void add_step(const tile_launch *launch, void *user) {
@@ -236,8 +238,7 @@ static tile_status time_prefixes(const steps *s, const tile_argument *arguments,
         prefixes[i].watch.real = s->kernel->device->ops;
         timed[i] = (tile_timed){.launch = run_prefix, .user = &prefixes[i], .stream = stream};
     }
-    tile_status status =
-        tile_measure_timed(s->kernel->device, timed, s->count, options, times);
+    tile_status status = tile_measure_timed(s->kernel->device, timed, s->count, options, times);
     free(timed);
     free(prefixes);
     return status;
@@ -249,13 +250,12 @@ static void visit_steps(const steps *s, const tile_measurement *times, tile_step
     for (unsigned i = 0; i < s->count; i++) {
         const step *at = &s->list[i];
         double until = times[i].median;
-        const tile_step_measurement measured = {
-            .kernel = at->name,
-            .grid = {at->grid[0], at->grid[1], at->grid[2]},
-            .seconds = until > before ? until - before : 0,
-            .read_bytes = at->read_bytes,
-            .written_bytes = at->written_bytes,
-            .operations = at->operations};
+        const tile_step_measurement measured = {.kernel = at->name,
+                                                .grid = {at->grid[0], at->grid[1], at->grid[2]},
+                                                .seconds = until > before ? until - before : 0,
+                                                .read_bytes = at->read_bytes,
+                                                .written_bytes = at->written_bytes,
+                                                .operations = at->operations};
         visit(&measured, user);
         before = until > before ? until : before;
     }
@@ -269,8 +269,7 @@ tile_status tile_measure_steps(tile_kernel *kernel, const tile_argument *argumen
     tile_measure_options taken;
     if (!kernel || !visit) return TILE_INVALID;
     tile_status status = tile_take_measure_options(kernel->device->context, options, &taken);
-    if (status == TILE_OK)
-        status = tile_kernel_prepare(kernel, arguments, argument_count, stream);
+    if (status == TILE_OK) status = tile_kernel_prepare(kernel, arguments, argument_count, stream);
     if (status != TILE_OK) return status;
     steps *s = tile_malloc(sizeof *s);
     *s = (steps){.kernel = kernel};

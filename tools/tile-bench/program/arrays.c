@@ -33,17 +33,17 @@ float *bench_numbers_read(const char *path) {
 
 /* Shapes ------------------------------------------------------------------------------------ */
 
-size_t bench_array_count(const bench_array *a) {
+size_t program_array_count(const program_array *a) {
     size_t count = 1;
     for (unsigned d = 0; d < a->shape.rank; d++) count *= (size_t)a->shape.dims[d];
     return count;
 }
 
-size_t bench_array_bytes(const bench_array *a) {
+size_t program_array_bytes(const program_array *a) {
     return a->elements * tile_scalar_bytes(a->shape.scalar);
 }
 
-size_t bench_array_place(const bench_array *a, size_t element) {
+size_t program_array_place(const program_array *a, size_t element) {
     size_t place = 0;
     for (unsigned d = a->shape.rank; d-- > 0;) {
         size_t extent = (size_t)a->shape.dims[d];
@@ -55,7 +55,7 @@ size_t bench_array_place(const bench_array *a, size_t element) {
 
 /* Kinds ------------------------------------------------------------------------------------- */
 
-static const char *set_bound(bench_array *a, const char *text, const bench_array *all,
+static const char *set_bound(program_array *a, const char *text, const program_array *all,
                              unsigned count) {
     char name[48];
     unsigned dim;
@@ -69,8 +69,8 @@ static const char *set_bound(bench_array *a, const char *text, const bench_array
     return "`index` names no array of the program, or a dim that it does not have";
 }
 
-const char *bench_array_set_kind(bench_array *a, const bench_settings *fills,
-                                 const bench_array *all, unsigned count) {
+const char *program_array_set_kind(program_array *a, const bench_settings *fills,
+                                   const program_array *all, unsigned count) {
     static const char *const kinds[] = {"uniform", "positive", "mask", "index"};
     const char *text = bench_settings_find(fills, a->name);
     if (!text) text = tile_scalar_is_floating(a->shape.scalar) ? "uniform" : "mask";
@@ -87,7 +87,7 @@ const char *bench_array_set_kind(bench_array *a, const bench_settings *fills,
 }
 
 /* In f32, one operation at a time, as the peer does it. */
-static double number_of(const bench_array *a, float u) {
+static double number_of(const program_array *a, float u) {
     float half = u * 0.5f, one = half + 1.0f, part = half + 0.5f;
     if (strcmp(a->kind, "mask") == 0) return u < 0 ? 0 : 1;
     if (strcmp(a->kind, "index") == 0) {
@@ -98,8 +98,8 @@ static double number_of(const bench_array *a, float u) {
     return (double)(value * (float)a->factor);
 }
 
-void bench_array_make(const bench_array *a, unsigned index, const float *numbers, size_t count,
-                      char *data) {
+void program_array_make(const program_array *a, unsigned index, const float *numbers, size_t count,
+                        char *data) {
     const size_t width = tile_scalar_bytes(a->shape.scalar);
     size_t at = (size_t)index * BENCH_SHIFT % BENCH_NUMBERS;
     for (size_t i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 /* The arrays of a program and the numbers in them, which a peer in another process makes, too.
  *
- * A file has BENCH_NUMBERS floats of 32 bits between -1 and 1. Element i of array a, in the order of
- * memory, is made from number (i + a * BENCH_SHIFT) % BENCH_NUMBERS, u, in f32:
+ * A file has BENCH_NUMBERS floats of 32 bits between -1 and 1. Element i of array a, in the order
+ * of memory, is made from number (i + a * BENCH_SHIFT) % BENCH_NUMBERS, u, in f32:
  *
  *     uniform      u
  *     positive     u * 0.5 + 1
@@ -18,7 +18,7 @@
 
 enum { BENCH_NUMBERS = 1048573, BENCH_SHIFT = 65537 };
 
-typedef struct bench_array {
+typedef struct program_array {
     const char *name;
     unsigned argument; /* of the launch */
     tile_compute_array shape;
@@ -28,7 +28,7 @@ typedef struct bench_array {
     double factor;
     int64_t bound; /* of an index */
     bench_memory memory;
-} bench_array;
+} program_array;
 
 /* Writes the file of numbers. False after a message. */
 bool bench_numbers_write(const char *path);
@@ -36,15 +36,15 @@ bool bench_numbers_write(const char *path);
 float *bench_numbers_read(const char *path);
 
 /* Chooses the kind of an input's numbers. Returns what is wrong with the setting, or NULL. */
-const char *bench_array_set_kind(bench_array *array, const bench_settings *fills,
-                                 const bench_array *all, unsigned count);
+const char *program_array_set_kind(program_array *array, const bench_settings *fills,
+                                   const program_array *all, unsigned count);
 /* Numbers of array `index`, from element 0 on, as bytes of its type. */
-void bench_array_make(const bench_array *array, unsigned index, const float *numbers, size_t count,
-                      char *data);
-size_t bench_array_bytes(const bench_array *array);
+void program_array_make(const program_array *array, unsigned index, const float *numbers,
+                        size_t count, char *data);
+size_t program_array_bytes(const program_array *array);
 /* Elements of the shape, without those between them. */
-size_t bench_array_count(const bench_array *array);
+size_t program_array_count(const program_array *array);
 /* The place in memory of an element of the shape. */
-size_t bench_array_place(const bench_array *array, size_t element);
+size_t program_array_place(const program_array *array, size_t element);
 
 #endif

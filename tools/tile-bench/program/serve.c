@@ -76,18 +76,6 @@ static void check_small(server *s, char **words, unsigned count) {
         printf("right %zu\n", elements);
 }
 
-static void print_list(const int64_t *numbers, unsigned count) {
-    for (unsigned i = 0; i < count; i++) printf("%s%lld", i ? "," : "", (long long)numbers[i]);
-}
-
-static void print_array(const bench_array *a, bool is_result) {
-    printf(" %s:%s:%s:%s:%.9g:%lld:", a->name, is_result ? "out" : "in",
-           tile_scalar_name(a->shape.scalar), a->kind, a->factor, (long long)a->bound);
-    print_list(a->shape.dims, a->shape.rank);
-    printf(":");
-    print_list(a->strides, a->shape.rank);
-}
-
 /* "block_m=128,stages=4"; "-" if there is none. */
 static void print_point(const bench_subject *s) {
     const tile_binding *bindings;
@@ -104,7 +92,7 @@ static void set_program(server *s, char **words, unsigned count) {
     if (!open_subject(s, words, count)) return;
     printf("ready %.6g %u %.17g ", p->compile_seconds, p->launches, bench_subject_bytes(p));
     print_point(p);
-    for (unsigned i = 0; i < p->count; i++) print_array(&p->arrays[i], i >= p->input_count);
+    bench_subject_describe(p, tool_write, stdout);
     printf("\n");
 }
 
@@ -125,9 +113,8 @@ static void compute(server *s, char **words, unsigned count) {
 /* Times ------------------------------------------------------------------------------------- */
 
 static bool read_options(char **words, unsigned count, tile_measure_options *options) {
-    static const char *const flushes[] = {[TILE_FLUSH_NONE] = "none",
-                                          [TILE_FLUSH_DIRTY] = "dirty",
-                                          [TILE_FLUSH_CLEAN] = "clean"};
+    static const char *const flushes[] = {
+        [TILE_FLUSH_NONE] = "none", [TILE_FLUSH_DIRTY] = "dirty", [TILE_FLUSH_CLEAN] = "clean"};
     *options = (tile_measure_options){.size = sizeof *options};
     if (count != 4) return false;
     for (unsigned i = 0; i < 3; i++)
@@ -160,10 +147,10 @@ static void take_turn(server *s, char **words, unsigned count) {
 static void add_step(const tile_step_measurement *step, void *user) {
     tool_text *text = user;
     char line[400];
-    int length = snprintf(line, sizeof line, " %s %lld %lld %lld %.9g %.17g %.17g %.17g",
-                          step->kernel, (long long)step->grid[0], (long long)step->grid[1],
-                          (long long)step->grid[2], step->seconds, step->read_bytes,
-                          step->written_bytes, step->operations);
+    int length =
+        snprintf(line, sizeof line, " %s %lld %lld %lld %.9g %.17g %.17g %.17g", step->kernel,
+                 (long long)step->grid[0], (long long)step->grid[1], (long long)step->grid[2],
+                 step->seconds, step->read_bytes, step->written_bytes, step->operations);
     tool_append(line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1, text);
 }
 

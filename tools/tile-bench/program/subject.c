@@ -27,8 +27,9 @@ static const tile_function *find_function(const bench_subject *s, const char *pa
         for (unsigned i = 0; (f = tile_module_function(s->module, i)); i++)
             if (tile_function_get_kind(f) == kinds[k]) found = f, count++;
     if (count == 1 && tile_function_get_kind(found) != TILE_FUNC) return found;
-    refuse(s, path, name ? "there is no compute, plan or kernel of the name that --kernel gives"
-                         : "it must have one compute, plan or kernel: name it with --kernel");
+    refuse(s, path,
+           name ? "there is no compute, plan or kernel of the name that --kernel gives"
+                : "it must have one compute, plan or kernel: name it with --kernel");
     return NULL;
 }
 
@@ -99,14 +100,15 @@ static tile_status take_scalars(bench_subject *s, const tile_function *f,
 static tile_status add_array(bench_subject *s, const tile_function *f,
                              const tile_compute_array *shape, unsigned argument,
                              const int64_t *strides) {
-    bench_array *a = &s->arrays[s->count++];
-    *a = (bench_array){.name = tile_function_arg_name(f, argument),
-                       .argument = argument,
-                       .shape = *shape,
-                       .elements = 1};
+    program_array *a = &s->arrays[s->count++];
+    *a = (program_array){.name = tile_function_arg_name(f, argument),
+                         .argument = argument,
+                         .shape = *shape,
+                         .elements = 1};
     for (unsigned d = 0; d < shape->rank; d++) {
         a->strides[d] = strides[d];
-        if (strides[d] < 0) return refuse(s, a->name, "arrays with negative strides are not measured");
+        if (strides[d] < 0)
+            return refuse(s, a->name, "arrays with negative strides are not measured");
         if (!shape->dims[d]) return refuse(s, a->name, "the array is empty: give larger sizes");
         a->elements += (size_t)(shape->dims[d] - 1) * (size_t)strides[d];
     }
@@ -122,8 +124,9 @@ static tile_status find_arrays(bench_subject *s, const bench_settings *settings,
     const tile_function *f = tile_module_find(s->instance, s->name);
     const tile_function *compute = tile_module_find(s->module, tile_function_reference(f));
     if (!compute)
-        return refuse(s, s->name, "it names no reference, so its results cannot be checked: add "
-                                  "`of @compute` to it");
+        return refuse(s, s->name,
+                      "it names no reference, so its results cannot be checked: add "
+                      "`of @compute` to it");
     unsigned inputs = tile_function_arg_count(compute);
     unsigned count = inputs + tile_function_result_count(compute);
     if (count > TILE_MAX_ARGUMENTS) return refuse(s, s->name, "it has too many arrays");
@@ -137,7 +140,7 @@ static tile_status find_arrays(bench_subject *s, const bench_settings *settings,
         s->input_count += i < inputs;
     }
     for (unsigned i = 0; i < s->input_count && status == TILE_OK; i++) {
-        const char *why = bench_array_set_kind(&s->arrays[i], fills, s->arrays, s->count);
+        const char *why = program_array_set_kind(&s->arrays[i], fills, s->arrays, s->count);
         if (why) status = refuse(s, s->arrays[i].name, why);
     }
     return status;
@@ -163,15 +166,15 @@ tile_status bench_subject_open(bench_subject *s, tile_context *context, bench_la
 }
 
 static tile_status load_array(bench_subject *s, unsigned index, const float *numbers) {
-    bench_array *a = &s->arrays[index];
+    program_array *a = &s->arrays[index];
     const size_t width = tile_scalar_bytes(a->shape.scalar);
     size_t count = a->elements < BENCH_NUMBERS ? a->elements : BENCH_NUMBERS;
-    tile_status status = bench_memory_create(s->lab, bench_array_bytes(a), &a->memory);
+    tile_status status = bench_memory_create(s->lab, program_array_bytes(a), &a->memory);
     s->arguments[a->argument].buffer = a->memory.buffer;
     if (status != TILE_OK || index >= s->input_count) return status;
     char *data = malloc(count * width + 1);
     if (!data) return refuse(s, a->name, "out of memory");
-    bench_array_make(a, index, numbers, count, data);
+    program_array_make(a, index, numbers, count, data);
     status = bench_memory_repeat(s->lab, &a->memory, data, count * width);
     free(data);
     return status;
@@ -179,8 +182,7 @@ static tile_status load_array(bench_subject *s, unsigned index, const float *num
 
 tile_status bench_subject_load(bench_subject *s, const float *numbers) {
     tile_status status = TILE_OK;
-    for (unsigned i = 0; i < s->count && status == TILE_OK; i++)
-        status = load_array(s, i, numbers);
+    for (unsigned i = 0; i < s->count && status == TILE_OK; i++) status = load_array(s, i, numbers);
     double began = tile_seconds_now();
     if (status == TILE_OK)
         status = tile_kernel_create(bench_lab_device(s->lab), s->module, s->name, s->bindings,
@@ -199,10 +201,33 @@ void bench_subject_close(bench_subject *s) {
     *s = (bench_subject){.context = NULL};
 }
 
+static void write_list(const int64_t *numbers, unsigned count, tile_writer writer, void *user) {
+    char number[32];
+    for (unsigned i = 0; i < count; i++) {
+        int length =
+            snprintf(number, sizeof number, "%s%lld", i ? "," : ":", (long long)numbers[i]);
+        writer(number, (size_t)length, user);
+    }
+    if (!count) writer(":", 1, user);
+}
+
+void bench_subject_describe(const bench_subject *s, tile_writer writer, void *user) {
+    char head[400];
+    for (unsigned i = 0; i < s->count; i++) {
+        const program_array *a = &s->arrays[i];
+        int length = snprintf(head, sizeof head, " %s:%s:%s:%s:%.9g:%lld", a->name,
+                              i < s->input_count ? "in" : "out", tile_scalar_name(a->shape.scalar),
+                              a->kind, a->factor, (long long)a->bound);
+        writer(head, (size_t)length < sizeof head ? (size_t)length : sizeof head - 1, user);
+        write_list(a->shape.dims, a->shape.rank, writer, user);
+        write_list(a->strides, a->shape.rank, writer, user);
+    }
+}
+
 double bench_subject_bytes(const bench_subject *s) {
     double bytes = 0;
     for (unsigned i = 0; i < s->count; i++)
-        bytes += (double)bench_array_count(&s->arrays[i]) *
+        bytes += (double)program_array_count(&s->arrays[i]) *
                  tile_scalar_bytes(s->arrays[i].shape.scalar);
     return bytes;
 }
@@ -227,22 +252,22 @@ tile_status bench_subject_launch(bench_subject *s) {
 }
 
 /* The elements of the shape, row-major. The caller frees them. */
-static tile_status read_elements(const bench_subject *s, const bench_array *a, char **data) {
-    const size_t bytes = bench_array_bytes(a), width = tile_scalar_bytes(a->shape.scalar);
-    const size_t count = bench_array_count(a);
+static tile_status read_elements(const bench_subject *s, const program_array *a, char **data) {
+    const size_t bytes = program_array_bytes(a), width = tile_scalar_bytes(a->shape.scalar);
+    const size_t count = program_array_count(a);
     char *memory = malloc(bytes + 1);
     *data = malloc(count * width + 1);
     tile_status status = memory && *data ? tile_buffer_read(a->memory.buffer, 0, memory, bytes)
                                          : refuse(s, a->name, "out of memory");
     for (size_t i = 0; i < count && status == TILE_OK; i++)
-        memcpy(*data + i * width, memory + bench_array_place(a, i) * width, width);
+        memcpy(*data + i * width, memory + program_array_place(a, i) * width, width);
     free(memory);
     return status;
 }
 
-static void compare(const bench_array *a, const char *got, const char *want,
+static void compare(const program_array *a, const char *got, const char *want,
                     const tile_interval *ranges, char *why, size_t size) {
-    const size_t width = tile_scalar_bytes(a->shape.scalar), count = bench_array_count(a);
+    const size_t width = tile_scalar_bytes(a->shape.scalar), count = program_array_count(a);
     for (size_t i = 0; i < count && !*why; i++) {
         double have = tile_scalar_read(a->shape.scalar, got + i * width);
         double expected = tile_scalar_read(a->shape.scalar, want + i * width);
@@ -260,7 +285,7 @@ static tile_status check_with(const bench_subject *s, tile_compute_array *arrays
     const unsigned inputs = s->input_count, results = s->count - inputs;
     tile_status status = TILE_OK;
     for (unsigned i = 0; i < s->count && status == TILE_OK; i++) {
-        const bench_array *a = &s->arrays[i];
+        const program_array *a = &s->arrays[i];
         arrays[i] = a->shape;
         arrays[i].data = NULL;
         if (i < inputs) {
@@ -269,7 +294,7 @@ static tile_status check_with(const bench_subject *s, tile_compute_array *arrays
             arrays[i].data = data;
             continue;
         }
-        const size_t count = bench_array_count(a);
+        const size_t count = program_array_count(a);
         arrays[i].data = calloc(count + 1, tile_scalar_bytes(a->shape.scalar));
         ranges[i] = calloc(count + 1, sizeof *ranges[i]);
         if (!arrays[i].data || !ranges[i]) return refuse(s, a->name, "out of memory");
@@ -280,9 +305,8 @@ static tile_status check_with(const bench_subject *s, tile_compute_array *arrays
     for (unsigned i = inputs; i < s->count && status == TILE_OK && !*why; i++) {
         char *got;
         status = read_elements(s, &s->arrays[i], &got);
-        if (status == TILE_OK)
-            compare(&s->arrays[i], got, arrays[i].data, ranges[i], why, size);
-        *elements += bench_array_count(&s->arrays[i]);
+        if (status == TILE_OK) compare(&s->arrays[i], got, arrays[i].data, ranges[i], why, size);
+        *elements += program_array_count(&s->arrays[i]);
         free(got);
     }
     return status;
@@ -303,11 +327,11 @@ tile_status bench_subject_check(bench_subject *s, size_t *elements, char *why, s
 }
 
 tile_status bench_subject_save(bench_subject *s, unsigned index, const char *path) {
-    const bench_array *a = &s->arrays[s->input_count + index];
-    const size_t bytes = bench_array_bytes(a);
+    const program_array *a = &s->arrays[s->input_count + index];
+    const size_t bytes = program_array_bytes(a);
     char *data = malloc(bytes + 1);
-    tile_status status =
-        data ? tile_buffer_read(a->memory.buffer, 0, data, bytes) : refuse(s, a->name, "out of memory");
+    tile_status status = data ? tile_buffer_read(a->memory.buffer, 0, data, bytes)
+                              : refuse(s, a->name, "out of memory");
     if (status == TILE_OK && !tool_write_file(path, data, bytes))
         status = refuse(s, path, "the result cannot be written");
     free(data);

@@ -16,7 +16,7 @@ typedef struct bench_subject {
     tile_kernel *kernel;
     tile_compute_value values[TILE_MAX_ARGUMENTS]; /* of the compute's parameters */
     unsigned value_count;
-    bench_array arrays[TILE_MAX_ARGUMENTS]; /* inputs, then results */
+    program_array arrays[TILE_MAX_ARGUMENTS]; /* inputs, then results */
     unsigned count, input_count;
     tile_argument arguments[TILE_MAX_ARGUMENTS];
     unsigned argument_count;
@@ -42,6 +42,8 @@ tile_status bench_subject_check(bench_subject *subject, size_t *elements, char *
 /* Writes result `index` (from 0) as the bytes of its memory. */
 tile_status bench_subject_save(bench_subject *subject, unsigned index, const char *path);
 
+/* " NAME:in:TYPE:.." for each array, as serve.h describes it. */
+void bench_subject_describe(const bench_subject *subject, tile_writer writer, void *user);
 /* Bytes of the inputs and of the results. */
 double bench_subject_bytes(const bench_subject *subject);
 /* Elements of all arrays. */
