@@ -32,7 +32,9 @@ static const char help[] =
     "peers.py\n"
     "                        in its folder. program_peers.py says what it defines\n"
     "  --no-peers            measures no peers\n"
-    "  --python=PROGRAM      runs the peers (default: python3)\n"
+    "  --python=PROGRAM      runs the peers (default: python3). Without it, peers on the CPU "
+    "device are\n"
+    "                        the references of Python, which only check\n"
     "  --device=auto|cuda|cpu   the CPU device checks everything, at the small sizes. Its times "
     "say\n"
     "                        nothing about those of a GPU\n"
@@ -277,6 +279,8 @@ static bool measure(options *o) {
                       : cores > BENCH_PROGRAM_PEERS ? BENCH_PROGRAM_PEERS
                                                     : (unsigned)cores;
     }
+    plan->times_peers = plan->cuda || plan->python;
+    if (!plan->python) plan->python = "python3";
     plan->prints_steps |= plan->file_count == 1;
     plan->is_quiet = (o->csv && strcmp(o->csv, "-") == 0) || (o->json && strcmp(o->json, "-") == 0);
     plan->done = write_so_far;
@@ -292,8 +296,7 @@ static bool measure(options *o) {
 }
 
 int tile_bench_program(tool_arguments *words) {
-    static options o = {
-        .plan = {.python = "python3", .flush = "dirty", .rounds = 3, .turn = 7, .timeout = 60}};
+    static options o = {.plan = {.flush = "dirty", .rounds = 3, .turn = 7, .timeout = 60}};
     while (words->next < words->argc) {
         if (tool_flag(words, "--help") || tool_flag(words, "-h")) {
             fputs(help, stdout);

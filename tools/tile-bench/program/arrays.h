@@ -26,7 +26,8 @@ typedef struct program_array {
     size_t elements;                /* from the first to the last one in memory */
     char kind[12];                  /* of its numbers; "" for a result */
     double factor;
-    int64_t bound; /* of an index */
+    int64_t bound;  /* of an index */
+    bool is_number; /* no array but a scalar argument */
     bench_memory memory;
 } program_array;
 

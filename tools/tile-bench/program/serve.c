@@ -1,12 +1,16 @@
 #define _POSIX_C_SOURCE 200809L
 #include "tools/tile-bench/program/serve.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/common/tool.h"
 #include "tools/tile-bench/program/subject.h"
+
+/* Elements that level 1 computes, and the CPU device. */
+static const double most_checked = 1 << 21;
 
 enum { MAX_TURN = 10000, MAX_WORDS = 3 + BENCH_MAX_WORDS_OF_PROGRAM };
 
@@ -45,8 +49,8 @@ static unsigned split(char *line, char *words[MAX_WORDS]) {
     return count;
 }
 
-/* Opens and loads the program of `small` and `set`. */
-static bool open_subject(server *s, char **words, unsigned count) {
+/* Opens and loads the program of `small` and `set`. most: elements; more are not loaded. */
+static bool open_subject(server *s, char **words, unsigned count, double most) {
     bench_settings settings = {.count = 0};
     bench_subject_close(&s->subject);
     if (count < 3 || !bench_text_read(words[1], &s->facts)) {
@@ -55,18 +59,23 @@ static bool open_subject(server *s, char **words, unsigned count) {
     }
     for (unsigned i = 3; i < count; i++) bench_settings_add(&settings, words[i]);
     const char *function = strcmp(words[2], "-") == 0 ? NULL : words[2];
-    if (bench_subject_open(&s->subject, s->context, s->lab, NULL, words[1], function, &settings,
-                           &s->facts.fills) == TILE_OK &&
-        bench_subject_load(&s->subject, s->numbers) == TILE_OK)
-        return true;
-    answer_failure(s);
-    return false;
+    tile_status status = bench_subject_open(&s->subject, s->context, s->lab, NULL, words[1],
+                                            function, &settings, &s->facts.fills);
+    if (status == TILE_OK && bench_subject_elements(&s->subject) > most) {
+        printf("large its arrays have %.0f elements, at most %.0f are possible: give smaller sizes "
+               "with --small NAME=NUMBER\n",
+               bench_subject_elements(&s->subject), most);
+        return false;
+    }
+    if (status == TILE_OK) status = bench_subject_load(&s->subject, s->numbers);
+    if (status != TILE_OK) answer_failure(s);
+    return status == TILE_OK;
 }
 
 static void check_small(server *s, char **words, unsigned count) {
     char why[300];
     size_t elements;
-    if (!open_subject(s, words, count)) return;
+    if (!open_subject(s, words, count, most_checked)) return;
     if (bench_subject_launch(&s->subject) != TILE_OK ||
         bench_subject_check(&s->subject, &elements, why, sizeof why) != TILE_OK)
         answer_failure(s);
@@ -89,7 +98,7 @@ static void print_point(const bench_subject *s) {
 
 static void set_program(server *s, char **words, unsigned count) {
     const bench_subject *p = &s->subject;
-    if (!open_subject(s, words, count)) return;
+    if (!open_subject(s, words, count, bench_lab_is_cuda(s->lab) ? HUGE_VAL : most_checked)) return;
     printf("ready %.6g %u %.17g ", p->compile_seconds, p->launches, bench_subject_bytes(p));
     print_point(p);
     bench_subject_describe(p, tool_write, stdout);

@@ -12,7 +12,8 @@
  *
  * FUNCTION is `-` if the file has only one. SETTINGS are words NAME=VALUE. An array is
  * NAME:in|out:TYPE:KIND:FACTOR:BOUND:EXTENTS:STRIDES with lists of numbers between commas. A failed
- * request is answered with "failed WHY". program_peers.py answers the same requests for peers. */
+ * request is answered with "failed WHY", and arrays that are too large for level 1 or for the CPU
+ * device with "large WHY". program_peers.py answers the same requests for peers. */
 #ifndef TILE_TOOLS_TILE_BENCH_PROGRAM_SERVE_H
 #define TILE_TOOLS_TILE_BENCH_PROGRAM_SERVE_H
 

@@ -101,10 +101,12 @@ static tile_status add_array(bench_subject *s, const tile_function *f,
                              const tile_compute_array *shape, unsigned argument,
                              const int64_t *strides) {
     program_array *a = &s->arrays[s->count++];
-    *a = (program_array){.name = tile_function_arg_name(f, argument),
-                         .argument = argument,
-                         .shape = *shape,
-                         .elements = 1};
+    *a =
+        (program_array){.name = tile_function_arg_name(f, argument),
+                        .argument = argument,
+                        .shape = *shape,
+                        .elements = 1,
+                        .is_number = tile_function_arg_type(f, argument)->kind == TILE_TYPE_SCALAR};
     for (unsigned d = 0; d < shape->rank; d++) {
         a->strides[d] = strides[d];
         if (strides[d] < 0)
@@ -140,6 +142,7 @@ static tile_status find_arrays(bench_subject *s, const bench_settings *settings,
         s->input_count += i < inputs;
     }
     for (unsigned i = 0; i < s->input_count && status == TILE_OK; i++) {
+        if (s->arrays[i].is_number) continue;
         const char *why = program_array_set_kind(&s->arrays[i], fills, s->arrays, s->count);
         if (why) status = refuse(s, s->arrays[i].name, why);
     }
@@ -182,7 +185,8 @@ static tile_status load_array(bench_subject *s, unsigned index, const float *num
 
 tile_status bench_subject_load(bench_subject *s, const float *numbers) {
     tile_status status = TILE_OK;
-    for (unsigned i = 0; i < s->count && status == TILE_OK; i++) status = load_array(s, i, numbers);
+    for (unsigned i = 0; i < s->count && status == TILE_OK; i++)
+        if (!s->arrays[i].is_number) status = load_array(s, i, numbers);
     double began = tile_seconds_now();
     if (status == TILE_OK)
         status = tile_kernel_create(bench_lab_device(s->lab), s->module, s->name, s->bindings,
@@ -215,6 +219,7 @@ void bench_subject_describe(const bench_subject *s, tile_writer writer, void *us
     char head[400];
     for (unsigned i = 0; i < s->count; i++) {
         const program_array *a = &s->arrays[i];
+        if (a->is_number) continue;
         int length = snprintf(head, sizeof head, " %s:%s:%s:%s:%.9g:%lld", a->name,
                               i < s->input_count ? "in" : "out", tile_scalar_name(a->shape.scalar),
                               a->kind, a->factor, (long long)a->bound);
@@ -257,6 +262,11 @@ static tile_status read_elements(const bench_subject *s, const program_array *a,
     const size_t count = program_array_count(a);
     char *memory = malloc(bytes + 1);
     *data = malloc(count * width + 1);
+    if (a->is_number && *data) {
+        tile_scalar_write(a->shape.scalar, *data, s->arguments[a->argument].number);
+        free(memory);
+        return TILE_OK;
+    }
     tile_status status = memory && *data ? tile_buffer_read(a->memory.buffer, 0, memory, bytes)
                                          : refuse(s, a->name, "out of memory");
     for (size_t i = 0; i < count && status == TILE_OK; i++)
