@@ -97,9 +97,13 @@ bool bench_program_compare_list(const bench_program_plan *plan, const char *path
             continue;
         }
         int known = find_known(text, &e);
-        if (known < 0 || (int)e.launches > known) {
-            printf("%s: %u kernels, and %s has %s%.0d\n", plan->files[i], e.launches, path,
-                   known < 0 ? "no such program" : "", known < 0 ? 0 : known);
+        if (known < 0) {
+            printf("%s: %u kernels, and %s has no such program: update it with --write-list\n",
+                   plan->files[i], e.launches, path);
+            ok = false;
+        } else if ((int)e.launches > known) {
+            printf("%s: %u kernels, more than the %d in %s\n", plan->files[i], e.launches, known,
+                   path);
             ok = false;
         } else if ((int)e.launches < known) {
             printf("%s: %u kernels, fewer than the %d in %s\n", plan->files[i], e.launches, known,
