@@ -41,7 +41,9 @@ static const char help[] =
     "  --rounds=N --turn=N   launches: N turns of N, the peer's in between (default: 3 and 7)\n"
     "  --l2=dirty|clean|none before each launch (default: dirty)\n"
     "  --steps               prints each launch, as for a single file\n"
-    "  --csv=FILE            is written after each program. Programs in it are not measured again\n"
+    "  --csv=FILE            is written after each program. Programs that have a right result in "
+    "it\n"
+    "                        are not measured again\n"
     "  --csv, --json         prints only this, as --csv=- and --json=-; --json=FILE writes a file\n"
     "  --ahead=N             processes that compile for PyTorch before the first measurement;\n"
     "                        default: 14 at most for several files\n"
@@ -216,6 +218,7 @@ static bool read_known(const options *o, bench_results *results) {
     if (!o->csv || strcmp(o->csv, "-") == 0 || access(o->csv, F_OK) != 0) return true;
     char *text = tool_read_file(o->csv, &size);
     bool ok = text && (!size || bench_results_read_csv(o->csv, text, results));
+    bench_results_keep_right(results);
     free(text);
     return ok;
 }

@@ -43,11 +43,27 @@ bench_result *bench_results_add(bench_results *r) {
     return &r->list[r->count++];
 }
 
+static void free_result(bench_result *r) {
+    for (unsigned c = 0; c < BENCH_FIELDS; c++) free(r->cells[c]);
+    free(r->steps);
+}
+
+void bench_results_keep_right(bench_results *r) {
+    unsigned kept = 0;
+    for (unsigned i = 0; i < r->count; i++)
+        if (bench_result_is_right(&r->list[i]))
+            r->list[kept++] = r->list[i];
+        else
+            free_result(&r->list[i]);
+    r->count = kept;
+}
+
+void bench_results_drop_last(bench_results *r) {
+    free_result(&r->list[--r->count]);
+}
+
 void bench_results_free(bench_results *r) {
-    for (unsigned i = 0; i < r->count; i++) {
-        for (unsigned c = 0; c < BENCH_FIELDS; c++) free(r->list[i].cells[c]);
-        free(r->list[i].steps);
-    }
+    for (unsigned i = 0; i < r->count; i++) free_result(&r->list[i]);
     free(r->list);
     *r = (bench_results){.count = 0};
 }

@@ -34,6 +34,7 @@ typedef struct bench_results {
 
 /* Valid until the next one is added. */
 bench_result *bench_results_add(bench_results *results);
+void bench_results_drop_last(bench_results *results);
 void bench_results_free(bench_results *results);
 void bench_result_set(bench_result *result, bench_field cell, const char *text);
 void bench_result_set_number(bench_result *result, bench_field cell, double number);
@@ -48,6 +49,9 @@ void bench_results_write_csv(const bench_results *results, tile_writer writer, v
 void bench_results_write_json(const bench_results *results, tile_writer writer, void *user);
 /* False after a message. */
 bool bench_results_read_csv(const char *path, const char *text, bench_results *results);
+
+/* Drops results that are not right, so that they are measured again. */
+void bench_results_keep_right(bench_results *results);
 
 /* The geometric mean, the lowest ratio and the shares at 1.00 and 0.95 of each class and of all,
  * and the programs that are not right. */

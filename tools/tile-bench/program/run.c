@@ -492,9 +492,7 @@ static bool take_file(run *r, unsigned index, bench_results *results) {
     }
     free(settings.data);
     if (is_known(results, p.result)) {
-        bench_result *last = &results->list[results->count - 1];
-        for (unsigned c = 0; c < BENCH_FIELDS; c++) free(last->cells[c]);
-        results->count--;
+        bench_results_drop_last(results);
         return true;
     }
     measure_program(r, &p, r->ahead_seconds ? r->ahead_seconds[index] : 0);

@@ -18,7 +18,7 @@ typedef struct bench_program_plan {
     const char *peer;        /* script of all files; NULL: each file's own, if it has one */
     const char *python;
     bool no_peers, cuda;
-    bool times_peers; /* else a peer only checks, by its reference of Python */
+    bool times_peers;               /* else a peer only checks, by its reference of Python */
     const char *const *serve_words; /* of this program, to serve; NULL-terminated */
     const char *script;             /* program_peers.py; NULL: there is none */
     const char *folder;             /* for numbers and results */
