@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "lib/support/clock.h"
@@ -238,8 +239,17 @@ static void write_so_far(const bench_results *results, void *user) {
     if (o->csv && strcmp(o->csv, "-") != 0) write_file(o->csv, results, bench_results_write_csv);
 }
 
+/* In memory, if there is room for results of some GB. */
+static const char *find_base(void) {
+    const double needed = 8e9;
+    struct statvfs about;
+    bool fits = statvfs("/dev/shm", &about) == 0 && access("/dev/shm", W_OK) == 0 &&
+                (double)about.f_bavail * (double)about.f_frsize > needed;
+    return fits ? "/dev/shm" : "/tmp";
+}
+
 static bool make_folder(options *o) {
-    const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+    const char *base = find_base();
     char path[96];
     snprintf(o->folder, sizeof o->folder, "%s/tile-bench-XXXXXX", base);
     if (!mkdtemp(o->folder)) return complain("no folder can be made:", o->folder);
