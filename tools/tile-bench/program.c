@@ -52,7 +52,8 @@ static const char help[] =
     "  --timeout=N           seconds for one answer of a process (default: 60)\n"
     "  --list                prints how many kernels each program becomes, and its bytes; nothing "
     "is\n"
-    "                        measured. For --target, or else for sm_90a\n"
+    "                        measured. For --target, or else for sm_90a. With --csv=FILE also the\n"
+    "                        times in this file\n"
     "  --write-list=FILE     writes these numbers\n"
     "  --compare-list=FILE   fails if a program becomes more kernels than in this file\n"
     "  --target=NAME         compiles for another target\n"
@@ -224,6 +225,13 @@ static bool read_known(const options *o, bench_results *results) {
     return ok;
 }
 
+static bool list(const options *o) {
+    bench_results results = {.count = 0};
+    bool ok = read_known(o, &results) && bench_program_list(&o->plan, &results);
+    bench_results_free(&results);
+    return ok;
+}
+
 static bool write_file(const char *path, const bench_results *results,
                        void (*write)(const bench_results *, tile_writer, void *)) {
     tool_text text = {NULL, 0, 0};
@@ -323,7 +331,7 @@ int tile_bench_program(tool_arguments *words) {
     if (!o.files.count)
         return tool_finish(complain("there is no program: write a FILE.tile or a folder, not", ""));
     bool ok = find_target(&o);
-    if (ok && o.list) ok = bench_program_list(&o.plan);
+    if (ok && o.list) ok = list(&o);
     if (ok && o.write_list) ok = bench_program_write_list(&o.plan, o.write_list);
     if (ok && o.compare_list) ok = bench_program_compare_list(&o.plan, o.compare_list);
     if (ok && !o.list && !o.write_list && !o.compare_list) ok = measure(&o);

@@ -42,9 +42,31 @@ static void print_bytes(double bytes, tool_text *text) {
     tool_append(number, (size_t)length, text);
 }
 
-bool bench_program_list(const bench_program_plan *plan) {
+/* The result of a GPU; NULL if there is none. */
+static const bench_result *find_result(const bench_results *results, const entry *e) {
+    for (unsigned i = 0; i < results->count; i++) {
+        const bench_result *r = &results->list[i];
+        if (strcmp(bench_result_text(r, BENCH_FIELD_name), e->name) == 0 &&
+            strcmp(bench_result_text(r, BENCH_FIELD_class), e->class_name) == 0 &&
+            strcmp(bench_result_text(r, BENCH_FIELD_device), "cpu") != 0)
+            return r;
+    }
+    return NULL;
+}
+
+static void print_times(const bench_result *r) {
+    double us = r ? bench_result_number(r, BENCH_FIELD_us) : 0;
+    double ratio = r ? bench_result_number(r, BENCH_FIELD_ratio) : 0;
+    if (us > 0) printf(us < 100 ? " %.1f" : " %.0f", us);
+    printf(" |");
+    if (ratio > 0) printf(" %.2f", ratio);
+    printf(" |\n");
+}
+
+bool bench_program_list(const bench_program_plan *plan, const bench_results *results) {
     bool ok = true;
-    printf("| class | program | kernels | inputs and results |\n|---|---|---|---|\n");
+    printf("| class | program | kernels | inputs and results | us | x PyTorch |\n"
+           "|---|---|---|---|---|---|\n");
     for (unsigned i = 0; i < plan->file_count; i++) {
         entry e;
         tool_text bytes = {NULL, 0, 0};
@@ -53,7 +75,8 @@ bool bench_program_list(const bench_program_plan *plan) {
             continue;
         }
         print_bytes(e.bytes, &bytes);
-        printf("| %s | `%s` | %u | %s |\n", e.class_name, e.name, e.launches, bytes.data);
+        printf("| %s | `%s` | %u | %s |", e.class_name, e.name, e.launches, bytes.data);
+        print_times(find_result(results, &e));
         free(bytes.data);
     }
     return ok;

@@ -218,6 +218,7 @@ class Program(attention_peers.Peer):
             values.update((one.name, fill_python(one, i, floats)) for i, one in enumerate(inputs))
         else:
             values["torch"] = torch
+            torch.backends.cudnn.benchmark = True  # the fastest algorithm for the shape
             torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = self.tf32
             values.update((one.name, spread(pattern_torch(one, i, data), one, self.device)) for i, one in enumerate(inputs))
         self.call = bind(function, values)

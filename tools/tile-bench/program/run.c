@@ -65,6 +65,13 @@ static void renew(bench_worker **worker, bench_worker *(*start)(const run *r), c
     *worker = start(r);
 }
 
+/* After such an error all further requests would fail, or lack memory. */
+static void stop_after_fault(bench_worker **worker, const char *answer) {
+    if (!strstr(answer, "CUDA") && !strstr(answer, "memory")) return;
+    bench_worker_stop(*worker);
+    *worker = NULL;
+}
+
 /* Adds to the reasons. */
 static void explain(program *p, const char *who, const char *answer) {
     char why[700];
@@ -218,6 +225,7 @@ static int compare_peer(run *r, program *p, const char *mode, double *seconds) {
     free(request.data);
     if (sscanf(answer, "ready %lg", seconds) != 1) {
         explain(p, mode, answer);
+        stop_after_fault(&r->peer, answer);
         return -1;
     }
     snprintf(line, sizeof line, "compare %s/result", r->plan->folder);
@@ -496,6 +504,10 @@ static bool take_file(run *r, unsigned index, bench_results *results) {
         return true;
     }
     measure_program(r, &p, r->ahead_seconds ? r->ahead_seconds[index] : 0);
+    if (!bench_result_is_right(p.result)) { /* a fault of the GPU ends its process */
+        bench_worker_stop(r->own);
+        r->own = NULL;
+    }
     free(p.settings.data);
     free(p.arrays.data);
     if (!r->plan->is_quiet) print_result(r, &p);
