@@ -411,12 +411,10 @@ static void print_steps(const bench_result *result) {
     }
 }
 
-static void print_number(const char *before, const bench_result *r, bench_field cell,
-                         const char *format, const char *unit) {
+static void print_number(const char *before, const bench_result *r, bench_field cell, int digits,
+                         const char *unit) {
     if (!*bench_result_text(r, cell)) return;
-    fputs(before, stdout);
-    printf(format, bench_result_number(r, cell)); /* one of the formats below */
-    fputs(unit, stdout);
+    printf("%s%.*f%s", before, digits, bench_result_number(r, cell), unit);
 }
 
 static void print_result(const run *r, const program *p) {
@@ -426,16 +424,15 @@ static void print_result(const run *r, const program *p) {
            bench_result_text(result, BENCH_FIELD_check));
     if (*bench_result_text(result, BENCH_FIELD_checked))
         printf(" (%s)", bench_result_text(result, BENCH_FIELD_checked));
-    print_number(": ", result, BENCH_FIELD_us, "%.2f",
-                 r->plan->cuda ? " us" : " us of the CPU device");
-    print_number(" in ", result, BENCH_FIELD_launches, "%.0f", " launches");
-    print_number(", floor ", result, BENCH_FIELD_floor_us, "%.2f", " us");
-    print_number(" (", result, BENCH_FIELD_of_floor, "%.2f", " of the speed)");
-    print_number(", PyTorch ", result, BENCH_FIELD_eager_us, "%.2f", " us");
-    print_number(", torch.compile ", result, BENCH_FIELD_compiled_us, "%.2f", " us");
-    print_number(", ratio ", result, BENCH_FIELD_ratio, "%.2f", "");
-    print_number("; compiled in ", result, BENCH_FIELD_compile_s, "%.2f", " s");
-    print_number(", by torch.compile in ", result, BENCH_FIELD_torch_compile_s, "%.2f", " s");
+    print_number(": ", result, BENCH_FIELD_us, 2, r->plan->cuda ? " us" : " us of the CPU device");
+    print_number(" in ", result, BENCH_FIELD_launches, 0, " launches");
+    print_number(", floor ", result, BENCH_FIELD_floor_us, 2, " us");
+    print_number(" (", result, BENCH_FIELD_of_floor, 2, " of the speed)");
+    print_number(", PyTorch ", result, BENCH_FIELD_eager_us, 2, " us");
+    print_number(", torch.compile ", result, BENCH_FIELD_compiled_us, 2, " us");
+    print_number(", ratio ", result, BENCH_FIELD_ratio, 2, "");
+    print_number("; compiled in ", result, BENCH_FIELD_compile_s, 2, " s");
+    print_number(", by torch.compile in ", result, BENCH_FIELD_torch_compile_s, 2, " s");
     if (*bench_result_text(result, BENCH_FIELD_why))
         printf("; %s", bench_result_text(result, BENCH_FIELD_why));
     printf("\n");
