@@ -80,6 +80,34 @@ TILE_API tile_status tile_measure_works(tile_device *device, const tile_work *wo
                                         void *stream, const tile_measure_options *options,
                                         tile_measurement *out);
 
+/* A launch of a kernel or plan. The string is valid during the call that receives it. */
+typedef struct tile_step_measurement {
+    const char *kernel; /* "fill" for the launch that fills an array */
+    int64_t grid[3];    /* blocks */
+    double seconds;     /* what the launch adds to the median of those before it; at least 0 */
+    /* Of the arrays that the launch reads and writes. Each array counts once and whole, even if the
+     * kernel reads it several times or in part; scratch that belongs to the kernel does not count.
+     */
+    double read_bytes, written_bytes;
+    /* Multiplications and additions of products, also those in the padding of tiles. They are
+     * scaled to 16-bit floats on the target's tensor cores: one of another type counts as many as
+     * these do in its time. So operations / (the peak of f16) is the least time. */
+    double operations;
+} tile_step_measurement;
+
+typedef void (*tile_step_visit)(const tile_step_measurement *step, void *user);
+
+/* Measures the launches of a plan, or of a kernel, one by one and calls visit for each, in order.
+ * The first launch is timed alone, then the first two together, and so on; the difference is the
+ * time of a launch. So the caches and the overlap of launches are those of the whole plan. A flush
+ * precedes the first launch only. options as for tile_measure; `samples` and `abandon_above` are
+ * ignored. No other thread may launch on the device meanwhile. Fails as a launch does;
+ * TILE_UNSUPPORTED if there are more than 256 launches. */
+TILE_API tile_status tile_measure_steps(tile_kernel *kernel, const tile_argument *arguments,
+                                        unsigned argument_count, void *stream,
+                                        const tile_measure_options *options, tile_step_visit visit,
+                                        void *user);
+
 #ifdef __cplusplus
 }
 #endif

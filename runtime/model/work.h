@@ -26,6 +26,7 @@ typedef struct tune_cost {
     double shifted;     /* bytes that they load in pieces of 16, with shifts, for the same reason */
     double words;       /* of 4 and 8 bytes that they copy instead of 16, for the same reason */
     double indexing;    /* instructions in loops that compute the addresses of gathered copies */
+    double ideal;       /* operations of products without waits, at the rate of 16-bit floats */
 } tune_cost;
 
 typedef struct tune_work {

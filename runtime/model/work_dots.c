@@ -269,10 +269,11 @@ static bool is_read(const scan *s, tile_value operand) {
     return data->type->kind == TILE_TYPE_SHARED;
 }
 
+enum { FMA_RATE = 256 /* operations per cycle and multiprocessor */ };
+
 /* The operations of tensor cores that take as long as the product by fma. For each k, a thread also
  * reads its rows and columns, and each 4 bytes take as long as one fma. */
 static double operations_of_fma(const scan *s, const tile_dot_facts *dot) {
-    enum { FMA_RATE = 256 /* operations per cycle and multiprocessor */ };
     double products = (double)dot->query.m * dot->query.n, sums = products / (32.0 * dot->warps);
     double side = sqrt(most(sums, 1));
     return 2 * products * dot->query.k * (1 + 2 / side) * s->target->mma_rate / FMA_RATE;
@@ -281,6 +282,16 @@ static double operations_of_fma(const scan *s, const tile_dot_facts *dot) {
 /* The slowdown of products whose operands are split into parts in registers (H200, 4096^3: bf16x3
  * 1717 us, bf16x6 2890). */
 static const double split_in_registers = 2.5;
+
+/* The operations of 16-bit floats that the fastest tensor cores of the target do in the least time
+ * that the product can take. */
+static double ideal_operations(const scan *s, const tile_dot_facts *dot, bool by_fma,
+                               unsigned product_count) {
+    const double rate = s->target->wgmma_rate ? s->target->wgmma_rate : s->target->mma_rate;
+    double operations = 2.0 * dot->query.m * dot->query.n * dot->query.k;
+    if (by_fma) return operations * rate / FMA_RATE;
+    return operations * tile_scalar_bytes(dot->query.lhs) / 2 * product_count;
+}
 
 void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
     const tile_type *lhs = tile_value_type(s->f, op->operands[0]);
@@ -300,7 +311,9 @@ void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
     bool sound = is_sound(&dot), wgmma = sound && takes_wgmma(s, id, &dot, &row_dim);
     bool loads = wgmma && tile_dot_row_dim_of_registers(&dot) < 2 && of.lhs > 0 && of.rhs > 0;
     if (sound) note_in_loop(s, &dot, wgmma, loads, row_dim);
-    if (sound && !wgmma && is_by_fma(&dot)) each = operations_of_fma(s, &dot);
+    const bool by_fma = sound && !wgmma && is_by_fma(&dot);
+    if (by_fma) each = operations_of_fma(s, &dot);
+    s->cost->ideal += times * ideal_operations(s, &dot, by_fma, precision->product_count);
     if (precision->part_count > 1) each *= split_in_registers;
     s->w->loads_rows |= loads;
     if (loads) each += operations_of_loads(s, &dot, row_dim, each);

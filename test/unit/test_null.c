@@ -509,6 +509,7 @@ Test(null, devices) {
     tile_measurement measured;
     cr_expect_eq(tile_measure(NULL, NULL, 0, NULL, NULL, &measured), TILE_INVALID);
     cr_expect_eq(tile_measure_works(NULL, NULL, 0, NULL, NULL, NULL), TILE_INVALID);
+    cr_expect_eq(tile_measure_steps(NULL, NULL, 0, NULL, NULL, NULL, NULL), TILE_INVALID);
     tile_kernel_destroy(NULL);
     tile_context *context = tile_context_create();
     cr_assert_eq(tile_device_create_cpu(context, NULL, &device), TILE_OK);

@@ -10,7 +10,8 @@ install(DIRECTORY include/tile DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 # ---- Kernels, examples and documents ----------------------------------------------------------------
 install(DIRECTORY tools/kernels DESTINATION ${tile_data_folder})
-install(FILES tools/tile-bench/attention/attention_peers.py tools/tile-bench/rows/rows_peers.py DESTINATION ${tile_data_folder})
+install(FILES tools/tile-bench/attention/attention_peers.py tools/tile-bench/rows/rows_peers.py
+              tools/tile-bench/program/program_peers.py DESTINATION ${tile_data_folder})
 install(FILES ${examples} tools/examples/CMakeLists.txt DESTINATION ${tile_data_folder}/examples)
 # The manual is generated from the compiler's tables.
 set(manual ${CMAKE_BINARY_DIR}/manual.txt)
