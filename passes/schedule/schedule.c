@@ -331,6 +331,7 @@ static tile_status schedule_compute(tile_pass *pass, tile_function *compute) {
     if (!tile_inline_calls(compute) || !tile_expand_convolutions(compute) || !take_params(&s))
         return TILE_INVALID;
     sched_unify_extents(pass->scratch, compute);
+    sched_copy_reshaped(&s);
     if (!compute->result_count)
         SCHED_FAIL(&s, TILE_NO_OP, "@%s has no result, so that there is nothing to compute",
                    compute->name);
