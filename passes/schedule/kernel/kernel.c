@@ -117,8 +117,8 @@ static unsigned divisor_of(const sched_kernel *k, const char *dim) {
         const sched_array *array = &k->s->arrays[a];
         const tile_type *type = sched_type(k->s, array->value);
         const tile_type *element = sched_element(k->s, array->value);
-        if (takes_array(k, a) && !array->strides[0])
-            raise_divisor(&divisor, type->dims[type->rank - 1], dim, element);
+        if (takes_array(k, a))
+            raise_divisor(&divisor, type->dims[sched_contiguous_dim(k->s, a)], dim, element);
         for (unsigned d = 0; takes_array(k, a) && array->strides[0] && d < type->rank; d++)
             raise_divisor(&divisor, array->strides[d], dim, element);
     }

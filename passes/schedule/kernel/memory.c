@@ -130,12 +130,19 @@ tile_value sched_array_view(sched_kernel *k, unsigned array, tile_value value) {
     return find_view(k, array, &shape, &l);
 }
 
+/* Returns whether one element may be read for all elements of the tile along this dim. Copies to
+ * shared memory need all dims of their tile, and reductions the padding outside of the extents. */
+static bool may_repeat(const sched_kernel *k, const sched_coordinate *at) {
+    bool reduced = k->g->kind == SCHED_ROWS && sched_depends(at, k->g->axis);
+    return !k->straight && !reduced && k->g->kind != SCHED_ONLINE;
+}
+
 /* Dims with stride 0 have one element, which is at every coordinate. */
 static void drop_repeated(sched_kernel *k, sched_shape *shape, sched_map *map) {
     tile_type draft = *shape->type;
     bool found = false;
     for (unsigned d = 0; d < draft.rank && shape->strides[0]; d++) {
-        if (!tile_expr_is(shape->strides[d], 0)) continue;
+        if (!tile_expr_is(shape->strides[d], 0) || !may_repeat(k, &map->at[d])) continue;
         draft.dims[d] = tile_expr_int(k->s->context, 1);
         map->at[d] = sched_zero_coordinate();
         found = true;
