@@ -75,13 +75,14 @@ static bool check_overlap(const tensor *t) {
     for (unsigned d = 0; d < t->type->rank; d++) {
         dim here = {.index = d, .extent = tile_type_dim(t->type, d)};
         if (here.extent == 1) continue;
-        if (tile_expr_is(t->strides[d], 0))
+        if (tile_expr_is(t->strides[d], 0) && here.extent)
             return FAIL(t,
                         "stride %u of the result %%%s is 0, so that its elements overlap; only an "
                         "argument may repeat elements",
                         d, t->name);
         for (unsigned i = 0; i < count; i++)
-            if (t->strides[dims[i].index] == t->strides[d])
+            if (t->strides[dims[i].index] == t->strides[d] && here.extent > 1 &&
+                dims[i].extent > 1)
                 return FAIL(t,
                             "elements of the result %%%s overlap: dims %u and %u have the same "
                             "stride",
