@@ -550,8 +550,8 @@ TILE_API unsigned tile_function_arg_count(const tile_function *function);
 TILE_API tile_value tile_function_arg(const tile_function *function, unsigned index);
 TILE_API const char *tile_function_arg_name(const tile_function *function, unsigned index);
 TILE_API const tile_type *tile_function_arg_type(const tile_function *function, unsigned index);
-/* Extent of dim d of a view argument, and its stride, computed if the view is row-major. NULL if
- * there is no such argument or dim. */
+/* Extent of dim d of a view argument; stride of a view or tensor (tile/strides.h), computed if it
+ * is row-major. NULL if there is no such argument or dim. */
 TILE_API const tile_expr *tile_function_arg_extent(const tile_function *function, unsigned index,
                                                    unsigned d);
 TILE_API const tile_expr *tile_function_arg_stride(const tile_function *function, unsigned index,

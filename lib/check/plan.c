@@ -11,7 +11,7 @@
 typedef struct checker {
     tile_function *f;
     tile_arena scratch;
-    unsigned errors, scratch_views;
+    unsigned errors;
 } checker;
 
 #define FAIL(c, loc, ...) \
@@ -50,11 +50,6 @@ static void check_arithmetic(checker *c, tile_op op) {
 
 static void check_scratch(checker *c, tile_op op) {
     tile_loc loc = tile_op_loc(c->f, op);
-    if (++c->scratch_views == TILE_MAX_SCRATCH_VIEWS + 1)
-        FAIL(c, loc,
-             "@%s: a plan has at most %d scratch views, and this is one more; let steps that need "
-             "them at different times share one, or cut the plan in two",
-             c->f->name, TILE_MAX_SCRATCH_VIEWS);
     if (tile_op_has_attr(c->f, op, TILE_ATTR_clean))
         FAIL(c, loc, "scratch of a plan cannot be {clean}: set it with `fill`");
     if (tile_op_has_attr(c->f, op, TILE_ATTR_opaque))

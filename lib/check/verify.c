@@ -554,7 +554,8 @@ tile_status tile_function_verify(const tile_function *function) {
     TILE_GUARD_OUTSIDE(function ? tile_function_context(function) : NULL, TILE_OUT_OF_MEMORY)
     if (!function) return TILE_INVALID;
     tile_function *f = (tile_function *)function; /* the rules create types but do not change f */
-    if (!tile_verify_declarations(f) || !tile_verify_func(f)) return TILE_INVALID;
+    if (!tile_verify_declarations(f) || !tile_verify_strides(f) || !tile_verify_func(f))
+        return TILE_INVALID;
     verifier v = {.f = f, .context = tile_function_context(f)};
     v.visible = TILE_NEW_ARRAY(&v.scratch, bool, f->value_count);
     for (uint32_t id = 1; id < f->value_count; id++)

@@ -18,6 +18,9 @@ bool tile_is_param_expr(const tile_function *f, const tile_expr *expr);
  * enough to traverse. */
 bool tile_divides_by_zero(const tile_expr *expr);
 
+/* Checks the strides of a compute's arguments and results. Returns false after a diagnostic. */
+bool tile_verify_strides(const tile_function *f);
+
 /* Checks that the clause `of` names a compute of the module, and that the function has its
  * arguments, results and dims. Returns false after a diagnostic. */
 bool tile_verify_reference(const tile_function *function);

@@ -87,7 +87,8 @@ typedef struct tile_arg_decl {
     bool is_const;
     const tile_expr *known;                  /* const: its value; NULL: not known yet */
     const tile_expr *extents[TILE_MAX_RANK]; /* views: all are declared */
-    const tile_expr *strides[TILE_MAX_RANK]; /* views: see has_strides of the type */
+    const tile_expr *strides[TILE_MAX_RANK]; /* views: see has_strides of the type; tensors: NULL
+                                                without declared strides */
 } tile_arg_decl;
 
 /* A set of a kernel's arguments. All zero: none. */
@@ -111,6 +112,7 @@ typedef struct tile_result_decl {
     const char *name;
     const tile_type *type;
     tile_value value;
+    const tile_expr *strides[TILE_MAX_RANK]; /* tensors: NULL without declared strides */
 } tile_result_decl;
 
 typedef struct tile_tune_clause {

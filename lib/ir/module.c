@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tile/strides.h"
+
 #include "lib/ir/names.h"
 #include "lib/ir/syntax.h"
 #include "lib/support/intern.h"
@@ -252,6 +254,23 @@ void tile_function_set_result(tile_function *f, unsigned index, tile_value value
     if (f && index < f->result_count) f->results[index].value = known ? value : TILE_NO_VALUE;
 }
 
+static void set_strides(const tile_type *type, const tile_expr **to,
+                        const tile_expr *const *strides) {
+    for (unsigned d = 0; d < type->rank && type->kind == TILE_TYPE_TENSOR; d++)
+        to[d] = strides ? strides[d] : NULL;
+}
+
+void tile_function_set_arg_strides(tile_function *f, unsigned arg,
+                                   const tile_expr *const *strides) {
+    if (f && arg < f->arg_count) set_strides(f->args[arg].type, f->args[arg].strides, strides);
+}
+
+void tile_function_set_result_strides(tile_function *f, unsigned result,
+                                      const tile_expr *const *strides) {
+    if (f && result < f->result_count)
+        set_strides(f->results[result].type, f->results[result].strides, strides);
+}
+
 /* Too many extents are reported, and none is set. */
 static unsigned set_extents(const tile_function *f, const char *of, const tile_expr **to,
                             unsigned rank, const tile_expr *const *from) {
@@ -380,6 +399,27 @@ const tile_type *tile_function_arg_type(const tile_function *f, unsigned index) 
     return f && index < f->arg_count ? f->args[index].type : NULL;
 }
 
+/* A row-major stride, from the extents of the later dims. */
+static const tile_expr *row_major_stride(tile_context *context, const tile_expr *const *extents,
+                                         unsigned rank, unsigned d) {
+    const tile_expr *stride = tile_expr_int(context, 1);
+    for (unsigned i = d + 1; i < rank; i++)
+        stride = tile_expr_multiply(context, stride, extents[i]);
+    return stride;
+}
+
+static const tile_expr *tensor_stride(const tile_function *f, const tile_type *type,
+                                      const tile_expr *const *strides, unsigned d) {
+    if (type->kind != TILE_TYPE_TENSOR || d >= type->rank) return NULL;
+    return strides[d] ? strides[d]
+                      : row_major_stride(f->module->context, type->dims, type->rank, d);
+}
+
+const tile_expr *tile_function_result_stride(const tile_function *f, unsigned result, unsigned d) {
+    if (!f || result >= f->result_count) return NULL;
+    return tensor_stride(f, f->results[result].type, f->results[result].strides, d);
+}
+
 static const tile_arg_decl *view_arg(const tile_function *f, unsigned index, unsigned d) {
     const tile_arg_decl *arg = f && index < f->arg_count ? &f->args[index] : NULL;
     return arg && arg->type->kind == TILE_TYPE_VIEW && d < arg->type->rank ? arg : NULL;
@@ -392,12 +432,10 @@ const tile_expr *tile_function_arg_extent(const tile_function *f, unsigned index
 
 const tile_expr *tile_function_arg_stride(const tile_function *f, unsigned index, unsigned d) {
     const tile_arg_decl *arg = view_arg(f, index, d);
+    if (!arg && f && index < f->arg_count)
+        return tensor_stride(f, f->args[index].type, f->args[index].strides, d);
     if (!arg || arg->type->has_strides) return arg ? arg->strides[d] : NULL;
-    tile_context *context = f->module->context;
-    const tile_expr *stride = tile_expr_int(context, 1);
-    for (unsigned i = d + 1; i < arg->type->rank; i++)
-        stride = tile_expr_multiply(context, stride, arg->extents[i]);
-    return stride;
+    return row_major_stride(f->module->context, arg->extents, arg->type->rank, d);
 }
 
 unsigned tile_function_arg_divisible(const tile_function *f, unsigned index) {

@@ -44,13 +44,6 @@ static void put_expr(lister *l, const tile_expr *expr) {
     put_piece(l);
 }
 
-static void put_type(lister *l, const tile_type *type) {
-    tile_text_format(&l->to, ", \"type\": ");
-    tile_print_type(&l->printer, type);
-    put_piece(l);
-    tile_text_format(&l->to, "}");
-}
-
 /* Begins element i of a list with its name. */
 static void put_name(lister *l, size_t i, const char *name) {
     tile_text_format(&l->to, "%s\n      {\"name\": ", i ? "," : "");
@@ -134,7 +127,10 @@ static void put_arrays(lister *l) {
     tile_text_format(&l->to, "],\n     \"results\": [");
     for (size_t i = 0; i < l->f->result_count; i++) {
         put_name(l, i, l->f->results[i].name);
-        put_type(l, l->f->results[i].type);
+        tile_text_format(&l->to, ", \"type\": ");
+        tile_print_result_type(&l->printer, &l->f->results[i]);
+        put_piece(l);
+        tile_text_format(&l->to, "}");
     }
     tile_text_format(&l->to, "]");
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "tile/strides.h"
+
 #include "lib/ir/describe.h"
 #include "lib/ir/level.h"
 #include "lib/ops/kinds.h"
@@ -135,17 +137,17 @@ static bool parse_arg(tile_parser *p) {
     if (name && tile_parse_at(p, "-"))
         return tile_parse_error(p, p->token.loc, "a name has letters, digits and _, not -");
     if (!name || !tile_parse_expect(p, ":")) return false;
-    tile_shape shape = {{NULL}, {NULL}};
+    tile_shape shape;
     const tile_loc type_loc = p->token.loc;
-    p->shape = &shape;
-    const tile_type *type = tile_parse_type(p);
-    p->shape = NULL;
+    const tile_type *type = tile_parse_declared_type(p, &shape);
     if (!type || !tile_parse_check_arg_kind(p, name, type, type_loc)) return false;
     unsigned index = tile_function_arg_count(p->function);
     tile_value value =
         type->kind == TILE_TYPE_VIEW
             ? tile_declare_view_arg(p->function, name, type, shape.extents, shape.strides)
             : tile_function_add_arg(p->function, name, type);
+    if (type->kind == TILE_TYPE_TENSOR)
+        tile_function_set_arg_strides(p->function, index, shape.strides);
     return tile_parse_define(p, name, loc, value) && parse_arg_attrs(p, index);
 }
 
@@ -181,11 +183,14 @@ static bool parse_results(tile_parser *p) {
         tile_loc loc = p->token.loc;
         const char *name = tile_parse_name(p, TILE_TOKEN_VALUE, "a result such as %c");
         if (!name || !tile_parse_expect(p, ":")) return false;
-        const tile_type *type = tile_parse_type(p);
+        tile_shape shape;
+        const tile_type *type = tile_parse_declared_type(p, &shape);
         if (!type) return false;
         if (tile_parse_find(p, name) || has_result(p->function, name))
             return tile_parse_error(p, loc, "%%%s is declared twice", name);
         tile_function_add_result(p->function, name, type);
+        tile_function_set_result_strides(
+            p->function, tile_function_result_count(p->function) - 1, shape.strides);
     } while (tile_parse_take(p, ","));
     return tile_parse_expect(p, ")");
 }

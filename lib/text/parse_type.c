@@ -343,6 +343,35 @@ static bool parse_extents(tile_parser *p, const tile_expr **extents, const tile_
     return tile_parse_expect(p, "]");
 }
 
+/* The strides of a tensor that is an argument or a result belong to its declaration: a value has
+ * none. */
+static bool parse_tensor_strides(tile_parser *p, const tile_type *draft) {
+    const tile_loc loc = p->token.loc;
+    const tile_expr *strides[TILE_MAX_RANK] = {NULL};
+    unsigned rank;
+    tile_parse_advance(p);
+    if (!p->shape || !p->function || p->function->kind != TILE_COMPUTE)
+        return tile_parse_error(p, loc,
+                                "strides say how an argument or a result of a compute is stored; "
+                                "a value in a body is not in memory: remove them here");
+    if (p->shape->strides[0])
+        return tile_parse_error(p, loc, "the strides are given twice; remove one of the lists");
+    if (!parse_extents(p, strides, NULL, &rank)) return false;
+    if (rank != draft->rank)
+        return tile_parse_error(p, loc,
+                                "the tensor has %u dims and %u strides; write one stride for each "
+                                "dim, in elements",
+                                draft->rank, rank);
+    for (unsigned d = 0; d < rank; d++) {
+        if (!strides[d])
+            return tile_parse_error(p, loc,
+                                    "stride %u is '?'; write a number, or an expression of dims",
+                                    d);
+        p->shape->strides[d] = strides[d];
+    }
+    return true;
+}
+
 /* "," "strides" "[" ... "]", "," "#"ID and "," "cluster" */
 static bool parse_type_suffixes(tile_parser *p, tile_type *draft, tile_layout *layout) {
     while (tile_parse_take(p, ",")) {
@@ -362,12 +391,14 @@ static bool parse_type_suffixes(tile_parser *p, tile_type *draft, tile_layout *l
                 return tile_parse_error(p, token.loc, "the type has %u dims and %u strides",
                                         draft->rank, rank);
             draft->has_strides = true;
+        } else if (draft->kind == TILE_TYPE_TENSOR && tile_parse_at_word(p, "strides")) {
+            if (!parse_tensor_strides(p, draft)) return false;
         } else if (draft->kind == TILE_TYPE_SHARED && !draft->cluster &&
                    tile_parse_take_word(p, "cluster")) {
             draft->cluster = true;
         } else {
-            return tile_parse_expected(p, draft->kind == TILE_TYPE_VIEW ? "'strides'"
-                                                                        : "a layout such as #a");
+            bool strided = draft->kind == TILE_TYPE_VIEW || draft->kind == TILE_TYPE_TENSOR;
+            return tile_parse_expected(p, strided ? "'strides'" : "a layout such as #a");
         }
     }
     return true;
@@ -425,6 +456,14 @@ const tile_type *tile_parse_type(tile_parser *p) {
                                                       : parse_shape(p, &draft, &layout);
     if (!sound) return NULL;
     return tile_parse_expect(p, ">") ? tile_type_get(p->context, &draft) : NULL;
+}
+
+const tile_type *tile_parse_declared_type(tile_parser *p, tile_shape *shape) {
+    *shape = (tile_shape){{NULL}, {NULL}};
+    p->shape = shape;
+    const tile_type *type = tile_parse_type(p);
+    p->shape = NULL;
+    return type;
 }
 
 const tile_type *tile_parse_result_type(tile_parser *p) {

@@ -120,7 +120,8 @@ typedef struct tile_alias {
     int64_t counts[TILE_MAX_RANK];
 } tile_alias;
 
-/* The expressions in a view argument's type, over arguments as well. */
+/* The expressions in a view argument's type, over arguments as well, and the strides of a compute's
+ * tensor. */
 typedef struct tile_shape {
     const tile_expr *extents[TILE_MAX_RANK];
     const tile_expr *strides[TILE_MAX_RANK];
@@ -150,7 +151,7 @@ typedef struct tile_parser {
     struct tile_declared_func *funcs; /* of all texts */
 
     tile_function *function;
-    tile_shape *shape; /* of the argument whose type is being parsed; NULL elsewhere */
+    tile_shape *shape; /* of the argument or result whose type is being parsed; NULL elsewhere */
     tile_builder builder;
     tile_symbol_table symbols;
     bool at_operand;   /* the next value may be memory, whose brackets belong to the operand */
@@ -319,6 +320,8 @@ tile_op tile_lower_op(tile_parser *p, const tile_invocation *call, const tile_ty
 
 /* parse_type.c */
 const tile_type *tile_parse_type(tile_parser *p);
+/* The type of an argument or a result, and what its declaration has beside the type. */
+const tile_type *tile_parse_declared_type(tile_parser *p, tile_shape *shape);
 /* A result type: extents alone are a type without an element type. */
 const tile_type *tile_parse_result_type(tile_parser *p);
 /* The scalar or type parameter of that name; NULL, without an error, if there is none. */

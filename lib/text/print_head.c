@@ -28,13 +28,22 @@ void tile_print_params(tile_printer *p) {
     PRINT(p, "%s", p->f->param_count ? ">" : "");
 }
 
+/* A tensor's strides are declared beside its type. */
+static void print_with_strides(tile_printer *p, tile_type shown, const tile_expr *const *strides) {
+    shown.has_strides |= shown.kind == TILE_TYPE_TENSOR && strides[0];
+    for (unsigned d = 0; d < shown.rank && shown.has_strides; d++) shown.strides[d] = strides[d];
+    tile_print_type(p, &shown);
+}
+
 void tile_print_arg_type(tile_printer *p, const tile_arg_decl *arg) {
     tile_type shown = *arg->type;
-    for (unsigned d = 0; d < shown.rank && shown.kind == TILE_TYPE_VIEW; d++) {
+    for (unsigned d = 0; d < shown.rank && shown.kind == TILE_TYPE_VIEW; d++)
         shown.dims[d] = arg->extents[d];
-        shown.strides[d] = arg->strides[d];
-    }
-    tile_print_type(p, &shown);
+    print_with_strides(p, shown, arg->strides);
+}
+
+void tile_print_result_type(tile_printer *p, const tile_result_decl *result) {
+    print_with_strides(p, *result->type, result->strides);
 }
 
 void tile_print_arg(tile_printer *p, const tile_arg_decl *arg) {
@@ -77,7 +86,7 @@ void tile_print_args(tile_printer *p) {
 void tile_print_results(tile_printer *p) {
     for (size_t i = 0; i < p->f->result_count; i++) {
         PRINT(p, "%s%%%s: ", i ? ", " : " -> (", p->f->results[i].name);
-        tile_print_type(p, p->f->results[i].type);
+        tile_print_result_type(p, &p->f->results[i]);
     }
     PRINT(p, "%s", p->f->result_count ? ")" : "");
 }

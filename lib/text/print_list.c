@@ -57,7 +57,7 @@ static void list_arrays(tile_printer *p) {
     }
     for (size_t i = 0; i < f->result_count; i++) {
         PRINT(p, "  result  %%%s: ", f->results[i].name);
-        tile_print_type(p, f->results[i].type);
+        tile_print_result_type(p, &f->results[i]);
         PRINT(p, "\n");
     }
 }

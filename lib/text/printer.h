@@ -37,8 +37,9 @@ void tile_print_attrs(tile_printer *p, tile_op op, const tile_op_info *info); /*
 void tile_print_param(tile_printer *p, const tile_param_decl *param);
 void tile_print_default(tile_printer *p, const tile_param_decl *param); /* of the parameter */
 void tile_print_arg(tile_printer *p, const tile_arg_decl *arg);
-/* Includes the expressions of a view argument. */
+/* Includes the expressions of a view argument, and the strides of a tensor. */
 void tile_print_arg_type(tile_printer *p, const tile_arg_decl *arg);
+void tile_print_result_type(tile_printer *p, const tile_result_decl *result);
 void tile_print_tune(tile_printer *p, const tile_tune_clause *tune);
 void tile_print_params(tile_printer *p);
 void tile_print_args(tile_printer *p);

@@ -24,7 +24,7 @@ static const tile_type *int_type(const schedule *s) {
 /* Declares the interface of a created function: dims, then the compute's arguments and results. */
 static void declare_interface(schedule *s, tile_function *f, tile_value *arrays,
                               tile_value *scalars) {
-    const tile_expr *extents[TILE_MAX_RANK];
+    const tile_expr *extents[TILE_MAX_RANK], *strides[TILE_MAX_RANK];
     for (unsigned i = 0; i < s->dim_count; i++)
         tile_function_add_arg(f, s->dim_names[i], int_type(s));
     for (size_t i = 0; i < s->compute->arg_count; i++) {
@@ -36,7 +36,8 @@ static void declare_interface(schedule *s, tile_function *f, tile_value *arrays,
                 continue;
             extents_of(s, arg->value, extents);
             arrays[a] = tile_function_add_view_arg(f, arg->name, sched_element(s, arg->value),
-                                                   arg->type->rank, extents, NULL);
+                                                   arg->type->rank, extents,
+                                           sched_view_strides(s, (unsigned)a, strides));
         }
     }
     for (size_t a = 0; a < s->array_count; a++) {
@@ -44,7 +45,8 @@ static void declare_interface(schedule *s, tile_function *f, tile_value *arrays,
         extents_of(s, s->arrays[a].value, extents);
         arrays[a] =
             tile_function_add_view_arg(f, s->arrays[a].name, sched_element(s, s->arrays[a].value),
-                                       sched_type(s, s->arrays[a].value)->rank, extents, NULL);
+                                       sched_type(s, s->arrays[a].value)->rank, extents,
+                                       sched_view_strides(s, (unsigned)a, strides));
     }
 }
 

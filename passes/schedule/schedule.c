@@ -227,21 +227,12 @@ static bool check_length(schedule *s) {
 
 /* Reports launch limits at the compute, because its author can change it. */
 static void check_room(schedule *s, const tile_function *made) {
-    unsigned scratch = 0;
-    TILE_FOR_EACH_OP (made, op, made->body) {
-        scratch += made->kind == TILE_PLAN && tile_op_opcode(made, op) == TILE_OP_scratch;
-    }
     if (made->arg_count > TILE_MAX_ARGUMENTS)
         SCHED_FAIL(s, TILE_NO_OP,
                    "@%s: its %s takes %zu arguments (dims, arrays and results), and the limit is "
                    "%d; cut the compute in two, or combine several arrays into one",
                    s->compute->name, tile_function_kind_name(made->kind), made->arg_count,
                    TILE_MAX_ARGUMENTS);
-    if (scratch > TILE_MAX_SCRATCH_VIEWS)
-        SCHED_FAIL(s, TILE_NO_OP,
-                   "@%s: its kernels pass %u arrays to each other, and the limit is %d; cut the "
-                   "compute in two",
-                   s->compute->name, scratch, TILE_MAX_SCRATCH_VIEWS);
 }
 
 /* Makes the kernels of a compute without loops. Returns false after a diagnostic. */
@@ -331,6 +322,7 @@ static tile_status schedule_compute(tile_pass *pass, tile_function *compute) {
     if (!tile_inline_calls(compute) || !tile_expand_convolutions(compute) || !take_params(&s))
         return TILE_INVALID;
     sched_unify_extents(pass->scratch, compute);
+    sched_copy_reshaped(&s);
     if (!compute->result_count)
         SCHED_FAIL(&s, TILE_NO_OP, "@%s has no result, so that there is nothing to compute",
                    compute->name);

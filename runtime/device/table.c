@@ -32,7 +32,7 @@ static bool make_key(const tile_abi *abi, unsigned index, const int64_t *args, t
     key->value[0] = (int64_t)(uintptr_t)table->cost;
     key->length = 4;
     if (tile_abi_table_extents(abi, index, args, &key->value[1]) != TILE_OK) return false;
-    for (unsigned i = 0; i < TILE_MAX_ARGUMENTS; i++)
+    for (unsigned i = 0; i < abi->arg_count; i++)
         if (tile_arg_set_has(&table->args, i)) key->value[key->length++] = args[i];
     return true;
 }

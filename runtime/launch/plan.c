@@ -18,7 +18,7 @@
 #include "runtime/device/arguments.h"
 #include "runtime/device/measure.h"
 
-enum { MAX_SCRATCH = TILE_MAX_SCRATCH_VIEWS, WIDTHS = 4 /* 1, 2, 4 and 8 bytes */ };
+enum { WIDTHS = 4 /* 1, 2, 4 and 8 bytes */ };
 
 /* Scratch of the launches on one stream. It is freed only with the plan, because launches may still
  * use it. Added under the context's lock, found without one. */
@@ -98,15 +98,13 @@ static tile_status make_kernels(tile_plan *plan) {
 
 static tile_status check_limits(const tile_plan *plan) {
     const tile_steps *steps = plan->steps;
-    bool fits = steps->plan->arg_count <= TILE_MAX_ARGUMENTS && steps->scratch_count <= MAX_SCRATCH;
+    bool fits = steps->plan->arg_count <= TILE_MAX_ARGUMENTS;
     for (size_t i = 0; i < steps->step_count; i++)
         fits &= steps->steps[i].given_count <= TILE_MAX_ARGUMENTS;
     if (!fits)
-        tile_report(
-            plan->device->context, TILE_ERROR, steps->plan->loc,
-            "@%s: a plan has at most %d arguments and %d scratch views, a kernel at most %d "
-            "arguments",
-            steps->plan->name, TILE_MAX_ARGUMENTS, MAX_SCRATCH, TILE_MAX_ARGUMENTS);
+        tile_report(plan->device->context, TILE_ERROR, steps->plan->loc,
+                    "@%s: a plan and a kernel have at most %d arguments", steps->plan->name,
+                    TILE_MAX_ARGUMENTS);
     return fits ? TILE_OK : TILE_INVALID;
 }
 
@@ -150,17 +148,28 @@ void tile_plan_destroy(tile_plan *plan) {
 
 /* One launch of the plan ---------------------------------------------------------------------- */
 
+/* A scratch view during a launch. */
+typedef struct view_place {
+    tile_argument argument;
+    tile_buffer *own; /* CPU: a buffer each, so an access cannot reach another one */
+} view_place;
+
+enum { FEW_VIEWS = 32 }; /* launches of plans with more allocate memory */
+
 typedef struct run {
     tile_plan *plan;
     const tile_argument *arguments;
     void *stream;
-    tile_argument scratch[MAX_SCRATCH];
+    view_place *scratch; /* by scratch view of the plan: few, or in the arena */
+    int64_t *bytes;      /* of each view, and then their offsets */
+    view_place few[FEW_VIEWS];
+    int64_t few_bytes[2 * FEW_VIEWS];
+    tile_arena arena;
     bool launched; /* the preceding step launched blocks that the next one may overlap */
     /* The loops around the current step, from the outermost on. */
     const tile_step *open[TILE_MAX_PLAN_LOOPS];
     unsigned depth;
     int64_t loops[TILE_MAX_PLAN_LOOPS], ends[TILE_MAX_PLAN_LOOPS], by[TILE_MAX_PLAN_LOOPS];
-    tile_buffer *own[MAX_SCRATCH]; /* CPU: a buffer each, so an access cannot reach another one */
 } run;
 
 static bool fail(const run *r, tile_loc loc, const char *what) {
@@ -210,14 +219,15 @@ static bool count_elements(const run *r, tile_loc loc, const tile_expr *const *e
 /* Scratch ------------------------------------------------------------------------------------- */
 
 /* CPU: fresh memory, so uninitialized reads are detected. */
-static tile_status provide_apart(run *r, const int64_t *bytes) {
+static tile_status provide_apart(run *r) {
     tile_status status = TILE_OK;
     for (size_t i = 0; i < r->plan->steps->scratch_count && status == TILE_OK; i++) {
-        status = tile_buffer_create(r->plan->device, (size_t)bytes[i], &r->own[i]);
+        view_place *view = &r->scratch[i];
+        status = tile_buffer_create(r->plan->device, (size_t)r->bytes[i], &view->own);
         if (status != TILE_OK) break;
-        r->own[i]->of_plan = true;
-        r->own[i]->scratch_loc = r->plan->steps->scratch[i].loc;
-        r->scratch[i].buffer = r->own[i];
+        view->own->of_plan = true;
+        view->own->scratch_loc = r->plan->steps->scratch[i].loc;
+        view->argument.buffer = view->own;
     }
     return status;
 }
@@ -253,10 +263,10 @@ static tile_status grow_scratch(run *r, int64_t bytes) {
     return status;
 }
 
-static tile_status provide_together(run *r, const int64_t *bytes) {
+static tile_status provide_together(run *r) {
     const tile_steps *steps = r->plan->steps;
-    int64_t offsets[MAX_SCRATCH];
-    int64_t total = tile_steps_place(steps, bytes, TILE_SCRATCH_ALIGNMENT, offsets);
+    int64_t *offsets = r->bytes + steps->scratch_count;
+    int64_t total = tile_steps_place(steps, r->bytes, TILE_SCRATCH_ALIGNMENT, offsets);
     tile_context *context = r->plan->device->context;
     tile_status status = TILE_OK;
     tile_buffer *buffer = find_buffer(r, total);
@@ -267,22 +277,23 @@ static tile_status provide_together(run *r, const int64_t *bytes) {
         buffer = find_buffer(r, total);
     }
     for (size_t i = 0; i < steps->scratch_count; i++)
-        r->scratch[i] = (tile_argument){.buffer = buffer, .offset = (size_t)offsets[i]};
+        r->scratch[i].argument =
+            (tile_argument){.buffer = buffer, .offset = (size_t)offsets[i]};
     return status;
 }
 
 static tile_status provide_scratch(run *r) {
     const tile_steps *steps = r->plan->steps;
-    int64_t bytes[MAX_SCRATCH];
     for (size_t i = 0; i < steps->scratch_count; i++) {
         const tile_step_scratch *scratch = &steps->scratch[i];
-        if (!count_elements(r, scratch->loc, scratch->extents, scratch->rank, &bytes[i]))
+        if (!count_elements(r, scratch->loc, scratch->extents, scratch->rank,
+                            &r->bytes[i]))
             return TILE_INVALID;
-        bytes[i] *= tile_scalar_bytes(scratch->scalar);
+        r->bytes[i] *= tile_scalar_bytes(scratch->scalar);
     }
     if (!steps->scratch_count) return TILE_OK;
     bool has_streams = r->plan->device->ops->is_capturing != NULL;
-    return has_streams ? provide_together(r, bytes) : provide_apart(r, bytes);
+    return has_streams ? provide_together(r) : provide_apart(r);
 }
 
 /* Steps --------------------------------------------------------------------------------------- */
@@ -343,7 +354,7 @@ static bool take_given(const run *r, tile_loc loc, const tile_given *given, tile
         return true;
     }
     case TILE_GIVEN_ARGUMENT: *to = r->arguments[given->index]; return true;
-    case TILE_GIVEN_SCRATCH: *to = r->scratch[given->index]; return true;
+    case TILE_GIVEN_SCRATCH: *to = r->scratch[given->index].argument; return true;
     case TILE_GIVEN_NUMBER: to->number = given->number; return true;
     case TILE_GIVEN_INTEGER:
         if (!evaluate(r, given->expr, &to->integer))
@@ -538,7 +549,9 @@ static tile_status begin(run *r, tile_step_mode mode) {
 }
 
 static void end(run *r) {
-    for (size_t i = 0; i < r->plan->steps->scratch_count; i++) tile_buffer_destroy(r->own[i]);
+    for (size_t i = 0; i < r->plan->steps->scratch_count; i++)
+        tile_buffer_destroy(r->scratch[i].own);
+    tile_arena_reset(&r->arena);
 }
 
 tile_kernel *tile_plan_kernel_at(const tile_plan *plan, unsigned index) {
@@ -563,10 +576,12 @@ static void set_up(run *r, tile_plan *plan, const tile_argument *arguments, void
     r->arguments = arguments;
     r->stream = stream;
     r->launched = false;
-    for (unsigned i = 0; i < plan->steps->scratch_count; i++) {
-        r->scratch[i] = (tile_argument){.buffer = NULL};
-        r->own[i] = NULL;
-    }
+    r->arena = (tile_arena){0};
+    const size_t count = plan->steps->scratch_count;
+    const bool few = count <= FEW_VIEWS;
+    r->scratch = few ? r->few : TILE_NEW_ARRAY(&r->arena, view_place, count);
+    r->bytes = few ? r->few_bytes : TILE_NEW_ARRAY(&r->arena, int64_t, 2 * count);
+    for (size_t i = 0; i < count; i++) r->scratch[i] = (view_place){.own = NULL};
 }
 
 tile_status tile_plan_run(tile_plan *plan, const tile_argument *arguments, void *stream,

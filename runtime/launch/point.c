@@ -101,7 +101,7 @@ static tile_status add_special_point(tile_kernel *kernel, const tile_argument *a
     tile_arena arena = {0};
     tile_binding *all = TILE_NEW_ARRAY(&arena, tile_binding, count + TILE_MAX_ARGUMENTS);
     for (unsigned i = 0; i < count; i++) all[i] = bindings[i];
-    for (unsigned i = 0; i < TILE_MAX_ARGUMENTS; i++) {
+    for (unsigned i = 0; i < tile_abi_arg_count(kernel->head); i++) {
         if (!is_constant(kernel, i)) continue;
         all[count].name = tile_arena_format(&arena, "%%%s", tile_abi_arg_at(kernel->head, i)->name);
         all[count++].value = tile_arena_format(&arena, "%" PRId64, arguments[i].integer);
@@ -153,7 +153,7 @@ static kernel_bucket *find_either(tile_kernel *kernel, const tile_argument *argu
 /* Adds a bucket without a point before the others of its key. Call it under the context's lock. */
 static kernel_bucket *add_bucket(tile_kernel *kernel, const tile_argument *arguments,
                                  unsigned count, kernel_bucket new_one) {
-    kernel_bucket *bucket = tile_malloc(sizeof *bucket + sizeof *bucket->key * TILE_MAX_ARGUMENTS);
+    kernel_bucket *bucket = tile_malloc(sizeof *bucket + sizeof *bucket->key * count);
     *bucket = new_one;
     unsigned head = make_key(kernel, arguments, count, bucket->is_exact, bucket->key);
     bucket->next = atomic_load_explicit(&kernel->buckets[head], memory_order_relaxed);

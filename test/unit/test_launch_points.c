@@ -113,7 +113,7 @@ Test(launch_points, the_first_launch_compiles_one_point) {
     cr_assert_eq(tile_kernel_launch(kernel, arguments, COUNT, NULL), TILE_INVALID);
     expect(x, "@k: argument %b does not fit its type");
     cr_assert_eq(tile_kernel_launch(kernel, arguments, COUNT - 1, NULL), TILE_INVALID);
-    expect(x, "@k takes 7 arguments (at most 256), not 6");
+    expect(x, "@k takes 7 arguments (at most 1024), not 6");
     cr_assert_eq(x->prepared, 0, "what is wrong compiles nothing");
     arguments[B].integer = 1;
     for (int i = 0; i < 3; i++) {

@@ -15,6 +15,7 @@
 #include "tile/rename.h"
 #include "tile/pack.h"
 #include "tile/split.h"
+#include "tile/strides.h"
 #include "tile/tune.h"
 #include "tile/tuned.h"
 
@@ -188,6 +189,9 @@ static void change_nothing(tile_function *f) {
     tile_function_set_arg_const(f, 99, true);
     tile_function_set_arg_value(f, 99, 4);
     tile_function_set_result(f, 99, (tile_value){1});
+    tile_function_set_arg_strides(f, 99, NULL);
+    tile_function_set_result_strides(f, 99, NULL);
+    cr_expect_null(tile_function_result_stride(f, 99, 0));
     tile_op_set_flag(f, op, TILE_ATTR_fast);
     tile_op_set_int(f, op, TILE_ATTR_unroll, 2);
     tile_op_set_expr(f, op, TILE_ATTR_unroll, NULL);

@@ -219,7 +219,7 @@ Test(plan_launch, nothing_happens_before_all_is_checked) {
               x.text.messages);
     cr_expect_eq(run(&x, INT64_C(1) << 40, NULL, false), TILE_INVALID);
     cr_expect_eq(tile_kernel_launch(x.plan, NULL, 0, NULL), TILE_INVALID);
-    cr_expect(strstr(x.text.messages, "@p takes 4 arguments (at most 256), not 0"));
+    cr_expect(strstr(x.text.messages, "@p takes 4 arguments (at most 1024), not 0"));
     close_plan(&x);
 }
 

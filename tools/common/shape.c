@@ -24,8 +24,23 @@ static bool comes_before(dim a, dim b) {
     return a.stride != b.stride ? a.stride > b.stride : a.extent > b.extent;
 }
 
+/* An array with one dim that has room for all elements of the view. */
+static bool shape_flat(run_argument *argument, const dim *dims, unsigned rank) {
+    int64_t last = 0, reach;
+    for (unsigned d = 0; d < rank; d++) {
+        if (dims[d].stride < 0) return fail(argument, "a stride of the view is negative");
+        if (__builtin_mul_overflow(dims[d].extent - 1, dims[d].stride, &reach) ||
+            __builtin_add_overflow(last, reach, &last) || last >= INT32_MAX)
+            return fail(argument, "the view reaches over more than 2^31 - 1 elements");
+    }
+    argument->array.rank = 1;
+    argument->array.dims[0] = last + 1;
+    return true;
+}
+
 /* Computes the array's dims from the view's dims, sorted by descending stride. The length of a row
- * follows from the strides, so column-major views get their rows and padded views their padding. */
+ * follows from the strides, so column-major views get their rows and padded views their padding.
+ * Other strides, such as 0, do not give the array dims. */
 static bool shape_array(run_argument *argument, dim *dims, unsigned rank) {
     for (unsigned i = 1; i < rank; i++)
         for (unsigned k = i; k && comes_before(dims[k], dims[k - 1]); k--) {
@@ -33,14 +48,14 @@ static bool shape_array(run_argument *argument, dim *dims, unsigned rank) {
             dims[k] = dims[k - 1];
             dims[k - 1] = swap;
         }
-    if (dims[rank - 1].stride != 1) return fail(argument, "no stride of the view is 1");
-    argument->array.dims[0] = dims[0].extent;
-    for (unsigned d = 1; d < rank; d++) {
+    bool is_array = dims[rank - 1].stride == 1;
+    for (unsigned d = 1; d < rank && is_array; d++) {
         int64_t longer = dims[d - 1].stride, row = longer / dims[d].stride;
-        if (longer % dims[d].stride || row < dims[d].extent)
-            return fail(argument, "the strides of the view are not those of an array");
+        is_array = longer % dims[d].stride == 0 && row >= dims[d].extent;
         argument->array.dims[d] = row;
     }
+    if (!is_array) return shape_flat(argument, dims, rank);
+    argument->array.dims[0] = dims[0].extent;
     return true;
 }
 

@@ -50,10 +50,11 @@ static size_t count_elements(const tile_compute_array *array) {
     return count;
 }
 
-static bool is_row_major(const reference *r, unsigned index) {
+/* ones: the strides of dims of extent 1 count, too. */
+static bool is_row_major(const reference *r, unsigned index, bool ones) {
     int64_t stride = 1;
     for (unsigned d = r->arrays[index].rank; d-- > 0; stride *= r->arrays[index].dims[d])
-        if (r->arrays[index].dims[d] > 1 && r->strides[index][d] != stride) return false;
+        if ((ones || r->arrays[index].dims[d] > 1) && r->strides[index][d] != stride) return false;
     return true;
 }
 
@@ -76,7 +77,7 @@ static bool fits(const run_argument *argument, const reference *r, unsigned inde
     const tile_compute_array *array = &r->arrays[index];
     size_t count = count_elements(array);
     bool inside = argument->array.count == count;
-    if (!is_row_major(r, index)) {
+    if (!is_row_major(r, index, true)) {
         inside = true;
         for (size_t i = 0; i < count && inside; i++) {
             int64_t place = place_of(r, index, i);
@@ -106,7 +107,7 @@ static void gather(const reference *r, unsigned index, const run_argument *argum
                    unsigned char *to) {
     size_t count = count_elements(&r->arrays[index]);
     size_t size = tile_scalar_bytes(argument->array.scalar);
-    bool straight = is_row_major(r, index);
+    bool straight = is_row_major(r, index, false);
     if (straight) memcpy(to, argument->array.data, count * size);
     for (size_t i = 0; !straight && i < count; i++)
         memcpy(to + i * size, argument->array.data + (size_t)place_of(r, index, i) * size, size);

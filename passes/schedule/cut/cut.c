@@ -5,13 +5,6 @@
 
 /* Arrays -------------------------------------------------------------------------------------- */
 
-static unsigned add_array(schedule *s, const char *name, tile_value value, sched_place place) {
-    s->arrays =
-        tile_arena_grow(s->arena, s->arrays, s->array_count, &s->array_capacity, sizeof *s->arrays);
-    s->arrays[s->array_count] = (sched_array){name, value, place};
-    return (unsigned)s->array_count++;
-}
-
 tile_value sched_skip_reshapes(schedule *s, tile_value value, tile_value made) {
     tile_op op;
     while ((op = tile_value_def(s->compute, value)).id &&
@@ -319,7 +312,7 @@ static void plan_value(schedule *s, tile_value value) {
     if (s->failed || sched_is_planned(s, value)) return;
     if (sched_array_of(s, value) < 0) {
         const char *name = tile_arena_format(s->arena, "part%zu", s->array_count);
-        add_array(s, name, value, SCHED_SCRATCH);
+        sched_add_array(s, name, value, SCHED_SCRATCH);
     }
     choose(s, &g, value, &map);
     plan_inputs(s, &g, value, &map);
@@ -481,7 +474,7 @@ void sched_list_interface(schedule *s) {
     const tile_function *f = s->compute;
     for (size_t i = 0; i < f->arg_count; i++)
         if (f->args[i].type->kind == TILE_TYPE_TENSOR)
-            add_array(s, f->args[i].name, f->args[i].value, SCHED_ARGUMENT);
+            sched_add_array(s, f->args[i].name, f->args[i].value, SCHED_ARGUMENT);
     for (size_t i = 0; i < f->result_count; i++) {
         if (!sched_is_tensor(s, f->results[i].value))
             SCHED_FAIL(s, TILE_NO_OP,
@@ -489,7 +482,7 @@ void sched_list_interface(schedule *s) {
                        "tensor of one element",
                        f->name, f->results[i].name);
         else
-            add_array(s, f->results[i].name, f->results[i].value, SCHED_RESULT);
+            sched_add_array(s, f->results[i].name, f->results[i].value, SCHED_RESULT);
     }
 }
 

@@ -66,36 +66,69 @@ static bool fuse_reduction(online_classifier *f, tile_op op) {
     return online_add_reduction(f, op, &identity);
 }
 
+/* Heads of up to 256 elements have tiles whose scores and sums stay in registers. Longer ones need
+ * tiles of few rows, so that more of the columns are read again. Products with scores in memory are
+ * then faster, as long as there is memory. */
+enum { WIDEST = 256, DEEPEST = 1024 };
+
+/* Returns whether the elements of the inner products are known to take more than 4 GiB. An extent
+ * that is not known counts as 1. */
+static bool are_scores_large(const online_classifier *f) {
+    const int64_t most = INT64_C(1) << 32;
+    int64_t bytes = 4;
+    for (unsigned d = 0; d < f->domain->rank; d++) {
+        bool last = d + 1 == f->domain->rank;
+        int64_t extent = sched_constant(last ? f->o->extent : f->domain->extents[d]);
+        if (extent >= 0 && __builtin_mul_overflow(bytes, extent, &bytes)) return true;
+    }
+    return bytes > most;
+}
+
+/* Returns whether the last product's tile [m, columns, n] has all of its columns, which only an
+ * online loop needs. */
+static bool is_whole_tile(const online_classifier *f, tile_op op) {
+    const tile_attr *tile = tile_op_attr(f->s->compute, op, TILE_ATTR_tile);
+    int64_t columns = sched_constant(f->domain->extents[f->domain->rank - 1]);
+    return tile && tile->count == 3 && columns > WIDEST && tile->list[1] >= columns;
+}
+
+static bool refuse_extent(online_classifier *f, tile_op op, bool known, const char *what,
+                          const char *unknown) {
+    if (!known)
+        return reject_online(f, op, unknown,
+                             "give the extent, as in schedule{d=128}, at most 256; otherwise "
+                             "several kernels remain");
+    return reject_online(f, op, what,
+                         "split heads of more than 256 elements, or accept several kernels, which "
+                         "are faster while the scores fit memory; for a loop all the same, up to "
+                         "1024 elements, give the last product `tile = [16, 1024, 16]`, whose "
+                         "second number is its number of columns");
+}
+
 /* Checks the extents of which a block needs all elements: those of a head. */
 static bool check_extents(online_classifier *f, tile_op op) {
     schedule *s = f->s;
     sched_online *o = f->o;
-    enum { WIDEST = 256 };
-    static const char remedy[] =
-        "give the extent, as in schedule{d=128}, at most 256; otherwise several kernels remain";
+    bool product = tile_op_opcode(s->compute, op) == TILE_OP_matmul;
+    int64_t most = are_scores_large(f) || (product && is_whole_tile(f, op)) ? DEEPEST : WIDEST;
     o->deep = o->wide = 1;
     for (unsigned i = 0; i < o->inner_count; i++) {
         const tile_value lhs = tile_operand_lhs(s->compute, o->inner[i].op);
         const tile_type *type = sched_type(s, lhs);
         bool transposed = tile_op_has_attr(s->compute, o->inner[i].op, TILE_ATTR_trans_lhs);
         int64_t deep = sched_constant(sched_dim(s, type, type->rank - (transposed ? 2 : 1)));
-        if (deep < 1 || deep > WIDEST)
-            return reject_online(
-                f, o->inner[i].op,
-                deep < 1 ? "the extent of the axis along which this one adds up is not known"
-                         : "a block must have all of the axis along which this one adds up, up to "
-                           "256 elements",
-                remedy);
+        if (deep < 1 || deep > most)
+            return refuse_extent(f, o->inner[i].op, deep >= 1,
+                                 "a block must have all of the axis along which this one adds up, "
+                                 "up to 256 elements",
+                                 "the extent of the axis along which this one adds up is not known");
         if (deep > o->deep) o->deep = deep;
     }
-    if (tile_op_opcode(s->compute, op) != TILE_OP_matmul) return true;
+    if (!product) return true;
     o->wide = sched_constant(f->domain->extents[f->domain->rank - 1]);
-    if (o->wide < 1 || o->wide > WIDEST)
-        return reject_online(f, op,
-                             o->wide < 1 ? "its number of columns is not known"
-                                         : "a block must have all of its columns, up to 256",
-                             remedy);
-    return true;
+    return (o->wide >= 1 && o->wide <= most) ||
+           refuse_extent(f, op, o->wide >= 1, "a block must have all of its columns, up to 256",
+                         "its number of columns is not known");
 }
 
 /* Returns whether attributes request a separate kernel. */

@@ -3,21 +3,32 @@
 
 #include "lib/ir/syntax.h"
 
+/* The order of the domain's dims in memory: that of an output with strides. */
+static void order_domain(schedule *s, const sched_group *g, unsigned order[TILE_MAX_RANK]) {
+    const sched_output *output = &g->outputs[0];
+    const sched_shape shape = sched_shape_of(s, output->array, s->arrays[output->array].value);
+    for (unsigned d = 0; d < g->domain.rank; d++) order[d] = d;
+    if (!shape.strides[0] || shape.type->rank != g->domain.rank || output->part.id) return;
+    sched_domain own = g->domain;
+    const sched_map identity = sched_identity(&own);
+    if (sched_same_map(&identity, &output->map, own.rank)) sched_memory_order(s, &shape, order);
+}
+
 /* The domain's dims that are not known to be 1, last one first. */
-static unsigned long_dims(const sched_group *g, unsigned dims[TILE_MAX_RANK]) {
-    unsigned count = 0;
-    for (unsigned d = g->domain.rank; d-- > 0;)
-        if (!tile_expr_is(g->domain.extents[d], 1)) dims[count++] = d;
+static unsigned long_dims(schedule *s, const sched_group *g, unsigned dims[TILE_MAX_RANK]) {
+    unsigned order[TILE_MAX_RANK], count = 0;
+    order_domain(s, g, order);
+    for (unsigned i = g->domain.rank; i-- > 0;)
+        if (!tile_expr_is(g->domain.extents[order[i]], 1)) dims[count++] = order[i];
     return count;
 }
 
 /* If an input is transposed, returns the dim along which its elements are contiguous. Tiles extend
  * along this dim as well, so that loads and stores both access whole sectors. */
-static int crossed_dim(const schedule *s, const sched_group *g, unsigned last) {
+static int crossed_dim(schedule *s, const sched_group *g, unsigned last) {
     for (size_t i = 0; i < g->input_count; i++) {
         const sched_input *input = &g->inputs[i];
-        const tile_type *type = sched_type(s, s->arrays[input->array].value);
-        int inner = input->map.at[type->rank - 1].dim;
+        int inner = input->map.at[sched_contiguous_dim(s, input->array)].dim;
         if (input->same && inner >= 0 && inner != (int)last &&
             !tile_expr_is(g->domain.extents[inner], 1))
             return inner;
@@ -71,7 +82,7 @@ static void set_tiles(sched_kernel *k, unsigned row, unsigned column, bool cross
 }
 
 static void choose_tiles(sched_kernel *k) {
-    unsigned dims[TILE_MAX_RANK], count = long_dims(k->g, dims);
+    unsigned dims[TILE_MAX_RANK], count = long_dims(k->s, k->g, dims);
     if (count < 2) {
         set_flat_tiles(k, count ? dims[0] : k->g->domain.rank - 1);
         return;

@@ -284,6 +284,57 @@ bool sched_reshaped(schedule *s, const tile_type *from, const tile_type *to, con
     return true;
 }
 
+/* Merges the last n dims. False if they are not contiguous. */
+static bool merge_strides(schedule *s, const sched_shape *from, const dims *a, unsigned n,
+                          const tile_expr **stride) {
+    *stride = from->strides[a->at[a->count - 1]];
+    for (unsigned d = a->count - n; d + 1 < a->count; d++)
+        if (!sched_is_contiguous(s, from->strides[a->at[d]], a->extents[d + 1],
+                                 from->strides[a->at[d + 1]]))
+            return false;
+    return true;
+}
+
+bool sched_is_contiguous(schedule *s, const tile_expr *outer, const tile_expr *extent,
+                         const tile_expr *inner) {
+    const tile_expr *step = tile_expr_multiply(s->context, extent, inner);
+    const tile_expr *rest = sched_without(s, outer, step);
+    return outer == step || (rest && tile_expr_is(rest, 1));
+}
+
+bool sched_reshape_strides(schedule *s, const sched_shape *from, const tile_type *to,
+                           const tile_expr *strides[TILE_MAX_RANK]) {
+    const sched_map none = {{{0, NULL, NULL}}};
+    sched_map unused = none;
+    dims a = long_dims(s, from->type), b = long_dims(s, to);
+    for (unsigned d = 0; d < to->rank; d++) strides[d] = NULL;
+    while (a.count && b.count) {
+        const unsigned first = a.at[0], first_to = b.at[0];
+        unsigned merged = count_together(&a, &b), split = merged ? 1 : count_together(&b, &a);
+        if (!split && !match_first(&a, &b, &none, &unused)) return false;
+        if (!split) {
+            strides[first_to] = from->strides[first];
+            continue;
+        }
+        const tile_expr *stride;
+        if (!merge_strides(s, from, &a, merged ? merged : 1, &stride)) return false;
+        for (unsigned i = 1; i <= split; i++) {
+            strides[b.at[b.count - i]] = stride;
+            stride = tile_expr_multiply(s->context, b.extents[b.count - i], stride);
+        }
+        a.count -= merged ? merged : 1;
+        b.count -= split;
+    }
+    /* Those of dims of extent 1 do not matter. */
+    for (unsigned d = to->rank; d-- > 0;) {
+        if (strides[d]) continue;
+        strides[d] = tile_expr_int(s->context, 1);
+        if (d + 1 < to->rank)
+            strides[d] = tile_expr_multiply(s->context, sched_dim(s, to, d + 1), strides[d + 1]);
+    }
+    return true;
+}
+
 /* Returns whether the coordinate is a pair a * by + b whose remainder is b. */
 static bool is_pair_of(const sched_coordinate *at, const sched_coordinate *b) {
     return at->index && !at->offset && at->index->kind == SCHED_PAIR && at->index->by.expr &&

@@ -52,9 +52,11 @@ static void raise_divisor(unsigned *divisor, const tile_expr *number, const char
 }
 
 /* The dim whose elements are contiguous in the array of which the value has the elements. */
-static unsigned contiguous_dim(const schedule *s, tile_value value) {
+static unsigned contiguous_dim(schedule *s, tile_value value) {
     unsigned last = sched_type(s, value)->rank - 1u;
     tile_op op = tile_value_def(s->compute, value);
+    for (unsigned a = 0; a < s->array_count && !op.id; a++)
+        if (s->arrays[a].value.id == value.id) return sched_contiguous_dim(s, a);
     if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_transpose) return last;
     const tile_attr *order = tile_op_attr(s->compute, op, TILE_ATTR_order);
     unsigned own = contiguous_dim(s, tile_operand_src(s->compute, op));
@@ -88,7 +90,7 @@ static bool is_of_product(const schedule *s, tile_op op) {
 
 /* Rows of views: of reshaped arrays, and of slices, which begin and end where rows do. */
 static void raise_by_view(const sched_kernel *k, unsigned *divisor, tile_op op, const char *dim) {
-    const schedule *s = k->s;
+    schedule *s = k->s;
     tile_opcode opcode = tile_op_opcode(s->compute, op);
     if ((opcode != TILE_OP_reshape && opcode != TILE_OP_slice) || !is_of_product(s, op)) return;
     tile_value src = tile_operand_src(s->compute, op), result = tile_op_result(s->compute, op, 0);
@@ -112,10 +114,13 @@ static void raise_by_view(const sched_kernel *k, unsigned *divisor, tile_op op, 
 static unsigned divisor_of(const sched_kernel *k, const char *dim) {
     unsigned divisor = 0;
     for (unsigned a = 0; a < k->s->array_count; a++) {
-        const tile_type *type = sched_type(k->s, k->s->arrays[a].value);
+        const sched_array *array = &k->s->arrays[a];
+        const tile_type *type = sched_type(k->s, array->value);
+        const tile_type *element = sched_element(k->s, array->value);
         if (takes_array(k, a))
-            raise_divisor(&divisor, type->dims[type->rank - 1], dim,
-                          sched_element(k->s, k->s->arrays[a].value));
+            raise_divisor(&divisor, type->dims[sched_contiguous_dim(k->s, a)], dim, element);
+        for (unsigned d = 0; takes_array(k, a) && array->strides[0] && d < type->rank; d++)
+            raise_divisor(&divisor, array->strides[d], dim, element);
     }
     if (k->g->kind == SCHED_MATMUL || k->g->kind == SCHED_ONLINE)
         TILE_FOR_EACH_OP (k->s->compute, op, k->s->compute->body)
@@ -135,10 +140,11 @@ static void add_dims(sched_kernel *k) {
 static void add_array(sched_kernel *k, unsigned array) {
     const sched_array *a = &k->s->arrays[array];
     const tile_type *type = sched_type(k->s, a->value);
-    const tile_expr *extents[TILE_MAX_RANK];
+    const tile_expr *extents[TILE_MAX_RANK], *strides[TILE_MAX_RANK];
     for (unsigned d = 0; d < type->rank; d++) extents[d] = sched_expr(k->s, type->dims[d]);
-    k->arrays[array] = tile_function_add_view_arg(k->f, a->name, sched_element(k->s, a->value),
-                                                  type->rank, extents, NULL);
+    k->arrays[array] =
+        tile_function_add_view_arg(k->f, a->name, sched_element(k->s, a->value), type->rank,
+                                   extents, sched_view_strides(k->s, array, strides));
 }
 
 /* Adds arguments in the compute's order; scratch follows, before the results. */

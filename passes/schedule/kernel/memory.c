@@ -13,14 +13,17 @@ typedef struct listing {
     unsigned rank;
 } listing;
 
-/* The tile's dims are in the array's order, so that contiguous elements are loaded together. Dims
+/* The tile's dims are in the array's order in memory, so that contiguous elements are loaded together. Dims
  * that the array lacks keep their position. */
-static listing list_dims(const sched_kernel *k, unsigned rank, const sched_map *map,
+static listing list_dims(const sched_kernel *k, const sched_shape *shape, const sched_map *map,
                          sched_access *out) {
     listing l = {.rank = 0};
     int of_tile[SCHED_MAX_TILE], next[SCHED_MAX_TILE], count = 0;
+    unsigned in_memory[TILE_MAX_RANK];
+    sched_memory_order(k->s, shape, in_memory);
     for (unsigned t = 0; t < k->tile_rank; t++) of_tile[t] = -1;
-    for (unsigned d = 0; d < rank; d++) {
+    for (unsigned i = 0; i < shape->type->rank; i++) {
+        const unsigned d = in_memory[i];
         int t = sched_along(k, &map->at[d]);
         if (t < 0) l.dims[l.rank++] = (int)d;
         if (t >= 0) {
@@ -74,10 +77,24 @@ static const tile_expr *extent_of(sched_kernel *k, const tile_type *type, int d)
     return d < 0 ? tile_expr_int(k->s->context, 1) : sched_expr(k->s, type->dims[d]);
 }
 
-/* The stride of dim d of a row-major array in elements, as an i64. */
-static tile_value stride_of(sched_kernel *k, const tile_type *type, int d) {
+/* An expression over arguments as an i64, computed without overflow. */
+static tile_value wide_number(sched_kernel *k, const tile_expr *expr) {
     const tile_type *wide = tile_type_scalar(k->s->context, TILE_i64);
+    tile_segment segments[3] = {{{0}, NULL, 0}};
+    unsigned count = 0;
+    if (!tile_expr_has_arg(expr)) return tile_build_constant(&k->b, wide, expr);
+    if (expr->kind == TILE_EXPR_ARG) return tile_build_cast(&k->b, sched_number(k, expr), wide);
+    for (; count < 3 && expr->args[count]; count++)
+        segments[count].head = wide_number(k, expr->args[count]);
+    return tile_build_op_value(&k->b, expr->opcode, segments, count, NULL);
+}
+
+/* The stride of dim d in elements, as an i64. */
+static tile_value stride_of(sched_kernel *k, const sched_shape *shape, int d) {
+    const tile_type *wide = tile_type_scalar(k->s->context, TILE_i64), *type = shape->type;
     tile_value stride = TILE_NO_VALUE;
+    if (d >= 0 && shape->strides[0]) return wide_number(k, sched_expr(k->s, shape->strides[d]));
+    if (shape->strides[0]) return tile_build_constant(&k->b, wide, tile_expr_int(k->s->context, 1));
     for (unsigned i = d < 0 ? type->rank : (unsigned)d + 1; i < type->rank; i++) {
         const tile_expr *extent = sched_expr(k->s, type->dims[i]);
         if (tile_expr_is(extent, 1)) continue;
@@ -91,50 +108,92 @@ static tile_value stride_of(sched_kernel *k, const tile_type *type, int d) {
 }
 
 /* Returns the view argument itself if it has these dims. */
-static tile_value find_view(sched_kernel *k, unsigned array, const tile_type *type,
+static tile_value find_view(sched_kernel *k, unsigned array, const sched_shape *shape,
                             const listing *l) {
     tile_value extents[TILE_MAX_RANK], strides[TILE_MAX_RANK];
-    bool in_order = is_in_order(k, type, l);
+    const tile_type *type = shape->type;
+    bool in_order = !shape->strides[0] && is_in_order(k, type, l);
     bool alias = sched_type(k->s, k->s->arrays[array].value) != type;
     if (is_whole(type, l) && !alias) return k->arrays[array];
     for (unsigned i = 0; i < l->rank; i++) {
         extents[i] = sched_number(k, extent_of(k, type, l->dims[i]));
-        if (!in_order) strides[i] = stride_of(k, type, l->dims[i]);
+        if (!in_order) strides[i] = stride_of(k, shape, l->dims[i]);
     }
     tile_value base = tile_build_base(&k->b, k->arrays[array]);
     return tile_build_view(&k->b, base, extents, l->rank, strides, in_order ? 0 : l->rank, NULL);
 }
 
 tile_value sched_array_view(sched_kernel *k, unsigned array, tile_value value) {
-    listing l = {.rank = sched_type(k->s, value)->rank};
+    const sched_shape shape = sched_shape_of(k->s, array, value);
+    listing l = {.rank = shape.type->rank};
     for (unsigned d = 0; d < l.rank; d++) l.dims[d] = (int)d;
-    return find_view(k, array, sched_type(k->s, value), &l);
+    return find_view(k, array, &shape, &l);
+}
+
+/* Returns whether one element may be read for all elements of the tile along this dim. Copies to
+ * shared memory need all dims of their tile, and reductions the padding outside of the extents. */
+static bool may_repeat(const sched_kernel *k, const sched_coordinate *at) {
+    bool reduced = k->g->kind == SCHED_ROWS && sched_depends(at, k->g->axis);
+    return !k->straight && !reduced && k->g->kind != SCHED_ONLINE;
+}
+
+/* Dims with stride 0 have one element, which is at every coordinate. */
+static void drop_repeated(sched_kernel *k, sched_shape *shape, sched_map *map) {
+    tile_type draft = *shape->type;
+    bool found = false;
+    for (unsigned d = 0; d < draft.rank && shape->strides[0]; d++) {
+        if (!tile_expr_is(shape->strides[d], 0) || !may_repeat(k, &map->at[d])) continue;
+        draft.dims[d] = tile_expr_int(k->s->context, 1);
+        map->at[d] = sched_zero_coordinate();
+        found = true;
+    }
+    if (found) shape->type = tile_type_get(k->s->context, &draft);
+}
+
+/* Returns whether dims first to last of the array are one dim in memory. */
+static bool are_contiguous(sched_kernel *k, const sched_shape *shape, unsigned first,
+                           unsigned last) {
+    for (unsigned d = first; d < last && shape->strides[0]; d++)
+        if (!sched_is_contiguous(k->s, shape->strides[d], sched_dim(k->s, shape->type, d + 1),
+                                 shape->strides[d + 1]))
+            return false;
+    return true;
 }
 
 /* Merges dims whose coordinates are the split of one coordinate into one dim of the view. */
-static const tile_type *put_together(sched_kernel *k, const tile_type *type, sched_map *map) {
+static void put_together(sched_kernel *k, sched_shape *shape, sched_map *map) {
+    const tile_type *type = shape->type;
     tile_type draft = *type;
     sched_map out = *map;
+    const tile_expr *strides[TILE_MAX_RANK];
     unsigned at = type->rank;
     for (unsigned d = type->rank; d-- > 0;) {
         unsigned first = sched_merge_dims(k->s, type, map, d, &out.at[--at]);
+        if (!are_contiguous(k, shape, first, d)) {
+            first = d;
+            out.at[at] = map->at[d];
+        }
         draft.dims[at] = type->dims[d];
+        strides[at] = shape->strides[d];
         for (; d > first; d--)
             draft.dims[at] = tile_expr_multiply(k->s->context, type->dims[d - 1], draft.dims[at]);
     }
-    if (!at) return type;
+    if (!at) return;
     draft.rank = type->rank - at;
     for (unsigned d = 0; d < type->rank; d++) {
         draft.dims[d] = d < draft.rank ? draft.dims[d + at] : NULL;
+        shape->strides[d] = d < draft.rank ? strides[d + at] : NULL;
         if (d < draft.rank) map->at[d] = out.at[d + at];
     }
-    return tile_type_get(k->s->context, &draft);
+    shape->type = tile_type_get(k->s->context, &draft);
 }
 
 /* Splits a dim whose coordinate is a pair into two dims of the view, so that a tile along the last
  * one is bounded by it. */
-static const tile_type *take_pairs_apart(sched_kernel *k, const tile_type *type,
-                                         const sched_map *map, sched_map *out) {
+static void take_pairs_apart(sched_kernel *k, sched_shape *shape, const sched_map *map,
+                             sched_map *out) {
+    const sched_shape from = *shape;
+    const tile_type *type = from.type;
     tile_type draft = *type;
     draft.rank = 0;
     *out = *map;
@@ -145,12 +204,16 @@ static const tile_type *take_pairs_apart(sched_kernel *k, const tile_type *type,
                      sched_along(k, &pair->b) != -1 && draft.rank + type->rank - d < TILE_MAX_RANK;
         if (apart) {
             draft.dims[draft.rank] = k->g->domain.extents[pair->a.dim];
+            if (from.strides[0])
+                shape->strides[draft.rank] =
+                    tile_expr_multiply(k->s->context, pair->by.expr, from.strides[d]);
             out->at[draft.rank++] = pair->a;
         }
         draft.dims[draft.rank] = apart ? pair->by.expr : type->dims[d];
+        shape->strides[draft.rank] = from.strides[d];
         out->at[draft.rank++] = apart ? pair->b : map->at[d];
     }
-    return draft.rank == type->rank ? type : tile_type_get(k->s->context, &draft);
+    if (draft.rank != type->rank) shape->type = tile_type_get(k->s->context, &draft);
 }
 
 /* Returns the tile's dims that index tiles have: those along which a coordinate changes, except the
@@ -176,9 +239,10 @@ static tile_value point(sched_kernel *k, const sched_coordinate *at, const tile_
 }
 
 /* Builds index tiles for the elements; along the last dim of the tile they may be contiguous. */
-static void find_points(sched_kernel *k, unsigned array, const tile_type *type,
+static void find_points(sched_kernel *k, unsigned array, const sched_shape *whole,
                         const sched_map *map, const tile_type *element, sched_access *out) {
     bool covers;
+    const tile_type *type = whole->type;
     listing l = {.rank = type->rank};
     const tile_expr *dims[SCHED_MAX_TILE];
     unsigned points = points_of(k, type->rank, map, &covers);
@@ -188,7 +252,7 @@ static void find_points(sched_kernel *k, unsigned array, const tile_type *type,
     }
     out->tile = sched_tile_type(k, element, dims);
     for (unsigned d = 0; d < l.rank; d++) l.dims[d] = (int)d;
-    out->view = find_view(k, array, type, &l);
+    out->view = find_view(k, array, whole, &l);
     out->rank = l.rank;
     out->permuted = false;
     k->tile_rank -= covers;
@@ -203,18 +267,21 @@ bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const 
                        sched_access *out) {
     const tile_expr *dims[SCHED_MAX_TILE];
     sched_map whole = *wanted, map;
-    const tile_type *type = put_together(k, sched_type(k->s, value), &whole);
-    type = take_pairs_apart(k, type, &whole, &map);
+    sched_shape shape = sched_shape_of(k->s, array, value);
+    drop_repeated(k, &shape, &whole);
+    put_together(k, &shape, &whole);
+    take_pairs_apart(k, &shape, &whole, &map);
+    const tile_type *type = shape.type;
     const tile_type *element = sched_element(k->s, value);
     listing l = {.rank = 0};
     bool scattered = sched_is_scattered(k, type->rank, &map);
-    if (!scattered) l = list_dims(k, type->rank, &map, out);
+    if (!scattered) l = list_dims(k, &shape, &map, out);
     if (scattered || !fit_view(k, type, &l)) {
-        find_points(k, array, type, &map, element, out);
+        find_points(k, array, &shape, &map, element, out);
         return true;
     }
     out->rank = l.rank;
-    out->view = find_view(k, array, type, &l);
+    out->view = find_view(k, array, &shape, &l);
     for (unsigned i = 0; i < l.rank; i++)
         out->index[i] =
             l.dims[i] < 0 ? tile_build_int(&k->b, 0) : sched_begin(k, &map.at[l.dims[i]]);
@@ -240,18 +307,19 @@ static tile_value row_major_stride(sched_kernel *k, const tile_value *extents, u
 tile_value sched_part_view(sched_kernel *k, unsigned array, tile_value view, unsigned d,
                            tile_value end) {
     tile_value extents[TILE_MAX_RANK], strides[TILE_MAX_RANK];
-    const tile_type *type = sched_type(k->s, k->s->arrays[array].value);
+    const sched_shape shape = sched_shape_of(k->s, array, k->s->arrays[array].value);
     unsigned rank = tile_value_type(k->f, view)->rank;
     tile_op made = tile_value_def(k->f, view);
     for (unsigned i = 0; i < rank; i++)
         extents[i] = made.id ? tile_operands_extents(k->f, made).at[i]
-                             : sched_number(k, extent_of(k, type, (int)i));
+                             : sched_number(k, extent_of(k, shape.type, (int)i));
     unsigned given = made.id ? tile_operands_strides(k->f, made).count : 0;
-    bool strided = given || d; /* row-major strides do not depend on the first extent */
+    /* Row-major strides do not depend on the first extent. */
+    bool strided = given || d || (!made.id && shape.strides[0]);
     for (unsigned i = 0; i < rank && strided; i++)
         strides[i] = given     ? tile_operands_strides(k->f, made).at[i]
                      : made.id ? row_major_stride(k, extents, rank, i)
-                               : stride_of(k, type, (int)i);
+                               : stride_of(k, &shape, (int)i);
     extents[d] = end;
     return tile_build_view(&k->b, tile_build_base(&k->b, k->arrays[array]), extents, rank, strides,
                            strided ? rank : 0, NULL);

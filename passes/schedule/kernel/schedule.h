@@ -71,12 +71,19 @@ typedef enum sched_kind {
 
 typedef enum sched_place { SCHED_ARGUMENT, SCHED_RESULT, SCHED_SCRATCH } sched_place;
 
-/* An array in memory that holds a value of the compute, row-major. */
+/* An array in memory that holds a value of the compute. */
 typedef struct sched_array {
     const char *name;
     tile_value value;
     sched_place place;
+    const tile_expr *strides[TILE_MAX_RANK]; /* as those of sched_shape */
 } sched_array;
+
+/* The dims of an array in memory, or of a view of it. */
+typedef struct sched_shape {
+    const tile_type *type;
+    const tile_expr *strides[TILE_MAX_RANK]; /* over the compute's parameters; NULL: row-major */
+} sched_shape;
 
 typedef struct sched_output {
     unsigned array;
@@ -303,6 +310,32 @@ static inline bool sched_has_pairs(unsigned rank, const sched_map *map) {
 }
 /* The product `whole` without the factors of `part`; NULL if it does not contain them. */
 const tile_expr *sched_without(schedule *s, const tile_expr *whole, const tile_expr *part);
+
+/* Returns whether a dim with stride `outer` continues one with this extent and the stride `inner`.
+ */
+bool sched_is_contiguous(schedule *s, const tile_expr *outer, const tile_expr *extent,
+                         const tile_expr *inner);
+/* The strides of a reshaped array; false if it has none, because dims that merge are not
+ * contiguous. */
+bool sched_reshape_strides(schedule *s, const sched_shape *from, const tile_type *to,
+                           const tile_expr *strides[TILE_MAX_RANK]);
+
+/* strides.c ------------------------------------------------------------------------------------ */
+
+/* Adds an array with the strides that the compute declares for it; returns its index. */
+unsigned sched_add_array(schedule *s, const char *name, tile_value value, sched_place place);
+/* The shape of the array for a value: its own, or a reshape of it. */
+sched_shape sched_shape_of(schedule *s, unsigned array, tile_value value);
+/* The dims in the order of memory, the contiguous one last. */
+void sched_memory_order(schedule *s, const sched_shape *shape, unsigned order[TILE_MAX_RANK]);
+/* The dim of the array whose elements are contiguous. */
+unsigned sched_contiguous_dim(schedule *s, unsigned array);
+/* The strides of a view argument for the array, over arguments; NULL: row-major. */
+const tile_expr *const *sched_view_strides(schedule *s, unsigned array,
+                                           const tile_expr *strides[TILE_MAX_RANK]);
+/* Gives reshapes that are no views of their strided operand an array to read. The schedule then has
+ * a copy of the compute. */
+void sched_copy_reshaped(schedule *s);
 
 /* narrow.c ------------------------------------------------------------------------------------- */
 

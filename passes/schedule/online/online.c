@@ -139,11 +139,15 @@ const tile_type *online_multiplied(const online_kernel *w, const tile_type *a, c
 /* Returns whether the array has the columns before the rows. Whole boxes of its own dims are then
  * loaded, and the product transposes them. */
 bool online_is_transposed(const online_kernel *w, const sched_product_operand *side) {
-    const tile_type *type = sched_type(w->k.s, side->from.value);
-    unsigned row = 0, column = 0;
-    for (unsigned d = 0; d < type->rank; d++) {
-        if (sched_depends(&side->from.map.at[d], side->row)) row = d;
-        if (sched_depends(&side->from.map.at[d], side->column)) column = d;
+    schedule *s = w->k.s;
+    int array = sched_find_input(s, w->k.g, side->from.value);
+    sched_shape shape = {.type = sched_type(s, side->from.value)};
+    unsigned row = 0, column = 0, order[TILE_MAX_RANK];
+    if (array >= 0) shape = sched_shape_of(s, (unsigned)array, side->from.value);
+    sched_memory_order(s, &shape, order);
+    for (unsigned d = 0; d < shape.type->rank; d++) {
+        if (sched_depends(&side->from.map.at[order[d]], side->row)) row = d;
+        if (sched_depends(&side->from.map.at[order[d]], side->column)) column = d;
     }
     return column < row;
 }
@@ -170,7 +174,8 @@ static tile_value dot(online_kernel *w, tile_op product, tile_value a, bool turn
         tile_op_set_text(w->k.f, op, TILE_ATTR_precision, tile_attr_word_text(precision));
     if (turned_a) tile_op_set_flag(w->k.f, op, TILE_ATTR_trans_lhs);
     if (turned_b) tile_op_set_flag(w->k.f, op, TILE_ATTR_trans_rhs);
-    tile_op_set_text(w->k.f, op, TILE_ATTR_policy, "rows");
+    /* The accumulators of all columns of a long head are too many for the warp of a row. */
+    if (!online_is_deep(w)) tile_op_set_text(w->k.f, op, TILE_ATTR_policy, "rows");
     return tile_op_result(w->k.f, op, 0);
 }
 

@@ -143,6 +143,8 @@ void online_combine_parts(online_kernel *w, const tile_value *own, const rescale
 
 /* Returns whether tensor cores compute all products. */
 bool online_uses_tensor_cores(const online_kernel *w);
+/* Returns whether a head has more elements than a warp can accumulate: warps share its columns. */
+bool online_is_deep(const online_kernel *w);
 
 /* Adds the kernel's parameters and points, and sets the extents of tiles. */
 void online_add_points(online_kernel *w);

@@ -39,7 +39,10 @@ static int64_t bytes_of_elements(const online_kernel *w) {
 static int64_t shared_bytes(const online_kernel *w, const point *p, int bytes) {
     int64_t inner = w->o->inner_count, deep = w->deep->integer;
     int64_t stage = p->columns * (inner * deep + w->wide->integer);
-    return (p->rows * inner * deep + p->stages * stage) * bytes;
+    int64_t most = deep > w->wide->integer ? deep : w->wide->integer;
+    /* Without tensor cores, long heads are copied once more, from registers. */
+    int64_t copied = bytes == 4 && online_is_deep(w) ? p->columns * most : 0;
+    return (p->rows * inner * deep + p->stages * stage + copied) * bytes;
 }
 
 /* Returns whether the point fits shared memory, and the accumulators fit the registers. */
@@ -47,7 +50,8 @@ static bool fits(const online_kernel *w, const point *p, int bytes) {
     int64_t deep = w->deep->integer, wide = w->wide->integer;
     int64_t most = deep > wide ? deep : wide;
     if (bytes == 2 && p->columns * most > 16384) return false;
-    return shared_bytes(w, p, bytes) <= (bytes == 2 ? 166000 : 90000);
+    bool large = bytes == 2 || online_is_deep(w);
+    return shared_bytes(w, p, bytes) <= (large ? 166000 : 90000);
 }
 
 /* Returns whether it fits all targets: without tuning, the first point is used. */
@@ -77,7 +81,7 @@ static void set_extents(online_kernel *w) {
     w->wide = tile_expr_int(context, product ? power_above(w->o->wide, MIN_EXTENT) : 1);
 }
 
-enum { MOST = 5, MOST_HALVES = 6 };
+enum { MOST = 5, MOST_HALVES = 6, DEEP = 256 };
 
 /* Chooses up to `most` points of the list that fit, the first one at or after `likely`; returns
  * their number. */
@@ -170,8 +174,36 @@ static void add_few(online_kernel *w, bool half) {
     add_split(w);
 }
 
+bool online_is_deep(const online_kernel *w) {
+    return w->deep->integer > DEEP || w->wide->integer > DEEP;
+}
+
+/* Tiles of few rows, whose columns the warps share. One stage of two blocks of long heads fills the
+ * shared memory of small targets. */
+static void add_deep(online_kernel *w, bool half) {
+    const point halves[] = {
+        {32, 16, 2, 8}, {32, 32, 2, 8}, {16, 16, 2, 8}, {32, 32, 1, 8}, {16, 16, 1, 8}};
+    const point wholes[] = {
+        {16, 8, 1, 8}, {16, 16, 1, 8}, {16, 8, 2, 8}, {8, 8, 2, 8}, {8, 8, 1, 8}, {8, 4, 1, 8}};
+    enum { HALVES = sizeof halves / sizeof *halves, WHOLES = sizeof wholes / sizeof *wholes };
+    const tile_expr *params[] = {
+        sched_add_param(&w->k, "block_m"), sched_add_param(&w->k, "block_n"),
+        sched_add_param(&w->k, "stages"), sched_add_param(&w->k, "num_warps")};
+    int points[MOST * 4];
+    unsigned count = choose_points(w, half ? halves : wholes, half ? HALVES : WHOLES, 0,
+                                   half ? 2 : 4, MOST, points);
+    sched_add_tune(&w->k, params, 4, points, count);
+    sched_set_warps(&w->k, params[3]);
+    w->rows = params[0];
+    w->columns = params[1];
+}
+
 void online_add_points(online_kernel *w) {
     set_extents(w);
+    if (online_is_deep(w)) {
+        add_deep(w, online_uses_tensor_cores(w));
+        return;
+    }
     bool half = online_uses_tensor_cores(w);
     int most = w->deep->integer > w->wide->integer ? (int)w->deep->integer : (int)w->wide->integer;
     const point first = {most <= 128 ? 128 : 16384 / most,

@@ -110,8 +110,10 @@ void product_take_operand(product *p, unsigned index) {
 static const tile_expr *channels_of(const product *p, const product_operand *side) {
     schedule *s = p->k.s;
     if (side->array < 0) return NULL;
-    unsigned rank = sched_type(s, side->source)->rank;
-    const sched_coordinate *last = &side->source_map.at[rank - 1],
+    unsigned order[TILE_MAX_RANK];
+    const sched_shape shape = sched_shape_of(s, (unsigned)side->array, side->source);
+    sched_memory_order(s, &shape, order);
+    const sched_coordinate *last = &side->source_map.at[order[shape.type->rank - 1]],
                            depth = sched_dim_coordinate(p->depth);
     bool divided = last->index && !last->offset && last->index->kind == SCHED_REM &&
                    sched_same_coordinate(&last->index->a, &depth);
@@ -145,12 +147,14 @@ void product_choose_order(product *p) {
     schedule *s = p->k.s;
     for (unsigned i = 0; i < 2; i++) {
         product_operand *side = &p->sides[i];
-        unsigned row = 0, column = 0;
+        unsigned row = 0, column = 0, order[TILE_MAX_RANK];
         if (!side->plain || side->gathered || p->taps >= 0 || !(p->precision || p->scaled))
             continue;
-        for (unsigned d = 0; d < sched_type(s, side->source)->rank; d++) {
-            if (sched_depends(&side->source_map.at[d], side->row)) row = d;
-            if (sched_depends(&side->source_map.at[d], side->column)) column = d;
+        const sched_shape shape = sched_shape_of(s, (unsigned)side->array, side->source);
+        sched_memory_order(s, &shape, order);
+        for (unsigned d = 0; d < shape.type->rank; d++) {
+            if (sched_depends(&side->source_map.at[order[d]], side->row)) row = d;
+            if (sched_depends(&side->source_map.at[order[d]], side->column)) column = d;
         }
         side->turned = column < row;
     }

@@ -16,13 +16,6 @@ static tile_value own_value(const resident_writer *w, tile_value value) {
 
 /* Interface ------------------------------------------------------------------------------------ */
 
-static unsigned add_array(schedule *s, const char *name, tile_value value, sched_place place) {
-    s->arrays =
-        tile_arena_grow(s->arena, s->arrays, s->array_count, &s->array_capacity, sizeof *s->arrays);
-    s->arrays[s->array_count] = (sched_array){name, value, place};
-    return (unsigned)s->array_count++;
-}
-
 static bool is_bound(const sched_section *section, const char *name) {
     for (size_t i = 0; i < section->array_count; i++)
         if (strcmp(section->arrays[i].name, name) == 0) return true;
@@ -39,13 +32,13 @@ static sched_group *make_group(schedule *s, const sched_section *section) {
     for (size_t i = 0; i < f->arg_count; i++)
         if (f->args[i].type->kind == TILE_TYPE_TENSOR && is_bound(section, f->args[i].name))
             g->inputs[g->input_count++].array =
-                add_array(s, f->args[i].name, f->args[i].value, SCHED_ARGUMENT);
+                sched_add_array(s, f->args[i].name, f->args[i].value, SCHED_ARGUMENT);
     for (size_t i = 0; i < f->result_count; i++) {
         const sched_resident_value *carried = &section->resident->carried[i];
         if (!section->stores[i].to.buffer) continue;
         tile_value value = carried->in_place ? carried->value : f->results[i].value;
         g->outputs[g->output_count].map = carried->in_place ? carried->whole : carried->map;
-        g->outputs[g->output_count++].array = add_array(s, f->results[i].name, value, SCHED_RESULT);
+        g->outputs[g->output_count++].array = sched_add_array(s, f->results[i].name, value, SCHED_RESULT);
     }
     s->groups = TILE_NEW_ARRAY(s->arena, sched_group *, 1);
     s->groups[s->group_count++] = g;

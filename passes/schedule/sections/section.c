@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "tile/strides.h"
+
 #include "lib/ir/syntax.h"
 
 typedef struct maker {
@@ -122,6 +124,10 @@ static void add_results(maker *m) {
         const char *name = unique_name(m, store->name);
         tile_function_add_result(m->f, name, tile_value_type(m->f, value));
         tile_function_set_result(m->f, (unsigned)i, value);
+        const sched_buffer *to = store->to.buffer;
+        if (to && to->result >= 0)
+            tile_function_set_result_strides(m->f, (unsigned)i,
+                                             m->from->results[to->result].strides);
         if (store->to.buffer) bind_array(m, name, &store->to);
     }
     for (unsigned i = 0; m->section->resident && i < m->section->resident->count; i++)

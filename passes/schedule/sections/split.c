@@ -136,9 +136,10 @@ static const char *name_of(const splitter *p, tile_value value) {
 }
 
 /* The compute's result whose array can be the value's memory; -1: none. */
+/* The result whose memory a loop may use for the value; parts of it are row-major. */
 static int find_result(const splitter *p, tile_value value) {
     for (size_t i = 0; i < p->f->result_count; i++)
-        if (p->f->results[i].value.id == value.id) return (int)i;
+        if (p->f->results[i].value.id == value.id && !p->f->results[i].strides[0]) return (int)i;
     return -1;
 }
 

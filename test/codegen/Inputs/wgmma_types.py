@@ -19,7 +19,7 @@ cases = [kernels["Case"](text) for text in shares.take(texts)]
 HEAD = re.compile(r"^[ \t]*\.(version|target|address_size|extern|file)\b.*$", re.M)
 
 
-MOST = 60  # cases per plan, which takes at most 256 arguments
+MOST = 60  # cases per plan, which takes at most 1024 arguments
 
 
 def compile_some(folder, first):
