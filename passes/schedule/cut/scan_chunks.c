@@ -15,7 +15,8 @@
 static const tile_type *with_dims(const schedule *s, tile_value value, const tile_type *dims) {
     tile_type draft = *sched_type(s, value);
     draft.rank = dims->rank;
-    for (unsigned d = 0; d < TILE_MAX_RANK; d++) draft.dims[d] = d < dims->rank ? dims->dims[d] : NULL;
+    for (unsigned d = 0; d < TILE_MAX_RANK; d++)
+        draft.dims[d] = d < dims->rank ? dims->dims[d] : NULL;
     return tile_type_get(s->context, &draft);
 }
 
@@ -63,8 +64,7 @@ static tile_value reshaped(schedule *s, tile_builder *b, tile_value value, const
 
 static tile_value without_reshapes(const schedule *s, tile_value value) {
     tile_op op;
-    while ((op = scans_def(s, value, TILE_OP_reshape)).id)
-        value = tile_operand_src(s->compute, op);
+    while ((op = scans_def(s, value, TILE_OP_reshape)).id) value = tile_operand_src(s->compute, op);
     return value;
 }
 
@@ -137,8 +137,7 @@ static tile_value whole_scan(schedule *s, tile_op at, tile_op scan, const scan_t
 tile_value scans_from_chunks(schedule *s, tile_op op) {
     const tile_function *f = s->compute;
     scan_traits chunks;
-    if (tile_op_operand_count(f, op) != 2 || tile_op_result_count(f, op) != 1)
-        return TILE_NO_VALUE;
+    if (tile_op_operand_count(f, op) != 2 || tile_op_result_count(f, op) != 1) return TILE_NO_VALUE;
     for (unsigned i = 0; i < 2; i++) {
         tile_op scan = scans_def(s, tile_op_operand(f, op, i), TILE_OP_scan);
         if (!scan.id || !scans_read(s, scan, &chunks) ||

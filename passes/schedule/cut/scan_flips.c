@@ -96,8 +96,8 @@ static bool form_of(const schedule *s, tile_value value, unsigned axis, unsigned
     tile_op op = tile_value_def(f, value);
     const tile_value_data *data = tile_value_at(f, value);
     if (!op.id) {
-        bool number = data->kind == TILE_VALUE_CONSTANT && data->expr &&
-                      data->expr->kind != TILE_EXPR_FLOAT;
+        bool number =
+            data->kind == TILE_VALUE_CONSTANT && data->expr && data->expr->kind != TILE_EXPR_FLOAT;
         *out = (index_form){0, data->expr};
         return number;
     }

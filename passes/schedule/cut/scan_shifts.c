@@ -7,7 +7,6 @@
  * 0 is the identity of the kind. A reverse scan is shifted in the other direction. */
 #include "passes/schedule/cut/scans.h"
 
-
 /* Returns whether the value consists of the identity of the scan's kind. */
 static bool is_identity(schedule *s, tile_value value, tile_word kind) {
     double number;
@@ -27,7 +26,8 @@ static tile_value source_of_part(schedule *s, tile_value part, unsigned axis, bo
     for (unsigned d = 0; d < from->rank; d++) {
         const tile_expr *whole = sched_dim(s, from, d), *size = sched_dim(s, to, d);
         bool cut = d == axis;
-        if (cut) size = tile_expr_op(s->context, TILE_OP_add, size, tile_expr_int(s->context, 1), NULL);
+        if (cut)
+            size = tile_expr_op(s->context, TILE_OP_add, size, tile_expr_int(s->context, 1), NULL);
         if (!tile_value_is(s->compute, starts.at[d], cut && first) ||
             !tile_extents_equal(s->context, size, whole))
             return TILE_NO_VALUE;
@@ -64,9 +64,9 @@ static tile_value from_result(schedule *s, tile_op op) {
         if (!find_parts(s, result, (unsigned)axis, reverse, &one, &others)) continue;
         tile_value whole = source_of_part(s, others, (unsigned)axis, reverse);
         tile_op scan = whole.id ? scans_def(s, whole, TILE_OP_scan) : TILE_NO_OP;
-        if (!scan.id || !scans_read(s, scan, &traits) || traits.exclusive ||
-            traits.axis != axis || traits.reverse != reverse ||
-            sched_type(s, whole) != sched_type(s, result) || !is_identity(s, one, traits.kind))
+        if (!scan.id || !scans_read(s, scan, &traits) || traits.exclusive || traits.axis != axis ||
+            traits.reverse != reverse || sched_type(s, whole) != sched_type(s, result) ||
+            !is_identity(s, one, traits.kind))
             continue;
         return exclusive(s, op, scan, tile_operand_src(s->compute, scan));
     }

@@ -78,8 +78,7 @@ bool scans_is_number(const schedule *s, tile_value value, double *number) {
 
 static tile_value without_reshapes(const schedule *s, tile_value value) {
     tile_op op;
-    while ((op = scans_def(s, value, TILE_OP_reshape)).id)
-        value = tile_operand_src(s->compute, op);
+    while ((op = scans_def(s, value, TILE_OP_reshape)).id) value = tile_operand_src(s->compute, op);
     return value;
 }
 

@@ -21,6 +21,7 @@
 #include "lib/ir/syntax.h"
 #include "lib/ops/combine.h"
 #include "passes/schedule/kernel/long.h"
+#include "passes/schedule/rows/look_back.h"
 
 bool rows_combines(const rows *r) {
     return tile_combines_by_function(tile_op_opcode(r->k.s->compute, rows_op(r, 0)));
@@ -141,6 +142,52 @@ static void build_chunks(rows *r) {
     sched_leave(&r->k, mark);
 }
 
+/* Chunks of several blocks ----------------------------------------------------------------------
+ */
+
+static bool combine_prefixes(rows *r, void *user, const tile_value *before, const tile_value *own,
+                             tile_value *to) {
+    (void)user;
+    *to = rows_combine(r, 0, *before, *own);
+    return to->id != 0;
+}
+
+static bool reduce_tile(rows *r, void *user, const tile_value *tiles, tile_value *to) {
+    (void)user;
+    *to = rows_reduce(r, *tiles, tile_op_attr_text(r->k.s->compute, rows_op(r, 0), TILE_ATTR_kind));
+    return to->id != 0;
+}
+
+static tile_value identity(rows *r, void *user, unsigned index) {
+    (void)user;
+    return rows_identity_of(r, index);
+}
+
+/* A block has a chunk. */
+static void build_own_chunk(rows *r) {
+    sched_kernel *k = &r->k;
+    const rows_prefix prefix = {.count = 1,
+                                .elements = {rows_type(r, 0)},
+                                .combine = combine_prefixes,
+                                .total = reduce_tile,
+                                .nothing = identity};
+    rows_look_back w;
+    tile_value own, before;
+    size_t mark = sched_enter(k);
+    rows_take_chunk(r, &prefix, is_reverse(r), &w);
+    tile_value elements = rows_elements_of(r, 0);
+    if (!elements.id || !reduce_tile(r, NULL, &elements, &own)) return;
+    rows_publish_total(&w, &own);
+    tile_op scan = rows_build_along(r, TILE_OP_scan, elements, rows_op(r, 0));
+    if (!scan.id || !rows_wait_for_prefix(&w, &own, &before)) return;
+    before = sched_broadcast_to_tile(k, before);
+    tile_value all = rows_combine(r, 0, before, tile_op_result(k->f, scan, 0));
+    rows_remember_results(r, 0, all, TILE_NO_VALUE);
+    rows_store_outputs(r, false);
+    rows_end_chunk(&w);
+    sched_leave(k, mark);
+}
+
 /* The bits of an element of each operand. */
 static unsigned bits_of_element(const rows *r) {
     unsigned bits = 0;
@@ -186,11 +233,18 @@ void rows_build_chunks(rows *r, int beside) {
     }
     bool whole = rows_combines(r) && r->known >= 0 && r->known <= SHORT;
     if (!r->tile) (whole ? rows_set_known_tiles : choose_tiles)(r, beside);
-    sched_set_grid(&r->k, (int)r->axis);
     if (rows_combines(r)) {
+        sched_set_grid(&r->k, (int)r->axis);
         rows_build_combined(r);
         return;
     }
+    if (rows_looks_back(r, beside)) {
+        rows_set_chunk_grid(r, NULL);
+        rows_choose_pad(r);
+        build_own_chunk(r);
+        return;
+    }
+    sched_set_grid(&r->k, (int)r->axis);
     rows_choose_pad(r);
     build_chunks(r);
 }
