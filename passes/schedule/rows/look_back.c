@@ -39,34 +39,21 @@
 #include "lib/ir/syntax.h"
 
 enum {
-    GROUP = 128,
     FEW = 128,      /* blocks: about one for each SM, and each copies at a fraction of its rate */
     FEW_CHUNKS = 4, /* a block scans as many in the time that blocks need to exchange sums */
-    LIKELY = 4096,  /* elements of a chunk, if attributes do not give them */
 };
 
 /* Is it worthwhile? ---------------------------------------------------------------------------- */
 
-static int64_t constant_block(const rows *r) {
-    int64_t along = r->k.tile_rank > r->t ? sched_constant(r->k.block[r->t]) : -1;
-    return along > 0 ? along : LIKELY;
-}
-
-bool rows_looks_back(const rows *r, int beside) {
-    int64_t columns = 1;
-    if (beside > (int)r->axis) {
-        int64_t given = sched_constant(r->k.block[r->k.tile_of[beside]]);
-        columns = given > 0 ? given : 32;
-    }
-    int64_t along = beside > (int)r->axis && constant_block(r) == LIKELY ? 64 : constant_block(r);
-    int64_t strips = rows_count_others(r, beside, columns);
-    return r->known > FEW_CHUNKS * along && strips >= 0 && strips < FEW;
-}
-
-bool rows_may_look_back(const rows *r, int beside) {
-    if (r->k.s->group_count > 1 || r->k.s->is_section) return false;
-    int64_t strips = rows_count_others(r, beside, 1);
-    return (r->known < 0 && (strips < 0 || strips < FEW)) || (r->known >= 0 && strips < 0);
+/* The extents decide later, if the kernel is the only one: kernels of plans take no parameters. */
+rows_look_back_choice rows_choose_look_back(const rows *r, int64_t length, int64_t strips) {
+    const bool only = r->k.s->group_count == 1 && !r->k.s->is_section;
+    if (tile_op_opcode(r->k.s->compute, rows_op(r, 0)) == TILE_OP_reduce_with)
+        return ROWS_LOOK_BACK_NEVER;
+    if (strips >= FEW || (r->known >= 0 && r->known <= FEW_CHUNKS * length))
+        return ROWS_LOOK_BACK_NEVER;
+    if (strips >= 0 && r->known >= 0) return ROWS_LOOK_BACK_ALWAYS;
+    return only ? ROWS_LOOK_BACK_IF : ROWS_LOOK_BACK_NEVER;
 }
 
 static const tile_expr *expr(const rows *r, tile_opcode opcode, const tile_expr *a,
@@ -78,35 +65,54 @@ static const tile_expr *constant(const rows *r, int value) {
     return tile_expr_int(r->k.s->context, value);
 }
 
-const tile_expr *rows_add_look_back(rows *r) {
-    static const int values[] = {0, 1};
-    const tile_expr *param = sched_add_param(&r->k, "look_back");
-    const tile_expr *end = sched_expr(r->k.s, r->extent), *block = r->k.block[r->t];
-    const tile_expr *strips = sched_count_tiles(&r->k, (int)r->axis);
-    const tile_expr *longest = expr(r, TILE_OP_mul, block, constant(r, FEW_CHUNKS));
-    const tile_expr *is_few = expr(r, TILE_OP_and, expr(r, TILE_OP_gt, end, longest),
-                                   expr(r, TILE_OP_lt, strips, constant(r, FEW)));
-    const tile_expr *is_many = expr(r, TILE_OP_or, expr(r, TILE_OP_le, end, longest),
-                                    expr(r, TILE_OP_ge, strips, constant(r, FEW)));
-    if (r->short_rows) {
-        const tile_expr *one = constant(r, 1);
-        is_few = expr(r, TILE_OP_and, is_few, expr(r, TILE_OP_eq, r->short_rows, one));
-        is_many = expr(r, TILE_OP_or, is_many, expr(r, TILE_OP_gt, r->short_rows, one));
-    }
-    sched_add_tune(&r->k, &param, 1, values, 2);
-    tile_function_add_where(
-        r->k.f, expr(r, TILE_OP_or,
-                     expr(r, TILE_OP_and, expr(r, TILE_OP_eq, param, constant(r, 1)), is_few),
-                     expr(r, TILE_OP_and, expr(r, TILE_OP_eq, param, constant(r, 0)), is_many)));
-    return param;
+typedef struct two_sided {
+    const tile_expr *holds, *fails; /* NULL: always holds */
+} two_sided;
+
+/* Adds the condition `a opcode number`, whose opposite is `a opposite number`. */
+static void add_condition(const rows *r, two_sided *all, const tile_expr *a, tile_opcode opcode,
+                          tile_opcode opposite, const tile_expr *limit) {
+    if (sched_constant(a) >= 0 && sched_constant(limit) >= 0) return; /* decided before */
+    const tile_expr *holds = expr(r, opcode, a, limit), *fails = expr(r, opposite, a, limit);
+    all->holds = all->holds ? expr(r, TILE_OP_and, all->holds, holds) : holds;
+    all->fails = all->fails ? expr(r, TILE_OP_or, all->fails, fails) : fails;
 }
 
-void rows_set_chunk_grid(rows *r, const tile_expr *either) {
+/* Adds a parameter that is 1 where each chunk has a block:
+ *
+ *     where look_back == 1 & (%n > 4 * block & %m < 128) | look_back == 0 & (%n <= 4 * block | ..)
+ *
+ * Chunks of columns are low in a loop and high otherwise. */
+static void add_look_back(rows *r) {
+    enum { HIGH = 128 };
+    static const int values[] = {0, 1};
+    const tile_expr *param = sched_add_param(&r->k, "look_back");
+    const tile_expr *block = r->k.block[r->t], *one = constant(r, 1);
+    two_sided few = {NULL, NULL};
+    add_condition(r, &few, sched_expr(r->k.s, r->extent), TILE_OP_gt, TILE_OP_le,
+                  expr(r, TILE_OP_mul, block, constant(r, FEW_CHUNKS)));
+    add_condition(r, &few, sched_count_tiles(&r->k, (int)r->axis), TILE_OP_lt, TILE_OP_ge,
+                  constant(r, FEW));
+    if (r->short_rows) add_condition(r, &few, r->short_rows, TILE_OP_eq, TILE_OP_gt, one);
+    if (r->k.tile_rank > 1 && r->t == 0 && sched_constant(block) < 0)
+        few.holds = expr(r, TILE_OP_and, few.holds, expr(r, TILE_OP_ge, block, constant(r, HIGH)));
+    sched_add_tune(&r->k, &param, 1, values, 2);
+    tile_function_add_where(
+        r->k.f,
+        expr(r, TILE_OP_or, expr(r, TILE_OP_and, expr(r, TILE_OP_eq, param, one), few.holds),
+             expr(r, TILE_OP_and, expr(r, TILE_OP_eq, param, constant(r, 0)), few.fails)));
+    r->looks_back = param;
+}
+
+void rows_set_scan_grid(rows *r) {
     const tile_expr *end = sched_expr(r->k.s, r->extent);
+    sched_set_grid(&r->k, (int)r->axis);
+    if (r->look_back == ROWS_LOOK_BACK_NEVER) return;
     const tile_expr *chunks = expr(r, TILE_OP_ceildiv, end, r->k.block[r->t]);
-    if (either) {
+    if (r->look_back == ROWS_LOOK_BACK_IF) {
+        add_look_back(r);
         const tile_expr *more = expr(r, TILE_OP_sub, chunks, constant(r, 1));
-        chunks = expr(r, TILE_OP_add, expr(r, TILE_OP_mul, either, more), constant(r, 1));
+        chunks = expr(r, TILE_OP_add, expr(r, TILE_OP_mul, r->looks_back, more), constant(r, 1));
     }
     const tile_expr *grid =
         tile_expr_multiply(r->k.s->context, sched_count_tiles(&r->k, (int)r->axis), chunks);
@@ -237,11 +243,18 @@ static tile_value load_sums(const rows_look_back *w, unsigned i, tile_value sums
 
 /* Chunks --------------------------------------------------------------------------------------- */
 
+/* The number of chunks of a group. The totals of columns are as wide as the tile. */
+static int members_of(const rows *r) {
+    enum { OF_ROWS = 128, OF_COLUMNS = 32 };
+    return r->k.tile_rank > 1 && r->t == 0 ? OF_COLUMNS : OF_ROWS;
+}
+
 void rows_take_chunk(rows *r, const rows_prefix *prefix, bool reverse, rows_look_back *w) {
     sched_kernel *k = &r->k;
-    *w = (rows_look_back){.r = r, .prefix = prefix, .chunks = rows_count_chunks(r)};
+    *w = (rows_look_back){.r = r, .prefix = prefix, .members = members_of(r)};
+    w->chunks = rows_count_chunks(r);
     tile_value strips = sched_number(k, sched_count_tiles(k, (int)r->axis));
-    tile_value zero = number(w, 0), one = number(w, 1), group = number(w, GROUP);
+    tile_value zero = number(w, 0), one = number(w, 1), group = number(w, w->members);
     tile_value groups = tile_build_ceildiv(&k->b, w->chunks.count, group);
     tile_value tickets = make_words(w, "tickets", one, one);
     w->flags = make_words(w, "flags", strips, w->chunks.count);
@@ -277,7 +290,7 @@ static const tile_type *words_type(const rows_look_back *w) {
     tile_type draft = {.kind = TILE_TYPE_TILE,
                        .scalar = TILE_i32,
                        .rank = 2,
-                       .dims = {constant(w->r, 1), constant(w->r, GROUP)}};
+                       .dims = {constant(w->r, 1), constant(w->r, w->members)}};
     return tile_type_get(context, &draft);
 }
 
@@ -285,7 +298,7 @@ static void set_axis(const rows_look_back *w, tile_op op) {
     tile_op_set_int(w->r->k.f, op, TILE_ATTR_axis, 1);
 }
 
-/* The numbers 0 to GROUP - 1. */
+/* The numbers 0 to members - 1. */
 static tile_value count_words(const rows_look_back *w) {
     const tile_attr axis = {.id = TILE_ATTR_axis, .expr = constant(w->r, 1)};
     tile_op op = tile_build_op_of(at(w), TILE_OP_iota, NULL, 0, words_type(w), &axis, 1);
@@ -331,7 +344,7 @@ static void wait_for_group(const rows_look_back *w, tile_value places, tile_valu
 static bool combine_group(const rows_look_back *w, tile_value before, tile_value *to) {
     rows *r = w->r;
     tile_value tiles[ROWS_MAX_PREFIX];
-    const tile_type *flags = type_along(r, tile_type_scalar(r->k.s->context, TILE_i1), GROUP);
+    const tile_type *flags = type_along(r, tile_type_scalar(r->k.s->context, TILE_i1), w->members);
     tile_type draft = *flags;
     for (unsigned t = 0; t < draft.rank; t++)
         if (t != r->t) draft.dims[t] = constant(r, 1);
@@ -339,7 +352,7 @@ static bool combine_group(const rows_look_back *w, tile_value before, tile_value
         tile_build_reshape(at(w), before, TILE_NO_VALUE, tile_type_get(r->k.s->context, &draft));
     shown = sched_broadcast_to(&r->k, shown, flags);
     for (unsigned i = 0; i < w->prefix->count && !r->k.s->failed; i++) {
-        tile_value sums = load_sums(w, i, w->totals[i], w->first, GROUP, before);
+        tile_value sums = load_sums(w, i, w->totals[i], w->first, w->members, before);
         tile_value nothing = w->prefix->nothing(r, w->prefix->user, i);
         if (!sums.id || !nothing.id) return false;
         tiles[i] = tile_build_select(at(w), shown, sums, nothing);
@@ -376,7 +389,7 @@ static bool add_groups_before(const rows_look_back *w, tile_value *prefix) {
 static bool pass_on(const rows_look_back *w, const tile_value *own, const tile_value *before) {
     tile_value all[ROWS_MAX_PREFIX];
     const tile_value index[] = {w->strip, w->group};
-    tile_value is_last = tile_build_eq(at(w), w->in_group, number(w, GROUP - 1));
+    tile_value is_last = tile_build_eq(at(w), w->in_group, number(w, w->members - 1));
     tile_value more = tile_build_lt(at(w), w->number, w->chunks.last);
     tile_builder outside = enter(w, tile_build_and(at(w), is_last, more));
     if (!w->prefix->combine(w->r, w->prefix->user, before, own, all)) return false;
@@ -398,7 +411,7 @@ bool rows_wait_for_prefix(rows_look_back *w, const tile_value *own, tile_value *
 void rows_end_chunk(rows_look_back *w) {
     tile_value zero = number(w, 0), one = number(w, 1);
     tile_value rest = tile_build_sub(at(w), w->chunks.count, w->first);
-    tile_value members = tile_build_min(at(w), rest, number(w, GROUP));
+    tile_value members = tile_build_min(at(w), rest, number(w, w->members));
     tile_value before = add_one(w, "acq_rel", w->left, w->strip, w->group);
     tile_value done = tile_build_eq(at(w), before, tile_build_sub(at(w), members, one));
     tile_builder outside = enter(w, done);

@@ -25,21 +25,19 @@ typedef struct rows_look_back {
     rows *r;
     const rows_prefix *prefix;
     rows_chunks chunks;
+    int members;                       /* chunks of a group */
     tile_value strip, number;          /* this block's rows, and the chunk in the scan's order */
     tile_value group, first, in_group; /* the group, its first chunk, and the place in it */
     tile_value flags, turns, left;     /* words in scratch */
     tile_value totals[ROWS_MAX_PREFIX], befores[ROWS_MAX_PREFIX];
 } rows_look_back;
 
-/* Returns whether each chunk of the rows gets a block, because there are few rows. */
-bool rows_looks_back(const rows *r, int beside);
-/* Returns whether that depends on extents that are not known, and the kernel is the only one. */
-bool rows_may_look_back(const rows *r, int beside);
-/* Adds a parameter that is 1 where each chunk gets a block; its values exclude each other by the
- * extents. */
-const tile_expr *rows_add_look_back(rows *r);
-/* Sets the grid to a block for each chunk; either: where this parameter is 1; NULL: always. */
-void rows_set_chunk_grid(rows *r, const tile_expr *either);
+/* Chooses for chunks with `length` elements along the axis, of `strips` tiles beside each other;
+ * -1: not known. */
+rows_look_back_choice rows_choose_look_back(const rows *r, int64_t length, int64_t strips);
+/* Sets the grid and the tile's start for the choice of rows.look_back. Where extents decide it, it
+ * becomes a parameter. */
+void rows_set_scan_grid(rows *r);
 
 /* Takes the next chunk and sets the tile's start to it. */
 void rows_take_chunk(rows *r, const rows_prefix *prefix, bool reverse, rows_look_back *w);

@@ -18,6 +18,8 @@
  * share the loop, and neither can one that is needed first. */
 #include "passes/schedule/rows/rows.h"
 
+#include <string.h>
+
 #include "lib/ir/syntax.h"
 #include "lib/ops/combine.h"
 #include "passes/schedule/kernel/long.h"
@@ -188,63 +190,26 @@ static void build_own_chunk(rows *r) {
     sched_leave(k, mark);
 }
 
-/* The bits of an element of each operand. */
-static unsigned bits_of_element(const rows *r) {
-    unsigned bits = 0;
-    const tile_values src = tile_operands_src(r->k.s->compute, rows_op(r, 0));
-    if (!rows_combines(r)) return tile_scalar_bits(rows_type(r, 0)->scalar);
-    for (unsigned i = 0; i < src.count; i++)
-        bits += tile_scalar_bits(sched_element(r->k.s, src.at[i])->scalar);
-    return bits;
-}
-
-enum { ALONG = 10 };
-/* For elements of up to 32 bits, and for wider ones. */
-static const int along[2][2 * ALONG] = {
-    {4096, 8, 8192, 8, 6144, 8, 4096, 4, 2048, 4, 1024, 4, 10240, 8, 12288, 8, 14336, 8, 16384, 8},
-    {2048, 8, 4096, 8, 3072, 8, 2048, 4, 1024, 4, 512, 4, 5120, 8, 6144, 8, 7168, 8, 8192, 8}};
-
-/* Chooses tiles along contiguous rows, or down columns. */
-static void choose_tiles(rows *r, int beside) {
-    static const int down[] = {64, 32, 8, 128, 32, 8, 32, 64, 8, 32, 32, 4, 16, 128, 8};
-    bool columns = beside > (int)r->axis, wide = bits_of_element(r) > 32;
-    const tile_expr *params[] = {sched_add_param(&r->k, columns ? "rows" : "block"),
-                                 columns ? sched_add_param(&r->k, "columns") : NULL, NULL};
-    unsigned count = columns ? 2 : 1;
-    params[count] = sched_add_param(&r->k, "num_warps");
-    rows_set_tiles(r, beside, columns ? params[1] : tile_expr_int(r->k.s->context, 1), params[0]);
-    sched_add_tune(&r->k, params, count + 1, columns ? down : along[wide], columns ? 5 : ALONG);
-    sched_set_warps(&r->k, params[count]);
-}
-
-/* Scans of one tile need no carried sums. */
-static void build_any_length(rows *r, int beside) {
-    rows_tile_params p = rows_add_lengths(r, beside, along[bits_of_element(r) > 32], ALONG, false);
-    sched_set_grid(&r->k, (int)r->axis);
-    rows_choose_pad(r);
-    rows_build_either(r, beside, p.rows, p.block, p.block, build_chunks);
-}
-
-void rows_build_chunks(rows *r, int beside) {
-    enum { SHORT = 2048 };
-    if (!r->tile && !rows_combines(r) && r->known < 0 && beside < (int)r->axis) {
-        build_any_length(r, beside);
+/* A block for each row, or for each chunk of few rows. */
+void rows_build_scan(rows *r) {
+    sched_kernel *k = &r->k;
+    void (*const build[])(rows *) = {rows_combines(r) ? rows_build_combined_chunk : build_own_chunk,
+                                     rows_combines(r) ? rows_build_combined : build_chunks};
+    if (r->look_back != ROWS_LOOK_BACK_IF) {
+        build[r->look_back == ROWS_LOOK_BACK_NEVER](r);
         return;
     }
-    bool whole = rows_combines(r) && r->known >= 0 && r->known <= SHORT;
-    if (!r->tile) (whole ? rows_set_known_tiles : choose_tiles)(r, beside);
-    if (rows_combines(r)) {
-        sched_set_grid(&r->k, (int)r->axis);
-        rows_build_combined(r);
-        return;
+    tile_value separate =
+        tile_build_eq(&k->b, sched_number(k, r->looks_back), tile_build_int(&k->b, 1));
+    tile_op choice = tile_build_if_else(&k->b, separate, NULL, 0);
+    const tile_builder outside = k->b;
+    for (unsigned i = 0; i < 2 && !k->s->failed; i++) {
+        tile_value start[SCHED_MAX_DIMS];
+        memcpy(start, k->start, sizeof start);
+        k->b = tile_builder_at_end(k->f, tile_op_region(k->f, choice, i));
+        build[i](r);
+        if (!k->s->failed) tile_build_yield(&k->b, NULL, 0);
+        memcpy(k->start, start, sizeof start);
     }
-    if (rows_looks_back(r, beside)) {
-        rows_set_chunk_grid(r, NULL);
-        rows_choose_pad(r);
-        build_own_chunk(r);
-        return;
-    }
-    sched_set_grid(&r->k, (int)r->axis);
-    rows_choose_pad(r);
-    build_chunks(r);
+    k->b = outside;
 }
