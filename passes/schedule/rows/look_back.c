@@ -195,30 +195,47 @@ static const tile_type *type_along(const rows *r, const tile_type *element, int 
     return sched_tile_type(&r->k, element, dims);
 }
 
-/* The same as a part of the array of sums, [strips, chunks, beside]. */
-static const tile_type *part_type(const rows *r, const tile_type *element, int along) {
+/* Sums are in an array [strips, chunks, beside] or, where the axis is the tile's last dim,
+ * [strips, beside, chunks]: in the order of the tile's dims. Returns the dim of the chunks. */
+static unsigned chunk_dim(const rows *r) {
+    return r->t == 0 ? 1 : 2;
+}
+
+/* A part of that array; beside: its extent there. */
+static const tile_type *part_type(const rows *r, const tile_type *element, int along,
+                                  const tile_expr *beside) {
     tile_type draft = {.kind = TILE_TYPE_TILE,
                        .scalar = element->scalar,
                        .param = element->param,
                        .rank = 3,
-                       .dims = {constant(r, 1), constant(r, along), extent_beside(r)}};
+                       .dims = {constant(r, 1), beside, beside}};
+    draft.dims[chunk_dim(r)] = constant(r, along);
     return tile_type_get(r->k.s->context, &draft);
 }
 
 static tile_value make_sums(const rows_look_back *w, const char *name, tile_value strips,
                             tile_value count, unsigned i) {
     tile_function *f = w->r->k.f;
-    const tile_value extents[] = {strips, count, sched_number(&w->r->k, extent_beside(w->r))};
+    tile_value beside = sched_number(&w->r->k, extent_beside(w->r));
+    tile_value extents[] = {strips, beside, beside};
+    extents[chunk_dim(w->r)] = count;
     tile_value sums = tile_build_scratch(at(w), extents, 3, w->prefix->elements[i]);
     tile_value_set_name(f, sums, tile_arena_format(w->r->k.s->arena, "%s%u", name, i + 1));
     return sums;
 }
 
+static void find_place(const rows_look_back *w, tile_value place, tile_value index[3]) {
+    index[0] = w->strip;
+    index[1] = index[2] = number(w, 0);
+    index[chunk_dim(w->r)] = place;
+}
+
 static void store_sums(const rows_look_back *w, const tile_value *values, const tile_value *sums,
                        tile_value place) {
-    const tile_value index[] = {w->strip, place, number(w, 0)};
+    tile_value index[3];
+    find_place(w, place, index);
     for (unsigned i = 0; i < w->prefix->count && !w->r->k.s->failed; i++) {
-        const tile_type *type = part_type(w->r, w->prefix->elements[i], 1);
+        const tile_type *type = part_type(w->r, w->prefix->elements[i], 1, extent_beside(w->r));
         tile_value part = tile_build_reshape(at(w), values[i], TILE_NO_VALUE, type);
         tile_build_store(at(w), part, sums[i], index, 3, TILE_NO_VALUE);
     }
@@ -227,18 +244,19 @@ static void store_sums(const rows_look_back *w, const tile_value *values, const 
 /* shown: an i1 for each of the sums along the axis, [1, along]; others are 0. None: all. */
 static tile_value load_sums(const rows_look_back *w, unsigned i, tile_value sums, tile_value place,
                             int along, tile_value shown) {
-    const tile_type *element = w->prefix->elements[i], *type = part_type(w->r, element, along);
-    const tile_value index[] = {w->strip, place, number(w, 0)};
+    rows *r = w->r;
+    const tile_type *element = w->prefix->elements[i],
+                    *bit = tile_type_scalar(r->k.s->context, TILE_i1);
+    tile_value index[3];
+    find_place(w, place, index);
     if (shown.id) {
-        tile_type draft = *part_type(w->r, tile_type_scalar(w->r->k.s->context, TILE_i1), along);
-        const tile_type *all = tile_type_get(w->r->k.s->context, &draft);
-        draft.dims[2] = constant(w->r, 1);
         shown = tile_build_reshape(at(w), shown, TILE_NO_VALUE,
-                                   tile_type_get(w->r->k.s->context, &draft));
-        shown = sched_broadcast_to(&w->r->k, shown, all);
+                                   part_type(r, bit, along, constant(r, 1)));
+        shown = sched_broadcast_to(&r->k, shown, part_type(r, bit, along, extent_beside(r)));
     }
-    tile_value part = tile_build_load(at(w), sums, index, 3, shown, type);
-    return tile_build_reshape(at(w), part, TILE_NO_VALUE, type_along(w->r, element, along));
+    tile_value part = tile_build_load(at(w), sums, index, 3, shown,
+                                      part_type(r, element, along, extent_beside(r)));
+    return tile_build_reshape(at(w), part, TILE_NO_VALUE, type_along(r, element, along));
 }
 
 /* Chunks --------------------------------------------------------------------------------------- */
