@@ -9,11 +9,15 @@
 
 /* Returns whether the value consists of the identity of the scan's kind. */
 static bool is_identity(schedule *s, tile_value value, tile_word kind) {
-    double number;
+    int64_t integer;
     tile_scalar scalar = sched_element(s, value)->scalar;
-    if (!scalar || !scans_is_number(s, value, &number)) return false;
-    if (tile_scalar_is_floating(scalar)) return number == tile_kind_identity(kind);
-    return number == (double)tile_kind_integer_identity(kind, scalar);
+    const tile_expr *number = scans_number(s, value);
+    if (!scalar || !number) return false;
+    bool is_integer = tile_expr_is_int(number, &integer);
+    if (!tile_scalar_is_floating(scalar))
+        return is_integer && integer == tile_kind_integer_identity(kind, scalar);
+    return (is_integer ? (double)integer : number->number) == tile_kind_identity(kind) &&
+           (is_integer || number->kind == TILE_EXPR_FLOAT);
 }
 
 /* The source of a slice that lacks one element along the axis: the first one, or the last. */

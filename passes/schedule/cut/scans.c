@@ -53,25 +53,14 @@ tile_value scans_build(const schedule *s, tile_builder *b, tile_op like, tile_va
 
 /* Numbers and elements ------------------------------------------------------------------------- */
 
-static bool constant_of(const tile_value_data *data, double *number) {
-    int64_t whole;
-    if (data->kind != TILE_VALUE_CONSTANT || !data->expr) return false;
-    if (tile_expr_is_int(data->expr, &whole)) {
-        *number = (double)whole;
-        return whole > -(INT64_C(1) << 53) && whole < INT64_C(1) << 53;
-    }
-    if (data->expr->kind != TILE_EXPR_FLOAT) return false;
-    *number = data->expr->number;
-    return true;
-}
-
-bool scans_is_number(const schedule *s, tile_value value, double *number) {
+const tile_expr *scans_number(const schedule *s, tile_value value) {
     for (;;) {
         tile_op op = tile_value_def(s->compute, value);
-        if (!op.id) return constant_of(tile_value_at(s->compute, value), number);
+        const tile_value_data *data = tile_value_at(s->compute, value);
+        if (!op.id) return data->kind == TILE_VALUE_CONSTANT ? data->expr : NULL;
         tile_opcode opcode = tile_op_opcode(s->compute, op);
         if (opcode != TILE_OP_splat && opcode != TILE_OP_broadcast && opcode != TILE_OP_reshape)
-            return false;
+            return NULL;
         value = tile_op_operand(s->compute, op, 0);
     }
 }
@@ -101,7 +90,6 @@ enum { DEPTH = 16, VISITS = 256 };
 /* visits: how many values may still be compared, because operations may share operands. */
 static bool same_elements(schedule *s, tile_value a, tile_value b, unsigned depth,
                           unsigned *visits) {
-    double x, y;
     const tile_function *f = s->compute;
     a = without_reshapes(s, a);
     b = without_reshapes(s, b);
@@ -109,7 +97,7 @@ static bool same_elements(schedule *s, tile_value a, tile_value b, unsigned dept
     if (!depth || !*visits) return false;
     --*visits;
     if (sched_element(s, a) != sched_element(s, b)) return false;
-    if (scans_is_number(s, a, &x) && scans_is_number(s, b, &y)) return x == y;
+    if (scans_number(s, a)) return scans_number(s, a) == scans_number(s, b);
     tile_op op = tile_value_def(f, a), other = tile_value_def(f, b);
     if (!op.id || !other.id || !same_operation(f, op, other) ||
         !tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_ELEMENTWISE) ||

@@ -21,8 +21,8 @@ tile_builder scans_builder(const schedule *s, tile_op op);
 /* Builds a scan of src by `like`'s kind along an axis, with `like`'s attributes of the schedule. */
 tile_value scans_build(const schedule *s, tile_builder *b, tile_op like, tile_value src,
                        const scan_traits *traits);
-/* Returns whether the value is a number, repeated. */
-bool scans_is_number(const schedule *s, tile_value value, double *number);
+/* The number of which the value consists; NULL: none. */
+const tile_expr *scans_number(const schedule *s, tile_value value);
 /* Returns whether both values are the same elements, in row-major order. */
 bool scans_same_elements(schedule *s, tile_value a, tile_value b);
 
