@@ -65,6 +65,23 @@ static unsigned list_columns(const rows *r, int64_t width, const int (*shapes)[3
     return found;
 }
 
+/* Tiles that hold the axis all have the same height, a number. */
+static void add_columns(rows *r, int beside, int (*points)[3], unsigned count) {
+    int narrow[DOWN + FAR][2];
+    const tile_expr *params[3], *height = tile_expr_int(r->k.s->context, points[0][0]);
+    unsigned first = r->whole_axis ? 1 : 0;
+    if (!r->whole_axis) params[0] = height = sched_add_param(&r->k, "rows");
+    params[1] = sched_add_param(&r->k, "columns");
+    params[2] = sched_add_param(&r->k, "num_warps");
+    for (unsigned p = 0; p < count; p++) {
+        narrow[p][0] = points[p][1];
+        narrow[p][1] = points[p][2];
+    }
+    rows_set_tiles(r, beside, params[1], height);
+    sched_add_tune(&r->k, params + first, 3 - first, first ? *narrow : *points, count);
+    sched_set_warps(&r->k, params[2]);
+}
+
 static void choose_columns(rows *r, int beside) {
     int points[DOWN + FAR][3];
     int64_t width = sched_constant(r->k.g->domain.extents[beside]);
@@ -77,11 +94,7 @@ static void choose_columns(rows *r, int beside) {
         count = list_columns(r, width, far_down, FAR, points, count);
     r->whole_axis = r->known >= 0;
     for (unsigned p = 0; p < count; p++) r->whole_axis &= r->known <= points[p][0];
-    const tile_expr *params[] = {sched_add_param(&r->k, "rows"), sched_add_param(&r->k, "columns"),
-                                 sched_add_param(&r->k, "num_warps")};
-    rows_set_tiles(r, beside, params[1], params[0]);
-    sched_add_tune(&r->k, params, 3, *points, count);
-    sched_set_warps(&r->k, params[2]);
+    add_columns(r, beside, points, count);
 }
 
 /* Rows ----------------------------------------------------------------------------------------- */

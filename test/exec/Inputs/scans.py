@@ -147,6 +147,8 @@ class Compute:
         return f"scan_{self.kind}({source}, axis = {axis}{flags}{self.tile})"
 
     def number(self, x):
+        if x >= 1 << 63 and x != INFINITE:
+            return f"{self.t}({x})"
         return {INFINITE: "inf", -INFINITE: "-inf"}.get(x, f"{x}.0" if is_float(self.t) else str(x))
 
     def one(self, x):
