@@ -56,7 +56,7 @@ static tile_value reshaped(schedule *s, tile_builder *b, tile_value value, const
         if (op.id) continue;
         op = tile_value_def(s->compute, at);
         if (op.id && tile_op_opcode(s->compute, op) == TILE_OP_splat)
-            return tile_build_splat(b, tile_op_operand(s->compute, op, 0), type);
+            return tile_build_splat(b, tile_operand_src(s->compute, op), type);
         if (depth && is_elementwise(s, op)) return reshaped_operation(s, b, op, dims, depth - 1);
         return tile_build_reshape(b, at, TILE_NO_VALUE, type);
     }

@@ -22,7 +22,6 @@ typedef struct flipper {
     tile_builder b;
     const uint32_t *uses;
     tile_value *flipped; /* by value: what has been built */
-    size_t count;        /* of values before anything was built */
     unsigned scans;      /* scans that are reversed */
     unsigned visits;     /* values that may still be visited */
 } flipper;
@@ -64,12 +63,12 @@ static bool form_of_operation(const schedule *s, tile_op op, unsigned axis, unsi
                               index_form *out) {
     const tile_function *f = s->compute;
     tile_opcode opcode = tile_op_opcode(f, op);
-    index_form a, b = {0, tile_expr_int(s->context, 0)};
+    const tile_expr *zero = tile_expr_int(s->context, 0);
+    index_form forms[2] = {{0, zero}, {0, zero}};
     int64_t by;
-    bool two = tile_op_operand_count(f, op) == 2;
-    if (!form_of(s, tile_op_operand(f, op, 0), axis, depth, &a) ||
-        (two && !form_of(s, tile_op_operand(f, op, 1), axis, depth, &b)))
-        return false;
+    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
+        if (!form_of(s, tile_op_operand(f, op, i), axis, depth, &forms[i])) return false;
+    const index_form a = forms[0], b = forms[1];
     switch (opcode) {
     case TILE_OP_add:
     case TILE_OP_sub:
@@ -103,7 +102,7 @@ static bool form_of(const schedule *s, tile_value value, unsigned axis, unsigned
     }
     if (!depth) return false;
     switch (tile_op_opcode(f, op)) {
-    case TILE_OP_splat: return form_of(s, tile_op_operand(f, op, 0), axis, depth - 1, out);
+    case TILE_OP_splat: return form_of(s, tile_operand_src(f, op), axis, depth - 1, out);
     case TILE_OP_iota: return form_of_iota(s, op, axis, out);
     case TILE_OP_broadcast: return form_of_broadcast(s, op, axis, depth - 1, out);
     case TILE_OP_add:
@@ -235,7 +234,6 @@ tile_value scans_from_flip(schedule *s, tile_op op, const uint32_t *uses) {
     tile_value src = tile_operand_src(s->compute, op);
     flipper w = {.s = s, .b = scans_builder(s, op), .uses = uses, .visits = VISITS};
     if (!can_flip(&w, src, axis, DEPTH)) return TILE_NO_VALUE;
-    w.count = s->compute->value_count;
-    w.flipped = TILE_NEW_ARRAY(s->arena, tile_value, w.count);
+    w.flipped = TILE_NEW_ARRAY(s->arena, tile_value, s->compute->value_count);
     return flip(&w, src, axis);
 }

@@ -61,7 +61,7 @@ const tile_expr *scans_number(const schedule *s, tile_value value) {
         tile_opcode opcode = tile_op_opcode(s->compute, op);
         if (opcode != TILE_OP_splat && opcode != TILE_OP_broadcast && opcode != TILE_OP_reshape)
             return NULL;
-        value = tile_op_operand(s->compute, op, 0);
+        value = tile_operand_src(s->compute, op);
     }
 }
 
