@@ -84,7 +84,7 @@ static void add_condition(const rows *r, two_sided *all, const tile_expr *a, til
  *
  * Chunks of columns are low in a loop and high otherwise. */
 static void add_look_back(rows *r) {
-    enum { HIGH = 128 };
+    enum { HIGH = 64 };
     static const int values[] = {0, 1};
     const tile_expr *param = sched_add_param(&r->k, "look_back");
     const tile_expr *block = r->k.block[r->t], *one = constant(r, 1);

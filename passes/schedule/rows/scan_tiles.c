@@ -31,7 +31,7 @@ enum { DOWN = 5, FAR = 4 };
  * few totals for its own elements. */
 static const int down[DOWN][3] = {
     {64, 32, 8}, {128, 32, 8}, {32, 64, 8}, {32, 32, 4}, {16, 128, 8}};
-static const int far_down[FAR][3] = {{256, 32, 8}, {128, 64, 8}, {128, 32, 4}, {256, 64, 16}};
+static const int far_down[FAR][3] = {{128, 32, 8}, {64, 64, 8}, {128, 64, 16}, {64, 32, 8}};
 
 static int power_above(int64_t extent, int most) {
     int block = 1;

@@ -55,7 +55,7 @@ def is_possible(point):
     """A block for each chunk: of long rows, or of high tiles of columns."""
     if point.get("look_back") != "1":
         return True
-    return point.get("whole", "0") == "0" and ("columns" not in point or int(point["rows"]) >= 128)
+    return point.get("whole", "0") == "0" and ("columns" not in point or int(point["rows"]) >= 64)
 
 
 FEW_CHUNKS = 4  # a block goes along rows of at most as many chunks
