@@ -27,7 +27,7 @@ typedef struct atomic_access {
 
 static const char *integer_type(tile_word kind, tile_scalar scalar) {
     _Static_assert(
-        TILE_WORDS_kind == 16,
+        TILE_WORDS_kind == 17,
         "bits have and, or, xor and exch, other operations have others, and the rest has a case");
     bool is_long = tile_scalar_bits(scalar) == 64, is_unsigned = tile_scalar_is_unsigned(scalar);
     switch (kind) {

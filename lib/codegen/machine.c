@@ -242,7 +242,7 @@ static tile_machine tma_machine(const tile_function *f, tile_op op) {
     bool loads = tile_op_opcode(f, op) == TILE_OP_tma_load;
     tile_machine first = loads ? TILE_MACHINE_tma_load_1 : TILE_MACHINE_tma_store_1;
     unsigned last = tile_operands_at(f, op).count - 1;
-    _Static_assert(TILE_WORDS_kind == 16, "each operation by which a copy combines has a case");
+    _Static_assert(TILE_WORDS_kind == 17, "each operation by which a copy combines has a case");
     switch (tile_op_word(f, op, TILE_ATTR_kind)) {
     case TILE_WORD_kind_add: first = TILE_MACHINE_tma_add_1; break;
     case TILE_WORD_kind_min: first = TILE_MACHINE_tma_min_1; break;
@@ -256,7 +256,7 @@ static tile_machine tma_machine(const tile_function *f, tile_op op) {
 }
 
 static tile_machine shfl_machine(tile_word kind) {
-    _Static_assert(TILE_WORDS_kind == 16, "idx is the default, and the other lanes have a case");
+    _Static_assert(TILE_WORDS_kind == 17, "idx is the default, and the other lanes have a case");
     switch (kind) {
     case TILE_WORD_kind_up: return TILE_MACHINE_shuffle_up;
     case TILE_WORD_kind_down: return TILE_MACHINE_shuffle_down;
@@ -266,7 +266,7 @@ static tile_machine shfl_machine(tile_word kind) {
 }
 
 static tile_machine redux_machine(tile_word kind, bool is_unsigned) {
-    _Static_assert(TILE_WORDS_kind == 16, "each kind by which a warp combines has a case");
+    _Static_assert(TILE_WORDS_kind == 17, "each kind by which a warp combines has a case");
     switch (kind) {
     case TILE_WORD_kind_add: return TILE_MACHINE_redux_add;
     case TILE_WORD_kind_min:
@@ -281,7 +281,7 @@ static tile_machine redux_machine(tile_word kind, bool is_unsigned) {
 }
 
 static tile_machine vote_machine(tile_word kind) {
-    _Static_assert(TILE_WORDS_kind == 16, "ballot is the default, and the others have a case");
+    _Static_assert(TILE_WORDS_kind == 17, "ballot is the default, and the others have a case");
     switch (kind) {
     case TILE_WORD_kind_any: return TILE_MACHINE_vote_any;
     case TILE_WORD_kind_all: return TILE_MACHINE_vote_all;

@@ -12,7 +12,7 @@ bool tile_value_is_used(const tile_function *f, tile_value value) {
 /* Meaning ------------------------------------------------------------------------------------- */
 
 tile_opcode tile_kind_opcode(tile_word kind) {
-    _Static_assert(TILE_WORDS_kind == 16, "each operation that combines has a case");
+    _Static_assert(TILE_WORDS_kind == 17, "each operation that combines has a case");
     switch (kind) {
     case TILE_WORD_kind_add: return TILE_OP_add;
     case TILE_WORD_kind_mul: return TILE_OP_mul;

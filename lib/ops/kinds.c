@@ -25,7 +25,7 @@ static const struct {
     {TILE_OP_bulk_store, {COMBINING, TILE_WORD_kind_exch}},
     {TILE_OP_reduce, {COMBINING, TILE_WORD_kind_mul}},
     {TILE_OP_reduce_arg, {TILE_WORD_kind_max, TILE_WORD_kind_min}},
-    {TILE_OP_scan, {COMBINING, TILE_WORD_kind_mul}},
+    {TILE_OP_scan, {COMBINING, TILE_WORD_kind_mul, TILE_WORD_kind_logsumexp}},
     {TILE_OP_redux, {COMBINING}},
     {TILE_OP_shfl,
      {TILE_WORD_kind_idx, TILE_WORD_kind_up, TILE_WORD_kind_down, TILE_WORD_kind_xor}},
@@ -59,13 +59,14 @@ bool tile_kind_combines(tile_word kind, tile_scalar scalar) {
     bool bits =
         kind == TILE_WORD_kind_and || kind == TILE_WORD_kind_or || kind == TILE_WORD_kind_xor;
     if (!tile_scalar_has_arithmetic(scalar)) return false;
+    if (kind == TILE_WORD_kind_logsumexp) return tile_scalar_is_floating(scalar);
     return bits ? !tile_scalar_is_floating(scalar) : scalar != TILE_i1;
 }
 
 /* min and max ignore NaN, so NaN is their identity. */
 double tile_kind_identity(tile_word kind) {
     if (kind == TILE_WORD_kind_min) return INFINITY;
-    if (kind == TILE_WORD_kind_max) return -INFINITY;
+    if (kind == TILE_WORD_kind_max || kind == TILE_WORD_kind_logsumexp) return -INFINITY;
     return kind == TILE_WORD_kind_mul;
 }
 
@@ -98,9 +99,18 @@ static bool refuse_elements(const tile_function *f, tile_op op, tile_scalar scal
     const char *remedy = "and, or and xor take integers; add, mul, min and max take numbers";
     if (!tile_scalar_has_arithmetic(scalar)) remedy = "cast it to f32 first";
     if (scalar == TILE_i1) remedy = "i1 takes and, or and xor; cast it to i32 to count";
+    if (tile_op_word(f, op, TILE_ATTR_kind) == TILE_WORD_kind_logsumexp)
+        remedy = "logsumexp takes floats; cast it to f32 first";
     return tile_error_of(f, op, "there is no `%s` of %s: %s",
                          tile_op_attr_text(f, op, TILE_ATTR_kind), tile_scalar_name(scalar),
                          remedy);
+}
+
+/* Kernels have no instruction for it, and a func says in which precision they compute. */
+static bool refuse_level(const tile_function *f, tile_op op) {
+    return tile_error_of(f, op,
+                         "`logsumexp` is a kind of computes; in a kernel, write `scan (%%x, %%one) "
+                         "{axis = 0, combine = @f}` with a func that combines a maximum and a sum");
 }
 
 /* Operations that check themselves what they can combine. */
@@ -115,6 +125,8 @@ bool tile_verify_kind(const tile_function *f, tile_op op) {
     if (!kinds || !kind) return true;
     if (!takes_kind(opcode, kind)) return refuse_word(f, op, kinds);
     const tile_type *type = tile_value_type(f, tile_operand_src(f, op));
+    if (kind == TILE_WORD_kind_logsumexp && type->kind != TILE_TYPE_TENSOR)
+        return refuse_level(f, op);
     bool orders = kind == TILE_WORD_kind_min || kind == TILE_WORD_kind_max;
     if (!orders && tile_op_has_attr(f, op, TILE_ATTR_nan)) {
         return tile_error_of(f, op,

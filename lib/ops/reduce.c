@@ -18,7 +18,8 @@ bool tile_reduction_of(const tile_function *f, tile_op op, tile_reduction *reduc
 }
 
 tile_scalar tile_reduction_scalar(tile_word kind, tile_scalar scalar) {
-    bool rounds = kind == TILE_WORD_kind_add || kind == TILE_WORD_kind_mul;
+    bool rounds = kind == TILE_WORD_kind_add || kind == TILE_WORD_kind_mul ||
+                  kind == TILE_WORD_kind_logsumexp;
     bool half = tile_scalar_is_floating(scalar) && tile_scalar_bits(scalar) == 16;
     return rounds && half ? TILE_f32 : scalar;
 }
@@ -200,6 +201,12 @@ size_t tile_row_find(tile_word kind, tile_scalar scalar, const tile_number *row,
     return found;
 }
 
+double tile_log_add_exp(double a, double b) {
+    double most = fmax(a, b), least = fmin(a, b);
+    if (isnan(a) || isnan(b)) return NAN;
+    return isinf(most) ? most : most + log1p(exp(least - most));
+}
+
 void tile_row_scan(tile_scan scan, tile_scalar scalar, tile_number *row, size_t count) {
     tile_opcode opcode = tile_kind_opcode(scan.kind);
     tile_number sum = {tile_kind_identity(scan.kind),
@@ -207,7 +214,9 @@ void tile_row_scan(tile_scan scan, tile_scalar scalar, tile_number *row, size_t 
     for (size_t i = 0; i < count; i++) {
         tile_number *at = &row[scan.reverse ? count - 1 - i : i], own = *at;
         if (scan.exclusive) *at = sum;
-        if (tile_scalar_is_floating(scalar))
+        if (scan.kind == TILE_WORD_kind_logsumexp)
+            sum.real = tile_log_add_exp(sum.real, own.real);
+        else if (tile_scalar_is_floating(scalar))
             tile_fold_float(opcode, TILE_f64, sum.real, own.real, 0, &sum.real);
         else
             tile_fold_element(opcode, scalar, (tile_arith_flags){.nan = false}, sum.integer,

@@ -67,6 +67,9 @@ void tile_number_write(tile_scalar scalar, tile_number number, void *to);
 /* For level 1, which needs integers as `real`, too: wraps them to their type. */
 tile_number tile_number_wrap(tile_scalar scalar, tile_number number);
 
+/* log(exp(a) + exp(b)) */
+double tile_log_add_exp(double a, double b);
+
 /* The attributes of a scan. */
 typedef struct tile_scan {
     tile_word kind;

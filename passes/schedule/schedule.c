@@ -238,6 +238,9 @@ static void check_room(schedule *s, const tile_function *made) {
 /* Makes the kernels of a compute without loops. Returns false after a diagnostic. */
 static bool make_kernels(schedule *s, size_t before) {
     if (!check_length(s)) return false;
+    sched_find_scans(s);
+    sched_expand_log_sums(s);
+    if (s->failed) return false;
     sched_move_slices(s);
     sched_find_scaled(s);
     sched_find_packed(s);

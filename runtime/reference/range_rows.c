@@ -24,7 +24,7 @@ typedef struct running {
 
 static running start(const evaluation *e, tile_word kind, tile_scalar type, bool nan_wins) {
     tile_scalar precision = tile_reduction_scalar(kind, evaluation_precision(e, type));
-    tile_opcode opcode = tile_kind_opcode(kind);
+    tile_opcode opcode = kind == TILE_WORD_kind_logsumexp ? TILE_OP_add : tile_kind_opcode(kind);
     return (running){.kind = kind,
                      .type = evaluation_precision(e, type),
                      .precision = precision,
@@ -43,6 +43,10 @@ static bool is_sum(const running *r) {
     return r->kind == TILE_WORD_kind_add && tile_scalar_is_floating(r->type);
 }
 
+static bool is_log_sum(const running *r) {
+    return r->kind == TILE_WORD_kind_logsumexp;
+}
+
 static bool is_extreme(const running *r) {
     return r->kind == TILE_WORD_kind_max || r->kind == TILE_WORD_kind_min;
 }
@@ -50,6 +54,8 @@ static bool is_extreme(const running *r) {
 static tile_interval combine(const running *r, tile_interval a, tile_interval b) {
     tile_interval sum = {a.low + b.low, a.high + b.high}, type = range_of_type(r->type);
     if (is_sum(r)) return sum;
+    if (is_log_sum(r))
+        return (tile_interval){tile_log_add_exp(a.low, b.low), tile_log_add_exp(a.high, b.high)};
     if (r->kind == TILE_WORD_kind_add && sum.low >= type.low && sum.high <= type.high) return sum;
     double value;
     const tile_interval both[2] = {a, b};
@@ -90,6 +96,14 @@ static tile_interval round_result(const running *r, tile_interval all) {
     return range_widen(&error, r->type, all, 0);
 }
 
+/* The logarithm of a sum, whose exponentials are those of rounded differences, and the largest
+ * element, to which it is added. */
+static double log_sum_error(const running *r, tile_interval all) {
+    const double unit = tile_scalar_rounding(r->precision), count = (double)r->count;
+    double size = range_size(all) + log(count + 1);
+    return 4 * tile_sum_error(r->precision, r->count) + 8 * unit * (size + 1);
+}
+
 /* value: the result of level 1. */
 static tile_interval finish(const running *r, double value) {
     tile_interval all = r->all;
@@ -100,7 +114,8 @@ static tile_interval finish(const running *r, double value) {
     if (!tile_scalar_is_floating(r->type)) return all;
     double off = tile_sum_error(r->precision, r->count) * r->size;
     bool exact = r->whole && r->size * tile_scalar_rounding(r->precision) <= 1;
-    if (is_sum(r) && !exact && isfinite(off)) {
+    if (is_log_sum(r)) off = isinf(value) ? 0 : log_sum_error(r, all);
+    if ((is_log_sum(r) || (is_sum(r) && !exact)) && isfinite(off)) {
         all.low -= off;
         all.high += off;
     }
@@ -135,7 +150,8 @@ static bool compare_range(evaluation *e, tile_op op, bool rounds, tile_rows *row
 }
 
 static bool kind_rounds(tile_word kind) {
-    return kind == TILE_WORD_kind_add || kind == TILE_WORD_kind_mul;
+    return kind == TILE_WORD_kind_add || kind == TILE_WORD_kind_mul ||
+           kind == TILE_WORD_kind_logsumexp;
 }
 
 /* Operations ----------------------------------------------------------------------------------- */

@@ -78,6 +78,13 @@ static bool place_in_rows(schedule *s, const sched_group *g, const sched_mapped_
     return true;
 }
 
+/* Returns whether the value needs each element of the row at the element's own coordinate. */
+static bool is_in_place(const sched_group *g, const sched_mapped_stop *stop, const sched_map *map) {
+    if (tile_expr_is(g->domain.extents[g->axis], 1)) return true;
+    const sched_coordinate *at = &stop->map.at[g->axis];
+    return at->dim >= 0 && !at->offset && !at->index && map->at[at->dim].dim == (int)g->axis;
+}
+
 /* Rows for which one block each would leave most SMs idle for long: all blocks share each
  * reduction, and values as long as the rows are computed separately. */
 static bool is_few_and_long(const sched_domain *domain, unsigned axis) {
@@ -115,6 +122,7 @@ static bool take_rows(schedule *s, sched_group *g, const sched_mapped_stop *stop
             covered |= map->at[i].dim == (int)d;
         if (!covered) return false;
     }
+    if (sched_is_along(s, op) && !is_in_place(g, stop, map)) return false;
     g->own_domain = is_few_and_long(&g->domain, g->axis) && !sched_is_along(s, op);
     g->chains = sched_is_chunked_scan(s, op);
     if (g->chains) g->root = op;

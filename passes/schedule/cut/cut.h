@@ -24,6 +24,17 @@ typedef struct sched_traversal {
     bool inside;     /* inside the source of a reduction of rows */
 } sched_traversal;
 
+/* scans.c */
+
+/* Replaces what a compute writes as a scan of another kind, direction or length by one scan. The
+ * schedule then has a copy of the compute, which is not part of the module. */
+void sched_find_scans(schedule *s);
+
+/* log_sums.c */
+
+/* Writes scans by logsumexp as scans by a func, in a copy of the compute. */
+void sched_expand_log_sums(schedule *s);
+
 /* masked_operand.c */
 
 /* Zeros operands of products at keys that masks hide from all rows. */

@@ -258,18 +258,26 @@ static tile_value start_of(sched_kernel *k, unsigned d, tile_value tile) {
     return tile_build_mul(&k->b, tile, sched_number(k, k->block[k->tile_of[d]]));
 }
 
-void sched_set_grid(sched_kernel *k, int whole) {
-    unsigned dims[TILE_MAX_RANK], count = 0;
+/* Returns whether the tiles are distributed over blocks along this dim. */
+static bool is_of_grid(const sched_kernel *k, unsigned d, int whole) {
+    return (int)d != whole && !tile_expr_is(count_of(k, d), 1);
+}
+
+const tile_expr *sched_count_tiles(const sched_kernel *k, int whole) {
     const tile_expr *grid = tile_expr_int(k->s->context, 1);
+    for (unsigned d = k->g->domain.rank; d-- > 0;)
+        if (is_of_grid(k, d, whole)) grid = tile_expr_multiply(k->s->context, count_of(k, d), grid);
+    return grid;
+}
+
+void sched_place_tiles(sched_kernel *k, int whole, tile_value number) {
+    unsigned dims[TILE_MAX_RANK], count = 0;
     for (unsigned d = k->g->domain.rank; d-- > 0;) {
         k->start[d] = tile_build_int(&k->b, 0);
-        if ((int)d == whole || tile_expr_is(count_of(k, d), 1)) continue;
-        dims[count++] = d;
-        grid = tile_expr_multiply(k->s->context, count_of(k, d), grid);
+        if (is_of_grid(k, d, whole)) dims[count++] = d;
     }
-    tile_function_set_grid(k->f, 1, &grid);
     if (!count) return;
-    tile_value rest = tile_build_block_id(&k->b);
+    tile_value rest = number.id ? number : tile_build_block_id(&k->b);
     for (unsigned i = 0; i < count; i++) {
         tile_value here = rest;
         if (i + 1 < count) {
@@ -279,6 +287,12 @@ void sched_set_grid(sched_kernel *k, int whole) {
         }
         k->start[dims[i]] = start_of(k, dims[i], here);
     }
+}
+
+void sched_set_grid(sched_kernel *k, int whole) {
+    const tile_expr *grid = sched_count_tiles(k, whole);
+    tile_function_set_grid(k->f, 1, &grid);
+    sched_place_tiles(k, whole, TILE_NO_VALUE);
 }
 
 const tile_type *sched_tile_type(const sched_kernel *k, const tile_type *element,

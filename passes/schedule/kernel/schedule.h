@@ -427,6 +427,10 @@ void sched_set_tile(sched_kernel *k, unsigned dim, unsigned t, const tile_expr *
 /* Sets the grid: one block per tile of the domain, with the last dim's tiles adjacent. The block
  * itself iterates over dim `whole` (-1: none), beginning at 0. Sets start. */
 void sched_set_grid(sched_kernel *k, int whole);
+/* The number of those blocks. */
+const tile_expr *sched_count_tiles(const sched_kernel *k, int whole);
+/* Sets start to the tile with this number; no value: block_id. */
+void sched_place_tiles(sched_kernel *k, int whole, tile_value number);
 /* An expression over arguments and parameters of the kernel, as an i32. */
 tile_value sched_number(sched_kernel *k, const tile_expr *expr);
 const tile_type *sched_tile_type(const sched_kernel *k, const tile_type *element,

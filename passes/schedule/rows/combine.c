@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "lib/builder/inline.h"
-#include "passes/schedule/rows/rows.h"
+#include "passes/schedule/rows/look_back.h"
 
 enum { MAX_VALUES = TILE_MAX_COMBINED + 1 }; /* the bit, then the operands */
 
@@ -256,5 +256,71 @@ void rows_build_combined(rows *r) {
         if (rows_has_long_output(r))
             rows_loop_over_chunks(r, &chunks, false, &none, 0, store_chunk, &c);
     }
+    sched_leave(k, mark);
+}
+
+/* Chunks of several blocks --------------------------------------------------------------------- */
+
+static bool combine_prefixes(rows *r, void *user, const tile_value *before, const tile_value *own,
+                             tile_value *to) {
+    const combined *c = user;
+    tile_value arguments[2 * MAX_VALUES];
+    unsigned count = value_count(c);
+    for (unsigned i = 0; i < count; i++) {
+        arguments[i] = before[i];
+        arguments[count + i] = own[i];
+    }
+    return tile_inline_func(&r->k.b, c->present, NULL, 0, arguments, 2 * count, to);
+}
+
+static bool results_of(const combined *c, tile_op op, tile_value *to) {
+    for (unsigned i = 0; i < value_count(c) && op.id; i++) to[i] = tile_op_result(c->r->k.f, op, i);
+    return op.id != 0;
+}
+
+/* Totals are in the order of the scan, also of a reverse one. */
+static bool combine_totals(rows *r, void *user, const tile_value *tiles, tile_value *to) {
+    combined forward = *(const combined *)user;
+    (void)r;
+    forward.with.reverse = false;
+    return results_of(&forward, build_along(&forward, TILE_OP_reduce_with, tiles), to);
+}
+
+static const tile_expr *zero_of(const rows *r, const tile_type *element) {
+    tile_context *context = r->k.s->context;
+    return tile_scalar_is_floating(element->scalar) ? tile_expr_float(context, 0)
+                                                    : tile_expr_int(context, 0);
+}
+
+static tile_value nothing(rows *r, void *user, unsigned index) {
+    const combined *c = user;
+    return tile_build_constant(&r->k.b, c->elements[index], zero_of(r, c->elements[index]));
+}
+
+void rows_build_combined_chunk(rows *r) {
+    sched_kernel *k = &r->k;
+    combined c = {.r = r, .op = rows_op(r, 0)};
+    tile_value elements[MAX_VALUES], own[MAX_VALUES], before[MAX_VALUES], all[MAX_VALUES];
+    rows_look_back w;
+    if (!start(&c)) return;
+    size_t mark = sched_enter(k);
+    rows_prefix prefix = {.count = value_count(&c),
+                          .user = &c,
+                          .combine = combine_prefixes,
+                          .total = combine_totals,
+                          .nothing = nothing};
+    for (unsigned i = 0; i < value_count(&c); i++) prefix.elements[i] = c.elements[i];
+    rows_take_chunk(r, &prefix, c.with.reverse, &w);
+    if (!load_elements(&c, elements) ||
+        !results_of(&c, build_along(&c, TILE_OP_reduce_with, elements), own))
+        return;
+    rows_publish_total(&w, own);
+    tile_op scan = build_along(&c, TILE_OP_scan_with, elements);
+    if (!scan.id || !rows_wait_for_prefix(&w, own, before) || !combine(&c, before, scan, all))
+        return;
+    sched_map map = sched_identity(&k->g->domain);
+    remember(&c, all, &map, c.with.exclusive);
+    rows_store_outputs(r, false);
+    rows_end_chunk(&w);
     sched_leave(k, mark);
 }

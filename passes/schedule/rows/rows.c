@@ -522,6 +522,8 @@ static void build(rows *r) {
         build_one_element(r, beside);
     else if (beside > (int)r->axis && !has_along(r))
         build_columns(r, beside);
+    else if (beside > (int)r->axis && rows_can_scan_chunks(r))
+        rows_build_chunks(r, beside);
     else if (r->known >= 0 && r->known <= 16384 && !rows_must_split(r))
         build_known(r, beside);
     else if (rows_can_scan_chunks(r))

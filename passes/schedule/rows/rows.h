@@ -38,6 +38,13 @@ typedef struct rows_online_sum {
     unsigned centre_count;
 } rows_online_sum;
 
+/* Whether each chunk of a scan's rows has a block, which looks back at those before it. */
+typedef enum rows_look_back_choice {
+    ROWS_LOOK_BACK_NEVER,
+    ROWS_LOOK_BACK_ALWAYS,
+    ROWS_LOOK_BACK_IF, /* extents that are not known decide it */
+} rows_look_back_choice;
+
 typedef struct rows {
     sched_kernel k;
     unsigned axis, t; /* of the domain, of the tile */
@@ -45,9 +52,12 @@ typedef struct rows {
     /* If a tile may have several short rows: their number, and the tile's elements along them. */
     const tile_expr *short_rows, *short_block;
     const tile_expr *whole; /* likewise: 1 if a row fits a tile, 0 if there is a loop; or NULL */
-    int64_t known;          /* the extent; -1: not known */
-    unsigned *levels;       /* by reduction: level 1 depends on no other one */
-    unsigned last;          /* highest level */
+    rows_look_back_choice look_back; /* of a scan */
+    const tile_expr *looks_back;     /* where extents decide it: a parameter, 1 or 0 */
+    bool whole_axis;                 /* of a scan: all tiles hold the axis */
+    int64_t known;                   /* the extent; -1: not known */
+    unsigned *levels;                /* by reduction: level 1 depends on no other one */
+    unsigned last;                   /* highest level */
     unsigned
         *loops; /* for rows longer than a tile: the loop that computes each reduction, from 1 */
     unsigned last_loop;
@@ -157,6 +167,8 @@ bool rows_combines(const rows *r);
 /* Builds the scan, or what a function combines, chunk by chunk, with tiles set by attributes
  * (rows_set_tiles, warps) or chosen here. */
 void rows_build_chunks(rows *r, int beside);
+/* Builds the kernel's body for tiles and a grid that are set. */
+void rows_build_scan(rows *r);
 
 /* The chunks of a row, and numbers that loops over them use. */
 typedef struct rows_chunks {
@@ -172,6 +184,8 @@ void rows_loop_over_chunks(rows *r, const rows_chunks *chunks, bool reverse, til
 
 /* combine.c: reductions and scans by a function. */
 void rows_build_combined(rows *r);
+/* A scan of which each chunk has a block (look_back.h). */
+void rows_build_combined_chunk(rows *r);
 
 /* sums.c: rows longer than a tile. */
 

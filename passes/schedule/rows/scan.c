@@ -18,9 +18,12 @@
  * share the loop, and neither can one that is needed first. */
 #include "passes/schedule/rows/rows.h"
 
+#include <string.h>
+
 #include "lib/ir/syntax.h"
 #include "lib/ops/combine.h"
 #include "passes/schedule/kernel/long.h"
+#include "passes/schedule/rows/look_back.h"
 
 bool rows_combines(const rows *r) {
     return tile_combines_by_function(tile_op_opcode(r->k.s->compute, rows_op(r, 0)));
@@ -141,56 +144,72 @@ static void build_chunks(rows *r) {
     sched_leave(&r->k, mark);
 }
 
-/* The bits of an element of each operand. */
-static unsigned bits_of_element(const rows *r) {
-    unsigned bits = 0;
-    const tile_values src = tile_operands_src(r->k.s->compute, rows_op(r, 0));
-    if (!rows_combines(r)) return tile_scalar_bits(rows_type(r, 0)->scalar);
-    for (unsigned i = 0; i < src.count; i++)
-        bits += tile_scalar_bits(sched_element(r->k.s, src.at[i])->scalar);
-    return bits;
+/* Chunks of several blocks ----------------------------------------------------------------------
+ */
+
+static bool combine_prefixes(rows *r, void *user, const tile_value *before, const tile_value *own,
+                             tile_value *to) {
+    (void)user;
+    *to = rows_combine(r, 0, *before, *own);
+    return to->id != 0;
 }
 
-enum { ALONG = 10 };
-/* For elements of up to 32 bits, and for wider ones. */
-static const int along[2][2 * ALONG] = {
-    {4096, 8, 8192, 8, 6144, 8, 4096, 4, 2048, 4, 1024, 4, 10240, 8, 12288, 8, 14336, 8, 16384, 8},
-    {2048, 8, 4096, 8, 3072, 8, 2048, 4, 1024, 4, 512, 4, 5120, 8, 6144, 8, 7168, 8, 8192, 8}};
-
-/* Chooses tiles along contiguous rows, or down columns. */
-static void choose_tiles(rows *r, int beside) {
-    static const int down[] = {64, 32, 8, 128, 32, 8, 32, 64, 8, 32, 32, 4, 16, 128, 8};
-    bool columns = beside > (int)r->axis, wide = bits_of_element(r) > 32;
-    const tile_expr *params[] = {sched_add_param(&r->k, columns ? "rows" : "block"),
-                                 columns ? sched_add_param(&r->k, "columns") : NULL, NULL};
-    unsigned count = columns ? 2 : 1;
-    params[count] = sched_add_param(&r->k, "num_warps");
-    rows_set_tiles(r, beside, columns ? params[1] : tile_expr_int(r->k.s->context, 1), params[0]);
-    sched_add_tune(&r->k, params, count + 1, columns ? down : along[wide], columns ? 5 : ALONG);
-    sched_set_warps(&r->k, params[count]);
+static bool reduce_tile(rows *r, void *user, const tile_value *tiles, tile_value *to) {
+    (void)user;
+    *to = rows_reduce(r, *tiles, tile_op_attr_text(r->k.s->compute, rows_op(r, 0), TILE_ATTR_kind));
+    return to->id != 0;
 }
 
-/* Scans of one tile need no carried sums. */
-static void build_any_length(rows *r, int beside) {
-    rows_tile_params p = rows_add_lengths(r, beside, along[bits_of_element(r) > 32], ALONG, false);
-    sched_set_grid(&r->k, (int)r->axis);
-    rows_choose_pad(r);
-    rows_build_either(r, beside, p.rows, p.block, p.block, build_chunks);
+static tile_value identity(rows *r, void *user, unsigned index) {
+    (void)user;
+    return rows_identity_of(r, index);
 }
 
-void rows_build_chunks(rows *r, int beside) {
-    enum { SHORT = 2048 };
-    if (!r->tile && !rows_combines(r) && r->known < 0 && beside < (int)r->axis) {
-        build_any_length(r, beside);
+/* A block has a chunk. */
+static void build_own_chunk(rows *r) {
+    sched_kernel *k = &r->k;
+    const rows_prefix prefix = {.count = 1,
+                                .elements = {rows_type(r, 0)},
+                                .combine = combine_prefixes,
+                                .total = reduce_tile,
+                                .nothing = identity};
+    rows_look_back w;
+    tile_value own, before;
+    size_t mark = sched_enter(k);
+    rows_take_chunk(r, &prefix, is_reverse(r), &w);
+    tile_value elements = rows_elements_of(r, 0);
+    if (!elements.id || !reduce_tile(r, NULL, &elements, &own)) return;
+    rows_publish_total(&w, &own);
+    tile_op scan = rows_build_along(r, TILE_OP_scan, elements, rows_op(r, 0));
+    if (!scan.id || !rows_wait_for_prefix(&w, &own, &before)) return;
+    before = sched_broadcast_to_tile(k, before);
+    tile_value all = rows_combine(r, 0, before, tile_op_result(k->f, scan, 0));
+    rows_remember_results(r, 0, all, TILE_NO_VALUE);
+    rows_store_outputs(r, false);
+    rows_end_chunk(&w);
+    sched_leave(k, mark);
+}
+
+/* A block for each row, or for each chunk of few rows. */
+void rows_build_scan(rows *r) {
+    sched_kernel *k = &r->k;
+    void (*const build[])(rows *) = {rows_combines(r) ? rows_build_combined_chunk : build_own_chunk,
+                                     rows_combines(r) ? rows_build_combined : build_chunks};
+    if (r->look_back != ROWS_LOOK_BACK_IF) {
+        build[r->look_back == ROWS_LOOK_BACK_NEVER](r);
         return;
     }
-    bool whole = rows_combines(r) && r->known >= 0 && r->known <= SHORT;
-    if (!r->tile) (whole ? rows_set_known_tiles : choose_tiles)(r, beside);
-    sched_set_grid(&r->k, (int)r->axis);
-    if (rows_combines(r)) {
-        rows_build_combined(r);
-        return;
+    tile_value separate =
+        tile_build_eq(&k->b, sched_number(k, r->looks_back), tile_build_int(&k->b, 1));
+    tile_op choice = tile_build_if_else(&k->b, separate, NULL, 0);
+    const tile_builder outside = k->b;
+    for (unsigned i = 0; i < 2 && !k->s->failed; i++) {
+        tile_value start[SCHED_MAX_DIMS];
+        memcpy(start, k->start, sizeof start);
+        k->b = tile_builder_at_end(k->f, tile_op_region(k->f, choice, i));
+        build[i](r);
+        if (!k->s->failed) tile_build_yield(&k->b, NULL, 0);
+        memcpy(k->start, start, sizeof start);
     }
-    rows_choose_pad(r);
-    build_chunks(r);
+    k->b = outside;
 }

@@ -48,25 +48,43 @@ def points(file, kernel):
                         for point in re.findall(r"\([^)]*\)|\d+", space)])
     found = [sum(parts, []) for parts in itertools.product(*clauses)]
     return [[f"--param={n}={v}" for n, v in point] for point in found
-            if not (("whole", "0") in point and ("rows", "1") not in point)]
+            if not (("whole", "0") in point and ("rows", "1") not in point) and is_possible(dict(point))]
 
 
-def lengths(point, draw):
-    """Lengths around the length of a chunk, and of some chunks. A tile of several rows, or of one row of at most LONGEST
-    elements, holds its rows; a block goes along longer ones. The parameter `whole` says which of them a kernel takes."""
+def is_possible(point):
+    """A block for each chunk: of long rows, or of high tiles of columns."""
+    if point.get("look_back") != "1":
+        return True
+    return point.get("whole", "0") == "0" and ("columns" not in point or int(point["rows"]) >= 64)
+
+
+FEW_CHUNKS = 4  # a block goes along rows of at most as many chunks
+
+
+def lengths(point, draw, known):
+    """The known length, or lengths around the length of a chunk, and of some chunks. A tile of several rows, or of one row of at most LONGEST
+    elements, holds its rows; a block goes along longer ones, or each chunk of them has a block. The parameters `whole`
+    and `look_back` say which of them a kernel takes."""
     values = {name: int(value) for name, value in (p.removeprefix("--param=").split("=") for p in point)}
-    if "block" in values and "rows" in values:
-        block, one = values["block"], values["rows"] == 1
-        loops = [LONGEST + 1, LONGEST + block, draw.randrange(LONGEST + 2, 2 * LONGEST)] if one else []
-        held = [1, block - 1, block]
-        return {1: held, 0: loops}[values["whole"]] if "whole" in values else held + loops
-    chunk = next((value for name, value in values.items() if name in ("block", "rows")), 2048)
-    return [1, chunk - 1, chunk, chunk + 1, draw.randrange(2 * chunk, 5 * chunk)]
+    chunk = next((values[name] for name in ("block", "rows") if name in values), 16 if "look_back" in values else 2048)
+    if known:
+        found = [known]
+    elif "block" in values and "rows" in values:
+        loops = [LONGEST + 1, LONGEST + chunk, draw.randrange(LONGEST + 2, 2 * LONGEST)] if values["rows"] == 1 else []
+        held = [1, chunk - 1, chunk]
+        found = {1: held, 0: loops}[values["whole"]] if "whole" in values else held + loops
+    else:
+        found = [1, chunk - 1, chunk, chunk + 1, draw.randrange(2 * chunk, FEW_CHUNKS * chunk)]
+        found += [FEW_CHUNKS * chunk, FEW_CHUNKS * chunk + 1, draw.randrange(5 * chunk, 9 * chunk)]
+    if "look_back" not in values:
+        return found
+    return [length for length in found if (length > FEW_CHUNKS * chunk) == (values["look_back"] == 1)]
 
 
 def run(file, kernel, level, point, draw):
     results = ["y=poison", "z=poison"] if kernel in ("both", "chained") else ["y=poison"]
-    for length in lengths(point, draw) if "%d" in ARGUMENTS[kernel][0] else [0]:
+    known = None if "%d" in ARGUMENTS[kernel][0] else int(re.search(r"(\d+)]", ARGUMENTS[kernel][0]).group(1))
+    for length in lengths(point, draw, known):
         words = ["tile-run", file, f"--kernel={kernel}", "--device=cpu", f"--level={level}", "--check", *point]
         for argument in ARGUMENTS[kernel] + results:
             words += ["--arg", argument.replace("%d", str(length))]

@@ -389,6 +389,26 @@ static const char *kind_of(gen *g, const value *a, unsigned axis) {
     return summed ? gen_word(g, "add", "add", "min", "max") : gen_word(g, "min", "max");
 }
 
+/* A scan without the element itself, written by shifting the result of another one: schedule makes
+ * it one scan. */
+static void shift_scan(gen *g, const value *scan, unsigned axis, bool reverse) {
+    shape part = scan->shape, one = gen_with(scan->shape, axis, 1);
+    const char *first = "";
+    if (part.dims[axis] < 2 || gen_is_dim(part.dims[axis])) return;
+    part.dims[axis]--;
+    for (unsigned d = 0; d < part.rank; d++)
+        first = gen_text("%s%s%d", first, d ? ", " : "", reverse && d == axis);
+    value cut = gen_value(g, scan->scalar, part, scan->small);
+    value zero = gen_value(g, scan->scalar, one, 0);
+    value v = gen_value(g, scan->scalar, scan->shape, scan->small);
+    gen_say(g, "%s = slice %s, [%s] : %s", cut.name, scan->name, first, gen_spelled_dims(g, part));
+    gen_say(g, "%s = splat %s : %s", zero.name, gen_number(scan->scalar, 0),
+            gen_spelled_dims(g, one));
+    gen_say(g, "%s = concat %s, %s {axis = %u}", v.name, reverse ? cut.name : zero.name,
+            reverse ? zero.name : cut.name, axis);
+    gen_add(g, &v);
+}
+
 bool gen_axis(gen *g) {
     const value a = *gen_any(g);
     unsigned axis = gen_below(g, a.shape.rank);
@@ -423,10 +443,12 @@ bool gen_axis(gen *g) {
         if (g->meaning && v.small == ANYTHING) return false;
         /* Rows whose length the launch determines are processed in chunks of this many elements. */
         bool chunks = gen_is_dim(a.shape.dims[axis]) && a.shape.rank < 3;
-        gen_say(g, "%s = scan_%s %s {axis = %u%s%s%s}", v.name, kind, a.name, axis,
-                gen_word(g, "", "", ", reverse"), gen_word(g, "", "", ", exclusive"),
-                chunks ? gen_given(g, a.shape, axis) : "");
+        const char *reverse = gen_word(g, "", "", ", reverse");
+        gen_say(g, "%s = scan_%s %s {axis = %u%s%s%s}", v.name, kind, a.name, axis, reverse,
+                gen_word(g, "", "", ", exclusive"), chunks ? gen_given(g, a.shape, axis) : "");
         gen_add(g, &v);
+        if (g->compute && !g->meaning && g->count < MAX_VALUES - 3 && gen_chance(g, 30))
+            shift_scan(g, &v, axis, *reverse);
     } else if (choice < 8 && a.small != ANYTHING) {
         value v = gen_value(g, a.scalar, a.shape, a.small);
         gen_say(g, "%s = sort %s {axis = %u%s%s}", v.name, a.name, axis,
