@@ -101,12 +101,12 @@ typedef struct input {
 typedef struct roller {
     tile_pass *pass;
     tile_function *f;
-    chain **chain_of; /* by operation */
-    bool *member;     /* by operation: of the chain being changed */
+    chain **chain_of;  /* by operation */
+    bool *member;      /* by operation: of the chain being changed */
     bool *is_replaced; /* by operation: a loop computes it */
-    uint32_t limit;   /* operations and values from here on are new */
+    uint32_t limit;    /* operations and values from here on are new */
     uint32_t value_limit;
-    tile_value *map; /* by value: what replaces it */
+    tile_value *map;      /* by value: what replaces it */
     const uint32_t *uses; /* by value */
     uint32_t *place;      /* by operation: its position in program order */
     uint32_t places;
@@ -294,15 +294,15 @@ static unsigned make_plan(const roller *r, chain *c, unsigned elements, plan *p)
     unsigned registers = 0;
     *p = (plan){.c = c, .elements = elements};
     for (size_t k = 0; k < c->count; k++)
-        for (unsigned i = 0;
-             r->member[c->ops[k].id] && i < tile_op_operand_count(r->f, c->ops[k]); i++) {
+        for (unsigned i = 0; r->member[c->ops[k].id] && i < tile_op_operand_count(r->f, c->ops[k]);
+             i++) {
             tile_value operand = tile_op_operand(r->f, c->ops[k], i);
             if (!is_member(r, operand) && !find_input(r, p, operand)) return 0;
         }
     if (!find_slots(r, p)) return 0;
     for (unsigned i = 0; i < p->slot_count; i++)
-        registers += registers_of(r->f, p->slots[i].init.id ? p->slots[i].init
-                                                            : p->slots[i].output);
+        registers +=
+            registers_of(r->f, p->slots[i].init.id ? p->slots[i].init : p->slots[i].output);
     return registers;
 }
 
@@ -331,8 +331,8 @@ static bool is_at_end(const roller *r, const chain *c, tile_op op) {
     for (unsigned i = 0; i < tile_op_operand_count(r->f, op); i++)
         first &= !is_member(r, tile_op_operand(r->f, op, i));
     for (size_t i = 0; i < c->count; i++)
-        last &= !r->member[c->ops[i].id] ||
-                !tile_op_uses(r->f, c->ops[i], tile_op_result(r->f, op, 0));
+        last &=
+            !r->member[c->ops[i].id] || !tile_op_uses(r->f, c->ops[i], tile_op_result(r->f, op, 0));
     return first || last;
 }
 
@@ -466,8 +466,8 @@ static tile_op find_last_member(const roller *r, const chain *c) {
     return c->ops[last];
 }
 
-/* Rolls a chain that has ended, if it is long. The loop is at the chain's last operation: loads that
- * follow it then need no registers in the loop. */
+/* Rolls a chain that has ended, if it is long. The loop is at the chain's last operation: loads
+ * that follow it then need no registers in the loop. */
 static void close_chain(roller *r, chain *c) {
     plan p;
     c->closed = true;
