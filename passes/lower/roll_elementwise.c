@@ -16,9 +16,13 @@
  *       warps 4
  *       level 3
  *   {
- *     %x = ld_global %p[0] : vector<f32[256]>
+ *     %few = ld_global %p[0] : vector<f32[4]>
+ *     %some = concat %few, %few, %few, %few : vector<f32[16]>
+ *     %more = concat %some, %some, %some, %some : vector<f32[64]>
+ *     %x = concat %more, %more, %more, %more : vector<f32[256]>
  *     %y = erf %x : vector<f32[256]>
- *     st_global %y, %p[0]
+ *     %z = extract %y, 4 : vector<f32[4]>
+ *     st_global %z, %p[0]
  *   }
  *
  * after:
@@ -27,7 +31,10 @@
  *       warps 4
  *       level 3
  *   {
- *     %x = ld_global %p[0] : vector<f32[256]>
+ *     %few = ld_global %p[0] : vector<f32[4]>
+ *     %some = concat %few, %few, %few, %few : vector<f32[16]>
+ *     %more = concat %some, %some, %some, %some : vector<f32[64]>
+ *     %x = concat %more, %more, %more, %more : vector<f32[256]>
  *     %0 = for %1 = 0 to 4 step 1 iter (%2 = %x) {
  *       %3 = extract %2, 0 : vector<f32[64]>
  *       %y = erf %3 : vector<f32[64]>
@@ -35,7 +42,8 @@
  *       %5 = concat %4, %y : vector<f32[256]>
  *       yield %5
  *     }
- *     st_global %0, %p[0]
+ *     %z = extract %0, 4 : vector<f32[4]>
+ *     st_global %z, %p[0]
  *   }
  *
  * A loop cannot index registers. So each iteration computes the first elements of the vectors that
