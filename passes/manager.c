@@ -33,7 +33,7 @@ void tile_pass_count(const tile_pass *pass, const char *what, long value) {
 
 /* CSE runs after LICM: equal addresses in different loops become mergeable once hoisted out of the
  * loops. */
-#define LAST_PASSES "canonicalize,shift-comparisons,licm,cse,dce"
+#define LAST_PASSES "canonicalize,shift-comparisons,licm,cse,roll-elementwise,dce"
 
 const char *tile_last_passes(void) {
     return "flatten-grid," LAST_PASSES;

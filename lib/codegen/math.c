@@ -112,17 +112,46 @@ static num num_scale(math *m, num x, num n) {
     return num_mul(m, x, power_of_two(m, LLVMBuildSub(b, whole, half, "")));
 }
 
-/* The exponent is the difference between the bits of x and the bits of 2/3. */
-static num num_split(math *m, num x, num *fraction) {
+/* The sum with 2^23 + 2^22 + 1 rounds down to an integer. Its low bits are n + 127. */
+static num num_exponent(math *m, num t, num *minus) {
+    LLVMBuilderRef b = m->e->builder;
+    assert(!m->wide);
+    t = call(m, TILE_MACHINE_saturate, t, NULL, NULL);
+    num sum = call(m, TILE_MACHINE_fma_down, t, num_number(m, 252), num_number(m, 12582913));
+    *minus = num_sub(m, num_number(m, 12582913 + 126), sum);
+    LLVMValueRef bits = LLVMBuildBitCast(b, sum, m->e->i32, "");
+    bits = LLVMBuildShl(b, bits, tile_llvm_int(m->e->i32, 23), "");
+    return LLVMBuildBitCast(b, bits, float_type(m), "");
+}
+
+/* The bits of infinity and the bits of numbers with a sign are larger. */
+static truth num_ordinary(math *m, num x) {
+    LLVMTypeRef word = word_type(m);
+    LLVMValueRef bits = LLVMBuildBitCast(m->e->builder, x, word, "");
+    LLVMValueRef infinity = tile_llvm_int(word, m->wide ? 0x7ff0000000000000 : 0x7f800000);
+    return LLVMBuildICmp(m->e->builder, LLVMIntULT, bits, infinity, "");
+}
+
+/* The exponent is the difference between the bits of x and the bits of 2/3. In place of a shift,
+ * the fma that adds `start` multiplies. */
+static num num_split(math *m, num x, num start, num *fraction) {
     LLVMBuilderRef b = m->e->builder;
     LLVMTypeRef word = word_type(m);
-    LLVMValueRef shift = tile_llvm_int(word, m->wide ? 52 : 23);
     LLVMValueRef low = tile_llvm_int(word, m->wide ? 0x3fe5555555555555 : 0x3f2aaaab);
-    LLVMValueRef bits = LLVMBuildBitCast(b, x, word, "");
-    LLVMValueRef n = LLVMBuildAShr(b, LLVMBuildSub(b, bits, low, ""), shift, "");
-    bits = LLVMBuildSub(b, bits, LLVMBuildShl(b, n, shift, ""), "");
-    *fraction = LLVMBuildBitCast(b, bits, float_type(m), "");
-    return LLVMBuildSIToFP(b, n, float_type(m), "");
+    LLVMValueRef bits = LLVMBuildBitCast(b, x, word, ""), whole = LLVMBuildSub(b, bits, low, "");
+    LLVMValueRef shift = tile_llvm_int(word, 52);
+    num n;
+    if (m->wide) {
+        n = LLVMBuildAShr(b, whole, shift, "");
+        whole = LLVMBuildShl(b, n, shift, "");
+        n = num_add(m, LLVMBuildSIToFP(b, n, float_type(m), ""), start);
+    } else {
+        whole = LLVMBuildAnd(b, whole, tile_llvm_int(word, -0x800000), "");
+        n = LLVMBuildSIToFP(b, whole, float_type(m), "");
+        n = num_fma(m, n, num_number(m, 0x1p-23), start);
+    }
+    *fraction = LLVMBuildBitCast(b, LLVMBuildSub(b, bits, whole, ""), float_type(m), "");
+    return n;
 }
 
 static num num_widen(math *m, num x) {

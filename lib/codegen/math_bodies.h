@@ -15,14 +15,13 @@
  *   exp2_approx, reciprocal_approx   of an f32, with relative errors of 2^-22 and 2^-23
  *   exp2_flushed                 exp2_approx, but results below 2^-126 are 0
  *   log2_approx tanh_approx sin_approx cos_approx   of an f32, with the errors of {fast} in ops.def
- *   split                        x = *fraction * 2^result, the fraction from 2/3 to 4/3; x must not
- *                                be subnormal
- *   widen, narrow                f32 to f64 and back
- *   turn                         of an f64: *quarters is the nearest integer, *odd and *upper its
- *                                two lowest bits
- *   less, equal                  of two numbers; false with NaN
- *   both                         logical and of two truths
- *   pick                         the second operand where the truth holds, else the third
+ *   exponent                     2^n of an f32 for n = floor(252 t) - 126, where t is limited to 0
+ * .. 1 (NaN: 0); *minus is -n split                        x = *fraction * 2^n, the fraction from
+ * 2/3 to 4/3; the result is start + n; x must not be subnormal ordinary                     true of
+ * +0 and of finite numbers above 0 widen, narrow                f32 to f64 and back turn of an f64:
+ * *quarters is the nearest integer, *odd and *upper its two lowest bits less, equal of two numbers;
+ * false with NaN both                         logical and of two truths pick the second operand
+ * where the truth holds, else the third
  *
  * The polynomials interpolate at Chebyshev nodes; their errors, computed with 40 digits, are given.
  */
@@ -68,17 +67,20 @@ static num wide_exp(math *m, num x) {
     return limit_exponential(m, x, scaled_exponential(m, r, n), -746, 710);
 }
 
-/* 2^t of the rounded t = x log2 e has the relative error of t's rounding, `rest`, which is
- * computed. For infinities `rest` is NaN, and 2^t is exact. */
+/* 2^n 2^r with n + r = x log2 e, r from 0 to 1. For x beyond the range of n, r is so large or small
+ * that the product is infinite, subnormal or 0. No product needs a comparison. */
 static num narrow_exp(math *m, num x) {
-    num log2e = num_number(m, 0x1.715476p+0);
-    num t = num_mul(m, x, log2e), power = num_exp2_approx(m, t);
-    num rest = num_fma(m, x, log2e, num_sub(m, num_number(m, 0), t));
-    rest = num_fma(m, x, num_number(m, 0x1.4ae0cp-26), rest);
-    num right = num_fma(m, power, num_mul(m, rest, num_number(m, 0x1.62e43p-1)), power);
-    truth finite = num_both(m, num_less(m, num_number(m, -INFINITY), t),
-                            num_less(m, power, num_number(m, INFINITY)));
-    return num_pick(m, finite, right, power);
+    num log2e = num_number(m, 0x1.715476p+0), minus;
+    num t = num_fma(m, x, num_number(m, 0x1.715476p+0 / 252), num_number(m, 0.5));
+    num power = num_exponent(m, t, &minus);
+    num r = num_fma(m, x, num_number(m, 0x1.4ae0cp-26), num_fma(m, x, log2e, minus));
+    return num_mul(m, num_exp2_flushed(m, r), power);
+}
+
+/* exp for x whose size is so small that the rounding of x log2 e does not matter, or where only the
+ * absolute error of the result does. Results below 2^-126 are 0. */
+static num near_exp(math *m, num x) {
+    return num_exp2_flushed(m, num_mul(m, x, num_number(m, 0x1.715476p+0)));
 }
 
 static num body_exp(math *m, num x) {
@@ -94,12 +96,12 @@ static num body_exp2(math *m, num x) {
 
 /* Logarithms ----------------------------------------------------------------------------------- */
 
-static const double narrow_log[] = {/* (log(1 + f) - f) / f^2, |f| <= 1/3: 2^-27 */
-                                    -0x1.0000001e57304p-1, 0x1.5555558d80565p-2,
-                                    -0x1.ffff2b13d94f8p-3, 0x1.9998d4848533bp-3,
-                                    -0x1.55909d9f7030cp-3, 0x1.24c926ea23408p-3,
-                                    -0x1.f496334465432p-4, 0x1.bc8cef9f3460fp-4,
-                                    -0x1.04a281d21ed7ap-3, 0x1.dba28ebec78b2p-4};
+static const double narrow_log[] = {/* (log(1 + f) - f) / f^2, |f| <= 1/3: 2^-24 */
+                                    -0x1.0000000000000p-1, 0x1.55552c96d060cp-2,
+                                    -0x1.ffffb5168a1a0p-3, 0x1.99bf86e3e421ep-3,
+                                    -0x1.55783241de987p-3, 0x1.1fdcf0651ce42p-3,
+                                    -0x1.f75895e373d4fp-4, 0x1.1990bc2a5e03dp-3,
+                                    -0x1.fcd036c284969p-4};
 static const double wide_log[] = {/* (2 atanh(s) - 2 s) / s^3 over z = s^2 <= 0.04: 2^-55 */
                                   0x1.5555555555555p-1, 0x1.9999999999f30p-2, 0x1.24924923dba6ap-2,
                                   0x1.c71c72e2f78d5p-3, 0x1.745cab2727663p-3, 0x1.3b29fcbbce66dp-3,
@@ -111,8 +113,8 @@ static num fraction_of(math *m, num x, num *exponent) {
     num small = num_number(m, m->wide ? 0x1p-1022 : 0x1p-126); /* the subnormals are below it */
     truth is_small = num_less(m, x, small);
     num large = num_mul(m, x, num_number(m, 0x1p64));
-    *exponent = num_split(m, num_pick(m, is_small, large, x), &fraction);
-    *exponent = num_pick(m, is_small, num_add(m, *exponent, num_number(m, -64)), *exponent);
+    num start = num_pick(m, is_small, num_number(m, -64), num_number(m, 0));
+    *exponent = num_split(m, num_pick(m, is_small, large, x), start, &fraction);
     return fraction;
 }
 
@@ -132,20 +134,20 @@ static num log_of_fraction(math *m, num x, num *exponent) {
     return log_near_1(m, num_sub(m, fraction_of(m, x, exponent), one));
 }
 
-/* The result for 0, for infinity, and for numbers without a logarithm. */
+/* The result for 0, for infinity, and for numbers without a logarithm: x inf + inf is infinite for
+ * infinity and NaN for these. */
 static num limit_log(math *m, num x, num result) {
-    num zero = num_number(m, 0), infinity = num_number(m, INFINITY);
-    truth ordinary = num_both(m, num_less(m, zero, x), num_less(m, x, infinity));
-    num rest = num_pick(m, num_less(m, x, zero), num_number(m, NAN), num_add(m, x, x));
-    rest = num_pick(m, num_equal(m, x, zero), num_number(m, -INFINITY), rest);
-    return num_pick(m, ordinary, result, rest);
+    num infinity = num_number(m, INFINITY);
+    num rest = num_fma(m, x, infinity, infinity);
+    result = num_pick(m, num_ordinary(m, x), result, rest);
+    return num_pick(m, num_equal(m, x, num_number(m, 0)), num_number(m, -INFINITY), result);
 }
 
-/* part + n ln 2 */
+/* part + n ln 2. For an f32 the error of the rounded ln 2 is 2^-28 of the result. */
 static num add_exponent(math *m, num part, num n) {
-    num low = num_fma(m, n, num_number(m, m->wide ? 0x1.a39ef35793c76p-33 : -0x1.05c61p-29), part);
-    num high = num_number(m, m->wide ? 0x1.62e42fee00000p-1 : 0x1.62e43p-1);
-    return num_fma(m, n, high, low);
+    if (!m->wide) return num_fma(m, n, num_number(m, 0x1.62e43p-1), part);
+    num low = num_fma(m, n, num_number(m, 0x1.a39ef35793c76p-33), part);
+    return num_fma(m, n, num_number(m, 0x1.62e42fee00000p-1), low);
 }
 
 static num body_log(math *m, num x) {
@@ -164,8 +166,9 @@ static num body_log2(math *m, num x) {
 /* log(1 + x) for x > -1. The sum is off by rest, which counts where an f32's exponent is not 0;
  * where it is, x is taken instead of the sum. */
 static num log_of_sum(math *m, num x, num sum) {
-    num fraction, one = num_number(m, 1), n = num_split(m, sum, &fraction);
-    truth near = num_equal(m, n, num_number(m, 0));
+    num fraction, one = num_number(m, 1), zero = num_number(m, 0);
+    num n = num_split(m, sum, zero, &fraction);
+    truth near = num_equal(m, n, zero);
     num part = log_near_1(m, num_pick(m, near, x, num_sub(m, fraction, one)));
     num result = add_exponent(m, part, n);
     if (m->wide) return result;
@@ -238,7 +241,8 @@ static num body_tanh(math *m, num x) {
     num tail = m->wide ? polynomial(m, z, wide_tanh, COUNT(wide_tanh))
                        : polynomial(m, z, narrow_tanh, COUNT(narrow_tanh));
     num near = num_fma(m, num_mul(m, size, z), tail, size);
-    num power = num_add(m, body_exp(m, num_add(m, size, size)), one);
+    num twice = num_add(m, size, size);
+    num power = num_add(m, m->wide ? wide_exp(m, twice) : near_exp(m, twice), one);
     num part = m->wide ? num_divide(m, one, power) : num_reciprocal_approx(m, power);
     num far = num_fma(m, part, num_number(m, -2), one);
     truth is_near = num_less(m, size, num_number(m, 0.55));
@@ -299,7 +303,7 @@ static num body_erf(math *m, num x) {
     num capped = num_clamp(m, size, 0, end);
     num exponent =
         m->wide ? wide_log_erfc(m, capped) : polynomial(m, capped, narrow_erfc, COUNT(narrow_erfc));
-    num far = num_sub(m, one, body_exp(m, exponent));
+    num far = num_sub(m, one, m->wide ? wide_exp(m, exponent) : near_exp(m, exponent));
     num result = num_pick(m, num_less(m, size, one), near, far);
     result = num_pick(m, num_equal(m, x, x), result, x);
     return num_copy_sign(m, result, x);

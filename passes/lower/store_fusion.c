@@ -8,13 +8,15 @@
  * operations on the whole tile would be spilled. Only operations in the region of their stores are
  * fused, so they run as often as before. A division or a function of one element per row is not
  * fused, because each piece of the row would compute it again. A load is moved only across
- * operations that cannot change its result. */
+ * operations that cannot change its result. Costly operations of long chains are computed for the
+ * whole tile, in the loop that roll-elementwise makes of them. */
 #include "lib/analysis/memory.h"
 #include "lib/ir/cost.h"
 #include "lib/ir/remark.h"
 #include "lib/ops/gather.h"
 #include "lib/ops/shape.h"
 #include "passes/lower/lower.h"
+#include "passes/lower/roll.h"
 
 /* Selecting the operations --------------------------------------------------------------------- */
 
@@ -27,6 +29,7 @@ typedef struct fusion_finder {
     uint32_t *place;           /* by operation: its position in the traversal; later operations have
                                   smaller numbers */
     uint32_t places;
+    bool is_long; /* costly operations are computed for the whole tile, see is_long_chain */
 } fusion_finder;
 
 static bool is_sink(const tile_function *f, tile_op op) {
@@ -122,6 +125,29 @@ static bool is_of_row(const tile_function *f, tile_op op, const tile_layout *who
            tile_layout_extent(whole, whole->rank - 1u) > 1;
 }
 
+/* Returns whether the value is computed from loads and constants by a few cheap operations. */
+static bool is_light(const tile_function *f, tile_value value) {
+    tile_op def = tile_value_def(f, value);
+    if (tile_value_type(f, value)->kind != TILE_TYPE_TILE) return true;
+    if (!def.id || tile_op_at(f, def)->region_count) return false;
+    tile_opcode opcode = tile_op_opcode(f, def);
+    if (opcode == TILE_OP_load || opcode == TILE_OP_iota) return true;
+    if (tile_op_is_costly(opcode) || (!tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) &&
+                                      tile_op_dims(opcode) != TILE_DIMS_stretched))
+        return false;
+    for (unsigned i = 0; i < tile_op_operand_count(f, def); i++)
+        if (!is_light(f, tile_op_operand(f, def, i))) return false;
+    return true;
+}
+
+/* Returns whether pieces of the operation need more than one vector of the whole tile. */
+static bool joins_wholes(const tile_function *f, tile_op op) {
+    unsigned wholes = 0;
+    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
+        wholes += !is_light(f, tile_op_operand(f, op, i));
+    return wholes > 1;
+}
+
 /* Costly operations are not duplicated for two stores or for the pieces of a row. */
 static bool can_fuse(const fusion_finder *s, tile_op op) {
     const tile_function *f = s->f;
@@ -132,6 +158,7 @@ static bool can_fuse(const fusion_finder *s, tile_op op) {
         s->needed_whole[tile_op_result(f, op, 0).id] ||
         (tile_op_is_costly(opcode) && is_of_row(f, op, whole)))
         return false;
+    if (s->is_long && (tile_op_is_costly(opcode) || joins_wholes(f, op))) return false;
     tile_dims dims = tile_op_dims(opcode);
     if (!load && dims != TILE_DIMS_counted && dims != TILE_DIMS_stretched &&
         !tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE))
@@ -193,6 +220,31 @@ static void find_in(fusion_finder *s, tile_region region) {
     }
 }
 
+/* Returns whether the code of all pieces' operations is so long that roll-elementwise makes a loop
+ * of operations on the whole tile. */
+static bool is_long_chain(const fusion_finder *s) {
+    const tile_function *f = s->f;
+    uint64_t code = 0;
+    for (uint32_t id = 1; id < f->op_count; id++) {
+        tile_op op = {id};
+        if (!f->ops[id].opcode || !s->l->fused[id] ||
+            !tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_ELEMENTWISE))
+            continue;
+        const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
+        if (type->layout) code += roll_code_of(f, op) * (uint64_t)tile_type_registers(type);
+    }
+    return code > ROLL_ABOVE_CODE;
+}
+
+static void find_all(fusion_finder *s, tile_arena *scratch) {
+    s->l->fused = TILE_NEW_ARRAY(scratch, bool, s->f->op_count);
+    s->needed_whole = TILE_NEW_ARRAY(scratch, bool, s->f->value_count);
+    s->whole = TILE_NEW_ARRAY(scratch, const tile_layout *, s->f->op_count);
+    s->last = TILE_NEW_ARRAY(scratch, tile_op, s->f->op_count);
+    s->place = TILE_NEW_ARRAY(scratch, uint32_t, s->f->op_count);
+    find_in(s, s->f->body);
+}
+
 void lower_find_store_fused(lowering *l) {
     tile_arena *scratch = l->pass->scratch;
     const tile_function *f = &l->old;
@@ -202,11 +254,9 @@ void lower_find_store_fused(lowering *l) {
         any = f->ops[id].opcode && is_sink(f, (tile_op){id});
     if (!any) return;
     fusion_finder s = {.l = l, .f = f};
-    s.needed_whole = TILE_NEW_ARRAY(scratch, bool, f->value_count);
-    s.whole = TILE_NEW_ARRAY(scratch, const tile_layout *, f->op_count);
-    s.last = TILE_NEW_ARRAY(scratch, tile_op, f->op_count);
-    s.place = TILE_NEW_ARRAY(scratch, uint32_t, f->op_count);
-    find_in(&s, f->body);
+    find_all(&s, scratch);
+    s.is_long = is_long_chain(&s);
+    if (s.is_long) find_all(&s, scratch);
 }
 
 /* Pieces --------------------------------------------------------------------------------------- */

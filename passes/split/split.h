@@ -13,7 +13,7 @@ typedef struct split split;
 typedef struct split_strategy {
     tile_strategy is;
     tile_status (*lower)(split *s);
-    bool becomes_plan;       /* the kernel becomes a plan */
+    bool becomes_plan; /* the kernel becomes a plan, unless split_last_block_adds */
     bool needs_static_grid;  /* the kernel computes the grid's extents, so they must not depend on
                                 the device */
     bool takes_ticket;       /* blocks take their parts by ticket instead of by block_id */
@@ -195,6 +195,10 @@ bool split_adds_rows(const split *s, const split_pieces *pieces);
  * that only depends on their number. sums[i] has the type of carried value i's piece. */
 void split_sum_pieces(split *s, tile_builder *b, const split_pieces *pieces, tile_value first,
                       tile_value tile, tile_value tiles, const tile_value *parts, tile_value *sums);
+
+/* workspace.c: whether the parts have so few elements that the last block of a tile adds them,
+ * instead of a second kernel. */
+bool split_last_block_adds(const tile_function *f, tile_op loop);
 
 /* steps.c: builds a launch of the kernel with the arguments of the builder's plan, followed by
  * `more`. */

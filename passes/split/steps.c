@@ -13,7 +13,9 @@ bool tile_becomes_plan(const tile_function *f) {
     tile_op loop = split_find_clause(f, &count);
     const split_strategy *strategy =
         loop.id ? split_find_strategy(tile_op_attr_text(f, loop, TILE_ATTR_strategy)) : NULL;
-    return strategy && strategy->becomes_plan && tile_op_attr_int(f, loop, TILE_ATTR_split, 1) > 1;
+    if (!strategy || !strategy->becomes_plan) return false;
+    if (strategy->is == TILE_STRATEGY_workspace && split_last_block_adds(f, loop)) return false;
+    return tile_op_attr_int(f, loop, TILE_ATTR_split, 1) > 1;
 }
 
 tile_function *tile_launched_kernel(const tile_function *plan, tile_op op) {

@@ -10,7 +10,11 @@
  *
  * Both take the arguments of the kernel. Parts are ordered by part, then by tile, each in row-major
  * order: every access is wide and needs no bounds check. The order of additions depends only on the
- * number of parts (epilogue_pieces.c). */
+ * number of parts (epilogue_pieces.c).
+ *
+ * If the parts have few elements, as those of a sum of all elements, a second kernel takes longer to
+ * start than to run. Then the kernel stays one: the last block that stores a part of a tile adds all
+ * of them, in the same order. */
 #include "lib/analysis/memory.h"
 #include "lib/ir/syntax.h"
 #include "passes/common/host_value.h"
@@ -172,10 +176,66 @@ static tile_function *make_reduce(const split *s) {
     return f;
 }
 
+/* One kernel ----------------------------------------------------------------------------------- */
+
+bool split_last_block_adds(const tile_function *f, tile_op loop) {
+    enum { FEW = 4, MOST_PARTS = 2048 };
+    if (f->is_persistent || f->cluster_rank) return false;
+    if (tile_op_attr_int(f, loop, TILE_ATTR_split, 1) > MOST_PARTS) return false;
+    for (unsigned i = 0; i < tile_op_result_count(f, loop); i++) {
+        const tile_type *type = tile_value_type(f, tile_op_result(f, loop, i));
+        int64_t elements = 1;
+        if (type->kind != TILE_TYPE_TILE) return false;
+        for (unsigned d = 0; d < type->rank; d++) {
+            int64_t extent;
+            if (!tile_expr_is_int(type->dims[d], &extent)) return false;
+            elements *= extent;
+        }
+        if (elements > FEW) return false;
+    }
+    return true;
+}
+
+static void store_parts(split *s, tile_builder *b, tile_value at, const tile_value *parts) {
+    for (unsigned i = 0; i < s->count; i++) {
+        tile_value place[TILE_MAX_RANK];
+        unsigned rank = split_part_index(b, split_part_type(s, i), at, place);
+        tile_value part = split_to_part(s, b, i, tile_op_result(s->f, s->loop, i));
+        tile_build_store(b, part, parts[i], place, rank, TILE_NO_VALUE);
+    }
+}
+
+static tile_status add_in_last_block(split *s) {
+    tile_arena *arena = s->pass->scratch;
+    const split_pieces whole = {.count = 1};
+    tile_value *parts = TILE_NEW_ARRAY(arena, tile_value, s->count + 1);
+    tile_value *sums = TILE_NEW_ARRAY(arena, tile_value, s->count + 1);
+    grid g;
+    unsigned count;
+    split_distribute_parts(s, &g);
+    tile_op *epilogue = split_take_epilogue(s, &count);
+    tile_builder b = split_before_epilogue(s, epilogue, count);
+    tile_value tiles = grid_count_tiles(&b, g.extent, 3), tile = grid_number_tile(&g, &b);
+    tile_value factor = tile_build_int(&b, s->factor), all = tile_build_mul(&b, tiles, factor);
+    tile_value arrived = split_zeroed_words(s, &b, tiles, "arrived");
+    for (unsigned i = 0; i < s->count; i++) parts[i] = split_scratch(s, &b, i, all);
+    store_parts(s, &b, tile_build_add(&b, tile_build_mul(&b, g.part, tiles), tile), parts);
+    tile_value last = split_arrive(&b, arrived, tile, factor);
+    split_branch branch = split_begin_branch(&b, last, NULL, 0);
+    /* No block arrives any more, so the reset needs no ordering. */
+    split_build_atomic(&branch.yes, "exch", NULL, tile_build_int(&b, 0), arrived, &tile, 1);
+    split_sum_pieces(s, &branch.yes, &whole, tile_build_int(&b, 0), tile, tiles, parts, sums);
+    split_finish(s, &branch.yes, epilogue, count, sums);
+    tile_build_yield(&branch.yes, NULL, 0);
+    tile_build_yield(&branch.no, NULL, 0);
+    return TILE_OK;
+}
+
 /* The plan ------------------------------------------------------------------------------------- */
 
 tile_status split_workspace(split *s) {
     tile_arena *arena = s->pass->scratch;
+    if (split_last_block_adds(s->f, s->loop)) return add_in_last_block(s);
     tile_loc loc = tile_op_loc(s->f, s->loop);
     const tile_expr *parts = count_parts(s);
     const tile_type **types = TILE_NEW_ARRAY(arena, const tile_type *, s->count + 1);

@@ -129,7 +129,19 @@ static num num_repeat(math *m, num a, num b, num (*step)(math *m, num a, num b))
     return a;
 }
 
-static num num_split(math *m, num x, num *fraction) {
+static num num_exponent(math *m, num t, num *minus) {
+    double n = floor(252 * fmin(fmax(t, 0), 1)) - 126;
+    (void)m;
+    *minus = -n;
+    return ldexp(1, (int)n);
+}
+
+static truth num_ordinary(math *m, num x) {
+    (void)m;
+    return x >= 0 && x < INFINITY && !signbit(x);
+}
+
+static num num_split(math *m, num x, num start, num *fraction) {
     if (!m->wide) {
         float narrow = (float)x;
         int32_t bits, n;
@@ -138,14 +150,14 @@ static num num_split(math *m, num x, num *fraction) {
         bits = (int32_t)((uint32_t)bits - ((uint32_t)n << 23));
         memcpy(&narrow, &bits, 4);
         *fraction = narrow;
-        return n;
+        return start + n;
     }
     int64_t bits, n;
     memcpy(&bits, &x, 8);
     n = (int64_t)((uint64_t)bits - 0x3fe5555555555555) >> 52;
     bits = (int64_t)((uint64_t)bits - ((uint64_t)n << 52));
     memcpy(fraction, &bits, 8);
-    return (double)n;
+    return start + (double)n;
 }
 
 static num num_widen(math *m, num x) {
