@@ -131,6 +131,34 @@ static const tile_type *put_together(sched_kernel *k, const tile_type *type, sch
     return tile_type_get(k->s->context, &draft);
 }
 
+/* Appends the dims of a coordinate: those of a pair, or of pairs in it, one by one. */
+static bool add_apart(sched_kernel *k, const tile_expr *extent, const sched_coordinate *at,
+                      tile_type *type, sched_map *out) {
+    const sched_index *pair = at->index;
+    const tile_expr *rest = NULL;
+    bool apart = pair && pair->kind == SCHED_PAIR && !at->offset && pair->by.expr &&
+                 (rest = sched_without(k->s, extent, pair->by.expr)) != NULL;
+    if (apart)
+        return add_apart(k, rest, &pair->a, type, out) &&
+               add_apart(k, pair->by.expr, &pair->b, type, out);
+    if (type->rank == TILE_MAX_RANK) return false;
+    type->dims[type->rank] = extent;
+    out->at[type->rank++] = *at;
+    return true;
+}
+
+/* Splits all dims whose coordinates are pairs, if a view can have as many dims. */
+static const tile_type *take_all_apart(sched_kernel *k, const tile_type *type,
+                                       const sched_map *map, sched_map *out) {
+    tile_type draft = *type;
+    bool fits = true;
+    draft.rank = 0;
+    for (unsigned d = 0; d < type->rank && fits; d++)
+        fits = add_apart(k, type->dims[d], &map->at[d], &draft, out);
+    if (!fits) *out = *map;
+    return !fits || draft.rank == type->rank ? type : tile_type_get(k->s->context, &draft);
+}
+
 /* Splits a dim whose coordinate is a pair into two dims of the view, so that a tile along the last
  * one is bounded by it. */
 static const tile_type *take_pairs_apart(sched_kernel *k, const tile_type *type,
@@ -138,6 +166,7 @@ static const tile_type *take_pairs_apart(sched_kernel *k, const tile_type *type,
     tile_type draft = *type;
     draft.rank = 0;
     *out = *map;
+    if (k->reduce) return take_all_apart(k, type, map, out);
     for (unsigned d = 0; d < type->rank; d++) {
         const sched_index *pair = map->at[d].index;
         bool apart = pair && pair->kind == SCHED_PAIR && !map->at[d].offset && pair->a.dim >= 0 &&
@@ -324,10 +353,29 @@ static bool is_one_element(const sched_kernel *k, unsigned rank, const sched_map
     return true;
 }
 
-tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const sched_map *map) {
+/* The coordinates that an access computes. */
+static sched_map simplify(const sched_kernel *k, unsigned rank, const sched_map *map) {
+    sched_map out = *map;
+    for (unsigned d = 0; d < rank && k->reduce; d++) out.at[d] = sched_simplified(k->s, &map->at[d]);
+    return out;
+}
+
+tile_value sched_load_padded(sched_kernel *k, unsigned array, tile_value value,
+                             const sched_map *map, const tile_expr *pad) {
+    const tile_type *element = sched_element(k->s, value);
+    tile_value tile = sched_load(k, array, value, map);
+    tile_op op = tile.id ? tile_value_def(k->f, tile) : TILE_NO_OP;
+    if (op.id && tile_op_opcode(k->f, op) == TILE_OP_transpose)
+        op = tile_value_def(k->f, tile_operand_src(k->f, op));
+    if (op.id && !tile_expr_is(pad, 0)) tile_op_set_constant(k->f, op, TILE_ATTR_pad, element, pad);
+    return tile;
+}
+
+tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const sched_map *wanted) {
     unsigned rank = sched_type(k->s, value)->rank;
     sched_access access;
     int64_t back[SCHED_MAX_TILE];
+    const sched_map simple = simplify(k, rank, wanted), *map = &simple;
     if (!sched_find_access(k, array, value, map, &access)) return TILE_NO_VALUE;
     if (k->single && is_one_element(k, rank, map))
         return tile_build_load(&k->b, access.view, access.index, access.rank, TILE_NO_VALUE, NULL);
