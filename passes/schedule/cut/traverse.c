@@ -71,7 +71,7 @@ static void traverse_one(sched_traversal *w, tile_value value, const sched_map *
     tile_op op = tile_value_def(s->compute, value);
     if (!sched_is_tensor(s, value) || !sched_visit_first(s, &w->done, value, map)) return;
     bool in_memory = sched_array_of(s, value) >= 0 && !outer;
-    bool reads = in_memory && w->g && w->g->kind == SCHED_WINDOWED;
+    bool reads = in_memory && w->g && w->g->kind == SCHED_WINDOWED && !w->g->recomputes;
     if (op.id && !reads && is_absorbed(w, op, map)) return;
     if (in_memory || !op.id || (!sched_is_inline(s, op) && !is_identity_reshape(s, op, map))) {
         add_stop(w, value, map);

@@ -35,21 +35,23 @@ static const tile_expr *reduced_extent(schedule *s, tile_op op) {
     return axis < 0 || axis >= type->rank ? NULL : sched_dim(s, type, (unsigned)axis);
 }
 
-typedef enum along { NOT_ALONG, ALONG_POSITIONS, ALONG_OTHERS } along;
+/* How windows use a dim of the domain, the last one that holds for any window. */
+typedef enum along { NO_WINDOWS, NOT_ALONG, ALONG_POSITIONS, ALONG_OTHERS } along;
 
-/* Returns whether the dim of the domain is one of positions in windows, wherever it is used. */
+/* Returns whether the dim is one of positions in windows, wherever windows use it. */
 static along find_along(schedule *s, sched_visited_values *visited, tile_value value,
                         const sched_map *map, unsigned dim) {
     tile_op op = tile_value_def(s->compute, value);
-    along found = NOT_ALONG;
+    along found = NO_WINDOWS;
     if (!op.id || !sched_is_tensor(s, value) || !sched_visit_first(s, visited, value, map))
-        return NOT_ALONG;
+        return found;
     tile_opcode opcode = tile_op_opcode(s->compute, op);
     unsigned result = value.id - tile_op_result(s->compute, op, 0).id;
-    sched_map at;
+    sched_map at = *map;
     if (opcode == TILE_OP_window) {
         unsigned axis = (unsigned)sched_axis(s, op);
         unsigned count = tile_operands_strides(s->compute, op).count;
+        found = NOT_ALONG;
         for (unsigned i = 0; i < count; i++) {
             if (sched_depends(&map->at[axis + i], dim)) return ALONG_OTHERS;
             if (sched_depends(&map->at[axis + count + i], dim)) found = ALONG_POSITIONS;
@@ -57,19 +59,18 @@ static along find_along(schedule *s, sched_visited_values *visited, tile_value v
         return found;
     }
     bool reduces = tile_op_dims(opcode) == TILE_DIMS_folded;
-    if (!reduces && !sched_is_inline(s, op) && opcode != TILE_OP_reshape) return NOT_ALONG;
-    for (unsigned i = 0; i < tile_op_operand_count(s->compute, op) && !s->failed; i++) {
-        if (opcode == TILE_OP_reshape &&
-            !sched_reshaped(s, sched_type(s, tile_operand_src(s->compute, op)),
-                            sched_type(s, value), map, &at))
-            return NOT_ALONG;
-        if (reduces) at = *map; /* the position in an inner window does not matter */
-        if (reduces) at.at[sched_axis(s, op)] = sched_zero_coordinate();
+    if (!reduces && !sched_is_inline(s, op) && opcode != TILE_OP_reshape) return found;
+    if (opcode == TILE_OP_reshape &&
+        !sched_reshaped(s, sched_type(s, tile_operand_src(s->compute, op)), sched_type(s, value),
+                        map, &at))
+        return found;
+    /* The position in an inner window does not matter. */
+    if (reduces) at.at[sched_axis(s, op)] = sched_zero_coordinate();
+    unsigned operands = reduces ? 1 : tile_op_operand_count(s->compute, op);
+    for (unsigned i = 0; i < operands && !s->failed; i++) {
         if (!reduces) at = sched_operand_map(s, op, result, i, map);
         along own = find_along(s, visited, tile_op_operand(s->compute, op, i), &at, dim);
-        if (own == ALONG_OTHERS) return own;
-        if (own == ALONG_POSITIONS) found = own;
-        if (reduces) break;
+        found = own > found ? own : found;
     }
     return found;
 }
@@ -84,7 +85,8 @@ bool sched_is_windowed(schedule *s, tile_op op) {
     sched_domain domain = sched_domain_of(s, src);
     sched_map map = sched_identity(&domain);
     sched_visited_values visited = {.count = 0};
-    return find_along(s, &visited, src, &map, (unsigned)sched_axis(s, op)) == ALONG_POSITIONS;
+    along found = find_along(s, &visited, src, &map, (unsigned)sched_axis(s, op));
+    return found == ALONG_POSITIONS || (found == NOT_ALONG && known == 1);
 }
 
 /* Traversal ------------------------------------------------------------------------------------ */
@@ -175,10 +177,11 @@ static bool add_parts(schedule *s, const tile_expr *extent, const tile_expr *con
     for (unsigned i = count; i < TILE_MAX_RANK; i++)
         if (by[i]) return false;
     if (domain->rank + count >= TILE_MAX_RANK) return false;
+    *at = sched_zero_coordinate();
     for (unsigned i = 0; i <= count; i++) {
         const tile_expr *own = i ? by[count - i] : extent;
-        sched_coordinate part =
-            tile_expr_is(own, 1) ? sched_zero_coordinate() : sched_dim_coordinate(domain->rank);
+        if (tile_expr_is(own, 1)) continue;
+        sched_coordinate part = sched_dim_coordinate(domain->rank);
         *at = i ? sched_computed(s, SCHED_PAIR, at, &part, own) : part;
         domain->extents[domain->rank++] = own;
     }
@@ -223,8 +226,9 @@ static bool reads_arrays(const sched_traversal *w) {
     return true;
 }
 
-bool sched_take_windowed(schedule *s, sched_group *g, tile_value value, sched_map *map) {
-    sched_group own = {.kind = SCHED_WINDOWED};
+/* recomputes: also windowed reductions whose results are in memory. */
+static bool take(schedule *s, sched_group *g, tile_value value, bool recomputes, sched_map *map) {
+    sched_group own = {.kind = SCHED_WINDOWED, .recomputes = recomputes};
     sched_traversal w = {.s = s, .g = &own};
     sched_domain domain = sched_domain_of(s, value);
     sched_map identity = sched_identity(&domain);
@@ -235,10 +239,27 @@ bool sched_take_windowed(schedule *s, sched_group *g, tile_value value, sched_ma
     if (by.conflict) return false;
     for (unsigned d = 0; d < domain.rank; d++)
         if (!add_parts(s, domain.extents[d], by.by[d], &own.domain, &map->at[d])) return false;
-    sched_group again = {.kind = SCHED_WINDOWED};
+    if (!own.domain.rank) own.domain.extents[own.domain.rank++] = tile_expr_int(s->context, 1);
+    sched_group again = {.kind = SCHED_WINDOWED, .recomputes = recomputes};
     sched_traversal split = {.s = s, .g = &again};
     sched_traverse_value(&split, value, map, true);
     if (s->failed || !has_sums_of_dims(&split)) return false;
-    *g = (sched_group){.kind = SCHED_WINDOWED, .domain = own.domain};
+    *g = (sched_group){
+        .kind = SCHED_WINDOWED, .domain = own.domain, .recomputes = recomputes};
     return true;
+}
+
+/* Returns whether a windowed kernel, for another value, has the domain. */
+static bool is_domain_of_other(const schedule *s, const sched_domain *domain) {
+    for (size_t i = 0; i < s->group_count; i++)
+        if (s->groups[i]->kind == SCHED_WINDOWED && sched_same_domain(&s->groups[i]->domain, domain))
+            return true;
+    return false;
+}
+
+/* What is computed from a stored reduction joins the kernel that stores it, if the domains are
+ * equal. */
+bool sched_take_windowed(schedule *s, sched_group *g, tile_value value, sched_map *map) {
+    return take(s, g, value, false, map) ||
+           (take(s, g, value, true, map) && is_domain_of_other(s, &g->domain));
 }

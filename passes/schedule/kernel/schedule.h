@@ -112,7 +112,8 @@ typedef struct sched_group {
     tile_op *reductions; /* rows: the group's reductions, in order of their dependencies */
     size_t reduction_count, reduction_capacity; /* windowed: also reductions inside of others */
     tile_function *kernel;
-    bool repeated; /* a loop of the plan launches the kernel */
+    bool recomputes; /* windowed: also reductions whose results are in memory */
+    bool repeated;   /* a loop of the plan launches the kernel */
     /* matmul: the number of parts that its sums need, over arguments that all created functions
      * have; 0 at sizes that need no parts. NULL: no size needs parts. */
     const tile_expr *parts;
