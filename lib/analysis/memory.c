@@ -193,12 +193,39 @@ static unsigned dims_of_box(const tile_function *f, tile_op store) {
     return rank;
 }
 
+/* Returns whether different coordinates within the extents are different elements. */
+static bool has_separate_elements(const tile_type *view) {
+    int64_t reach = 1; /* of the dims with smaller strides */
+    unsigned taken = 0;
+    if (!view->has_strides) return true;
+    for (unsigned n = 0; n < view->rank; n++) {
+        int64_t least = INT64_MAX, extent = 0;
+        unsigned next = 0;
+        for (unsigned d = 0; d < view->rank; d++) {
+            int64_t stride, own;
+            if (taken >> d & 1) continue;
+            if (!tile_expr_is_int(view->dims[d], &own)) return false;
+            if (own == 1) stride = 0;
+            else if (!view->strides[d] || !tile_expr_is_int(view->strides[d], &stride)) return false;
+            if (stride >= least) continue;
+            least = stride;
+            extent = own;
+            next = d;
+        }
+        taken |= 1u << next;
+        if (extent <= 1) continue;
+        if (least < reach || extent > INT64_MAX / least) return false;
+        reach = least * extent;
+    }
+    return true;
+}
+
 /* Returns whether a coordinate is never equal, because it has another rest modulo some number. */
 static bool has_distinct_coordinates(const tile_function *f, tile_op a, tile_op b) {
     enum { DEPTH = 8 };
     const tile_values x = tile_operands_dst(f, a), y = tile_operands_dst(f, b);
     if (x.count != y.count || x.at[0].id != y.at[0].id ||
-        tile_value_type(f, x.at[0])->has_strides)
+        !has_separate_elements(tile_value_type(f, x.at[0])))
         return false;
     unsigned box = dims_of_box(f, a), other = dims_of_box(f, b);
     unsigned dims = box > other ? box : other;

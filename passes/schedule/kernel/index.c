@@ -131,6 +131,21 @@ static bool find_number(const sched_coordinate *at, int64_t *number) {
     return at->dim < 0 && !at->index && (!at->offset || tile_expr_is_int(at->offset, number));
 }
 
+/* A quotient or remainder of a pair by a part, or by a multiple, of the pair's number. */
+static bool divide_pair(schedule *s, sched_index_kind kind, const sched_coordinate *pair,
+                        const tile_expr *by, sched_coordinate *out) {
+    const sched_index *index = pair->index;
+    if (!index || pair->offset || index->kind != SCHED_PAIR || !index->by.expr) return false;
+    const tile_expr *more = sched_without(s, index->by.expr, by);
+    const tile_expr *fewer = more ? NULL : sched_without(s, by, index->by.expr);
+    if (!more && !fewer) return false;
+    *out = sched_computed(s, kind, more ? &index->b : &index->a, NULL, more ? by : fewer);
+    if (more && kind == SCHED_DIV) *out = sched_computed(s, SCHED_PAIR, &index->a, out, more);
+    if (fewer && kind == SCHED_REM)
+        *out = sched_computed(s, SCHED_PAIR, out, &index->b, index->by.expr);
+    return true;
+}
+
 sched_coordinate sched_computed(schedule *s, sched_index_kind kind, const sched_coordinate *a,
                                 const sched_coordinate *b, const tile_expr *by) {
     bool divides = kind == SCHED_DIV || kind == SCHED_REM;
@@ -139,7 +154,9 @@ sched_coordinate sched_computed(schedule *s, sched_index_kind kind, const sched_
         number >= 0)
         return sched_number_coordinate(s, kind == SCHED_DIV ? number / divisor : number % divisor);
     bool of_pair = divides && is_part(a, SCHED_PAIR, by);
+    sched_coordinate part;
     if (of_pair) return kind == SCHED_DIV ? a->index->a : a->index->b;
+    if (divides && divide_pair(s, kind, a, by, &part)) return part;
     if (kind == SCHED_PAIR && is_part(a, SCHED_DIV, by) && is_part(b, SCHED_REM, by) &&
         sched_same_coordinate(&a->index->a, &b->index->a))
         return a->index->a;

@@ -77,17 +77,20 @@ static const tile_expr *extent_of(sched_kernel *k, const tile_type *type, int d)
 /* The stride of dim d of a row-major array in elements, as an i64. */
 static tile_value stride_of(sched_kernel *k, const tile_type *type, int d) {
     const tile_type *wide = tile_type_scalar(k->s->context, TILE_i64);
+    const tile_expr *known = tile_expr_int(k->s->context, 1);
     tile_value stride = TILE_NO_VALUE;
     for (unsigned i = d < 0 ? type->rank : (unsigned)d + 1; i < type->rank; i++) {
         const tile_expr *extent = sched_expr(k->s, type->dims[i]);
-        if (tile_expr_is(extent, 1)) continue;
-        tile_value factor = tile_expr_has_arg(extent)
-                                ? tile_build_cast(&k->b, sched_number(k, extent), wide)
-                                : tile_build_constant(&k->b, wide, extent);
+        if (!tile_expr_has_arg(extent)) {
+            known = tile_expr_multiply(k->s->context, known, extent);
+            continue;
+        }
+        tile_value factor = tile_build_cast(&k->b, sched_number(k, extent), wide);
         stride = stride.id ? tile_build_mul(&k->b, stride, factor) : factor;
     }
-    if (!stride.id) return tile_build_constant(&k->b, wide, tile_expr_int(k->s->context, 1));
-    return stride;
+    tile_value constant = tile_build_constant(&k->b, wide, known);
+    if (!stride.id || tile_expr_is(known, 1)) return stride.id ? stride : constant;
+    return tile_build_mul(&k->b, stride, constant);
 }
 
 /* Returns the view argument itself if it has these dims. */

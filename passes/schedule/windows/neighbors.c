@@ -113,7 +113,7 @@ int64_t windows_count_neighbors(const windows *w) {
 /* Returns whether the sums of all neighbors and the weights that they use at a time fit the
  * registers. Neighbors along the inner dim use as many weights; further ones use whole lines. */
 static bool fits_registers(const windows *w, const int *dims, int64_t inner, int64_t outer) {
-    enum { REGISTERS = 128 };
+    enum { REGISTERS = 64 };
     int64_t line = outer > 1 || dims[1] < 0 ? w->steps[dims[0]].positions * outer : inner;
     if (w->steps[w->columns].positions) line = w->steps[w->columns].positions * inner * outer;
     return (inner * outer + line) * w->vector <= REGISTERS;
@@ -168,7 +168,7 @@ static unsigned narrowest(const windows *w) {
 }
 
 void windows_choose(windows *w) {
-    enum { FEW = 4, MANY = 8 };
+    enum { FEW = 4, MANY = 8, MOST_OF_WEIGHTS = 4 };
     unsigned bytes = narrowest(w);
     find_steps(w);
     w->columns = w->g->domain.rank - 1;
@@ -176,5 +176,6 @@ void windows_choose(windows *w) {
         if (is_long(w, d)) w->columns = d;
     bool contiguous = w->steps[w->columns].positions > 0;
     w->vector = contiguous || bytes >= 16 ? 1 : (int)(16 / bytes);
+    if (has_weights(w) && w->vector > MOST_OF_WEIGHTS) w->vector = MOST_OF_WEIGHTS;
     choose_neighbors(w, contiguous || has_weights(w) ? MANY : FEW);
 }
