@@ -173,7 +173,8 @@ static residue find_residue(const tile_function *f, tile_value value, unsigned d
     uint64_t least = x.modulus < y.modulus ? x.modulus : y.modulus;
     if (opcode == TILE_OP_add) return (residue){least, (x.rest + y.rest) & (least - 1)};
     bool known = x.modulus == most || y.modulus == most;
-    uint64_t factor = x.modulus == most ? x.rest : y.rest, other = x.modulus == most ? y.rest : x.rest;
+    uint64_t factor = x.modulus == most ? x.rest : y.rest,
+             other = x.modulus == most ? y.rest : x.rest;
     if (!known || !factor) return known ? (residue){most, 0} : unknown;
     while (factor % 2 == 0 && least < most) { /* the other one's modulus times the factor's */
         least *= 2;
@@ -205,8 +206,10 @@ static bool has_separate_elements(const tile_type *view) {
             int64_t stride, own;
             if (taken >> d & 1) continue;
             if (!tile_expr_is_int(view->dims[d], &own)) return false;
-            if (own == 1) stride = 0;
-            else if (!view->strides[d] || !tile_expr_is_int(view->strides[d], &stride)) return false;
+            if (own == 1)
+                stride = 0;
+            else if (!view->strides[d] || !tile_expr_is_int(view->strides[d], &stride))
+                return false;
             if (stride >= least) continue;
             least = stride;
             extent = own;

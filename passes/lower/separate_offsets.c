@@ -152,8 +152,7 @@ static bool add_part(const separator *s, tile_op concat, unsigned index, int64_t
     for (unsigned i = 0; i < tile_op_operand_count(s->f, concat); i++) {
         tile_value part = tile_op_operand(s->f, concat, i);
         const tile_type *type = tile_value_type(s->f, part);
-        unsigned length =
-            type->kind == TILE_TYPE_SCALAR ? 1 : (unsigned)tile_type_elements(type);
+        unsigned length = type->kind == TILE_TYPE_SCALAR ? 1 : (unsigned)tile_type_elements(type);
         if (index < length) return add_value(s, part, index, coefficient, to);
         index -= length;
     }
@@ -287,13 +286,12 @@ static void separate(separator *s, size_t first) {
     for (size_t i = first; i < s->count; i++) {
         address *own = &s->addresses[i];
         if (!same_sum(a, own)) continue;
-        const tile_expr *number =
-            tile_expr_int(tile_function_context(s->f), own->sum.constant);
+        const tile_expr *number = tile_expr_int(tile_function_context(s->f), own->sum.constant);
         tile_value constant = tile_function_constant(s->f, wide, number);
         b = tile_builder_before(s->f, own->op);
-        tile_value index = !sum.id               ? constant
+        tile_value index = !sum.id             ? constant
                            : own->sum.constant ? tile_build_add(&b, sum, constant)
-                                                 : sum;
+                                               : sum;
         tile_op_at(s->f, own->op)->operands[own->operand] = index;
         s->changed++;
     }
@@ -302,8 +300,7 @@ static void separate(separator *s, size_t first) {
 tile_status tile_pass_separate_offsets(tile_pass *pass, tile_function *f) {
     separator s = {.pass = pass, .f = f};
     bool accesses = false;
-    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
-        accesses |= tile_op_opcode(f, op) == TILE_OP_ld_global;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) accesses |= tile_op_opcode(f, op) == TILE_OP_ld_global;
     if (!accesses) return TILE_OK;
     s.ranges = tile_range_analyse(f, pass->scratch);
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body) add_address(&s, op);

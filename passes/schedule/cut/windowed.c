@@ -244,15 +244,15 @@ static bool take(schedule *s, sched_group *g, tile_value value, bool recomputes,
     sched_traversal split = {.s = s, .g = &again};
     sched_traverse_value(&split, value, map, true);
     if (s->failed || !has_sums_of_dims(&split)) return false;
-    *g = (sched_group){
-        .kind = SCHED_WINDOWED, .domain = own.domain, .recomputes = recomputes};
+    *g = (sched_group){.kind = SCHED_WINDOWED, .domain = own.domain, .recomputes = recomputes};
     return true;
 }
 
 /* Returns whether a windowed kernel, for another value, has the domain. */
 static bool is_domain_of_other(const schedule *s, const sched_domain *domain) {
     for (size_t i = 0; i < s->group_count; i++)
-        if (s->groups[i]->kind == SCHED_WINDOWED && sched_same_domain(&s->groups[i]->domain, domain))
+        if (s->groups[i]->kind == SCHED_WINDOWED &&
+            sched_same_domain(&s->groups[i]->domain, domain))
             return true;
     return false;
 }

@@ -151,8 +151,8 @@ static bool add_apart(sched_kernel *k, const tile_expr *extent, const sched_coor
 }
 
 /* Splits all dims whose coordinates are pairs, if a view can have as many dims. */
-static const tile_type *take_all_apart(sched_kernel *k, const tile_type *type,
-                                       const sched_map *map, sched_map *out) {
+static const tile_type *take_all_apart(sched_kernel *k, const tile_type *type, const sched_map *map,
+                                       sched_map *out) {
     tile_type draft = *type;
     bool fits = true;
     draft.rank = 0;
@@ -359,7 +359,8 @@ static bool is_one_element(const sched_kernel *k, unsigned rank, const sched_map
 /* The coordinates that an access computes. */
 static sched_map simplify(const sched_kernel *k, unsigned rank, const sched_map *map) {
     sched_map out = *map;
-    for (unsigned d = 0; d < rank && k->reduce; d++) out.at[d] = sched_simplified(k->s, &map->at[d]);
+    for (unsigned d = 0; d < rank && k->reduce; d++)
+        out.at[d] = sched_simplified(k->s, &map->at[d]);
     return out;
 }
 

@@ -65,10 +65,10 @@ typedef struct sched_online sched_online;
 
 typedef enum sched_kind {
     SCHED_ELEMENTWISE,
-    SCHED_ROWS,   /* reductions along one axis, and what is computed from them */
+    SCHED_ROWS,     /* reductions along one axis, and what is computed from them */
     SCHED_WINDOWED, /* reductions over the positions of windows, and what is computed from them */
-    SCHED_MATMUL, /* a product, and element-wise functions of its result */
-    SCHED_ONLINE, /* reductions and products along one axis of values that are not stored */
+    SCHED_MATMUL,   /* a product, and element-wise functions of its result */
+    SCHED_ONLINE,   /* reductions and products along one axis of values that are not stored */
 } sched_kind;
 
 typedef enum sched_place { SCHED_ARGUMENT, SCHED_RESULT, SCHED_SCRATCH } sched_place;
@@ -407,8 +407,9 @@ struct sched_kernel {
     bool straight;             /* accesses have the tile's dims in the tile's order, by strides */
     bool single;               /* loads of one element are scalars */
     bool streams;              /* each element of the domain is read once, and few are written */
-    sched_reduce_builder *reduce; /* of windowed kernels, whose coordinates are simplified; or NULL */
-    sched_padded *padded;         /* of windowed kernels */
+    sched_reduce_builder
+        *reduce;          /* of windowed kernels, whose coordinates are simplified; or NULL */
+    sched_padded *padded; /* of windowed kernels */
     size_t padded_count, padded_capacity;
 };
 

@@ -23,8 +23,7 @@
 #include "passes/schedule/kernel/long.h"
 
 tile_value rows_combine(rows *r, size_t index, tile_value a, tile_value b) {
-    tile_value out =
-        sched_combine(&r->k, rows_kind(r, index), rows_propagates_nan(r, index), a, b);
+    tile_value out = sched_combine(&r->k, rows_kind(r, index), rows_propagates_nan(r, index), a, b);
     if (!out.id)
         SCHED_FAIL(r->k.s, r->k.g->reductions[index],
                    "this kind of reduction is not scheduled yet");

@@ -96,8 +96,8 @@ static bool leaves_blocks(const windows *w, const int64_t *neighbors) {
     for (unsigned d = 0; d < w->g->domain.rank; d++) {
         int64_t extent = sched_constant(w->g->domain.extents[d]);
         if (extent < 0) return true;
-        if (neighbors[d] > 1 && (extent + neighbors[d] - 1) / neighbors[d] * neighbors[d] * 3 >
-                                    extent * 4)
+        if (neighbors[d] > 1 &&
+            (extent + neighbors[d] - 1) / neighbors[d] * neighbors[d] * 3 > extent * 4)
             return false;
         elements *= (extent + neighbors[d] - 1) / neighbors[d];
     }
@@ -131,6 +131,17 @@ static double count_loads(const windows *w, const int64_t *neighbors, bool weigh
     return (loads + (weights ? positions : 0)) / all;
 }
 
+/* Windows along the columns only, or none that overlap: a few neighbors along another dim share
+ * bounds checks and addresses. */
+static void share_addresses(windows *w) {
+    enum { FEW = 4 };
+    unsigned d = w->columns;
+    while (d > 0 && !is_long(w, d - 1)) d--;
+    if (!d) return;
+    for (w->neighbors[d - 1] = FEW; w->neighbors[d - 1] > 1; w->neighbors[d - 1] /= 2)
+        if (leaves_blocks(w, w->neighbors)) return;
+}
+
 /* Tries numbers of neighbors along the two innermost dims with overlapping windows. */
 static void choose_neighbors(windows *w, int64_t most) {
     int dims[2] = {-1, -1};
@@ -141,7 +152,11 @@ static void choose_neighbors(windows *w, int64_t most) {
     for (unsigned d = w->columns; d-- > 0 && count < 2;)
         if (overlaps(w, d) || (weights && w->steps[d].positions)) dims[count++] = (int)d;
     for (unsigned d = 0; d < SCHED_MAX_DIMS; d++) w->neighbors[d] = tried[d] = 1;
-    for (int64_t a = 1; count && a <= most; a *= 2)
+    if (!count) {
+        share_addresses(w);
+        return;
+    }
+    for (int64_t a = 1; a <= most; a *= 2)
         for (int64_t b = 1; a * b <= most && (count > 1 || b == 1); b *= 2) {
             tried[dims[0]] = a;
             if (count > 1) tried[dims[1]] = b;

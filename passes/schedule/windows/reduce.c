@@ -207,9 +207,8 @@ static void add_element(reduction *r, const window_element *e, bool products) {
     sched_kernel *k = &r->w->k;
     tile_value *sum = &r->sums[e->use], *place = &r->places[e->use];
     if (products && sum->id) {
-        const tile_segment segments[] = {{factor_of(r, e, 0), NULL, 0},
-                                         {factor_of(r, e, 1), NULL, 0},
-                                         {*sum, NULL, 0}};
+        const tile_segment segments[] = {
+            {factor_of(r, e, 0), NULL, 0}, {factor_of(r, e, 1), NULL, 0}, {*sum, NULL, 0}};
         if (segments[0].head.id && segments[1].head.id)
             *sum = tile_build_op_value(&k->b, TILE_OP_fma, segments, 3, NULL);
         return;

@@ -119,7 +119,7 @@ static sched_map neighbor_map(windows *w, const sched_map *map, unsigned rank, i
         const sched_scalar by = {tile_expr_int(s->context, neighbors), TILE_NO_VALUE};
         const sched_coordinate rest = sched_number_coordinate(s, number % neighbors);
         dims[d] = tile_expr_is(w->scaled.domain.extents[d], 1) ? sched_zero_coordinate()
-                                                                : sched_dim_coordinate(d);
+                                                               : sched_dim_coordinate(d);
         if (neighbors > 1) dims[d] = sched_sum(s, &dims[d], by, &rest);
         number /= neighbors;
     }
@@ -173,8 +173,7 @@ static void build_outputs(windows *w) {
     for (size_t i = 0; i < outputs * count; i++) {
         const sched_output *output = &w->g->outputs[i / count];
         tile_value value = sched_output_value(s, output);
-        maps[i] = neighbor_map(w, &output->map, sched_type(s, value)->rank,
-                               (int64_t)(i % count));
+        maps[i] = neighbor_map(w, &output->map, sched_type(s, value)->rank, (int64_t)(i % count));
         list_uses(w, &uses, value, &maps[i]);
     }
     windows_reduce(w, uses.items, uses.count);

@@ -13,9 +13,9 @@ typedef struct windows_step {
 typedef struct windows_partial windows_partial;
 
 typedef struct windows {
-    sched_kernel k;       /* its group is `scaled` */
-    sched_group *g;       /* the group of the compute */
-    sched_group scaled;   /* its domain counts blocks of neighbors */
+    sched_kernel k;     /* its group is `scaled` */
+    sched_group *g;     /* the group of the compute */
+    sched_group scaled; /* its domain counts blocks of neighbors */
     windows_step steps[SCHED_MAX_DIMS];
     int64_t neighbors[SCHED_MAX_DIMS]; /* by the domain's dim: elements of the result that a thread
                                           computes along it */
