@@ -21,12 +21,17 @@ def run(words):
     return ran.returncode == 0, " ".join(words) + "\n" + ran.stdout
 
 
-def tensor(name, shape):
-    return "tensor<%s[%s]>" % (name, ", ".join(map(str, shape)))
+def dims(shape, first=0):
+    """With `first`, the first extent is a multiple of the dim n, whose value is `first`: with unknown extents, threads
+    compute several neighbors even of small results."""
+    texts = list(map(str, shape))
+    if first:
+        texts[0] = "n" if shape[0] == first else "n * %d" % (shape[0] // first)
+    return "[%s]" % ", ".join(texts)
 
 
-def dims(shape):
-    return "[%s]" % ", ".join(map(str, shape))
+def tensor(name, shape, first=0):
+    return "tensor<%s%s>" % (name, dims(shape, first))
 
 
 class Windows:
@@ -61,14 +66,14 @@ class Windows:
             return "-inf"
         return str(max(-1, min(1, self.pad))) + ("" if element == "i8" else ".0")
 
-    def text(self, source, kind, element, out):
+    def text(self, source, kind, element, out, n):
         """Lines that compute the value `out` of the source's value, whose shape is self.result."""
         whole = self.before + self.windows + self.positions + self.after
         count = math.prod(self.positions)
         folded = self.before + self.windows + [count] + self.after
         lines = ["%%v%s = window %s, %s, %s, %s {axis = %d, pad = %s} : %s" % (
             out, source, dims(self.strides), dims(self.pads), dims(self.dilations), self.axis,
-            self.pad_of(kind, element), dims(whole))]
+            self.pad_of(kind, element), dims(whole, n))]
         at = self.axis + self.spatial
         flag = ", nan" if self.nan and not element.startswith("i") else ""
         name = "arg_" + kind if self.index else kind
@@ -78,23 +83,23 @@ class Windows:
             if self.weights:
                 value = "%%m%s" % out
                 lines.append("%%w%s = reshape(%%w) : %s" % (out, dims([1] * at + self.positions + [1] * len(self.after))))
-                lines.append("%s = %%v%s * (broadcast(%%w%s) : %s)" % (value, out, out, dims(whole)))
+                lines.append("%s = %%v%s * (broadcast(%%w%s) : %s)" % (value, out, out, dims(whole, n)))
             for i in reversed(range(self.spatial)):
                 lines.append("%%t%s_%d = reduce_%s %s {axis = %d%s}" % (out, i, kind, value, at + i, flag))
                 value = "%%t%s_%d" % (out, i)
-            lines.append("%%%s = reshape %s : %s" % (out, value, dims(self.result)))
+            lines.append("%%%s = reshape %s : %s" % (out, value, dims(self.result, n)))
             return lines
         shape = folded if self.form == "folded" else [math.prod(self.before + self.windows), count]
         axis = at if self.form == "folded" else 1
-        lines.append("%%f%s = reshape %%v%s : %s" % (out, out, dims(shape)))
+        lines.append("%%f%s = reshape %%v%s : %s" % (out, out, dims(shape, n)))
         value = "%%f%s" % out
         if self.weights:
             ones = [count if i == axis else 1 for i in range(len(shape))]
             lines.append("%%w%s = reshape %%w : %s" % (out, dims(ones)))
-            lines.append("%%m%s = %s * (broadcast(%%w%s) : %s)" % (out, value, out, dims(shape)))
+            lines.append("%%m%s = %s * (broadcast(%%w%s) : %s)" % (out, value, out, dims(shape, n)))
             value = "%%m%s" % out
         lines.append("%s = reduce_%s %s {axis = %d%s}" % (results, name, value, axis, flag))
-        lines.append("%%%s = reshape %%s%s : %s" % (out, out, dims(self.result)))
+        lines.append("%%%s = reshape %%s%s : %s" % (out, out, dims(self.result, n)))
         return lines
 
     def compute(self, elements, weights):
@@ -120,7 +125,7 @@ class Case:
     def __init__(self, draw, number):
         self.number = number
         spatial = draw.choice([1, 1, 2, 2, 2, 3])
-        before = draw.choice([[], [draw.randint(1, 3)], [draw.randint(1, 2), draw.randint(1, 3)]])
+        before = draw.choice([[draw.randint(1, 3)], [draw.randint(1, 3)], [draw.randint(1, 2), draw.randint(1, 3)]])
         after = draw.choice([[], [], [draw.choice([1, 3, 8, 16, 40])]])
         high = {1: 70, 2: 20, 3: 7}[spatial]
         inner = [draw.randint(1, high) for _ in range(spatial)]
@@ -135,6 +140,7 @@ class Case:
         self.before_text = draw.choice([None, None, "max", "square"])
         self.after_text = draw.choice([None, "add"])
         self.merged = draw.random() < 0.3
+        self.named = draw.random() < 0.7
         self.elements = [draw.randint(-9, 9) for _ in range(math.prod(self.shape))]
         self.weights = [draw.randint(-3, 3) for _ in range(math.prod(self.first.positions))]
 
@@ -152,21 +158,22 @@ class Case:
 
     def text(self, name, element, floats):
         lines, source = [], "%x"
+        n = self.shape[0] if self.named and self.first.before else 0
         kind = lambda w: "add" if floats and w.kind in ("xor", "mul") else w.kind
         if self.before_text:
             lines.append("%%b = %s" % ("max(%x, %x * 0 + 1)" if self.before_text == "max" else "%x * %x"))
             source = "%b"
-        lines += self.first.text(source, kind(self.first), element, "p")
+        lines += self.first.text(source, kind(self.first), element, "p", n)
         last, shape = "%p", self.first.result
         if self.second:
-            lines += self.second.text("%p", kind(self.second), element, "q")
+            lines += self.second.text("%p", kind(self.second), element, "q", n)
             last, shape = "%q", self.second.result
         if self.after_text:
             lines.append("%e = " + last + " + 3")
             last = "%e"
         if self.merged and len(shape) > 1:
             shape = [shape[0] * shape[1]] + shape[2:]
-            lines.append("%%o = reshape %s : %s" % (last, dims(shape)))
+            lines.append("%%o = reshape %s : %s" % (last, dims(shape, n)))
             last = "%o"
         results = [("y", element, shape)]
         lines.append("%%y = %s" % last)
@@ -175,9 +182,9 @@ class Case:
             results.append(("k", "i32", count if self.first.form == "folded" else [math.prod(self.first.before + self.first.windows), 1]))
             lines.append("%k = %ip")
         weights = ", %%w: %s" % tensor(element, [len(self.weights)]) if self.first.weights else ""
-        return "compute @%s(%%x: %s%s) -> (%s)\n{\n%s\n}\n" % (
-            name, tensor(element, self.shape), weights,
-            ", ".join("%%%s: %s" % (n, tensor(e, s)) for n, e, s in results), "\n".join("  " + line for line in lines))
+        return "compute @%s%s(%%x: %s%s) -> (%s)\n{\n%s\n}\n" % (
+            name, "<n: dim>" if n else "", tensor(element, self.shape, n), weights,
+            ", ".join("%%%s: %s" % (r, tensor(e, s, n)) for r, e, s in results), "\n".join("  " + line for line in lines))
 
 
 def main(seed, count, folder):
@@ -203,7 +210,8 @@ def main(seed, count, folder):
                 ok, said = run(["tile-run", file, "--kernel=whole", "--device=cpu", "--check", "--level=%d" % level] + given + results)
             if ok:
                 ok, said = run(["tile-run", file, "--kernel=other", "--device=cpu", "--check", "--level=%d" % level] +
-                               ["--arg=%s=int" % n for n in names] + results)
+                               ["--arg=%s=int:%s[%s]" % (n, element, ",".join(map(str, shape)))
+                                for n, shape in zip("xw", [c.shape, [len(c.weights)]]) if n in names] + results)
         if not ok:
             failed += 1
             print(said)
