@@ -150,8 +150,99 @@ static bool find_distance(const tile_function *f, tile_value a, tile_value b, in
     return x.base.id == y.base.id && !x.modulus && !y.modulus;
 }
 
+/* All elements of a coordinate are rest modulo `modulus`, a power of two, so that wrapping does not
+ * matter. */
+typedef struct residue {
+    uint64_t modulus, rest;
+} residue;
+
+/* Follows at most `depth` operations. */
+static residue find_residue(const tile_function *f, tile_value value, unsigned depth) {
+    const residue unknown = {1, 0};
+    const uint64_t most = UINT64_C(1) << 31;
+    tile_op op = tile_value_def(f, value);
+    int64_t number;
+    if (tile_value_is_int(f, value, &number)) return (residue){most, (uint64_t)number & (most - 1)};
+    if (!op.id || !depth) return unknown;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode == TILE_OP_splat || opcode == TILE_OP_broadcast || opcode == TILE_OP_convert_layout)
+        return find_residue(f, tile_op_operand(f, op, 0), depth - 1);
+    if (opcode != TILE_OP_add && opcode != TILE_OP_mul) return unknown;
+    residue x = find_residue(f, tile_operand_lhs(f, op), depth - 1);
+    residue y = find_residue(f, tile_operand_rhs(f, op), depth - 1);
+    uint64_t least = x.modulus < y.modulus ? x.modulus : y.modulus;
+    if (opcode == TILE_OP_add) return (residue){least, (x.rest + y.rest) & (least - 1)};
+    bool known = x.modulus == most || y.modulus == most;
+    uint64_t factor = x.modulus == most ? x.rest : y.rest,
+             other = x.modulus == most ? y.rest : x.rest;
+    if (!known || !factor) return known ? (residue){most, 0} : unknown;
+    while (factor % 2 == 0 && least < most) { /* the other one's modulus times the factor's */
+        least *= 2;
+        factor /= 2;
+        other *= 2;
+    }
+    return (residue){least, other * factor & (least - 1)};
+}
+
+/* The number of dims, the last ones, along which a store has consecutive elements. */
+static unsigned dims_of_box(const tile_function *f, tile_op store) {
+    const tile_values dst = tile_operands_dst(f, store);
+    unsigned rank = tile_value_type(f, tile_operand_src(f, store))->rank;
+    for (unsigned i = 1; i < dst.count; i++)
+        if (tile_value_type(f, dst.at[i])->kind == TILE_TYPE_TILE)
+            return rank - tile_value_type(f, dst.at[i])->rank;
+    return rank;
+}
+
+/* Returns whether different coordinates within the extents are different elements. */
+static bool has_separate_elements(const tile_type *view) {
+    int64_t reach = 1; /* of the dims with smaller strides */
+    unsigned taken = 0;
+    if (!view->has_strides) return true;
+    for (unsigned n = 0; n < view->rank; n++) {
+        int64_t least = INT64_MAX, extent = 0;
+        unsigned next = 0;
+        for (unsigned d = 0; d < view->rank; d++) {
+            int64_t stride, own;
+            if (taken >> d & 1) continue;
+            if (!tile_expr_is_int(view->dims[d], &own)) return false;
+            if (own == 1)
+                stride = 0;
+            else if (!view->strides[d] || !tile_expr_is_int(view->strides[d], &stride))
+                return false;
+            if (stride >= least) continue;
+            least = stride;
+            extent = own;
+            next = d;
+        }
+        taken |= 1u << next;
+        if (extent <= 1) continue;
+        if (least < reach || extent > INT64_MAX / least) return false;
+        reach = least * extent;
+    }
+    return true;
+}
+
+/* Returns whether a coordinate is never equal, because it has another rest modulo some number. */
+static bool has_distinct_coordinates(const tile_function *f, tile_op a, tile_op b) {
+    enum { DEPTH = 8 };
+    const tile_values x = tile_operands_dst(f, a), y = tile_operands_dst(f, b);
+    if (x.count != y.count || x.at[0].id != y.at[0].id ||
+        !has_separate_elements(tile_value_type(f, x.at[0])))
+        return false;
+    unsigned box = dims_of_box(f, a), other = dims_of_box(f, b);
+    unsigned dims = box > other ? box : other;
+    for (unsigned i = 1; i + dims < x.count; i++) {
+        residue p = find_residue(f, x.at[i], DEPTH), q = find_residue(f, y.at[i], DEPTH);
+        uint64_t least = p.modulus < q.modulus ? p.modulus : q.modulus;
+        if ((p.rest ^ q.rest) & (least - 1)) return true;
+    }
+    return false;
+}
+
 bool tile_stores_may_alias(const tile_function *f, tile_op a, tile_op b) {
     bool stores = tile_op_opcode(f, a) == TILE_OP_store && tile_op_opcode(f, b) == TILE_OP_store;
+    if (stores && has_distinct_coordinates(f, a, b)) return false;
     if (!stores || !tile_is_plain_access(f, a) || !tile_is_plain_access(f, b)) return true;
     const tile_values x = tile_operands_dst(f, a), y = tile_operands_dst(f, b);
     const tile_type *first = tile_value_type(f, tile_operand_src(f, a)),

@@ -234,6 +234,10 @@ bool tile_loop_is_periodic(const tile_function *f, tile_op loop, unsigned carrie
                            int64_t *value);
 /* address.c: the address of this operand's element (a base and its offset in elements). */
 LLVMValueRef tile_emit_address(tile_emitter *e, tile_op op, tile_operand_name operand);
+/* The constant that the elements of a global load become where its predicate is false, by the
+ * select that is the only use of the load: the load itself returns it, and the select nothing else.
+ * None if there is no such select. */
+tile_value tile_pad_of_load(const tile_emitter *e, tile_op load);
 /* The same, with all but a trailing constant hidden from ptxas (cache.c). */
 LLVMValueRef tile_emit_hidden_address(tile_emitter *e, tile_op op, tile_operand_name operand);
 /* An element-wise operation on values of one LLVM type; comparisons return i1. b, c: NULL if the

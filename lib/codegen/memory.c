@@ -133,9 +133,9 @@ static void add_policy(tile_ptx *ptx, tile_cache_hint hint) {
     tile_ptx_add_inputs(ptx, &policy, 1);
 }
 
-/* If the predicate is false, the result is zero. */
+/* If the predicate is false, the words of the result are `fill`. */
 static void load_inline(tile_emitter *e, const access *a, tile_op op, LLVMValueRef address,
-                        LLVMValueRef predicate, LLVMValueRef *words) {
+                        LLVMValueRef predicate, uint32_t fill, LLVMValueRef *words) {
     LLVMTypeRef types[MAX_WORDS];
     bool global = tile_op_opcode(e->f, op) != TILE_OP_ld_shared;
     bool read_only = global && reads_read_only(e, op);
@@ -148,7 +148,7 @@ static void load_inline(tile_emitter *e, const access *a, tile_op op, LLVMValueR
     for (unsigned w = 0; w < a->words; w++) types[w] = a->word;
     modify(&ptx, a);
     if (predicate)
-        tile_ptx_add_zeroed(&ptx, types, a->words);
+        tile_ptx_add_filled(&ptx, types, a->words, fill);
     else
         tile_ptx_add_results(&ptx, types, a->words);
     tile_ptx_add_address(&ptx, address);
@@ -192,6 +192,17 @@ static void load_plain(tile_emitter *e, const access *a, LLVMValueRef address, b
     for (unsigned w = 0; w < a->words; w++) words[w] = a->words > 1 ? lane(e, loaded, w) : loaded;
 }
 
+/* Words of a pad, a constant: its bits, as often as they fit. */
+static uint32_t fill_of(tile_emitter *e, const access *a, tile_value pad) {
+    unsigned bits = 8 * tile_scalar_bytes(a->type->scalar);
+    uint64_t fill = 0;
+    if (!pad.id) return 0;
+    LLVMValueRef number =
+        LLVMConstBitCast(tile_get_scalar(e, pad), LLVMIntTypeInContext(e->llvm, bits));
+    for (unsigned at = 0; at < a->bits; at += bits) fill |= LLVMConstIntGetZExtValue(number) << at;
+    return (uint32_t)fill;
+}
+
 static void emit_load(tile_emitter *e, tile_op op) {
     tile_value result = tile_op_result(e->f, op, 0);
     access a = access_of(e, tile_value_type(e->f, result));
@@ -200,10 +211,11 @@ static void emit_load(tile_emitter *e, tile_op op) {
     LLVMValueRef address = tile_emit_address(e, op, TILE_OPERAND_src);
     LLVMValueRef predicate = tile_get_predicate(e, op);
     bool read_only = global && reads_read_only(e, op);
+    uint32_t fill = fill_of(e, &a, tile_pad_of_load(e, op));
     if (tile_is_always_false(predicate))
-        for (unsigned w = 0; w < a.words; w++) words[w] = LLVMConstNull(a.word);
+        for (unsigned w = 0; w < a.words; w++) words[w] = LLVMConstInt(a.word, fill, false);
     else if (predicate || (global && says_something(hint_of(e, op, false))))
-        load_inline(e, &a, op, address, predicate, words);
+        load_inline(e, &a, op, address, predicate, fill, words);
     else
         load_plain(e, &a, address, read_only, words);
     join_words(e, &a, words, parts);
@@ -342,10 +354,10 @@ static void load_chunks(tile_emitter *e, const unaligned *u, tile_op op, LLVMVal
     LLVMValueRef second =
         both_hold(e, predicate, LLVMBuildICmp(e->builder, LLVMIntSGT, end, all, ""));
     chunk = LLVMBuildIntToPtr(e->builder, chunk, pointer, "");
-    load_inline(e, &u->a, op, chunk, first, words);
+    load_inline(e, &u->a, op, chunk, first, 0, words);
     LLVMValueRef distance = tile_llvm_int(e->i64, u->bytes);
     chunk = LLVMBuildGEP2(e->builder, e->i8, chunk, &distance, 1, "");
-    load_inline(e, &u->a, op, chunk, second, words + u->a.words);
+    load_inline(e, &u->a, op, chunk, second, 0, words + u->a.words);
 }
 
 /* Emits the loads; the chunks' words follow. */

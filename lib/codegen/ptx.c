@@ -68,7 +68,12 @@ void tile_ptx_add_results(tile_ptx *ptx, const LLVMTypeRef *types, unsigned coun
 }
 
 void tile_ptx_add_zeroed(tile_ptx *ptx, const LLVMTypeRef *types, unsigned count) {
+    tile_ptx_add_filled(ptx, types, count, 0);
+}
+
+void tile_ptx_add_filled(tile_ptx *ptx, const LLVMTypeRef *types, unsigned count, uint32_t fill) {
     ptx->zeroed = true;
+    ptx->fill = fill;
     tile_ptx_add_results(ptx, types, count);
 }
 
@@ -221,17 +226,18 @@ static unsigned register_bits(LLVMTypeRef type) {
     }
 }
 
-static void append_zeros(const tile_ptx *ptx, text *code) {
+static void append_fill(const tile_ptx *ptx, text *code) {
     for (unsigned i = 0; i < ptx->results.count; i++) {
         append_number(code, "mov.b", register_bits(register_type(ptx, ptx->results.values[i])));
         append_number(code, " $", i);
-        append(code, ", 0;\n\t");
+        append_number(code, ", ", ptx->fill);
+        append(code, ";\n\t");
     }
 }
 
 static text write_code(const tile_ptx *ptx) {
     text code = {.arena = &ptx->e->arena};
-    if (ptx->zeroed) append_zeros(ptx, &code);
+    if (ptx->zeroed) append_fill(ptx, &code);
     if (ptx->before) {
         append(&code, ptx->before);
         append(&code, "\n\t");

@@ -42,7 +42,8 @@ typedef struct tile_ptx {
     tile_ptx_list inputs;
     bool ordered; /* some groups are registers of sums.c */
     bool tied;    /* all results are tied */
-    bool zeroed;  /* all results are zeroed by instructions before the first one */
+    bool zeroed;  /* all results are set to `fill` by instructions before the first one */
+    uint32_t fill;
     tile_ptx_group *groups;
     size_t group_count, group_capacity;
     unsigned *firsts; /* of each instruction: the group that is its $0 */
@@ -64,6 +65,8 @@ void tile_ptx_add_results(tile_ptx *ptx, const LLVMTypeRef *types, unsigned coun
  * initialized to zero. For LLVM, moves in the text cost a third of zeros that are tied to the
  * results. */
 void tile_ptx_add_zeroed(tile_ptx *ptx, const LLVMTypeRef *types, unsigned count);
+/* Likewise, initialized to these bits, of a register of at most 32. */
+void tile_ptx_add_filled(tile_ptx *ptx, const LLVMTypeRef *types, unsigned count, uint32_t fill);
 /* Adds a group of results with these initial values: registers that are read and written. */
 void tile_ptx_add_tied(tile_ptx *ptx, const LLVMValueRef *values, unsigned count);
 /* Adds a group of inputs. Inputs that already occur consecutively are not passed again. */

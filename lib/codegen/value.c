@@ -1,5 +1,6 @@
 /* How IR values are held as LLVM values: see emitter.h. */
 #include "lib/codegen/sums.h"
+#include "lib/ops/gather.h"
 #include "lib/support/scalar.h"
 
 LLVMTypeRef tile_llvm_scalar(const tile_emitter *e, tile_scalar scalar) {
@@ -149,7 +150,45 @@ void tile_emit_splat(tile_emitter *e, tile_op op) {
     tile_set_elements(e, result, elements);
 }
 
+/* The number that all elements of the value are; none if it is not known. */
+static tile_value constant_of(const tile_function *f, tile_value value) {
+    tile_op def = tile_value_def(f, value);
+    if (def.id && tile_op_opcode(f, def) == TILE_OP_splat) value = tile_operand_src(f, def);
+    bool known = tile_value_at(f, value)->kind == TILE_VALUE_CONSTANT;
+    return known ? value : TILE_NO_VALUE;
+}
+
+tile_value tile_pad_of_load(const tile_emitter *e, tile_op load) {
+    enum { NEAR = 4 };
+    const tile_function *f = e->f;
+    tile_value predicate = tile_op_predicate(f, load), result = tile_op_result(f, load, 0);
+    const tile_scalar scalar = tile_value_type(f, result)->scalar;
+    if (tile_op_opcode(f, load) != TILE_OP_ld_global || !predicate.id || e->uses[result.id] != 1 ||
+        tile_value_at(f, predicate)->kind == TILE_VALUE_CONSTANT || scalar == TILE_i1 ||
+        tile_scalar_bytes(scalar) > 4)
+        return TILE_NO_VALUE;
+    tile_op op = tile_op_at(f, load)->next;
+    for (unsigned i = 0; op.id && i < NEAR; i++, op = tile_op_at(f, op)->next)
+        if (tile_op_opcode(f, op) == TILE_OP_select && tile_operand_yes(f, op).id == result.id)
+            return tile_operand_condition(f, op).id == predicate.id
+                       ? constant_of(f, tile_operand_no(f, op))
+                       : TILE_NO_VALUE;
+    return TILE_NO_VALUE;
+}
+
+static bool selects_pad(const tile_emitter *e, tile_op select) {
+    tile_op load = tile_value_def(e->f, tile_operand_yes(e->f, select));
+    return load.id && tile_op_opcode(e->f, load) == TILE_OP_ld_global &&
+           tile_operand_condition(e->f, select).id == tile_op_predicate(e->f, load).id &&
+           tile_pad_of_load(e, load).id;
+}
+
 void tile_emit_select(tile_emitter *e, tile_op op) {
+    if (selects_pad(e, op)) {
+        tile_set_parts(e, tile_op_result(e->f, op, 0),
+                       tile_get_parts(e, tile_operand_yes(e->f, op)));
+        return;
+    }
     tile_value result = tile_op_result(e->f, op, 0), condition = tile_operand_condition(e->f, op);
     tile_value yes = tile_operand_yes(e->f, op), no = tile_operand_no(e->f, op);
     const tile_type *type = tile_value_type(e->f, result);

@@ -92,6 +92,7 @@
 #include "passes/schedule/products/vector.h"
 #include "passes/schedule/rows/rows.h"
 #include "passes/schedule/unify_extents.h"
+#include "passes/schedule/windows/windows.h"
 
 /* Parameters ----------------------------------------------------------------------------------- */
 
@@ -194,6 +195,7 @@ static void make_kernel(schedule *s, size_t index, size_t before) {
     switch (g->kind) {
     case SCHED_ELEMENTWISE: sched_make_elementwise(s, g, name); break;
     case SCHED_ROWS: sched_make_rows(s, g, name); break;
+    case SCHED_WINDOWED: sched_make_windowed(s, g, name); break;
     case SCHED_MATMUL: sched_make_matmul(s, g, name); break;
     case SCHED_ONLINE: sched_make_online(s, g, name); break;
     }

@@ -174,6 +174,7 @@ static void choose(schedule *s, sched_group *g, tile_value value, sched_map *map
     sched_traversal w = {.s = s};
     sched_domain own = sched_domain_of(s, value);
     sched_map identity = sched_identity(&own);
+    if (sched_take_windowed(s, g, value, map)) return;
     sched_traverse_value(&w, value, &identity, true);
     if (take_online(s, g, &w, value, map)) return;
     for (size_t i = 0; i < w.stop_count; i++) {

@@ -65,6 +65,18 @@ bool sched_take_matmul(schedule *s, sched_group *g, const sched_traversal *w, si
 bool sched_take_moved(schedule *s, sched_group *g, const sched_traversal *w, size_t index,
                       tile_value value, bool online, sched_map *map);
 
+/* windowed.c */
+
+/* Returns whether op is a reduction over few positions of windows. */
+bool sched_is_windowed(schedule *s, tile_op op);
+/* Returns whether a windowed group computes the reduction or reshape, and traverses its operand. */
+bool sched_absorb_windowed(sched_traversal *w, tile_op op, const sched_map *map);
+/* Returns whether a windowed group computes windows of src, which has windows itself. */
+bool sched_may_nest(const sched_traversal *w, tile_value src);
+/* Takes a value that is computed from reductions over windows, and from arrays. *map: its dims in
+ * the group's domain. */
+bool sched_take_windowed(schedule *s, sched_group *g, tile_value value, sched_map *map);
+
 /* traverse.c */
 
 /* The array that holds the value; -1: none. */

@@ -28,7 +28,8 @@ sched_domain sched_domain_of(schedule *s, tile_value value) {
 static void add_stop(sched_traversal *w, tile_value value, const sched_map *map) {
     w->stops =
         tile_arena_grow(w->s->arena, w->stops, w->stop_count, &w->stop_capacity, sizeof *w->stops);
-    w->stops[w->stop_count++] = (sched_mapped_stop){value, *map, w->own_domain};
+    bool in_window = w->inside && w->g && w->g->kind == SCHED_WINDOWED;
+    w->stops[w->stop_count++] = (sched_mapped_stop){value, *map, w->own_domain || in_window};
 }
 
 /* Adds an array that is read at positions outside the group's domain. */
@@ -69,8 +70,9 @@ static void traverse_one(sched_traversal *w, tile_value value, const sched_map *
     schedule *s = w->s;
     tile_op op = tile_value_def(s->compute, value);
     if (!sched_is_tensor(s, value) || !sched_visit_first(s, &w->done, value, map)) return;
-    if (op.id && is_absorbed(w, op, map)) return;
     bool in_memory = sched_array_of(s, value) >= 0 && !outer;
+    bool reads = in_memory && w->g && w->g->kind == SCHED_WINDOWED && !w->g->recomputes;
+    if (op.id && !reads && is_absorbed(w, op, map)) return;
     if (in_memory || !op.id || (!sched_is_inline(s, op) && !is_identity_reshape(s, op, map))) {
         add_stop(w, value, map);
         return;
@@ -250,7 +252,7 @@ bool sched_is_expensive_to_repeat(schedule *s, tile_value value) {
 static void traverse_windowed(sched_traversal *w, tile_op op, const sched_map *map) {
     tile_value src = tile_operand_src(w->s->compute, op);
     sched_map at = sched_operand_map(w->s, op, 0, 0, map);
-    if (sched_may_repeat(w->s, src))
+    if (sched_may_repeat(w->s, src) || sched_may_nest(w, src))
         sched_traverse_value(w, src, &at, false);
     else
         add_stop_with_own_domain(w, src, &at);
@@ -288,6 +290,7 @@ static bool is_absorbed(sched_traversal *w, tile_op op, const sched_map *map) {
     sched_group *g = w->g;
     if (!g || w->own_domain) return false;
     if (g->kind == SCHED_ONLINE) return is_folded(w, op);
+    if (g->kind == SCHED_WINDOWED) return sched_absorb_windowed(w, op, map);
     if (g->kind == SCHED_MATMUL && op.id == g->root.id) {
         for (unsigned i = 0; i < 2; i++) traverse_operand(w, op, i);
         const sched_scaled *scaled = sched_scaled_of(s, op);

@@ -90,6 +90,16 @@ bool sched_same_coordinate(const sched_coordinate *a, const sched_coordinate *b)
     return (a->index->kind == SCHED_SUM || b->index->kind == SCHED_SUM) && same_sums(a, b);
 }
 
+bool sched_find_linear(const sched_coordinate *at, sched_linear *out) {
+    linear_form form = {.count = 0};
+    if (!add_coordinate(&form, 1, at) || form.count > 1) return false;
+    bool one = form.count;
+    if (one && form.terms[0].at->index) return false;
+    *out = (sched_linear){one ? form.terms[0].at->dim : -1, one ? form.terms[0].scale : 0,
+                          form.offset};
+    return true;
+}
+
 static sched_coordinate make(schedule *s, sched_index_kind kind, sched_coordinate a,
                              sched_coordinate b, sched_scalar by) {
     sched_index *index = TILE_NEW_ARRAY(s->arena, sched_index, 1);
@@ -112,11 +122,41 @@ static bool is_part(const sched_coordinate *at, sched_index_kind kind, const til
     return at->index && !at->offset && at->index->kind == kind && at->index->by.expr == by;
 }
 
+sched_coordinate sched_number_coordinate(schedule *s, int64_t number) {
+    return (sched_coordinate){-1, number ? tile_expr_int(s->context, number) : NULL, NULL};
+}
+
+static bool find_number(const sched_coordinate *at, int64_t *number) {
+    *number = 0;
+    return at->dim < 0 && !at->index && (!at->offset || tile_expr_is_int(at->offset, number));
+}
+
+/* A quotient or remainder of a pair by a part, or by a multiple, of the pair's number. */
+static bool divide_pair(schedule *s, sched_index_kind kind, const sched_coordinate *pair,
+                        const tile_expr *by, sched_coordinate *out) {
+    const sched_index *index = pair->index;
+    if (!index || pair->offset || index->kind != SCHED_PAIR || !index->by.expr) return false;
+    const tile_expr *more = sched_without(s, index->by.expr, by);
+    const tile_expr *fewer = more ? NULL : sched_without(s, by, index->by.expr);
+    if (!more && !fewer) return false;
+    *out = sched_computed(s, kind, more ? &index->b : &index->a, NULL, more ? by : fewer);
+    if (more && kind == SCHED_DIV) *out = sched_computed(s, SCHED_PAIR, &index->a, out, more);
+    if (fewer && kind == SCHED_REM)
+        *out = sched_computed(s, SCHED_PAIR, out, &index->b, index->by.expr);
+    return true;
+}
+
 sched_coordinate sched_computed(schedule *s, sched_index_kind kind, const sched_coordinate *a,
                                 const sched_coordinate *b, const tile_expr *by) {
     bool divides = kind == SCHED_DIV || kind == SCHED_REM;
+    int64_t number, divisor;
+    if (divides && find_number(a, &number) && tile_expr_is_int(by, &divisor) && divisor > 0 &&
+        number >= 0)
+        return sched_number_coordinate(s, kind == SCHED_DIV ? number / divisor : number % divisor);
     bool of_pair = divides && is_part(a, SCHED_PAIR, by);
+    sched_coordinate part;
     if (of_pair) return kind == SCHED_DIV ? a->index->a : a->index->b;
+    if (divides && divide_pair(s, kind, a, by, &part)) return part;
     if (kind == SCHED_PAIR && is_part(a, SCHED_DIV, by) && is_part(b, SCHED_REM, by) &&
         sched_same_coordinate(&a->index->a, &b->index->a))
         return a->index->a;
@@ -140,6 +180,38 @@ sched_coordinate sched_minus(schedule *s, const sched_coordinate *a, sched_scala
 sched_coordinate sched_exact(schedule *s, const sched_coordinate *a, int64_t by) {
     const sched_scalar number = {tile_expr_int(s->context, by), TILE_NO_VALUE};
     return by == 1 ? *a : make(s, SCHED_EXACT, *a, sched_zero_coordinate(), number);
+}
+
+sched_coordinate sched_simplified(schedule *s, const sched_coordinate *at) {
+    linear_form form = {.count = 0};
+    if (!at->index || !add_coordinate(&form, 1, at)) return *at;
+    sched_coordinate sum = sched_zero_coordinate();
+    for (unsigned i = form.count; i-- > 0;) {
+        const sched_scalar by = {tile_expr_int(s->context, form.terms[i].scale), TILE_NO_VALUE};
+        sched_coordinate own = *form.terms[i].at;
+        bool plain = form.terms[i].scale == 1, last = i + 1 == form.count;
+        own.offset = NULL;
+        if (!form.terms[i].scale) continue;
+        sum = plain && last ? own : make(s, SCHED_SUM, own, sum, by);
+    }
+    sum.offset = sched_number_coordinate(s, form.offset).offset;
+    return sum;
+}
+
+sched_coordinate sched_substituted(schedule *s, const sched_coordinate *at,
+                                   const sched_coordinate *dims) {
+    sched_coordinate out = *at;
+    if (at->dim >= 0) {
+        out = dims[at->dim];
+        return at->offset ? sched_shifted(s, &out, TILE_OP_add, at->offset) : out;
+    }
+    if (!at->index) return out;
+    sched_index *index = TILE_NEW_ARRAY(s->arena, sched_index, 1);
+    *index = *at->index;
+    index->a = sched_substituted(s, &at->index->a, dims);
+    index->b = sched_substituted(s, &at->index->b, dims);
+    out.index = index;
+    return out;
 }
 
 bool sched_depends(const sched_coordinate *at, unsigned dim) {

@@ -92,19 +92,22 @@ static tile_value wide_number(sched_kernel *k, const tile_expr *expr) {
 /* The stride of dim d in elements, as an i64. */
 static tile_value stride_of(sched_kernel *k, const sched_shape *shape, int d) {
     const tile_type *wide = tile_type_scalar(k->s->context, TILE_i64), *type = shape->type;
+    const tile_expr *known = tile_expr_int(k->s->context, 1);
     tile_value stride = TILE_NO_VALUE;
     if (d >= 0 && shape->strides[0]) return wide_number(k, sched_expr(k->s, shape->strides[d]));
     if (shape->strides[0]) return tile_build_constant(&k->b, wide, tile_expr_int(k->s->context, 1));
     for (unsigned i = d < 0 ? type->rank : (unsigned)d + 1; i < type->rank; i++) {
         const tile_expr *extent = sched_expr(k->s, type->dims[i]);
-        if (tile_expr_is(extent, 1)) continue;
-        tile_value factor = tile_expr_has_arg(extent)
-                                ? tile_build_cast(&k->b, sched_number(k, extent), wide)
-                                : tile_build_constant(&k->b, wide, extent);
+        if (!tile_expr_has_arg(extent)) {
+            known = tile_expr_multiply(k->s->context, known, extent);
+            continue;
+        }
+        tile_value factor = tile_build_cast(&k->b, sched_number(k, extent), wide);
         stride = stride.id ? tile_build_mul(&k->b, stride, factor) : factor;
     }
-    if (!stride.id) return tile_build_constant(&k->b, wide, tile_expr_int(k->s->context, 1));
-    return stride;
+    tile_value constant = tile_build_constant(&k->b, wide, known);
+    if (!stride.id || tile_expr_is(known, 1)) return stride.id ? stride : constant;
+    return tile_build_mul(&k->b, stride, constant);
 }
 
 /* Returns the view argument itself if it has these dims. */
@@ -188,6 +191,34 @@ static void put_together(sched_kernel *k, sched_shape *shape, sched_map *map) {
     shape->type = tile_type_get(k->s->context, &draft);
 }
 
+/* Appends the dims of a coordinate: those of a pair, or of pairs in it, one by one. */
+static bool add_apart(sched_kernel *k, const tile_expr *extent, const sched_coordinate *at,
+                      tile_type *type, sched_map *out) {
+    const sched_index *pair = at->index;
+    const tile_expr *rest = NULL;
+    bool apart = pair && pair->kind == SCHED_PAIR && !at->offset && pair->by.expr &&
+                 (rest = sched_without(k->s, extent, pair->by.expr)) != NULL;
+    if (apart)
+        return add_apart(k, rest, &pair->a, type, out) &&
+               add_apart(k, pair->by.expr, &pair->b, type, out);
+    if (type->rank == TILE_MAX_RANK) return false;
+    type->dims[type->rank] = extent;
+    out->at[type->rank++] = *at;
+    return true;
+}
+
+/* Splits all dims whose coordinates are pairs, if a view can have as many dims. */
+static const tile_type *take_all_apart(sched_kernel *k, const tile_type *type, const sched_map *map,
+                                       sched_map *out) {
+    tile_type draft = *type;
+    bool fits = true;
+    draft.rank = 0;
+    for (unsigned d = 0; d < type->rank && fits; d++)
+        fits = add_apart(k, type->dims[d], &map->at[d], &draft, out);
+    if (!fits) *out = *map;
+    return !fits || draft.rank == type->rank ? type : tile_type_get(k->s->context, &draft);
+}
+
 /* Splits a dim whose coordinate is a pair into two dims of the view, so that a tile along the last
  * one is bounded by it. */
 static void take_pairs_apart(sched_kernel *k, sched_shape *shape, const sched_map *map,
@@ -197,6 +228,7 @@ static void take_pairs_apart(sched_kernel *k, sched_shape *shape, const sched_ma
     tile_type draft = *type;
     draft.rank = 0;
     *out = *map;
+    if (k->reduce) return take_all_apart(k, type, map, out);
     for (unsigned d = 0; d < type->rank; d++) {
         const sched_index *pair = map->at[d].index;
         bool apart = pair && pair->kind == SCHED_PAIR && !map->at[d].offset && pair->a.dim >= 0 &&
@@ -392,10 +424,30 @@ static bool is_one_element(const sched_kernel *k, unsigned rank, const sched_map
     return true;
 }
 
-tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const sched_map *map) {
+/* The coordinates that an access computes. */
+static sched_map simplify(const sched_kernel *k, unsigned rank, const sched_map *map) {
+    sched_map out = *map;
+    for (unsigned d = 0; d < rank && k->reduce; d++)
+        out.at[d] = sched_simplified(k->s, &map->at[d]);
+    return out;
+}
+
+tile_value sched_load_padded(sched_kernel *k, unsigned array, tile_value value,
+                             const sched_map *map, const tile_expr *pad) {
+    const tile_type *element = sched_element(k->s, value);
+    tile_value tile = sched_load(k, array, value, map);
+    tile_op op = tile.id ? tile_value_def(k->f, tile) : TILE_NO_OP;
+    if (op.id && tile_op_opcode(k->f, op) == TILE_OP_transpose)
+        op = tile_value_def(k->f, tile_operand_src(k->f, op));
+    if (op.id && !tile_expr_is(pad, 0)) tile_op_set_constant(k->f, op, TILE_ATTR_pad, element, pad);
+    return tile;
+}
+
+tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const sched_map *wanted) {
     unsigned rank = sched_type(k->s, value)->rank;
     sched_access access;
     int64_t back[SCHED_MAX_TILE];
+    const sched_map simple = simplify(k, rank, wanted), *map = &simple;
     if (!sched_find_access(k, array, value, map, &access)) return TILE_NO_VALUE;
     if (k->single && is_one_element(k, rank, map))
         return tile_build_load(&k->b, access.view, access.index, access.rank, TILE_NO_VALUE, NULL);

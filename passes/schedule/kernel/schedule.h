@@ -15,6 +15,7 @@
 #ifndef TILE_PASSES_SCHEDULE_KERNEL_SCHEDULE_H
 #define TILE_PASSES_SCHEDULE_KERNEL_SCHEDULE_H
 
+#include "lib/ir/effects.h"
 #include "lib/ops/dims.h"
 #include "passes/pass.h"
 
@@ -64,9 +65,10 @@ typedef struct sched_online sched_online;
 
 typedef enum sched_kind {
     SCHED_ELEMENTWISE,
-    SCHED_ROWS,   /* reductions along one axis, and what is computed from them */
-    SCHED_MATMUL, /* a product, and element-wise functions of its result */
-    SCHED_ONLINE, /* reductions and products along one axis of values that are not stored */
+    SCHED_ROWS,     /* reductions along one axis, and what is computed from them */
+    SCHED_WINDOWED, /* reductions over the positions of windows, and what is computed from them */
+    SCHED_MATMUL,   /* a product, and element-wise functions of its result */
+    SCHED_ONLINE,   /* reductions and products along one axis of values that are not stored */
 } sched_kind;
 
 typedef enum sched_place { SCHED_ARGUMENT, SCHED_RESULT, SCHED_SCRATCH } sched_place;
@@ -115,9 +117,10 @@ typedef struct sched_group {
     sched_input *inputs; /* arrays that are read where they are needed */
     size_t input_count, input_capacity;
     tile_op *reductions; /* rows: the group's reductions, in order of their dependencies */
-    size_t reduction_count, reduction_capacity;
+    size_t reduction_count, reduction_capacity; /* windowed: also reductions inside of others */
     tile_function *kernel;
-    bool repeated; /* a loop of the plan launches the kernel */
+    bool recomputes; /* windowed: also reductions whose results are in memory */
+    bool repeated;   /* a loop of the plan launches the kernel */
     /* matmul: the number of parts that its sums need, over arguments that all created functions
      * have; 0 at sizes that need no parts. NULL: no size needs parts. */
     const tile_expr *parts;
@@ -296,6 +299,20 @@ bool sched_reshaped(schedule *s, const tile_type *from, const tile_type *to, con
  * Returns `last` if there are no others. */
 unsigned sched_merge_dims(schedule *s, const tile_type *type, const sched_map *map, unsigned last,
                           sched_coordinate *out);
+/* The coordinate as scale * dim + offset, if it is such a sum with known numbers. dim -1: it is a
+ * number. */
+typedef struct sched_linear {
+    int dim;
+    int64_t scale, offset;
+} sched_linear;
+bool sched_find_linear(const sched_coordinate *at, sched_linear *out);
+/* An equal coordinate with as few operations as possible. */
+sched_coordinate sched_simplified(schedule *s, const sched_coordinate *at);
+/* The coordinate with each dim d of the domain replaced by dims[d]. */
+sched_coordinate sched_substituted(schedule *s, const sched_coordinate *at,
+                                   const sched_coordinate *dims);
+/* A known coordinate. */
+sched_coordinate sched_number_coordinate(schedule *s, int64_t number);
 /* Returns whether a coordinate is computed from others. */
 static inline bool sched_is_computed(unsigned rank, const sched_map *map) {
     bool computed = false;
@@ -387,7 +404,22 @@ typedef struct sched_known {
     tile_value tile;
 } sched_known;
 
-typedef struct sched_kernel {
+/* The elements of windows, with their padding: a value read at coordinates that may be outside. */
+typedef struct sched_padded {
+    tile_value value;
+    sched_map map;
+    const tile_expr *pad;
+    const tile_type *element;
+    tile_value tile;
+} sched_padded;
+
+typedef struct sched_kernel sched_kernel;
+
+/* Builds the result of a reduction at map (SCHED_WINDOWED). */
+typedef tile_value sched_reduce_builder(sched_kernel *k, tile_op op, unsigned result,
+                                        const sched_map *map, const tile_type *element);
+
+struct sched_kernel {
     schedule *s;
     sched_group *g;
     tile_function *f;
@@ -408,7 +440,11 @@ typedef struct sched_kernel {
     bool straight;             /* accesses have the tile's dims in the tile's order, by strides */
     bool single;               /* loads of one element are scalars */
     bool streams;              /* each element of the domain is read once, and few are written */
-} sched_kernel;
+    sched_reduce_builder
+        *reduce;          /* of windowed kernels, whose coordinates are simplified; or NULL */
+    sched_padded *padded; /* of windowed kernels */
+    size_t padded_count, padded_capacity;
+};
 
 /* kernel.c */
 
@@ -454,6 +490,11 @@ tile_value sched_broadcast_to_tile(sched_kernel *k, tile_value value);
 tile_value sched_convert(sched_kernel *k, tile_value value, const tile_type *element);
 /* A quotient whose divisor is one number per row. */
 tile_value sched_divide(sched_kernel *k, tile_value a, tile_value b, const tile_type *type);
+/* Combines two values of a reduction of this kind. nan: NaN propagates. None for other kinds. */
+tile_value sched_combine(sched_kernel *k, tile_word kind, bool nan, tile_value a, tile_value b);
+/* Returns whether b, at a higher coordinate, replaces a in a reduction that returns an index. Equal
+ * values do not. */
+tile_value sched_is_better(sched_kernel *k, tile_word kind, tile_value a, tile_value b);
 /* Scopes the cache of built values: values built in a region are not reused outside of it. */
 static inline size_t sched_enter(const sched_kernel *k) {
     return k->known_count;
@@ -477,6 +518,9 @@ bool sched_is_scattered(const sched_kernel *k, unsigned rank, const sched_map *m
 /* memory.c */
 
 tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const sched_map *map);
+/* The same, with `pad` outside of the array. */
+tile_value sched_load_padded(sched_kernel *k, unsigned array, tile_value value,
+                             const sched_map *map, const tile_expr *pad);
 void sched_store(sched_kernel *k, unsigned array, const sched_map *map, tile_value tile);
 /* The value that the group stores to the output's array, or to a part of it. */
 static inline tile_value sched_output_value(const schedule *s, const sched_output *output) {

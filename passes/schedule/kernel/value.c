@@ -83,6 +83,32 @@ tile_value sched_broadcast_to_tile(sched_kernel *k, tile_value value) {
                     : value;
 }
 
+tile_value sched_combine(sched_kernel *k, tile_word kind, bool nan, tile_value a, tile_value b) {
+    tile_builder *to = &k->b;
+    tile_value out;
+    switch (kind) {
+    case TILE_WORD_kind_add: return tile_build_add(to, a, b);
+    case TILE_WORD_kind_mul: return tile_build_mul(to, a, b);
+    case TILE_WORD_kind_min: out = tile_build_min(to, a, b); break;
+    case TILE_WORD_kind_max: out = tile_build_max(to, a, b); break;
+    case TILE_WORD_kind_and: return tile_build_and(to, a, b);
+    case TILE_WORD_kind_or: return tile_build_or(to, a, b);
+    case TILE_WORD_kind_xor: return tile_build_xor(to, a, b);
+    default: return TILE_NO_VALUE;
+    }
+    if (nan) tile_op_set_flag(k->f, tile_value_def(k->f, out), TILE_ATTR_nan);
+    return out;
+}
+
+tile_value sched_is_better(sched_kernel *k, tile_word kind, tile_value a, tile_value b) {
+    tile_builder *to = &k->b;
+    tile_value better =
+        kind == TILE_WORD_kind_max ? tile_build_gt(to, b, a) : tile_build_lt(to, b, a);
+    if (!tile_scalar_is_floating(tile_value_type(k->f, a)->scalar)) return better;
+    tile_value nan = tile_build_ne(to, a, a), fine = tile_build_eq(to, b, b);
+    return tile_build_or(to, better, tile_build_and(to, nan, fine));
+}
+
 /* Scalars -------------------------------------------------------------------------------------- */
 
 static tile_value constant(sched_kernel *k, tile_value value, const tile_type *element) {
@@ -241,35 +267,76 @@ static tile_value compute_join(sched_kernel *k, tile_op op, const sched_map *map
 /* i1: 0 <= coordinate < extent. */
 static tile_value is_inside(sched_kernel *k, const sched_coordinate *at, const tile_expr *extent) {
     tile_value end = sched_number(k, sched_expr(k->s, extent));
-    return tile_build_ult(&k->b, sched_coordinate_tile(k, at), end);
+    const sched_coordinate here = k->reduce ? sched_simplified(k->s, at) : *at;
+    return tile_build_ult(&k->b, sched_coordinate_tile(k, &here), end);
 }
 
-static tile_value pad_of(sched_kernel *k, tile_op op, const tile_type *element) {
+static const tile_expr *pad_of(sched_kernel *k, tile_op op, const tile_type *element) {
     const tile_attr *attr = tile_op_attr(k->s->compute, op, TILE_ATTR_pad);
     const tile_expr *pad = attr ? attr->expr : tile_expr_int(k->s->context, 0);
     int64_t whole;
     bool floats = tile_scalar_is_floating(element->scalar);
     if (floats && tile_expr_is_int(pad, &whole))
         pad = tile_expr_float(k->s->context, (double)whole);
-    return tile_build_constant(&k->b, element, pad);
+    return pad;
 }
 
-/* Out-of-bounds elements of an array already load as 0. */
-static tile_value compute_window(sched_kernel *k, tile_op op, const sched_map *map,
-                                 const tile_type *element) {
+static sched_padded *find_padded(sched_kernel *k, tile_value value, const sched_map *map,
+                                 const tile_expr *pad, const tile_type *element) {
+    unsigned rank = sched_type(k->s, value)->rank;
+    for (size_t i = k->padded_count; i-- > 0;) {
+        sched_padded *p = &k->padded[i];
+        if (p->value.id == value.id && p->pad == pad && p->element == element &&
+            sched_same_map(&p->map, map, rank))
+            return p;
+    }
+    return NULL;
+}
+
+/* An array's elements outside of it are the pad of the load. Returns no value where there is no
+ * such load. */
+static tile_value load_window(sched_kernel *k, tile_value src, const sched_map *at,
+                              const tile_expr *pad, const tile_type *element) {
+    const tile_type *own = sched_element(k->s, src);
+    int array = sched_find_input(k->s, k->g, src);
+    if (array < 0 || !tile_scalar_has_arithmetic(own->scalar) || own->param) return TILE_NO_VALUE;
+    return sched_convert(k, sched_load_padded(k, (unsigned)array, src, at, pad), element);
+}
+
+static tile_value select_window(sched_kernel *k, tile_op op, const sched_map *at,
+                                const tile_type *element) {
     schedule *s = k->s;
     int64_t axis = sched_axis(s, op);
     unsigned windowed = tile_operands_strides(s->compute, op).count;
     const tile_type *type = sched_type(s, tile_operand_src(s->compute, op));
-    sched_map at = sched_operand_map(s, op, 0, 0, map);
-    tile_value value = sched_value(k, tile_operand_src(s->compute, op), &at, element), inside;
+    tile_value value = sched_value(k, tile_operand_src(s->compute, op), at, element), inside;
     if (!value.id || sched_is_padded(s, k->g, op)) return value;
     for (unsigned i = 0; i < windowed; i++) {
         unsigned d = (unsigned)axis + i;
-        tile_value here = is_inside(k, &at.at[d], sched_dim(s, type, d));
+        tile_value here = is_inside(k, &at->at[d], sched_dim(s, type, d));
         inside = i ? tile_build_and(&k->b, inside, here) : here;
     }
-    return tile_build_select(&k->b, inside, value, pad_of(k, op, element));
+    tile_value pad = tile_build_constant(&k->b, element, pad_of(k, op, element));
+    return tile_build_select(&k->b, inside, value, pad);
+}
+
+/* Out-of-bounds elements of an array already load as 0. In a windowed kernel, windows that overlap
+ * share their elements. */
+static tile_value compute_window(sched_kernel *k, tile_op op, const sched_map *map,
+                                 const tile_type *element) {
+    schedule *s = k->s;
+    sched_map at = sched_operand_map(s, op, 0, 0, map);
+    tile_value src = tile_operand_src(s->compute, op), made;
+    if (!k->reduce || sched_is_padded(s, k->g, op)) return select_window(k, op, &at, element);
+    const tile_expr *pad = pad_of(k, op, element);
+    const sched_padded *before = find_padded(k, src, &at, pad, element);
+    if (before) return before->tile;
+    made = load_window(k, src, &at, pad, element);
+    if (!made.id) made = select_window(k, op, &at, element);
+    k->padded = tile_arena_grow(s->arena, k->padded, k->padded_count, &k->padded_capacity,
+                                sizeof *k->padded);
+    k->padded[k->padded_count++] = (sched_padded){src, at, pad, element, made};
+    return made;
 }
 
 /* Returns whether whole rows are gathered, each by one index of an index tile. */
@@ -330,6 +397,8 @@ static tile_value compute(sched_kernel *k, tile_value value, tile_op op, const s
                           const tile_type *element) {
     schedule *s = k->s;
     unsigned result = value.id - tile_op_result(s->compute, op, 0).id;
+    if (k->reduce && tile_op_dims(tile_op_opcode(s->compute, op)) == TILE_DIMS_folded)
+        return k->reduce(k, op, result, map, element);
     switch (tile_op_opcode(s->compute, op)) {
     case TILE_OP_concat: return compute_concat(k, op, map, element);
     case TILE_OP_join: return compute_join(k, op, map, element);

@@ -22,36 +22,16 @@
 #include "lib/ir/syntax.h"
 #include "passes/schedule/kernel/long.h"
 
-static tile_value with_nan(rows *r, size_t index, tile_value extreme) {
-    if (rows_propagates_nan(r, index))
-        tile_op_set_flag(r->k.f, tile_value_def(r->k.f, extreme), TILE_ATTR_nan);
-    return extreme;
-}
-
 tile_value rows_combine(rows *r, size_t index, tile_value a, tile_value b) {
-    tile_builder *to = &r->k.b;
-    switch (rows_kind(r, index)) {
-    case TILE_WORD_kind_add: return tile_build_add(to, a, b);
-    case TILE_WORD_kind_mul: return tile_build_mul(to, a, b);
-    case TILE_WORD_kind_min: return with_nan(r, index, tile_build_min(to, a, b));
-    case TILE_WORD_kind_max: return with_nan(r, index, tile_build_max(to, a, b));
-    case TILE_WORD_kind_and: return tile_build_and(to, a, b);
-    case TILE_WORD_kind_or: return tile_build_or(to, a, b);
-    case TILE_WORD_kind_xor: return tile_build_xor(to, a, b);
-    default: break;
-    }
-    SCHED_FAIL(r->k.s, r->k.g->reductions[index], "this kind of reduction is not scheduled yet");
-    return TILE_NO_VALUE;
+    tile_value out = sched_combine(&r->k, rows_kind(r, index), rows_propagates_nan(r, index), a, b);
+    if (!out.id)
+        SCHED_FAIL(r->k.s, r->k.g->reductions[index],
+                   "this kind of reduction is not scheduled yet");
+    return out;
 }
 
-/* Returns whether b, at a higher coordinate, replaces a. Equal values do not. */
 static tile_value is_better(rows *r, size_t index, tile_value a, tile_value b) {
-    tile_builder *to = &r->k.b;
-    bool largest = rows_kind(r, index) == TILE_WORD_kind_max;
-    tile_value better = largest ? tile_build_gt(to, b, a) : tile_build_lt(to, b, a);
-    if (!tile_scalar_is_floating(rows_type(r, index)->scalar)) return better;
-    tile_value nan = tile_build_ne(to, a, a), fine = tile_build_eq(to, b, b);
-    return tile_build_or(to, better, tile_build_and(to, nan, fine));
+    return sched_is_better(&r->k, rows_kind(r, index), a, b);
 }
 
 static void begin_sums(rows *r, unsigned loop_index, rows_loop *w, rows_carried *c) {

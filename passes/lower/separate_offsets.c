@@ -1,0 +1,316 @@
+/* separate-offsets: computes the addresses of neighboring accesses as one sum plus constants.
+ *
+ * The windows of a stencil read many elements at known distances. Each address is a sum of its own
+ * in 64 bits: the coordinates differ before they are multiplied by strides. The pass multiplies the
+ * constants out, so that all these accesses share one sum and differ by a constant, which is part
+ * of a load instruction.
+ *
+ * level: 3 to 3
+ * requires: nothing
+ * keeps: everything
+ * breaks: nothing
+ *
+ * pipeline: separate-offsets,cse,dce
+ * before:
+ *   kernel @column(%x: ptr<f32>, %y: ptr<f32>)
+ *       grid [1]
+ *       warps 1
+ *       level 3
+ *   {
+ *     %lane = lane_id : i32
+ *     %0 = cast %lane : i64
+ *     %1 = mul %0, i64(100) : i64
+ *     %2 = ld_global %x[%1] : f32
+ *     %3 = add %lane, 1 : i32
+ *     %4 = cast %3 : i64
+ *     %5 = mul %4, i64(100) : i64
+ *     %6 = ld_global %x[%5] : f32
+ *     %7 = add %lane, 2 : i32
+ *     %8 = cast %7 : i64
+ *     %9 = mul %8, i64(100) : i64
+ *     %10 = ld_global %x[%9] : f32
+ *     %11 = add %lane, 3 : i32
+ *     %12 = cast %11 : i64
+ *     %13 = mul %12, i64(100) : i64
+ *     %14 = ld_global %x[%13] : f32
+ *     %15 = add %2, %6 : f32
+ *     %16 = add %10, %14 : f32
+ *     %17 = add %15, %16 : f32
+ *     st_global %17, %y[%lane]
+ *   }
+ *
+ * after:
+ *   kernel @column(%x: ptr<f32>, %y: ptr<f32>)
+ *       grid [1]
+ *       warps 1
+ *       level 3
+ *   {
+ *     %lane = lane_id : i32
+ *     %0 = cast %lane : i64
+ *     %1 = mul %0, i64(100) : i64
+ *     %2 = ld_global %x[%1] : f32
+ *     %3 = add %1, i64(100) : i64
+ *     %4 = ld_global %x[%3] : f32
+ *     %5 = add %1, i64(200) : i64
+ *     %6 = ld_global %x[%5] : f32
+ *     %7 = add %1, i64(300) : i64
+ *     %8 = ld_global %x[%7] : f32
+ *     %9 = add %2, %4 : f32
+ *     %10 = add %6, %8 : f32
+ *     %11 = add %9, %10 : f32
+ *     st_global %11, %y[%lane]
+ *   }
+ *
+ * Correctness: sums in 64 bits are equal modulo 2^64 in any order. A sum in 32 bits is split only
+ * if its range shows that it does not wrap around.
+ *
+ * Only groups of several addresses are changed: a single one would gain nothing. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "lib/analysis/memory.h"
+#include "lib/analysis/range.h"
+#include "passes/pass.h"
+
+enum { MAX_TERMS = 8, MIN_ADDRESSES = 4 };
+#define LARGEST 0x1p50 /* of a coefficient */
+
+/* coefficient * a scalar, or a register of a vector. */
+typedef struct term {
+    tile_value value;
+    unsigned index;
+    int64_t coefficient;
+} term;
+
+typedef struct form {
+    term terms[MAX_TERMS];
+    unsigned count;
+    int64_t constant;
+} form;
+
+typedef struct address {
+    tile_op op;
+    unsigned operand; /* the index among the operation's operands */
+    tile_value memory;
+    tile_region region;
+    form sum;
+    bool grouped;
+} address;
+
+typedef struct separator {
+    tile_pass *pass;
+    tile_function *f;
+    const tile_range *ranges;
+    address *addresses;
+    size_t count, capacity;
+    long changed;
+} separator;
+
+/* Reading -------------------------------------------------------------------------------------- */
+
+static bool add_term(form *to, tile_value value, unsigned index, int64_t coefficient) {
+    for (unsigned i = 0; i < to->count; i++)
+        if (to->terms[i].value.id == value.id && to->terms[i].index == index) {
+            to->terms[i].coefficient += coefficient;
+            return true;
+        }
+    if (to->count == MAX_TERMS) return false;
+    to->terms[to->count++] = (term){value, index, coefficient};
+    return true;
+}
+
+/* The number that all registers of a value have. */
+static bool find_number(const separator *s, tile_value value, int64_t *number) {
+    tile_op def = tile_value_def(s->f, value);
+    if (def.id && tile_op_opcode(s->f, def) == TILE_OP_splat) value = tile_operand_src(s->f, def);
+    return tile_value_is_int(s->f, value, number);
+}
+
+static bool is_narrow(const separator *s, tile_value value) {
+    return tile_value_type(s->f, value)->scalar == TILE_i32;
+}
+
+/* Returns whether a sum or product of i32 equals that of integers. i64 may wrap around. */
+static bool is_exact(const separator *s, tile_op op) {
+    if (!is_narrow(s, tile_op_result(s->f, op, 0))) return true;
+    tile_range a = s->ranges[tile_operand_lhs(s->f, op).id];
+    tile_range b = s->ranges[tile_operand_rhs(s->f, op).id];
+    if (tile_op_opcode(s->f, op) == TILE_OP_add)
+        return a.min + b.min >= INT32_MIN && a.max + b.max <= INT32_MAX;
+    int64_t ends[] = {a.min * b.min, a.min * b.max, a.max * b.min, a.max * b.max};
+    for (unsigned i = 0; i < 4; i++)
+        if (ends[i] < INT32_MIN || ends[i] > INT32_MAX) return false;
+    return true;
+}
+
+static bool add_value(const separator *s, tile_value value, unsigned index, int64_t coefficient,
+                      form *to);
+
+/* The register of a concat's result with this index. */
+static bool add_part(const separator *s, tile_op concat, unsigned index, int64_t coefficient,
+                     form *to) {
+    for (unsigned i = 0; i < tile_op_operand_count(s->f, concat); i++) {
+        tile_value part = tile_op_operand(s->f, concat, i);
+        const tile_type *type = tile_value_type(s->f, part);
+        unsigned length = type->kind == TILE_TYPE_SCALAR ? 1 : (unsigned)tile_type_elements(type);
+        if (index < length) return add_value(s, part, index, coefficient, to);
+        index -= length;
+    }
+    return false;
+}
+
+/* Adds coefficient * register `index` of the value, a scalar if it is one. */
+static bool add_value(const separator *s, tile_value value, unsigned index, int64_t coefficient,
+                      form *to) {
+    const tile_type *type = tile_value_type(s->f, value);
+    tile_op def = tile_value_def(s->f, value);
+    int64_t number;
+    if (tile_value_is_int(s->f, value, &number)) {
+        to->constant = (int64_t)((uint64_t)to->constant + (uint64_t)coefficient * (uint64_t)number);
+        return true;
+    }
+    tile_opcode opcode = def.id ? tile_op_opcode(s->f, def) : TILE_OP_NONE;
+    if (opcode == TILE_OP_add && is_exact(s, def))
+        return add_value(s, tile_operand_lhs(s->f, def), index, coefficient, to) &&
+               add_value(s, tile_operand_rhs(s->f, def), index, coefficient, to);
+    if (opcode == TILE_OP_mul && is_exact(s, def) &&
+        find_number(s, tile_operand_rhs(s->f, def), &number) &&
+        fabs((double)coefficient * (double)number) < LARGEST)
+        return add_value(s, tile_operand_lhs(s->f, def), index, coefficient * number, to);
+    if (opcode == TILE_OP_cast && type->scalar == TILE_i64 &&
+        is_narrow(s, tile_operand_src(s->f, def)))
+        return add_value(s, tile_operand_src(s->f, def), index, coefficient, to);
+    if (opcode == TILE_OP_splat)
+        return add_value(s, tile_operand_src(s->f, def), 0, coefficient, to);
+    if (opcode == TILE_OP_concat) return add_part(s, def, index, coefficient, to);
+    if (opcode == TILE_OP_extract && type->kind == TILE_TYPE_SCALAR &&
+        tile_value_is_int(s->f, tile_op_operand(s->f, def, 1), &number))
+        return add_value(s, tile_op_operand(s->f, def, 0), (unsigned)number, coefficient, to);
+    return add_term(to, value, type->kind == TILE_TYPE_SCALAR ? 0 : index, coefficient);
+}
+
+static int compare_terms(const void *a, const void *b) {
+    const term *x = a, *y = b;
+    if (x->value.id != y->value.id) return x->value.id < y->value.id ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+/* Only accesses to pointers: an index of a view has bounds. */
+static void add_address(separator *s, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(s->f, op);
+    if (opcode != TILE_OP_ld_global && opcode != TILE_OP_st_global) return;
+    address a = {.op = op, .region = tile_op_at(s->f, op)->parent};
+    const tile_op_data *data = tile_op_at(s->f, op);
+    a.memory = opcode == TILE_OP_ld_global ? tile_operands_src(s->f, op).at[0]
+                                           : tile_operands_dst(s->f, op).at[0];
+    a.operand = opcode == TILE_OP_ld_global ? 1 : 2;
+    if (a.operand >= data->operand_count ||
+        tile_value_type(s->f, a.memory)->kind != TILE_TYPE_PTR ||
+        tile_value_type(s->f, data->operands[a.operand])->scalar != TILE_i64 ||
+        !add_value(s, data->operands[a.operand], 0, 1, &a.sum))
+        return;
+    qsort(a.sum.terms, a.sum.count, sizeof *a.sum.terms, compare_terms);
+    s->addresses = tile_arena_grow(s->pass->scratch, s->addresses, s->count, &s->capacity,
+                                   sizeof *s->addresses);
+    s->addresses[s->count++] = a;
+}
+
+/* Changing ------------------------------------------------------------------------------------- */
+
+static bool same_sum(const address *a, const address *b) {
+    bool same = a->memory.id == b->memory.id && a->region.id == b->region.id &&
+                a->sum.count == b->sum.count;
+    for (unsigned i = 0; same && i < a->sum.count; i++)
+        same = compare_terms(&a->sum.terms[i], &b->sum.terms[i]) == 0 &&
+               a->sum.terms[i].coefficient == b->sum.terms[i].coefficient;
+    return same;
+}
+
+static tile_value build_term(const separator *s, tile_builder *b, const term *t) {
+    const tile_type *wide = tile_type_scalar(tile_function_context(s->f), TILE_i64);
+    const tile_type *type = tile_value_type(s->f, t->value);
+    tile_value value = t->value;
+    if (type->kind != TILE_TYPE_SCALAR)
+        value = tile_build_extract(b, value, tile_build_int(b, t->index),
+                                   tile_type_scalar(tile_function_context(s->f), type->scalar));
+    if (type->scalar != TILE_i64) value = tile_build_cast(b, value, wide);
+    if (t->coefficient == 1) return value;
+    const tile_expr *by = tile_expr_int(tile_function_context(s->f), t->coefficient);
+    return tile_build_mul(b, value, tile_function_constant(s->f, wide, by));
+}
+
+/* The sum of an address without its constant. */
+static tile_value build_sum(const separator *s, tile_builder *b, const form *sum) {
+    tile_value all = TILE_NO_VALUE;
+    for (unsigned i = 0; i < sum->count; i++) {
+        if (!sum->terms[i].coefficient) continue;
+        tile_value own = build_term(s, b, &sum->terms[i]);
+        all = all.id ? tile_build_add(b, all, own) : own;
+    }
+    return all;
+}
+
+/* Returns whether the addresses already share their sum. */
+static bool share_sum(const separator *s, const address *a, const address *b) {
+    tile_value sums[2];
+    const address *both[] = {a, b};
+    for (unsigned i = 0; i < 2; i++) {
+        int64_t number;
+        tile_value index = tile_op_operand(s->f, both[i]->op, both[i]->operand);
+        tile_op def = tile_value_def(s->f, index);
+        bool adds = def.id && tile_op_opcode(s->f, def) == TILE_OP_add &&
+                    tile_value_is_int(s->f, tile_operand_rhs(s->f, def), &number);
+        sums[i] = adds ? tile_operand_lhs(s->f, def) : index;
+    }
+    return sums[0].id == sums[1].id;
+}
+
+/* The number of addresses with the same sum whose sums are computed separately. */
+static unsigned count_separate(const separator *s, size_t first) {
+    unsigned separate = 0;
+    for (size_t i = first; i < s->count; i++) {
+        bool shared = !same_sum(&s->addresses[first], &s->addresses[i]);
+        for (size_t before = first; before < i && !shared; before++)
+            shared = same_sum(&s->addresses[first], &s->addresses[before]) &&
+                     share_sum(s, &s->addresses[before], &s->addresses[i]);
+        separate += !shared;
+    }
+    return separate;
+}
+
+static void separate(separator *s, size_t first) {
+    address *a = &s->addresses[first];
+    tile_builder b = tile_builder_before(s->f, a->op);
+    const tile_type *wide = tile_type_scalar(tile_function_context(s->f), TILE_i64);
+    tile_value sum = build_sum(s, &b, &a->sum);
+    for (size_t i = first; i < s->count; i++) {
+        address *own = &s->addresses[i];
+        if (!same_sum(a, own)) continue;
+        const tile_expr *number = tile_expr_int(tile_function_context(s->f), own->sum.constant);
+        tile_value constant = tile_function_constant(s->f, wide, number);
+        b = tile_builder_before(s->f, own->op);
+        tile_value index = !sum.id             ? constant
+                           : own->sum.constant ? tile_build_add(&b, sum, constant)
+                                               : sum;
+        tile_op_at(s->f, own->op)->operands[own->operand] = index;
+        s->changed++;
+    }
+}
+
+tile_status tile_pass_separate_offsets(tile_pass *pass, tile_function *f) {
+    separator s = {.pass = pass, .f = f};
+    bool accesses = false;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) accesses |= tile_op_opcode(f, op) == TILE_OP_ld_global;
+    if (!accesses) return TILE_OK;
+    s.ranges = tile_range_analyse(f, pass->scratch);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) add_address(&s, op);
+    for (size_t i = 0; i < s.count; i++) {
+        if (s.addresses[i].grouped) continue;
+        bool many = count_separate(&s, i) >= MIN_ADDRESSES;
+        for (size_t j = s.count; j-- > i;)
+            s.addresses[j].grouped |= same_sum(&s.addresses[i], &s.addresses[j]);
+        if (many) separate(&s, i);
+    }
+    tile_pass_count(pass, "addresses", s.changed);
+    return TILE_OK;
+}
