@@ -228,7 +228,10 @@ static void take_pairs_apart(sched_kernel *k, sched_shape *shape, const sched_ma
     tile_type draft = *type;
     draft.rank = 0;
     *out = *map;
-    if (k->reduce) return take_all_apart(k, type, map, out);
+    if (k->reduce && !from.strides[0]) {
+        shape->type = take_all_apart(k, type, map, out);
+        return;
+    }
     for (unsigned d = 0; d < type->rank; d++) {
         const sched_index *pair = map->at[d].index;
         bool apart = pair && pair->kind == SCHED_PAIR && !map->at[d].offset && pair->a.dim >= 0 &&
