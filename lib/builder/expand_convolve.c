@@ -9,8 +9,22 @@
  * not transposed in either case. Groups are a batch of both. The filter of a depthwise convolution
  * has one channel: it is multiplied element by element, and the positions are added.
  *
+ * An input dilation d leaves d - 1 zeros between the elements of lhs. With stride 1 and dilation 1,
+ * each place meets elements at every d-th position of the filter only. Let e = R - 1 - pad. Place p
+ * is place q of phase b if p + e = d * q + b, 0 <= b < d:
+ *
+ *     y[d * q + b - e] = sum over t of x[q - t] * f[R - 1 - (d * t + b)]       (f[d * t + b] if
+ *                                                                              reversed)
+ *
+ * The windows x[q - t] are the same for all phases, and are those of a convolution without zeros.
+ * The phases of the filter are a batch of products, and their results interleave:
+ *
+ *     filter    [b, t, c, k], windows of rhs with stride d; zeros beyond the filter's ends
+ *     product   [b, q, k]
+ *     result    [q, b, k] as [q * d + b, k], without the places before 0 and after the last one
+ *
  * While dims are moved, each has a letter: n, c and k, G for groups, 0 to 2 for places, 3 to 5 for
- * positions. */
+ * positions, A to C for phases. */
 #include "lib/builder/expand_convolve.h"
 
 #include <string.h>
@@ -19,7 +33,16 @@
 #include "lib/ir/syntax.h"
 #include "lib/ops/convolution.h"
 
-enum { MAX_LETTERS = TILE_MAX_RANK + 8 /* blanks between words */ };
+enum { MAX_LETTERS = 2 * TILE_MAX_RANK + 8 /* with blanks between words */ };
+
+/* The phases of a spatial dim. count 1: it has no zeros between its elements, or they are
+ * multiplied. */
+typedef struct phases {
+    int64_t count;
+    int64_t positions, taps; /* of the filter: all, and the most that one phase meets */
+    int64_t first, begin;    /* b and q of place 0 */
+    const tile_expr *places; /* the number of q's */
+} phases;
 
 typedef struct expansion {
     tile_function *f;
@@ -29,6 +52,7 @@ typedef struct expansion {
     tile_convolution c;
     const tile_type *lhs, *rhs, *result;
     const tile_expr *groups; /* of the channels or of the batch; NULL: there is one */
+    phases phases[TILE_MAX_SPATIAL];
 } expansion;
 
 /* The dims of an array: their letters and extents. */
@@ -179,41 +203,78 @@ static tile_value index_of(expansion *x, int64_t a, const tile_expr *b, int64_t 
     return tile_build_constant(&x->b, tile_type_scalar(x->context, TILE_i32), sum);
 }
 
+static bool has_phases(const expansion *x, unsigned i) {
+    return i < x->c.spatial && x->phases[i].count > 1;
+}
+
+/* The windows of spatial dim i, as three operands of `window`, and its input dilation. */
+typedef struct window_numbers {
+    tile_value stride, pad, dilation;
+    int64_t between;
+    const tile_expr *places, *positions;
+} window_numbers;
+
 /* A filter that is read backward begins at its last position. */
-static tile_value pad_of(expansion *x, unsigned i) {
+static window_numbers number_windows(expansion *x, unsigned i) {
     const tile_expr *positions = x->rhs->dims[x->c.rhs.spatial[i]];
     const tile_expr *one = tile_expr_int(x->context, 1);
-    if (!x->c.reversed[i]) return index_of(x, x->c.pads[i][0], NULL, 0);
-    return index_of(x, x->c.pads[i][0], tile_expr_op(x->context, TILE_OP_sub, positions, one, NULL),
-                    x->c.dilations[i]);
+    const tile_expr *last = tile_expr_op(x->context, TILE_OP_sub, positions, one, NULL);
+    const int64_t dilation = x->c.dilations[i], pad = x->c.pads[i][0];
+    bool reversed = x->c.reversed[i];
+    return (window_numbers){
+        .stride = index_of(x, x->c.strides[i], NULL, 0),
+        .pad = index_of(x, pad, reversed ? last : NULL, dilation),
+        .dilation = index_of(x, reversed ? -dilation : dilation, NULL, 0),
+        .between = x->c.input_dilations[i],
+        .places = x->result->dims[x->c.result.spatial[i]],
+        .positions = positions,
+    };
+}
+
+/* Position t of window q is element q - t of lhs. If the filter is not reversed, the windows begin
+ * with the last t, so that the filter's phases have a stride above 0. */
+static window_numbers number_windows_of_phases(expansion *x, unsigned i) {
+    const phases *p = &x->phases[i];
+    bool reversed = x->c.reversed[i];
+    return (window_numbers){
+        .stride = index_of(x, 1, NULL, 0),
+        .pad = index_of(x, (reversed ? 0 : p->taps - 1) - p->begin, NULL, 0),
+        .dilation = index_of(x, reversed ? -1 : 1, NULL, 0),
+        .between = 1,
+        .places = p->places,
+        .positions = tile_expr_int(x->context, p->taps),
+    };
 }
 
 static tile_value make_windows(expansion *x, shape *s) {
     tile_value strides[TILE_MAX_SPATIAL], pads[TILE_MAX_SPATIAL], dilations[TILE_MAX_SPATIAL];
+    window_numbers numbers[TILE_MAX_SPATIAL];
+    int64_t between[TILE_MAX_SPATIAL];
     const unsigned count = x->c.spatial;
     tile_value src = take_input(x, s);
     const unsigned axis = (unsigned)(strchr(s->letters, '0') - s->letters);
     bool spreads = false;
     shape to = {0};
     for (unsigned i = 0; i < count; i++) {
-        strides[i] = index_of(x, x->c.strides[i], NULL, 0);
-        dilations[i] =
-            index_of(x, x->c.reversed[i] ? -x->c.dilations[i] : x->c.dilations[i], NULL, 0);
-        pads[i] = pad_of(x, i);
-        spreads |= x->c.input_dilations[i] != 1;
+        numbers[i] = has_phases(x, i) ? number_windows_of_phases(x, i) : number_windows(x, i);
+        strides[i] = numbers[i].stride;
+        pads[i] = numbers[i].pad;
+        dilations[i] = numbers[i].dilation;
+        between[i] = numbers[i].between;
+        spreads |= between[i] != 1;
     }
     for (unsigned d = 0; d < s->rank; d++) {
         unsigned i = d - axis; /* beyond count if it has no windows */
-        add(&to, s->letters[d], i < count ? x->result->dims[x->c.result.spatial[i]] : s->dims[d]);
+        add(&to, s->letters[d], i < count ? numbers[i].places : s->dims[d]);
         for (unsigned r = 0; i + 1 == count && r < count; r++)
-            add(&to, (char)('3' + (char)r), x->rhs->dims[x->c.rhs.spatial[r]]);
+            add(&to, (char)('3' + (char)r), numbers[r].positions);
     }
     *s = to;
     tile_value windows = tile_build_window(&x->b, src, strides, count, pads, count, dilations,
                                            count, type_of(x, x->lhs, s));
     tile_op op = tile_value_def(x->f, windows);
     tile_op_set_expr(x->f, op, TILE_ATTR_axis, tile_expr_int(x->context, axis));
-    if (spreads) tile_op_set_list(x->f, op, TILE_ATTR_input_dilations, x->c.input_dilations, count);
+    if (spreads) tile_op_set_list(x->f, op, TILE_ATTR_input_dilations, between, count);
     return windows;
 }
 
@@ -221,13 +282,32 @@ static shape name_sums(const expansion *x, const char *letters) {
     const tile_convolution_order *order = &x->c.result;
     shape s = {0};
     for (; *letters; letters++) {
-        unsigned i = (unsigned)(*letters - '0');
+        unsigned i = (unsigned)(*letters - '0'), phase = (unsigned)(*letters - 'A');
+        if (has_phases(x, phase))
+            add(&s, *letters, tile_expr_int(x->context, x->phases[phase].count));
         if (*letters == 'n') add(&s, 'n', x->result->dims[order->outer]);
         if (*letters == 'G' && x->groups) add(&s, 'G', x->groups);
         if (*letters == 'k') add(&s, 'k', in_a_group(x, x->result->dims[order->channel]));
-        if (i < x->c.spatial) add(&s, *letters, x->result->dims[order->spatial[i]]);
+        if (i < x->c.spatial)
+            add(&s, *letters,
+                has_phases(x, i) ? x->phases[i].places : x->result->dims[order->spatial[i]]);
     }
     return s;
+}
+
+/* Removes the places before the first and after the last one of the result. */
+static tile_value cut_places(expansion *x, tile_value value) {
+    const tile_type *i32 = tile_type_scalar(x->context, TILE_i32);
+    tile_value first[TILE_MAX_RANK];
+    const tile_type *type = tile_value_type(x->f, value);
+    if (type == x->result) return value;
+    for (unsigned d = 0; d < type->rank; d++)
+        first[d] = tile_build_constant(&x->b, i32, tile_expr_int(x->context, 0));
+    for (unsigned i = 0; i < x->c.spatial; i++)
+        if (has_phases(x, i))
+            first[x->c.result.spatial[i]] =
+                tile_build_constant(&x->b, i32, tile_expr_int(x->context, x->phases[i].first));
+    return tile_build_slice(&x->b, value, first, type->rank, TILE_NO_VALUE, x->result);
 }
 
 /* Moves the dims of s into the order of the result. */
@@ -235,12 +315,18 @@ static tile_value finish(expansion *x, tile_value sums, shape *s) {
     shape own = name_dims(x, x->result, &x->c.result, 'n', 'k', '0');
     char order[MAX_LETTERS], *end = order;
     for (unsigned d = 0; d < own.rank; d++) {
-        if (own.letters[d] == 'k' && extent_of(s, 'G')) *end++ = 'G';
-        if (extent_of(s, own.letters[d])) *end++ = own.letters[d];
+        char letter = own.letters[d], phase = (char)(letter - '0' + 'A');
+        if (letter == 'k' && extent_of(s, 'G')) *end++ = 'G';
+        if (extent_of(s, letter)) *end++ = letter;
+        if (has_phases(x, (unsigned)(letter - '0'))) {
+            *end++ = phase;
+            own.dims[d] = tile_expr_op(x->context, TILE_OP_mul, extent_of(s, letter),
+                                       extent_of(s, phase), NULL);
+        }
     }
     *end = 0;
     sums = transpose(x, sums, s, order);
-    return reshape(x, sums, x->result);
+    return cut_places(x, reshape(x, sums, type_of(x, x->result, &own)));
 }
 
 /* Products ------------------------------------------------------------------------------------ */
@@ -262,35 +348,107 @@ static tile_value multiply(expansion *x, tile_value lhs, tile_value rhs, tile_at
     return value;
 }
 
-/* rhs with two dims, of which the terms have the order of rhs: [G, terms, k], or with k in front if
- * it is there already. */
-static tile_value take_filter(expansion *x, char terms[TILE_MAX_RANK], bool *k_first) {
-    shape s = name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
+/* Makes two dims of each spatial dim that has phases: the positions of a phase, and the phases. */
+static tile_value split_phases(expansion *x, tile_value filter, shape *s) {
+    for (unsigned i = 0; i < x->c.spatial; i++) {
+        const phases *p = &x->phases[i];
+        const unsigned axis = (unsigned)(strchr(s->letters, '3' + (int)i) - s->letters);
+        const int64_t end = (p->taps - 1) * p->count; /* the last t's first position */
+        bool reversed = x->c.reversed[i];
+        shape to = {0};
+        if (!has_phases(x, i)) continue;
+        for (unsigned d = 0; d < s->rank; d++) {
+            add(&to, s->letters[d], d == axis ? tile_expr_int(x->context, p->taps) : s->dims[d]);
+            if (d == axis) add(&to, (char)('A' + (char)i), tile_expr_int(x->context, p->count));
+        }
+        *s = to;
+        tile_value stride = index_of(x, p->count, NULL, 0);
+        tile_value pad = index_of(x, reversed ? 0 : end - (p->positions - 1), NULL, 0);
+        tile_value dilation = index_of(x, reversed ? 1 : -1, NULL, 0);
+        filter = tile_build_window(&x->b, filter, &stride, 1, &pad, 1, &dilation, 1,
+                                   type_of(x, x->rhs, s));
+        tile_op_set_expr(x->f, tile_value_def(x->f, filter), TILE_ATTR_axis,
+                         tile_expr_int(x->context, axis));
+    }
+    return filter;
+}
+
+/* rhs with two dims, of which the terms have the order of rhs: [A, B, C, G, terms, k], or with k
+ * before the terms if it is there already. */
+static tile_value take_filter(expansion *x, char terms[TILE_MAX_RANK], bool *k_first, shape *s) {
     char words[MAX_LETTERS], *end = terms;
-    *k_first = s.letters[0] == 'k';
-    for (unsigned d = 0; d < s.rank; d++)
-        if (s.letters[d] != 'k') *end++ = s.letters[d];
+    *s = name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
+    *k_first = s->letters[0] == 'k';
+    for (unsigned d = 0; d < s->rank; d++)
+        if (s->letters[d] != 'k') *end++ = s->letters[d];
     *end = 0;
-    strcpy(words, *k_first ? "G k " : "G ");
+    strcpy(words, *k_first ? "A B C G k " : "A B C G ");
     strcat(words, terms);
     if (!*k_first) strcat(words, " k");
-    tile_value filter = split(x, tile_operand_rhs(x->f, x->op), &s, 'k');
-    return arrange(x, filter, &s, words);
+    tile_value filter = split_phases(x, tile_operand_rhs(x->f, x->op), s);
+    return arrange(x, split(x, filter, s, 'k'), s, words);
+}
+
+/* Adds a dim of extent 1 after the phases, for the batch of windows. */
+static tile_value add_unit(expansion *x, tile_value filter, const shape *s) {
+    shape to = {0};
+    bool added = false;
+    for (unsigned d = 0; d < s->rank; d++) {
+        bool is_phase = s->letters[d] >= 'A' && s->letters[d] <= 'C';
+        if (!is_phase && !added) add(&to, 'n', tile_expr_int(x->context, 1));
+        added |= !is_phase;
+        add(&to, s->letters[d], s->dims[d]);
+    }
+    return reshape(x, filter, type_of(x, x->rhs, &to));
+}
+
+static int64_t divide_down(int64_t a, int64_t b) {
+    return a / b - (a % b < 0);
+}
+
+/* Finds the dims with phases, as long as no array gets too many dims. */
+static void find_phases(expansion *x) {
+    unsigned rank = x->result->rank + (x->groups != NULL);
+    for (unsigned i = 0; i < x->c.spatial && rank < TILE_MAX_RANK; i++) {
+        phases *p = &x->phases[i];
+        const int64_t count = x->c.input_dilations[i];
+        if (count == 1 || x->c.strides[i] != 1 || x->c.dilations[i] != 1 ||
+            !tile_expr_is_int(x->rhs->dims[x->c.rhs.spatial[i]], &p->positions) || p->positions < 1)
+            continue;
+        const int64_t end = p->positions - 1 - x->c.pads[i][0];
+        const tile_expr *places = x->result->dims[x->c.result.spatial[i]];
+        p->count = count;
+        p->taps = (p->positions + count - 1) / count;
+        p->begin = divide_down(end, count);
+        p->first = end - p->begin * count;
+        places = tile_expr_op(x->context, TILE_OP_add, places,
+                              tile_expr_int(x->context, p->first + count - 1), NULL);
+        p->places =
+            tile_extent_canonical(x->context, tile_expr_op(x->context, TILE_OP_div, places,
+                                                           tile_expr_int(x->context, count), NULL));
+        rank++;
+    }
+}
+
+static bool has_any_phases(const expansion *x) {
+    return has_phases(x, 0) || has_phases(x, 1) || has_phases(x, 2);
 }
 
 static tile_value build_product(expansion *x) {
     char terms[TILE_MAX_RANK], words[MAX_LETTERS];
     bool k_first, channels_first = is_channels_first(x);
-    shape w;
+    shape w, f;
+    find_phases(x);
     tile_value windows = make_windows(x, &w);
-    tile_value filter = take_filter(x, terms, &k_first);
+    tile_value filter = take_filter(x, terms, &k_first, &f);
+    if (channels_first && has_any_phases(x)) filter = add_unit(x, filter, &f);
     windows = split(x, windows, &w, x->c.groups ? 'c' : 'n');
     strcpy(words, channels_first ? "n G " : "G n012 ");
     strcat(words, terms);
     if (channels_first) strcat(words, " 012");
     windows = arrange(x, windows, &w, words);
-    shape sums = name_sums(x, channels_first ? "nGk012" : "Gn012k");
-    shape product = combined(x, &sums, channels_first ? "n G k 012" : "G n012 k");
+    shape sums = name_sums(x, channels_first ? "ABCnGk012" : "ABCGn012k");
+    shape product = combined(x, &sums, channels_first ? "A B C n G k 012" : "A B C G n012 k");
     tile_value value =
         channels_first
             ? multiply(x, filter, windows, k_first ? TILE_ATTR_NONE : TILE_ATTR_trans_lhs, &product)

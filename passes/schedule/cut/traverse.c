@@ -55,6 +55,13 @@ static bool is_identity_reshape(schedule *s, tile_op op, const sched_map *map) {
     return sched_reshaped(s, from, to, map, &at) && !sched_is_computed(from->rank, &at);
 }
 
+/* A reshape of the product's result, on the way to the value that the group stores. */
+static bool is_traversed_reshape(const sched_traversal *w, tile_op op) {
+    const schedule *s = w->s;
+    return w->through.id && !w->own_domain && tile_op_opcode(s->compute, op) == TILE_OP_reshape &&
+           sched_moved_product(s, tile_operand_src(s->compute, op)).id == w->through.id;
+}
+
 static bool is_absorbed(sched_traversal *w, tile_op op, const sched_map *map);
 static void traverse_windowed(sched_traversal *w, tile_op op, const sched_map *map);
 
@@ -71,7 +78,9 @@ static void traverse_one(sched_traversal *w, tile_value value, const sched_map *
     if (!sched_is_tensor(s, value) || !sched_visit_first(s, &w->done, value, map)) return;
     if (op.id && is_absorbed(w, op, map)) return;
     bool in_memory = sched_array_of(s, value) >= 0 && !outer;
-    if (in_memory || !op.id || (!sched_is_inline(s, op) && !is_identity_reshape(s, op, map))) {
+    if (in_memory || !op.id ||
+        (!sched_is_inline(s, op) && !is_identity_reshape(s, op, map) &&
+         !is_traversed_reshape(w, op))) {
         add_stop(w, value, map);
         return;
     }

@@ -111,6 +111,7 @@ typedef struct sched_group {
     size_t reduction_count, reduction_capacity;
     tile_function *kernel;
     bool repeated; /* a loop of the plan launches the kernel */
+    bool moves;    /* matmul: reshapes and slices of the root's result are traversed */
     /* matmul: the number of parts that its sums need, over arguments that all created functions
      * have; 0 at sizes that need no parts. NULL: no size needs parts. */
     const tile_expr *parts;
