@@ -53,6 +53,7 @@ typedef struct expansion {
     const tile_type *lhs, *rhs, *result;
     const tile_expr *groups; /* of the channels or of the batch; NULL: there is one */
     phases phases[TILE_MAX_SPATIAL];
+    tile_convolution_form form;
 } expansion;
 
 /* The dims of an array: their letters and extents. */
@@ -112,7 +113,7 @@ static shape combined(const expansion *x, const shape *s, const char *words) {
         const tile_expr *own = extent_of(s, *words);
         if (own && begins)
             add(&to, *words, own);
-        else if (own)
+        else if (own && !tile_expr_is(own, 1))
             to.dims[to.rank - 1] =
                 tile_expr_op(x->context, TILE_OP_mul, to.dims[to.rank - 1], own, NULL);
         begins = *words == ' ' || (begins && !own);
@@ -169,6 +170,38 @@ static tile_value split(expansion *x, tile_value value, shape *s, char letter) {
     return reshape(x, value, type_of(x, tile_value_type(x->f, value), s));
 }
 
+/* Moves the dims into the order of the letters. Those from `first` to '2' or '5', if they are side
+ * by side before and after, are moved as one dim, so that a kernel that moves them has long rows.
+ */
+static tile_value transpose_together(expansion *x, tile_value value, shape *s, const char *letters,
+                                     char first) {
+    const char *at = strchr(s->letters, first), *to = strchr(letters, first);
+    shape whole = *s, merged = {0};
+    char order[MAX_LETTERS] = {0};
+    bool together = x->c.spatial > 1 && strncmp(at, to, x->c.spatial) == 0 &&
+                    strncmp(at, first == '0' ? "012" : "345", x->c.spatial) == 0;
+    if (!together || strcmp(s->letters, letters) == 0) return transpose(x, value, s, letters);
+    for (unsigned d = 0; d < s->rank; d++) {
+        bool continues = s->letters[d] > first && s->letters[d] < first + (int)x->c.spatial;
+        if (continues)
+            merged.dims[merged.rank - 1] = tile_expr_op(
+                x->context, TILE_OP_mul, merged.dims[merged.rank - 1], s->dims[d], NULL);
+        else
+            add(&merged, s->letters[d], s->dims[d]);
+    }
+    for (unsigned n = 0; *letters; letters++)
+        if (strchr(merged.letters, *letters)) order[n++] = *letters;
+    value = reshape(x, value, type_of(x, tile_value_type(x->f, value), &merged));
+    value = transpose(x, value, &merged, order);
+    *s = (shape){0};
+    for (unsigned d = 0; d < merged.rank; d++)
+        for (unsigned i = 0; i < (merged.letters[d] == first ? x->c.spatial : 1); i++) {
+            char letter = (char)(merged.letters[d] + (char)i);
+            add(s, letter, extent_of(&whole, letter));
+        }
+    return reshape(x, value, type_of(x, tile_value_type(x->f, value), s));
+}
+
 /* Operands and result ------------------------------------------------------------------------- */
 
 static shape name_dims(const expansion *x, const tile_type *type,
@@ -183,13 +216,15 @@ static shape name_dims(const expansion *x, const tile_type *type,
     return s;
 }
 
-/* lhs with its spatial dims side by side, as windows need them. */
+/* lhs with its spatial dims side by side, as windows need them, and its channels last if they are
+ * moved there. */
 static tile_value take_input(expansion *x, shape *s) {
     static const char *const orders[] = {"n0c", "n01c", "n012c"};
     const unsigned *spatial = x->c.lhs.spatial, last = x->c.spatial - 1;
     tile_value value = tile_operand_lhs(x->f, x->op);
     *s = name_dims(x, x->lhs, &x->c.lhs, 'n', 'c', '0');
-    return spatial[last] - spatial[0] == last ? value : transpose(x, value, s, orders[last]);
+    bool fits = spatial[last] - spatial[0] == last && x->form != TILE_CONVOLUTION_MOVED;
+    return fits ? value : transpose_together(x, value, s, orders[last], '0');
 }
 
 /* The index a - b * c. */
@@ -205,6 +240,10 @@ static tile_value index_of(expansion *x, int64_t a, const tile_expr *b, int64_t 
 
 static bool has_phases(const expansion *x, unsigned i) {
     return i < x->c.spatial && x->phases[i].count > 1;
+}
+
+static bool has_any_phases(const expansion *x) {
+    return has_phases(x, 0) || has_phases(x, 1) || has_phases(x, 2);
 }
 
 /* The windows of spatial dim i, as three operands of `window`, and its input dilation. */
@@ -246,6 +285,15 @@ static window_numbers number_windows_of_phases(expansion *x, unsigned i) {
     };
 }
 
+/* Returns whether each window is the element of lhs at its place. */
+static bool is_pointwise(const expansion *x) {
+    bool same = true;
+    for (unsigned i = 0; i < x->c.spatial; i++)
+        same &= tile_expr_is(x->rhs->dims[x->c.rhs.spatial[i]], 1) && x->c.strides[i] == 1 &&
+                x->c.input_dilations[i] == 1 && !x->c.pads[i][0] && !x->c.pads[i][1];
+    return same;
+}
+
 static tile_value make_windows(expansion *x, shape *s) {
     tile_value strides[TILE_MAX_SPATIAL], pads[TILE_MAX_SPATIAL], dilations[TILE_MAX_SPATIAL];
     window_numbers numbers[TILE_MAX_SPATIAL];
@@ -255,6 +303,7 @@ static tile_value make_windows(expansion *x, shape *s) {
     const unsigned axis = (unsigned)(strchr(s->letters, '0') - s->letters);
     bool spreads = false;
     shape to = {0};
+    if (is_pointwise(x)) return src;
     for (unsigned i = 0; i < count; i++) {
         numbers[i] = has_phases(x, i) ? number_windows_of_phases(x, i) : number_windows(x, i);
         strides[i] = numbers[i].stride;
@@ -335,12 +384,19 @@ static bool is_channels_first(const expansion *x) {
     return x->c.result.channel < x->c.result.spatial[x->c.spatial - 1];
 }
 
-static tile_value multiply(expansion *x, tile_value lhs, tile_value rhs, tile_attr_id turned,
-                           const shape *product) {
-    tile_value value = tile_build_matmul(&x->b, lhs, rhs, type_of(x, x->result, product));
+/* An operand of a product: its dims before these attributes exchange the last two. */
+typedef struct factor {
+    tile_value value;
+    tile_attr_id turned; /* NONE: they are not exchanged */
+} factor;
+
+static tile_value multiply(expansion *x, factor lhs, factor rhs, const shape *product) {
+    tile_value value =
+        tile_build_matmul(&x->b, lhs.value, rhs.value, type_of(x, x->result, product));
     tile_op op = tile_value_def(x->f, value);
     const tile_attr *precision = tile_op_attr(x->f, x->op, TILE_ATTR_precision);
-    if (turned != TILE_ATTR_NONE) tile_op_set_flag(x->f, op, turned);
+    if (lhs.turned != TILE_ATTR_NONE) tile_op_set_flag(x->f, op, lhs.turned);
+    if (rhs.turned != TILE_ATTR_NONE) tile_op_set_flag(x->f, op, rhs.turned);
     if (precision && precision->expr)
         tile_op_set_expr(x->f, op, TILE_ATTR_precision, precision->expr);
     else if (precision)
@@ -373,19 +429,34 @@ static tile_value split_phases(expansion *x, tile_value filter, shape *s) {
     return filter;
 }
 
-/* rhs with two dims, of which the terms have the order of rhs: [A, B, C, G, terms, k], or with k
- * before the terms if it is there already. */
-static tile_value take_filter(expansion *x, char terms[TILE_MAX_RANK], bool *k_first, shape *s) {
-    char words[MAX_LETTERS], *end = terms;
-    *s = name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
-    *k_first = s->letters[0] == 'k';
+/* The order of the terms: that of rhs, or positions and then channels, so that a step along the
+ * terms stays at one position and its channels are contiguous. */
+static void order_terms(const expansion *x, const shape *s, char terms[TILE_MAX_RANK]) {
+    bool channels_last = x->form != TILE_CONVOLUTION_IN_PLACE;
+    char *end = terms;
     for (unsigned d = 0; d < s->rank; d++)
-        if (s->letters[d] != 'k') *end++ = s->letters[d];
+        if (s->letters[d] != 'k' && !(channels_last && s->letters[d] == 'c'))
+            *end++ = s->letters[d];
+    if (channels_last) *end++ = 'c';
     *end = 0;
+}
+
+/* rhs with two dims: [A, B, C, G, terms, k], or with k before the terms if it is there already. The
+ * phases of a filter whose dims have another order are read from a filter with this order. */
+static tile_value take_filter(expansion *x, char terms[TILE_MAX_RANK], bool *k_first, shape *s) {
+    char words[MAX_LETTERS], order[MAX_LETTERS];
+    tile_value filter = tile_operand_rhs(x->f, x->op);
+    *s = name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
+    order_terms(x, s, terms);
+    *k_first = s->letters[s->rank - 1] != 'k';
+    strcpy(order, *k_first ? "k" : "");
+    strcat(order, terms);
+    if (!*k_first) strcat(order, "k");
+    if (x->form != TILE_CONVOLUTION_IN_PLACE) filter = transpose_together(x, filter, s, order, '3');
     strcpy(words, *k_first ? "A B C G k " : "A B C G ");
     strcat(words, terms);
     if (!*k_first) strcat(words, " k");
-    tile_value filter = split_phases(x, tile_operand_rhs(x->f, x->op), s);
+    filter = split_phases(x, filter, s);
     return arrange(x, split(x, filter, s, 'k'), s, words);
 }
 
@@ -430,30 +501,30 @@ static void find_phases(expansion *x) {
     }
 }
 
-static bool has_any_phases(const expansion *x) {
-    return has_phases(x, 0) || has_phases(x, 1) || has_phases(x, 2);
-}
-
 static tile_value build_product(expansion *x) {
     char terms[TILE_MAX_RANK], words[MAX_LETTERS];
     bool k_first, channels_first = is_channels_first(x);
     shape w, f;
     find_phases(x);
+    x->form = tile_convolution_choose_form(x->context, &x->c, x->lhs, x->rhs, x->result);
     tile_value windows = make_windows(x, &w);
     tile_value filter = take_filter(x, terms, &k_first, &f);
     if (channels_first && has_any_phases(x)) filter = add_unit(x, filter, &f);
     windows = split(x, windows, &w, x->c.groups ? 'c' : 'n');
-    strcpy(words, channels_first ? "n G " : "G n012 ");
+    /* As rhs, windows with contiguous channels are [places, terms] as well. */
+    bool terms_last = !channels_first || x->form != TILE_CONVOLUTION_IN_PLACE;
+    strcpy(words, !channels_first ? "G n012 " : terms_last ? "n G 012 " : "n G ");
     strcat(words, terms);
-    if (channels_first) strcat(words, " 012");
+    if (!terms_last) strcat(words, " 012");
     windows = arrange(x, windows, &w, words);
     shape sums = name_sums(x, channels_first ? "ABCnGk012" : "ABCGn012k");
     shape product = combined(x, &sums, channels_first ? "A B C n G k 012" : "A B C G n012 k");
+    const factor lhs = {filter, k_first ? TILE_ATTR_NONE : TILE_ATTR_trans_lhs},
+                 rhs = {filter, k_first ? TILE_ATTR_trans_rhs : TILE_ATTR_NONE},
+                 rows = {windows, TILE_ATTR_NONE},
+                 columns = {windows, terms_last ? TILE_ATTR_trans_rhs : TILE_ATTR_NONE};
     tile_value value =
-        channels_first
-            ? multiply(x, filter, windows, k_first ? TILE_ATTR_NONE : TILE_ATTR_trans_lhs, &product)
-            : multiply(x, windows, filter, k_first ? TILE_ATTR_trans_rhs : TILE_ATTR_NONE,
-                       &product);
+        channels_first ? multiply(x, lhs, columns, &product) : multiply(x, rows, rhs, &product);
     value = reshape(x, value, type_of(x, x->result, &sums));
     return finish(x, value, &sums);
 }

@@ -139,13 +139,24 @@ void product_choose_taps(product *p) {
 
 /* Order of dims -------------------------------------------------------------------------------- */
 
+/* Returns whether the rows of a gathered tile are along the other dim of the product than by
+ * default. */
+static bool has_turned_rows(const product *p, const product_operand *side) {
+    const sched_map *map = &side->source_map;
+    const unsigned rank = sched_type(p->k.s, side->source)->rank;
+    return side->gathered && p->taps >= 0 && sched_depends(&map->at[rank - 1], side->row) &&
+           !sched_depends(&map->at[rank - 1], side->column);
+}
+
 /* A copy with the array's order of dims can be a TMA copy. Its elements are contiguous along k in
- * shared memory if they are in the array, as wgmma requires of 32-bit elements. */
+ * shared memory if they are in the array, as wgmma requires of 32-bit elements. The rows of windows
+ * are contiguous in the array. */
 void product_choose_order(product *p) {
     schedule *s = p->k.s;
     for (unsigned i = 0; i < 2; i++) {
         product_operand *side = &p->sides[i];
         unsigned row = 0, column = 0;
+        side->turned = side->plain && has_turned_rows(p, side);
         if (!side->plain || side->gathered || p->taps >= 0 || !(p->precision || p->scaled))
             continue;
         for (unsigned d = 0; d < sched_type(s, side->source)->rank; d++) {
