@@ -170,6 +170,15 @@ static tile_value split(expansion *x, tile_value value, shape *s, char letter) {
     return reshape(x, value, type_of(x, tile_value_type(x->f, value), s));
 }
 
+/* The value before a cast between known types. */
+static tile_value skip_cast(const expansion *x, tile_value value) {
+    const tile_op cast = tile_value_def(x->f, value);
+    bool skips = cast.id && tile_op_opcode(x->f, cast) == TILE_OP_cast &&
+                 !tile_op_at(x->f, cast)->attr_count && !tile_value_type(x->f, value)->param &&
+                 !tile_value_type(x->f, tile_operand_src(x->f, cast))->param;
+    return skips ? tile_operand_src(x->f, cast) : value;
+}
+
 /* Moves the dims into the order of the letters. Those from `first` to '2' or '5', if they are side
  * by side before and after, are moved as one dim, so that a kernel that moves them has long rows.
  */
@@ -191,8 +200,12 @@ static tile_value transpose_together(expansion *x, tile_value value, shape *s, c
     }
     for (unsigned n = 0; *letters; letters++)
         if (strchr(merged.letters, *letters)) order[n++] = *letters;
+    const tile_type *element = tile_value_type(x->f, value);
+    value = skip_cast(x, value);
     value = reshape(x, value, type_of(x, tile_value_type(x->f, value), &merged));
     value = transpose(x, value, &merged, order);
+    if (tile_value_type(x->f, value)->scalar != element->scalar)
+        value = tile_build_cast(&x->b, value, type_of(x, element, &merged));
     *s = (shape){0};
     for (unsigned d = 0; d < merged.rank; d++)
         for (unsigned i = 0; i < (merged.letters[d] == first ? x->c.spatial : 1); i++) {
@@ -506,7 +519,7 @@ static tile_value build_product(expansion *x) {
     bool k_first, channels_first = is_channels_first(x);
     shape w, f;
     find_phases(x);
-    x->form = tile_convolution_choose_form(x->context, &x->c, x->lhs, x->rhs, x->result);
+    x->form = tile_convolution_choose_form(x->f, x->op, &x->c);
     tile_value windows = make_windows(x, &w);
     tile_value filter = take_filter(x, terms, &k_first, &f);
     if (channels_first && has_any_phases(x)) filter = add_unit(x, filter, &f);

@@ -49,6 +49,7 @@ typedef enum tile_convolution_form {
 
 /* What each form moves. Numbers below 0 are not known. */
 typedef struct tile_convolution_traffic {
+    bool by_fma;        /* f32 or f64, without matrix instructions */
     bool channels_last; /* the channels of lhs are contiguous already */
     int64_t channels;   /* of a group */
     int64_t positions;  /* of the filter, or of one of its phases */
@@ -57,7 +58,8 @@ typedef struct tile_convolution_traffic {
     double filters;     /* of a group: the k dim of the product */
 } tile_convolution_traffic;
 
-/* The rule: MOVED if lhs has 8 or more channels in a group, the filter has several positions, and
+/* The rule: MOVED if matrix instructions multiply, lhs has 8 or more channels in a group, the
+ * filter has several positions, and
  *
  *     16 * windows * blocks of filters > 2 * input + 8 MB
  *
@@ -65,10 +67,11 @@ typedef struct tile_convolution_traffic {
  * unit as a vector of 16 bytes does. On the right, the first kernel reads and writes lhs, and its
  * launch takes as long as 8 MB do. A size that is not known counts as large. */
 tile_convolution_form tile_convolution_form_of(const tile_convolution_traffic *traffic);
-/* The form of a convolution of these types. */
-tile_convolution_form tile_convolution_choose_form(tile_context *context,
-                                                   const tile_convolution *convolution,
-                                                   const tile_type *lhs, const tile_type *rhs,
-                                                   const tile_type *result);
+/* Returns whether products of op, a `convolve` or `matmul` whose lhs has this element type, are
+ * computed without matrix instructions. */
+bool tile_convolution_is_by_fma(const tile_function *f, tile_op op, const tile_type *lhs);
+/* The form of a convolution. */
+tile_convolution_form tile_convolution_choose_form(const tile_function *f, tile_op op,
+                                                   const tile_convolution *convolution);
 
 #endif

@@ -216,7 +216,9 @@ static bool take_chain(schedule *s, sched_group *g, const sched_mapped_stop *sto
     const tile_op product = sched_moved_product(s, stop->value);
     const unsigned rank = sched_type(s, value)->rank;
     sched_map at;
-    if (!product.id || stop->own_domain || !rank) return false;
+    if (!product.id || tile_value_def(s->compute, stop->value).id == product.id ||
+        stop->own_domain || !rank)
+        return false;
     const tile_value result = tile_op_result(s->compute, product, 0);
     sched_domain domain = sched_domain_of(s, result);
     for (unsigned d = domain.rank - 2; d < domain.rank; d++)
