@@ -276,7 +276,8 @@ static tile_value count_steps(product *p, tile_value *along) {
     *along = sched_number(k, tile_expr_op(k->s->context, TILE_OP_ceildiv, extent, block, NULL));
     if (p->taps < 0) return *along;
     const tile_expr *taps = sched_expr(k->s, k->g->domain.extents[p->taps]);
-    return tile_build_mul(&k->b, sched_number(k, taps), *along);
+    tile_value number = p->digit_count ? product_count_taps(p) : sched_number(k, taps);
+    return tile_build_mul(&k->b, number, *along);
 }
 
 /* Builds a loop over tiles along k, or over the channels of each tap. *parts: tiles per tap. */
@@ -300,6 +301,7 @@ static void enter_step(product *p, tile_value step, tile_value parts) {
     k->start[p->depth] = step;
     if (p->taps < 0) return;
     k->start[p->taps] = tile_build_div(&k->b, step, parts);
+    if (p->digit_count) k->start[p->taps] = product_find_tap(p, k->start[p->taps]);
     k->start[p->depth] = tile_build_mul(&k->b, tile_build_rem(&k->b, step, parts),
                                         sched_number(k, param(p, "block_k")));
 }
@@ -548,6 +550,7 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     product_choose_taps(&p);
     for (unsigned i = 0; i < 2; i++) find_gathered(&p, i);
     product_choose_order(&p);
+    product_find_digits(&p);
     p.sum = sched_sum_type(s, p.op, p.sides[0].element->scalar);
     sched_fixed fixed = fix_product(&p);
     const sched_space_needs needs = find_needs(&p, &fixed);
