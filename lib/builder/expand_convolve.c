@@ -298,12 +298,15 @@ static window_numbers number_windows_of_phases(expansion *x, unsigned i) {
     };
 }
 
-/* Returns whether each window is the element of lhs at its place. */
-static bool is_pointwise(const expansion *x) {
+/* Returns whether each window is the element of lhs at its place. extents: of lhs. */
+static bool is_pointwise(const expansion *x, const window_numbers *numbers,
+                         const tile_expr *const *extents) {
     bool same = true;
     for (unsigned i = 0; i < x->c.spatial; i++)
-        same &= tile_expr_is(x->rhs->dims[x->c.rhs.spatial[i]], 1) && x->c.strides[i] == 1 &&
-                x->c.input_dilations[i] == 1 && !x->c.pads[i][0] && !x->c.pads[i][1];
+        same &= tile_expr_is(numbers[i].positions, 1) && numbers[i].between == 1 &&
+                tile_value_is(x->f, numbers[i].stride, 1) &&
+                tile_value_is(x->f, numbers[i].pad, 0) &&
+                tile_extents_equal(x->context, numbers[i].places, extents[i]);
     return same;
 }
 
@@ -316,7 +319,6 @@ static tile_value make_windows(expansion *x, shape *s) {
     const unsigned axis = (unsigned)(strchr(s->letters, '0') - s->letters);
     bool spreads = false;
     shape to = {0};
-    if (is_pointwise(x)) return src;
     for (unsigned i = 0; i < count; i++) {
         numbers[i] = has_phases(x, i) ? number_windows_of_phases(x, i) : number_windows(x, i);
         strides[i] = numbers[i].stride;
@@ -325,6 +327,7 @@ static tile_value make_windows(expansion *x, shape *s) {
         between[i] = numbers[i].between;
         spreads |= between[i] != 1;
     }
+    if (is_pointwise(x, numbers, &s->dims[axis])) return src;
     for (unsigned d = 0; d < s->rank; d++) {
         unsigned i = d - axis; /* beyond count if it has no windows */
         add(&to, s->letters[d], i < count ? numbers[i].places : s->dims[d]);

@@ -137,39 +137,6 @@ static void set_tiles(product *p, unsigned row, const char *rows, unsigned colum
     sched_set_tile(&p->k, column, 1, param(p, columns));
 }
 
-static const tile_expr *tiles_along(const product *p, unsigned d, const char *block) {
-    schedule *s = p->k.s;
-    return tile_expr_op(s->context, TILE_OP_ceildiv, sched_expr(s, p->k.g->domain.extents[d]),
-                        param(p, block), NULL);
-}
-
-/* x and y: the tile; z: the batch, with the last batch dim fastest. */
-static void set_grid(product *p) {
-    sched_kernel *k = &p->k;
-    const tile_expr *batches = tile_expr_int(k->s->context, 1);
-    unsigned dims[TILE_MAX_RANK], count = 0;
-    for (unsigned d = p->m; d-- > 0;) {
-        k->start[d] = tile_build_int(&k->b, 0);
-        if (tile_expr_is(k->g->domain.extents[d], 1)) continue;
-        dims[count++] = d;
-        batches =
-            tile_expr_multiply(k->s->context, sched_expr(k->s, k->g->domain.extents[d]), batches);
-    }
-    const tile_expr *grid[] = {tiles_along(p, p->m, "block_m"), tiles_along(p, p->n, "block_n"),
-                               batches};
-    tile_function_set_grid(k->f, count ? 3 : 2, grid);
-    tile_value x = tile_build_block_id(&k->b), y = {x.id + 1}, rest = {x.id + 2};
-    for (unsigned i = 0; i < count; i++) {
-        k->start[dims[i]] = rest;
-        if (i + 1 == count) break;
-        tile_value extent = sched_number(k, sched_expr(k->s, k->g->domain.extents[dims[i]]));
-        k->start[dims[i]] = tile_build_rem(&k->b, rest, extent);
-        rest = tile_build_div(&k->b, rest, extent);
-    }
-    k->start[p->m] = tile_build_mul(&k->b, x, sched_number(k, param(p, "block_m")));
-    k->start[p->n] = tile_build_mul(&k->b, y, sched_number(k, param(p, "block_n")));
-}
-
 static void set_side(product *p, unsigned index) {
     unsigned other = index ? p->n : p->m;
     const char *block = index ? "block_n" : "block_m";
@@ -562,6 +529,6 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     }
     keep_room_for_tile(&p);
     sched_set_raster(s, p.op, p.k.f);
-    set_grid(&p);
+    product_set_grid(&p);
     build_epilogue(&p, p.packed ? product_build_packed(&p) : build_loop(&p));
 }

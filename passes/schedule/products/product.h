@@ -64,6 +64,11 @@ void product_choose_order(product *p);
 /* Returns whether the elements are multiplied by tensor cores. */
 bool product_uses_tensor_cores(const product *p);
 
+/* grid.c */
+
+/* Sets the grid, and where a block begins along m, n and the batch dims. */
+void product_set_grid(product *p);
+
 /* taps.c */
 
 /* Finds the digits of the taps if some taps may be outside of the filter. */
