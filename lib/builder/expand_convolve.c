@@ -29,44 +29,11 @@
 
 #include <string.h>
 
+#include "lib/builder/convolve_windows.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
-#include "lib/ops/convolution.h"
 
 enum { MAX_LETTERS = 2 * TILE_MAX_RANK + 8 /* with blanks between words */ };
-
-/* The phases of a spatial dim. count 1: it has no zeros between its elements, or they are
- * multiplied. */
-typedef struct phases {
-    int64_t count;
-    int64_t positions, taps; /* of the filter: all, and the most that one phase meets */
-    int64_t first, begin;    /* b and q of place 0 */
-    const tile_expr *places; /* the number of q's */
-} phases;
-
-typedef struct expansion {
-    tile_function *f;
-    tile_context *context;
-    tile_builder b;
-    tile_op op;
-    tile_convolution c;
-    const tile_type *lhs, *rhs, *result;
-    const tile_expr *groups; /* of the channels or of the batch; NULL: there is one */
-    phases phases[TILE_MAX_SPATIAL];
-    tile_convolution_form form;
-} expansion;
-
-/* The dims of an array: their letters and extents. */
-typedef struct shape {
-    unsigned rank;
-    char letters[TILE_MAX_RANK + 2];
-    const tile_expr *dims[TILE_MAX_RANK + 1];
-} shape;
-
-static void add(shape *s, char letter, const tile_expr *extent) {
-    s->letters[s->rank] = letter;
-    s->dims[s->rank++] = extent;
-}
 
 static const tile_expr *extent_of(const shape *s, char letter) {
     for (unsigned d = 0; d < s->rank; d++)
@@ -240,76 +207,6 @@ static tile_value take_input(expansion *x, shape *s) {
     return fits ? value : transpose_together(x, value, s, orders[last], '0');
 }
 
-/* The index a - b * c. */
-static tile_value index_of(expansion *x, int64_t a, const tile_expr *b, int64_t c) {
-    const tile_expr *sum = tile_expr_int(x->context, a);
-    if (b) {
-        const tile_expr *product =
-            tile_expr_op(x->context, TILE_OP_mul, b, tile_expr_int(x->context, c), NULL);
-        sum = tile_expr_op(x->context, TILE_OP_sub, sum, product, NULL);
-    }
-    return tile_build_constant(&x->b, tile_type_scalar(x->context, TILE_i32), sum);
-}
-
-static bool has_phases(const expansion *x, unsigned i) {
-    return i < x->c.spatial && x->phases[i].count > 1;
-}
-
-static bool has_any_phases(const expansion *x) {
-    return has_phases(x, 0) || has_phases(x, 1) || has_phases(x, 2);
-}
-
-/* The windows of spatial dim i, as three operands of `window`, and its input dilation. */
-typedef struct window_numbers {
-    tile_value stride, pad, dilation;
-    int64_t between;
-    const tile_expr *places, *positions;
-} window_numbers;
-
-/* A filter that is read backward begins at its last position. */
-static window_numbers number_windows(expansion *x, unsigned i) {
-    const tile_expr *positions = x->rhs->dims[x->c.rhs.spatial[i]];
-    const tile_expr *one = tile_expr_int(x->context, 1);
-    const tile_expr *last = tile_expr_op(x->context, TILE_OP_sub, positions, one, NULL);
-    const int64_t dilation = x->c.dilations[i], pad = x->c.pads[i][0];
-    bool reversed = x->c.reversed[i];
-    return (window_numbers){
-        .stride = index_of(x, x->c.strides[i], NULL, 0),
-        .pad = index_of(x, pad, reversed ? last : NULL, dilation),
-        .dilation = index_of(x, reversed ? -dilation : dilation, NULL, 0),
-        .between = x->c.input_dilations[i],
-        .places = x->result->dims[x->c.result.spatial[i]],
-        .positions = positions,
-    };
-}
-
-/* Position t of window q is element q - t of lhs. If the filter is not reversed, the windows begin
- * with the last t, so that the filter's phases have a stride above 0. */
-static window_numbers number_windows_of_phases(expansion *x, unsigned i) {
-    const phases *p = &x->phases[i];
-    bool reversed = x->c.reversed[i];
-    return (window_numbers){
-        .stride = index_of(x, 1, NULL, 0),
-        .pad = index_of(x, (reversed ? 0 : p->taps - 1) - p->begin, NULL, 0),
-        .dilation = index_of(x, reversed ? -1 : 1, NULL, 0),
-        .between = 1,
-        .places = p->places,
-        .positions = tile_expr_int(x->context, p->taps),
-    };
-}
-
-/* Returns whether each window is the element of lhs at its place. extents: of lhs. */
-static bool is_pointwise(const expansion *x, const window_numbers *numbers,
-                         const tile_expr *const *extents) {
-    bool same = true;
-    for (unsigned i = 0; i < x->c.spatial; i++)
-        same &= tile_expr_is(numbers[i].positions, 1) && numbers[i].between == 1 &&
-                tile_value_is(x->f, numbers[i].stride, 1) &&
-                tile_value_is(x->f, numbers[i].pad, 0) &&
-                tile_extents_equal(x->context, numbers[i].places, extents[i]);
-    return same;
-}
-
 static tile_value make_windows(expansion *x, shape *s) {
     tile_value strides[TILE_MAX_SPATIAL], pads[TILE_MAX_SPATIAL], dilations[TILE_MAX_SPATIAL];
     window_numbers numbers[TILE_MAX_SPATIAL];
@@ -320,14 +217,14 @@ static tile_value make_windows(expansion *x, shape *s) {
     bool spreads = false;
     shape to = {0};
     for (unsigned i = 0; i < count; i++) {
-        numbers[i] = has_phases(x, i) ? number_windows_of_phases(x, i) : number_windows(x, i);
+        numbers[i] = expand_number_windows(x, i);
         strides[i] = numbers[i].stride;
         pads[i] = numbers[i].pad;
         dilations[i] = numbers[i].dilation;
         between[i] = numbers[i].between;
         spreads |= between[i] != 1;
     }
-    if (is_pointwise(x, numbers, &s->dims[axis])) return src;
+    if (expand_is_pointwise(x, numbers, &s->dims[axis])) return src;
     for (unsigned d = 0; d < s->rank; d++) {
         unsigned i = d - axis; /* beyond count if it has no windows */
         add(&to, s->letters[d], i < count ? numbers[i].places : s->dims[d]);
@@ -434,9 +331,9 @@ static tile_value split_phases(expansion *x, tile_value filter, shape *s) {
             if (d == axis) add(&to, (char)('A' + (char)i), tile_expr_int(x->context, p->count));
         }
         *s = to;
-        tile_value stride = index_of(x, p->count, NULL, 0);
-        tile_value pad = index_of(x, reversed ? 0 : end - (p->positions - 1), NULL, 0);
-        tile_value dilation = index_of(x, reversed ? 1 : -1, NULL, 0);
+        tile_value stride = expand_index_of(x, p->count, NULL, 0);
+        tile_value pad = expand_index_of(x, reversed ? 0 : end - (p->positions - 1), NULL, 0);
+        tile_value dilation = expand_index_of(x, reversed ? 1 : -1, NULL, 0);
         filter = tile_build_window(&x->b, filter, &stride, 1, &pad, 1, &dilation, 1,
                                    type_of(x, x->rhs, s));
         tile_op_set_expr(x->f, tile_value_def(x->f, filter), TILE_ATTR_axis,
@@ -489,39 +386,11 @@ static tile_value add_unit(expansion *x, tile_value filter, const shape *s) {
     return reshape(x, filter, type_of(x, x->rhs, &to));
 }
 
-static int64_t divide_down(int64_t a, int64_t b) {
-    return a / b - (a % b < 0);
-}
-
-/* Finds the dims with phases, as long as no array gets too many dims. */
-static void find_phases(expansion *x) {
-    unsigned rank = x->result->rank + (x->groups != NULL);
-    for (unsigned i = 0; i < x->c.spatial && rank < TILE_MAX_RANK; i++) {
-        phases *p = &x->phases[i];
-        const int64_t count = x->c.input_dilations[i];
-        if (count == 1 || x->c.strides[i] != 1 || x->c.dilations[i] != 1 ||
-            !tile_expr_is_int(x->rhs->dims[x->c.rhs.spatial[i]], &p->positions) || p->positions < 1)
-            continue;
-        const int64_t end = p->positions - 1 - x->c.pads[i][0];
-        const tile_expr *places = x->result->dims[x->c.result.spatial[i]];
-        p->count = count;
-        p->taps = (p->positions + count - 1) / count;
-        p->begin = divide_down(end, count);
-        p->first = end - p->begin * count;
-        places = tile_expr_op(x->context, TILE_OP_add, places,
-                              tile_expr_int(x->context, p->first + count - 1), NULL);
-        p->places =
-            tile_extent_canonical(x->context, tile_expr_op(x->context, TILE_OP_div, places,
-                                                           tile_expr_int(x->context, count), NULL));
-        rank++;
-    }
-}
-
 static tile_value build_product(expansion *x) {
     char terms[TILE_MAX_RANK], words[MAX_LETTERS];
     bool k_first, channels_first = is_channels_first(x);
     shape w, f;
-    find_phases(x);
+    expand_find_phases(x);
     x->form = tile_convolution_choose_form(x->f, x->op, &x->c);
     tile_value windows = make_windows(x, &w);
     tile_value filter = take_filter(x, terms, &k_first, &f);

@@ -177,16 +177,14 @@ static bool map_moved(schedule *s, tile_value value, const sched_domain *domain,
     *map = from;
     if (tile_op_opcode(f, op) == TILE_OP_reshape)
         return sched_reshaped(s, type, sched_type(s, src), &from, map);
-    tile_dim dims[TILE_MAX_RANK];
-    const unsigned rank = tile_dim_map(f, op, 0, 0, dims);
-    bool sliced = tile_op_opcode(f, op) == TILE_OP_slice;
-    for (unsigned d = 0; d < rank; d++) {
-        if (dims[d].kind != TILE_DIM_OF) return false;
-        map->at[dims[d].of] = from.at[d];
+    const bool sliced = tile_op_opcode(f, op) == TILE_OP_slice,
+               transposed = tile_op_opcode(f, op) == TILE_OP_transpose;
+    for (unsigned d = 0; d < type->rank; d++) {
+        map->at[d] = from.at[transposed ? sched_transposed_dim(s, op, d) : d];
         const tile_expr *first =
             sliced ? tile_value_at(f, tile_operands_first(f, op).at[d])->expr : NULL;
         if (sliced && !first) return false;
-        if (first) map->at[d] = sched_shifted(s, &from.at[d], TILE_OP_sub, first);
+        if (first) map->at[d] = sched_shifted(s, &map->at[d], TILE_OP_sub, first);
     }
     return true;
 }

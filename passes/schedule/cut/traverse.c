@@ -260,13 +260,11 @@ bool sched_is_expensive_to_repeat(schedule *s, tile_value value) {
 }
 
 /* Returns whether the value is a transpose whose last dim is another one of its source. */
-static bool changes_last_dim(schedule *s, tile_value value) {
+static bool changes_last_dim(const schedule *s, tile_value value) {
     const tile_op op = tile_value_def(s->compute, value);
     const unsigned last = sched_type(s, value)->rank - 1u;
-    tile_dim dims[TILE_MAX_RANK];
-    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_transpose) return false;
-    tile_dim_map(s->compute, op, 0, 0, dims);
-    return dims[last].kind != TILE_DIM_OF || dims[last].of != last;
+    return op.id && tile_op_opcode(s->compute, op) == TILE_OP_transpose &&
+           sched_transposed_dim(s, op, last) != last;
 }
 
 /* Returns whether a product reads the windows, which have one position each, from memory: the

@@ -248,6 +248,8 @@ bool sched_is_inline(schedule *s, tile_op op);
 /* The map of an operand's elements, if the elements of result `result` are at map. */
 sched_map sched_operand_map(schedule *s, tile_op op, unsigned result, unsigned operand,
                             const sched_map *map);
+/* The dim of the source that becomes dim d of a transpose. */
+unsigned sched_transposed_dim(const schedule *s, tile_op transpose, unsigned d);
 /* The coordinate along the axis of a concat, relative to one of its parts; negative before the
  * part. */
 sched_coordinate sched_part_coordinate(schedule *s, tile_op op, unsigned operand,

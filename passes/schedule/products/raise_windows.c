@@ -335,7 +335,7 @@ static bool pays(const raised *r, const numbers *n) {
     tile_convolution_traffic t = {
         .by_fma = tile_convolution_is_by_fma(
             r->s->compute, r->product,
-            sched_type(r->s, tile_op_operand(r->s->compute, r->product, 0))),
+            sched_type(r->s, tile_operand_lhs(r->s->compute, r->product))),
         .channels_last = r->own[sched_type(r->s, windows)->rank - 1] == 'c',
         .positions = 1,
         .input = tile_scalar_bytes(type->scalar),
@@ -370,16 +370,21 @@ static void fold_reshapes(schedule *s) {
     tile_function *f = s->compute;
     unsigned count;
     tile_op *ops = tile_find_ops(f, TILE_OP_reshape, s->arena, &count);
-    tile_value *map = TILE_NEW_ARRAY(s->arena, tile_value, f->value_count);
     for (unsigned i = 0; i < count; i++) {
-        tile_value src = tile_operand_src(f, ops[i]), result = tile_op_result(f, ops[i], 0);
+        const tile_value result = tile_op_result(f, ops[i], 0);
+        tile_value src = tile_operand_src(f, ops[i]);
         const tile_op from = tile_value_def(f, src);
         if (!from.id || tile_op_opcode(f, from) != TILE_OP_reshape) continue;
+        tile_builder b = tile_builder_before(f, ops[i]);
+        b.loc = tile_op_loc(f, ops[i]);
         src = tile_operand_src(f, from);
-        tile_op_at(f, ops[i])->operands[0] = src;
-        if (tile_value_type(f, src) == tile_value_type(f, result)) map[result.id] = src;
+        if (tile_value_type(f, src) != tile_value_type(f, result))
+            src = tile_build_reshape(&b, src, TILE_NO_VALUE, tile_value_type(f, result));
+        tile_value *map = TILE_NEW_ARRAY(s->arena, tile_value, f->value_count);
+        map[result.id] = src;
+        tile_replace_values(f, f->body, map);
+        tile_erase_op(f, ops[i]);
     }
-    tile_replace_values(f, f->body, map);
 }
 
 bool sched_raise_windows(schedule *s) {
