@@ -365,7 +365,10 @@ static tile_value take_filter(expansion *x, char terms[TILE_MAX_RANK], bool *k_f
     strcpy(order, *k_first ? "k" : "");
     strcat(order, terms);
     if (!*k_first) strcat(order, "k");
-    if (x->form != TILE_CONVOLUTION_IN_PLACE) filter = transpose_together(x, filter, s, order, '3');
+    bool same_last = s->letters[s->rank - 1] == order[s->rank - 1];
+    if (x->form != TILE_CONVOLUTION_IN_PLACE)
+        filter = same_last ? transpose(x, filter, s, order)
+                           : transpose_together(x, filter, s, order, '3');
     strcpy(words, *k_first ? "A B C G k " : "A B C G ");
     strcat(words, terms);
     if (!*k_first) strcat(words, " k");

@@ -208,21 +208,35 @@ static bool follow_stop(schedule *s, const sched_mapped_stop *stop, const sched_
     return found == (1u << own.rank) - 1;
 }
 
+/* Returns whether elements of a row of the product are contiguous, or a few elements apart: only
+ * small batch dims may follow the product's last dim. */
+static bool keeps_rows_close(const sched_domain *product, const sched_domain *own,
+                             const sched_map *map) {
+    enum { FEW = 8 };
+    int64_t apart = 1;
+    for (unsigned d = own->rank; d-- > 0 && apart > 0 && apart <= FEW;) {
+        if (sched_depends(&map->at[d], product->rank - 1)) return true;
+        if (sched_depends(&map->at[d], product->rank - 2)) return false;
+        apart *= sched_constant(own->extents[d]);
+    }
+    return false;
+}
+
 /* Takes a product whose result is moved in any way. Its rows must remain close together. */
 static bool take_chain(schedule *s, sched_group *g, const sched_mapped_stop *stop, tile_value value,
                        sched_map *map) {
-    const tile_op product = sched_moved_product(s, stop->value);
-    const unsigned rank = sched_type(s, value)->rank;
+    const tile_op last = tile_value_def(s->compute, stop->value);
+    if (!last.id || tile_op_opcode(s->compute, last) != TILE_OP_reshape) return false;
+    const tile_op product = sched_moved_product(s, tile_operand_src(s->compute, last));
+    const sched_domain own = sched_domain_of(s, value);
     sched_map at;
-    if (!product.id || tile_value_def(s->compute, stop->value).id == product.id ||
-        stop->own_domain || !rank)
-        return false;
+    if (!product.id || stop->own_domain) return false;
     const tile_value result = tile_op_result(s->compute, product, 0);
     sched_domain domain = sched_domain_of(s, result);
     for (unsigned d = domain.rank - 2; d < domain.rank; d++)
         if (tile_expr_is(domain.extents[d], 1)) return false;
     if (!map_moved(s, stop->value, &domain, &at) || !follow_stop(s, stop, &at, value, map) ||
-        !sched_depends(&map->at[rank - 1], domain.rank - 1))
+        !keeps_rows_close(&domain, &own, map))
         return false;
     sched_traversal w = {.s = s, .through = product};
     sched_traverse_value(&w, value, map, true);
