@@ -9,39 +9,31 @@
  * not transposed in either case. Groups are a batch of both. The filter of a depthwise convolution
  * has one channel: it is multiplied element by element, and the positions are added.
  *
+ * An input dilation d leaves d - 1 zeros between the elements of lhs. With stride 1 and dilation 1,
+ * each place meets elements at every d-th position of the filter only. Let e = R - 1 - pad. Place p
+ * is place q of phase b if p + e = d * q + b, 0 <= b < d:
+ *
+ *     y[d * q + b - e] = sum over t of x[q - t] * f[R - 1 - (d * t + b)]       (f[d * t + b] if
+ *                                                                              reversed)
+ *
+ * The windows x[q - t] are the same for all phases, and are those of a convolution without zeros.
+ * The phases of the filter are a batch of products, and their results interleave:
+ *
+ *     filter    [b, t, c, k], windows of rhs with stride d; zeros beyond the filter's ends
+ *     product   [b, q, k]
+ *     result    [q, b, k] as [q * d + b, k], without the places before 0 and after the last one
+ *
  * While dims are moved, each has a letter: n, c and k, G for groups, 0 to 2 for places, 3 to 5 for
- * positions. */
+ * positions, A to C for phases. */
 #include "lib/builder/expand_convolve.h"
 
 #include <string.h>
 
+#include "lib/builder/convolve_windows.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
-#include "lib/ops/convolution.h"
 
-enum { MAX_LETTERS = TILE_MAX_RANK + 8 /* blanks between words */ };
-
-typedef struct expansion {
-    tile_function *f;
-    tile_context *context;
-    tile_builder b;
-    tile_op op;
-    tile_convolution c;
-    const tile_type *lhs, *rhs, *result;
-    const tile_expr *groups; /* of the channels or of the batch; NULL: there is one */
-} expansion;
-
-/* The dims of an array: their letters and extents. */
-typedef struct shape {
-    unsigned rank;
-    char letters[TILE_MAX_RANK + 2];
-    const tile_expr *dims[TILE_MAX_RANK + 1];
-} shape;
-
-static void add(shape *s, char letter, const tile_expr *extent) {
-    s->letters[s->rank] = letter;
-    s->dims[s->rank++] = extent;
-}
+enum { MAX_LETTERS = 2 * TILE_MAX_RANK + 8 /* with blanks between words */ };
 
 static const tile_expr *extent_of(const shape *s, char letter) {
     for (unsigned d = 0; d < s->rank; d++)
@@ -88,7 +80,7 @@ static shape combined(const expansion *x, const shape *s, const char *words) {
         const tile_expr *own = extent_of(s, *words);
         if (own && begins)
             add(&to, *words, own);
-        else if (own)
+        else if (own && !tile_expr_is(own, 1))
             to.dims[to.rank - 1] =
                 tile_expr_op(x->context, TILE_OP_mul, to.dims[to.rank - 1], own, NULL);
         begins = *words == ' ' || (begins && !own);
@@ -145,6 +137,51 @@ static tile_value split(expansion *x, tile_value value, shape *s, char letter) {
     return reshape(x, value, type_of(x, tile_value_type(x->f, value), s));
 }
 
+/* The value before a cast between known types. */
+static tile_value skip_cast(const expansion *x, tile_value value) {
+    const tile_op cast = tile_value_def(x->f, value);
+    bool skips = cast.id && tile_op_opcode(x->f, cast) == TILE_OP_cast &&
+                 !tile_op_at(x->f, cast)->attr_count && !tile_value_type(x->f, value)->param &&
+                 !tile_value_type(x->f, tile_operand_src(x->f, cast))->param;
+    return skips ? tile_operand_src(x->f, cast) : value;
+}
+
+/* Moves the dims into the order of the letters. Those from `first` to '2' or '5', if they are side
+ * by side before and after, are moved as one dim, so that a kernel that moves them has long rows.
+ */
+static tile_value transpose_together(expansion *x, tile_value value, shape *s, const char *letters,
+                                     char first) {
+    const char *at = strchr(s->letters, first), *to = strchr(letters, first);
+    shape whole = *s, merged = {0};
+    char order[MAX_LETTERS] = {0};
+    bool together = x->c.spatial > 1 && strncmp(at, to, x->c.spatial) == 0 &&
+                    strncmp(at, first == '0' ? "012" : "345", x->c.spatial) == 0;
+    if (!together || strcmp(s->letters, letters) == 0) return transpose(x, value, s, letters);
+    for (unsigned d = 0; d < s->rank; d++) {
+        bool continues = s->letters[d] > first && s->letters[d] < first + (int)x->c.spatial;
+        if (continues)
+            merged.dims[merged.rank - 1] = tile_expr_op(
+                x->context, TILE_OP_mul, merged.dims[merged.rank - 1], s->dims[d], NULL);
+        else
+            add(&merged, s->letters[d], s->dims[d]);
+    }
+    for (unsigned n = 0; *letters; letters++)
+        if (strchr(merged.letters, *letters)) order[n++] = *letters;
+    const tile_type *element = tile_value_type(x->f, value);
+    value = skip_cast(x, value);
+    value = reshape(x, value, type_of(x, tile_value_type(x->f, value), &merged));
+    value = transpose(x, value, &merged, order);
+    if (tile_value_type(x->f, value)->scalar != element->scalar)
+        value = tile_build_cast(&x->b, value, type_of(x, element, &merged));
+    *s = (shape){0};
+    for (unsigned d = 0; d < merged.rank; d++)
+        for (unsigned i = 0; i < (merged.letters[d] == first ? x->c.spatial : 1); i++) {
+            char letter = (char)(merged.letters[d] + (char)i);
+            add(s, letter, extent_of(&whole, letter));
+        }
+    return reshape(x, value, type_of(x, tile_value_type(x->f, value), s));
+}
+
 /* Operands and result ------------------------------------------------------------------------- */
 
 static shape name_dims(const expansion *x, const tile_type *type,
@@ -159,61 +196,47 @@ static shape name_dims(const expansion *x, const tile_type *type,
     return s;
 }
 
-/* lhs with its spatial dims side by side, as windows need them. */
+/* lhs with its spatial dims side by side, as windows need them, and its channels last if they are
+ * moved there. */
 static tile_value take_input(expansion *x, shape *s) {
     static const char *const orders[] = {"n0c", "n01c", "n012c"};
     const unsigned *spatial = x->c.lhs.spatial, last = x->c.spatial - 1;
     tile_value value = tile_operand_lhs(x->f, x->op);
     *s = name_dims(x, x->lhs, &x->c.lhs, 'n', 'c', '0');
-    return spatial[last] - spatial[0] == last ? value : transpose(x, value, s, orders[last]);
-}
-
-/* The index a - b * c. */
-static tile_value index_of(expansion *x, int64_t a, const tile_expr *b, int64_t c) {
-    const tile_expr *sum = tile_expr_int(x->context, a);
-    if (b) {
-        const tile_expr *product =
-            tile_expr_op(x->context, TILE_OP_mul, b, tile_expr_int(x->context, c), NULL);
-        sum = tile_expr_op(x->context, TILE_OP_sub, sum, product, NULL);
-    }
-    return tile_build_constant(&x->b, tile_type_scalar(x->context, TILE_i32), sum);
-}
-
-/* A filter that is read backward begins at its last position. */
-static tile_value pad_of(expansion *x, unsigned i) {
-    const tile_expr *positions = x->rhs->dims[x->c.rhs.spatial[i]];
-    const tile_expr *one = tile_expr_int(x->context, 1);
-    if (!x->c.reversed[i]) return index_of(x, x->c.pads[i][0], NULL, 0);
-    return index_of(x, x->c.pads[i][0], tile_expr_op(x->context, TILE_OP_sub, positions, one, NULL),
-                    x->c.dilations[i]);
+    bool fits = spatial[last] - spatial[0] == last && x->form != TILE_CONVOLUTION_MOVED;
+    return fits ? value : transpose_together(x, value, s, orders[last], '0');
 }
 
 static tile_value make_windows(expansion *x, shape *s) {
     tile_value strides[TILE_MAX_SPATIAL], pads[TILE_MAX_SPATIAL], dilations[TILE_MAX_SPATIAL];
+    window_numbers numbers[TILE_MAX_SPATIAL];
+    int64_t between[TILE_MAX_SPATIAL];
     const unsigned count = x->c.spatial;
     tile_value src = take_input(x, s);
     const unsigned axis = (unsigned)(strchr(s->letters, '0') - s->letters);
     bool spreads = false;
     shape to = {0};
     for (unsigned i = 0; i < count; i++) {
-        strides[i] = index_of(x, x->c.strides[i], NULL, 0);
-        dilations[i] =
-            index_of(x, x->c.reversed[i] ? -x->c.dilations[i] : x->c.dilations[i], NULL, 0);
-        pads[i] = pad_of(x, i);
-        spreads |= x->c.input_dilations[i] != 1;
+        numbers[i] = expand_number_windows(x, i);
+        strides[i] = numbers[i].stride;
+        pads[i] = numbers[i].pad;
+        dilations[i] = numbers[i].dilation;
+        between[i] = numbers[i].between;
+        spreads |= between[i] != 1;
     }
+    if (expand_is_pointwise(x, numbers, &s->dims[axis])) return src;
     for (unsigned d = 0; d < s->rank; d++) {
         unsigned i = d - axis; /* beyond count if it has no windows */
-        add(&to, s->letters[d], i < count ? x->result->dims[x->c.result.spatial[i]] : s->dims[d]);
+        add(&to, s->letters[d], i < count ? numbers[i].places : s->dims[d]);
         for (unsigned r = 0; i + 1 == count && r < count; r++)
-            add(&to, (char)('3' + (char)r), x->rhs->dims[x->c.rhs.spatial[r]]);
+            add(&to, (char)('3' + (char)r), numbers[r].positions);
     }
     *s = to;
     tile_value windows = tile_build_window(&x->b, src, strides, count, pads, count, dilations,
                                            count, type_of(x, x->lhs, s));
     tile_op op = tile_value_def(x->f, windows);
     tile_op_set_expr(x->f, op, TILE_ATTR_axis, tile_expr_int(x->context, axis));
-    if (spreads) tile_op_set_list(x->f, op, TILE_ATTR_input_dilations, x->c.input_dilations, count);
+    if (spreads) tile_op_set_list(x->f, op, TILE_ATTR_input_dilations, between, count);
     return windows;
 }
 
@@ -221,13 +244,32 @@ static shape name_sums(const expansion *x, const char *letters) {
     const tile_convolution_order *order = &x->c.result;
     shape s = {0};
     for (; *letters; letters++) {
-        unsigned i = (unsigned)(*letters - '0');
+        unsigned i = (unsigned)(*letters - '0'), phase = (unsigned)(*letters - 'A');
+        if (has_phases(x, phase))
+            add(&s, *letters, tile_expr_int(x->context, x->phases[phase].count));
         if (*letters == 'n') add(&s, 'n', x->result->dims[order->outer]);
         if (*letters == 'G' && x->groups) add(&s, 'G', x->groups);
         if (*letters == 'k') add(&s, 'k', in_a_group(x, x->result->dims[order->channel]));
-        if (i < x->c.spatial) add(&s, *letters, x->result->dims[order->spatial[i]]);
+        if (i < x->c.spatial)
+            add(&s, *letters,
+                has_phases(x, i) ? x->phases[i].places : x->result->dims[order->spatial[i]]);
     }
     return s;
+}
+
+/* Removes the places before the first and after the last one of the result. */
+static tile_value cut_places(expansion *x, tile_value value) {
+    const tile_type *i32 = tile_type_scalar(x->context, TILE_i32);
+    tile_value first[TILE_MAX_RANK];
+    const tile_type *type = tile_value_type(x->f, value);
+    if (type == x->result) return value;
+    for (unsigned d = 0; d < type->rank; d++)
+        first[d] = tile_build_constant(&x->b, i32, tile_expr_int(x->context, 0));
+    for (unsigned i = 0; i < x->c.spatial; i++)
+        if (has_phases(x, i))
+            first[x->c.result.spatial[i]] =
+                tile_build_constant(&x->b, i32, tile_expr_int(x->context, x->phases[i].first));
+    return tile_build_slice(&x->b, value, first, type->rank, TILE_NO_VALUE, x->result);
 }
 
 /* Moves the dims of s into the order of the result. */
@@ -235,12 +277,18 @@ static tile_value finish(expansion *x, tile_value sums, shape *s) {
     shape own = name_dims(x, x->result, &x->c.result, 'n', 'k', '0');
     char order[MAX_LETTERS], *end = order;
     for (unsigned d = 0; d < own.rank; d++) {
-        if (own.letters[d] == 'k' && extent_of(s, 'G')) *end++ = 'G';
-        if (extent_of(s, own.letters[d])) *end++ = own.letters[d];
+        char letter = own.letters[d], phase = (char)(letter - '0' + 'A');
+        if (letter == 'k' && extent_of(s, 'G')) *end++ = 'G';
+        if (extent_of(s, letter)) *end++ = letter;
+        if (has_phases(x, (unsigned)(letter - '0'))) {
+            *end++ = phase;
+            own.dims[d] = tile_expr_op(x->context, TILE_OP_mul, extent_of(s, letter),
+                                       extent_of(s, phase), NULL);
+        }
     }
     *end = 0;
     sums = transpose(x, sums, s, order);
-    return reshape(x, sums, x->result);
+    return cut_places(x, reshape(x, sums, type_of(x, x->result, &own)));
 }
 
 /* Products ------------------------------------------------------------------------------------ */
@@ -249,12 +297,19 @@ static bool is_channels_first(const expansion *x) {
     return x->c.result.channel < x->c.result.spatial[x->c.spatial - 1];
 }
 
-static tile_value multiply(expansion *x, tile_value lhs, tile_value rhs, tile_attr_id turned,
-                           const shape *product) {
-    tile_value value = tile_build_matmul(&x->b, lhs, rhs, type_of(x, x->result, product));
+/* An operand of a product: its dims before these attributes exchange the last two. */
+typedef struct factor {
+    tile_value value;
+    tile_attr_id turned; /* NONE: they are not exchanged */
+} factor;
+
+static tile_value multiply(expansion *x, factor lhs, factor rhs, const shape *product) {
+    tile_value value =
+        tile_build_matmul(&x->b, lhs.value, rhs.value, type_of(x, x->result, product));
     tile_op op = tile_value_def(x->f, value);
     const tile_attr *precision = tile_op_attr(x->f, x->op, TILE_ATTR_precision);
-    if (turned != TILE_ATTR_NONE) tile_op_set_flag(x->f, op, turned);
+    if (lhs.turned != TILE_ATTR_NONE) tile_op_set_flag(x->f, op, lhs.turned);
+    if (rhs.turned != TILE_ATTR_NONE) tile_op_set_flag(x->f, op, rhs.turned);
     if (precision && precision->expr)
         tile_op_set_expr(x->f, op, TILE_ATTR_precision, precision->expr);
     else if (precision)
@@ -262,40 +317,102 @@ static tile_value multiply(expansion *x, tile_value lhs, tile_value rhs, tile_at
     return value;
 }
 
-/* rhs with two dims, of which the terms have the order of rhs: [G, terms, k], or with k in front if
- * it is there already. */
-static tile_value take_filter(expansion *x, char terms[TILE_MAX_RANK], bool *k_first) {
-    shape s = name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
-    char words[MAX_LETTERS], *end = terms;
-    *k_first = s.letters[0] == 'k';
-    for (unsigned d = 0; d < s.rank; d++)
-        if (s.letters[d] != 'k') *end++ = s.letters[d];
+/* Makes two dims of each spatial dim that has phases: the positions of a phase, and the phases. */
+static tile_value split_phases(expansion *x, tile_value filter, shape *s) {
+    for (unsigned i = 0; i < x->c.spatial; i++) {
+        const phases *p = &x->phases[i];
+        const unsigned axis = (unsigned)(strchr(s->letters, '3' + (int)i) - s->letters);
+        const int64_t end = (p->taps - 1) * p->count; /* the last t's first position */
+        bool reversed = x->c.reversed[i];
+        shape to = {0};
+        if (!has_phases(x, i)) continue;
+        for (unsigned d = 0; d < s->rank; d++) {
+            add(&to, s->letters[d], d == axis ? tile_expr_int(x->context, p->taps) : s->dims[d]);
+            if (d == axis) add(&to, (char)('A' + (char)i), tile_expr_int(x->context, p->count));
+        }
+        *s = to;
+        tile_value stride = expand_index_of(x, p->count, NULL, 0);
+        tile_value pad = expand_index_of(x, reversed ? 0 : end - (p->positions - 1), NULL, 0);
+        tile_value dilation = expand_index_of(x, reversed ? 1 : -1, NULL, 0);
+        filter = tile_build_window(&x->b, filter, &stride, 1, &pad, 1, &dilation, 1,
+                                   type_of(x, x->rhs, s));
+        tile_op_set_expr(x->f, tile_value_def(x->f, filter), TILE_ATTR_axis,
+                         tile_expr_int(x->context, axis));
+    }
+    return filter;
+}
+
+/* The order of the terms: that of rhs, or positions and then channels, so that a step along the
+ * terms stays at one position and its channels are contiguous. */
+static void order_terms(const expansion *x, const shape *s, char terms[TILE_MAX_RANK]) {
+    bool channels_last = x->form != TILE_CONVOLUTION_IN_PLACE;
+    char *end = terms;
+    for (unsigned d = 0; d < s->rank; d++)
+        if (s->letters[d] != 'k' && !(channels_last && s->letters[d] == 'c'))
+            *end++ = s->letters[d];
+    if (channels_last) *end++ = 'c';
     *end = 0;
-    strcpy(words, *k_first ? "G k " : "G ");
+}
+
+/* rhs with two dims: [A, B, C, G, terms, k], or with k before the terms if it is there already. The
+ * phases of a filter whose dims have another order are read from a filter with this order. */
+static tile_value take_filter(expansion *x, char terms[TILE_MAX_RANK], bool *k_first, shape *s) {
+    char words[MAX_LETTERS], order[MAX_LETTERS];
+    tile_value filter = tile_operand_rhs(x->f, x->op);
+    *s = name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
+    order_terms(x, s, terms);
+    *k_first = s->letters[s->rank - 1] != 'k';
+    strcpy(order, *k_first ? "k" : "");
+    strcat(order, terms);
+    if (!*k_first) strcat(order, "k");
+    bool same_last = s->letters[s->rank - 1] == order[s->rank - 1];
+    if (x->form != TILE_CONVOLUTION_IN_PLACE)
+        filter = same_last ? transpose(x, filter, s, order)
+                           : transpose_together(x, filter, s, order, '3');
+    strcpy(words, *k_first ? "A B C G k " : "A B C G ");
     strcat(words, terms);
     if (!*k_first) strcat(words, " k");
-    tile_value filter = split(x, tile_operand_rhs(x->f, x->op), &s, 'k');
-    return arrange(x, filter, &s, words);
+    filter = split_phases(x, filter, s);
+    return arrange(x, split(x, filter, s, 'k'), s, words);
+}
+
+/* Adds a dim of extent 1 after the phases, for the batch of windows. */
+static tile_value add_unit(expansion *x, tile_value filter, const shape *s) {
+    shape to = {0};
+    bool added = false;
+    for (unsigned d = 0; d < s->rank; d++) {
+        bool is_phase = s->letters[d] >= 'A' && s->letters[d] <= 'C';
+        if (!is_phase && !added) add(&to, 'n', tile_expr_int(x->context, 1));
+        added |= !is_phase;
+        add(&to, s->letters[d], s->dims[d]);
+    }
+    return reshape(x, filter, type_of(x, x->rhs, &to));
 }
 
 static tile_value build_product(expansion *x) {
     char terms[TILE_MAX_RANK], words[MAX_LETTERS];
     bool k_first, channels_first = is_channels_first(x);
-    shape w;
+    shape w, f;
+    expand_find_phases(x);
+    x->form = tile_convolution_choose_form(x->f, x->op, &x->c);
     tile_value windows = make_windows(x, &w);
-    tile_value filter = take_filter(x, terms, &k_first);
+    tile_value filter = take_filter(x, terms, &k_first, &f);
+    if (channels_first && has_any_phases(x)) filter = add_unit(x, filter, &f);
     windows = split(x, windows, &w, x->c.groups ? 'c' : 'n');
-    strcpy(words, channels_first ? "n G " : "G n012 ");
+    /* As rhs, windows with contiguous channels are [places, terms] as well. */
+    bool terms_last = !channels_first || x->form != TILE_CONVOLUTION_IN_PLACE;
+    strcpy(words, !channels_first ? "G n012 " : terms_last ? "n G 012 " : "n G ");
     strcat(words, terms);
-    if (channels_first) strcat(words, " 012");
+    if (!terms_last) strcat(words, " 012");
     windows = arrange(x, windows, &w, words);
-    shape sums = name_sums(x, channels_first ? "nGk012" : "Gn012k");
-    shape product = combined(x, &sums, channels_first ? "n G k 012" : "G n012 k");
+    shape sums = name_sums(x, channels_first ? "ABCnGk012" : "ABCGn012k");
+    shape product = combined(x, &sums, channels_first ? "A B C n G k 012" : "A B C G n012 k");
+    const factor lhs = {filter, k_first ? TILE_ATTR_NONE : TILE_ATTR_trans_lhs},
+                 rhs = {filter, k_first ? TILE_ATTR_trans_rhs : TILE_ATTR_NONE},
+                 rows = {windows, TILE_ATTR_NONE},
+                 columns = {windows, terms_last ? TILE_ATTR_trans_rhs : TILE_ATTR_NONE};
     tile_value value =
-        channels_first
-            ? multiply(x, filter, windows, k_first ? TILE_ATTR_NONE : TILE_ATTR_trans_lhs, &product)
-            : multiply(x, windows, filter, k_first ? TILE_ATTR_trans_rhs : TILE_ATTR_NONE,
-                       &product);
+        channels_first ? multiply(x, lhs, columns, &product) : multiply(x, rows, rhs, &product);
     value = reshape(x, value, type_of(x, x->result, &sums));
     return finish(x, value, &sums);
 }

@@ -37,4 +37,41 @@ const tile_expr *tile_convolution_extent(tile_context *context, const tile_convo
                                          unsigned i, const tile_expr *input,
                                          const tile_expr *filter);
 
+/* How a product reads the windows of lhs. */
+typedef enum tile_convolution_form {
+    /* In any order of dims: lhs has few channels, or is read about once. */
+    TILE_CONVOLUTION_IN_PLACE,
+    /* The channels of lhs are contiguous. */
+    TILE_CONVOLUTION_CHANNELS_LAST,
+    /* A kernel first writes lhs with contiguous channels. */
+    TILE_CONVOLUTION_MOVED,
+} tile_convolution_form;
+
+/* What each form moves. Numbers below 0 are not known. */
+typedef struct tile_convolution_traffic {
+    bool by_fma;        /* f32 or f64, without matrix instructions */
+    bool channels_last; /* the channels of lhs are contiguous already */
+    int64_t channels;   /* of a group */
+    int64_t positions;  /* of the filter, or of one of its phases */
+    double input;       /* bytes of lhs */
+    double windows;     /* elements of the matrix of windows */
+    double filters;     /* of a group: the k dim of the product */
+} tile_convolution_traffic;
+
+/* The rule: MOVED if matrix instructions multiply, lhs has 8 or more channels in a group, the
+ * filter has several positions, and
+ *
+ *     16 * windows * blocks of filters > 2 * input + 8 MB
+ *
+ * On the left, each element of a window that is read alone takes as much of the load and store
+ * unit as a vector of 16 bytes does. On the right, the first kernel reads and writes lhs, and its
+ * launch takes as long as 8 MB do. A size that is not known counts as large. */
+tile_convolution_form tile_convolution_form_of(const tile_convolution_traffic *traffic);
+/* Returns whether products of op, a `convolve` or `matmul` whose lhs has this element type, are
+ * computed without matrix instructions. */
+bool tile_convolution_is_by_fma(const tile_function *f, tile_op op, const tile_type *lhs);
+/* The form of a convolution. */
+tile_convolution_form tile_convolution_choose_form(const tile_function *f, tile_op op,
+                                                   const tile_convolution *convolution);
+
 #endif

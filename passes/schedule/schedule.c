@@ -85,6 +85,7 @@
 #include "lib/support/scalar.h"
 #include "passes/schedule/online/online_kernel.h"
 #include "passes/schedule/plan.h"
+#include "passes/schedule/products/raise_windows.h"
 #include "passes/schedule/products/space.h"
 #include "passes/schedule/products/slices.h"
 #include "passes/schedule/kernel/packed.h"
@@ -239,7 +240,7 @@ static void check_room(schedule *s, const tile_function *made) {
 
 /* Makes the kernels of a compute without loops. Returns false after a diagnostic. */
 static bool make_kernels(schedule *s, size_t before) {
-    if (!check_length(s)) return false;
+    if (!check_length(s) || !sched_raise_windows(s)) return false;
     sched_find_scans(s);
     sched_expand_log_sums(s);
     if (s->failed) return false;

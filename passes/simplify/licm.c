@@ -46,13 +46,17 @@
  *   around another loop, which would keep all of them in registers.
  *
  * From a branch in the loop, which may not be taken, only scalars are moved: they are mostly
- * addresses. */
+ * addresses.
+ *
+ * Divisions of short vectors by a constant are moved from branches as well, with the `splat` that
+ * is their divisor: the places of the rows that a thread copies. A division takes ten instructions,
+ * and its result as many registers as its operand. */
 #include "lib/analysis/executors.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/arith.h"
 #include "passes/pass.h"
 
-enum { MANY = 16 /* registers */ };
+enum { MANY = 16 /* registers */, FEW = 8 /* elements of a vector */ };
 
 typedef struct hoist {
     tile_function *f;
@@ -102,6 +106,39 @@ static bool gives_scalars(const tile_function *f, const tile_op_data *op) {
     return true;
 }
 
+/* The divisor of a short vector that all its elements have in common; no value for other
+ * operations. */
+static tile_value common_divisor(const tile_function *f, tile_op op) {
+    tile_opcode opcode = (tile_opcode)tile_op_at(f, op)->opcode;
+    int64_t divisor, elements;
+    if (opcode != TILE_OP_div && opcode != TILE_OP_rem) return TILE_NO_VALUE;
+    const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
+    const tile_value rhs = tile_operand_rhs(f, op);
+    const tile_op splat = tile_value_def(f, rhs);
+    bool fits = type->kind == TILE_TYPE_VECTOR && tile_expr_is_int(type->dims[0], &elements) &&
+                elements <= FEW && splat.id && tile_op_at(f, splat)->opcode == TILE_OP_splat &&
+                tile_value_is_int(f, tile_operand_src(f, splat), &divisor) && divisor != 0;
+    return fits ? rhs : TILE_NO_VALUE;
+}
+
+/* Hoists the division and its divisor. */
+static bool hoist_division(hoist *h, tile_op loop, tile_op op, uint32_t depth) {
+    tile_function *f = h->f;
+    const tile_value divisor = common_divisor(f, op);
+    const tile_region outside = tile_op_at(f, loop)->parent;
+    const tile_op_data *data = tile_op_at(f, op);
+    if (!divisor.id || h->depth[tile_operand_lhs(f, op).id] > depth) return false;
+    if (h->depth[divisor.id] > depth) {
+        tile_move_op(f, tile_value_def(f, divisor), outside, loop);
+        set_depth(h, divisor, 1, depth);
+        h->moved++;
+    }
+    tile_move_op(f, op, outside, loop);
+    set_depth(h, data->first_result, data->result_count, depth);
+    h->moved++;
+    return true;
+}
+
 /* Hoists from a region of `loop` and from the branches in it. depth: of the region that contains
  * the loop. */
 static void hoist_from_region(hoist *h, tile_op loop, tile_region region, uint32_t depth,
@@ -113,6 +150,7 @@ static void hoist_from_region(hoist *h, tile_op loop, tile_region region, uint32
         next = data->next;
         for (unsigned r = 0; data->opcode == TILE_OP_if && r < data->region_count; r++)
             hoist_from_region(h, loop, data->regions[r], depth, around);
+        if (hoist_division(h, loop, op, depth)) continue;
         if (!can_move(h, op, depth + 1) || (branch && !gives_scalars(f, data))) continue;
         if (around && h->sums[summand(f, op).id] > MANY) continue;
         tile_move_op(f, op, tile_op_at(f, loop)->parent, loop);

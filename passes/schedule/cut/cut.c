@@ -294,6 +294,7 @@ static void add_group(schedule *s, sched_group *g) {
  * array by then are read, not computed. */
 static void plan_inputs(schedule *s, sched_group *g, tile_value value, const sched_map *map) {
     sched_traversal w = {.s = s, .g = g};
+    if (g->moves) w.through = g->root;
     sched_traverse_value(&w, value, map, true);
     for (size_t i = 0; i < w.stop_count && !s->failed; i++) {
         tile_value read = sched_skip_reshapes(s, w.stops[i].value, value);

@@ -22,6 +22,7 @@ typedef struct sched_traversal {
     size_t stop_count, stop_capacity;
     bool own_domain; /* inside an operand of a product, whose domain differs */
     bool inside;     /* inside the source of a reduction of rows */
+    tile_op through; /* a product: the operations that move its result's elements are traversed */
 } sched_traversal;
 
 /* scans.c */
@@ -64,6 +65,9 @@ bool sched_take_matmul(schedule *s, sched_group *g, const sched_traversal *w, si
  * reshapes and transposes. *map: the value's dims in the product's domain. */
 bool sched_take_moved(schedule *s, sched_group *g, const sched_traversal *w, size_t index,
                       tile_value value, bool online, sched_map *map);
+/* The product whose elements the value has, moved or cast; none if it is no such value, or if it
+ * would be read from memory. */
+tile_op sched_moved_product(const schedule *s, tile_value value);
 
 /* windowed.c */
 

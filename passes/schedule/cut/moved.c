@@ -7,7 +7,13 @@
  *     %c = transpose(%p : [heads, m, n], order = [1, 0, 2])
  *     %c = reshape(transpose(%p, order = [1, 0, 2])) : [m, heads * n]
  *
- * The value's last dim must be that of the product, so that rows of a tile remain rows. */
+ * The value's last dim must be that of the product, so that rows of a tile remain rows.
+ *
+ * If no such form fits, any chain of reshapes, transposes and slices is stored with index tiles, as
+ * the phases of a transposed convolution are (lib/builder/expand_convolve.c):
+ *
+ *     %t = transpose(reshape(%p : [b, m, k]) : [b, n, q, k], order = [1, 2, 0, 3])
+ *     %c = slice(reshape(%t) : [n, q * b, k], [0, 1, 0]) : [n, p, k] */
 #include "passes/schedule/cut/online.h"
 
 /* A pair of one coordinate and one of a tile: an access splits its dim, so that the tile ends where
@@ -136,10 +142,115 @@ static bool take_reshaped(schedule *s, sched_group *g, const sched_mapped_stop *
     return false;
 }
 
+/* Chains ----------------------------------------------------------------------------------------
+ */
+
+tile_op sched_moved_product(const schedule *s, tile_value value) {
+    const tile_function *f = s->compute;
+    for (tile_op op; (op = tile_value_def(f, value)).id; value = tile_operand_src(f, op)) {
+        if (sched_array_of(s, value) >= 0) return TILE_NO_OP;
+        switch (tile_op_opcode(f, op)) {
+        case TILE_OP_matmul: return op;
+        case TILE_OP_reshape:
+        case TILE_OP_transpose:
+        case TILE_OP_slice:
+        case TILE_OP_cast: break;
+        default: return TILE_NO_OP;
+        }
+    }
+    return TILE_NO_OP;
+}
+
+/* The position in the product's domain of each element of a value that has its elements. False for
+ * a slice whose coordinates are not known, or a reshape that is not understood. */
+static bool map_moved(schedule *s, tile_value value, const sched_domain *domain, sched_map *map) {
+    const tile_function *f = s->compute;
+    tile_op op = tile_value_def(f, value);
+    const tile_type *type = sched_type(s, value);
+    sched_map from;
+    if (tile_op_opcode(f, op) == TILE_OP_matmul) {
+        *map = sched_identity(domain);
+        return true;
+    }
+    const tile_value src = tile_operand_src(f, op);
+    if (!map_moved(s, src, domain, &from)) return false;
+    *map = from;
+    if (tile_op_opcode(f, op) == TILE_OP_reshape)
+        return sched_reshaped(s, type, sched_type(s, src), &from, map);
+    const bool sliced = tile_op_opcode(f, op) == TILE_OP_slice,
+               transposed = tile_op_opcode(f, op) == TILE_OP_transpose;
+    for (unsigned d = 0; d < type->rank; d++) {
+        map->at[d] = from.at[transposed ? sched_transposed_dim(s, op, d) : d];
+        const tile_expr *first =
+            sliced ? tile_value_at(f, tile_operands_first(f, op).at[d])->expr : NULL;
+        if (sliced && !first) return false;
+        if (first) map->at[d] = sched_shifted(s, &map->at[d], TILE_OP_sub, first);
+    }
+    return true;
+}
+
+/* The map of the value that is computed from the stopped one, element by element, except for
+ * exchanged dims and slices. */
+static bool follow_stop(schedule *s, const sched_mapped_stop *stop, const sched_map *at,
+                        tile_value value, sched_map *map) {
+    const sched_domain own = sched_domain_of(s, value);
+    unsigned found = 0;
+    *map = sched_identity(&own);
+    for (unsigned d = 0; d < own.rank; d++) found |= tile_expr_is(own.extents[d], 1) << d;
+    for (unsigned d = 0; d < sched_type(s, stop->value)->rank; d++) {
+        const sched_coordinate *from = &stop->map.at[d];
+        if (from->index || (from->dim >= 0 && found >> from->dim & 1)) return false;
+        if (from->dim < 0) continue;
+        found |= 1u << from->dim;
+        map->at[from->dim] =
+            from->offset ? sched_shifted(s, &at->at[d], TILE_OP_sub, from->offset) : at->at[d];
+    }
+    return found == (1u << own.rank) - 1;
+}
+
+/* Returns whether elements of a row of the product are contiguous, or a few elements apart: only
+ * small batch dims may follow the product's last dim. */
+static bool keeps_rows_close(const sched_domain *product, const sched_domain *own,
+                             const sched_map *map) {
+    enum { FEW = 8 };
+    int64_t apart = 1;
+    for (unsigned d = own->rank; d-- > 0 && apart > 0 && apart <= FEW;) {
+        if (sched_depends(&map->at[d], product->rank - 1)) return true;
+        if (sched_depends(&map->at[d], product->rank - 2)) return false;
+        apart *= sched_constant(own->extents[d]);
+    }
+    return false;
+}
+
+/* Takes a product whose result is moved in any way. Its rows must remain close together. */
+static bool take_chain(schedule *s, sched_group *g, const sched_mapped_stop *stop, tile_value value,
+                       sched_map *map) {
+    const tile_op last = tile_value_def(s->compute, stop->value);
+    if (!last.id || tile_op_opcode(s->compute, last) != TILE_OP_reshape) return false;
+    const tile_op product = sched_moved_product(s, tile_operand_src(s->compute, last));
+    const sched_domain own = sched_domain_of(s, value);
+    sched_map at;
+    if (!product.id || stop->own_domain) return false;
+    const tile_value result = tile_op_result(s->compute, product, 0);
+    sched_domain domain = sched_domain_of(s, result);
+    for (unsigned d = domain.rank - 2; d < domain.rank; d++)
+        if (tile_expr_is(domain.extents[d], 1)) return false;
+    if (!map_moved(s, stop->value, &domain, &at) || !follow_stop(s, stop, &at, value, map) ||
+        !keeps_rows_close(&domain, &own, map))
+        return false;
+    sched_traversal w = {.s = s, .through = product};
+    sched_traverse_value(&w, value, map, true);
+    for (size_t i = 0; i < w.stop_count && !g->moves; i++)
+        g->moves =
+            w.stops[i].value.id == result.id && take(s, g, &w, i, &domain, value, false, map);
+    return g->moves;
+}
+
 bool sched_take_moved(schedule *s, sched_group *g, const sched_traversal *w, size_t index,
                       tile_value value, bool online, sched_map *map) {
     sched_domain own = sched_domain_of(s, value);
     sched_map identity = sched_identity(&own);
     return take_reshaped(s, g, &w->stops[index], value, online, map) ||
-           take_transposed(s, g, w, index, &own, value, online, &identity, map);
+           take_transposed(s, g, w, index, &own, value, online, &identity, map) ||
+           (!online && take_chain(s, g, &w->stops[index], value, map));
 }

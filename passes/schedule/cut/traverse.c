@@ -56,7 +56,15 @@ static bool is_identity_reshape(schedule *s, tile_op op, const sched_map *map) {
     return sched_reshaped(s, from, to, map, &at) && !sched_is_computed(from->rank, &at);
 }
 
+/* A reshape of the product's result, on the way to the value that the group stores. */
+static bool is_traversed_reshape(const sched_traversal *w, tile_op op) {
+    const schedule *s = w->s;
+    return w->through.id && !w->own_domain && tile_op_opcode(s->compute, op) == TILE_OP_reshape &&
+           sched_moved_product(s, tile_operand_src(s->compute, op)).id == w->through.id;
+}
+
 static bool is_absorbed(sched_traversal *w, tile_op op, const sched_map *map);
+static bool is_compacted(const sched_traversal *w, tile_op op);
 static void traverse_windowed(sched_traversal *w, tile_op op, const sched_map *map);
 
 static void push(sched_traversal *w, tile_value value, const sched_map *map) {
@@ -73,7 +81,9 @@ static void traverse_one(sched_traversal *w, tile_value value, const sched_map *
     bool in_memory = sched_array_of(s, value) >= 0 && !outer;
     bool reads = in_memory && w->g && w->g->kind == SCHED_WINDOWED && !w->g->recomputes;
     if (op.id && !reads && is_absorbed(w, op, map)) return;
-    if (in_memory || !op.id || (!sched_is_inline(s, op) && !is_identity_reshape(s, op, map))) {
+    if (in_memory || !op.id ||
+        (!sched_is_inline(s, op) && !is_identity_reshape(s, op, map) &&
+         !is_traversed_reshape(w, op))) {
         add_stop(w, value, map);
         return;
     }
@@ -83,7 +93,10 @@ static void traverse_one(sched_traversal *w, tile_value value, const sched_map *
         first = 1;
     }
     if (tile_op_opcode(s->compute, op) == TILE_OP_window) {
-        traverse_windowed(w, op, map);
+        if (is_compacted(w, op))
+            add_stop(w, value, map);
+        else
+            traverse_windowed(w, op, map);
         return;
     }
     for (unsigned i = tile_op_operand_count(s->compute, op); i-- > first;) {
@@ -248,11 +261,40 @@ bool sched_is_expensive_to_repeat(schedule *s, tile_value value) {
     return find_repetition(s, value) == REPEATED_IF_CHEAP;
 }
 
-/* Each element of src is in several windows, so expensive values are stored. */
+/* Returns whether the value is a transpose whose last dim is another one of its source. */
+static bool changes_last_dim(const schedule *s, tile_value value) {
+    const tile_op op = tile_value_def(s->compute, value);
+    const unsigned last = sched_type(s, value)->rank - 1u;
+    return op.id && tile_op_opcode(s->compute, op) == TILE_OP_transpose &&
+           sched_transposed_dim(s, op, last) != last;
+}
+
+/* Returns whether a product reads the windows, which have one position each, from memory: the
+ * windowed dims are the last ones, and their strides would make it read each element alone. */
+static bool is_compacted(const sched_traversal *w, tile_op op) {
+    schedule *s = w->s;
+    const tile_type *to = sched_type(s, tile_op_result(s->compute, op, 0));
+    const unsigned count = tile_operands_strides(s->compute, op).count;
+    const unsigned end = (unsigned)sched_axis(s, op) + count;
+    if (!w->own_domain || end + count != to->rank) return false;
+    for (unsigned d = end; d < to->rank; d++)
+        if (!tile_expr_is(sched_dim(s, to, d), 1)) return false;
+    return true;
+}
+
+/* Each element of src is in several windows, so expensive values are stored. A product reads the
+ * windows of a transpose from memory if their last dim is contiguous there only: it would read each
+ * element alone otherwise (lib/ops/convolution_form.c). */
 static void traverse_windowed(sched_traversal *w, tile_op op, const sched_map *map) {
-    tile_value src = tile_operand_src(w->s->compute, op);
-    sched_map at = sched_operand_map(w->s, op, 0, 0, map);
-    if (sched_may_repeat(w->s, src) || sched_may_nest(w, src))
+    schedule *s = w->s;
+    tile_value src = tile_operand_src(s->compute, op);
+    sched_map at = sched_operand_map(s, op, 0, 0, map);
+    const unsigned rank = sched_type(s, src)->rank;
+    const unsigned end = (unsigned)sched_axis(s, op) + tile_operands_strides(s->compute, op).count;
+    bool stored = w->own_domain && end < rank && changes_last_dim(s, src);
+    const tile_op def = tile_value_def(s->compute, src);
+    bool is_window = def.id && tile_op_opcode(s->compute, def) == TILE_OP_window;
+    if (!stored && (is_window || sched_may_repeat(s, src) || sched_may_nest(w, src)))
         sched_traverse_value(w, src, &at, false);
     else
         add_stop_with_own_domain(w, src, &at);

@@ -60,6 +60,13 @@ bool sched_is_inline(schedule *s, tile_op op) {
            tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
 }
 
+unsigned sched_transposed_dim(const schedule *s, tile_op transpose, unsigned d) {
+    const tile_attr *order = tile_op_attr(s->compute, transpose, TILE_ATTR_order);
+    const unsigned rank = sched_type(s, tile_op_result(s->compute, transpose, 0))->rank;
+    if (order) return (unsigned)order->list[d];
+    return d + 2 < rank ? d : d + 2 == rank ? rank - 1 : rank - 2; /* the last two are exchanged */
+}
+
 sched_coordinate sched_part_coordinate(schedule *s, tile_op op, unsigned operand,
                                        const sched_map *map) {
     unsigned axis = (unsigned)sched_axis(s, op);

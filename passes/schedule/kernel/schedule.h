@@ -121,6 +121,7 @@ typedef struct sched_group {
     tile_function *kernel;
     bool recomputes; /* windowed: also reductions whose results are in memory */
     bool repeated;   /* a loop of the plan launches the kernel */
+    bool moves;      /* matmul: reshapes and slices of the root's result are traversed */
     /* matmul: the number of parts that its sums need, over arguments that all created functions
      * have; 0 at sizes that need no parts. NULL: no size needs parts. */
     const tile_expr *parts;
@@ -257,6 +258,8 @@ bool sched_is_inline(schedule *s, tile_op op);
 /* The map of an operand's elements, if the elements of result `result` are at map. */
 sched_map sched_operand_map(schedule *s, tile_op op, unsigned result, unsigned operand,
                             const sched_map *map);
+/* The dim of the source that becomes dim d of a transpose. */
+unsigned sched_transposed_dim(const schedule *s, tile_op transpose, unsigned d);
 /* The coordinate along the axis of a concat, relative to one of its parts; negative before the
  * part. */
 sched_coordinate sched_part_coordinate(schedule *s, tile_op op, unsigned operand,

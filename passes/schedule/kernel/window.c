@@ -60,15 +60,39 @@ static bool has_long_dims(const schedule *s, tile_op window) {
     return true;
 }
 
-/* Also true for a window of a transpose or cast: it preserves 0, and the map except for dims of
- * extent 1. */
+/* Returns whether a window of `inner`, itself a window, has other dims than `inner`: an element is
+ * outside of both along the same dim of the array. */
+static bool has_other_dims(schedule *s, tile_op window, tile_op inner) {
+    const tile_function *f = s->compute;
+    unsigned first = (unsigned)sched_axis(s, window), begin = (unsigned)sched_axis(s, inner);
+    unsigned count = tile_operands_strides(f, window).count;
+    unsigned inner_dims = 2 * tile_operands_strides(f, inner).count; /* places and positions */
+    return first + count <= begin || first >= begin + inner_dims;
+}
+
+/* Returns whether coordinates that are outside of op's result along the window's dims are outside
+ * of its operand as well. */
+static bool keeps_outside(schedule *s, tile_op window, tile_op op) {
+    switch (tile_op_opcode(s->compute, op)) {
+    case TILE_OP_transpose:
+    case TILE_OP_cast: return true;
+    case TILE_OP_window: return has_other_dims(s, window, op) && !tile_op_pads(s->compute, op);
+    default: return false;
+    }
+}
+
+/* Also true for a window of a transpose, a cast, or a window along other dims: it preserves 0, and
+ * the map except for dims of extent 1. */
 bool sched_is_padded(const schedule *s, const sched_group *g, tile_op window) {
     const tile_function *f = s->compute;
     tile_value src = tile_operand_src(f, window);
-    bool keeps_map = has_long_dims(s, window);
+    bool keeps_map = has_long_dims(s, window), moved = false;
     tile_op op;
     while (keeps_map && sched_find_input(s, g, src) < 0 && (op = tile_value_def(f, src)).id &&
-           (tile_op_opcode(f, op) == TILE_OP_transpose || tile_op_opcode(f, op) == TILE_OP_cast))
+           !(moved && tile_op_opcode(f, op) == TILE_OP_window) &&
+           keeps_outside((schedule *)(uintptr_t)s, window, op)) {
+        moved |= tile_op_opcode(f, op) == TILE_OP_transpose;
         src = tile_operand_src(f, op);
+    }
     return sched_find_input(s, g, src) >= 0 && !tile_op_pads(f, window);
 }

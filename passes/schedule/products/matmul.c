@@ -137,39 +137,6 @@ static void set_tiles(product *p, unsigned row, const char *rows, unsigned colum
     sched_set_tile(&p->k, column, 1, param(p, columns));
 }
 
-static const tile_expr *tiles_along(const product *p, unsigned d, const char *block) {
-    schedule *s = p->k.s;
-    return tile_expr_op(s->context, TILE_OP_ceildiv, sched_expr(s, p->k.g->domain.extents[d]),
-                        param(p, block), NULL);
-}
-
-/* x and y: the tile; z: the batch, with the last batch dim fastest. */
-static void set_grid(product *p) {
-    sched_kernel *k = &p->k;
-    const tile_expr *batches = tile_expr_int(k->s->context, 1);
-    unsigned dims[TILE_MAX_RANK], count = 0;
-    for (unsigned d = p->m; d-- > 0;) {
-        k->start[d] = tile_build_int(&k->b, 0);
-        if (tile_expr_is(k->g->domain.extents[d], 1)) continue;
-        dims[count++] = d;
-        batches =
-            tile_expr_multiply(k->s->context, sched_expr(k->s, k->g->domain.extents[d]), batches);
-    }
-    const tile_expr *grid[] = {tiles_along(p, p->m, "block_m"), tiles_along(p, p->n, "block_n"),
-                               batches};
-    tile_function_set_grid(k->f, count ? 3 : 2, grid);
-    tile_value x = tile_build_block_id(&k->b), y = {x.id + 1}, rest = {x.id + 2};
-    for (unsigned i = 0; i < count; i++) {
-        k->start[dims[i]] = rest;
-        if (i + 1 == count) break;
-        tile_value extent = sched_number(k, sched_expr(k->s, k->g->domain.extents[dims[i]]));
-        k->start[dims[i]] = tile_build_rem(&k->b, rest, extent);
-        rest = tile_build_div(&k->b, rest, extent);
-    }
-    k->start[p->m] = tile_build_mul(&k->b, x, sched_number(k, param(p, "block_m")));
-    k->start[p->n] = tile_build_mul(&k->b, y, sched_number(k, param(p, "block_n")));
-}
-
 static void set_side(product *p, unsigned index) {
     unsigned other = index ? p->n : p->m;
     const char *block = index ? "block_n" : "block_m";
@@ -276,7 +243,8 @@ static tile_value count_steps(product *p, tile_value *along) {
     *along = sched_number(k, tile_expr_op(k->s->context, TILE_OP_ceildiv, extent, block, NULL));
     if (p->taps < 0) return *along;
     const tile_expr *taps = sched_expr(k->s, k->g->domain.extents[p->taps]);
-    return tile_build_mul(&k->b, sched_number(k, taps), *along);
+    tile_value number = p->digit_count ? product_count_taps(p) : sched_number(k, taps);
+    return tile_build_mul(&k->b, number, *along);
 }
 
 /* Builds a loop over tiles along k, or over the channels of each tap. *parts: tiles per tap. */
@@ -300,6 +268,7 @@ static void enter_step(product *p, tile_value step, tile_value parts) {
     k->start[p->depth] = step;
     if (p->taps < 0) return;
     k->start[p->taps] = tile_build_div(&k->b, step, parts);
+    if (p->digit_count) k->start[p->taps] = product_find_tap(p, k->start[p->taps]);
     k->start[p->depth] = tile_build_mul(&k->b, tile_build_rem(&k->b, step, parts),
                                         sched_number(k, param(p, "block_k")));
 }
@@ -548,6 +517,7 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     product_choose_taps(&p);
     for (unsigned i = 0; i < 2; i++) find_gathered(&p, i);
     product_choose_order(&p);
+    product_find_digits(&p);
     p.sum = sched_sum_type(s, p.op, p.sides[0].element->scalar);
     sched_fixed fixed = fix_product(&p);
     const sched_space_needs needs = find_needs(&p, &fixed);
@@ -559,6 +529,6 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     }
     keep_room_for_tile(&p);
     sched_set_raster(s, p.op, p.k.f);
-    set_grid(&p);
+    product_set_grid(&p);
     build_epilogue(&p, p.packed ? product_build_packed(&p) : build_loop(&p));
 }

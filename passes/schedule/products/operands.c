@@ -141,13 +141,26 @@ void product_choose_taps(product *p) {
 
 /* Order of dims -------------------------------------------------------------------------------- */
 
+/* Returns whether the rows of a gathered tile are along the other dim of the product than by
+ * default. */
+static bool has_turned_rows(const product *p, const product_operand *side) {
+    if (!side->gathered || p->taps < 0) return false;
+    unsigned order[TILE_MAX_RANK];
+    const sched_shape shape = sched_shape_of(p->k.s, (unsigned)side->array, side->source);
+    sched_memory_order(p->k.s, &shape, order);
+    const sched_coordinate *last = &side->source_map.at[order[shape.type->rank - 1]];
+    return sched_depends(last, side->row) && !sched_depends(last, side->column);
+}
+
 /* A copy with the array's order of dims can be a TMA copy. Its elements are contiguous along k in
- * shared memory if they are in the array, as wgmma requires of 32-bit elements. */
+ * shared memory if they are in the array, as wgmma requires of 32-bit elements. The rows of windows
+ * are contiguous in the array. */
 void product_choose_order(product *p) {
     schedule *s = p->k.s;
     for (unsigned i = 0; i < 2; i++) {
         product_operand *side = &p->sides[i];
         unsigned row = 0, column = 0, order[TILE_MAX_RANK];
+        side->turned = side->plain && has_turned_rows(p, side);
         if (!side->plain || side->gathered || p->taps >= 0 || !(p->precision || p->scaled))
             continue;
         const sched_shape shape = sched_shape_of(s, (unsigned)side->array, side->source);

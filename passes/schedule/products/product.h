@@ -3,6 +3,7 @@
 #define TILE_PASSES_SCHEDULE_PRODUCTS_PRODUCT_H
 
 #include "lib/ir/effects.h"
+#include "lib/ops/convolution.h"
 #include "passes/schedule/kernel/packed.h"
 #include "passes/schedule/kernel/scaled.h"
 #include "passes/schedule/kernel/schedule.h"
@@ -25,12 +26,24 @@ typedef struct product_operand {
     unsigned row, column; /* dims of the domain */
 } product_operand;
 
+/* A digit of the number of a tap, along which the filter has a coordinate (taps.c). */
+typedef struct product_digit {
+    const sched_coordinate *at;   /* the digit */
+    const sched_coordinate *rest; /* the coordinate is scale * digit + rest + offset; NULL: digit */
+    const tile_expr *offset;      /* NULL: 0 */
+    int64_t scale, extent;        /* extent: of the filter along the coordinate */
+    int64_t count, weight;        /* values of the digit; what one of them adds to the number */
+    tile_value first, number;     /* values inside of the filter */
+} product_digit;
+
 typedef struct product {
     sched_kernel k;
     tile_op op;
-    unsigned m, n, depth;      /* dims of the domain, to which k is added last */
-    int taps;                  /* -1: none; else the dim after depth: k is taps x depth */
-    const tile_expr *extent_k; /* the extent of depth */
+    unsigned m, n, depth; /* dims of the domain, to which k is added last */
+    int taps;             /* -1: none; else the dim after depth: k is taps x depth */
+    product_digit digits[TILE_MAX_SPATIAL]; /* of taps, the highest first */
+    unsigned digit_count;                   /* 0: all taps are multiplied */
+    const tile_expr *extent_k;              /* the extent of depth */
     product_operand sides[2];
     const tile_type *sum;       /* type of an accumulator element */
     const sched_scaled *scaled; /* scales of the sums of each step; NULL: none */
@@ -50,6 +63,20 @@ void product_choose_taps(product *p);
 void product_choose_order(product *p);
 /* Returns whether the elements are multiplied by tensor cores. */
 bool product_uses_tensor_cores(const product *p);
+
+/* grid.c */
+
+/* Sets the grid, and where a block begins along m, n and the batch dims. */
+void product_set_grid(product *p);
+
+/* taps.c */
+
+/* Finds the digits of the taps if some taps may be outside of the filter. */
+void product_find_digits(product *p);
+/* The number of taps inside. Sets the ranges of the digits. */
+tile_value product_count_taps(product *p);
+/* The tap of a number below the number of taps. */
+tile_value product_find_tap(product *p, tile_value number);
 
 /* matmul.c */
 

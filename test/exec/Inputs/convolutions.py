@@ -46,7 +46,7 @@ class Convolution:
         self.orders = draw.choice(common) if draw.random() < 0.6 else tuple(
             shuffled(draw, letters) for letters in ("nc" + digits, "ck" + digits, "nk" + digits))
         self.groups, self.batch_groups = draw.choice([(1, 1), (1, 1), (2, 1), (3, 1), (1, 2), (40, 1)])
-        c = draw.choice([1, 1, 2, 3, 5])  # channels of a group
+        c = draw.choice([1, 1, 2, 3, 5, 8, 16])  # channels of a group; 8 and more may be moved to the last dim
         self.extents = {"n": draw.randint(1, 2) * self.batch_groups, "c": c * self.groups,
                         "k": draw.randint(1, 4) * self.groups * self.batch_groups}
         draws = lambda low, high: [draw.randint(low, high) for _ in range(s)]
@@ -57,6 +57,8 @@ class Convolution:
         self.pads = [(0, 0)] * s if draw.random() < 0.3 else [(draw.randint(-1, 3), draw.randint(-1, 3)) for _ in range(s)]
         self.inputs = draws(1 if s < 3 else 2, 7 if s < 3 else 4)
         self.taps = draws(1, 3)
+        # A batch of unknown extent counts as large, so that lhs gets contiguous channels.
+        self.batch = "n" if self.batch_groups == 1 and draw.random() < 0.5 else None
         self.places = []
         for i in range(s):
             spread = (self.inputs[i] - 1) * self.between[i] + 1 + sum(self.pads[i])
@@ -71,6 +73,11 @@ class Convolution:
         if array == 2:
             extents["n"] //= self.batch_groups
         return [extents[letter] for letter in self.orders[array]]
+
+    def typed(self, name, array):
+        """The type; the batch is a dim if it has a name."""
+        shape = [self.batch if letter == "n" and self.batch else extent for letter, extent in zip(self.orders[array], self.shape(array))]
+        return "tensor<%s[%s]>" % (name, ", ".join(map(str, shape)))
 
     def dims(self):
         names = [{str(i): LETTERS[(7 * a + i) % len(LETTERS)] for i in range(self.spatial)} for a in range(3)]
@@ -127,10 +134,6 @@ def run(words):
     return ran.returncode == 0, " ".join(words) + "\n" + ran.stdout
 
 
-def typed(name, shape):
-    return "tensor<%s[%s]>" % (name, ", ".join(map(str, shape)))
-
-
 def draw_case(draw, number):
     convolution = Convolution(draw)
     shapes = [convolution.shape(a) for a in range(3)]
@@ -146,18 +149,19 @@ def main(seed, count, folder):
         file = "%s/%d.tile" % (folder, number)
         with open(file, "w") as text:
             for name, inputs, sums in ("whole", "i32", "i32"), ("half", "f16", "f32"):
-                text.write("compute @%s(%%x: %s, %%f: %s) -> (%%y: %s)\n{\n  %%y = convolve %%x, %%f {%s} : %s\n}\n\n" % (
-                    name, typed(inputs, shapes[0]), typed(inputs, shapes[1]), typed(sums, shapes[2]), c.attributes(), sums))
+                text.write("compute @%s%s(%%x: %s, %%f: %s) -> (%%y: %s)\n{\n  %%y = convolve %%x, %%f {%s} : %s\n}\n\n" % (
+                    name, "<n: dim>" if c.batch else "", c.typed(inputs, 0), c.typed(inputs, 1), c.typed(sums, 2), c.attributes(), sums))
         for name, shape, elements in zip("xf", shapes, arrays):
             write("%s/%d.%s.npy" % (folder, number, name), shape, elements)
         saved = "%s/%d.y.npy" % (folder, number)
+        sizes = ["--arg=n=%d" % c.extents["n"]] if c.batch else []
         ok, said = run(["tile-run", file, "--kernel=whole", "--device=cpu", "--level=1", "--save", "y=" + saved] +
                        ["--arg=%s=@%s/%d.%s.npy" % (name, folder, number, name) for name in "xf"])
         if ok and read(saved) != c.compute(*arrays):
             ok, said = False, file + ": level 1 differs from the loops"
         if ok and 0 not in shapes[2]:
             ok, said = run(["tile-run", file, "--kernel=half", "--device=cpu", "--arg=x=int", "--arg=f=int", "--arg=y=poison",
-                            "--check"])
+                            "--check"] + sizes)
         if not ok:
             failed += 1
             print(said)

@@ -1,0 +1,88 @@
+/* The windows of a convolution's spatial dims, and their phases. */
+#include "lib/builder/convolve_windows.h"
+
+#include "lib/ir/syntax.h"
+
+tile_value expand_index_of(expansion *x, int64_t a, const tile_expr *b, int64_t c) {
+    const tile_expr *sum = tile_expr_int(x->context, a);
+    if (b) {
+        const tile_expr *product =
+            tile_expr_op(x->context, TILE_OP_mul, b, tile_expr_int(x->context, c), NULL);
+        sum = tile_expr_op(x->context, TILE_OP_sub, sum, product, NULL);
+    }
+    return tile_build_constant(&x->b, tile_type_scalar(x->context, TILE_i32), sum);
+}
+
+/* A filter that is read backward begins at its last position. */
+static window_numbers number_windows(expansion *x, unsigned i) {
+    const tile_expr *positions = x->rhs->dims[x->c.rhs.spatial[i]];
+    const tile_expr *one = tile_expr_int(x->context, 1);
+    const tile_expr *last = tile_expr_op(x->context, TILE_OP_sub, positions, one, NULL);
+    const int64_t dilation = x->c.dilations[i], pad = x->c.pads[i][0];
+    bool reversed = x->c.reversed[i];
+    return (window_numbers){
+        .stride = expand_index_of(x, x->c.strides[i], NULL, 0),
+        .pad = expand_index_of(x, pad, reversed ? last : NULL, dilation),
+        .dilation = expand_index_of(x, reversed ? -dilation : dilation, NULL, 0),
+        .between = x->c.input_dilations[i],
+        .places = x->result->dims[x->c.result.spatial[i]],
+        .positions = positions,
+    };
+}
+
+/* Position t of window q is element q - t of lhs. If the filter is not reversed, the windows begin
+ * with the last t, so that the filter's phases have a stride above 0. */
+static window_numbers number_windows_of_phases(expansion *x, unsigned i) {
+    const phases *p = &x->phases[i];
+    bool reversed = x->c.reversed[i];
+    return (window_numbers){
+        .stride = expand_index_of(x, 1, NULL, 0),
+        .pad = expand_index_of(x, (reversed ? 0 : p->taps - 1) - p->begin, NULL, 0),
+        .dilation = expand_index_of(x, reversed ? -1 : 1, NULL, 0),
+        .between = 1,
+        .places = p->places,
+        .positions = tile_expr_int(x->context, p->taps),
+    };
+}
+
+window_numbers expand_number_windows(expansion *x, unsigned i) {
+    return has_phases(x, i) ? number_windows_of_phases(x, i) : number_windows(x, i);
+}
+
+bool expand_is_pointwise(const expansion *x, const window_numbers *numbers,
+                         const tile_expr *const *extents) {
+    bool same = true;
+    for (unsigned i = 0; i < x->c.spatial; i++)
+        same &= tile_expr_is(numbers[i].positions, 1) && numbers[i].between == 1 &&
+                tile_value_is(x->f, numbers[i].stride, 1) &&
+                tile_value_is(x->f, numbers[i].pad, 0) &&
+                tile_extents_equal(x->context, numbers[i].places, extents[i]);
+    return same;
+}
+
+static int64_t divide_down(int64_t a, int64_t b) {
+    return a / b - (a % b < 0);
+}
+
+void expand_find_phases(expansion *x) {
+    unsigned rank = x->result->rank + (x->groups != NULL);
+    for (unsigned i = 0; i < x->c.spatial && rank < TILE_MAX_RANK; i++) {
+        phases *p = &x->phases[i];
+        const int64_t count = x->c.input_dilations[i];
+        if (count == 1 || x->c.strides[i] != 1 || x->c.dilations[i] != 1 ||
+            !tile_expr_is_int(x->rhs->dims[x->c.rhs.spatial[i]], &p->positions) || p->positions < 1)
+            continue;
+        const int64_t end = p->positions - 1 - x->c.pads[i][0];
+        const tile_expr *places = x->result->dims[x->c.result.spatial[i]];
+        p->count = count;
+        p->taps = (p->positions + count - 1) / count;
+        p->begin = divide_down(end, count);
+        p->first = end - p->begin * count;
+        places = tile_expr_op(x->context, TILE_OP_add, places,
+                              tile_expr_int(x->context, p->first + count - 1), NULL);
+        p->places =
+            tile_extent_canonical(x->context, tile_expr_op(x->context, TILE_OP_div, places,
+                                                           tile_expr_int(x->context, count), NULL));
+        rank++;
+    }
+}

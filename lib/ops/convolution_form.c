@@ -1,0 +1,66 @@
+/* The form in which a convolution reads its windows: bytes moved against bytes of gathers. */
+#include "lib/ops/convolution.h"
+
+#include "lib/ir/effects.h"
+#include "lib/ir/syntax.h"
+
+tile_convolution_form tile_convolution_form_of(const tile_convolution_traffic *t) {
+    enum { VECTOR = 16 /* bytes */, WIDE = 8 /* channels */, BLOCK = 128 /* filters */ };
+    static const double launch = 8e6; /* bytes */
+    bool wide = t->channels < 0 || t->channels >= WIDE, known = t->input >= 0 && t->windows >= 0;
+    if (t->channels_last) return wide ? TILE_CONVOLUTION_CHANNELS_LAST : TILE_CONVOLUTION_IN_PLACE;
+    if (!wide || t->positions == 1 || t->by_fma) return TILE_CONVOLUTION_IN_PLACE;
+    if (!known) return TILE_CONVOLUTION_MOVED;
+    double blocks = t->filters > BLOCK ? t->filters / BLOCK : 1;
+    return VECTOR * t->windows * blocks > 2 * t->input + launch ? TILE_CONVOLUTION_MOVED
+                                                                : TILE_CONVOLUTION_IN_PLACE;
+}
+
+/* The number that the expression is; -1 if it is not known. */
+static int64_t number(const tile_expr *expr) {
+    int64_t value;
+    return tile_expr_is_int(expr, &value) ? value : -1;
+}
+
+static double times(double a, int64_t b) {
+    return a < 0 || b < 0 ? -1 : a * (double)b;
+}
+
+bool tile_convolution_is_by_fma(const tile_function *f, tile_op op, const tile_type *lhs) {
+    tile_word precision = tile_op_word(f, op, TILE_ATTR_precision);
+    bool ieee = precision == TILE_WORD_NONE || precision == TILE_WORD_precision_ieee;
+    return !lhs->param && (lhs->scalar == TILE_f64 || (lhs->scalar == TILE_f32 && ieee));
+}
+
+tile_convolution_form tile_convolution_choose_form(const tile_function *f, tile_op op,
+                                                   const tile_convolution *c) {
+    tile_context *context = tile_function_context(f);
+    const tile_type *lhs = tile_value_type(f, tile_operand_lhs(f, op)),
+                    *rhs = tile_value_type(f, tile_operand_rhs(f, op)),
+                    *result = tile_value_type(f, tile_op_result(f, op, 0));
+    const tile_expr *groups = c->groups ? c->groups : c->batch_groups;
+    const tile_expr *filters = result->dims[c->result.channel];
+    if (groups)
+        filters = tile_extent_canonical(context,
+                                        tile_expr_op(context, TILE_OP_div, filters, groups, NULL));
+    tile_convolution_traffic t = {
+        .by_fma = tile_convolution_is_by_fma(f, op, lhs),
+        .channels_last = c->lhs.channel + 1u == lhs->rank,
+        .channels = number(rhs->dims[c->rhs.outer]),
+        .positions = 1,
+        .input = lhs->param ? 2 : tile_scalar_bytes(lhs->scalar),
+        .windows = 1,
+        .filters = (double)number(filters),
+    };
+    for (unsigned d = 0; d < lhs->rank; d++) t.input = times(t.input, number(lhs->dims[d]));
+    for (unsigned i = 0; i < c->spatial; i++) {
+        int64_t taps = number(rhs->dims[c->rhs.spatial[i]]), between = c->input_dilations[i];
+        taps = taps < 0 ? -1 : (taps + between - 1) / between; /* of a phase */
+        t.positions = taps < 0 || t.positions < 0 ? -1 : t.positions * taps;
+        t.windows = times(t.windows, number(result->dims[c->result.spatial[i]]));
+    }
+    t.windows = times(t.windows, number(lhs->dims[c->lhs.outer]));
+    t.windows = times(t.windows, number(lhs->dims[c->lhs.channel]));
+    t.windows = times(t.windows, t.positions);
+    return tile_convolution_form_of(&t);
+}

@@ -1,0 +1,63 @@
+/* The rule that chooses how a convolution reads its input: a case in each row. */
+#include <criterion/criterion.h>
+
+#include "lib/ops/convolution.h"
+
+enum { MB = 1000000 };
+
+#define IN_PLACE TILE_CONVOLUTION_IN_PLACE
+#define LAST TILE_CONVOLUTION_CHANNELS_LAST
+#define MOVED TILE_CONVOLUTION_MOVED
+
+static const struct {
+    const char *what;
+    tile_convolution_traffic traffic;
+    tile_convolution_form form;
+} cases[] = {
+    {"NHWC 32x56x56x64, 3x3",
+     {.channels_last = true,
+      .channels = 64,
+      .positions = 9,
+      .input = 12.8 * MB,
+      .windows = 58 * MB},
+     LAST},
+    {"NHWC of 3 channels",
+     {.channels_last = true, .channels = 3, .positions = 49, .input = 10 * MB, .windows = 59 * MB},
+     IN_PLACE},
+    {"NCHW 32x64x56x56, 3x3",
+     {.channels = 64, .positions = 9, .input = 12.8 * MB, .windows = 58 * MB, .filters = 64},
+     MOVED},
+    {"the same by fma",
+     {.by_fma = true, .channels = 64, .positions = 9, .input = 25.6 * MB, .windows = 58 * MB},
+     IN_PLACE},
+    {"NCHW of 3 channels, 7x7",
+     {.channels = 3, .positions = 49, .input = 9.6 * MB, .windows = 59 * MB, .filters = 64},
+     IN_PLACE},
+    {"NCHW, 1x1",
+     {.channels = 512, .positions = 1, .input = 25 * MB, .windows = 13 * MB},
+     IN_PLACE},
+    {"NCHW 1x16x7x7, 3x3: a launch takes longer",
+     {.channels = 16, .positions = 9, .input = 1568, .windows = 7056, .filters = 16},
+     IN_PLACE},
+    {"the same with so many filters that it is read in 1000 blocks",
+     {.channels = 16, .positions = 9, .input = 1568, .windows = 7056, .filters = 128000},
+     MOVED},
+    {"NCHW 32x64x56x56, 2x2, strides so long that little of it is read",
+     {.channels = 64, .positions = 4, .input = 12.8 * MB, .windows = 0.8 * MB, .filters = 64},
+     IN_PLACE},
+    {"a batch that is not known",
+     {.channels = 64, .positions = 9, .input = -1, .windows = -1},
+     MOVED},
+    {"channels that are not known",
+     {.channels = -1, .positions = 9, .input = -1, .windows = -1},
+     MOVED},
+    {"a filter that is not known",
+     {.channels = 64, .positions = -1, .input = 12.8 * MB, .windows = -1},
+     MOVED},
+};
+
+Test(convolution, forms) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cr_expect_eq(tile_convolution_form_of(&cases[i].traffic), cases[i].form, "%s",
+                     cases[i].what);
+}
