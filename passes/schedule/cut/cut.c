@@ -194,7 +194,7 @@ static void choose(schedule *s, sched_group *g, tile_value value, sched_map *map
 
 static void plan_value(schedule *s, tile_value value);
 
-static void add_input(schedule *s, sched_group *g, const sched_input *input) {
+void sched_add_input(schedule *s, sched_group *g, const sched_input *input) {
     unsigned rank = sched_type(s, s->arrays[input->array].value)->rank;
     for (size_t i = 0; i < g->input_count; i++) {
         sched_input *other = &g->inputs[i];
@@ -269,7 +269,7 @@ static void join_groups(schedule *s, size_t index, const sched_group *from) {
     sched_group *to = s->groups[index];
     for (size_t i = 0; i < from->input_count; i++)
         if (sched_writer_of(s, from->inputs[i].array) != (int)index)
-            add_input(s, to, &from->inputs[i]);
+            sched_add_input(s, to, &from->inputs[i]);
     for (size_t i = 0; i < from->reduction_count; i++)
         sched_add_reduction(s, to, from->reductions[i]);
     for (size_t i = 0; i < from->output_count; i++) add_output(s, to, &from->outputs[i]);
@@ -308,7 +308,7 @@ static void plan_inputs(schedule *s, sched_group *g, tile_value value, const sch
             .same = read.id == w.stops[i].value.id && !w.stops[i].own_domain,
             .map = w.stops[i].map,
         };
-        add_input(s, g, &input);
+        sched_add_input(s, g, &input);
     }
 }
 
@@ -384,7 +384,7 @@ static void plan_copies(schedule *s) {
         sched_group g = {.kind = SCHED_ELEMENTWISE, .domain = sched_domain_of(s, array->value)};
         sched_map map = sched_identity(&g.domain);
         const sched_input input = {.array = (unsigned)sched_array_of(s, array->value), .map = map};
-        add_input(s, &g, &input);
+        sched_add_input(s, &g, &input);
         add_output(s, &g, &(sched_output){.array = i, .map = map});
         add_group(s, &g);
     }
@@ -500,6 +500,7 @@ bool sched_cut(schedule *s) {
     plan_long_chains(s);
     for (unsigned i = 0; i < s->array_count && !s->failed; i++) plan_parts(s, i);
     for (size_t i = 0; i < f->result_count && !s->failed; i++) plan_value(s, f->results[i].value);
+    sched_absorb_rows(s);
     plan_copies(s);
     drop_unread(s);
     return !s->failed;

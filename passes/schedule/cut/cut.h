@@ -22,6 +22,7 @@ typedef struct sched_traversal {
     size_t stop_count, stop_capacity;
     bool own_domain; /* inside an operand of a product, whose domain differs */
     bool inside;     /* inside the source of a reduction of rows */
+    bool outside;    /* the group's epilogue needs something of the product that its tile lacks */
 } sched_traversal;
 
 /* masked_operand.c */
@@ -46,6 +47,16 @@ bool sched_is_all(schedule *s, const sched_mapped_stop *stop, const sched_domain
  * product has only its own elements. */
 bool sched_take_matmul(schedule *s, sched_group *g, const sched_traversal *w, size_t index,
                        const sched_domain *domain);
+
+/* Records that the group reads an array. */
+void sched_add_input(schedule *s, sched_group *g, const sched_input *input);
+
+/* absorb.c */
+
+/* Moves reductions of a product's rows, and what follows them, into the product's epilogue. */
+void sched_absorb_rows(schedule *s);
+/* Returns whether the group stores the array. */
+bool sched_is_output(const sched_group *g, int array);
 
 /* moved.c */
 

@@ -141,7 +141,7 @@ static const tile_type *take_pairs_apart(sched_kernel *k, const tile_type *type,
     for (unsigned d = 0; d < type->rank; d++) {
         const sched_index *pair = map->at[d].index;
         bool apart = pair && pair->kind == SCHED_PAIR && !map->at[d].offset && pair->a.dim >= 0 &&
-                     !pair->a.offset && sched_along(k, &pair->a) == -1 &&
+                     !pair->a.offset && (sched_along(k, &pair->a) == -1 || k->g->width) &&
                      sched_along(k, &pair->b) != -1 && draft.rank + type->rank - d < TILE_MAX_RANK;
         if (apart) {
             draft.dims[draft.rank] = k->g->domain.extents[pair->a.dim];
