@@ -67,14 +67,13 @@ static int64_t widest_of(schedule *s, tile_op op, unsigned operand) {
     return narrow ? WIDTH_OF_NARROW : WIDTH;
 }
 
-static int64_t widest(schedule *s, const sched_group *g) {
-    int64_t a = widest_of(s, g->root, 0), b = widest_of(s, g->root, 1);
+int64_t sched_widest_rows(schedule *s, tile_op product) {
+    int64_t a = widest_of(s, product, 0), b = widest_of(s, product, 1);
     return a < b ? a : b;
 }
 
-/* Returns whether the user's tile for the product has whole rows, or groups of `width` columns. */
-static bool fits_user_tile(const schedule *s, const sched_group *g, int64_t columns, bool groups) {
-    const tile_attr *tile = tile_op_attr(s->compute, g->root, TILE_ATTR_tile);
+bool sched_rows_fit_user_tile(const schedule *s, tile_op product, int64_t columns, bool groups) {
+    const tile_attr *tile = tile_op_attr(s->compute, product, TILE_ATTR_tile);
     int64_t given = sched_given_number(s, "block_n");
     int64_t all[] = {tile && tile->count > 1 ? tile->list[1] : 0, given};
     bool fits = given >= 0;
@@ -103,8 +102,9 @@ static bool choose_rows(schedule *s, sched_group *g, const sched_group *from) {
     int64_t columns = sched_constant(g->domain.extents[n]);
     int64_t width = sched_constant(from->domain.extents[from->axis]);
     bool whole = columns == width;
-    if (width < 2 || width > widest(s, g) || g->domain.rank < 2 ||
-        tile_expr_is(g->domain.extents[n - 1], 1) || !fits_user_tile(s, g, width, !whole))
+    if (width < 2 || width > sched_widest_rows(s, g->root) || g->domain.rank < 2 ||
+        tile_expr_is(g->domain.extents[n - 1], 1) ||
+        !sched_rows_fit_user_tile(s, g->root, width, !whole))
         return false;
     g->rows = g->domain;
     if (!whole) {

@@ -58,6 +58,17 @@ void sched_absorb_rows(schedule *s);
 /* Returns whether the group stores the array. */
 bool sched_is_output(const sched_group *g, int array);
 
+/* The most columns of a product that its epilogue can reduce together. */
+int64_t sched_widest_rows(schedule *s, tile_op product);
+/* Returns whether a user's tile for the product has so many columns, or (groups) a multiple. */
+bool sched_rows_fit_user_tile(const schedule *s, tile_op product, int64_t columns, bool groups);
+
+/* partial.c */
+
+/* Rewrites reductions of long rows of products, of which nothing else is needed, as reductions of
+ * groups of columns, and of these. The schedule may then have a copy of the compute. */
+void sched_reduce_in_parts(schedule *s);
+
 /* moved.c */
 
 /* A group for a product of which the value at the traversal's stop has the elements, moved by

@@ -19,10 +19,12 @@ static const tile_expr *param(const product *p, const char *name) {
 /* Returns whether a tile with so many rows and columns has whole rows or groups, and leaves
  * registers for the values of the epilogue. */
 static bool fits_rows(const product *p, int64_t rows, int64_t columns) {
-    enum { MOST = 32768 }; /* elements of an accumulator */
+    /* Elements of an accumulator: others between them take as many registers, but leave fewer. */
+    enum { LARGE = 24576, LARGEST = 32768 };
     const sched_group *g = p->k.g;
     int64_t width = sched_constant(g->width ? g->width : g->rows.extents[p->n]);
-    return rows * columns <= MOST && (g->width ? columns % width == 0 : columns >= width);
+    bool has_room = rows * columns <= LARGE || rows * columns == LARGEST;
+    return has_room && (g->width ? columns % width == 0 : columns >= width);
 }
 
 static int find_name(const tile_tune_clause *clause, const char *name) {
@@ -55,6 +57,21 @@ static unsigned add_wide(const product *p, const tile_tune_clause *clause,
     return POINTS;
 }
 
+/* Two groups of warps that alternate between tiles spill the values of the epilogue of large ones.
+ */
+static void exclude_large_in_turns(product *p) {
+    enum { MOST = 16384 };
+    static const char consumers[] = "consumers";
+    tile_context *context = p->k.s->context;
+    if (!tile_function_find_param(p->k.f, consumers, strlen(consumers))) return;
+    const tile_expr *tile = tile_expr_multiply(context, param(p, "block_m"), param(p, "block_n"));
+    const tile_expr *small =
+        tile_expr_op(context, TILE_OP_le, tile, tile_expr_int(context, MOST), NULL);
+    const tile_expr *other = tile_expr_op(context, TILE_OP_ne, param(p, consumers),
+                                          tile_expr_word(context, "ping_pong"), NULL);
+    tile_function_add_where(p->k.f, tile_expr_op(context, TILE_OP_or, other, small, NULL));
+}
+
 /* Points are removed, not excluded by a condition, because the first one is used where nothing else
  * decides. */
 void product_restrict_tiles(product *p) {
@@ -77,6 +94,7 @@ void product_restrict_tiles(product *p) {
         clause->values = values;
         clause->point_count = kept;
     }
+    exclude_large_in_turns(p);
 }
 
 /* Tiles --------------------------------------------------------------------------------------- */
