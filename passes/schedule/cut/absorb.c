@@ -85,13 +85,10 @@ bool sched_rows_fit_user_tile(const schedule *s, tile_op product, int64_t column
 /* Returns whether the reductions may join a product: sums, maxima and the like, for which the user
  * asked for no kernel of their own. */
 static bool are_plain(const schedule *s, const sched_group *g) {
-    static const tile_attr_id own[] = {TILE_ATTR_tile, TILE_ATTR_split, TILE_ATTR_strategy,
-                                       TILE_ATTR_warps};
-    for (size_t i = 0; i < g->reduction_count; i++) {
-        if (tile_op_opcode(s->compute, g->reductions[i]) != TILE_OP_reduce) return false;
-        for (unsigned a = 0; a < sizeof own / sizeof *own; a++)
-            if (tile_op_has_attr(s->compute, g->reductions[i], own[a])) return false;
-    }
+    for (size_t i = 0; i < g->reduction_count; i++)
+        if (tile_op_opcode(s->compute, g->reductions[i]) != TILE_OP_reduce ||
+            sched_has_user_tile(s, g->reductions[i]))
+            return false;
     return true;
 }
 

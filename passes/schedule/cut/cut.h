@@ -63,6 +63,16 @@ int64_t sched_widest_rows(schedule *s, tile_op product);
 /* Returns whether a user's tile for the product has so many columns, or (groups) a multiple. */
 bool sched_rows_fit_user_tile(const schedule *s, tile_op product, int64_t columns, bool groups);
 
+/* same.c */
+
+/* Replaces operations that only repeat a value: reductions of one element, and equal reshapes. The
+ * schedule may then have a copy of the compute. */
+void sched_merge_same(schedule *s);
+/* Replaces the operation's result, and removes the operation. */
+void sched_replace(schedule *s, tile_op op, tile_value to);
+/* Returns whether the user gave a tile, warps or parts to the operation. */
+bool sched_has_user_tile(const schedule *s, tile_op op);
+
 /* partial.c */
 
 /* Rewrites reductions of long rows of products, of which nothing else is needed, as reductions of

@@ -19,9 +19,7 @@
  * the maximum, all factors exp(p - %t) are at most 1, up to rounding. The second one adds
  * non-negative terms, so nothing cancels, as in a variance that is computed as E[x^2] - E[x]^2: its
  * relative error is that of a sum of w + n / w terms, plus the rounding of %x - p, which is less
- * than that of %x - %t where the group's mean is closer to its elements.
- *
- * A reduction along a dim of extent 1 is its operand. */
+ * than that of %x - %t where the group's mean is closer to its elements. */
 #include "passes/schedule/cut/online.h"
 
 #include <float.h>
@@ -62,18 +60,9 @@ static bool has_same_dims(const schedule *s, tile_value value, const tile_type *
 
 /* Which reductions ----------------------------------------------------------------------------- */
 
-static bool has_user_attrs(const schedule *s, tile_op op) {
-    static const tile_attr_id own[] = {TILE_ATTR_tile, TILE_ATTR_split, TILE_ATTR_strategy,
-                                       TILE_ATTR_warps};
-    bool has = false;
-    for (unsigned a = 0; a < sizeof own / sizeof *own; a++)
-        has |= tile_op_has_attr(s->compute, op, own[a]);
-    return has;
-}
-
 static bool is_row_reduction(const row_uses *u, tile_op op) {
     const tile_function *f = u->s->compute;
-    return tile_op_opcode(f, op) == TILE_OP_reduce && !has_user_attrs(u->s, op) &&
+    return tile_op_opcode(f, op) == TILE_OP_reduce && !sched_has_user_tile(u->s, op) &&
            sched_axis(u->s, op) == u->type->rank - 1;
 }
 
@@ -265,16 +254,6 @@ static tile_value sum_squares(rewriter *w, const late_sum *sum) {
     return tile_build_add(b, q, far);
 }
 
-static void replace(schedule *s, tile_op op, tile_value to) {
-    tile_function *f = s->compute;
-    tile_value *map = TILE_NEW_ARRAY(s->arena, tile_value, f->value_count);
-    map[tile_op_result(f, op, 0).id] = to;
-    tile_replace_values(f, f->body, map);
-    tile_erase_op(f, op);
-    sched_mark_expanded(s);
-    s->repeats = NULL;
-}
-
 static tile_builder before(schedule *s, tile_op op) {
     tile_builder b = tile_builder_before(s->compute, op);
     b.loc = tile_op_loc(s->compute, op);
@@ -296,7 +275,9 @@ static void reduce_in_parts(const row_uses *u, tile_op op, const late_sum *sum) 
     tile_value all = reduce_by(&w, parts, op);
     const tile_type *declared = sched_element(s, tile_op_result(f, op, 0));
     if (sched_element(s, all) != declared) all = tile_build_cast(&w.b, all, declared);
-    replace(s, op, all);
+    sched_replace(s, op, all);
+    sched_mark_expanded(s);
+    s->repeats = NULL;
 }
 
 /* Products ------------------------------------------------------------------------------------ */
@@ -318,32 +299,18 @@ static bool find_product(row_uses *u, late_sum **sums) {
     return true;
 }
 
-static bool is_single(schedule *s, tile_op op) {
-    if (tile_op_opcode(s->compute, op) != TILE_OP_reduce || has_user_attrs(s, op)) return false;
-    const tile_type *type = sched_type(s, tile_operand_src(s->compute, op));
-    int64_t axis = sched_axis(s, op);
-    return axis >= 0 && axis < type->rank && tile_expr_is(sched_dim(s, type, (unsigned)axis), 1) &&
-           type == sched_type(s, tile_op_result(s->compute, op, 0));
-}
-
 void sched_reduce_in_parts(schedule *s) {
     bool found = false;
     late_sum *sums;
     sched_mark_expanded(s);
     TILE_FOR_EACH_OP (s->compute, op, s->compute->body) {
         row_uses u = {.s = s, .product = op};
-        found |= is_single(s, op) ||
-                 (tile_op_opcode(s->compute, op) == TILE_OP_matmul && find_product(&u, &sums));
+        found |= tile_op_opcode(s->compute, op) == TILE_OP_matmul && find_product(&u, &sums);
     }
     s->repeats = NULL;
     if (!found) return;
     sched_clone_compute(s);
     const unsigned count = (unsigned)s->compute->op_count;
-    for (uint32_t id = 1; id < count; id++) {
-        tile_op op = {id};
-        if (s->compute->ops[id].opcode && is_single(s, op))
-            replace(s, op, tile_operand_src(s->compute, op));
-    }
     for (uint32_t id = 1; id < count; id++) {
         row_uses u = {.s = s, .product = {id}};
         if (s->compute->ops[id].opcode != TILE_OP_matmul || !find_product(&u, &sums)) continue;
