@@ -288,10 +288,62 @@ static void add_group(schedule *s, sched_group *g) {
     s->groups[s->group_count++] = kept;
 }
 
+/* The only operation that uses the value; none if there are several, or if it is a result. */
+static tile_op only_user(const schedule *s, tile_value value) {
+    const tile_function *f = s->compute;
+    tile_op found = TILE_NO_OP;
+    for (size_t i = 0; i < f->result_count; i++)
+        if (f->results[i].value.id == value.id) return TILE_NO_OP;
+    TILE_FOR_EACH_OP (f, op, f->body)
+        for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
+            if (tile_op_operand(f, op, i).id != value.id) continue;
+            if (found.id && found.id != op.id) return TILE_NO_OP;
+            found = op;
+        }
+    return found;
+}
+
+/* The value to store for a product that other kernels read: an element-wise function of it from
+ * which all else is computed, if its elements are narrower, such as f16 in
+ *
+ *     %y = layer_norm(f32(f16(matmul(%x, %w) + %bias))) */
+static tile_value narrowed(schedule *s, tile_value product) {
+    tile_value found = product, at = product;
+    tile_op op = tile_value_def(s->compute, product);
+    if (sched_array_of(s, product) >= 0 || !op.id ||
+        tile_op_opcode(s->compute, op) != TILE_OP_matmul)
+        return product;
+    const sched_domain domain = sched_domain_of(s, product);
+    while ((op = only_user(s, at)).id &&
+           tile_op_has_trait(tile_op_opcode(s->compute, op), TILE_TRAIT_ELEMENTWISE)) {
+        at = tile_op_result(s->compute, op, 0);
+        sched_domain own = sched_domain_of(s, at);
+        if (!sched_same_domain(&own, &domain)) break;
+        if (tile_scalar_bits(sched_element(s, at)->scalar) <
+            tile_scalar_bits(sched_element(s, found)->scalar))
+            found = at;
+    }
+    return found;
+}
+
+/* Stores narrowed products that the group reads. */
+static void plan_narrowed(schedule *s, const sched_group *g, tile_value value,
+                          const sched_map *map) {
+    sched_group alone = *g; /* the traversal adds reductions */
+    sched_traversal w = {.s = s, .g = &alone};
+    sched_traverse_value(&w, value, map, true);
+    for (size_t i = 0; i < w.stop_count && !s->failed; i++) {
+        if (w.stops[i].own_domain) continue;
+        tile_value narrow = narrowed(s, w.stops[i].value);
+        if (narrow.id != w.stops[i].value.id && narrow.id != value.id) plan_value(s, narrow);
+    }
+}
+
 /* Stores the group's inputs first. The group is then traversed again, because values that have an
  * array by then are read, not computed. */
 static void plan_inputs(schedule *s, sched_group *g, tile_value value, const sched_map *map) {
     sched_traversal w = {.s = s, .g = g};
+    plan_narrowed(s, g, value, map);
     sched_traverse_value(&w, value, map, true);
     for (size_t i = 0; i < w.stop_count && !s->failed; i++) {
         tile_value read = sched_skip_reshapes(s, w.stops[i].value, value);

@@ -49,8 +49,11 @@ static unsigned add_point(int *points, unsigned count, int64_t columns, int64_t 
 }
 
 void rows_build_whole_columns(rows *r, int beside) {
-    static const int warps[] = {8, 4, 16};
-    int64_t height = power_above(r->known), extent = sched_constant(r->k.g->domain.extents[beside]);
+    enum { HIGH = 512 };
+    static const int all[][3] = {{8, 4, 16}, {16, 8, 4}};
+    int64_t height = power_above(r->known);
+    const int *warps = all[height >= HIGH];
+    int64_t extent = sched_constant(r->k.g->domain.extents[beside]);
     int64_t most = extent < 0 || extent > WIDEST ? WIDEST : power_above(extent);
     int64_t least = most < NARROWEST ? most : NARROWEST;
     int points[COLUMN_POINTS * 2];
@@ -60,7 +63,7 @@ void rows_build_whole_columns(rows *r, int beside) {
     int64_t blocks = rows_count_others(r, beside, columns < least ? least : columns);
     bool few = blocks >= 0 && blocks < BUSY;
     if (few) count = add_point(points, count, columns / 4, least, most, warps[1]);
-    for (unsigned i = 0; i < sizeof warps / sizeof *warps; i++)
+    for (unsigned i = 0; i < sizeof *all / sizeof **all; i++)
         count =
             add_point(points, count, PER_THREAD * 32 * warps[i] / height, least, most, warps[i]);
     if (!few) count = add_point(points, count, columns / 2, least, most, warps[0]);
