@@ -38,18 +38,26 @@ static bool is_plain(const sched_coordinate *at) {
     return !at->index && !at->offset;
 }
 
-/* Returns whether accesses to an array at the map have views of it: a coordinate is a dim, 0, or a
- * pair of two dims. */
+/* The number of nested pairs of dims; -1: it is something else. */
+static int count_pairs(const sched_coordinate *at) {
+    const sched_index *pair = at->index;
+    if (!pair) return at->offset ? -1 : 0;
+    if (pair->kind != SCHED_PAIR || at->offset || !is_plain(&pair->b) || pair->b.dim < 0) return -1;
+    if (!pair->a.index && pair->a.dim < 0) return -1;
+    int inner = count_pairs(&pair->a);
+    return inner < 0 ? -1 : inner + 1;
+}
+
+/* Returns whether accesses to an array at the map have views of it, in which each part of a pair is
+ * a dim. */
 static bool has_views(const sched_map *map, unsigned rank) {
-    bool views = true;
-    for (unsigned d = 0; d < rank && views; d++) {
-        const sched_index *pair = map->at[d].index;
-        views = !map->at[d].offset &&
-                (!pair || (pair->kind == SCHED_PAIR && is_plain(&pair->a) && is_plain(&pair->b) &&
-                           pair->a.dim >= 0 && pair->b.dim >= 0));
-        rank += pair != NULL;
+    unsigned dims = rank;
+    for (unsigned d = 0; d < rank; d++) {
+        int pairs = count_pairs(&map->at[d]);
+        if (pairs < 0) return false;
+        dims += (unsigned)pairs;
     }
-    return views && rank < TILE_MAX_RANK;
+    return dims <= TILE_MAX_RANK;
 }
 
 /* Which groups -------------------------------------------------------------------------------- */

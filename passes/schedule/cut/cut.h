@@ -65,8 +65,8 @@ bool sched_rows_fit_user_tile(const schedule *s, tile_op product, int64_t column
 
 /* same.c */
 
-/* Replaces operations that only repeat a value: reductions of one element, and equal reshapes. The
- * schedule may then have a copy of the compute. */
+/* Replaces operations that only repeat a value: reductions of one element; reshapes, casts and
+ * reductions that are equal to earlier ones. The schedule may then have a copy of the compute. */
 void sched_merge_same(schedule *s);
 /* Replaces the operation's result, and removes the operation. */
 void sched_replace(schedule *s, tile_op op, tile_value to);

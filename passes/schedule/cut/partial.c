@@ -44,6 +44,7 @@ typedef struct row_uses {
 typedef struct late_sum {
     tile_value x, row; /* exp(x - row), or (x - row)^2; row: before it is broadcast */
     tile_opcode exp;   /* exp or exp2; TILE_OP_mul: a square */
+    tile_op top;       /* the maximum of x, if the compute has it */
 } late_sum;
 
 static tile_op def_of(const schedule *s, tile_value value, tile_opcode opcode) {
@@ -129,6 +130,16 @@ static tile_value row_of(const row_uses *u, tile_value value) {
     return is_row ? row : TILE_NO_VALUE;
 }
 
+/* The first maximum of the rows of x. */
+static tile_op maximum_of(const row_uses *u, tile_value x) {
+    const tile_function *f = u->s->compute;
+    for (size_t i = 0; i < u->count; i++)
+        if (tile_operand_src(f, u->reductions[i]).id == x.id &&
+            tile_op_word(f, u->reductions[i], TILE_ATTR_kind) == TILE_WORD_kind_max)
+            return u->reductions[i];
+    return TILE_NO_OP;
+}
+
 static bool is_late_sum(const row_uses *u, tile_op op, late_sum *sum) {
     const schedule *s = u->s;
     const tile_function *f = s->compute;
@@ -145,6 +156,7 @@ static bool is_late_sum(const row_uses *u, tile_op op, late_sum *sum) {
     if (!def.id || tile_op_at(f, def)->attr_count) return false;
     sum->x = tile_operand_lhs(f, def);
     sum->row = row_of(u, tile_operand_rhs(f, def));
+    sum->top = maximum_of(u, sum->x);
     return sum->row.id && u->is_long[sum->x.id] && is_of_arguments(u, sum->x);
 }
 
@@ -223,17 +235,25 @@ static tile_value repeat(rewriter *w, tile_value value, tile_value like) {
     return tile_build_broadcast(&w->b, value, sched_type(w->s, like));
 }
 
+/* Without infinities, whose differences would be NaN. */
+static tile_value limit(rewriter *w, tile_value value) {
+    tile_value below = tile_build_min(&w->b, value, number(w, (double)FLT_MAX, value));
+    return tile_build_max(&w->b, below, number(w, -(double)FLT_MAX, value));
+}
+
 static tile_value sum_exponentials(rewriter *w, const late_sum *sum) {
     tile_builder *b = &w->b;
     tile_value x = group_elements(w, sum->x);
-    tile_value p = sched_reduce(w->s, b, x, sched_type(w->s, x)->rank - 1u, "max");
-    p = tile_build_max(b, tile_build_min(b, p, number(w, (double)FLT_MAX, p)),
-                       number(w, -(double)FLT_MAX, p));
+    const unsigned axis = sched_type(w->s, x)->rank - 1u;
+    tile_value top =
+        sum->top.id ? reduce_by(w, x, sum->top) : sched_reduce(w->s, b, x, axis, "max");
+    tile_value p = limit(w, top);
     bool two = sum->exp == TILE_OP_exp2;
     tile_value e = tile_build_sub(b, x, repeat(w, p, x));
     e = two ? tile_build_exp2(b, e) : tile_build_exp(b, e);
-    tile_value q = sched_reduce(w->s, b, e, sched_type(w->s, e)->rank - 1u, "add");
-    p = as_row(w, p);
+    tile_value q = sched_reduce(w->s, b, e, axis, "add");
+    /* The maximum is stored, because that of the row needs it as well. */
+    p = limit(w, as_row(w, top));
     q = as_row(w, q);
     tile_value by = tile_build_sub(b, p, repeat(w, sum->row, p));
     return tile_build_mul(b, q, two ? tile_build_exp2(b, by) : tile_build_exp(b, by));
@@ -243,11 +263,13 @@ static tile_value sum_squares(rewriter *w, const late_sum *sum) {
     tile_builder *b = &w->b;
     tile_value x = group_elements(w, sum->x);
     const unsigned axis = sched_type(w->s, x)->rank - 1u;
-    tile_value p = sched_reduce(w->s, b, x, axis, "add");
-    p = tile_build_mul(b, p, number(w, 1.0 / (double)w->width, p));
+    tile_value sum_p = sched_reduce(w->s, b, x, axis, "add");
+    tile_value p = tile_build_mul(b, sum_p, number(w, 1.0 / (double)w->width, sum_p));
     tile_value d = tile_build_sub(b, x, repeat(w, p, x));
     tile_value q = sched_reduce(w->s, b, tile_build_mul(b, d, d), axis, "add");
-    p = as_row(w, p);
+    /* The sum is stored, because the mean of the row needs it as well. */
+    p = as_row(w, sum_p);
+    p = tile_build_mul(b, p, number(w, 1.0 / (double)w->width, p));
     q = as_row(w, q);
     tile_value far = tile_build_sub(b, p, repeat(w, sum->row, p));
     far = tile_build_mul(b, tile_build_mul(b, far, far), number(w, (double)w->width, far));
@@ -314,6 +336,8 @@ void sched_reduce_in_parts(schedule *s) {
     for (uint32_t id = 1; id < count; id++) {
         row_uses u = {.s = s, .product = {id}};
         if (s->compute->ops[id].opcode != TILE_OP_matmul || !find_product(&u, &sums)) continue;
-        for (size_t i = 0; i < u.count; i++) reduce_in_parts(&u, u.reductions[i], &sums[i]);
+        /* The last ones first: they use the results of earlier ones. */
+        for (size_t i = u.count; i-- > 0;) reduce_in_parts(&u, u.reductions[i], &sums[i]);
     }
+    sched_merge_same(s);
 }

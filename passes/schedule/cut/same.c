@@ -1,8 +1,10 @@
 /* Operations that only repeat a value.
  *
  * A reduction along a dim of extent 1 is its operand: a chain of them, as frameworks write after a
- * reduction that keeps its dim, would be a kernel of its own. Equal reshapes of one value are one
- * value, so that a kernel that holds its elements does not load them again. */
+ * reduction that keeps its dim, would be a kernel of its own. Equal reshapes, casts and reductions
+ * of one value are one value, so that a kernel that holds its elements does not load them again. */
+#include <string.h>
+
 #include "lib/ir/effects.h"
 #include "lib/ir/syntax.h"
 #include "passes/schedule/cut/cut.h"
@@ -37,15 +39,33 @@ static tile_value single_of(schedule *s, tile_op op) {
     return one ? src : TILE_NO_VALUE;
 }
 
-/* The result of an earlier reshape of the same value to the same type; else no value. */
+static bool has_same_attrs(const tile_op_data *a, const tile_op_data *b) {
+    if (a->attr_count != b->attr_count) return false;
+    for (unsigned i = 0; i < a->attr_count; i++) {
+        const tile_attr *x = &a->attrs[i], *y = &b->attrs[i];
+        if (x->id != y->id || x->expr != y->expr || x->count != y->count || x->text != y->text ||
+            x->type != y->type ||
+            (x->count && memcmp(x->list, y->list, sizeof *x->list * x->count) != 0))
+            return false;
+    }
+    return true;
+}
+
+/* The result of an equal operation on the same value that comes earlier; else no value. */
 static tile_value earlier_of(const schedule *s, tile_op op) {
     const tile_function *f = s->compute;
-    if (tile_op_opcode(f, op) != TILE_OP_reshape) return TILE_NO_VALUE;
-    tile_value src = tile_operand_src(f, op), result = tile_op_result(f, op, 0);
-    for (tile_op at = tile_op_at(f, op)->prev; at.id; at = tile_op_at(f, at)->prev)
-        if (tile_op_opcode(f, at) == TILE_OP_reshape && tile_operand_src(f, at).id == src.id &&
+    const tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode != TILE_OP_reshape && opcode != TILE_OP_cast && opcode != TILE_OP_reduce)
+        return TILE_NO_VALUE;
+    const tile_op_data *own = tile_op_at(f, op);
+    tile_value result = tile_op_result(f, op, 0);
+    for (tile_op at = own->prev; at.id; at = tile_op_at(f, at)->prev) {
+        const tile_op_data *other = tile_op_at(f, at);
+        if (other->opcode == own->opcode && other->operand_count == 1 && own->operand_count == 1 &&
+            other->operands[0].id == own->operands[0].id && has_same_attrs(own, other) &&
             sched_type(s, tile_op_result(f, at, 0)) == sched_type(s, result))
             return tile_op_result(f, at, 0);
+    }
     return TILE_NO_VALUE;
 }
 

@@ -131,6 +131,29 @@ static const tile_type *put_together(sched_kernel *k, const tile_type *type, sch
     return tile_type_get(k->s->context, &draft);
 }
 
+/* Returns whether a dim with this coordinate is split. In a product's epilogue with groups of
+ * columns, both parts of a pair may advance along dims of the tile, and pairs may be nested. */
+static bool is_apart(const sched_kernel *k, const sched_coordinate *at, bool inner) {
+    const sched_index *pair = at->index;
+    if (inner && !pair) return at->dim >= 0 && !at->offset;
+    if (!pair || pair->kind != SCHED_PAIR || at->offset) return false;
+    if (k->g->has_rows) return is_apart(k, &pair->a, true);
+    return !inner && pair->a.dim >= 0 && !pair->a.offset && sched_along(k, &pair->a) == -1 &&
+           sched_along(k, &pair->b) != -1;
+}
+
+static unsigned count_pairs(const sched_coordinate *at) {
+    return at->index ? 1 + count_pairs(&at->index->a) : 0;
+}
+
+/* Appends the dims of a pair, and their coordinates. */
+static void append_parts(const sched_kernel *k, const sched_coordinate *at, tile_type *draft,
+                         sched_map *out) {
+    if (at->index) append_parts(k, &at->index->a, draft, out);
+    draft->dims[draft->rank] = at->index ? at->index->by.expr : k->g->domain.extents[at->dim];
+    out->at[draft->rank++] = at->index ? at->index->b : *at;
+}
+
 /* Splits a dim whose coordinate is a pair into two dims of the view, so that a tile along the last
  * one is bounded by it. */
 static const tile_type *take_pairs_apart(sched_kernel *k, const tile_type *type,
@@ -139,16 +162,14 @@ static const tile_type *take_pairs_apart(sched_kernel *k, const tile_type *type,
     draft.rank = 0;
     *out = *map;
     for (unsigned d = 0; d < type->rank; d++) {
-        const sched_index *pair = map->at[d].index;
-        bool apart = pair && pair->kind == SCHED_PAIR && !map->at[d].offset && pair->a.dim >= 0 &&
-                     !pair->a.offset && (sched_along(k, &pair->a) == -1 || k->g->width) &&
-                     sched_along(k, &pair->b) != -1 && draft.rank + type->rank - d < TILE_MAX_RANK;
-        if (apart) {
-            draft.dims[draft.rank] = k->g->domain.extents[pair->a.dim];
-            out->at[draft.rank++] = pair->a;
+        const sched_coordinate *at = &map->at[d];
+        if (is_apart(k, at, false) &&
+            draft.rank + count_pairs(at) + type->rank - d <= TILE_MAX_RANK) {
+            append_parts(k, at, &draft, out);
+            continue;
         }
-        draft.dims[draft.rank] = apart ? pair->by.expr : type->dims[d];
-        out->at[draft.rank++] = apart ? pair->b : map->at[d];
+        draft.dims[draft.rank] = type->dims[d];
+        out->at[draft.rank++] = *at;
     }
     return draft.rank == type->rank ? type : tile_type_get(k->s->context, &draft);
 }
