@@ -62,9 +62,8 @@ static bool has_views(const sched_map *map, unsigned rank) {
 
 /* Which groups -------------------------------------------------------------------------------- */
 
-/* The widest rows or groups of a product with this operand. */
-static int64_t widest_of(schedule *s, tile_op op, unsigned operand) {
-    tile_value value = sched_multiplied(s, op, operand);
+/* The widest rows or groups of a product that multiplies the value. */
+static int64_t widest_of(schedule *s, tile_value value) {
     bool narrow = tile_scalar_bits(sched_element(s, value)->scalar) <= 16;
     tile_op def;
     while (sched_array_of(s, value) < 0 && (def = tile_value_def(s->compute, value)).id) {
@@ -76,8 +75,12 @@ static int64_t widest_of(schedule *s, tile_op op, unsigned operand) {
 }
 
 int64_t sched_widest_rows(schedule *s, tile_op product) {
-    int64_t a = widest_of(s, product, 0), b = widest_of(s, product, 1);
-    return a < b ? a : b;
+    int64_t widest = WIDTH_OF_NARROW;
+    for (unsigned i = 0; i < 2; i++) {
+        int64_t own = widest_of(s, sched_multiplied(s, product, i));
+        if (own < widest) widest = own;
+    }
+    return widest;
 }
 
 bool sched_rows_fit_user_tile(const schedule *s, tile_op product, int64_t columns, bool groups) {

@@ -149,10 +149,10 @@ static bool is_late_sum(const row_uses *u, tile_op op, late_sum *sum) {
     if (sched_element((schedule *)(uintptr_t)s, term)->scalar != TILE_f32 || !def.id) return false;
     sum->exp = tile_op_opcode(f, def);
     bool squares =
-        sum->exp == TILE_OP_mul && tile_op_operand(f, def, 0).id == tile_op_operand(f, def, 1).id;
+        sum->exp == TILE_OP_mul && tile_operand_lhs(f, def).id == tile_operand_rhs(f, def).id;
     if (!squares && sum->exp != TILE_OP_exp && sum->exp != TILE_OP_exp2) return false;
     if (tile_op_at(f, def)->attr_count) return false;
-    def = def_of(s, tile_op_operand(f, def, 0), TILE_OP_sub);
+    def = def_of(s, squares ? tile_operand_lhs(f, def) : tile_operand_src(f, def), TILE_OP_sub);
     if (!def.id || tile_op_at(f, def)->attr_count) return false;
     sum->x = tile_operand_lhs(f, def);
     sum->row = row_of(u, tile_operand_rhs(f, def));

@@ -62,7 +62,8 @@ static tile_value earlier_of(const schedule *s, tile_op op) {
     for (tile_op at = own->prev; at.id; at = tile_op_at(f, at)->prev) {
         const tile_op_data *other = tile_op_at(f, at);
         if (other->opcode == own->opcode && other->operand_count == 1 && own->operand_count == 1 &&
-            other->operands[0].id == own->operands[0].id && has_same_attrs(own, other) &&
+            tile_operand_src(f, at).id == tile_operand_src(f, op).id &&
+            has_same_attrs(own, other) &&
             sched_type(s, tile_op_result(f, at, 0)) == sched_type(s, result))
             return tile_op_result(f, at, 0);
     }
