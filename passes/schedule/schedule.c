@@ -16,6 +16,11 @@
  *     (products/matmul.c). If it is a reduction, the group is rows: all reductions along that axis
  *     of arrays with the same extents, and all values computed from them (softmax, norms;
  *     rows/rows.c). Otherwise it is element-wise (elementwise.c).
+ *   - Reductions of a product's rows, and what is computed of them, join the product's group if a
+ *     tile has whole rows or whole groups of columns (cut/absorb.c). Of longer rows of which only
+ *     reductions are needed, each tile reduces groups of 64 columns, and a second kernel combines
+ *     them (cut/partial.c). A product that other kernels read is stored in the narrowest type from
+ *     which they are computed.
  *   - A product or reduction along the same axis of values computed from another product, as in
  *     attention, becomes an online loop along that axis. The loop contains all reductions in
  *     between and rescales its sums when a maximum grows (cut/classify.c, online/mask.c,
@@ -250,6 +255,8 @@ static bool make_kernels(schedule *s, size_t before) {
     sched_move_casts(s);
     sched_mask_operands(s);
     sched_reduce_vectors(s);
+    sched_merge_same(s);
+    sched_reduce_in_parts(s);
     if (!sched_cut(s)) return false;
     for (size_t i = 0; i < s->group_count && !s->failed; i++) make_kernel(s, i, before);
     for (size_t i = 0; i < s->group_count && !s->failed; i++) check_room(s, s->groups[i]->kernel);

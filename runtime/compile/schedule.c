@@ -43,9 +43,14 @@ tile_status tile_schedule(tile_module *module, const char *compute, const tile_t
         else
             bindings[left++] = bindings[i];
     }
-    for (unsigned i = 0; i < left; i++)
-        if (bindings[i].name && is_name(bindings[i].name))
-            tile_text_format(&pipeline, "given.%s ", bindings[i].name);
+    for (unsigned i = 0; i < left; i++) {
+        const char *key = bindings[i].name, *value = bindings[i].value;
+        if (!key || !is_name(key)) continue;
+        if (value && *value && is_name(value))
+            tile_text_format(&pipeline, "given.%s=%s ", key, value);
+        else
+            tile_text_format(&pipeline, "given.%s ", key);
+    }
     tile_text_format(&pipeline, "}");
     const tile_pass_options options = {.size = sizeof options, .target = target, .kernel = f->name};
     tile_status status = tile_run_passes(module, pipeline.data, &options);

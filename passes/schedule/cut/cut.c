@@ -196,7 +196,7 @@ static void choose(schedule *s, sched_group *g, tile_value value, sched_map *map
 
 static void plan_value(schedule *s, tile_value value);
 
-static void add_input(schedule *s, sched_group *g, const sched_input *input) {
+void sched_add_input(schedule *s, sched_group *g, const sched_input *input) {
     unsigned rank = sched_type(s, s->arrays[input->array].value)->rank;
     for (size_t i = 0; i < g->input_count; i++) {
         sched_input *other = &g->inputs[i];
@@ -271,7 +271,7 @@ static void join_groups(schedule *s, size_t index, const sched_group *from) {
     sched_group *to = s->groups[index];
     for (size_t i = 0; i < from->input_count; i++)
         if (sched_writer_of(s, from->inputs[i].array) != (int)index)
-            add_input(s, to, &from->inputs[i]);
+            sched_add_input(s, to, &from->inputs[i]);
     for (size_t i = 0; i < from->reduction_count; i++)
         sched_add_reduction(s, to, from->reductions[i]);
     for (size_t i = 0; i < from->output_count; i++) add_output(s, to, &from->outputs[i]);
@@ -290,11 +290,63 @@ static void add_group(schedule *s, sched_group *g) {
     s->groups[s->group_count++] = kept;
 }
 
+/* The only operation that uses the value; none if there are several, or if it is a result. */
+static tile_op only_user(const schedule *s, tile_value value) {
+    const tile_function *f = s->compute;
+    tile_op found = TILE_NO_OP;
+    for (size_t i = 0; i < f->result_count; i++)
+        if (f->results[i].value.id == value.id) return TILE_NO_OP;
+    TILE_FOR_EACH_OP (f, op, f->body)
+        for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
+            if (tile_op_operand(f, op, i).id != value.id) continue;
+            if (found.id && found.id != op.id) return TILE_NO_OP;
+            found = op;
+        }
+    return found;
+}
+
+/* The value to store for a product that other kernels read: an element-wise function of it from
+ * which all else is computed, if its elements are narrower, such as f16 in
+ *
+ *     %y = layer_norm(f32(f16(matmul(%x, %w) + %bias))) */
+static tile_value narrowed(schedule *s, tile_value product) {
+    tile_value found = product, at = product;
+    tile_op op = tile_value_def(s->compute, product);
+    if (sched_array_of(s, product) >= 0 || !op.id ||
+        tile_op_opcode(s->compute, op) != TILE_OP_matmul)
+        return product;
+    const sched_domain domain = sched_domain_of(s, product);
+    while ((op = only_user(s, at)).id &&
+           tile_op_has_trait(tile_op_opcode(s->compute, op), TILE_TRAIT_ELEMENTWISE)) {
+        at = tile_op_result(s->compute, op, 0);
+        sched_domain own = sched_domain_of(s, at);
+        if (!sched_same_domain(&own, &domain)) break;
+        if (tile_scalar_bits(sched_element(s, at)->scalar) <
+            tile_scalar_bits(sched_element(s, found)->scalar))
+            found = at;
+    }
+    return found;
+}
+
+/* Stores narrowed products that the group reads. */
+static void plan_narrowed(schedule *s, const sched_group *g, tile_value value,
+                          const sched_map *map) {
+    sched_group alone = *g; /* the traversal adds reductions */
+    sched_traversal w = {.s = s, .g = &alone};
+    sched_traverse_value(&w, value, map, true);
+    for (size_t i = 0; i < w.stop_count && !s->failed; i++) {
+        if (w.stops[i].own_domain) continue;
+        tile_value narrow = narrowed(s, w.stops[i].value);
+        if (narrow.id != w.stops[i].value.id && narrow.id != value.id) plan_value(s, narrow);
+    }
+}
+
 /* Stores the group's inputs first. The group is then traversed again, because values that have an
  * array by then are read, not computed. */
 static void plan_inputs(schedule *s, sched_group *g, tile_value value, const sched_map *map) {
     sched_traversal w = {.s = s, .g = g};
     if (g->moves) w.through = g->root;
+    plan_narrowed(s, g, value, map);
     sched_traverse_value(&w, value, map, true);
     for (size_t i = 0; i < w.stop_count && !s->failed; i++) {
         tile_value read = sched_skip_reshapes(s, w.stops[i].value, value);
@@ -311,7 +363,7 @@ static void plan_inputs(schedule *s, sched_group *g, tile_value value, const sch
             .same = read.id == w.stops[i].value.id && !w.stops[i].own_domain,
             .map = w.stops[i].map,
         };
-        add_input(s, g, &input);
+        sched_add_input(s, g, &input);
     }
 }
 
@@ -387,7 +439,7 @@ static void plan_copies(schedule *s) {
         sched_group g = {.kind = SCHED_ELEMENTWISE, .domain = sched_domain_of(s, array->value)};
         sched_map map = sched_identity(&g.domain);
         const sched_input input = {.array = (unsigned)sched_array_of(s, array->value), .map = map};
-        add_input(s, &g, &input);
+        sched_add_input(s, &g, &input);
         add_output(s, &g, &(sched_output){.array = i, .map = map});
         add_group(s, &g);
     }
@@ -503,6 +555,7 @@ bool sched_cut(schedule *s) {
     plan_long_chains(s);
     for (unsigned i = 0; i < s->array_count && !s->failed; i++) plan_parts(s, i);
     for (size_t i = 0; i < f->result_count && !s->failed; i++) plan_value(s, f->results[i].value);
+    sched_absorb_rows(s);
     plan_copies(s);
     drop_unread(s);
     return !s->failed;

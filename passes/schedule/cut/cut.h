@@ -23,6 +23,7 @@ typedef struct sched_traversal {
     bool own_domain; /* inside an operand of a product, whose domain differs */
     bool inside;     /* inside the source of a reduction of rows */
     tile_op through; /* a product: the operations that move its result's elements are traversed */
+    bool outside;    /* the group's epilogue needs something of the product that its tile lacks */
 } sched_traversal;
 
 /* scans.c */
@@ -58,6 +59,37 @@ bool sched_is_all(schedule *s, const sched_mapped_stop *stop, const sched_domain
  * product has only its own elements. */
 bool sched_take_matmul(schedule *s, sched_group *g, const sched_traversal *w, size_t index,
                        const sched_domain *domain);
+
+/* Records that the group reads an array. */
+void sched_add_input(schedule *s, sched_group *g, const sched_input *input);
+
+/* absorb.c */
+
+/* Moves reductions of a product's rows, and what follows them, into the product's epilogue. */
+void sched_absorb_rows(schedule *s);
+/* Returns whether the group stores the array. */
+bool sched_is_output(const sched_group *g, int array);
+
+/* The most columns of a product that its epilogue can reduce together. */
+int64_t sched_widest_rows(schedule *s, tile_op product);
+/* Returns whether a user's tile for the product has so many columns, or (groups) a multiple. */
+bool sched_rows_fit_user_tile(const schedule *s, tile_op product, int64_t columns, bool groups);
+
+/* same.c */
+
+/* Replaces operations that only repeat a value: reductions of one element; reshapes, casts and
+ * reductions that are equal to earlier ones. The schedule may then have a copy of the compute. */
+void sched_merge_same(schedule *s);
+/* Replaces the operation's result, and removes the operation. */
+void sched_replace(schedule *s, tile_op op, tile_value to);
+/* Returns whether the user gave a tile, warps or parts to the operation. */
+bool sched_has_user_tile(const schedule *s, tile_op op);
+
+/* partial.c */
+
+/* Rewrites reductions of long rows of products, of which nothing else is needed, as reductions of
+ * groups of columns, and of these. The schedule may then have a copy of the compute. */
+void sched_reduce_in_parts(schedule *s);
 
 /* moved.c */
 

@@ -63,6 +63,25 @@ static bool is_traversed_reshape(const sched_traversal *w, tile_op op) {
            sched_moved_product(s, tile_operand_src(s->compute, op)).id == w->through.id;
 }
 
+/* Returns whether the group has the array's value in registers: it computes it before it stores
+ * it. */
+static bool has_in_registers(const sched_traversal *w, int array) {
+    return w->g && w->g->has_rows && !w->own_domain && sched_is_output(w->g, array);
+}
+
+/* A reshape of what a product's epilogue computes. Reshapes of other arrays are views. */
+static bool is_reshape_in_rows(sched_traversal *w, tile_op op, const sched_map *map) {
+    schedule *s = w->s;
+    sched_map at;
+    if (!w->g || !w->g->has_rows || w->own_domain ||
+        tile_op_opcode(s->compute, op) != TILE_OP_reshape)
+        return false;
+    tile_value result = tile_op_result(s->compute, op, 0), from = tile_operand_src(s->compute, op);
+    int array = sched_array_of(s, sched_skip_reshapes(s, from, TILE_NO_VALUE));
+    return (array < 0 || has_in_registers(w, array)) &&
+           sched_regrouped(s, sched_type(s, from), sched_type(s, result), map, &at);
+}
+
 static bool is_absorbed(sched_traversal *w, tile_op op, const sched_map *map);
 static bool is_compacted(const sched_traversal *w, tile_op op);
 static void traverse_windowed(sched_traversal *w, tile_op op, const sched_map *map);
@@ -78,12 +97,13 @@ static void traverse_one(sched_traversal *w, tile_value value, const sched_map *
     schedule *s = w->s;
     tile_op op = tile_value_def(s->compute, value);
     if (!sched_is_tensor(s, value) || !sched_visit_first(s, &w->done, value, map)) return;
-    bool in_memory = sched_array_of(s, value) >= 0 && !outer;
+    int array = sched_array_of(s, value);
+    bool in_memory = array >= 0 && !outer && !has_in_registers(w, array);
     bool reads = in_memory && w->g && w->g->kind == SCHED_WINDOWED && !w->g->recomputes;
     if (op.id && !reads && is_absorbed(w, op, map)) return;
     if (in_memory || !op.id ||
         (!sched_is_inline(s, op) && !is_identity_reshape(s, op, map) &&
-         !is_traversed_reshape(w, op))) {
+         !is_traversed_reshape(w, op) && !is_reshape_in_rows(w, op, map))) {
         add_stop(w, value, map);
         return;
     }
@@ -326,6 +346,31 @@ static bool is_folded(sched_traversal *w, tile_op op) {
     return inner || fold;
 }
 
+/* Returns whether a product's epilogue reduces op's operand, and traverses it. Each row, or group
+ * of columns, is the last dim of the epilogue's domain. */
+static bool is_reduced_in_epilogue(sched_traversal *w, tile_op op, const sched_map *map) {
+    schedule *s = w->s;
+    sched_group *g = w->g;
+    if (tile_op_opcode(s->compute, op) != TILE_OP_reduce) return false;
+    const int64_t axis = sched_axis(s, op);
+    const tile_value src = tile_operand_src(s->compute, op);
+    const int array = sched_array_of(s, tile_op_result(s->compute, op, 0));
+    const int last = (int)g->rows.rank - 1;
+    sched_map at, row;
+    if ((array >= 0 && !has_in_registers(w, array)) ||
+        !sched_map_in(s, &g->rows, sched_type(s, src), &at) || at.at[axis].dim != last ||
+        at.at[axis].offset)
+        return false;
+    row = at;
+    row.at[axis] = sched_zero_coordinate();
+    for (unsigned d = 0; d < sched_type(s, src)->rank; d++)
+        if (sched_depends(&row.at[d], (unsigned)last)) return false;
+    if (!sched_same_map(&row, map, sched_type(s, src)->rank)) return false;
+    sched_traverse_value(w, src, &at, false);
+    sched_add_reduction(s, g, op);
+    return true;
+}
+
 /* Returns whether the group itself computes op, and traverses its operands. */
 static bool is_absorbed(sched_traversal *w, tile_op op, const sched_map *map) {
     schedule *s = w->s;
@@ -333,7 +378,14 @@ static bool is_absorbed(sched_traversal *w, tile_op op, const sched_map *map) {
     if (!g || w->own_domain) return false;
     if (g->kind == SCHED_ONLINE) return is_folded(w, op);
     if (g->kind == SCHED_WINDOWED) return sched_absorb_windowed(w, op, map);
+    if (g->has_rows && is_reduced_in_epilogue(w, op, map)) return true;
     if (g->kind == SCHED_MATMUL && op.id == g->root.id) {
+        sched_map own;
+        const tile_type *type = sched_type(s, tile_op_result(s->compute, op, 0));
+        if (g->has_rows) {
+            bool same = sched_map_in(s, &g->rows, type, &own);
+            w->outside |= !same || !sched_same_map(&own, map, type->rank);
+        }
         for (unsigned i = 0; i < 2; i++) traverse_operand(w, op, i);
         const sched_scaled *scaled = sched_scaled_of(s, op);
         for (unsigned i = 0; scaled && i < scaled->count; i++)

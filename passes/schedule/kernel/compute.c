@@ -30,6 +30,20 @@ bool sched_is_given(const schedule *s, const char *param) {
     return false;
 }
 
+int64_t sched_given_number(const schedule *s, const char *param) {
+    const size_t prefix = strlen(SCHED_GIVEN);
+    for (unsigned i = 0; i < s->pass->option_count; i++) {
+        const tile_pass_option *option = &s->pass->options[i];
+        if (strncmp(option->key, SCHED_GIVEN, prefix) != 0 ||
+            strcmp(option->key + prefix, param) != 0)
+            continue;
+        char *end = NULL;
+        long long value = option->value ? strtoll(option->value, &end, 10) : 0;
+        return end && end != option->value && !*end && value > 0 ? value : -1;
+    }
+    return 0;
+}
+
 /* Replaces parameters by their given values, or else by arguments. */
 static const tile_expr *replace(schedule *s, const tile_expr *expr, bool to_arguments) {
     if (expr->kind == TILE_EXPR_PARAM) {

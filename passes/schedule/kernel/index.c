@@ -407,6 +407,80 @@ bool sched_reshape_strides(schedule *s, const sched_shape *from, const tile_type
     return true;
 }
 
+bool sched_regrouped(schedule *s, const tile_type *from, const tile_type *to, const sched_map *map,
+                     sched_map *out) {
+    if (sched_reshaped(s, from, to, map, out)) return true;
+    dims a = long_dims(s, from), b = long_dims(s, to);
+    int64_t elements[] = {1, 1}, extent;
+    const dims *const sides[] = {&a, &b};
+    for (unsigned i = 0; i < 2; i++)
+        for (unsigned d = 0; d < sides[i]->count; d++) {
+            if (!tile_expr_is_int(sides[i]->extents[d], &extent) || extent <= 0 ||
+                elements[i] > INT32_MAX / extent)
+                return false;
+            elements[i] *= extent;
+        }
+    if (elements[0] != elements[1] || !a.count || !b.count) return false;
+    sched_coordinate at = put_together(s, &b, b.count, map);
+    for (unsigned d = 0; d < from->rank; d++) out->at[d] = sched_zero_coordinate();
+    for (unsigned d = a.count; d-- > 1;) {
+        out->at[a.at[d]] = sched_computed(s, SCHED_REM, &at, NULL, a.extents[d]);
+        at = sched_computed(s, SCHED_DIV, &at, NULL, a.extents[d]);
+    }
+    out->at[a.at[0]] = at;
+    return true;
+}
+
+/* Maps between domains ------------------------------------------------------------------------- */
+
+const tile_type *sched_type_of_domain(schedule *s, const sched_domain *domain) {
+    tile_type draft = {.kind = TILE_TYPE_TENSOR, .scalar = TILE_f32, .rank = (uint8_t)domain->rank};
+    for (unsigned d = 0; d < domain->rank; d++) draft.dims[d] = domain->extents[d];
+    return tile_type_get(s->context, &draft);
+}
+
+static const tile_expr *count_elements(schedule *s, const tile_type *type) {
+    const tile_expr *count = tile_expr_int(s->context, 1);
+    for (unsigned d = 0; d < type->rank; d++)
+        count = tile_expr_multiply(s->context, sched_dim(s, type, d), count);
+    return count;
+}
+
+bool sched_map_in(schedule *s, const sched_domain *domain, const tile_type *type, sched_map *map) {
+    const tile_type *whole = sched_type_of_domain(s, domain);
+    const tile_expr *a = count_elements(s, type), *b = count_elements(s, whole);
+    const tile_expr *rest = a == b ? tile_expr_int(s->context, 1) : sched_without(s, a, b);
+    sched_map identity = sched_identity(domain);
+    *map = (sched_map){{{0, NULL, NULL}}};
+    return rest && tile_expr_is(rest, 1) && sched_regrouped(s, type, whole, &identity, map);
+}
+
+/* The coordinate with each dim d replaced by to->at[d]. */
+static sched_coordinate substitute(schedule *s, const sched_coordinate *at, const sched_map *to) {
+    sched_coordinate out = *at;
+    if (at->index) {
+        const sched_index *index = at->index;
+        sched_coordinate a = substitute(s, &index->a, to), b = substitute(s, &index->b, to);
+        bool divides = index->kind == SCHED_DIV || index->kind == SCHED_REM;
+        if (divides || index->kind == SCHED_PAIR) {
+            out = sched_computed(s, index->kind, &a, divides ? NULL : &b, index->by.expr);
+        } else {
+            sched_index *copy = TILE_NEW_ARRAY(s->arena, sched_index, 1);
+            *copy = (sched_index){index->kind, a, b, index->by};
+            out.index = copy;
+        }
+    } else if (at->dim >= 0) {
+        out = to->at[at->dim];
+    }
+    return at->offset ? sched_shifted(s, &out, TILE_OP_add, at->offset) : out;
+}
+
+sched_map sched_substitute(schedule *s, const sched_map *map, unsigned rank, const sched_map *to) {
+    sched_map out = {{{0, NULL, NULL}}};
+    for (unsigned d = 0; d < rank; d++) out.at[d] = substitute(s, &map->at[d], to);
+    return out;
+}
+
 /* Returns whether the coordinate is a pair a * by + b whose remainder is b. */
 static bool is_pair_of(const sched_coordinate *at, const sched_coordinate *b) {
     return at->index && !at->offset && at->index->kind == SCHED_PAIR && at->index->by.expr &&

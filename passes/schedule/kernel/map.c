@@ -99,7 +99,7 @@ sched_map sched_operand_map(schedule *s, tile_op op, unsigned result, unsigned o
     sched_map out = *map;
     if (dims == TILE_DIMS_windowed) return operand ? out : sched_windowed(s, op, from->rank, map);
     if (dims == TILE_DIMS_flat) {
-        sched_reshaped(s, from, to, map, &out);
+        sched_regrouped(s, from, to, map, &out);
         return out;
     }
     unsigned rank = tile_dim_map(s->compute, op, result, operand, own);

@@ -13,8 +13,8 @@ typedef struct listing {
     unsigned rank;
 } listing;
 
-/* The tile's dims are in the array's order in memory, so that contiguous elements are loaded together. Dims
- * that the array lacks keep their position. */
+/* The tile's dims are in the array's order in memory, so that contiguous elements are loaded
+ * together. Dims that the array lacks keep their position. */
 static listing list_dims(const sched_kernel *k, const sched_shape *shape, const sched_map *map,
                          sched_access *out) {
     listing l = {.rank = 0};
@@ -219,6 +219,32 @@ static const tile_type *take_all_apart(sched_kernel *k, const tile_type *type, c
     return !fits || draft.rank == type->rank ? type : tile_type_get(k->s->context, &draft);
 }
 
+/* Returns whether a dim with this coordinate is split. In a product's epilogue with groups of
+ * columns, both parts of a pair may advance along dims of the tile, and pairs may be nested. */
+static bool is_apart(const sched_kernel *k, const sched_coordinate *at, bool inner) {
+    const sched_index *pair = at->index;
+    if (inner && !pair) return at->dim >= 0 && !at->offset;
+    if (!pair || pair->kind != SCHED_PAIR || at->offset) return false;
+    if (k->g->has_rows) return is_apart(k, &pair->a, true);
+    return !inner && pair->a.dim >= 0 && !pair->a.offset && sched_along(k, &pair->a) == -1 &&
+           sched_along(k, &pair->b) != -1;
+}
+
+static unsigned count_pairs(const sched_coordinate *at) {
+    return at->index ? 1 + count_pairs(&at->index->a) : 0;
+}
+
+/* Appends the dims of a pair, their coordinates, and their strides if the array has strides. */
+static void append_parts(const sched_kernel *k, const sched_coordinate *at, const tile_expr *stride,
+                         sched_shape *shape, tile_type *draft, sched_map *out) {
+    const tile_expr *by = at->index ? at->index->by.expr : NULL;
+    const tile_expr *above = by && stride ? tile_expr_multiply(k->s->context, by, stride) : NULL;
+    if (by) append_parts(k, &at->index->a, above, shape, draft, out);
+    shape->strides[draft->rank] = stride;
+    draft->dims[draft->rank] = by ? by : k->g->domain.extents[at->dim];
+    out->at[draft->rank++] = by ? at->index->b : *at;
+}
+
 /* Splits a dim whose coordinate is a pair into two dims of the view, so that a tile along the last
  * one is bounded by it. */
 static void take_pairs_apart(sched_kernel *k, sched_shape *shape, const sched_map *map,
@@ -233,20 +259,15 @@ static void take_pairs_apart(sched_kernel *k, sched_shape *shape, const sched_ma
         return;
     }
     for (unsigned d = 0; d < type->rank; d++) {
-        const sched_index *pair = map->at[d].index;
-        bool apart = pair && pair->kind == SCHED_PAIR && !map->at[d].offset && pair->a.dim >= 0 &&
-                     !pair->a.offset && sched_along(k, &pair->a) == -1 &&
-                     sched_along(k, &pair->b) != -1 && draft.rank + type->rank - d < TILE_MAX_RANK;
-        if (apart) {
-            draft.dims[draft.rank] = k->g->domain.extents[pair->a.dim];
-            if (from.strides[0])
-                shape->strides[draft.rank] =
-                    tile_expr_multiply(k->s->context, pair->by.expr, from.strides[d]);
-            out->at[draft.rank++] = pair->a;
+        const sched_coordinate *at = &map->at[d];
+        if (is_apart(k, at, false) &&
+            draft.rank + count_pairs(at) + type->rank - d <= TILE_MAX_RANK) {
+            append_parts(k, at, from.strides[d], shape, &draft, out);
+            continue;
         }
-        draft.dims[draft.rank] = apart ? pair->by.expr : type->dims[d];
         shape->strides[draft.rank] = from.strides[d];
-        out->at[draft.rank++] = apart ? pair->b : map->at[d];
+        draft.dims[draft.rank] = type->dims[d];
+        out->at[draft.rank++] = *at;
     }
     if (draft.rank != type->rank) shape->type = tile_type_get(k->s->context, &draft);
 }

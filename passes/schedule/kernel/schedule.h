@@ -116,8 +116,14 @@ typedef struct sched_group {
     size_t output_count, output_capacity;
     sched_input *inputs; /* arrays that are read where they are needed */
     size_t input_count, input_capacity;
-    tile_op *reductions; /* rows: the group's reductions, in order of their dependencies */
+    tile_op *reductions; /* the group's reductions, in order of their dependencies */
     size_t reduction_count, reduction_capacity; /* windowed: also reductions inside of others */
+    /* matmul with reductions (cut/absorb.c): the domain of its epilogue, in which its maps are. The
+     * last dim is the reduced one: the product's columns, or, if `width` is given, groups of that
+     * many columns, with the number of groups as the dim before. */
+    bool has_rows;
+    sched_domain rows;
+    const tile_expr *width;
     tile_function *kernel;
     bool recomputes; /* windowed: also reductions whose results are in memory */
     bool repeated;   /* a loop of the plan launches the kernel */
@@ -177,6 +183,8 @@ const char *sched_given(const schedule *s, const char *param);
  */
 bool sched_is_given(const schedule *s, const char *param);
 #define SCHED_GIVEN "given."
+/* Its value, a positive number; 0: none is given; -1: it is not such a number. */
+int64_t sched_given_number(const schedule *s, const char *param);
 /* An expression of the compute over the arguments of a created function, in which dims are
  * arguments. */
 const tile_expr *sched_expr(schedule *s, const tile_expr *expr);
@@ -297,6 +305,17 @@ bool sched_depends(const sched_coordinate *at, unsigned dim);
  * neither. */
 bool sched_reshaped(schedule *s, const tile_type *from, const tile_type *to, const sched_map *map,
                     sched_map *out);
+/* Likewise, and for reshapes between known extents that do both at once, such as [64, 96] to
+ * [512, 12]. */
+bool sched_regrouped(schedule *s, const tile_type *from, const tile_type *to, const sched_map *map,
+                     sched_map *out);
+/* A tensor type with the domain's extents. */
+const tile_type *sched_type_of_domain(schedule *s, const sched_domain *domain);
+/* The dims of a tensor of this type in the domain, which has the same elements in the same order.
+ * False if it has others, or if that is not known. */
+bool sched_map_in(schedule *s, const sched_domain *domain, const tile_type *type, sched_map *map);
+/* The map with each dim d replaced by to->at[d]. */
+sched_map sched_substitute(schedule *s, const sched_map *map, unsigned rank, const sched_map *to);
 /* Returns the first dim, up to `last`, of a range of dims whose coordinates are the split of one
  * coordinate by their extents. These dims can be merged into one dim with the coordinate *out.
  * Returns `last` if there are no others. */

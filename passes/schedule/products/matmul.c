@@ -44,8 +44,11 @@ static bool reads_tile(const product *p) {
         if (p->sides[0].array == (int)input->array || p->sides[1].array == (int)input->array)
             continue;
         for (unsigned d = 0; d < rank; d++) {
-            rows |= input->map.at[d].dim == (int)p->m;
-            columns |= input->map.at[d].dim == (int)p->n;
+            const sched_coordinate *at = &input->map.at[d];
+            rows |= at->dim == (int)p->m;
+            columns |= at->dim == (int)p->n;
+            rows |= g->width && sched_depends(at, p->m);
+            columns |= g->width && (sched_depends(at, p->n) || sched_depends(at, p->n + 1));
         }
         if (rows && columns) return true;
     }
@@ -528,7 +531,12 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
         return;
     }
     keep_room_for_tile(&p);
+    if (g->has_rows) product_restrict_tiles(&p);
     sched_set_raster(s, p.op, p.k.f);
     product_set_grid(&p);
-    build_epilogue(&p, p.packed ? product_build_packed(&p) : build_loop(&p));
+    tile_value sums = p.packed ? product_build_packed(&p) : build_loop(&p);
+    if (g->has_rows)
+        product_build_statistics(&p, sums);
+    else
+        build_epilogue(&p, sums);
 }

@@ -88,6 +88,13 @@ void product_set_sums(product *p);
 /* Sets the stages of the loop over k, and how it is split. */
 void product_set_loop(product *p, tile_op loop);
 
+/* statistics.c */
+
+/* Restricts the tuning points to tiles with whole rows, or whole groups of columns. */
+void product_restrict_tiles(product *p);
+/* Builds an epilogue with reductions of the product's rows. */
+void product_build_statistics(product *p, tile_value sums);
+
 /* packed.c: builds the loop of a product whose right operand is unpacked; returns the sums. */
 tile_value product_build_packed(product *p);
 

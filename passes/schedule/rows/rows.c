@@ -518,6 +518,8 @@ static void build(rows *r) {
         build_given(r);
     else if (rows_combines(r))
         rows_build_chunks(r, beside);
+    else if (rows_has_whole_columns(r, beside))
+        rows_build_whole_columns(r, beside);
     else if (has_one_element_along(r, beside))
         build_one_element(r, beside);
     else if (beside > (int)r->axis && !has_along(r))

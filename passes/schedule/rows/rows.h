@@ -138,6 +138,13 @@ void rows_build_at_once(rows *r);
  * once for all of them. */
 void rows_build_in_steps(rows *r);
 
+/* columns.c */
+
+/* Returns whether the axis is not contiguous, and elements along it are needed several times. */
+bool rows_has_whole_columns(const rows *r, int beside);
+/* Builds such rows with the whole axis in a tile. */
+void rows_build_whole_columns(rows *r, int beside);
+
 /* lengths.c: rows whose extent is not known. */
 
 /* Adds the parameters `rows`, `block` and `num_warps`, and sets tiles of rows x block elements.
