@@ -104,6 +104,12 @@ typedef struct tile_device_ops {
                               tile_kernel_attributes *attributes);
 } tile_device_ops;
 
+/* Sees the launches of a device, and decides which of them it executes (runtime/launch/steps.c). */
+typedef struct tile_launch_watch tile_launch_watch;
+struct tile_launch_watch {
+    tile_status (*launch)(tile_launch_watch *watch, tile_device *device, const tile_launch *launch);
+};
+
 typedef struct tile_host_table tile_host_table; /* table.c */
 enum { TILE_TABLE_HEAD_BITS = 6 };
 
@@ -130,8 +136,15 @@ struct tile_device {
     uint64_t max_operations; /* CPU: of a launch, and steps of a plan; 0: no limit */
     tile_cpu_counts counts;
     tile_host_table *_Atomic tables[1 << TILE_TABLE_HEAD_BITS]; /* hashed by their key */
-    tile_buffer *buffers; /* all live buffers, for the CPU device's bounds checks */
+    tile_buffer *buffers;     /* all live buffers, for the CPU device's bounds checks */
+    tile_launch_watch *watch; /* NULL: none */
 };
+
+/* Launches, unless a watch decides otherwise. */
+static inline tile_status tile_device_launch(tile_device *device, const tile_launch *launch) {
+    return device->watch ? device->watch->launch(device->watch, device, launch)
+                         : device->ops->launch(device, launch);
+}
 
 /* While a stream is captured, only launches are recorded, not the other work that a launch may
  * need. Returns TILE_UNSUPPORTED after a diagnostic if the stream is being captured. */

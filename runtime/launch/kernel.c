@@ -334,7 +334,7 @@ tile_status tile_kernel_take_step(tile_kernel *kernel, const tile_argument *argu
     case TILE_STEP_PREPARE: return ops->reserve ? ops->reserve(kernel->device, &launch) : status;
     case TILE_STEP_RUN: break;
     }
-    status = ops->launch(kernel->device, &launch);
+    status = tile_device_launch(kernel->device, &launch);
     step->refused = step->resident && status == TILE_UNAVAILABLE;
     return step->refused ? TILE_OK : status;
 }
@@ -349,7 +349,7 @@ tile_status tile_kernel_launch(tile_kernel *kernel, const tile_argument *argumen
     if (point->plan) return tile_plan_run(point->plan, arguments, stream, false);
     status = resolve(kernel, point, arguments, count, stream, &launch);
     if (status != TILE_OK || is_empty(&launch)) return status;
-    return kernel->device->ops->launch(kernel->device, &launch);
+    return tile_device_launch(kernel->device, &launch);
 }
 
 tile_status tile_kernel_prepare(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
@@ -455,7 +455,7 @@ typedef struct timed_launch {
 
 static tile_status launch_timed(void *user) {
     timed_launch *timed = user;
-    return timed->device->ops->launch(timed->device, &timed->launch);
+    return tile_device_launch(timed->device, &timed->launch);
 }
 
 static tile_status measure_kernel(tile_kernel *kernel, kernel_point *point,

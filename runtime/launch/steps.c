@@ -1,8 +1,7 @@
-/* Measures the launches of a plan one by one. While this happens, the device's function for
- * launches is replaced by one that sees each launch, and executes only the first ones. The time of
- * launch i is the time of the first i launches less that of the first i - 1: so each launch finds
- * the caches as in the plan, may overlap its predecessor as there, and no event stands between two
- * launches. */
+/* Measures the launches of a plan one by one. A watch of the device executes only the first ones.
+ * The time of launch i is the time of the first i launches less that of the first i - 1: so each
+ * launch finds the caches as in the plan, may overlap its predecessor as there, and no event stands
+ * between two launches. */
 #include "tile/measure.h"
 
 #include <stdlib.h>
@@ -17,32 +16,28 @@
 
 enum { MOST_LAUNCHES = 256 /* the measurement makes half the square of launches in each round */ };
 
-/* The device's functions with another `launch`. The first member, so that `launch` finds the rest.
- */
-typedef struct watched_ops {
-    tile_device_ops ops;
-    const tile_device_ops *real;
-    unsigned limit; /* launches to execute */
+typedef struct prefix_watch {
+    tile_launch_watch base; /* first, so that `launch` finds the rest */
+    unsigned limit;         /* launches to execute */
     unsigned seen;
     void (*found)(const tile_launch *launch, void *user); /* NULL: not asked for */
     void *user;
-} watched_ops;
+} prefix_watch;
 
-static tile_status watched_launch(tile_device *device, const tile_launch *launch) {
-    watched_ops *watch = (watched_ops *)(uintptr_t)device->ops;
-    unsigned index = watch->seen++;
-    if (index >= watch->limit) return TILE_OK;
+static tile_status launch_prefix(tile_launch_watch *base, tile_device *device,
+                                 const tile_launch *launch) {
+    prefix_watch *watch = (prefix_watch *)base;
+    if (watch->seen++ >= watch->limit) return TILE_OK;
     if (watch->found) watch->found(launch, watch->user);
-    return watch->real->launch(device, launch);
+    return device->ops->launch(device, launch);
 }
 
 static tile_status run_watched(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
-                               void *stream, watched_ops *watch) {
-    tile_device *device = kernel->device;
+                               void *stream, prefix_watch *watch) {
     watch->seen = 0;
-    device->ops = &watch->ops;
+    kernel->device->watch = &watch->base;
     tile_status status = tile_kernel_launch(kernel, arguments, count, stream);
-    device->ops = watch->real;
+    kernel->device->watch = NULL;
     return status;
 }
 
@@ -191,12 +186,8 @@ static tile_status find_steps(steps *s, const tile_argument *arguments, unsigned
             TILE_OK)
             s->texts = own;
     }
-    watched_ops watch = {.ops = *s->kernel->device->ops,
-                         .real = s->kernel->device->ops,
-                         .limit = MOST_LAUNCHES + 1,
-                         .found = add_step,
-                         .user = s};
-    watch.ops.launch = watched_launch;
+    prefix_watch watch = {
+        {launch_prefix}, .limit = MOST_LAUNCHES + 1, .found = add_step, .user = s};
     tile_status status = run_watched(s->kernel, arguments, count, stream, &watch);
     tile_module_destroy(own);
     s->texts = NULL;
@@ -218,7 +209,7 @@ typedef struct prefix {
     const tile_argument *arguments;
     unsigned count;
     void *stream;
-    watched_ops watch;
+    prefix_watch watch;
 } prefix;
 
 static tile_status run_prefix(void *user) {
@@ -232,10 +223,8 @@ static tile_status time_prefixes(const steps *s, const tile_argument *arguments,
     prefix *prefixes = tile_malloc(sizeof *prefixes * (s->count + 1u));
     tile_timed *timed = tile_malloc(sizeof *timed * (s->count + 1u));
     for (unsigned i = 0; i < s->count; i++) {
-        prefixes[i] = (prefix){s->kernel, arguments, count, stream, {.limit = i + 1}};
-        prefixes[i].watch.ops = *s->kernel->device->ops;
-        prefixes[i].watch.ops.launch = watched_launch;
-        prefixes[i].watch.real = s->kernel->device->ops;
+        prefixes[i] = (prefix){
+            s->kernel, arguments, count, stream, {.base = {launch_prefix}, .limit = i + 1}};
         timed[i] = (tile_timed){.launch = run_prefix, .user = &prefixes[i], .stream = stream};
     }
     tile_status status = tile_measure_timed(s->kernel->device, timed, s->count, options, times);

@@ -102,7 +102,8 @@ static bool parse_measuring(options *o, tool_arguments *words, bool *taken) {
         return bench_read_count("--ahead", value, BENCH_PROGRAM_PEERS, &plan->ahead);
     }
     if (tool_option(words, "--l2", &plan->flush))
-        return strstr("dirty clean none", plan->flush) != NULL ||
+        return strcmp(plan->flush, "dirty") == 0 || strcmp(plan->flush, "clean") == 0 ||
+               strcmp(plan->flush, "none") == 0 ||
                complain("--l2 takes dirty, clean or none, not", plan->flush);
     if (tool_option(words, "--timeout", &value))
         return read_seconds("--timeout", value, &plan->timeout);

@@ -212,8 +212,8 @@ bool bench_results_read_csv(const char *path, const char *csv, bench_results *r)
 /* The distribution -------------------------------------------------------------------------- */
 
 typedef struct distribution {
-    unsigned programs, right, judged, at_one, at_095;
-    double log_sum, worst;
+    unsigned programs, right, judged, at_one, at_095, with_floor, compiled;
+    double log_sum, worst, floor_log_sum, compile_seconds, torch_compile_seconds;
     const char *worst_name;
 } distribution;
 
@@ -222,6 +222,17 @@ static void add(distribution *d, const bench_result *r) {
     d->programs++;
     if (!bench_result_is_right(r)) return;
     d->right++;
+    double of_floor = bench_result_number(r, BENCH_FIELD_of_floor);
+    double torch_seconds = bench_result_number(r, BENCH_FIELD_torch_compile_s);
+    if (of_floor > 0) {
+        d->with_floor++;
+        d->floor_log_sum += log(of_floor);
+    }
+    if (torch_seconds > 0) {
+        d->compiled++;
+        d->torch_compile_seconds += torch_seconds;
+        d->compile_seconds += bench_result_number(r, BENCH_FIELD_compile_s);
+    }
     if (!(ratio > 0)) return;
     if (!d->judged || ratio < d->worst) {
         d->worst = ratio;
@@ -236,11 +247,13 @@ static void add(distribution *d, const bench_result *r) {
 static void write_row(const char *name, const distribution *d, tile_writer writer, void *user) {
     print(writer, user, "| %s | %u | %u | %u |", name, d->programs, d->right, d->judged);
     if (d->judged)
-        print(writer, user, " %.2f | %.2f, %s | %.0f %% | %.0f %% |\n", exp(d->log_sum / d->judged),
+        print(writer, user, " %.2f | %.2f, %s | %.0f %% | %.0f %% |", exp(d->log_sum / d->judged),
               d->worst, d->worst_name, 100.0 * d->at_one / d->judged,
               100.0 * d->at_095 / d->judged);
     else
-        print(writer, user, " | | | |\n");
+        print(writer, user, " | | | |");
+    if (d->with_floor) print(writer, user, " %.2f", exp(d->floor_log_sum / d->with_floor));
+    print(writer, user, " |\n");
 }
 
 static bool has_class(const bench_results *r, unsigned until, const char *name) {
@@ -253,7 +266,7 @@ void bench_results_write_summary(const bench_results *r, tile_writer writer, voi
     distribution all = {.programs = 0};
     print(writer, user,
           "| class | programs | right | beside PyTorch | geometric mean | worst | >= "
-          "1.00 | >= 0.95 |\n|---|---|---|---|---|---|---|---|\n");
+          "1.00 | >= 0.95 | of the floor's speed |\n|---|---|---|---|---|---|---|---|---|\n");
     for (unsigned i = 0; i < r->count; i++) {
         const char *name = bench_result_text(&r->list[i], BENCH_FIELD_class);
         distribution one = {.programs = 0};
@@ -265,6 +278,9 @@ void bench_results_write_summary(const bench_results *r, tile_writer writer, voi
         write_row(*name ? name : "-", &one, writer, user);
     }
     write_row("all", &all, writer, user);
+    if (all.compiled)
+        print(writer, user, "%u programs compiled in %.1f s, by torch.compile in %.1f s\n",
+              all.compiled, all.compile_seconds, all.torch_compile_seconds);
     for (unsigned i = 0; i < r->count; i++)
         if (!bench_result_is_right(&r->list[i]))
             print(writer, user, "%s %s/%s: %s\n", bench_result_text(&r->list[i], BENCH_FIELD_check),
