@@ -49,6 +49,12 @@ static const char walk[] =
     "one kernel can compute exp(%x - reduce_max(%x)), its sums, quotients by values of the row, "
     "and products with it: give the computation that form, or write a kernel (`of @c`)";
 
+static const char walk_or_tile[] =
+    "one kernel can compute exp(%x - reduce_max(%x)), its sums, quotients by values of the row, "
+    "and products with it: give the computation that form. A product's kernel also reduces rows of "
+    "a known extent up to 256, and groups of columns whose number is a power of two. Otherwise "
+    "write a kernel (`of @c`)";
+
 /* Why a product's kernel does not compute its operand. */
 static cause of_operand(const array_transfer *h) {
     if (is_product(h->writer))
@@ -84,7 +90,7 @@ static cause of_rows(const array_transfer *h) {
                        "reshape arguments before all arithmetic"};
     return (cause){"the product and the reductions of its rows do not become one kernel; a remark "
                    "\"not online\" says why if little is missing",
-                   walk};
+                   walk_or_tile};
 }
 
 static cause find_cause(const array_transfer *h) {
