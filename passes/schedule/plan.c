@@ -37,7 +37,7 @@ static void declare_interface(schedule *s, tile_function *f, tile_value *arrays,
             extents_of(s, arg->value, extents);
             arrays[a] = tile_function_add_view_arg(f, arg->name, sched_element(s, arg->value),
                                                    arg->type->rank, extents,
-                                           sched_view_strides(s, (unsigned)a, strides));
+                                                   sched_view_strides(s, (unsigned)a, strides));
         }
     }
     for (size_t a = 0; a < s->array_count; a++) {

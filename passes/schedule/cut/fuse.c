@@ -118,10 +118,11 @@ static bool check_extents(online_classifier *f, tile_op op) {
         bool transposed = tile_op_has_attr(s->compute, o->inner[i].op, TILE_ATTR_trans_lhs);
         int64_t deep = sched_constant(sched_dim(s, type, type->rank - (transposed ? 2 : 1)));
         if (deep < 1 || deep > most)
-            return refuse_extent(f, o->inner[i].op, deep >= 1,
-                                 "a block must have all of the axis along which this one adds up, "
-                                 "up to 256 elements",
-                                 "the extent of the axis along which this one adds up is not known");
+            return refuse_extent(
+                f, o->inner[i].op, deep >= 1,
+                "a block must have all of the axis along which this one adds up, "
+                "up to 256 elements",
+                "the extent of the axis along which this one adds up is not known");
         if (deep > o->deep) o->deep = deep;
     }
     if (!product) return true;

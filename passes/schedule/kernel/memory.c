@@ -13,8 +13,8 @@ typedef struct listing {
     unsigned rank;
 } listing;
 
-/* The tile's dims are in the array's order in memory, so that contiguous elements are loaded together. Dims
- * that the array lacks keep their position. */
+/* The tile's dims are in the array's order in memory, so that contiguous elements are loaded
+ * together. Dims that the array lacks keep their position. */
 static listing list_dims(const sched_kernel *k, const sched_shape *shape, const sched_map *map,
                          sched_access *out) {
     listing l = {.rank = 0};
