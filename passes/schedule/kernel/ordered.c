@@ -60,7 +60,7 @@ static bool has_any_order(const schedule *s, tile_op op) {
     case TILE_OP_transpose:
     case TILE_OP_convolve: return true;
     case TILE_OP_broadcast:
-        return sched_type(s, tile_op_operand(f, op, 0))->rank ==
+        return sched_type(s, tile_operand_src(f, op))->rank ==
                sched_type(s, tile_op_result(f, op, 0))->rank;
     default: return tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
     }
