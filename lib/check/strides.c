@@ -81,8 +81,7 @@ static bool check_overlap(const tensor *t) {
                         "argument may repeat elements",
                         d, t->name);
         for (unsigned i = 0; i < count; i++)
-            if (t->strides[dims[i].index] == t->strides[d] && here.extent > 1 &&
-                dims[i].extent > 1)
+            if (t->strides[dims[i].index] == t->strides[d] && here.extent > 1 && dims[i].extent > 1)
                 return FAIL(t,
                             "elements of the result %%%s overlap: dims %u and %u have the same "
                             "stride",

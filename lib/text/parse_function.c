@@ -146,8 +146,7 @@ static bool parse_arg(tile_parser *p) {
         type->kind == TILE_TYPE_VIEW
             ? tile_declare_view_arg(p->function, name, type, shape.extents, shape.strides)
             : tile_function_add_arg(p->function, name, type);
-    if (type->kind == TILE_TYPE_TENSOR)
-        tile_function_set_arg_strides(p->function, index, shape.strides);
+    tile_function_set_arg_strides(p->function, index, shape.strides); /* of a tensor */
     return tile_parse_define(p, name, loc, value) && parse_arg_attrs(p, index);
 }
 
@@ -189,8 +188,8 @@ static bool parse_results(tile_parser *p) {
         if (tile_parse_find(p, name) || has_result(p->function, name))
             return tile_parse_error(p, loc, "%%%s is declared twice", name);
         tile_function_add_result(p->function, name, type);
-        tile_function_set_result_strides(
-            p->function, tile_function_result_count(p->function) - 1, shape.strides);
+        tile_function_set_result_strides(p->function, tile_function_result_count(p->function) - 1,
+                                         shape.strides);
     } while (tile_parse_take(p, ","));
     return tile_parse_expect(p, ")");
 }

@@ -364,9 +364,8 @@ static bool parse_tensor_strides(tile_parser *p, const tile_type *draft) {
                                 draft->rank, rank);
     for (unsigned d = 0; d < rank; d++) {
         if (!strides[d])
-            return tile_parse_error(p, loc,
-                                    "stride %u is '?'; write a number, or an expression of dims",
-                                    d);
+            return tile_parse_error(
+                p, loc, "stride %u is '?'; write a number, or an expression of dims", d);
         p->shape->strides[d] = strides[d];
     }
     return true;

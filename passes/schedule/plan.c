@@ -11,12 +11,6 @@
 
 /* Plans ---------------------------------------------------------------------------------------- */
 
-/* The tensor's extents as expressions of the created function's arguments. */
-static void extents_of(schedule *s, tile_value value, const tile_expr **extents) {
-    const tile_type *type = sched_type(s, value);
-    for (unsigned d = 0; d < type->rank; d++) extents[d] = sched_expr(s, type->dims[d]);
-}
-
 static const tile_type *int_type(const schedule *s) {
     return tile_type_scalar(s->context, TILE_i32);
 }
@@ -24,7 +18,6 @@ static const tile_type *int_type(const schedule *s) {
 /* Declares the interface of a created function: dims, then the compute's arguments and results. */
 static void declare_interface(schedule *s, tile_function *f, tile_value *arrays,
                               tile_value *scalars) {
-    const tile_expr *extents[TILE_MAX_RANK], *strides[TILE_MAX_RANK];
     for (unsigned i = 0; i < s->dim_count; i++)
         tile_function_add_arg(f, s->dim_names[i], int_type(s));
     for (size_t i = 0; i < s->compute->arg_count; i++) {
@@ -34,20 +27,11 @@ static void declare_interface(schedule *s, tile_function *f, tile_value *arrays,
         for (size_t a = 0; a < s->array_count; a++) {
             if (s->arrays[a].place != SCHED_ARGUMENT || s->arrays[a].value.id != arg->value.id)
                 continue;
-            extents_of(s, arg->value, extents);
-            arrays[a] = tile_function_add_view_arg(f, arg->name, sched_element(s, arg->value),
-                                                   arg->type->rank, extents,
-                                           sched_view_strides(s, (unsigned)a, strides));
+            arrays[a] = sched_add_view(s, f, (unsigned)a);
         }
     }
-    for (size_t a = 0; a < s->array_count; a++) {
-        if (s->arrays[a].place != SCHED_RESULT) continue;
-        extents_of(s, s->arrays[a].value, extents);
-        arrays[a] =
-            tile_function_add_view_arg(f, s->arrays[a].name, sched_element(s, s->arrays[a].value),
-                                       sched_type(s, s->arrays[a].value)->rank, extents,
-                                       sched_view_strides(s, (unsigned)a, strides));
-    }
+    for (size_t a = 0; a < s->array_count; a++)
+        if (s->arrays[a].place == SCHED_RESULT) arrays[a] = sched_add_view(s, f, (unsigned)a);
 }
 
 /* References the compute with the given values of its dims, and with dims whose arguments have

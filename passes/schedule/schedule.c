@@ -332,9 +332,10 @@ static tile_status schedule_compute(tile_pass *pass, tile_function *compute) {
     schedule s = {
         .pass = pass, .arena = pass->scratch, .context = pass->context, .compute = compute};
     unsigned errors = tile_context_error_count(pass->context);
-    if (!tile_inline_calls(compute) || !tile_expand_convolutions(compute) || !take_params(&s))
-        return TILE_INVALID;
-    sched_unify_extents(pass->scratch, compute);
+    if (!tile_inline_calls(compute) || !take_params(&s)) return TILE_INVALID;
+    if (!sched_has_sections(compute)) sched_order_results(&s);
+    if (s.failed || !tile_expand_convolutions(s.compute)) return TILE_INVALID;
+    sched_unify_extents(pass->scratch, s.compute);
     sched_copy_reshaped(&s);
     if (!compute->result_count)
         SCHED_FAIL(&s, TILE_NO_OP, "@%s has no result, so that there is nothing to compute",

@@ -96,28 +96,14 @@ static tile_status make_kernels(tile_plan *plan) {
     return status;
 }
 
-static tile_status check_limits(const tile_plan *plan) {
-    const tile_steps *steps = plan->steps;
-    bool fits = steps->plan->arg_count <= TILE_MAX_ARGUMENTS;
-    for (size_t i = 0; i < steps->step_count; i++)
-        fits &= steps->steps[i].given_count <= TILE_MAX_ARGUMENTS;
-    if (!fits)
-        tile_report(plan->device->context, TILE_ERROR, steps->plan->loc,
-                    "@%s: a plan and a kernel have at most %d arguments", steps->plan->name,
-                    TILE_MAX_ARGUMENTS);
-    return fits ? TILE_OK : TILE_INVALID;
-}
-
 tile_status tile_plan_create(tile_device *device, tile_module *module, const char *name,
                              tile_plan **out) {
     tile_plan *plan = tile_malloc(sizeof *plan);
     *plan = (tile_plan){.device = device, .module = module};
     *out = NULL;
     tile_status status = tile_make_steps(module, name, device->target);
-    if (status == TILE_OK) {
+    if (status == TILE_OK)
         plan->steps = tile_steps_create(tile_module_find(plan->module, name));
-        status = check_limits(plan);
-    }
     if (status == TILE_OK)
         plan->head = tile_arguments_create(plan->module, plan->steps->plan->name);
     if (status == TILE_OK && !plan->head) status = TILE_INVALID;
@@ -277,8 +263,7 @@ static tile_status provide_together(run *r) {
         buffer = find_buffer(r, total);
     }
     for (size_t i = 0; i < steps->scratch_count; i++)
-        r->scratch[i].argument =
-            (tile_argument){.buffer = buffer, .offset = (size_t)offsets[i]};
+        r->scratch[i].argument = (tile_argument){.buffer = buffer, .offset = (size_t)offsets[i]};
     return status;
 }
 
@@ -286,8 +271,7 @@ static tile_status provide_scratch(run *r) {
     const tile_steps *steps = r->plan->steps;
     for (size_t i = 0; i < steps->scratch_count; i++) {
         const tile_step_scratch *scratch = &steps->scratch[i];
-        if (!count_elements(r, scratch->loc, scratch->extents, scratch->rank,
-                            &r->bytes[i]))
+        if (!count_elements(r, scratch->loc, scratch->extents, scratch->rank, &r->bytes[i]))
             return TILE_INVALID;
         r->bytes[i] *= tile_scalar_bytes(scratch->scalar);
     }

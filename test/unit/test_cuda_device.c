@@ -399,7 +399,7 @@ Test(cuda_device, too_large_a_grid_is_refused) {
 Test(cuda_device, all_parameters_of_a_full_kernel_arrive) {
     enum { TABLES = TILE_MAX_ARGUMENTS + 2, MAPS = TABLES + TILE_MAX_TABLES };
     cuda_fixture x;
-    char text[8192];
+    static char text[65536];
     size_t end = (size_t)snprintf(text, sizeof text, "kernel @k(");
     for (unsigned i = 0; i < TILE_MAX_ARGUMENTS; i++)
         end += (size_t)snprintf(text + end, sizeof text - end, "%s%%a%u: %s", i ? ", " : "", i,

@@ -221,8 +221,9 @@ static void write_results(program *p, int64_t n) {
 }
 
 static void test_ARGUMENTS(int number) {
-    check(write_arguments, PARSED, number, number + 1,
-          "@k has 1025 arguments, and a kernel takes at most 1024; combine several arrays into one");
+    check(
+        write_arguments, PARSED, number, number + 1,
+        "@k has 1025 arguments, and a kernel takes at most 1024; combine several arrays into one");
     check(write_results, SCHEDULED, number, number + 1,
           "@k: its kernel takes 1025 arguments (dims, arrays and results), and the limit is 1024");
 }

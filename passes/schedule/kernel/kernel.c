@@ -138,13 +138,7 @@ static void add_dims(sched_kernel *k) {
 }
 
 static void add_array(sched_kernel *k, unsigned array) {
-    const sched_array *a = &k->s->arrays[array];
-    const tile_type *type = sched_type(k->s, a->value);
-    const tile_expr *extents[TILE_MAX_RANK], *strides[TILE_MAX_RANK];
-    for (unsigned d = 0; d < type->rank; d++) extents[d] = sched_expr(k->s, type->dims[d]);
-    k->arrays[array] =
-        tile_function_add_view_arg(k->f, a->name, sched_element(k->s, a->value), type->rank,
-                                   extents, sched_view_strides(k->s, array, strides));
+    k->arrays[array] = sched_add_view(k->s, k->f, array);
 }
 
 /* Adds arguments in the compute's order; scratch follows, before the results. */

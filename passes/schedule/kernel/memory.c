@@ -116,7 +116,8 @@ static tile_value find_view(sched_kernel *k, unsigned array, const sched_shape *
     tile_value extents[TILE_MAX_RANK], strides[TILE_MAX_RANK];
     const tile_type *type = shape->type;
     bool in_order = !shape->strides[0] && is_in_order(k, type, l);
-    bool alias = sched_type(k->s, k->s->arrays[array].value) != type;
+    bool alias =
+        sched_type(k->s, k->s->arrays[array].value) != type || k->s->arrays[array].declared;
     if (is_whole(type, l) && !alias) return k->arrays[array];
     for (unsigned i = 0; i < l->rank; i++) {
         extents[i] = sched_number(k, extent_of(k, type, l->dims[i]));
@@ -296,10 +297,15 @@ static tile_value point(sched_kernel *k, const sched_coordinate *at, const tile_
 
 /* Builds index tiles for the elements; along the last dim of the tile they may be contiguous. */
 static void find_points(sched_kernel *k, unsigned array, const sched_shape *whole,
-                        const sched_map *map, const tile_type *element, sched_access *out) {
+                        const sched_map *declared, const tile_type *element, sched_access *out) {
     bool covers;
     const tile_type *type = whole->type;
     listing l = {.rank = type->rank};
+    unsigned in_memory[TILE_MAX_RANK];
+    sched_map own = *declared;
+    const sched_map *map = &own;
+    sched_memory_order(k->s, whole, in_memory);
+    for (unsigned d = 0; d < l.rank; d++) own.at[d] = declared->at[in_memory[d]];
     const tile_expr *dims[SCHED_MAX_TILE];
     unsigned points = points_of(k, type->rank, map, &covers);
     for (unsigned t = 0; t < k->tile_rank; t++) {
@@ -307,7 +313,7 @@ static void find_points(sched_kernel *k, unsigned array, const sched_shape *whol
         dims[t] = one ? tile_expr_int(k->s->context, 1) : k->block[t];
     }
     out->tile = sched_tile_type(k, element, dims);
-    for (unsigned d = 0; d < l.rank; d++) l.dims[d] = (int)d;
+    for (unsigned d = 0; d < l.rank; d++) l.dims[d] = (int)in_memory[d];
     out->view = find_view(k, array, whole, &l);
     out->rank = l.rank;
     out->permuted = false;

@@ -79,6 +79,7 @@ typedef struct sched_array {
     tile_value value;
     sched_place place;
     const tile_expr *strides[TILE_MAX_RANK]; /* as those of sched_shape */
+    const struct sched_shape *declared;      /* of the view argument; NULL: as the value's */
 } sched_array;
 
 /* The dims of an array in memory, or of a view of it. */
@@ -163,6 +164,7 @@ typedef struct schedule {
     size_t scaled_count, scaled_capacity;
     struct sched_packed *packed; /* kernel/packed.h */
     size_t packed_count, packed_capacity;
+    sched_shape *declared; /* of results, by index; NULL: as their values (kernel/ordered.c) */
     sched_array *arrays;
     size_t array_count, array_capacity;
     sched_group **groups; /* each follows the groups whose arrays it reads */
@@ -369,12 +371,17 @@ sched_shape sched_shape_of(schedule *s, unsigned array, tile_value value);
 void sched_memory_order(schedule *s, const sched_shape *shape, unsigned order[TILE_MAX_RANK]);
 /* The dim of the array whose elements are contiguous. */
 unsigned sched_contiguous_dim(schedule *s, unsigned array);
-/* The strides of a view argument for the array, over arguments; NULL: row-major. */
-const tile_expr *const *sched_view_strides(schedule *s, unsigned array,
-                                           const tile_expr *strides[TILE_MAX_RANK]);
+/* Adds the view argument of the array to a kernel or plan. */
+tile_value sched_add_view(schedule *s, tile_function *f, unsigned array);
 /* Gives reshapes that are no views of their strided operand an array to read. The schedule then has
  * a copy of the compute. */
 void sched_copy_reshaped(schedule *s);
+
+/* ordered.c ------------------------------------------------------------------------------------ */
+
+/* Computes results with strides in the order of their memory where all operations allow that. The
+ * schedule then has a copy of the compute. */
+void sched_order_results(schedule *s);
 
 /* narrow.c ------------------------------------------------------------------------------------- */
 

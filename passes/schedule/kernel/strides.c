@@ -42,12 +42,15 @@ static bool is_row_major(schedule *s, const tile_type *type, const tile_expr *co
     return true;
 }
 
-static const tile_expr *const *declared_strides(const schedule *s, const sched_array *array) {
+static const tile_expr *const *declared_strides(const schedule *s, sched_array *array) {
     const tile_function *f = s->compute;
     for (size_t i = 0; i < f->arg_count && array->place == SCHED_ARGUMENT; i++)
         if (f->args[i].value.id == array->value.id) return f->args[i].strides;
     for (size_t i = 0; i < f->result_count && array->place == SCHED_RESULT; i++)
-        if (strcmp(f->results[i].name, array->name) == 0) return f->results[i].strides;
+        if (strcmp(f->results[i].name, array->name) == 0) {
+            if (s->declared) array->declared = &s->declared[i];
+            return f->results[i].strides;
+        }
     return NULL;
 }
 
@@ -65,12 +68,17 @@ unsigned sched_add_array(schedule *s, const char *name, tile_value value, sched_
     return (unsigned)s->array_count++;
 }
 
-const tile_expr *const *sched_view_strides(schedule *s, unsigned array,
-                                           const tile_expr *strides[TILE_MAX_RANK]) {
+tile_value sched_add_view(schedule *s, tile_function *f, unsigned array) {
     const sched_array *a = &s->arrays[array];
-    for (unsigned d = 0; a->strides[0] && d < sched_type(s, a->value)->rank; d++)
-        strides[d] = sched_expr(s, a->strides[d]);
-    return a->strides[0] ? strides : NULL;
+    const tile_type *type = a->declared ? a->declared->type : sched_type(s, a->value);
+    const tile_expr *const *from = a->declared ? a->declared->strides : a->strides;
+    const tile_expr *extents[TILE_MAX_RANK], *strides[TILE_MAX_RANK];
+    for (unsigned d = 0; d < type->rank; d++) {
+        extents[d] = sched_expr(s, type->dims[d]);
+        if (from[0]) strides[d] = sched_expr(s, from[d]);
+    }
+    return tile_function_add_view_arg(f, a->name, sched_element(s, a->value), type->rank, extents,
+                                      from[0] ? strides : NULL);
 }
 
 /* Order in memory ----------------------------------------------------------------------------- */

@@ -183,8 +183,8 @@ bool online_is_deep(const online_kernel *w) {
 static void add_deep(online_kernel *w, bool half) {
     const point halves[] = {
         {32, 16, 2, 8}, {32, 32, 2, 8}, {16, 16, 2, 8}, {32, 32, 1, 8}, {16, 16, 1, 8}};
-    const point wholes[] = {
-        {16, 8, 1, 8}, {16, 16, 1, 8}, {16, 8, 2, 8}, {8, 8, 2, 8}, {8, 8, 1, 8}, {8, 4, 1, 8}};
+    const point wholes[] = {{16, 8, 1, 8}, {16, 16, 1, 8}, {16, 8, 2, 8},
+                            {8, 8, 2, 8},  {8, 8, 1, 8},   {8, 4, 1, 8}};
     enum { HALVES = sizeof halves / sizeof *halves, WHOLES = sizeof wholes / sizeof *wholes };
     const tile_expr *params[] = {
         sched_add_param(&w->k, "block_m"), sched_add_param(&w->k, "block_n"),

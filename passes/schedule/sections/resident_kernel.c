@@ -38,7 +38,8 @@ static sched_group *make_group(schedule *s, const sched_section *section) {
         if (!section->stores[i].to.buffer) continue;
         tile_value value = carried->in_place ? carried->value : f->results[i].value;
         g->outputs[g->output_count].map = carried->in_place ? carried->whole : carried->map;
-        g->outputs[g->output_count++].array = sched_add_array(s, f->results[i].name, value, SCHED_RESULT);
+        g->outputs[g->output_count++].array =
+            sched_add_array(s, f->results[i].name, value, SCHED_RESULT);
     }
     s->groups = TILE_NEW_ARRAY(s->arena, sched_group *, 1);
     s->groups[s->group_count++] = g;

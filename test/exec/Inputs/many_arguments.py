@@ -1,8 +1,12 @@
 """Writes computes with N results, and with N arguments in one kernel and in several, and a plan that passes an array
-through N scratch views: many_arguments.py N"""
+through N scratch views: many_arguments.py N
+Prints the arguments of tile-run for such a compute instead: many_arguments.py N --options"""
 import sys
 
 count = int(sys.argv[1])
+if len(sys.argv) > 2:
+    print(" ".join("--arg x%d=int" % i for i in range(count)))
+    sys.exit()
 results = ", ".join("%%y%d: tensor<f32[n]>" % i for i in range(count))
 print("compute @results<n: dim>(%%x: tensor<f32[n]>) -> (%s)\n{" % results)
 for i in range(count):

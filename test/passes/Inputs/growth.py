@@ -112,7 +112,7 @@ CASES = {
     "tile of 128 and 256": (tile, [64, 256]),
     "walks": (walks, [200, 800]),
     "nested loops, branches": (nested, [12, 48]),
-    "parameters": (parameters, [32, 127]),  # 255 arguments, of at most 256
+    "parameters": (parameters, [32, 127]),  # 255 arguments, of at most 1024
     **COMPUTES,
 }
 
