@@ -18,6 +18,7 @@ FORMAT = {"i8": "<b", "i16": "<h", "i32": "<i", "i64": "<q", "u8": "<B", "u16": 
           "f16": "<e", "bf16": "<H", "f32": "<f", "f64": "<d"}
 NPY = {"i8": "|i1", "i16": "<i2", "i32": "<i4", "i64": "<i8", "f16": "<f2", "bf16": "|V2", "f32": "<f4", "f64": "<f8"}
 INFINITE = float("inf")
+MOST = 30000  # elements
 
 
 def is_float(t):
@@ -114,6 +115,9 @@ class Compute:
         self.axis = draw.randrange(rank)
         self.dims = [draw.choice([1, 2, 3, 5, 9]) for _ in range(rank)]
         self.dims[self.axis] = draw.choice([1, 2, 7, 31, 64, 100, 257, 600, 1500, 2100])
+        others = [d for d in range(rank) if d != self.axis]
+        while others and self.count() > MOST:  # they are written in a command line
+            self.dims[max(others, key=lambda d: self.dims[d])] -= 1
         self.form = draw.choice(["plain", "plain", "masked", "selected", "shifted", "shifted_source", "padded", "flipped",
                                  "flipped_exclusive", "chunks", "func", "long"])
         if self.form == "long":
@@ -137,6 +141,12 @@ class Compute:
                 tile[beside] = draw.choice([1, 2, 4])
             self.tile = f", tile = {tile}, warps = {draw.choice([1, 2])}"
         self.known |= not self.tile and self.form != "long"
+
+    def count(self):
+        count = 1
+        for n in self.dims:
+            count *= n
+        return count
 
     def type_of(self, t, dims):
         return f"tensor<{t}[{', '.join(map(str, dims))}]>"
@@ -221,9 +231,7 @@ class Compute:
 
     def arguments(self):
         """Names, types and elements."""
-        count = 1
-        for n in self.dims:
-            count *= n
+        count = self.count()
         low = -1 if self.t[0] != "u" else 0
         found = [("x", self.t, [self.draw.randint(low, 1) for _ in range(count)])]
         if self.form in ("masked", "selected"):
