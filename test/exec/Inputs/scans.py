@@ -119,7 +119,7 @@ class Compute:
         while others and self.count() > MOST:  # they are written in a command line
             self.dims[max(others, key=lambda d: self.dims[d])] -= 1
         self.form = draw.choice(["plain", "plain", "masked", "selected", "shifted", "shifted_source", "padded", "flipped",
-                                 "flipped_exclusive", "chunks", "func", "long"])
+                                 "flipped_exclusive", "chunks", "func", "long", "transposed", "transposed_back", "result"])
         if self.form == "long":
             self.dims = [1] * (rank - 1) + [draw.choice([16385, 20000, 66000, 70001])]
             self.axis = rank - 1
@@ -131,9 +131,11 @@ class Compute:
             self.dims[self.axis] = max(2, self.dims[self.axis])
         if self.form == "func":
             self.t, self.exclusive = "i32", False
+        if self.form in ("transposed", "transposed_back", "result"):
+            self.order = draw.sample(range(rank), rank)
         self.known = self.form != "long" or draw.random() < 0.5
         self.tile = ""
-        if self.form not in ("long", "chunks") and draw.random() < 0.6:
+        if self.form not in ("long", "chunks", "transposed", "transposed_back") and draw.random() < 0.6:
             tile = [1] * rank
             tile[self.axis] = draw.choice([4, 8, 32])
             if rank > 1 and draw.random() < 0.5:
@@ -211,10 +213,28 @@ class Compute:
                                         f"  %c = {self.concat(['%z', '%p'], self.reverse)}\n  %y = {flip('%s', '%c')}\n")
         if self.form == "chunks":
             return self.chunk_body(whole)
+        if self.form in ("transposed", "transposed_back", "result"):
+            return self.transposed_body()
         if self.form == "func":
             flag = ", reverse" * self.reverse
             return f"  %a, %y = scan (%g, %x) {{axis = {self.axis}, combine = @step{flag}{self.tile}}}\n"
         return f"  %y = {self.scan('%x', self.exclusive, self.reverse)}\n"
+
+    def moved(self):
+        """The extents of the result of `transposed` and `result`."""
+        return [self.dims[d] for d in self.order]
+
+    def transposed_body(self):
+        """A scan of what is transposed, which is transposed back, or of which the result is transposed."""
+        order, place = f"order = {self.order}", self.order.index(self.axis)
+        if self.form == "result":
+            return f"  %s = {self.scan('%x', self.exclusive, self.reverse)}\n  %y = transpose(%s, {order})\n"
+        scan = self.scan("%f", self.exclusive, self.reverse, place)
+        text = f"  %f = transpose(%x, {order})\n"
+        if self.form == "transposed":
+            return f"{text}  %y = {scan}\n"
+        back = [self.order.index(d) for d in range(len(self.order))]
+        return f"{text}  %s = {scan}\n  %y = transpose(%s, order = {back})\n"
 
     def chunk_body(self, whole):
         m, n = self.dims
@@ -263,6 +283,12 @@ class Compute:
                 out = scan_row(self.t, self.kind, elements, exclusive, reverse)
             for i, e in zip(row, out):
                 y[i] = wrap(self.t, e)
+        if self.form in ("transposed", "result"):
+            strides = [1] * len(self.dims)
+            for d in range(len(self.dims) - 2, -1, -1):
+                strides[d] = strides[d + 1] * self.dims[d + 1]
+            places = itertools.product(*[range(n) for n in self.moved()])
+            y = [y[sum(i * strides[d] for i, d in zip(at, self.order))] for at in places]
         if self.form == "selected":
             y = [a if k else b for a, b, k in zip(y, values["x"], values["k"])]
         return y
@@ -274,6 +300,8 @@ class Compute:
         inputs = ", ".join(f"%{name}: {self.type_of(t, dims)}" for name, t, _ in arguments)
         func = ("func @step(%a: i32, %b: i32, %c: i32, %d: i32) -> (%e: i32, %f: i32)\n{\n  %e = %a * %c\n"
                 "  %f = %b * %c + %d\n}\n" if self.form == "func" else "")
+        if self.form in ("transposed", "result"):
+            dims = self.moved()
         return f"{func}compute @c{params}({inputs}) -> (%y: {self.type_of(self.t, dims)})\n{{\n{self.body()}}}\n"
 
 
