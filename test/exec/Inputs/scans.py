@@ -1,8 +1,8 @@
 """Random scans, as a front end writes them, compared with loops in Python: scans.py run SEED COUNT | compile SEED COUNT
 
-Each compute has one scan: of any kind, axis, direction and type, of short and of long rows; by a kind or a func; written
-as such, with a mask in front, element-wise functions behind, shifted, between two flips, or as scans of chunks. All of
-them become one kernel. Elements are whole numbers, so that all sums are exact.
+Each compute has one scan: of any kind, axis, direction and type, of short and of long rows, by a kind or a func. It is
+written as such, with a mask in front, element-wise functions behind, shifted, between two flips, of transposed arrays, or as
+scans of chunks. All of them become one kernel. Elements are whole numbers, so that all sums are exact.
 """
 import itertools
 import os
@@ -19,6 +19,8 @@ FORMAT = {"i8": "<b", "i16": "<h", "i32": "<i", "i64": "<q", "u8": "<B", "u16": 
 NPY = {"i8": "|i1", "i16": "<i2", "i32": "<i4", "i64": "<i8", "f16": "<f2", "bf16": "|V2", "f32": "<f4", "f64": "<f8"}
 INFINITE = float("inf")
 MOST = 30000  # elements
+FORMS = ["plain", "plain", "masked", "selected", "shifted", "shifted_source", "padded", "flipped", "flipped_exclusive",
+         "chunks", "func", "long", "transposed", "transposed_back", "result"]
 
 
 def is_float(t):
@@ -108,7 +110,9 @@ class Compute:
     def __init__(self, draw):
         self.draw = draw
         self.t = draw.choice(["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f32", "f64"])
-        kinds = ["add", "add", "min", "max"] if is_float(self.t) else ["add", "add", "mul", "min", "max", "and", "or", "xor"]
+        kinds = ["add", "add", "min", "max"]
+        if not is_float(self.t):
+            kinds += ["mul", "and", "or", "xor"]
         self.kind = draw.choice(kinds)
         self.exclusive, self.reverse = draw.random() < 0.4, draw.random() < 0.4
         rank = draw.choice([1, 2, 2, 3])
@@ -118,8 +122,7 @@ class Compute:
         others = [d for d in range(rank) if d != self.axis]
         while others and self.count() > MOST:  # they are written in a command line
             self.dims[max(others, key=lambda d: self.dims[d])] -= 1
-        self.form = draw.choice(["plain", "plain", "masked", "selected", "shifted", "shifted_source", "padded", "flipped",
-                                 "flipped_exclusive", "chunks", "func", "long", "transposed", "transposed_back", "result"])
+        self.form = draw.choice(FORMS)
         if self.form == "long":
             self.dims = [1] * (rank - 1) + [draw.choice([16385, 20000, 66000, 70001])]
             self.axis = rank - 1
@@ -198,19 +201,22 @@ class Compute:
             return (f"  %s = {self.scan('%x', False, self.reverse)}\n" + self.part("p", "%s", self.reverse) + zero +
                     f"  %y = {self.concat(['%z', '%p'], self.reverse)}\n")
         if self.form == "shifted_source":
-            return (self.part("p", "%x", self.reverse) + zero + f"  %c = {self.concat(['%z', '%p'], self.reverse)}\n" +
-                    f"  %y = {self.scan('%c', False, self.reverse)}\n")
+            concat = self.concat(["%z", "%p"], self.reverse)
+            text = self.part("p", "%x", self.reverse) + zero + f"  %c = {concat}\n"
+            return f"{text}  %y = {self.scan('%c', False, self.reverse)}\n"
         if self.form == "padded":
-            return (self.part("p", "%x", self.reverse) + self.one(0) + f"  %c = {self.concat(['%p', '%z'], self.reverse)}\n" +
+            concat = self.concat(["%p", "%z"], self.reverse)
+            return (self.part("p", "%x", self.reverse) + self.one(0) + f"  %c = {concat}\n" +
                     f"  %s = {self.scan('%c', False, self.reverse)}\n" + self.part("q", "%s", self.reverse) +
                     zero.replace("%z", "%w") + f"  %y = {self.concat(['%w', '%q'], self.reverse)}\n")
         if self.form == "flipped":
-            return self.flip_index() + (f"  %f = {flip('%s', '%x')}\n  %s = {self.scan('%f', self.exclusive, self.reverse)}\n"
+            scan = self.scan("%f", self.exclusive, self.reverse)
+            return self.flip_index() + (f"  %f = {flip('%s', '%x')}\n  %s = {scan}\n"
                                         f"  %y = {flip('%s', '%s')}\n")
         if self.form == "flipped_exclusive":
-            return self.flip_index() + (f"  %f = {flip('%s', '%x')}\n  %s = {self.scan('%f', False, self.reverse)}\n" +
-                                        self.part("p", "%s", self.reverse) + zero +
-                                        f"  %c = {self.concat(['%z', '%p'], self.reverse)}\n  %y = {flip('%s', '%c')}\n")
+            text = f"  %f = {flip('%s', '%x')}\n  %s = {self.scan('%f', False, self.reverse)}\n"
+            text += self.part("p", "%s", self.reverse) + zero + f"  %c = {self.concat(['%z', '%p'], self.reverse)}\n"
+            return self.flip_index() + text + f"  %y = {flip('%s', '%c')}\n"
         if self.form == "chunks":
             return self.chunk_body(whole)
         if self.form in ("transposed", "transposed_back", "result"):
@@ -239,15 +245,16 @@ class Compute:
     def chunk_body(self, whole):
         m, n = self.dims
         c, b = n // self.chunk, self.chunk
-        op = {"add": "%s + %b", "mul": "%s * %b", "and": "%s & %b", "or": "%s | %b"}.get(self.kind, f"{self.kind}(%s, %b)")
-        op = op.replace("xor(%s, %b)", "xor %s, %b")
+        op = {"add": "%s + %b", "mul": "%s * %b", "and": "%s & %b", "or": "%s | %b", "xor": "xor %s, %b"}
+        op = op.get(self.kind, f"{self.kind}(%s, %b)")
         rows, totals = self.type_of(self.t, [m, c, b]), self.type_of(self.t, [m * c, b])
         before = self.type_of(self.t, [m, c, 1])
         return (f"  %u = reshape(%x) : {rows}\n  %v = reshape(%x) : {totals}\n  %d = %v + %v\n"
                 f"  %r = reshape(reduce_{self.kind}(%d, axis = 1)) : {self.type_of(self.t, [m, c])}\n"
                 f"  %e = {self.scan('%r', True, self.reverse, 1)}\n  %g = reshape(%e) : {before}\n"
                 f"  %b = broadcast %g : {rows}\n  %h = %u + %u\n"
-                f"  %s = {self.scan('%h', self.exclusive, self.reverse, 2)}\n  %t = {op}\n  %y = reshape(%t) : {whole}\n")
+                f"  %s = {self.scan('%h', self.exclusive, self.reverse, 2)}\n  %t = {op}\n"
+                f"  %y = reshape(%t) : {whole}\n")
 
     def arguments(self):
         """Names, types and elements."""
@@ -320,7 +327,8 @@ def check(action, seed, folder):
     if failed or schedule.count("\nkernel @") != 1:
         return f"{text}{schedule}"
     if action == "compile":
-        failed, said = output(["tilec", path, f"--target={compute.draw.choice(['sm_80', 'sm_90a', 'sm_100a'])}", "-o", "/dev/null"])
+        target = compute.draw.choice(["sm_80", "sm_90a", "sm_100a"])
+        failed, said = output(["tilec", path, f"--target={target}", "-o", "/dev/null"])
         return f"{text}{said}" if failed else None
     words = ["tile-run", path, "--device=cpu", f"--level={compute.draw.choice([2, 3])}", "--check",
              f"--seed={seed}", "--save", f"y={folder}/y.npy", "--arg", "y=poison"]
