@@ -1,8 +1,8 @@
 """Random scans, as a front end writes them, compared with loops in Python: scans.py run SEED COUNT | compile SEED COUNT
 
 Each compute has one scan: of any kind, axis, direction and type, of short and of long rows, by a kind or a func. It is
-written as such, with a mask in front, element-wise functions behind, shifted, between two flips, of transposed arrays, or as
-scans of chunks. All of them become one kernel. Elements are whole numbers, so that all sums are exact.
+written as such, with a mask in front, element-wise functions behind, shifted, between two flips, of transposed arrays,
+or as scans of chunks. All of them become one kernel. Elements are whole numbers, so that all sums are exact.
 """
 import itertools
 import os
