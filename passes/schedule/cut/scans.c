@@ -4,6 +4,7 @@
  *     scan_add(concat(0, slice(x, [0] : [n - 1])))          exclusive
  *     flip(scan_add(flip(x)))                               reverse     (scan_flips.c)
  *     scan of chunks + exclusive scan of their totals       one scan    (scan_chunks.c)
+ *     scan_add(transpose(x)), transpose(scan_add(x))        along another axis (scan_transposes.c)
  *
  * Each of these would be several kernels, which exchange whole arrays in memory. A scan is one
  * kernel, which reads and writes each element once. The functions change a copy of the compute,
@@ -161,6 +162,7 @@ static tile_value rewrite(schedule *s, tile_op op, bool *found) {
     tile_value to = scans_from_chunks(s, op);
     if (!to.id) to = scans_from_shift(s, op);
     if (!to.id) to = scans_from_flip(s, op, count_uses(s));
+    if (!to.id) to = scans_from_transpose(s, op, count_uses(s));
     *found |= to.id != 0;
     return to.id || !*found ? to : without_detour(s, op);
 }

@@ -32,6 +32,8 @@ bool scans_same_elements(schedule *s, tile_value a, tile_value b);
 tile_value scans_from_shift(schedule *s, tile_op op);
 /* scan_flips.c: a scan between two flips. */
 tile_value scans_from_flip(schedule *s, tile_op op, const uint32_t *uses);
+/* scan_transposes.c: a scan of a transposed array, or of which the result is transposed. */
+tile_value scans_from_transpose(schedule *s, tile_op op, const uint32_t *uses);
 /* scan_chunks.c: scans of chunks, and of their totals. */
 tile_value scans_from_chunks(schedule *s, tile_op op);
 

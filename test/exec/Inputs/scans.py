@@ -1,8 +1,8 @@
 """Random scans, as a front end writes them, compared with loops in Python: scans.py run SEED COUNT | compile SEED COUNT
 
-Each compute has one scan: of any kind, axis, direction and type, of short and of long rows; by a kind or a func; written
-as such, with a mask in front, element-wise functions behind, shifted, between two flips, or as scans of chunks. All of
-them become one kernel. Elements are whole numbers, so that all sums are exact.
+Each compute has one scan: of any kind, axis, direction and type, of short and of long rows, by a kind or a func. It is
+written as such, with a mask in front, element-wise functions behind, shifted, between two flips, of transposed arrays,
+or as scans of chunks. All of them become one kernel. Elements are whole numbers, so that all sums are exact.
 """
 import itertools
 import os
@@ -18,6 +18,9 @@ FORMAT = {"i8": "<b", "i16": "<h", "i32": "<i", "i64": "<q", "u8": "<B", "u16": 
           "f16": "<e", "bf16": "<H", "f32": "<f", "f64": "<d"}
 NPY = {"i8": "|i1", "i16": "<i2", "i32": "<i4", "i64": "<i8", "f16": "<f2", "bf16": "|V2", "f32": "<f4", "f64": "<f8"}
 INFINITE = float("inf")
+MOST = 30000  # elements
+FORMS = ["plain", "plain", "masked", "selected", "shifted", "shifted_source", "padded", "flipped", "flipped_exclusive",
+         "chunks", "func", "long", "transposed", "transposed_back", "result"]
 
 
 def is_float(t):
@@ -107,15 +110,19 @@ class Compute:
     def __init__(self, draw):
         self.draw = draw
         self.t = draw.choice(["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f32", "f64"])
-        kinds = ["add", "add", "min", "max"] if is_float(self.t) else ["add", "add", "mul", "min", "max", "and", "or", "xor"]
+        kinds = ["add", "add", "min", "max"]
+        if not is_float(self.t):
+            kinds += ["mul", "and", "or", "xor"]
         self.kind = draw.choice(kinds)
         self.exclusive, self.reverse = draw.random() < 0.4, draw.random() < 0.4
         rank = draw.choice([1, 2, 2, 3])
         self.axis = draw.randrange(rank)
         self.dims = [draw.choice([1, 2, 3, 5, 9]) for _ in range(rank)]
         self.dims[self.axis] = draw.choice([1, 2, 7, 31, 64, 100, 257, 600, 1500, 2100])
-        self.form = draw.choice(["plain", "plain", "masked", "selected", "shifted", "shifted_source", "padded", "flipped",
-                                 "flipped_exclusive", "chunks", "func", "long"])
+        others = [d for d in range(rank) if d != self.axis]
+        while others and self.count() > MOST:  # they are written in a command line
+            self.dims[max(others, key=lambda d: self.dims[d])] -= 1
+        self.form = draw.choice(FORMS)
         if self.form == "long":
             self.dims = [1] * (rank - 1) + [draw.choice([16385, 20000, 66000, 70001])]
             self.axis = rank - 1
@@ -127,9 +134,11 @@ class Compute:
             self.dims[self.axis] = max(2, self.dims[self.axis])
         if self.form == "func":
             self.t, self.exclusive = "i32", False
+        if self.form in ("transposed", "transposed_back", "result"):
+            self.order = draw.sample(range(rank), rank)
         self.known = self.form != "long" or draw.random() < 0.5
         self.tile = ""
-        if self.form not in ("long", "chunks") and draw.random() < 0.6:
+        if self.form not in ("long", "chunks", "transposed", "transposed_back") and draw.random() < 0.6:
             tile = [1] * rank
             tile[self.axis] = draw.choice([4, 8, 32])
             if rank > 1 and draw.random() < 0.5:
@@ -137,6 +146,12 @@ class Compute:
                 tile[beside] = draw.choice([1, 2, 4])
             self.tile = f", tile = {tile}, warps = {draw.choice([1, 2])}"
         self.known |= not self.tile and self.form != "long"
+
+    def count(self):
+        count = 1
+        for n in self.dims:
+            count *= n
+        return count
 
     def type_of(self, t, dims):
         return f"tensor<{t}[{', '.join(map(str, dims))}]>"
@@ -186,44 +201,64 @@ class Compute:
             return (f"  %s = {self.scan('%x', False, self.reverse)}\n" + self.part("p", "%s", self.reverse) + zero +
                     f"  %y = {self.concat(['%z', '%p'], self.reverse)}\n")
         if self.form == "shifted_source":
-            return (self.part("p", "%x", self.reverse) + zero + f"  %c = {self.concat(['%z', '%p'], self.reverse)}\n" +
-                    f"  %y = {self.scan('%c', False, self.reverse)}\n")
+            concat = self.concat(["%z", "%p"], self.reverse)
+            text = self.part("p", "%x", self.reverse) + zero + f"  %c = {concat}\n"
+            return f"{text}  %y = {self.scan('%c', False, self.reverse)}\n"
         if self.form == "padded":
-            return (self.part("p", "%x", self.reverse) + self.one(0) + f"  %c = {self.concat(['%p', '%z'], self.reverse)}\n" +
+            concat = self.concat(["%p", "%z"], self.reverse)
+            return (self.part("p", "%x", self.reverse) + self.one(0) + f"  %c = {concat}\n" +
                     f"  %s = {self.scan('%c', False, self.reverse)}\n" + self.part("q", "%s", self.reverse) +
                     zero.replace("%z", "%w") + f"  %y = {self.concat(['%w', '%q'], self.reverse)}\n")
         if self.form == "flipped":
-            return self.flip_index() + (f"  %f = {flip('%s', '%x')}\n  %s = {self.scan('%f', self.exclusive, self.reverse)}\n"
+            scan = self.scan("%f", self.exclusive, self.reverse)
+            return self.flip_index() + (f"  %f = {flip('%s', '%x')}\n  %s = {scan}\n"
                                         f"  %y = {flip('%s', '%s')}\n")
         if self.form == "flipped_exclusive":
-            return self.flip_index() + (f"  %f = {flip('%s', '%x')}\n  %s = {self.scan('%f', False, self.reverse)}\n" +
-                                        self.part("p", "%s", self.reverse) + zero +
-                                        f"  %c = {self.concat(['%z', '%p'], self.reverse)}\n  %y = {flip('%s', '%c')}\n")
+            text = f"  %f = {flip('%s', '%x')}\n  %s = {self.scan('%f', False, self.reverse)}\n"
+            text += self.part("p", "%s", self.reverse) + zero + f"  %c = {self.concat(['%z', '%p'], self.reverse)}\n"
+            return self.flip_index() + text + f"  %y = {flip('%s', '%c')}\n"
         if self.form == "chunks":
             return self.chunk_body(whole)
+        if self.form in ("transposed", "transposed_back", "result"):
+            return self.transposed_body()
         if self.form == "func":
             flag = ", reverse" * self.reverse
             return f"  %a, %y = scan (%g, %x) {{axis = {self.axis}, combine = @step{flag}{self.tile}}}\n"
         return f"  %y = {self.scan('%x', self.exclusive, self.reverse)}\n"
 
+    def moved(self):
+        """The extents of the result of `transposed` and `result`."""
+        return [self.dims[d] for d in self.order]
+
+    def transposed_body(self):
+        """A scan of what is transposed, which is transposed back, or of which the result is transposed."""
+        order, place = f"order = {self.order}", self.order.index(self.axis)
+        if self.form == "result":
+            return f"  %s = {self.scan('%x', self.exclusive, self.reverse)}\n  %y = transpose(%s, {order})\n"
+        scan = self.scan("%f", self.exclusive, self.reverse, place)
+        text = f"  %f = transpose(%x, {order})\n"
+        if self.form == "transposed":
+            return f"{text}  %y = {scan}\n"
+        back = [self.order.index(d) for d in range(len(self.order))]
+        return f"{text}  %s = {scan}\n  %y = transpose(%s, order = {back})\n"
+
     def chunk_body(self, whole):
         m, n = self.dims
         c, b = n // self.chunk, self.chunk
-        op = {"add": "%s + %b", "mul": "%s * %b", "and": "%s & %b", "or": "%s | %b"}.get(self.kind, f"{self.kind}(%s, %b)")
-        op = op.replace("xor(%s, %b)", "xor %s, %b")
+        op = {"add": "%s + %b", "mul": "%s * %b", "and": "%s & %b", "or": "%s | %b", "xor": "xor %s, %b"}
+        op = op.get(self.kind, f"{self.kind}(%s, %b)")
         rows, totals = self.type_of(self.t, [m, c, b]), self.type_of(self.t, [m * c, b])
         before = self.type_of(self.t, [m, c, 1])
         return (f"  %u = reshape(%x) : {rows}\n  %v = reshape(%x) : {totals}\n  %d = %v + %v\n"
                 f"  %r = reshape(reduce_{self.kind}(%d, axis = 1)) : {self.type_of(self.t, [m, c])}\n"
                 f"  %e = {self.scan('%r', True, self.reverse, 1)}\n  %g = reshape(%e) : {before}\n"
                 f"  %b = broadcast %g : {rows}\n  %h = %u + %u\n"
-                f"  %s = {self.scan('%h', self.exclusive, self.reverse, 2)}\n  %t = {op}\n  %y = reshape(%t) : {whole}\n")
+                f"  %s = {self.scan('%h', self.exclusive, self.reverse, 2)}\n  %t = {op}\n"
+                f"  %y = reshape(%t) : {whole}\n")
 
     def arguments(self):
         """Names, types and elements."""
-        count = 1
-        for n in self.dims:
-            count *= n
+        count = self.count()
         low = -1 if self.t[0] != "u" else 0
         found = [("x", self.t, [self.draw.randint(low, 1) for _ in range(count)])]
         if self.form in ("masked", "selected"):
@@ -255,6 +290,12 @@ class Compute:
                 out = scan_row(self.t, self.kind, elements, exclusive, reverse)
             for i, e in zip(row, out):
                 y[i] = wrap(self.t, e)
+        if self.form in ("transposed", "result"):
+            strides = [1] * len(self.dims)
+            for d in range(len(self.dims) - 2, -1, -1):
+                strides[d] = strides[d + 1] * self.dims[d + 1]
+            places = itertools.product(*[range(n) for n in self.moved()])
+            y = [y[sum(i * strides[d] for i, d in zip(at, self.order))] for at in places]
         if self.form == "selected":
             y = [a if k else b for a, b, k in zip(y, values["x"], values["k"])]
         return y
@@ -266,6 +307,8 @@ class Compute:
         inputs = ", ".join(f"%{name}: {self.type_of(t, dims)}" for name, t, _ in arguments)
         func = ("func @step(%a: i32, %b: i32, %c: i32, %d: i32) -> (%e: i32, %f: i32)\n{\n  %e = %a * %c\n"
                 "  %f = %b * %c + %d\n}\n" if self.form == "func" else "")
+        if self.form in ("transposed", "result"):
+            dims = self.moved()
         return f"{func}compute @c{params}({inputs}) -> (%y: {self.type_of(self.t, dims)})\n{{\n{self.body()}}}\n"
 
 
@@ -284,7 +327,8 @@ def check(action, seed, folder):
     if failed or schedule.count("\nkernel @") != 1:
         return f"{text}{schedule}"
     if action == "compile":
-        failed, said = output(["tilec", path, f"--target={compute.draw.choice(['sm_80', 'sm_90a', 'sm_100a'])}", "-o", "/dev/null"])
+        target = compute.draw.choice(["sm_80", "sm_90a", "sm_100a"])
+        failed, said = output(["tilec", path, f"--target={target}", "-o", "/dev/null"])
         return f"{text}{said}" if failed else None
     words = ["tile-run", path, "--device=cpu", f"--level={compute.draw.choice([2, 3])}", "--check",
              f"--seed={seed}", "--save", f"y={folder}/y.npy", "--arg", "y=poison"]
