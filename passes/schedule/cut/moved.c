@@ -162,8 +162,11 @@ tile_op sched_moved_product(const schedule *s, tile_value value) {
 }
 
 /* The position in the product's domain of each element of a value that has its elements. False for
- * a slice whose coordinates are not known, or a reshape that is not understood. */
-static bool map_moved(schedule *s, tile_value value, const sched_domain *domain, sched_map *map) {
+ * a slice whose coordinates are not known, or a reshape that is not understood. Elements that a
+ * slice leaves out are outside of the array, and are not stored; a reshape of the slice would put
+ * them between others. */
+static bool map_moved(schedule *s, tile_value value, const sched_domain *domain, bool *slices,
+                      sched_map *map) {
     const tile_function *f = s->compute;
     tile_op op = tile_value_def(f, value);
     const tile_type *type = sched_type(s, value);
@@ -173,12 +176,13 @@ static bool map_moved(schedule *s, tile_value value, const sched_domain *domain,
         return true;
     }
     const tile_value src = tile_operand_src(f, op);
-    if (!map_moved(s, src, domain, &from)) return false;
+    if (!map_moved(s, src, domain, slices, &from)) return false;
     *map = from;
     if (tile_op_opcode(f, op) == TILE_OP_reshape)
-        return sched_reshaped(s, type, sched_type(s, src), &from, map);
+        return !*slices && sched_reshaped(s, type, sched_type(s, src), &from, map);
     const bool sliced = tile_op_opcode(f, op) == TILE_OP_slice,
                transposed = tile_op_opcode(f, op) == TILE_OP_transpose;
+    *slices |= sliced;
     for (unsigned d = 0; d < type->rank; d++) {
         map->at[d] = from.at[transposed ? sched_transposed_dim(s, op, d) : d];
         const tile_expr *first =
@@ -230,13 +234,14 @@ static bool take_chain(schedule *s, sched_group *g, const sched_mapped_stop *sto
     const tile_op product = sched_moved_product(s, tile_operand_src(s->compute, last));
     const sched_domain own = sched_domain_of(s, value);
     sched_map at;
+    bool slices = false;
     if (!product.id || stop->own_domain) return false;
     const tile_value result = tile_op_result(s->compute, product, 0);
     sched_domain domain = sched_domain_of(s, result);
     for (unsigned d = domain.rank - 2; d < domain.rank; d++)
         if (tile_expr_is(domain.extents[d], 1)) return false;
-    if (!map_moved(s, stop->value, &domain, &at) || !follow_stop(s, stop, &at, value, map) ||
-        !keeps_rows_close(&domain, &own, map))
+    if (!map_moved(s, stop->value, &domain, &slices, &at) ||
+        !follow_stop(s, stop, &at, value, map) || !keeps_rows_close(&domain, &own, map))
         return false;
     sched_traversal w = {.s = s, .through = product};
     sched_traverse_value(&w, value, map, true);
