@@ -220,15 +220,14 @@ static void find_in(fusion_finder *s, tile_region region) {
     }
 }
 
-/* Returns whether the code of all pieces' operations is so long that roll-elementwise makes a loop
- * of operations on the whole tile. */
+/* Returns whether the code of all pieces' costly operations is so long that roll-elementwise makes
+ * a loop of operations on the whole tile. It counts the same operations. */
 static bool is_long_chain(const fusion_finder *s) {
     const tile_function *f = s->f;
     uint64_t code = 0;
     for (uint32_t id = 1; id < f->op_count; id++) {
         tile_op op = {id};
-        if (!f->ops[id].opcode || !s->l->fused[id] ||
-            !tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_ELEMENTWISE))
+        if (!f->ops[id].opcode || !s->l->fused[id] || !tile_op_is_costly(tile_op_opcode(f, op)))
             continue;
         const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
         if (type->layout) code += roll_code_of(f, op) * (uint64_t)tile_type_registers(type);

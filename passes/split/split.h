@@ -13,7 +13,7 @@ typedef struct split split;
 typedef struct split_strategy {
     tile_strategy is;
     tile_status (*lower)(split *s);
-    bool becomes_plan; /* the kernel becomes a plan, unless split_last_block_adds */
+    bool becomes_plan;       /* the kernel becomes a plan, unless split_last_block_adds */
     bool needs_static_grid;  /* the kernel computes the grid's extents, so they must not depend on
                                 the device */
     bool takes_ticket;       /* blocks take their parts by ticket instead of by block_id */

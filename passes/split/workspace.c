@@ -12,9 +12,9 @@
  * order: every access is wide and needs no bounds check. The order of additions depends only on the
  * number of parts (epilogue_pieces.c).
  *
- * If the parts have few elements, as those of a sum of all elements, a second kernel takes longer to
- * start than to run. Then the kernel stays one: the last block that stores a part of a tile adds all
- * of them, in the same order. */
+ * If the parts have few elements, as those of a sum of all elements, a second kernel takes longer
+ * to start than to run. Then the kernel stays one: the last block that stores a part of a tile adds
+ * all of them, in the same order. */
 #include "lib/analysis/memory.h"
 #include "lib/ir/syntax.h"
 #include "passes/common/host_value.h"
