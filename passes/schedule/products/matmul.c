@@ -531,7 +531,7 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
         return;
     }
     keep_room_for_tile(&p);
-    if (g->has_rows) product_restrict_tiles(&p);
+    if (g->has_rows) product_restrict_tiles(&p, has_param(&p, "consumers") && reads_tile(&p));
     sched_set_raster(s, p.op, p.k.f);
     product_set_grid(&p);
     tile_value sums = p.packed ? product_build_packed(&p) : build_loop(&p);

@@ -90,8 +90,9 @@ void product_set_loop(product *p, tile_op loop);
 
 /* statistics.c */
 
-/* Restricts the tuning points to tiles with whole rows, or whole groups of columns. */
-void product_restrict_tiles(product *p);
+/* Restricts the tuning points to tiles with whole rows, or whole groups of columns. reads_tile: the
+ * epilogue reads an array of the result's extents. */
+void product_restrict_tiles(product *p, bool reads_tile);
 /* Builds an epilogue with reductions of the product's rows. */
 void product_build_statistics(product *p, tile_value sums);
 

@@ -18,12 +18,12 @@ static const tile_expr *param(const product *p, const char *name) {
 
 /* Returns whether a tile with so many rows and columns has whole rows or groups, and leaves
  * registers for the values of the epilogue. */
-static bool fits_rows(const product *p, int64_t rows, int64_t columns) {
+static bool fits_rows(const product *p, int64_t rows, int64_t columns, bool reads_tile) {
     /* Elements of an accumulator: others between them take as many registers, but leave fewer. */
     enum { LARGE = 24576, LARGEST = 32768 };
     const sched_group *g = p->k.g;
     int64_t width = sched_constant(g->width ? g->width : g->rows.extents[p->n]);
-    bool has_room = rows * columns <= LARGE || rows * columns == LARGEST;
+    bool has_room = rows * columns <= LARGE || (rows * columns == LARGEST && !reads_tile);
     return has_room && (g->width ? columns % width == 0 : columns >= width);
 }
 
@@ -74,9 +74,11 @@ static void exclude_large_in_turns(product *p) {
 
 /* Points are removed, not excluded by a condition, because the first one is used where nothing else
  * decides. */
-void product_restrict_tiles(product *p) {
+void product_restrict_tiles(product *p, bool reads_tile) {
     enum { MORE = 2 };
     tile_function *f = p->k.f;
+    /* A user's tile has whole rows: otherwise the reductions are not in the epilogue. */
+    if (tile_op_has_attr(p->k.s->compute, p->op, TILE_ATTR_tile)) return;
     for (size_t t = 0; t < f->tune_count; t++) {
         tile_tune_clause *clause = &f->tunes[t];
         int rows = find_name(clause, "block_m"), columns = find_name(clause, "block_n");
@@ -87,10 +89,11 @@ void product_restrict_tiles(product *p) {
                                                   (size_t)(clause->point_count + MORE) * width);
         for (unsigned i = 0; i < clause->point_count; i++) {
             const tile_expr *const *point = clause->values + (size_t)i * width;
-            if (fits_rows(p, sched_constant(point[rows]), sched_constant(point[columns])))
+            if (fits_rows(p, sched_constant(point[rows]), sched_constant(point[columns]),
+                          reads_tile))
                 memcpy(values + (size_t)kept++ * width, point, width * sizeof *values);
         }
-        if (clause->point_count > 1) kept += add_wide(p, clause, values + (size_t)kept * width);
+        kept += add_wide(p, clause, values + (size_t)kept * width);
         clause->values = values;
         clause->point_count = kept;
     }
