@@ -201,8 +201,8 @@ static bool add_value(const separator *s, tile_value value, unsigned index, int6
         return part.id && add_value(s, part, index, coefficient, to);
     }
     if (opcode == TILE_OP_extract && type->kind == TILE_TYPE_SCALAR &&
-        tile_value_is_int(s->f, tile_op_operand(s->f, def, 1), &number))
-        return add_value(s, tile_op_operand(s->f, def, 0), (unsigned)number, coefficient, to);
+        tile_value_is_int(s->f, tile_operand_first(s->f, def), &number))
+        return add_value(s, tile_operand_src(s->f, def), (unsigned)number, coefficient, to);
     return add_term(to, value, type->kind == TILE_TYPE_SCALAR ? 0 : index, coefficient);
 }
 

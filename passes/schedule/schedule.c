@@ -16,6 +16,9 @@
  *     (products/matmul.c). If it is a reduction, the group is rows: all reductions along that axis
  *     of arrays with the same extents, and all values computed from them (softmax, norms;
  *     rows/rows.c). Otherwise it is element-wise (elementwise.c).
+ *   - Reductions over the positions of windows (pooling, depthwise convolutions) are computed where
+ *     they are used, for known positions. The group's domain is that of the result, and overlapping
+ *     windows share what they read (cut/windowed.c, windows/windows.c).
  *   - A product or reduction along the same axis of values computed from another product, as in
  *     attention, becomes an online loop along that axis. The loop contains all reductions in
  *     between and rescales its sums when a maximum grows (cut/classify.c, online/mask.c,

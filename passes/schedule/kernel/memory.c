@@ -135,15 +135,15 @@ static const tile_type *put_together(sched_kernel *k, const tile_type *type, sch
 }
 
 /* Appends the dims of a coordinate: those of a pair, or of pairs in it, one by one. */
-static bool add_apart(sched_kernel *k, const tile_expr *extent, const sched_coordinate *at,
+static bool add_split_dims(sched_kernel *k, const tile_expr *extent, const sched_coordinate *at,
                       tile_type *type, sched_map *out) {
     const sched_index *pair = at->index;
     const tile_expr *rest = NULL;
     bool apart = pair && pair->kind == SCHED_PAIR && !at->offset && pair->by.expr &&
                  (rest = sched_without(k->s, extent, pair->by.expr)) != NULL;
     if (apart)
-        return add_apart(k, rest, &pair->a, type, out) &&
-               add_apart(k, pair->by.expr, &pair->b, type, out);
+        return add_split_dims(k, rest, &pair->a, type, out) &&
+               add_split_dims(k, pair->by.expr, &pair->b, type, out);
     if (type->rank == TILE_MAX_RANK) return false;
     type->dims[type->rank] = extent;
     out->at[type->rank++] = *at;
@@ -151,13 +151,13 @@ static bool add_apart(sched_kernel *k, const tile_expr *extent, const sched_coor
 }
 
 /* Splits all dims whose coordinates are pairs, if a view can have as many dims. */
-static const tile_type *take_all_apart(sched_kernel *k, const tile_type *type, const sched_map *map,
+static const tile_type *split_all_pairs(sched_kernel *k, const tile_type *type, const sched_map *map,
                                        sched_map *out) {
     tile_type draft = *type;
     bool fits = true;
     draft.rank = 0;
     for (unsigned d = 0; d < type->rank && fits; d++)
-        fits = add_apart(k, type->dims[d], &map->at[d], &draft, out);
+        fits = add_split_dims(k, type->dims[d], &map->at[d], &draft, out);
     if (!fits) *out = *map;
     return !fits || draft.rank == type->rank ? type : tile_type_get(k->s->context, &draft);
 }
@@ -169,7 +169,7 @@ static const tile_type *take_pairs_apart(sched_kernel *k, const tile_type *type,
     tile_type draft = *type;
     draft.rank = 0;
     *out = *map;
-    if (k->reduce) return take_all_apart(k, type, map, out);
+    if (k->reduce) return split_all_pairs(k, type, map, out);
     for (unsigned d = 0; d < type->rank; d++) {
         const sched_index *pair = map->at[d].index;
         bool apart = pair && pair->kind == SCHED_PAIR && !map->at[d].offset && pair->a.dim >= 0 &&
