@@ -136,7 +136,7 @@ static const tile_type *put_together(sched_kernel *k, const tile_type *type, sch
 
 /* Appends the dims of a coordinate: those of a pair, or of pairs in it, one by one. */
 static bool add_split_dims(sched_kernel *k, const tile_expr *extent, const sched_coordinate *at,
-                      tile_type *type, sched_map *out) {
+                           tile_type *type, sched_map *out) {
     const sched_index *pair = at->index;
     const tile_expr *rest = NULL;
     bool apart = pair && pair->kind == SCHED_PAIR && !at->offset && pair->by.expr &&
@@ -151,8 +151,8 @@ static bool add_split_dims(sched_kernel *k, const tile_expr *extent, const sched
 }
 
 /* Splits all dims whose coordinates are pairs, if a view can have as many dims. */
-static const tile_type *split_all_pairs(sched_kernel *k, const tile_type *type, const sched_map *map,
-                                       sched_map *out) {
+static const tile_type *split_all_pairs(sched_kernel *k, const tile_type *type,
+                                        const sched_map *map, sched_map *out) {
     tile_type draft = *type;
     bool fits = true;
     draft.rank = 0;
