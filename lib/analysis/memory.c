@@ -166,7 +166,7 @@ static residue find_residue(const tile_function *f, tile_value value, unsigned d
     if (!op.id || !depth) return unknown;
     tile_opcode opcode = tile_op_opcode(f, op);
     if (opcode == TILE_OP_splat || opcode == TILE_OP_broadcast || opcode == TILE_OP_convert_layout)
-        return find_residue(f, tile_op_operand(f, op, 0), depth - 1);
+        return find_residue(f, tile_first_operand(f, op), depth - 1);
     if (opcode != TILE_OP_add && opcode != TILE_OP_mul) return unknown;
     residue x = find_residue(f, tile_operand_lhs(f, op), depth - 1);
     residue y = find_residue(f, tile_operand_rhs(f, op), depth - 1);

@@ -130,33 +130,47 @@ static bool is_narrow(const separator *s, tile_value value) {
     return tile_value_type(s->f, value)->scalar == TILE_i32;
 }
 
+/* The part of a concat that has this register, which becomes relative to it. */
+static tile_value part_of(const separator *s, tile_op concat, unsigned *index) {
+    for (unsigned i = 0; i < tile_op_operand_count(s->f, concat); i++) {
+        tile_value part = tile_op_operand(s->f, concat, i);
+        const tile_type *type = tile_value_type(s->f, part);
+        unsigned length = type->kind == TILE_TYPE_SCALAR ? 1 : (unsigned)tile_type_elements(type);
+        if (*index < length) return part;
+        *index -= length;
+    }
+    return TILE_NO_VALUE;
+}
+
+/* The range of one register: the analysis knows that of all registers together. */
+static tile_range range_of(const separator *s, tile_value value, unsigned index, unsigned depth) {
+    tile_op def = tile_value_def(s->f, value);
+    bool scalar = tile_value_type(s->f, value)->kind == TILE_TYPE_SCALAR;
+    if (!def.id || !depth || scalar) return s->ranges[value.id];
+    tile_opcode opcode = tile_op_opcode(s->f, def);
+    if (opcode == TILE_OP_concat) {
+        tile_value part = part_of(s, def, &index);
+        return part.id ? range_of(s, part, index, depth - 1) : s->ranges[value.id];
+    }
+    if (opcode == TILE_OP_splat) return s->ranges[tile_operand_src(s->f, def).id];
+    if (opcode != TILE_OP_add && opcode != TILE_OP_mul) return s->ranges[value.id];
+    const tile_range both[] = {range_of(s, tile_operand_lhs(s->f, def), index, depth - 1),
+                               range_of(s, tile_operand_rhs(s->f, def), index, depth - 1)};
+    return tile_range_apply(opcode, tile_value_type(s->f, value)->scalar, both);
+}
+
 /* Returns whether a sum or product of i32 equals that of integers. i64 may wrap around. */
-static bool is_exact(const separator *s, tile_op op) {
+static bool is_exact(const separator *s, tile_op op, unsigned index) {
+    enum { DEPTH = 6 };
     if (!is_narrow(s, tile_op_result(s->f, op, 0))) return true;
-    tile_range a = s->ranges[tile_operand_lhs(s->f, op).id];
-    tile_range b = s->ranges[tile_operand_rhs(s->f, op).id];
+    tile_range a = range_of(s, tile_operand_lhs(s->f, op), index, DEPTH);
+    tile_range b = range_of(s, tile_operand_rhs(s->f, op), index, DEPTH);
     if (tile_op_opcode(s->f, op) == TILE_OP_add)
         return a.min + b.min >= INT32_MIN && a.max + b.max <= INT32_MAX;
     int64_t ends[] = {a.min * b.min, a.min * b.max, a.max * b.min, a.max * b.max};
     for (unsigned i = 0; i < 4; i++)
         if (ends[i] < INT32_MIN || ends[i] > INT32_MAX) return false;
     return true;
-}
-
-static bool add_value(const separator *s, tile_value value, unsigned index, int64_t coefficient,
-                      form *to);
-
-/* The register of a concat's result with this index. */
-static bool add_part(const separator *s, tile_op concat, unsigned index, int64_t coefficient,
-                     form *to) {
-    for (unsigned i = 0; i < tile_op_operand_count(s->f, concat); i++) {
-        tile_value part = tile_op_operand(s->f, concat, i);
-        const tile_type *type = tile_value_type(s->f, part);
-        unsigned length = type->kind == TILE_TYPE_SCALAR ? 1 : (unsigned)tile_type_elements(type);
-        if (index < length) return add_value(s, part, index, coefficient, to);
-        index -= length;
-    }
-    return false;
 }
 
 /* Adds coefficient * register `index` of the value, a scalar if it is one. */
@@ -170,10 +184,10 @@ static bool add_value(const separator *s, tile_value value, unsigned index, int6
         return true;
     }
     tile_opcode opcode = def.id ? tile_op_opcode(s->f, def) : TILE_OP_NONE;
-    if (opcode == TILE_OP_add && is_exact(s, def))
+    if (opcode == TILE_OP_add && is_exact(s, def, index))
         return add_value(s, tile_operand_lhs(s->f, def), index, coefficient, to) &&
                add_value(s, tile_operand_rhs(s->f, def), index, coefficient, to);
-    if (opcode == TILE_OP_mul && is_exact(s, def) &&
+    if (opcode == TILE_OP_mul && is_exact(s, def, index) &&
         find_number(s, tile_operand_rhs(s->f, def), &number) &&
         fabs((double)coefficient * (double)number) < LARGEST)
         return add_value(s, tile_operand_lhs(s->f, def), index, coefficient * number, to);
@@ -182,10 +196,13 @@ static bool add_value(const separator *s, tile_value value, unsigned index, int6
         return add_value(s, tile_operand_src(s->f, def), index, coefficient, to);
     if (opcode == TILE_OP_splat)
         return add_value(s, tile_operand_src(s->f, def), 0, coefficient, to);
-    if (opcode == TILE_OP_concat) return add_part(s, def, index, coefficient, to);
+    if (opcode == TILE_OP_concat) {
+        tile_value part = part_of(s, def, &index);
+        return part.id && add_value(s, part, index, coefficient, to);
+    }
     if (opcode == TILE_OP_extract && type->kind == TILE_TYPE_SCALAR &&
-        tile_value_is_int(s->f, tile_op_operand(s->f, def, 1), &number))
-        return add_value(s, tile_op_operand(s->f, def, 0), (unsigned)number, coefficient, to);
+        tile_value_is_int(s->f, tile_operand_first(s->f, def), &number))
+        return add_value(s, tile_operand_src(s->f, def), (unsigned)number, coefficient, to);
     return add_term(to, value, type->kind == TILE_TYPE_SCALAR ? 0 : index, coefficient);
 }
 

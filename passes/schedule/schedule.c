@@ -21,6 +21,9 @@
  *     reductions are needed, each tile reduces groups of 64 columns, and a second kernel combines
  *     them (cut/partial.c). A product that other kernels read is stored in the narrowest type from
  *     which they are computed.
+ *   - Reductions over the positions of windows (pooling, depthwise convolutions) are computed where
+ *     they are used, for known positions. The group's domain is that of the result, and overlapping
+ *     windows share what they read (cut/windowed.c, windows/windows.c).
  *   - A product or reduction along the same axis of values computed from another product, as in
  *     attention, becomes an online loop along that axis. The loop contains all reductions in
  *     between and rescales its sums when a maximum grows (cut/classify.c, online/mask.c,

@@ -193,15 +193,15 @@ static void put_together(sched_kernel *k, sched_shape *shape, sched_map *map) {
 }
 
 /* Appends the dims of a coordinate: those of a pair, or of pairs in it, one by one. */
-static bool add_apart(sched_kernel *k, const tile_expr *extent, const sched_coordinate *at,
-                      tile_type *type, sched_map *out) {
+static bool add_split_dims(sched_kernel *k, const tile_expr *extent, const sched_coordinate *at,
+                           tile_type *type, sched_map *out) {
     const sched_index *pair = at->index;
     const tile_expr *rest = NULL;
     bool apart = pair && pair->kind == SCHED_PAIR && !at->offset && pair->by.expr &&
                  (rest = sched_without(k->s, extent, pair->by.expr)) != NULL;
     if (apart)
-        return add_apart(k, rest, &pair->a, type, out) &&
-               add_apart(k, pair->by.expr, &pair->b, type, out);
+        return add_split_dims(k, rest, &pair->a, type, out) &&
+               add_split_dims(k, pair->by.expr, &pair->b, type, out);
     if (type->rank == TILE_MAX_RANK) return false;
     type->dims[type->rank] = extent;
     out->at[type->rank++] = *at;
@@ -209,13 +209,13 @@ static bool add_apart(sched_kernel *k, const tile_expr *extent, const sched_coor
 }
 
 /* Splits all dims whose coordinates are pairs, if a view can have as many dims. */
-static const tile_type *take_all_apart(sched_kernel *k, const tile_type *type, const sched_map *map,
-                                       sched_map *out) {
+static const tile_type *split_all_pairs(sched_kernel *k, const tile_type *type,
+                                        const sched_map *map, sched_map *out) {
     tile_type draft = *type;
     bool fits = true;
     draft.rank = 0;
     for (unsigned d = 0; d < type->rank && fits; d++)
-        fits = add_apart(k, type->dims[d], &map->at[d], &draft, out);
+        fits = add_split_dims(k, type->dims[d], &map->at[d], &draft, out);
     if (!fits) *out = *map;
     return !fits || draft.rank == type->rank ? type : tile_type_get(k->s->context, &draft);
 }
@@ -256,7 +256,7 @@ static void take_pairs_apart(sched_kernel *k, sched_shape *shape, const sched_ma
     draft.rank = 0;
     *out = *map;
     if (k->reduce && !from.strides[0]) {
-        shape->type = take_all_apart(k, type, map, out);
+        shape->type = split_all_pairs(k, type, map, out);
         return;
     }
     for (unsigned d = 0; d < type->rank; d++) {
