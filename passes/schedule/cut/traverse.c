@@ -56,12 +56,22 @@ static bool is_identity_reshape(schedule *s, tile_op op, const sched_map *map) {
 }
 
 static bool is_absorbed(sched_traversal *w, tile_op op, const sched_map *map);
+static void traverse_gathered(sched_traversal *w, tile_op op, const sched_map *map);
 static void traverse_windowed(sched_traversal *w, tile_op op, const sched_map *map);
 
 static void push(sched_traversal *w, tile_value value, const sched_map *map) {
     w->pending = tile_arena_grow(w->s->arena, w->pending, w->pending_count, &w->pending_capacity,
                                  sizeof *w->pending);
     w->pending[w->pending_count++] = (sched_mapped_stop){value, *map, w->own_domain};
+}
+
+static void traverse_gathered(sched_traversal *w, tile_op op, const sched_map *map) {
+    tile_value src = tile_operand_src(w->s->compute, op);
+    sched_map at = sched_gathered(w->s, op, map);
+    if (sched_array_of(w->s, src) >= 0 || !sched_is_free(w->s, op))
+        add_whole(w, src);
+    else
+        push(w, src, &at);
 }
 
 /* Visits one value. Its operands become pending, the first one last. */
@@ -77,7 +87,7 @@ static void traverse_one(sched_traversal *w, tile_value value, const sched_map *
     }
     unsigned result = value.id - tile_op_result(s->compute, op, 0).id, first = 0;
     if (tile_op_opcode(s->compute, op) == TILE_OP_gather) {
-        add_whole(w, tile_operand_src(s->compute, op));
+        traverse_gathered(w, op, map);
         first = 1;
     }
     if (tile_op_opcode(s->compute, op) == TILE_OP_window) {

@@ -27,6 +27,7 @@ typedef struct linear_form {
 } linear_form;
 
 static bool same_index(const sched_index *a, const sched_index *b) {
+    if (a->rank != b->rank || (a->rank && !sched_same_map(a->map, b->map, a->rank))) return false;
     return a->kind == b->kind && same_scalar(&a->by, &b->by) &&
            sched_same_coordinate(&a->a, &b->a) && sched_same_coordinate(&a->b, &b->b);
 }
@@ -93,7 +94,7 @@ bool sched_same_coordinate(const sched_coordinate *a, const sched_coordinate *b)
 static sched_coordinate make(schedule *s, sched_index_kind kind, sched_coordinate a,
                              sched_coordinate b, sched_scalar by) {
     sched_index *index = TILE_NEW_ARRAY(s->arena, sched_index, 1);
-    *index = (sched_index){kind, a, b, by};
+    *index = (sched_index){.kind = kind, .a = a, .b = b, .by = by};
     return (sched_coordinate){-1, NULL, index};
 }
 
@@ -107,21 +108,112 @@ sched_coordinate sched_shifted(schedule *s, const sched_coordinate *at, tile_opc
     return out;
 }
 
-/* Returns whether it is a quotient or remainder by this number. */
-static bool is_part(const sched_coordinate *at, sched_index_kind kind, const tile_expr *by) {
-    return at->index && !at->offset && at->index->kind == kind && at->index->by.expr == by;
+/* Splits and merges ---------------------------------------------------------------------------- */
+
+/* of / low % size: a part of a coordinate that splits take apart. */
+typedef struct digits {
+    sched_coordinate of;
+    const tile_expr *low;  /* NULL: 1 */
+    const tile_expr *size; /* NULL: no remainder */
+} digits;
+
+static bool is_kind(const sched_coordinate *at, sched_index_kind kind) {
+    return at->index && !at->offset && at->index->kind == kind && at->index->by.expr;
+}
+
+static digits digits_of(const sched_coordinate *at) {
+    digits out = {.of = *at};
+    if (is_kind(&out.of, SCHED_REM)) {
+        out.size = out.of.index->by.expr;
+        out.of = out.of.index->a;
+    }
+    if (is_kind(&out.of, SCHED_DIV)) {
+        out.low = out.of.index->by.expr;
+        out.of = out.of.index->a;
+    }
+    return out;
+}
+
+static sched_coordinate make_part(schedule *s, sched_index_kind kind, sched_coordinate a,
+                                  const tile_expr *by) {
+    if (!by || (kind == SCHED_DIV && tile_expr_is(by, 1))) return a;
+    if (tile_expr_is(by, 1)) return sched_zero_coordinate();
+    return make(s, kind, a, sched_zero_coordinate(), (sched_scalar){by, TILE_NO_VALUE});
+}
+
+static sched_coordinate coordinate_of(schedule *s, const digits *d) {
+    return make_part(s, SCHED_REM, make_part(s, SCHED_DIV, d->of, d->low), d->size);
+}
+
+static const tile_expr *product_of(schedule *s, const tile_expr *a, const tile_expr *b) {
+    if (!a || !b) return a ? a : b;
+    return tile_expr_multiply(s->context, a, b);
+}
+
+bool sched_same_extent(schedule *s, const tile_expr *a, const tile_expr *b) {
+    const tile_expr *rest = a == b || !a || !b ? NULL : sched_without(s, a, b);
+    return a == b || (rest && tile_expr_is(rest, 1));
+}
+
+/* The quotient or the remainder of a pair. Returns false if neither number divides the other. */
+static bool split_pair(schedule *s, sched_index_kind kind, const sched_index *pair,
+                       const tile_expr *by, sched_coordinate *out) {
+    const tile_expr *above = sched_without(s, by, pair->by.expr);
+    const tile_expr *below = above ? NULL : sched_without(s, pair->by.expr, by);
+    if (!above && !below) return false;
+    if (above && tile_expr_is(above, 1)) {
+        *out = kind == SCHED_DIV ? pair->a : pair->b;
+    } else if (above) {
+        sched_coordinate a = sched_computed(s, kind, &pair->a, NULL, above);
+        *out = kind == SCHED_DIV ? a : sched_computed(s, SCHED_PAIR, &a, &pair->b, pair->by.expr);
+    } else {
+        sched_coordinate b = sched_computed(s, kind, &pair->b, NULL, by);
+        *out = kind == SCHED_REM ? b : sched_computed(s, SCHED_PAIR, &pair->a, &b, below);
+    }
+    return true;
+}
+
+static sched_coordinate split(schedule *s, sched_index_kind kind, const sched_coordinate *at,
+                              const tile_expr *by) {
+    digits d = digits_of(at);
+    sched_coordinate out;
+    if (is_kind(at, SCHED_PAIR) && split_pair(s, kind, at->index, by, &out)) return out;
+    const tile_expr *rest = d.size ? sched_without(s, d.size, by) : NULL;
+    if (d.size && !rest) return make_part(s, kind, *at, by);
+    if (kind == SCHED_REM) {
+        d.size = by;
+    } else {
+        d.low = product_of(s, d.low, by);
+        d.size = rest;
+    }
+    return coordinate_of(s, &d);
+}
+
+static sched_coordinate pair(schedule *s, const sched_coordinate *at, const sched_coordinate *low,
+                             const tile_expr *by) {
+    if (at->dim < 0 && !at->index && !at->offset) return *low;
+    digits a = digits_of(at), b = digits_of(low);
+    const tile_expr *next = product_of(s, b.low, by);
+    if (sched_same_extent(s, b.size, by) && sched_same_extent(s, a.low, next) &&
+        sched_same_coordinate(&a.of, &b.of)) {
+        b.size = a.size ? product_of(s, a.size, by) : NULL;
+        return coordinate_of(s, &b);
+    }
+    if (is_kind(low, SCHED_PAIR)) { /* (a, (b, c)) is ((a, b), c) */
+        const tile_expr *size = sched_without(s, by, low->index->by.expr);
+        if (size) {
+            sched_coordinate above = sched_computed(s, SCHED_PAIR, at, &low->index->a, size);
+            return sched_computed(s, SCHED_PAIR, &above, &low->index->b, low->index->by.expr);
+        }
+    }
+    return make(s, SCHED_PAIR, *at, *low, (sched_scalar){by, TILE_NO_VALUE});
 }
 
 sched_coordinate sched_computed(schedule *s, sched_index_kind kind, const sched_coordinate *a,
                                 const sched_coordinate *b, const tile_expr *by) {
-    bool divides = kind == SCHED_DIV || kind == SCHED_REM;
-    bool of_pair = divides && is_part(a, SCHED_PAIR, by);
-    if (of_pair) return kind == SCHED_DIV ? a->index->a : a->index->b;
-    if (kind == SCHED_PAIR && is_part(a, SCHED_DIV, by) && is_part(b, SCHED_REM, by) &&
-        sched_same_coordinate(&a->index->a, &b->index->a))
-        return a->index->a;
-    return make(s, kind, *a, divides ? sched_zero_coordinate() : *b,
-                (sched_scalar){by, TILE_NO_VALUE});
+    if (kind == SCHED_DIV || kind == SCHED_REM) return split(s, kind, a, by);
+    if (kind == SCHED_PAIR) return pair(s, a, b, by);
+    return make(s, kind, *a, *b, (sched_scalar){by, TILE_NO_VALUE});
 }
 
 sched_coordinate sched_sum(schedule *s, const sched_coordinate *a, sched_scalar by,
@@ -142,8 +234,22 @@ sched_coordinate sched_exact(schedule *s, const sched_coordinate *a, int64_t by)
     return by == 1 ? *a : make(s, SCHED_EXACT, *a, sched_zero_coordinate(), number);
 }
 
+sched_coordinate sched_indexed(schedule *s, tile_value index, const sched_map *map, unsigned rank) {
+    const sched_coordinate zero = sched_zero_coordinate();
+    const sched_scalar by = {NULL, index};
+    sched_coordinate out = make(s, SCHED_TAKEN, zero, zero, by);
+    sched_index *taken = (sched_index *)(uintptr_t)out.index;
+    sched_map *own = TILE_NEW_ARRAY(s->arena, sched_map, 1);
+    *own = *map;
+    taken->map = own;
+    taken->rank = rank;
+    return out;
+}
+
 bool sched_depends(const sched_coordinate *at, unsigned dim) {
     if (!at->index) return at->dim == (int)dim;
+    for (unsigned d = 0; d < at->index->rank; d++)
+        if (sched_depends(&at->index->map->at[d], dim)) return true;
     return sched_depends(&at->index->a, dim) || sched_depends(&at->index->b, dim);
 }
 
@@ -218,100 +324,148 @@ static dims long_dims(schedule *s, const tile_type *type) {
     return out;
 }
 
-/* The number of last dims whose extents multiply to the one extent; 0 if that is not provable. All
- * remaining dims of both sides always have equally many elements. */
-static unsigned count_together(const dims *many, const dims *one) {
-    factors whole = {.number = 1};
-    multiply(&whole, one->extents[one->count - 1]);
-    for (unsigned n = 1; n <= many->count; n++) {
-        factors part = {.number = 1};
-        multiply(&part, many->extents[many->count - n]);
-        if (!divide(&whole, &part)) break;
-        if (whole.number == 1 && !whole.count) return n;
-    }
-    return one->count == 1 ? many->count : 0;
+/* A reshape in progress, from the last dims to the first ones. */
+typedef struct reshaping {
+    schedule *s;
+    dims from, to;
+    const sched_map *map;     /* of `to` */
+    sched_map *out;           /* of `from` */
+    sched_coordinate rest;    /* of the last dim of `to`: what is not yet used of it */
+    sched_coordinate low;     /* of the last dim of `from`: what is already known of it */
+    const tile_expr *low_size; /* NULL: nothing */
+} reshaping;
+
+static void enter_dim(reshaping *r) {
+    if (r->to.count) r->rest = r->map->at[r->to.at[r->to.count - 1]];
 }
 
-/* Splits one coordinate into those of the last n dims. */
-static void take_apart(schedule *s, const dims *to, unsigned n, sched_coordinate at,
-                       sched_map *out) {
-    for (unsigned i = 0; i < n; i++) {
-        unsigned d = to->count - 1 - i;
-        bool first = i + 1 == n;
-        out->at[to->at[d]] = first ? at : sched_computed(s, SCHED_REM, &at, NULL, to->extents[d]);
-        if (!first) at = sched_computed(s, SCHED_DIV, &at, NULL, to->extents[d]);
-    }
+static void add_part(reshaping *r, const sched_coordinate *at, const tile_expr *size) {
+    r->low = r->low_size ? sched_computed(r->s, SCHED_PAIR, at, &r->low, r->low_size) : *at;
+    r->low_size = product_of(r->s, r->low_size, size);
 }
 
-/* Merges the coordinates of the last n dims. */
-static sched_coordinate put_together(schedule *s, const dims *from, unsigned n,
-                                     const sched_map *map) {
-    sched_coordinate at = map->at[from->at[from->count - n]];
-    for (unsigned d = from->count - n + 1; d < from->count; d++)
-        at = sched_computed(s, SCHED_PAIR, &at, &map->at[from->at[d]], from->extents[d]);
-    return at;
+static void end_from(reshaping *r) {
+    r->out->at[r->from.at[--r->from.count]] = r->low;
+    r->low_size = NULL;
+}
+
+static void end_to(reshaping *r) {
+    r->to.count--;
+    enter_dim(r);
+}
+
+/* All remaining dims of both sides have equally many elements, even if that is not provable. */
+static bool match_rest(reshaping *r) {
+    if (r->from.count == 1) {
+        while (r->to.count) {
+            add_part(r, &r->rest, r->to.extents[r->to.count - 1]);
+            end_to(r);
+        }
+        end_from(r);
+        return true;
+    }
+    if (r->to.count != 1) return false;
+    while (r->from.count) {
+        const tile_expr *size = r->from.extents[r->from.count - 1];
+        sched_coordinate part = r->rest;
+        if (r->from.count > 1) {
+            part = sched_computed(r->s, SCHED_REM, &r->rest, NULL, size);
+            r->rest = sched_computed(r->s, SCHED_DIV, &r->rest, NULL, size);
+        }
+        add_part(r, &part, size);
+        end_from(r);
+    }
+    r->to.count = 0;
+    return true;
+}
+
+/* Matches the last dims, or parts of them. False if neither extent divides the other. */
+static bool match_last(reshaping *r) {
+    const tile_expr **a = &r->from.extents[r->from.count - 1];
+    const tile_expr **b = &r->to.extents[r->to.count - 1];
+    const tile_expr *left = sched_without(r->s, *b, *a);
+    if (left) {
+        bool whole = tile_expr_is(left, 1);
+        sched_coordinate part =
+            whole ? r->rest : sched_computed(r->s, SCHED_REM, &r->rest, NULL, *a);
+        r->rest = whole ? r->rest : sched_computed(r->s, SCHED_DIV, &r->rest, NULL, *a);
+        *b = left;
+        add_part(r, &part, *a);
+        end_from(r);
+        if (whole) end_to(r);
+        return true;
+    }
+    left = sched_without(r->s, *a, *b);
+    if (!left) return false;
+    *a = left;
+    add_part(r, &r->rest, *b);
+    end_to(r);
+    return true;
+}
+
+static void drop_first(dims *side) {
+    side->count--;
+    memmove(side->at, side->at + 1, side->count * sizeof *side->at);
+    memmove(side->extents, side->extents + 1, side->count * sizeof *side->extents);
 }
 
 /* Matches the first dims if they are equal on both sides; the later ones are then reshaped. */
-static bool match_first(dims *a, dims *b, const sched_map *map, sched_map *out) {
-    if (a->extents[0] != b->extents[0]) return false;
-    out->at[a->at[0]] = map->at[b->at[0]];
-    dims *sides[] = {a, b};
-    for (unsigned i = 0; i < 2; i++) {
-        sides[i]->count--;
-        memmove(sides[i]->at, sides[i]->at + 1, sides[i]->count * sizeof *sides[i]->at);
-        memmove(sides[i]->extents, sides[i]->extents + 1,
-                sides[i]->count * sizeof *sides[i]->extents);
-    }
+static bool match_first(reshaping *r) {
+    if (r->from.extents[0] != r->to.extents[0]) return false;
+    r->out->at[r->from.at[0]] = r->map->at[r->to.at[0]];
+    drop_first(&r->from);
+    drop_first(&r->to);
     return true;
 }
 
 bool sched_reshaped(schedule *s, const tile_type *from, const tile_type *to, const sched_map *map,
                     sched_map *out) {
-    dims a = long_dims(s, from), b = long_dims(s, to);
-    for (unsigned d = 0; d < from->rank; d++) out->at[d] = sched_zero_coordinate();
-    while (a.count && b.count) {
-        unsigned merged = count_together(&a, &b), split = merged ? 1 : count_together(&b, &a);
-        if (!split && match_first(&a, &b, map, out)) continue;
-        if (!split) return false;
-        if (merged)
-            take_apart(s, &a, merged, map->at[b.at[b.count - 1]], out);
-        else
-            out->at[a.at[a.count - 1]] = put_together(s, &b, split, map);
-        a.count -= merged ? merged : 1;
-        b.count -= split;
-    }
+    reshaping r = {.s = s, .from = long_dims(s, from), .to = long_dims(s, to), .map = map};
+    sched_map moved = {{{0, NULL, NULL}}};
+    r.out = &moved;
+    for (unsigned d = 0; d < from->rank; d++) moved.at[d] = sched_zero_coordinate();
+    enter_dim(&r);
+    while (r.from.count && r.to.count)
+        if (!match_rest(&r) && !match_last(&r) && !match_first(&r)) return false;
+    *out = moved;
     return true;
 }
 
-/* Returns whether the coordinate is a pair a * by + b whose remainder is b. */
-static bool is_pair_of(const sched_coordinate *at, const sched_coordinate *b) {
-    return at->index && !at->offset && at->index->kind == SCHED_PAIR && at->index->by.expr &&
-           sched_same_coordinate(&at->index->b, b);
+/* The number of quotients and remainders in a coordinate. */
+static unsigned count_parts(const sched_coordinate *at) {
+    if (!at->index || at->index->kind == SCHED_NUMBER) return 0;
+    bool part = at->index->kind != SCHED_SUM && at->index->kind != SCHED_PAIR;
+    return part + count_parts(&at->index->a) + count_parts(&at->index->b);
+}
+
+/* Returns whether the coordinate is built from dims of the domain by splits and merges, so that it
+ * is never out of bounds. */
+static bool is_within(const sched_coordinate *at) {
+    if (at->offset) return false;
+    if (!at->index) return true;
+    sched_index_kind kind = at->index->kind;
+    return (kind == SCHED_PAIR || kind == SCHED_DIV || kind == SCHED_REM) && at->index->by.expr &&
+           is_within(&at->index->a) && is_within(&at->index->b);
 }
 
 unsigned sched_merge_dims(schedule *s, const tile_type *type, const sched_map *map, unsigned last,
                           sched_coordinate *out) {
-    const sched_coordinate *at = &map->at[last];
-    *out = *at;
-    if (!at->index || !is_part(at, SCHED_REM, sched_dim(s, type, last))) return last;
-    *out = at->index->a;
-    sched_coordinate rest = sched_computed(s, SCHED_DIV, out, NULL, at->index->by.expr);
-    for (unsigned d = last; d-- > 0;) {
-        const sched_coordinate *here = &map->at[d];
-        const tile_expr *extent = sched_dim(s, type, d);
-        if (sched_same_coordinate(here, &rest)) return d;
-        if (is_pair_of(here, &rest)) {
-            const tile_expr *by = here->index->by.expr;
-            for (unsigned i = d + 1; i <= last; i++)
-                by = tile_expr_multiply(s->context, by, sched_dim(s, type, i));
-            *out = sched_computed(s, SCHED_PAIR, &here->index->a, out, by);
-            return d;
-        }
-        if (!is_part(here, SCHED_REM, extent) || !sched_same_coordinate(&here->index->a, &rest))
-            break;
-        rest = sched_computed(s, SCHED_DIV, &rest, NULL, extent);
+    const tile_expr *size = sched_dim(s, type, last);
+    sched_coordinate at = map->at[last];
+    unsigned best = last, parts = 0, least;
+    *out = at;
+    if (!at.index || !is_within(&at)) return last;
+    for (unsigned d = 0; d <= last; d++) parts += count_parts(&map->at[d]);
+    least = parts;
+    for (unsigned d = last; d-- > 0 && is_within(&map->at[d]);) {
+        parts -= count_parts(&map->at[d]) + count_parts(&at);
+        at = sched_computed(s, SCHED_PAIR, &map->at[d], &at, size);
+        parts += count_parts(&at);
+        size = tile_expr_multiply(s->context, sched_dim(s, type, d), size);
+        if (parts >= least) continue;
+        least = parts;
+        best = d;
+        *out = at;
     }
-    *out = *at;
-    return last;
+    return best;
 }

@@ -111,28 +111,8 @@ tile_value sched_array_view(sched_kernel *k, unsigned array, tile_value value) {
     return find_view(k, array, sched_type(k->s, value), &l);
 }
 
-/* Merges dims whose coordinates are the split of one coordinate into one dim of the view. */
-static const tile_type *put_together(sched_kernel *k, const tile_type *type, sched_map *map) {
-    tile_type draft = *type;
-    sched_map out = *map;
-    unsigned at = type->rank;
-    for (unsigned d = type->rank; d-- > 0;) {
-        unsigned first = sched_merge_dims(k->s, type, map, d, &out.at[--at]);
-        draft.dims[at] = type->dims[d];
-        for (; d > first; d--)
-            draft.dims[at] = tile_expr_multiply(k->s->context, type->dims[d - 1], draft.dims[at]);
-    }
-    if (!at) return type;
-    draft.rank = type->rank - at;
-    for (unsigned d = 0; d < type->rank; d++) {
-        draft.dims[d] = d < draft.rank ? draft.dims[d + at] : NULL;
-        if (d < draft.rank) map->at[d] = out.at[d + at];
-    }
-    return tile_type_get(k->s->context, &draft);
-}
-
-/* Splits a dim whose coordinate is a pair into two dims of the view, so that a tile along the last
- * one is bounded by it. */
+/* Splits a dim whose coordinate is a pair of two dims into two dims of the view, so that a tile
+ * along the last one is bounded by it. */
 static const tile_type *take_pairs_apart(sched_kernel *k, const tile_type *type,
                                          const sched_map *map, sched_map *out) {
     tile_type draft = *type;
@@ -141,8 +121,8 @@ static const tile_type *take_pairs_apart(sched_kernel *k, const tile_type *type,
     for (unsigned d = 0; d < type->rank; d++) {
         const sched_index *pair = map->at[d].index;
         bool apart = pair && pair->kind == SCHED_PAIR && !map->at[d].offset && pair->a.dim >= 0 &&
-                     !pair->a.offset && sched_along(k, &pair->a) == -1 &&
-                     sched_along(k, &pair->b) != -1 && draft.rank + type->rank - d < TILE_MAX_RANK;
+                     !pair->a.offset && sched_along(k, &pair->b) != -1 &&
+                     draft.rank + type->rank - d < TILE_MAX_RANK;
         if (apart) {
             draft.dims[draft.rank] = k->g->domain.extents[pair->a.dim];
             out->at[draft.rank++] = pair->a;
@@ -192,22 +172,36 @@ static void find_points(sched_kernel *k, unsigned array, const tile_type *type,
     out->rank = l.rank;
     out->permuted = false;
     k->tile_rank -= covers;
+    k->covers = covers;
     const tile_type *shape = sched_tile_type(k, tile_type_scalar(k->s->context, TILE_i32), dims);
     for (unsigned d = 0; d < l.rank; d++)
         out->index[d] =
             covers && d + 1 == l.rank ? sched_begin(k, &map->at[d]) : point(k, &map->at[d], shape);
     k->tile_rank += covers;
+    k->covers = false;
 }
 
-bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *wanted,
-                       sched_access *out) {
+/* The dims of the domain along which the tile advances and on which computed coordinates depend. */
+static unsigned computed_dims(const sched_kernel *k, unsigned rank, const sched_map *map) {
+    unsigned dims = 0;
+    for (unsigned d = 0; d < rank; d++)
+        for (unsigned i = 0; map->at[d].index && i < k->g->domain.rank; i++)
+            if (k->tile_of[i] >= 0 && sched_depends(&map->at[d], i)) dims |= 1u << i;
+    return dims;
+}
+
+/* stores: an access that may not touch elements after the end of a computed coordinate. *computed:
+ * the dims of the domain whose ends the view does not check. */
+static bool find_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *wanted,
+                        bool stores, unsigned *computed, sched_access *out) {
     const tile_expr *dims[SCHED_MAX_TILE];
     sched_map whole = *wanted, map;
-    const tile_type *type = put_together(k, sched_type(k->s, value), &whole);
+    const tile_type *type = sched_merged(k->s, sched_type(k->s, value), &whole);
     type = take_pairs_apart(k, type, &whole, &map);
     const tile_type *element = sched_element(k->s, value);
     listing l = {.rank = 0};
-    bool scattered = sched_is_scattered(k, type->rank, &map);
+    *computed = computed_dims(k, type->rank, &map);
+    bool scattered = sched_is_scattered(k, type->rank, &map) || (stores && *computed);
     if (!scattered) l = list_dims(k, type->rank, &map, out);
     if (scattered || !fit_view(k, type, &l)) {
         find_points(k, array, type, &map, element, out);
@@ -223,6 +217,12 @@ bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const 
                                                         : k->block[out->order[t]];
     out->tile = sched_tile_type(k, element, dims);
     return true;
+}
+
+bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *wanted,
+                       sched_access *out) {
+    unsigned computed;
+    return find_access(k, array, value, wanted, false, &computed, out);
 }
 
 /* A row-major stride, for a view that is not the argument itself and has no strides. */
@@ -334,7 +334,9 @@ tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const s
     tile_value tile =
         tile_build_load(&k->b, access.view, access.index, access.rank, TILE_NO_VALUE, access.tile);
     /* With computed coordinates, a window may read outside of the array, where it must be 0. */
-    if (!sched_is_computed(rank, map)) set_pad(k, tile, sched_element(k->s, value));
+    sched_map merged = *map;
+    unsigned merged_rank = sched_merged(k->s, sched_type(k->s, value), &merged)->rank;
+    if (!sched_is_computed(merged_rank, &merged)) set_pad(k, tile, sched_element(k->s, value));
     /* Streaming hint: avoids evicting dirty lines of the previous kernel from L2 to memory. */
     if (is_streamed(k, array, rank, map))
         tile_op_set_text(k->f, tile_value_def(k->f, tile), TILE_ATTR_cache, "evict_first");
@@ -343,16 +345,40 @@ tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const s
     return permute(k, tile, back);
 }
 
-static void store_at(sched_kernel *k, const sched_access *access, tile_value tile) {
+static const tile_type *mask_type(const sched_kernel *k, const tile_type *like) {
+    tile_type draft = *like;
+    draft.scalar = TILE_i1;
+    draft.param = NULL;
+    return tile_type_get(k->s->context, &draft);
+}
+
+/* i1: elements before the ends of these dims of the domain. */
+static tile_value find_inside(sched_kernel *k, unsigned dims) {
+    tile_value inside = TILE_NO_VALUE;
+    for (unsigned d = 0; d < k->g->domain.rank; d++) {
+        const sched_coordinate at = sched_dim_coordinate(d);
+        if (!(dims >> d & 1)) continue;
+        tile_value end = sched_number(k, sched_expr(k->s, k->g->domain.extents[d]));
+        tile_value here = tile_build_lt(&k->b, sched_coordinate_tile(k, &at), end);
+        inside = inside.id ? tile_build_and(&k->b, inside, here) : here;
+    }
+    return inside;
+}
+
+static void store_at(sched_kernel *k, const sched_access *access, unsigned computed,
+                     tile_value tile) {
+    tile_value inside = find_inside(k, computed);
     if (access->permuted) tile = permute(k, tile, access->order);
     tile = sched_broadcast_to(k, tile, access->tile);
-    tile_build_store(&k->b, tile, access->view, access->index, access->rank, TILE_NO_VALUE);
+    if (inside.id) inside = sched_broadcast_to(k, inside, mask_type(k, access->tile));
+    tile_build_store(&k->b, tile, access->view, access->index, access->rank, inside);
 }
 
 void sched_store(sched_kernel *k, unsigned array, const sched_map *map, tile_value tile) {
     sched_access access;
-    if (sched_find_access(k, array, k->s->arrays[array].value, map, &access))
-        store_at(k, &access, tile);
+    unsigned computed;
+    if (find_access(k, array, k->s->arrays[array].value, map, true, &computed, &access))
+        store_at(k, &access, computed, tile);
 }
 
 void sched_store_output(sched_kernel *k, const sched_output *output, const sched_map *map,
@@ -360,6 +386,7 @@ void sched_store_output(sched_kernel *k, const sched_output *output, const sched
     const tile_value whole = k->s->arrays[output->array].value;
     sched_map at = *map;
     sched_access access;
+    unsigned computed;
     if (!output->part.id) {
         sched_store(k, output->array, map, tile);
         return;
@@ -367,7 +394,7 @@ void sched_store_output(sched_kernel *k, const sched_output *output, const sched
     sched_coordinate *own = &at.at[output->axis];
     if (!tile_expr_is(output->first, 0))
         *own = sched_shifted(k->s, own, TILE_OP_add, output->first);
-    if (!sched_find_access(k, output->array, whole, &at, &access)) return;
+    if (!find_access(k, output->array, whole, &at, true, &computed, &access)) return;
     if (own->dim >= 0) {
         int d = dim_of_view(k, &access, (unsigned)own->dim);
         sched_end_access(k, output->array, whole, &at, (unsigned)own->dim, &access);
@@ -375,5 +402,5 @@ void sched_store_output(sched_kernel *k, const sched_output *output, const sched
         if (d >= 0 && own->offset)
             access.index[d] = tile_build_max(&k->b, access.index[d], tile_build_int(&k->b, 0));
     }
-    store_at(k, &access, tile);
+    store_at(k, &access, computed, tile);
 }

@@ -33,6 +33,7 @@ typedef enum sched_index_kind {
     SCHED_EXACT,  /* a / by; -1, out of bounds, if by does not divide a */
     SCHED_REM,    /* a % by */
     SCHED_NUMBER, /* by */
+    SCHED_TAKEN,  /* by, an index tensor's element at `map` */
 } sched_index_kind;
 
 /* A scalar number of the compute, possibly known as an expression. */
@@ -45,12 +46,20 @@ typedef struct sched_index {
     sched_index_kind kind;
     sched_coordinate a, b;
     sched_scalar by;
+    const struct sched_map *map; /* taken: the position of the index */
+    unsigned rank;               /* of the map */
 } sched_index;
 
 /* The position of a value's element in the domain: one coordinate per dim of the value. */
 typedef struct sched_map {
     sched_coordinate at[TILE_MAX_RANK];
 } sched_map;
+
+/* A value together with a map. */
+typedef struct sched_mapped_value {
+    tile_value value;
+    sched_map map;
+} sched_mapped_value;
 
 enum { SCHED_MAX_DIMS = TILE_MAX_RANK + 2 };
 
@@ -141,6 +150,7 @@ typedef struct schedule {
     unsigned dim_count;
     bool *expands;                /* by value: contains windows, so it is larger than its sources */
     struct sched_repeat *repeats; /* by value: cut/traverse.c */
+    unsigned char *free;          /* by value: kernel/view.c */
     struct sched_masked_operands *hidden; /* cut/masked_operand.c; NULL: none */
     struct sched_scaled *scaled;          /* kernel/scaled.h */
     size_t scaled_count, scaled_capacity;
@@ -256,6 +266,20 @@ bool sched_same_map(const sched_map *a, const sched_map *b, unsigned rank);
  * slices. */
 tile_value sched_without_moves(schedule *s, const sched_group *g, tile_value value, bool slices);
 
+/* view.c --------------------------------------------------------------------------------------- */
+
+/* Merges dims of the type whose coordinates are parts of one coordinate, in the map as well: the
+ * dims of a view of the same elements. */
+const tile_type *sched_merged(schedule *s, const tile_type *type, sched_map *map);
+/* Returns whether a reshape or gather of a computed value is computed where it is used. */
+bool sched_is_free(schedule *s, tile_op op);
+/* Returns whether the elements of a value at map, over this domain, are contiguous in runs of a
+ * sector or along a dim of the domain. */
+bool sched_stores_runs(schedule *s, tile_value value, const sched_map *map,
+                       const sched_domain *domain);
+/* The map of the elements that a gather takes. */
+sched_map sched_gathered(schedule *s, tile_op op, const sched_map *map);
+
 /* index.c -------------------------------------------------------------------------------------- */
 
 static inline sched_coordinate sched_dim_coordinate(unsigned dim) {
@@ -276,6 +300,8 @@ sched_coordinate sched_computed(schedule *s, sched_index_kind kind, const sched_
 sched_coordinate sched_sum(schedule *s, const sched_coordinate *a, sched_scalar by,
                            const sched_coordinate *b);
 sched_coordinate sched_minus(schedule *s, const sched_coordinate *a, sched_scalar by);
+/* The element of the index tensor, of this rank, at the map. */
+sched_coordinate sched_indexed(schedule *s, tile_value index, const sched_map *map, unsigned rank);
 /* The element at position a of elements that are `by` apart. */
 sched_coordinate sched_exact(schedule *s, const sched_coordinate *a, int64_t by);
 /* Returns whether it changes along this dim of the domain. */
@@ -284,9 +310,10 @@ bool sched_depends(const sched_coordinate *at, unsigned dim);
  * neither. */
 bool sched_reshaped(schedule *s, const tile_type *from, const tile_type *to, const sched_map *map,
                     sched_map *out);
-/* Returns the first dim, up to `last`, of a range of dims whose coordinates are the split of one
- * coordinate by their extents. These dims can be merged into one dim with the coordinate *out.
- * Returns `last` if there are no others. */
+/* Returns whether two extents are provably equal. */
+bool sched_same_extent(schedule *s, const tile_expr *a, const tile_expr *b);
+/* Returns the first dim, up to `last`, of a range of dims that can be merged into one dim with the
+ * coordinate *out, which has fewer quotients and remainders. Returns `last` if there is none. */
 unsigned sched_merge_dims(schedule *s, const tile_type *type, const sched_map *map, unsigned last,
                           sched_coordinate *out);
 /* Returns whether a coordinate is computed from others. */
@@ -372,6 +399,7 @@ typedef struct sched_kernel {
     unsigned depth;            /* recursion depth of sched_value */
     tile_value variable;       /* of the loop, if the schedule has one */
     double pad;                /* default pad of loads that may choose one */
+    bool covers;               /* index tiles lack the tile's last dim (memory.c) */
     bool straight;             /* accesses have the tile's dims in the tile's order, by strides */
     bool single;               /* loads of one element are scalars */
     bool streams;              /* each element of the domain is read once, and few are written */
