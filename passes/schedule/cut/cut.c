@@ -186,7 +186,8 @@ static void choose(schedule *s, sched_group *g, tile_value value, sched_map *map
         if (sched_take_matmul(s, g, &w, i, &own)) return;
         sched_map rows = {{{0, NULL, NULL}}};
         *map = rows;
-        if (take_rows(s, g, &w.stops[i], value, map) && (!g->own_domain || sched_is_only(&w, i))) return;
+        if (take_rows(s, g, &w.stops[i], value, map) && (!g->own_domain || sched_is_only(&w, i)))
+            return;
     }
     if (sched_take_moved(s, g, value, false, map)) return;
     *g = (sched_group){.kind = SCHED_ELEMENTWISE, .domain = own};

@@ -10,8 +10,8 @@
  * From the value to the product or reduction there may be any element-wise operations, broadcasts,
  * transposes and reshapes that split or merge dims. The positions of the value's elements in the
  * domain follow from these operations, beginning at the product. Stores need not be contiguous as a
- * whole, but they must have runs of contiguous elements: a sector of 32 bytes or more, or any number
- * along a dim of the domain. */
+ * whole, but they must have runs of contiguous elements: a sector of 32 bytes or more, or any
+ * number along a dim of the domain. */
 #include "passes/schedule/cut/moved.h"
 
 /* Positions ------------------------------------------------------------------------------------ */

@@ -328,10 +328,10 @@ static dims long_dims(schedule *s, const tile_type *type) {
 typedef struct reshaping {
     schedule *s;
     dims from, to;
-    const sched_map *map;     /* of `to` */
-    sched_map *out;           /* of `from` */
-    sched_coordinate rest;    /* of the last dim of `to`: what is not yet used of it */
-    sched_coordinate low;     /* of the last dim of `from`: what is already known of it */
+    const sched_map *map;      /* of `to` */
+    sched_map *out;            /* of `from` */
+    sched_coordinate rest;     /* of the last dim of `to`: what is not yet used of it */
+    sched_coordinate low;      /* of the last dim of `from`: what is already known of it */
     const tile_expr *low_size; /* NULL: nothing */
 } reshaping;
 

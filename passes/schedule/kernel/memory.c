@@ -105,10 +105,14 @@ static tile_value find_view(sched_kernel *k, unsigned array, const tile_type *ty
     return tile_build_view(&k->b, base, extents, l->rank, strides, in_order ? 0 : l->rank, NULL);
 }
 
-tile_value sched_array_view(sched_kernel *k, unsigned array, tile_value value) {
-    listing l = {.rank = sched_type(k->s, value)->rank};
+tile_value sched_typed_view(sched_kernel *k, unsigned array, const tile_type *type) {
+    listing l = {.rank = type->rank};
     for (unsigned d = 0; d < l.rank; d++) l.dims[d] = (int)d;
-    return find_view(k, array, sched_type(k->s, value), &l);
+    return find_view(k, array, type, &l);
+}
+
+tile_value sched_array_view(sched_kernel *k, unsigned array, tile_value value) {
+    return sched_typed_view(k, array, sched_type(k->s, value));
 }
 
 /* Splits a dim whose coordinate is a pair of two dims into two dims of the view, so that a tile
@@ -120,65 +124,19 @@ static const tile_type *take_pairs_apart(sched_kernel *k, const tile_type *type,
     *out = *map;
     for (unsigned d = 0; d < type->rank; d++) {
         const sched_index *pair = map->at[d].index;
-        bool apart = pair && pair->kind == SCHED_PAIR && !map->at[d].offset && pair->a.dim >= 0 &&
-                     !pair->a.offset && sched_along(k, &pair->b) != -1 &&
-                     draft.rank + type->rank - d < TILE_MAX_RANK;
+        bool splits = pair && pair->kind == SCHED_PAIR && pair->by.expr;
+        const tile_expr *above =
+            splits ? sched_without(k->s, sched_resolved(k->s, type->dims[d]), pair->by.expr) : NULL;
+        bool apart = above && !map->at[d].offset && pair->a.dim >= 0 && !pair->a.offset &&
+                     sched_along(k, &pair->b) != -1 && draft.rank + type->rank - d < TILE_MAX_RANK;
         if (apart) {
-            draft.dims[draft.rank] = k->g->domain.extents[pair->a.dim];
+            draft.dims[draft.rank] = above;
             out->at[draft.rank++] = pair->a;
         }
         draft.dims[draft.rank] = apart ? pair->by.expr : type->dims[d];
         out->at[draft.rank++] = apart ? pair->b : map->at[d];
     }
     return draft.rank == type->rank ? type : tile_type_get(k->s->context, &draft);
-}
-
-/* Returns the tile's dims that index tiles have: those along which a coordinate changes, except the
- * last dim if the access covers it directly (*covers). */
-static unsigned points_of(const sched_kernel *k, unsigned rank, const sched_map *map,
-                          bool *covers) {
-    unsigned changing[TILE_MAX_RANK] = {0}, all = 0, last = k->tile_rank - 1;
-    for (unsigned d = 0; d < rank; d++)
-        for (unsigned i = 0; i < k->g->domain.rank; i++)
-            if (k->tile_of[i] >= 0 && sched_depends(&map->at[d], i))
-                changing[d] |= 1u << k->tile_of[i];
-    for (unsigned d = 0; d + 1 < rank; d++) all |= changing[d];
-    *covers = last && sched_along(k, &map->at[rank - 1]) == (int)last && !(all & 1u << last);
-    return *covers ? all : all | changing[rank - 1];
-}
-
-/* A coordinate as a tile with the shape of the index tiles. */
-static tile_value point(sched_kernel *k, const sched_coordinate *at, const tile_type *shape) {
-    tile_value tile = sched_coordinate_tile(k, at);
-    const tile_type *type = tile_value_type(k->f, tile);
-    bool fits = type == shape || type->kind != TILE_TYPE_TILE;
-    return fits ? tile : tile_build_broadcast(&k->b, tile, shape);
-}
-
-/* Builds index tiles for the elements; along the last dim of the tile they may be contiguous. */
-static void find_points(sched_kernel *k, unsigned array, const tile_type *type,
-                        const sched_map *map, const tile_type *element, sched_access *out) {
-    bool covers;
-    listing l = {.rank = type->rank};
-    const tile_expr *dims[SCHED_MAX_TILE];
-    unsigned points = points_of(k, type->rank, map, &covers);
-    for (unsigned t = 0; t < k->tile_rank; t++) {
-        bool one = !k->straight && !(points & 1u << t) && !(covers && t + 1 == k->tile_rank);
-        dims[t] = one ? tile_expr_int(k->s->context, 1) : k->block[t];
-    }
-    out->tile = sched_tile_type(k, element, dims);
-    for (unsigned d = 0; d < l.rank; d++) l.dims[d] = (int)d;
-    out->view = find_view(k, array, type, &l);
-    out->rank = l.rank;
-    out->permuted = false;
-    k->tile_rank -= covers;
-    k->covers = covers;
-    const tile_type *shape = sched_tile_type(k, tile_type_scalar(k->s->context, TILE_i32), dims);
-    for (unsigned d = 0; d < l.rank; d++)
-        out->index[d] =
-            covers && d + 1 == l.rank ? sched_begin(k, &map->at[d]) : point(k, &map->at[d], shape);
-    k->tile_rank += covers;
-    k->covers = false;
 }
 
 /* The dims of the domain along which the tile advances and on which computed coordinates depend. */
@@ -190,21 +148,22 @@ static unsigned computed_dims(const sched_kernel *k, unsigned rank, const sched_
     return dims;
 }
 
-/* stores: an access that may not touch elements after the end of a computed coordinate. *computed:
- * the dims of the domain whose ends the view does not check. */
+/* exact: an access of a store or load of a tile, which may have runs, and does not touch elements
+ * after the end of a computed coordinate. */
 static bool find_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *wanted,
-                        bool stores, unsigned *computed, sched_access *out) {
+                        bool stores, bool exact, sched_access *out) {
     const tile_expr *dims[SCHED_MAX_TILE];
     sched_map whole = *wanted, map;
     const tile_type *type = sched_merged(k->s, sched_type(k->s, value), &whole);
     type = take_pairs_apart(k, type, &whole, &map);
     const tile_type *element = sched_element(k->s, value);
     listing l = {.rank = 0};
-    *computed = computed_dims(k, type->rank, &map);
-    bool scattered = sched_is_scattered(k, type->rank, &map) || (stores && *computed);
+    unsigned computed = stores ? computed_dims(k, type->rank, &map) : 0;
+    bool scattered = sched_is_scattered(k, type->rank, &map) || computed;
+    out->flat = NULL;
     if (!scattered) l = list_dims(k, type->rank, &map, out);
     if (scattered || !fit_view(k, type, &l)) {
-        find_points(k, array, type, &map, element, out);
+        sched_find_points(k, array, type, &map, element, computed, exact, out);
         return true;
     }
     out->rank = l.rank;
@@ -221,8 +180,7 @@ static bool find_access(sched_kernel *k, unsigned array, tile_value value, const
 
 bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *wanted,
                        sched_access *out) {
-    unsigned computed;
-    return find_access(k, array, value, wanted, false, &computed, out);
+    return find_access(k, array, value, wanted, false, false, out);
 }
 
 /* A row-major stride, for a view that is not the argument itself and has no strides. */
@@ -328,8 +286,9 @@ tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const s
     unsigned rank = sched_type(k->s, value)->rank;
     sched_access access;
     int64_t back[SCHED_MAX_TILE];
-    if (!sched_find_access(k, array, value, map, &access)) return TILE_NO_VALUE;
-    if (k->single && is_one_element(k, rank, map))
+    bool single = k->single && is_one_element(k, rank, map);
+    if (!find_access(k, array, value, map, false, !single, &access)) return TILE_NO_VALUE;
+    if (single)
         return tile_build_load(&k->b, access.view, access.index, access.rank, TILE_NO_VALUE, NULL);
     tile_value tile =
         tile_build_load(&k->b, access.view, access.index, access.rank, TILE_NO_VALUE, access.tile);
@@ -340,45 +299,23 @@ tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const s
     /* Streaming hint: avoids evicting dirty lines of the previous kernel from L2 to memory. */
     if (is_streamed(k, array, rank, map))
         tile_op_set_text(k->f, tile_value_def(k->f, tile), TILE_ATTR_cache, "evict_first");
+    if (access.flat) tile = tile_build_reshape(&k->b, tile, TILE_NO_VALUE, access.flat);
     if (!access.permuted) return tile;
     for (unsigned t = 0; t < k->tile_rank; t++) back[access.order[t]] = t;
     return permute(k, tile, back);
 }
 
-static const tile_type *mask_type(const sched_kernel *k, const tile_type *like) {
-    tile_type draft = *like;
-    draft.scalar = TILE_i1;
-    draft.param = NULL;
-    return tile_type_get(k->s->context, &draft);
-}
-
-/* i1: elements before the ends of these dims of the domain. */
-static tile_value find_inside(sched_kernel *k, unsigned dims) {
-    tile_value inside = TILE_NO_VALUE;
-    for (unsigned d = 0; d < k->g->domain.rank; d++) {
-        const sched_coordinate at = sched_dim_coordinate(d);
-        if (!(dims >> d & 1)) continue;
-        tile_value end = sched_number(k, sched_expr(k->s, k->g->domain.extents[d]));
-        tile_value here = tile_build_lt(&k->b, sched_coordinate_tile(k, &at), end);
-        inside = inside.id ? tile_build_and(&k->b, inside, here) : here;
-    }
-    return inside;
-}
-
-static void store_at(sched_kernel *k, const sched_access *access, unsigned computed,
-                     tile_value tile) {
-    tile_value inside = find_inside(k, computed);
+static void store_at(sched_kernel *k, const sched_access *access, tile_value tile) {
     if (access->permuted) tile = permute(k, tile, access->order);
-    tile = sched_broadcast_to(k, tile, access->tile);
-    if (inside.id) inside = sched_broadcast_to(k, inside, mask_type(k, access->tile));
-    tile_build_store(&k->b, tile, access->view, access->index, access->rank, inside);
+    tile = sched_broadcast_to(k, tile, access->flat ? access->flat : access->tile);
+    if (access->flat) tile = tile_build_reshape(&k->b, tile, TILE_NO_VALUE, access->tile);
+    tile_build_store(&k->b, tile, access->view, access->index, access->rank, TILE_NO_VALUE);
 }
 
 void sched_store(sched_kernel *k, unsigned array, const sched_map *map, tile_value tile) {
     sched_access access;
-    unsigned computed;
-    if (find_access(k, array, k->s->arrays[array].value, map, true, &computed, &access))
-        store_at(k, &access, computed, tile);
+    if (find_access(k, array, k->s->arrays[array].value, map, true, true, &access))
+        store_at(k, &access, tile);
 }
 
 void sched_store_output(sched_kernel *k, const sched_output *output, const sched_map *map,
@@ -386,7 +323,6 @@ void sched_store_output(sched_kernel *k, const sched_output *output, const sched
     const tile_value whole = k->s->arrays[output->array].value;
     sched_map at = *map;
     sched_access access;
-    unsigned computed;
     if (!output->part.id) {
         sched_store(k, output->array, map, tile);
         return;
@@ -394,7 +330,7 @@ void sched_store_output(sched_kernel *k, const sched_output *output, const sched
     sched_coordinate *own = &at.at[output->axis];
     if (!tile_expr_is(output->first, 0))
         *own = sched_shifted(k->s, own, TILE_OP_add, output->first);
-    if (!find_access(k, output->array, whole, &at, true, &computed, &access)) return;
+    if (!find_access(k, output->array, whole, &at, true, true, &access)) return;
     if (own->dim >= 0) {
         int d = dim_of_view(k, &access, (unsigned)own->dim);
         sched_end_access(k, output->array, whole, &at, (unsigned)own->dim, &access);
@@ -402,5 +338,5 @@ void sched_store_output(sched_kernel *k, const sched_output *output, const sched
         if (d >= 0 && own->offset)
             access.index[d] = tile_build_max(&k->b, access.index[d], tile_build_int(&k->b, 0));
     }
-    store_at(k, &access, computed, tile);
+    store_at(k, &access, tile);
 }

@@ -13,7 +13,9 @@ static tile_value count_along(sched_kernel *k, int t) {
     tile_op op =
         tile_build_op_of(&k->b, TILE_OP_iota, NULL, 0, sched_tile_type(k, type, dims), &axis, 1);
     tile_op_set_int(k->f, op, TILE_ATTR_axis, t);
-    return tile_op_result(k->f, op, 0);
+    tile_value count = tile_op_result(k->f, op, 0);
+    bool runs = k->run && (unsigned)t + 1 == k->tile_rank;
+    return runs ? tile_build_mul(&k->b, count, tile_build_int(&k->b, k->run)) : count;
 }
 
 static bool is_zero(const sched_kernel *k, tile_value value) {
@@ -53,8 +55,8 @@ static tile_value find_taken(sched_kernel *k, const sched_index *index) {
     const tile_type *wide = sched_element(k->s, index->by.value);
     const tile_type *i32 = tile_type_scalar(k->s->context, TILE_i32);
     k->tile_rank += k->covers;
-    tile_value at = sched_value(k, index->by.value, index->map,
-                                wide->scalar == TILE_i64 ? wide : i32);
+    tile_value at =
+        sched_value(k, index->by.value, index->map, wide->scalar == TILE_i64 ? wide : i32);
     k->tile_rank -= k->covers;
     if (!at.id || !k->covers || tile_value_type(k->f, at)->kind != TILE_TYPE_TILE) return at;
     tile_type draft = *tile_value_type(k->f, at);

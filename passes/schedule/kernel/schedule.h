@@ -399,7 +399,8 @@ typedef struct sched_kernel {
     unsigned depth;            /* recursion depth of sched_value */
     tile_value variable;       /* of the loop, if the schedule has one */
     double pad;                /* default pad of loads that may choose one */
-    bool covers;               /* index tiles lack the tile's last dim (memory.c) */
+    bool covers;               /* index tiles lack the tile's last dim (points.c) */
+    unsigned run;              /* coordinates along the tile's last dim are this far apart; 0: 1 */
     bool straight;             /* accesses have the tile's dims in the tile's order, by strides */
     bool single;               /* loads of one element are scalars */
     bool streams;              /* each element of the domain is read once, and few are written */
@@ -476,8 +477,9 @@ static inline tile_value sched_output_value(const schedule *s, const sched_outpu
 /* Stores the tile at map, which is over the dims of the output's value. */
 void sched_store_output(sched_kernel *k, const sched_output *output, const sched_map *map,
                         tile_value tile);
-/* A view of the array with the value's dims. */
+/* A view of the array with the value's dims, or those of a type. */
 tile_value sched_array_view(sched_kernel *k, unsigned array, tile_value value);
+tile_value sched_typed_view(sched_kernel *k, unsigned array, const tile_type *type);
 /* An access to an array: a view whose last dims are these dims, in this order, preceded by the
  * array's other dims. order[i] < 0: a dim of extent 1. */
 typedef struct sched_access {
@@ -485,8 +487,9 @@ typedef struct sched_access {
     tile_value index[TILE_MAX_RANK];
     unsigned rank;
     const tile_type *tile;
+    const tile_type *flat; /* not NULL: the access has runs, and `tile` is a reshape of this */
     bool permuted;
-    int64_t order[SCHED_MAX_TILE]; /* dim i of the loaded tile is dim order[i] of the tile */
+    int64_t order[SCHED_MAX_TILE]; /* dim i of the accessed tile is dim order[i] of the tile */
 } sched_access;                    /* if the map is scattered, `index` contains index tiles */
 bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *map,
                        sched_access *out);
@@ -497,6 +500,13 @@ void sched_end_access(sched_kernel *k, unsigned array, tile_value value, const s
 /* The view of an access to the array, truncated at `end` along dim d. */
 tile_value sched_part_view(sched_kernel *k, unsigned array, tile_value view, unsigned d,
                            tile_value end);
+
+/* points.c */
+
+/* Fills an access with index tiles. checked: the dims of the domain at whose ends the access must
+ * end. runs: it may be of contiguous runs. */
+void sched_find_points(sched_kernel *k, unsigned array, const tile_type *type, const sched_map *map,
+                       const tile_type *element, unsigned checked, bool runs, sched_access *out);
 
 /* elementwise.c: gives the group a kernel. */
 void sched_make_elementwise(schedule *s, sched_group *g, const char *name);

@@ -3,8 +3,8 @@
  * The elements of an array that a kernel needs are at a map (map.c). If the coordinates of several
  * dims of the array are the parts of one coordinate, these dims are one dim of a view:
  *
- *     reshape(%x * %x : [64, 2048, 2048]) : [64, n]    reads %x at (i, j / 2048, j % 2048), which is
- *                                                      (i, j) of %x as [64, 4194304]
+ *     reshape(%x * %x : [64, 2048, 2048]) : [64, n]    reads %x at (i, j / 2048, j % 2048), which
+ * is (i, j) of %x as [64, 4194304]
  *
  * So a reshape of a computed value costs nothing if every array below it is still read in runs of
  * contiguous elements. It is not free, and the value is stored before it, if
@@ -70,8 +70,10 @@ static bool has_runs(const sched_coordinate *at, int last, unsigned bytes) {
     if (at->offset || !at->index->by.expr) return false;
     int64_t run = sched_constant(at->index->by.expr);
     bool whole = run < 0 || run * bytes >= SECTOR;
-    if (at->index->kind == SCHED_PAIR) at = &at->index->b;
-    else if (at->index->kind != SCHED_REM) return false;
+    if (at->index->kind == SCHED_PAIR)
+        at = &at->index->b;
+    else if (at->index->kind != SCHED_REM)
+        return false;
     if (!at->index) return whole && (at->dim == last || at->dim < 0);
     return whole && at->index->kind == SCHED_REM && !at->offset && !at->index->a.index &&
            at->index->a.dim == last && !at->index->a.offset;
@@ -84,8 +86,7 @@ bool sched_stores_runs(schedule *s, tile_value value, const sched_map *map,
     unsigned d = type->rank, bytes = tile_scalar_bits(sched_element(s, value)->scalar) / 8;
     while (d > 1 && tile_expr_is(sched_dim(s, type, d - 1), 1)) d--;
     bool runs = !d;
-    for (unsigned i = 0; d && i < domain->rank; i++)
-        runs |= has_runs(&at.at[d - 1], (int)i, bytes);
+    for (unsigned i = 0; d && i < domain->rank; i++) runs |= has_runs(&at.at[d - 1], (int)i, bytes);
     return runs;
 }
 
@@ -188,8 +189,7 @@ static bool find_free_reshape(schedule *s, tile_op op) {
 sched_map sched_gathered(schedule *s, tile_op op, const sched_map *map) {
     tile_value index = tile_operand_at(s->compute, op);
     sched_map out = *map;
-    out.at[sched_axis(s, op)] =
-        sched_indexed(s, index, map, sched_type(s, index)->rank);
+    out.at[sched_axis(s, op)] = sched_indexed(s, index, map, sched_type(s, index)->rank);
     return out;
 }
 
@@ -208,7 +208,8 @@ static bool find_free_gather(schedule *s, tile_op op) {
            reaches_arrays(&f, from, &at);
 }
 
-/* Caches ---------------------------------------------------------------------------------------- */
+/* Caches ----------------------------------------------------------------------------------------
+ */
 
 enum { UNKNOWN, FREE, STORED };
 
@@ -218,9 +219,9 @@ bool sched_is_free(schedule *s, tile_op op) {
     if (opcode != TILE_OP_reshape && opcode != TILE_OP_gather) return false;
     if (!s->free) s->free = TILE_NEW_ARRAY(s->arena, unsigned char, s->compute->value_count);
     if (!s->free[id])
-        s->free[id] = (opcode == TILE_OP_reshape ? find_free_reshape(s, op)
-                                                 : find_free_gather(s, op))
-                          ? FREE
-                          : STORED;
+        s->free[id] =
+            (opcode == TILE_OP_reshape ? find_free_reshape(s, op) : find_free_gather(s, op))
+                ? FREE
+                : STORED;
     return s->free[id] == FREE;
 }
