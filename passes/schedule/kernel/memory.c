@@ -115,8 +115,8 @@ tile_value sched_array_view(sched_kernel *k, unsigned array, tile_value value) {
     return sched_typed_view(k, array, sched_type(k->s, value));
 }
 
-/* Splits a dim whose coordinate is a pair of two dims into two dims of the view, so that a tile
- * along the last one is bounded by it. */
+/* Splits a dim whose coordinate is a pair into two dims of the view, so that a tile along the last
+ * one is bounded by it. */
 static const tile_type *take_pairs_apart(sched_kernel *k, const tile_type *type,
                                          const sched_map *map, sched_map *out) {
     tile_type draft = *type;
@@ -127,8 +127,10 @@ static const tile_type *take_pairs_apart(sched_kernel *k, const tile_type *type,
         bool splits = pair && pair->kind == SCHED_PAIR && pair->by.expr;
         const tile_expr *above =
             splits ? sched_without(k->s, sched_resolved(k->s, type->dims[d]), pair->by.expr) : NULL;
-        bool apart = above && !map->at[d].offset && pair->a.dim >= 0 && !pair->a.offset &&
-                     sched_along(k, &pair->b) != -1 && draft.rank + type->rank - d < TILE_MAX_RANK;
+        bool plain =
+            above && ((pair->a.dim >= 0 && !pair->a.offset) || sched_along(k, &pair->a) == -1);
+        bool apart = plain && !map->at[d].offset && sched_along(k, &pair->b) != -1 &&
+                     draft.rank + type->rank - d < TILE_MAX_RANK;
         if (apart) {
             draft.dims[draft.rank] = above;
             out->at[draft.rank++] = pair->a;

@@ -199,7 +199,7 @@ static void find_run_points(sched_kernel *k, unsigned array, const tile_type *ty
     bool covers;
     unsigned last = k->tile_rank - 1;
     move_last(k, r->t, out);
-    unsigned points = points_of(k, r->d + 1, map, &covers);
+    unsigned points = points_of(k, r->d + 1, map, &covers) | 1u << last;
     block = k->block[last];
     k->block[last] = count_runs(k, block, r->size);
     k->run = (unsigned)r->size;
