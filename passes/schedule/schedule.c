@@ -85,6 +85,7 @@
 #include "lib/support/scalar.h"
 #include "passes/schedule/online/online_kernel.h"
 #include "passes/schedule/plan.h"
+#include "passes/schedule/products/order.h"
 #include "passes/schedule/products/space.h"
 #include "passes/schedule/products/slices.h"
 #include "passes/schedule/kernel/packed.h"
@@ -248,6 +249,7 @@ static void check_room(schedule *s, const tile_function *made) {
 static bool make_kernels(schedule *s, size_t before) {
     if (!check_length(s)) return false;
     sched_move_slices(s);
+    sched_order_sums(s);
     sched_find_scaled(s);
     sched_find_packed(s);
     sched_move_casts(s);

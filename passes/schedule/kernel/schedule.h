@@ -359,7 +359,7 @@ void sched_move_casts(schedule *s);
 
 /* window.c ------------------------------------------------------------------------------------- */
 
-/* Fills `expands`. */
+/* Fills `expands`, and begins with an empty `free`. */
 void sched_mark_expanded(schedule *s);
 /* The map of the operand, which has this rank. */
 sched_map sched_windowed(schedule *s, tile_op op, unsigned rank, const sched_map *map);

@@ -217,7 +217,6 @@ bool sched_is_free(schedule *s, tile_op op) {
     tile_opcode opcode = tile_op_opcode(s->compute, op);
     uint32_t id = tile_op_result(s->compute, op, 0).id;
     if (opcode != TILE_OP_reshape && opcode != TILE_OP_gather) return false;
-    if (!s->free) s->free = TILE_NEW_ARRAY(s->arena, unsigned char, s->compute->value_count);
     if (!s->free[id])
         s->free[id] =
             (opcode == TILE_OP_reshape ? find_free_reshape(s, op) : find_free_gather(s, op))
