@@ -7,8 +7,8 @@
  *   - Results, and values that cannot be computed where they are used, are arrays in memory: the
  *     results' arrays, or scratch of the plan. Element-wise operations (arithmetic, casts, select,
  *     iota) and operations that only move elements (broadcast, transpose, slice, concat, join,
- *     unjoin, window, reshape of an array or of windows) are recomputed in each group that uses
- *     them.
+ *     unjoin, window, gather, and reshapes that are views of arrays: kernel/view.c) are recomputed
+ *     in each group that uses them.
  *   - For a value that must be in memory, the pass follows its definitions backwards to the first
  *     operation that is not element-wise. If that is a product (matmul) whose elements correspond
  *     to those of the value, the group is a product with an epilogue (bias, activation, scale,

@@ -189,7 +189,7 @@ static void choose(schedule *s, sched_group *g, tile_value value, sched_map *map
         if (take_rows(s, g, &w.stops[i], value, map) && (!g->own_domain || sched_is_only(&w, i)))
             return;
     }
-    if (sched_take_moved(s, g, value, false, map)) return;
+    if (sched_take_moved(s, g, value, false, map) || sched_take_beside(s, g, value, map)) return;
     *g = (sched_group){.kind = SCHED_ELEMENTWISE, .domain = own};
     *map = identity;
 }
@@ -295,7 +295,7 @@ static void add_group(schedule *s, sched_group *g) {
 /* Stores the group's inputs first. The group is then traversed again, because values that have an
  * array by then are read, not computed. */
 static void plan_inputs(schedule *s, sched_group *g, tile_value value, const sched_map *map) {
-    sched_traversal w = {.s = s, .g = g};
+    sched_traversal w = {.s = s, .g = g, .passed = g->passed};
     sched_traverse_value(&w, value, map, true);
     for (size_t i = 0; i < w.stop_count && !s->failed; i++) {
         tile_value read = sched_skip_reshapes(s, w.stops[i].value, value);

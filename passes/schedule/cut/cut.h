@@ -14,7 +14,8 @@ typedef struct sched_mapped_stop {
  * inline. */
 typedef struct sched_traversal {
     schedule *s;
-    sched_group *g; /* its operations are traversed as well; NULL: no group */
+    sched_group *g;     /* its operations are traversed as well; NULL: no group */
+    const bool *passed; /* by value: reshapes that are traversed; NULL: none (sched_group) */
     sched_visited_values done;
     sched_mapped_stop *pending; /* a stack of values to visit, the next one last */
     size_t pending_count, pending_capacity;

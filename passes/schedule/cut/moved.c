@@ -20,6 +20,7 @@
 typedef struct placer {
     schedule *s;
     tile_value anchor;
+    const sched_map *at; /* of the anchor; NULL: it is the domain's product or reduction */
     const sched_domain *domain;
     int axis; /* that the anchor reduces; -1: none */
     bool *failed;
@@ -97,6 +98,10 @@ static bool place_result(placer *p, tile_op op, sched_map *map) {
 
 static bool place(placer *p, tile_value value, sched_map *map) {
     tile_op op = tile_value_def(p->s->compute, value);
+    if (value.id == p->anchor.id && p->at) {
+        *map = *p->at;
+        return true;
+    }
     if (value.id == p->anchor.id) {
         *map = sched_identity(p->domain);
         if (p->axis >= 0 && !sched_is_along(p->s, op)) map->at[p->axis] = sched_zero_coordinate();
@@ -202,28 +207,42 @@ static bool take_rows(schedule *s, sched_group *g, const sched_traversal *w, siz
  * elements. */
 typedef struct anchors {
     schedule *s;
-    bool *visited;
+    bool *visited, *reaching; /* by value; reaching: an anchor is found from it */
     tile_op *ops;
     size_t count, capacity;
     bool moves; /* there is a reshape or transpose before one of them */
 } anchors;
 
-static void find_anchors(anchors *a, tile_value value, bool outer, bool moved) {
+/* Returns whether there is an anchor. */
+static bool find_anchors(anchors *a, tile_value value, bool outer) {
     schedule *s = a->s;
     tile_op op = tile_value_def(s->compute, value);
-    if (!op.id || a->visited[value.id] || !sched_is_tensor(s, value)) return;
+    if (!op.id || !sched_is_tensor(s, value)) return false;
+    if (a->visited[value.id]) return a->reaching[value.id];
     a->visited[value.id] = true;
-    if (!outer && sched_is_planned(s, value)) return;
+    if (!outer && sched_is_planned(s, value)) {
+        a->reaching[value.id] = true;
+        return true;
+    }
     tile_opcode opcode = tile_op_opcode(s->compute, op);
     if (opcode == TILE_OP_matmul || sched_is_reduction(s, op)) {
         a->ops = tile_arena_grow(s->arena, a->ops, a->count, &a->capacity, sizeof *a->ops);
         a->ops[a->count++] = op;
-        a->moves |= moved;
-        return;
+        a->reaching[value.id] = true;
+        return true;
     }
-    moved |= opcode == TILE_OP_reshape || opcode == TILE_OP_transpose;
     for (unsigned i = 0; is_passed(s, op) && i < tile_op_operand_count(s->compute, op); i++)
-        find_anchors(a, tile_op_operand(s->compute, op, i), false, moved);
+        a->reaching[value.id] |= find_anchors(a, tile_op_operand(s->compute, op, i), false);
+    a->moves |= a->reaching[value.id] && (opcode == TILE_OP_reshape || opcode == TILE_OP_transpose);
+    return a->reaching[value.id];
+}
+
+static anchors begin_anchors(schedule *s, tile_value value) {
+    anchors a = {.s = s};
+    a.visited = TILE_NEW_ARRAY(s->arena, bool, s->compute->value_count);
+    a.reaching = TILE_NEW_ARRAY(s->arena, bool, s->compute->value_count);
+    find_anchors(&a, value, true);
+    return a;
 }
 
 static bool take_anchor(schedule *s, sched_group *g, tile_op anchor, tile_value value, bool online,
@@ -237,7 +256,7 @@ static bool take_anchor(schedule *s, sched_group *g, tile_op anchor, tile_value 
     p.failed = TILE_NEW_ARRAY(s->arena, bool, s->compute->value_count);
     if (!place(&p, value, map)) return false;
     if (!sched_stores_runs(s, value, map, &domain)) return false;
-    sched_traversal w = {.s = s};
+    sched_traversal w = {.s = s, .passed = g->passed};
     sched_traverse_value(&w, value, map, true);
     for (size_t i = 0; i < w.stop_count; i++) {
         if (w.stops[i].value.id != result.id || w.stops[i].own_domain || !sched_is_latest(&w, i))
@@ -249,13 +268,63 @@ static bool take_anchor(schedule *s, sched_group *g, tile_op anchor, tile_value 
 }
 
 bool sched_take_moved(schedule *s, sched_group *g, tile_value value, bool online, sched_map *map) {
-    anchors a = {.s = s};
-    a.visited = TILE_NEW_ARRAY(s->arena, bool, s->compute->value_count);
-    find_anchors(&a, value, true, false);
+    const anchors a = begin_anchors(s, value);
     for (size_t i = 0; a.moves && i < a.count; i++) {
-        *g = (sched_group){.kind = SCHED_ELEMENTWISE};
+        *g = (sched_group){.kind = SCHED_ELEMENTWISE, .passed = a.reaching};
         *map = (sched_map){{{0, NULL, NULL}}};
         if (take_anchor(s, g, a.ops[i], value, online, map)) return true;
     }
+    return false;
+}
+
+/* Values beside others ------------------------------------------------------------------------- */
+
+/* Returns whether the group has all that the value is computed from when it stores the array. */
+static bool has_inputs(schedule *s, size_t writer, unsigned array, const sched_map *at,
+                       const bool *passed, tile_value value, const sched_map *map) {
+    sched_traversal w = {.s = s, .passed = passed};
+    sched_traverse_value(&w, value, map, true);
+    for (size_t i = 0; i < w.stop_count; i++) {
+        tile_value read = sched_skip_reshapes(s, w.stops[i].value, TILE_NO_VALUE);
+        int own = sched_array_of(s, read), from = own < 0 ? -1 : sched_writer_of(s, (unsigned)own);
+        if (own < 0 || (s->arrays[own].place != SCHED_ARGUMENT && from < 0)) return false;
+        if (from > (int)writer) return false;
+        if (from < (int)writer) continue;
+        if (own != (int)array || read.id != w.stops[i].value.id || w.stops[i].own_domain ||
+            !sched_same_map(&w.stops[i].map, at, sched_type(s, read)->rank))
+            return false;
+    }
+    return true;
+}
+
+static bool takes_more(const sched_group *other) {
+    return !other->own_domain && !other->chains && other->kind != SCHED_ONLINE;
+}
+
+static bool take_beside(schedule *s, sched_group *g, size_t writer, const sched_output *output,
+                        const bool *passed, tile_value value, sched_map *map) {
+    const sched_group *other = s->groups[writer];
+    placer p = {.s = s,
+                .anchor = s->arrays[output->array].value,
+                .at = &output->map,
+                .domain = &other->domain,
+                .axis = -1};
+    sched_domain own = sched_domain_of(s, value);
+    p.failed = TILE_NEW_ARRAY(s->arena, bool, s->compute->value_count);
+    if (output->part.id || p.anchor.id == value.id || !place(&p, value, map) ||
+        (other->kind == SCHED_MATMUL && !has_whole_tiles(&other->domain, &own, false)) ||
+        !sched_stores_runs(s, value, map, &other->domain) ||
+        !has_inputs(s, writer, output->array, &output->map, passed, value, map))
+        return false;
+    *g = (sched_group){.kind = SCHED_ELEMENTWISE, .domain = other->domain, .passed = passed};
+    return true;
+}
+
+bool sched_take_beside(schedule *s, sched_group *g, tile_value value, sched_map *map) {
+    const anchors a = begin_anchors(s, value);
+    for (size_t i = 0; i < s->group_count; i++)
+        for (size_t o = 0; takes_more(s->groups[i]) && o < s->groups[i]->output_count; o++)
+            if (take_beside(s, g, i, &s->groups[i]->outputs[o], a.reaching, value, map))
+                return true;
     return false;
 }

@@ -46,13 +46,16 @@ static void add_whole(sched_traversal *w, tile_value value) {
     add_stop_with_own_domain(w, value, &at);
 }
 
-/* A reshape of a value that the group has, which needs no computed coordinates. */
-static bool is_identity_reshape(schedule *s, tile_op op, const sched_map *map) {
+/* A reshape of a value that the group has, which needs no computed coordinates, or only before
+ * other reshapes. */
+static bool is_identity_reshape(const sched_traversal *w, tile_op op, const sched_map *map) {
+    schedule *s = w->s;
     const tile_type *to = sched_type(s, tile_op_result(s->compute, op, 0));
     sched_map at;
     if (tile_op_opcode(s->compute, op) != TILE_OP_reshape) return false;
     const tile_type *from = sched_type(s, tile_operand_src(s->compute, op));
-    return sched_reshaped(s, from, to, map, &at) && !sched_is_computed(from->rank, &at);
+    bool passed = w->passed && w->passed[tile_op_result(s->compute, op, 0).id];
+    return sched_reshaped(s, from, to, map, &at) && (passed || !sched_is_computed(from->rank, &at));
 }
 
 static bool is_absorbed(sched_traversal *w, tile_op op, const sched_map *map);
@@ -81,7 +84,7 @@ static void traverse_one(sched_traversal *w, tile_value value, const sched_map *
     if (!sched_is_tensor(s, value) || !sched_visit_first(s, &w->done, value, map)) return;
     if (op.id && is_absorbed(w, op, map)) return;
     bool in_memory = sched_array_of(s, value) >= 0 && !outer;
-    if (in_memory || !op.id || (!sched_is_inline(s, op) && !is_identity_reshape(s, op, map))) {
+    if (in_memory || !op.id || (!sched_is_inline(s, op) && !is_identity_reshape(w, op, map))) {
         add_stop(w, value, map);
         return;
     }

@@ -189,16 +189,24 @@ static sched_coordinate split(schedule *s, sched_index_kind kind, const sched_co
     return coordinate_of(s, &d);
 }
 
+/* Returns whether two parts of one coordinate, one of which follows the other, are one part. */
+static bool join_digits(schedule *s, const sched_coordinate *at, const sched_coordinate *low,
+                        const tile_expr *by, sched_coordinate *out) {
+    digits a = digits_of(at), b = digits_of(low);
+    if (!sched_same_extent(s, b.size, by) ||
+        !sched_same_extent(s, a.low, product_of(s, b.low, by)) ||
+        !sched_same_coordinate(&a.of, &b.of))
+        return false;
+    b.size = a.size ? product_of(s, a.size, by) : NULL;
+    *out = coordinate_of(s, &b);
+    return true;
+}
+
 static sched_coordinate pair(schedule *s, const sched_coordinate *at, const sched_coordinate *low,
                              const tile_expr *by) {
+    sched_coordinate joined;
     if (at->dim < 0 && !at->index && !at->offset) return *low;
-    digits a = digits_of(at), b = digits_of(low);
-    const tile_expr *next = product_of(s, b.low, by);
-    if (sched_same_extent(s, b.size, by) && sched_same_extent(s, a.low, next) &&
-        sched_same_coordinate(&a.of, &b.of)) {
-        b.size = a.size ? product_of(s, a.size, by) : NULL;
-        return coordinate_of(s, &b);
-    }
+    if (join_digits(s, at, low, by, &joined)) return joined;
     if (is_kind(low, SCHED_PAIR)) { /* (a, (b, c)) is ((a, b), c) */
         const tile_expr *size = sched_without(s, by, low->index->by.expr);
         if (size) {
@@ -206,6 +214,9 @@ static sched_coordinate pair(schedule *s, const sched_coordinate *at, const sche
             return sched_computed(s, SCHED_PAIR, &above, &low->index->b, low->index->by.expr);
         }
     }
+    if (is_kind(at, SCHED_PAIR) && join_digits(s, &at->index->b, low, by, &joined))
+        return sched_computed(s, SCHED_PAIR, &at->index->a, &joined,
+                              product_of(s, at->index->by.expr, by));
     return make(s, SCHED_PAIR, *at, *low, (sched_scalar){by, TILE_NO_VALUE});
 }
 

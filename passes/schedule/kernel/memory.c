@@ -115,28 +115,46 @@ tile_value sched_array_view(sched_kernel *k, unsigned array, tile_value value) {
     return sched_typed_view(k, array, sched_type(k->s, value));
 }
 
-/* Splits a dim whose coordinate is a pair into two dims of the view, so that a tile along the last
- * one is bounded by it. */
+/* The dims into which a dim is split whose coordinate is a pair, or a pair of pairs, in reverse
+ * order. Returns their number; 1: it is not split. */
+static unsigned split_pairs(sched_kernel *k, const tile_expr *extent, sched_coordinate at,
+                            sched_coordinate *parts, const tile_expr **extents) {
+    unsigned count = 0;
+    while (count + 1 < TILE_MAX_RANK && at.index && at.index->kind == SCHED_PAIR && !at.offset &&
+           at.index->by.expr && sched_along(k, &at) != -1) {
+        const tile_expr *above = sched_without(k->s, extent, at.index->by.expr);
+        if (!above) break;
+        parts[count] = at.index->b;
+        extents[count++] = at.index->by.expr;
+        at = at.index->a;
+        extent = above;
+    }
+    parts[count] = at;
+    extents[count++] = extent;
+    return count;
+}
+
+/* Splits dims whose coordinates are pairs into several dims of the view, so that tiles along the
+ * later ones are bounded by them. */
 static const tile_type *take_pairs_apart(sched_kernel *k, const tile_type *type,
                                          const sched_map *map, sched_map *out) {
     tile_type draft = *type;
+    sched_coordinate parts[TILE_MAX_RANK];
+    const tile_expr *extents[TILE_MAX_RANK];
     draft.rank = 0;
     *out = *map;
     for (unsigned d = 0; d < type->rank; d++) {
-        const sched_index *pair = map->at[d].index;
-        bool splits = pair && pair->kind == SCHED_PAIR && pair->by.expr;
-        const tile_expr *above =
-            splits ? sched_without(k->s, sched_resolved(k->s, type->dims[d]), pair->by.expr) : NULL;
-        bool plain =
-            above && ((pair->a.dim >= 0 && !pair->a.offset) || sched_along(k, &pair->a) == -1);
-        bool apart = plain && !map->at[d].offset && sched_along(k, &pair->b) != -1 &&
-                     draft.rank + type->rank - d < TILE_MAX_RANK;
-        if (apart) {
-            draft.dims[draft.rank] = above;
-            out->at[draft.rank++] = pair->a;
+        unsigned count =
+            split_pairs(k, sched_resolved(k->s, type->dims[d]), map->at[d], parts, extents);
+        if (draft.rank + count + type->rank - d - 1 > TILE_MAX_RANK) count = 1;
+        if (count == 1) {
+            draft.dims[draft.rank] = type->dims[d];
+            out->at[draft.rank++] = map->at[d];
         }
-        draft.dims[draft.rank] = apart ? pair->by.expr : type->dims[d];
-        out->at[draft.rank++] = apart ? pair->b : map->at[d];
+        for (unsigned i = count; count > 1 && i-- > 0;) {
+            draft.dims[draft.rank] = extents[i];
+            out->at[draft.rank++] = parts[i];
+        }
     }
     return draft.rank == type->rank ? type : tile_type_get(k->s->context, &draft);
 }

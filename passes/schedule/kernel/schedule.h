@@ -109,9 +109,10 @@ typedef struct sched_group {
     sched_domain domain;
     tile_op root; /* matmul; online: the last carried reduction; rows: a long scan */
     sched_online *online;
-    unsigned axis;   /* rows: the domain's dim that is reduced */
-    bool own_domain; /* rows: few and long; each reduction is split separately */
-    bool chains;     /* rows: of a long scan, the root, without other reductions */
+    unsigned axis;      /* rows: the domain's dim that is reduced */
+    bool own_domain;    /* rows: few and long; each reduction is split separately */
+    bool chains;        /* rows: of a long scan, the root, without other reductions */
+    const bool *passed; /* by value: reshapes between an output and the domain; NULL: none */
     sched_output *outputs;
     size_t output_count, output_capacity;
     sched_input *inputs; /* arrays that are read where they are needed */

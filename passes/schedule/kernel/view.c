@@ -74,7 +74,7 @@ static bool has_runs(const sched_coordinate *at, int last, unsigned bytes) {
         at = &at->index->b;
     else if (at->index->kind != SCHED_REM)
         return false;
-    if (!at->index) return whole && (at->dim == last || at->dim < 0);
+    if (!at->index) return !at->offset;
     return whole && at->index->kind == SCHED_REM && !at->offset && !at->index->a.index &&
            at->index->a.dim == last && !at->index->a.offset;
 }

@@ -44,8 +44,8 @@ static bool reads_tile(const product *p) {
         if (p->sides[0].array == (int)input->array || p->sides[1].array == (int)input->array)
             continue;
         for (unsigned d = 0; d < rank; d++) {
-            rows |= input->map.at[d].dim == (int)p->m;
-            columns |= input->map.at[d].dim == (int)p->n;
+            rows |= sched_depends(&input->map.at[d], p->m);
+            columns |= sched_depends(&input->map.at[d], p->n);
         }
         if (rows && columns) return true;
     }

@@ -6,10 +6,11 @@ Reshapes to other factors, transposes, unit dims, slices, flips and gathers are 
 reductions, scans and products. Numbers are small integers, so results are compared for equality; with --rand they must
 be within rounding errors.
 
-    views.py --counts [--seed=N] [--count=N]
+    views.py --counts ..
 
-compares the number of kernels with that of the same compute written by hand: each is one of the forms below, with
-random extents."""
+draws chains around one reduction or product of which every layout change is a view: splits and merges of dims, and
+transposes that keep runs of 16 elements. Each must be one kernel, as the same compute with all of them moved to the
+arguments and the result by hand."""
 import os
 import random
 import subprocess
@@ -150,6 +151,104 @@ class Views(computes.Compute):
         return f"compute @c({args})\n    -> ({results})\n{{\n" + "\n".join(lines) + "\n}\n"
 
 
+class OneKernel(Views):
+    """A chain around one reduction, scan or product."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.lines, self.args, self.values, self.results = [], [], [], []
+        self.count = 0
+        self.extents = {}
+        self.random.choice([self.reduction, self.product_of_views])()
+        self.results = [("%r0", self.values[-1])]
+        if self.chance(0.3) and len(self.values[-1][2]) < 6:
+            self.views(1)
+            if self.values[-1][0] != self.results[0][1][0]:
+                self.results.append(("%r1", self.values[-1]))
+
+    def pick(self, test=lambda v: True):
+        return self.values[-1]
+
+    def views(self, most):
+        """Splits and merges of the last value."""
+        for _ in range(self.random.randint(0, most)):
+            self.view_in_order()
+
+    def view_in_order(self):
+        a, dims = self.values[-1], []
+        for d in map(int, a[2]):
+            parts = [p for p in range(2, d) if d % p == 0]
+            if dims and self.chance(0.3):
+                dims[-1] *= d
+            elif parts and len(a[2]) < 5 and self.chance(0.4):
+                p = self.random.choice(parts)
+                dims += [p, d // p]
+            else:
+                dims.append(d)
+        if len(dims) < 6 and self.chance(0.2):
+            dims.insert(self.random.randrange(len(dims) + 1), 1)
+        dims = [str(d) for d in dims]
+        return len(dims) <= 6 and dims != list(a[2]) and self.emit(
+            f"reshape {a[0]} : {self.type(a[1], dims)}", a[1], dims, a[3])
+
+    def elements(self):
+        a = self.values[-1]
+        if self.chance(0.5):
+            self.constant()
+        elif self.chance(0.5):
+            self.emit(f"max({a[0]}, {a[0]} - {a[0]})", a[1], a[2], a[3])
+        else:
+            b = self.argument(a[1], a[2])
+            self.values.pop()
+            self.emit(f"{a[0]} - {b[0]}", a[1], a[2], a[3] + b[3])
+
+    def reduction(self):
+        self.argument("f32", self.dims(self.random.randint(2, 4)))
+        self.elements()
+        self.views(3)
+        a = self.values[-1]
+        axis = self.random.randrange(len(a[2]))
+        while a[2][axis] == "1":
+            axis = self.random.randrange(len(a[2]))
+        dims = list(a[2])
+        if self.chance(0.2):
+            self.emit(f"scan_add({a[0]}, axis = {axis})", a[1], dims, a[3] * int(a[2][axis]))
+        else:
+            dims[axis] = "1"
+            self.emit(f"reduce_add({a[0]}, axis = {axis})", a[1], dims, a[3] * int(a[2][axis]))
+            b = self.values[-1]
+            if self.chance(0.7):
+                self.emit(f"{a[0]} - {b[0]}", a[1], a[2], a[3] + b[3])
+        self.views(3)
+        if self.chance(0.5):
+            self.elements()
+            self.views(1)
+
+    def product_of_views(self):
+        m, n = (str(16 * self.random.choice([2, 3, 4, 6])) for _ in range(2))
+        heads = self.random.choice([2, 4])
+        n = str(int(n) * heads)
+        self.argument("f16", [m, "32"])
+        b = self.argument("f16", ["32", n])
+        self.emit(f"matmul({self.values[0][0]}, {b[0]}) : f32", "f32", [m, n], 2000)
+        if self.chance(0.5):
+            self.elements()
+        if self.chance(0.5):
+            dims = [m, str(heads), str(int(n) // heads)]
+            self.emit(f"reshape {self.values[-1][0]} : {self.type('f32', dims)}", "f32", dims, 2000)
+            dims = [dims[1], dims[0], dims[2]]
+            self.emit(f"transpose {self.values[-1][0]} {{order = [1, 0, 2]}} : {self.type('f32', dims)}", "f32", dims, 2000)
+        self.views(2)
+        if self.chance(0.3):
+            self.elements()
+
+
+def count_kernels(path):
+    rc, out = computes.run(["tile-opt", path, "--pass-pipeline=schedule"])
+    count = sum(line.startswith("kernel") for line in out.splitlines())
+    return "" if count == 1 else f"rc {rc}, {count} kernels instead of 1\n"
+
+
 def main():
     given = dict(a[2:].split("=", 1) if "=" in a else (a[2:], "") for a in sys.argv[1:])
     seed, count = int(given.get("seed", 1)), int(given.get("count", 1000000))
@@ -160,11 +259,12 @@ def main():
     os.makedirs(folder, exist_ok=True)
     done = wrong = 0
     while done < count and (time.time() < end or done < least):
-        compute = Views(seed)
+        compute = OneKernel(seed) if "counts" in given else Views(seed)
         path = os.path.join(folder, f"{seed}.tile")
         with open(path, "w") as file:
             file.write(compute.text())
-        what = computes.check(compute, path, seed, given)
+        what = count_kernels(path) if "counts" in given else ""
+        what = what or computes.check(compute, path, seed, given)
         done += 1
         wrong += bool(what)
         if what:
