@@ -50,15 +50,16 @@ static bool stretch(placer *p, const tile_type *from, const tile_type *to, const
     return true;
 }
 
+/* Dim d of a transpose is dim order[d] of its source. Without an order the last two are exchanged.
+ */
 static bool permute(const schedule *s, tile_op op, unsigned rank, const sched_map *map,
                     sched_map *out) {
-    tile_dim own[TILE_MAX_RANK];
-    tile_dim_map(s->compute, op, 0, 0, own);
+    const tile_attr *order = tile_op_attr(s->compute, op, TILE_ATTR_order);
     for (unsigned d = 0; d < rank; d++) {
-        if (own[d].kind != TILE_DIM_OF) return false;
-        out->at[own[d].of] = map->at[d];
+        unsigned exchanged = d + 2 < rank ? d : 2 * rank - 3 - d;
+        out->at[d] = map->at[order ? (unsigned)order->list[d] : exchanged];
     }
-    return true;
+    return rank >= 2;
 }
 
 /* Positions of the result, given those of the operand. */

@@ -122,7 +122,9 @@ static unsigned split_pairs(sched_kernel *k, const tile_expr *extent, sched_coor
     unsigned count = 0;
     while (count + 1 < TILE_MAX_RANK && at.index && at.index->kind == SCHED_PAIR && !at.offset &&
            at.index->by.expr && sched_along(k, &at) != -1) {
+        const sched_coordinate *a = &at.index->a;
         const tile_expr *above = sched_without(k->s, extent, at.index->by.expr);
+        if (!above && a->dim >= 0 && !a->offset) above = k->g->domain.extents[a->dim];
         if (!above) break;
         parts[count] = at.index->b;
         extents[count++] = at.index->by.expr;
