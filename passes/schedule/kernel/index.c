@@ -121,14 +121,19 @@ static bool is_kind(const sched_coordinate *at, sched_index_kind kind) {
     return at->index && !at->offset && at->index->kind == kind && at->index->by.expr;
 }
 
-static digits digits_of(const sched_coordinate *at) {
+static const tile_expr *product_of(schedule *s, const tile_expr *a, const tile_expr *b) {
+    if (!a || !b) return a ? a : b;
+    return tile_expr_multiply(s->context, a, b);
+}
+
+static digits digits_of(schedule *s, const sched_coordinate *at) {
     digits out = {.of = *at};
     if (is_kind(&out.of, SCHED_REM)) {
         out.size = out.of.index->by.expr;
         out.of = out.of.index->a;
     }
-    if (is_kind(&out.of, SCHED_DIV)) {
-        out.low = out.of.index->by.expr;
+    while (is_kind(&out.of, SCHED_DIV)) {
+        out.low = product_of(s, out.low, out.of.index->by.expr);
         out.of = out.of.index->a;
     }
     return out;
@@ -143,11 +148,6 @@ static sched_coordinate make_part(schedule *s, sched_index_kind kind, sched_coor
 
 static sched_coordinate coordinate_of(schedule *s, const digits *d) {
     return make_part(s, SCHED_REM, make_part(s, SCHED_DIV, d->of, d->low), d->size);
-}
-
-static const tile_expr *product_of(schedule *s, const tile_expr *a, const tile_expr *b) {
-    if (!a || !b) return a ? a : b;
-    return tile_expr_multiply(s->context, a, b);
 }
 
 bool sched_same_extent(schedule *s, const tile_expr *a, const tile_expr *b) {
@@ -173,26 +173,22 @@ static bool split_pair(schedule *s, sched_index_kind kind, const sched_index *pa
     return true;
 }
 
+/* Quotients of quotients are not combined, because their operands are also those of remainders. */
 static sched_coordinate split(schedule *s, sched_index_kind kind, const sched_coordinate *at,
                               const tile_expr *by) {
-    digits d = digits_of(at);
     sched_coordinate out;
     if (is_kind(at, SCHED_PAIR) && split_pair(s, kind, at->index, by, &out)) return out;
-    const tile_expr *rest = d.size ? sched_without(s, d.size, by) : NULL;
-    if (d.size && !rest) return make_part(s, kind, *at, by);
-    if (kind == SCHED_REM) {
-        d.size = by;
-    } else {
-        d.low = product_of(s, d.low, by);
-        d.size = rest;
-    }
-    return coordinate_of(s, &d);
+    const tile_expr *rest =
+        is_kind(at, SCHED_REM) ? sched_without(s, at->index->by.expr, by) : NULL;
+    if (!rest) return make_part(s, kind, *at, by);
+    if (kind == SCHED_REM) return make_part(s, SCHED_REM, at->index->a, by);
+    return make_part(s, SCHED_REM, make_part(s, SCHED_DIV, at->index->a, by), rest);
 }
 
 /* Returns whether two parts of one coordinate, one of which follows the other, are one part. */
 static bool join_digits(schedule *s, const sched_coordinate *at, const sched_coordinate *low,
                         const tile_expr *by, sched_coordinate *out) {
-    digits a = digits_of(at), b = digits_of(low);
+    digits a = digits_of(s, at), b = digits_of(s, low);
     if (!sched_same_extent(s, b.size, by) ||
         !sched_same_extent(s, a.low, product_of(s, b.low, by)) ||
         !sched_same_coordinate(&a.of, &b.of))

@@ -80,8 +80,8 @@ static bool is_same_in_run(const sched_coordinate *at, unsigned dim, int64_t siz
         return is_same_in_run(&index->a, dim, size) && is_same_in_run(&index->b, dim, size);
     case SCHED_REM: return is_same_in_run(&index->a, dim, size);
     case SCHED_DIV:
-        return by > 0 && by % size == 0 && !index->a.index && !index->a.offset &&
-               index->a.dim == (int)dim;
+        if (index->a.index) return is_same_in_run(&index->a, dim, size);
+        return by > 0 && by % size == 0 && !index->a.offset;
     case SCHED_SUM:
     case SCHED_EXACT:
     case SCHED_NUMBER:
