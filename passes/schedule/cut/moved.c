@@ -256,7 +256,7 @@ static bool take_anchor(schedule *s, sched_group *g, tile_op anchor, tile_value 
     placer p = {.s = s, .anchor = result, .domain = &domain, .axis = axis};
     p.failed = TILE_NEW_ARRAY(s->arena, bool, s->compute->value_count);
     if (!place(&p, value, map)) return false;
-    if (!sched_stores_runs(s, value, map, &domain)) return false;
+    if (!sched_stores_runs(s, value, map, &domain, !reduces)) return false;
     sched_traversal w = {.s = s, .passed = g->passed};
     sched_traverse_value(&w, value, map, true);
     for (size_t i = 0; i < w.stop_count; i++) {
@@ -314,7 +314,7 @@ static bool take_beside(schedule *s, sched_group *g, size_t writer, const sched_
     p.failed = TILE_NEW_ARRAY(s->arena, bool, s->compute->value_count);
     if (output->part.id || p.anchor.id == value.id || !place(&p, value, map) ||
         (other->kind == SCHED_MATMUL && !has_whole_tiles(&other->domain, &own, false)) ||
-        !sched_stores_runs(s, value, map, &other->domain) ||
+        !sched_stores_runs(s, value, map, &other->domain, other->kind == SCHED_MATMUL) ||
         !has_inputs(s, writer, output->array, &output->map, passed, value, map))
         return false;
     *g = (sched_group){.kind = SCHED_ELEMENTWISE, .domain = other->domain, .passed = passed};

@@ -274,10 +274,10 @@ tile_value sched_without_moves(schedule *s, const sched_group *g, tile_value val
 const tile_type *sched_merged(schedule *s, const tile_type *type, sched_map *map);
 /* Returns whether a reshape or gather of a computed value is computed where it is used. */
 bool sched_is_free(schedule *s, tile_op op);
-/* Returns whether the elements of a value at map, over this domain, are contiguous in runs of a
- * sector or along a dim of the domain. */
+/* Returns whether the elements of a value at map are contiguous in runs of a sector, or along a dim
+ * of the domain. Only the tiles of a product extend far along other dims than the last one. */
 bool sched_stores_runs(schedule *s, tile_value value, const sched_map *map,
-                       const sched_domain *domain);
+                       const sched_domain *domain, bool product);
 /* The map of the elements that a gather takes. */
 sched_map sched_gathered(schedule *s, tile_op op, const sched_map *map);
 

@@ -3,8 +3,9 @@
  * The elements of an array that a kernel needs are at a map (map.c). If the coordinates of several
  * dims of the array are the parts of one coordinate, these dims are one dim of a view:
  *
- *     reshape(%x * %x : [64, 2048, 2048]) : [64, n]    reads %x at (i, j / 2048, j % 2048), which
- * is (i, j) of %x as [64, 4194304]
+ *     reshape(%x * %x : [64, 2048, 2048]) : [64, 4194304]
+ *
+ * reads %x at (i, j / 2048, j % 2048), which is (i, j) of %x as [64, 4194304].
  *
  * So a reshape of a computed value costs nothing if every array below it is still read in runs of
  * contiguous elements. It is not free, and the value is stored before it, if
@@ -62,32 +63,45 @@ static bool is_small(schedule *s, const tile_type *array, const tile_type *type)
     return times && !tile_expr_is(times, 1);
 }
 
-/* Returns whether elements along dim `last` of the domain are contiguous in runs of a sector, or
- * the coordinate is a dim itself. */
-static bool has_runs(const sched_coordinate *at, int last, unsigned bytes) {
+/* The contiguous elements along the last dim of an array. */
+typedef struct array_run {
+    int dim;   /* of the domain; -1: one element */
+    bool part; /* a part of the dim, of at least a sector */
+} array_run;
+
+/* Returns false if the runs are shorter than a sector. */
+static bool find_run(const sched_coordinate *at, unsigned bytes, array_run *run) {
     enum { SECTOR = 32 };
+    *run = (array_run){at->dim, false};
     if (!at->index) return true;
     if (at->offset || !at->index->by.expr) return false;
-    int64_t run = sched_constant(at->index->by.expr);
-    bool whole = run < 0 || run * bytes >= SECTOR;
-    if (at->index->kind == SCHED_PAIR)
-        at = &at->index->b;
-    else if (at->index->kind != SCHED_REM)
-        return false;
-    if (!at->index) return !at->offset;
-    return whole && at->index->kind == SCHED_REM && !at->offset && !at->index->a.index &&
-           at->index->a.dim == last && !at->index->a.offset;
+    if (at->index->kind == SCHED_PAIR) return find_run(&at->index->b, bytes, run);
+    int64_t length = sched_constant(at->index->by.expr);
+    const sched_coordinate *of = &at->index->a;
+    *run = (array_run){of->dim, true};
+    return at->index->kind == SCHED_REM && (length < 0 || length * bytes >= SECTOR) && !of->index &&
+           !of->offset;
+}
+
+static bool find_last_run(schedule *s, tile_value array, const sched_map *map, array_run *run) {
+    sched_map at = *map;
+    const tile_type *type = sched_merged(s, sched_type(s, array), &at);
+    unsigned d = type->rank, bytes = tile_scalar_bits(sched_element(s, array)->scalar) / 8;
+    while (d > 1 && tile_expr_is(sched_dim(s, type, d - 1), 1)) d--;
+    *run = (array_run){-1, false};
+    return !d || find_run(&at.at[d - 1], bytes, run);
 }
 
 bool sched_stores_runs(schedule *s, tile_value value, const sched_map *map,
-                       const sched_domain *domain) {
-    sched_map at = *map;
-    const tile_type *type = sched_merged(s, sched_type(s, value), &at);
-    unsigned d = type->rank, bytes = tile_scalar_bits(sched_element(s, value)->scalar) / 8;
-    while (d > 1 && tile_expr_is(sched_dim(s, type, d - 1), 1)) d--;
-    bool runs = !d;
-    for (unsigned i = 0; d && i < domain->rank; i++) runs |= has_runs(&at.at[d - 1], (int)i, bytes);
-    return runs;
+                       const sched_domain *domain, bool product) {
+    array_run run;
+    unsigned last = domain->rank;
+    bool depends = false;
+    if (!find_last_run(s, value, map, &run)) return false;
+    while (last > 0 && tile_expr_is(domain->extents[last - 1], 1)) last--;
+    for (unsigned d = 0; last && d < sched_type(s, value)->rank; d++)
+        depends |= sched_depends(&map->at[d], last - 1);
+    return product || !depends || run.dim == (int)last - 1;
 }
 
 /* Where the search for arrays began: the type of the reshape or of the gather, and the last dim
@@ -102,15 +116,9 @@ typedef struct search {
 } search;
 
 static bool reads_runs(search *f, tile_value array, const sched_map *map) {
-    schedule *s = f->s;
-    sched_map at = *map;
-    const tile_type *own = sched_type(s, array);
-    const tile_type *type = sched_merged(s, own, &at);
-    unsigned d = type->rank;
-    if (f->gathers || is_small(s, own, f->type)) return true;
-    while (d > 1 && tile_expr_is(sched_dim(s, type, d - 1), 1)) d--;
-    tile_scalar scalar = sched_element(s, array)->scalar;
-    return !d || has_runs(&at.at[d - 1], f->last, tile_scalar_bits(scalar) / 8);
+    array_run run;
+    if (f->gathers || is_small(f->s, sched_type(f->s, array), f->type)) return true;
+    return find_last_run(f->s, array, map, &run) && (!run.part || run.dim == f->last);
 }
 
 /* The search ----------------------------------------------------------------------------------- */

@@ -104,10 +104,11 @@ class Views(computes.Compute):
         a = self.pick()
         axis = self.random.randrange(len(a[2]))
         dims, extent = list(a[2]), int(a[2][axis])
-        dims[axis] = str(self.random.choice([1, 1, max(1, extent // 2), extent]))
+        dims[axis] = str(self.random.choice([1, max(1, extent // 2), extent]))
         if self.chance(0.5) and len(self.args) < 6:
             at = f"%a{len(self.args)}"
-            self.args.append((at, self.type("i32", dims), f"zeros:i32[{','.join(dims)}]"))
+            wide = self.random.choice(["i32", "i64"])
+            self.args.append((at, self.type(wide, dims), f"zeros:{wide}[{','.join(dims)}]"))
             return self.emit(f"gather({a[0]}, {at}, axis = {axis})", a[1], dims, a[3])
         other = self.random.randrange(len(dims))
         at = self.index(dims, other, f"rem({{0}} * 3 + 1, {extent})")
