@@ -49,14 +49,12 @@ static tile_value build_exact(sched_kernel *k, tile_value a, tile_value by) {
     return tile_build_select(&k->b, exact, whole, tile_build_int(&k->b, -1));
 }
 
-/* The elements of an index tensor. If an access covers the tile's last dim, its index tiles lack
- * that dim. */
+/* The elements of an index tensor, as positions, which have 32 bits. If an access covers the tile's
+ * last dim, its index tiles lack that dim. */
 static tile_value find_taken(sched_kernel *k, const sched_index *index) {
-    const tile_type *wide = sched_element(k->s, index->by.value);
     const tile_type *i32 = tile_type_scalar(k->s->context, TILE_i32);
     k->tile_rank += k->covers;
-    tile_value at =
-        sched_value(k, index->by.value, index->map, wide->scalar == TILE_i64 ? wide : i32);
+    tile_value at = sched_value(k, index->by.value, index->map, i32);
     k->tile_rank -= k->covers;
     if (!at.id || !k->covers || tile_value_type(k->f, at)->kind != TILE_TYPE_TILE) return at;
     tile_type draft = *tile_value_type(k->f, at);
@@ -64,24 +62,19 @@ static tile_value find_taken(sched_kernel *k, const sched_index *index) {
     return tile_build_reshape(&k->b, at, TILE_NO_VALUE, tile_type_get(k->s->context, &draft));
 }
 
-/* A part of a computed coordinate. Indices may have 64 bits, positions do not. */
-static tile_value find_i32(sched_kernel *k, const sched_coordinate *at, bool begin) {
-    return sched_convert(k, find(k, at, begin), tile_type_scalar(k->s->context, TILE_i32));
-}
-
 static tile_value find_computed(sched_kernel *k, const sched_index *index, bool begin) {
     bool one = tile_expr_is(index->by.expr, 1);
     tile_value a, by;
     if (index->kind == SCHED_NUMBER) return scalar_of(k, &index->by);
     if (index->kind == SCHED_TAKEN) return find_taken(k, index);
-    a = find_i32(k, &index->a, begin);
+    a = find(k, &index->a, begin);
     if (!one) by = scalar_of(k, &index->by);
     if (is_quotient(index)) by = tile_build_max(&k->b, by, tile_build_int(&k->b, 0));
     switch (index->kind) {
     case SCHED_SUM:
     case SCHED_PAIR:
         if (!one && !is_zero(k, a)) a = tile_build_mul(&k->b, a, by);
-        return add(k, a, find_i32(k, &index->b, begin));
+        return add(k, a, find(k, &index->b, begin));
     case SCHED_EXACT: return build_exact(k, a, by);
     case SCHED_DIV: return one ? a : tile_build_div(&k->b, a, by);
     case SCHED_REM: return one ? tile_build_int(&k->b, 0) : tile_build_rem(&k->b, a, by);
