@@ -36,6 +36,14 @@ static tile_value point(sched_kernel *k, const sched_coordinate *at, const tile_
     return fits ? tile : tile_build_broadcast(&k->b, tile, shape);
 }
 
+/* Makes one index a tile if none is: indices may depend on dims of the tile and still be equal. */
+static void make_points(sched_kernel *k, const tile_type *shape, sched_access *out) {
+    for (unsigned d = 0; d < out->rank; d++)
+        if (tile_value_type(k->f, out->index[d])->kind == TILE_TYPE_TILE) return;
+    out->index[0] = tile_build_splat(
+        &k->b, sched_convert(k, out->index[0], tile_type_scalar(k->s->context, TILE_i32)), shape);
+}
+
 /* Moves points after the ends of these dims of the domain out of bounds. */
 static void check_ends(sched_kernel *k, unsigned dims, const tile_type *shape, sched_access *out) {
     tile_value inside = TILE_NO_VALUE, none = tile_build_int(&k->b, -1);
@@ -247,6 +255,7 @@ void sched_find_points(sched_kernel *k, unsigned array, const tile_type *type, c
     for (unsigned d = 0; d < type->rank; d++)
         out->index[d] = covers && d + 1 == type->rank ? sched_begin(k, &map->at[d])
                                                       : point(k, &map->at[d], shape);
+    if (points) make_points(k, shape, out);
     check_ends(k, checked, shape, out);
     k->tile_rank += covers;
     k->covers = false;
