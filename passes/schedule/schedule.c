@@ -7,8 +7,8 @@
  *   - Results, and values that cannot be computed where they are used, are arrays in memory: the
  *     results' arrays, or scratch of the plan. Element-wise operations (arithmetic, casts, select,
  *     iota) and operations that only move elements (broadcast, transpose, slice, concat, join,
- *     unjoin, window, reshape of an array or of windows) are recomputed in each group that uses
- *     them.
+ *     unjoin, window, gather, and reshapes that are views of arrays: kernel/view.c) are recomputed
+ *     in each group that uses them.
  *   - For a value that must be in memory, the pass follows its definitions backwards to the first
  *     operation that is not element-wise. If that is a product (matmul) whose elements correspond
  *     to those of the value, the group is a product with an epilogue (bias, activation, scale,
@@ -93,6 +93,7 @@
 #include "lib/support/scalar.h"
 #include "passes/schedule/online/online_kernel.h"
 #include "passes/schedule/plan.h"
+#include "passes/schedule/products/order.h"
 #include "passes/schedule/products/raise_windows.h"
 #include "passes/schedule/products/space.h"
 #include "passes/schedule/products/slices.h"
@@ -253,6 +254,7 @@ static bool make_kernels(schedule *s, size_t before) {
     sched_expand_log_sums(s);
     if (s->failed) return false;
     sched_move_slices(s);
+    sched_order_sums(s);
     sched_find_scaled(s);
     sched_find_packed(s);
     sched_move_casts(s);

@@ -1,5 +1,5 @@
 /* Cuts a compute into groups: see the head of schedule.c. */
-#include "passes/schedule/cut/online.h"
+#include "passes/schedule/cut/moved.h"
 
 #include <string.h>
 
@@ -106,6 +106,13 @@ static bool has_dim(const schedule *s, tile_value value, const sched_map *map, u
     return found;
 }
 
+void sched_set_rows(schedule *s, sched_group *g, tile_op op) {
+    g->axis = (unsigned)sched_axis(s, op);
+    g->own_domain = is_few_and_long(&g->domain, g->axis) && !sched_is_along(s, op);
+    g->chains = sched_is_chunked_scan(s, op);
+    if (g->chains) g->root = op;
+}
+
 static bool take_rows(schedule *s, sched_group *g, const sched_mapped_stop *stop, tile_value value,
                       sched_map *map) {
     tile_op op = tile_value_def(s->compute, stop->value);
@@ -123,9 +130,7 @@ static bool take_rows(schedule *s, sched_group *g, const sched_mapped_stop *stop
         if (!covered) return false;
     }
     if (sched_is_along(s, op) && !is_in_place(g, stop, map)) return false;
-    g->own_domain = is_few_and_long(&g->domain, g->axis) && !sched_is_along(s, op);
-    g->chains = sched_is_chunked_scan(s, op);
-    if (g->chains) g->root = op;
+    sched_set_rows(s, g, op);
     return !g->own_domain || !has_dim(s, value, map, g->axis);
 }
 
@@ -152,16 +157,14 @@ static bool take_online(schedule *s, sched_group *g, sched_traversal *w, tile_va
                 continue;
             *map = sched_identity(&own);
             if (kind ? take_online_rows(s, g, stop, value, map)
-                     : (sched_take_matmul(s, g, w, i, &own) &&
-                        sched_fuse_online(s, g, g->root, &own, value, map)) ||
-                           sched_take_moved(s, g, w, i, value, true, map))
+                     : sched_take_matmul(s, g, w, i, &own) &&
+                           sched_fuse_online(s, g, g->root, &own, value, map))
                 return true;
         }
-    return false;
+    return sched_take_moved(s, g, value, true, map);
 }
 
-/* Returns whether all other stops are in memory. */
-static bool is_only(const sched_traversal *w, size_t index) {
+bool sched_is_only(const sched_traversal *w, size_t index) {
     for (size_t i = 0; i < w->stop_count; i++)
         if (w->stops[i].value.id != w->stops[index].value.id &&
             !sched_is_planned(w->s, w->stops[i].value))
@@ -183,11 +186,12 @@ static void choose(schedule *s, sched_group *g, tile_value value, sched_map *map
             continue;
         *map = identity;
         if (sched_take_matmul(s, g, &w, i, &own)) return;
-        if (sched_take_moved(s, g, &w, i, value, false, map)) return;
         sched_map rows = {{{0, NULL, NULL}}};
         *map = rows;
-        if (take_rows(s, g, &w.stops[i], value, map) && (!g->own_domain || is_only(&w, i))) return;
+        if (take_rows(s, g, &w.stops[i], value, map) && (!g->own_domain || sched_is_only(&w, i)))
+            return;
     }
+    if (sched_take_moved(s, g, value, false, map) || sched_take_beside(s, g, value, map)) return;
     *g = (sched_group){.kind = SCHED_ELEMENTWISE, .domain = own};
     *map = identity;
 }
@@ -344,7 +348,7 @@ static void plan_narrowed(schedule *s, const sched_group *g, tile_value value,
 /* Stores the group's inputs first. The group is then traversed again, because values that have an
  * array by then are read, not computed. */
 static void plan_inputs(schedule *s, sched_group *g, tile_value value, const sched_map *map) {
-    sched_traversal w = {.s = s, .g = g};
+    sched_traversal w = {.s = s, .g = g, .passed = g->passed};
     if (g->moves) w.through = g->root;
     plan_narrowed(s, g, value, map);
     sched_traverse_value(&w, value, map, true);

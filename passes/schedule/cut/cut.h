@@ -14,7 +14,8 @@ typedef struct sched_mapped_stop {
  * inline. */
 typedef struct sched_traversal {
     schedule *s;
-    sched_group *g; /* its operations are traversed as well; NULL: no group */
+    sched_group *g;     /* its operations are traversed as well; NULL: no group */
+    const bool *passed; /* by value: reshapes that are traversed; NULL: none (sched_group) */
     sched_visited_values done;
     sched_mapped_stop *pending; /* a stack of values to visit, the next one last */
     size_t pending_count, pending_capacity;
@@ -55,6 +56,10 @@ bool sched_is_planned(const schedule *s, tile_value value);
 bool sched_is_latest(const sched_traversal *w, size_t index);
 /* Returns whether the stopped value has the domain and is needed at its identity map. */
 bool sched_is_all(schedule *s, const sched_mapped_stop *stop, const sched_domain *domain);
+/* Returns whether all other stops are in memory. */
+bool sched_is_only(const sched_traversal *w, size_t index);
+/* Sets how the group reduces along the operation's axis. The domain is set. */
+void sched_set_rows(schedule *s, sched_group *g, tile_op op);
 /* A product whose elements are needed at the domain's coordinates, and at no others: a tile of the
  * product has only its own elements. */
 bool sched_take_matmul(schedule *s, sched_group *g, const sched_traversal *w, size_t index,
@@ -93,10 +98,6 @@ void sched_reduce_in_parts(schedule *s);
 
 /* moved.c */
 
-/* A group for a product of which the value at the traversal's stop has the elements, moved by
- * reshapes and transposes. *map: the value's dims in the product's domain. */
-bool sched_take_moved(schedule *s, sched_group *g, const sched_traversal *w, size_t index,
-                      tile_value value, bool online, sched_map *map);
 /* The product whose elements the value has, moved or cast; none if it is no such value, or if it
  * would be read from memory. */
 tile_op sched_moved_product(const schedule *s, tile_value value);

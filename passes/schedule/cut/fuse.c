@@ -178,8 +178,9 @@ static bool user_tiles_agree(schedule *s, const sched_online *o, tile_op root) {
 }
 
 /* Adds other reductions of the same rows that the value depends on. */
-static void fuse_siblings(online_classifier *f, tile_value value, const sched_map *map) {
-    sched_traversal w = {.s = f->s};
+static void fuse_siblings(online_classifier *f, const sched_group *g, tile_value value,
+                          const sched_map *map) {
+    sched_traversal w = {.s = f->s, .passed = g->passed};
     sched_traverse_value(&w, value, map, true);
     for (size_t i = 0; i < w.stop_count; i++) {
         tile_op op = tile_value_def(f->s->compute, w.stops[i].value);
@@ -225,11 +226,12 @@ bool sched_fuse_online(schedule *s, sched_group *g, tile_op op, const sched_doma
         return reject_online(&f, op, "its attributes ask for a separate kernel",
                              "remove `split`, `strategy` and `raster`");
     if (!o->exp_count && !user_tiles_agree(s, o, op)) return false;
-    fuse_siblings(&f, value, map);
+    fuse_siblings(&f, g, value, map);
     if (!check_extents(&f, op)) return false;
     sched_find_masked_inputs(s, o);
     sched_find_nan(s, o);
-    *g = (sched_group){.kind = SCHED_ONLINE, .domain = *domain, .root = op, .online = o};
+    *g = (sched_group){
+        .kind = SCHED_ONLINE, .domain = *domain, .root = op, .online = o, .passed = g->passed};
     g->domain.extents[o->n] = o->extent;
     return true;
 }
@@ -259,7 +261,7 @@ bool sched_merge_online(schedule *s, sched_group *to, const sched_group *from) {
     for (unsigned g = 0; g < 2; g++)
         for (size_t i = 0; i < both[g]->output_count; i++) {
             const sched_output *output = &both[g]->outputs[i];
-            fuse_siblings(&f, s->arrays[output->array].value, &output->map);
+            fuse_siblings(&f, both[g], s->arrays[output->array].value, &output->map);
         }
     if (!has_folds(o, to) || !has_folds(o, from) || !check_extents(&f, root) ||
         (!o->exp_count && !user_tiles_agree(s, o, root)))

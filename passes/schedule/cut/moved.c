@@ -1,20 +1,126 @@
-/* Products whose results are reshaped or transposed before they are stored.
+/* Products and reductions whose results are moved before they are stored.
  *
- * The group's domain is that of the product, and its tiles are stored where their elements belong,
- * as the last of these does with the result of each head:
+ * The group's domain is that of the product, or of the reduced rows, and its tiles are stored where
+ * their elements belong, as the last of these does with the result of each head:
  *
  *     %c = reshape(%p : [m, n]) : [m / 4, 4, n]
  *     %c = transpose(%p : [heads, m, n], order = [1, 0, 2])
  *     %c = reshape(transpose(%p, order = [1, 0, 2])) : [m, heads * n]
  *
- * The value's last dim must be that of the product, so that rows of a tile remain rows.
+ * From the value to the product or reduction there may be any element-wise operations, broadcasts,
+ * transposes and reshapes that split or merge dims. The positions of the value's elements in the
+ * domain follow from these operations, beginning at the product. Stores need not be contiguous as a
+ * whole, but they must have runs of contiguous elements: a sector of 32 bytes or more, or any
+ * number along a dim of the domain.
  *
- * If no such form fits, any chain of reshapes, transposes and slices is stored with index tiles, as
+ * If that does not fit, any chain of reshapes, transposes and slices is stored with index tiles, as
  * the phases of a transposed convolution are (lib/builder/expand_convolve.c):
  *
  *     %t = transpose(reshape(%p : [b, m, k]) : [b, n, q, k], order = [1, 2, 0, 3])
  *     %c = slice(reshape(%t) : [n, q * b, k], [0, 1, 0]) : [n, p, k] */
-#include "passes/schedule/cut/online.h"
+#include "passes/schedule/cut/moved.h"
+
+/* Positions ------------------------------------------------------------------------------------ */
+
+/* Finds where the elements of values are in the domain of an anchor, a product or reduction. */
+typedef struct placer {
+    schedule *s;
+    tile_value anchor;
+    const sched_map *at; /* of the anchor; NULL: it is the domain's product or reduction */
+    const sched_domain *domain;
+    int axis; /* that the anchor reduces; -1: none */
+    bool *failed;
+} placer;
+
+static bool place(placer *p, tile_value value, sched_map *map);
+
+/* The elements of a dim that an operand repeats are those of a row. */
+static bool stretch(placer *p, const tile_type *from, const tile_type *to, const sched_map *map,
+                    sched_map *out) {
+    bool taken = p->axis < 0;
+    for (unsigned d = 0; d < from->rank; d++)
+        taken |= p->axis >= 0 && sched_depends(&map->at[d], (unsigned)p->axis);
+    for (unsigned d = to->rank; d-- > 0;) {
+        int own = (int)d - to->rank + from->rank;
+        bool same = own >= 0 && sched_dim(p->s, from, (unsigned)own) == sched_dim(p->s, to, d);
+        if (same) {
+            out->at[d] = map->at[own];
+        } else if (tile_expr_is(sched_dim(p->s, to, d), 1)) {
+            out->at[d] = sched_zero_coordinate();
+        } else {
+            if (taken || p->domain->extents[p->axis] != sched_dim(p->s, to, d)) return false;
+            out->at[d] = sched_dim_coordinate((unsigned)p->axis);
+            taken = true;
+        }
+    }
+    return true;
+}
+
+/* Dim d of a transpose is dim order[d] of its source. Without an order the last two are exchanged.
+ */
+static bool permute(const schedule *s, tile_op op, unsigned rank, const sched_map *map,
+                    sched_map *out) {
+    const tile_attr *order = tile_op_attr(s->compute, op, TILE_ATTR_order);
+    for (unsigned d = 0; d < rank; d++) {
+        unsigned exchanged = d + 2 < rank ? d : 2 * rank - 3 - d;
+        out->at[d] = map->at[order ? (unsigned)order->list[d] : exchanged];
+    }
+    return rank >= 2;
+}
+
+/* Positions of the result, given those of the operand. */
+static bool move_forward(placer *p, tile_op op, tile_value operand, const sched_map *map,
+                         sched_map *out) {
+    schedule *s = p->s;
+    const tile_type *from = sched_type(s, operand);
+    const tile_type *to = sched_type(s, tile_op_result(s->compute, op, 0));
+    switch (tile_op_dims(tile_op_opcode(s->compute, op))) {
+    case TILE_DIMS_flat: return sched_reshaped(s, to, from, map, out);
+    case TILE_DIMS_permuted: return permute(s, op, from->rank, map, out);
+    case TILE_DIMS_each:
+    case TILE_DIMS_same:
+    case TILE_DIMS_stretched: return stretch(p, from, to, map, out);
+    default: return false;
+    }
+}
+
+/* Returns whether the operation may be between a value and an anchor. */
+static bool is_passed(const schedule *s, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(s->compute, op);
+    return opcode == TILE_OP_reshape || opcode == TILE_OP_transpose ||
+           opcode == TILE_OP_broadcast || tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
+}
+
+static bool place_result(placer *p, tile_op op, sched_map *map) {
+    schedule *s = p->s;
+    for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++) {
+        tile_value operand = tile_op_operand(s->compute, op, i);
+        sched_map at = {{{0, NULL, NULL}}};
+        if (sched_is_tensor(s, operand) && place(p, operand, &at) &&
+            move_forward(p, op, operand, &at, map))
+            return true;
+    }
+    return false;
+}
+
+static bool place(placer *p, tile_value value, sched_map *map) {
+    tile_op op = tile_value_def(p->s->compute, value);
+    if (value.id == p->anchor.id && p->at) {
+        *map = *p->at;
+        return true;
+    }
+    if (value.id == p->anchor.id) {
+        *map = sched_identity(p->domain);
+        if (p->axis >= 0 && !sched_is_along(p->s, op)) map->at[p->axis] = sched_zero_coordinate();
+        return true;
+    }
+    if (!op.id || p->failed[value.id] || !is_passed(p->s, op)) return false;
+    if (place_result(p, op, map)) return true;
+    p->failed[value.id] = true;
+    return false;
+}
+
+/* Stores --------------------------------------------------------------------------------------- */
 
 /* A pair of one coordinate and one of a tile: an access splits its dim, so that the tile ends where
  * the second coordinate does. */
@@ -24,7 +130,8 @@ static bool is_splittable(const sched_domain *domain, const sched_coordinate *at
            pair->a.dim + 2 < (int)domain->rank && pair->b.dim >= 0 && !pair->b.offset;
 }
 
-/* Returns whether computed coordinates do not depend on the dims of tiles, or can be split. */
+/* Returns whether computed coordinates do not depend on the dims of tiles, or can be split. Online
+ * loops store no others. */
 static bool has_plain_tiles(const sched_domain *domain, const sched_map *map, unsigned rank) {
     bool plain = domain->rank >= 2;
     unsigned split = 0;
@@ -34,7 +141,8 @@ static bool has_plain_tiles(const sched_domain *domain, const sched_map *map, un
             plain &= is_splittable(domain, &map->at[d]);
             split++;
         }
-    return plain && (!split || rank + split < TILE_MAX_RANK);
+    return plain && (!split || rank + split < TILE_MAX_RANK) &&
+           sched_depends(&map->at[rank - 1], domain->rank - 1);
 }
 
 /* Returns whether a dim has extent 1: an online loop with a single row. */
@@ -44,101 +152,125 @@ static bool has_one(const sched_domain *own) {
     return one;
 }
 
-/* Takes the product at a stop of the traversal of the value at map. */
-static bool take(schedule *s, sched_group *g, const sched_traversal *w, size_t index,
-                 const sched_domain *domain, tile_value value, bool online, const sched_map *map) {
-    const sched_mapped_stop *stop = &w->stops[index];
-    return !stop->own_domain && !sched_is_planned(s, stop->value) && sched_is_latest(w, index) &&
-           sched_take_matmul(s, g, w, index, domain) &&
+/* A product with a single row or column has tiles with more, whose positions are not known. */
+static bool has_whole_tiles(const sched_domain *domain, const sched_domain *own, bool online) {
+    if (domain->rank < 2 || tile_expr_is(domain->extents[domain->rank - 1], 1)) return false;
+    return !tile_expr_is(domain->extents[domain->rank - 2], 1) || (online && has_one(own));
+}
+
+/* Products ------------------------------------------------------------------------------------- */
+
+static bool take_product(schedule *s, sched_group *g, const sched_traversal *w, size_t index,
+                         const sched_domain *domain, tile_value value, bool online,
+                         const sched_map *map) {
+    sched_domain own = sched_domain_of(s, value);
+    if (!has_whole_tiles(domain, &own, online) ||
+        (online && !has_plain_tiles(domain, map, own.rank)))
+        return false;
+    return sched_take_matmul(s, g, w, index, domain) &&
            (!online || sched_fuse_online(s, g, g->root, domain, value, map));
 }
 
-/* Transposes ----------------------------------------------------------------------------------- */
+/* Rows ----------------------------------------------------------------------------------------- */
 
-/* The coordinate with each dim d replaced by to[d]. False if there is none for it. */
-static bool rename_dims(schedule *s, const int *to, sched_coordinate *at) {
-    if (at->dim >= 0) {
-        at->dim = to[at->dim];
-        return at->dim >= 0;
-    }
-    if (!at->index) return true;
-    sched_index *index = TILE_NEW_ARRAY(s->arena, sched_index, 1);
-    *index = *at->index;
-    at->index = index;
-    return rename_dims(s, to, &index->a) && rename_dims(s, to, &index->b);
-}
-
-/* to[d]: the dim of the product that is dim d of the domain, which has the same extents in another
- * order. False if the map does more than exchange dims, or if the product has a single row or
- * column. */
-static bool find_order(const sched_domain *product, const sched_domain *domain,
-                       const sched_map *map, int *to) {
-    for (unsigned d = 0; d < SCHED_MAX_DIMS; d++) to[d] = -1;
-    for (unsigned d = 0; d < product->rank; d++) {
-        const sched_coordinate *at = &map->at[d];
-        bool one = tile_expr_is(product->extents[d], 1);
-        if (one && d + 2 < product->rank) continue;
-        if (one || at->index || at->offset || at->dim < 0 || to[at->dim] >= 0 ||
-            domain->extents[at->dim] != product->extents[d])
-            return false;
-        to[at->dim] = (int)d;
+/* Returns whether the reduction is needed at its own rows. */
+static bool is_of_rows(schedule *s, const sched_traversal *w, size_t index,
+                       const sched_domain *domain, unsigned axis) {
+    const tile_value value = w->stops[index].value;
+    bool along = sched_is_along(s, tile_value_def(s->compute, value));
+    sched_map identity = sched_identity(domain);
+    for (size_t i = 0; i < w->stop_count; i++) {
+        if (w->stops[i].value.id != value.id || w->stops[i].own_domain) continue;
+        for (unsigned d = 0; d < domain->rank; d++)
+            if ((d != axis || along) &&
+                !sched_same_coordinate(&w->stops[i].map.at[d], &identity.at[d]))
+                return false;
     }
     return true;
 }
 
-/* Takes a product that is needed at exchanged coordinates. at: the value's dims in the domain of
- * the traversal, `from`. */
-static bool take_transposed(schedule *s, sched_group *g, const sched_traversal *w, size_t index,
-                            const sched_domain *from, tile_value value, bool online,
-                            const sched_map *at, sched_map *map) {
-    const sched_mapped_stop *stop = &w->stops[index];
-    tile_op op = tile_value_def(s->compute, stop->value);
-    unsigned rank = sched_type(s, value)->rank;
-    int to[SCHED_MAX_DIMS];
-    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_matmul || stop->own_domain)
-        return false;
-    sched_domain domain = sched_domain_of(s, stop->value);
-    if (!find_order(&domain, from, &stop->map, to)) return false;
-    *map = *at;
-    for (unsigned d = 0; d < rank; d++)
-        if (!rename_dims(s, to, &map->at[d])) return false;
-    if (!sched_depends(&map->at[rank - 1], domain.rank - 1) || !has_plain_tiles(&domain, map, rank))
-        return false;
-    sched_traversal own = {.s = s};
-    sched_traverse_value(&own, value, map, true);
-    for (size_t i = 0; i < own.stop_count; i++)
-        if (own.stops[i].value.id == stop->value.id &&
-            take(s, g, &own, i, &domain, value, online, map))
-            return true;
-    return false;
+static bool take_rows(schedule *s, sched_group *g, const sched_traversal *w, size_t index,
+                      const sched_domain *domain, unsigned axis, tile_value value, bool online,
+                      const sched_map *map) {
+    tile_op op = tile_value_def(s->compute, w->stops[index].value);
+    if (!is_of_rows(s, w, index, domain, axis)) return false;
+    g->kind = SCHED_ROWS;
+    g->domain = *domain;
+    sched_set_rows(s, g, op);
+    bool whole = false;
+    for (unsigned d = 0; d < sched_type(s, value)->rank; d++)
+        whole |= sched_depends(&map->at[d], axis);
+    if (online) {
+        sched_domain reduced = sched_domain_of(s, w->stops[index].value);
+        return !whole && sched_fuse_online(s, g, op, &reduced, value, map);
+    }
+    if (!g->own_domain) return true;
+    return !whole && sched_is_only(w, index);
 }
 
-/* Reshapes ------------------------------------------------------------------------------------- */
+/* Anchors -------------------------------------------------------------------------------------- */
 
-/* A reshape of a product, or of its transpose, that splits dims or merges them with batches. */
-static bool take_reshaped(schedule *s, sched_group *g, const sched_mapped_stop *stop,
-                          tile_value value, bool online, sched_map *map) {
-    tile_op op = tile_value_def(s->compute, stop->value);
-    sched_domain own = sched_domain_of(s, value);
-    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_reshape || !sched_is_all(s, stop, &own))
-        return false;
-    tile_value from = tile_operand_src(s->compute, op);
-    sched_domain domain = sched_domain_of(s, from);
-    sched_map identity = sched_identity(&domain), at;
-    sched_traversal w = {.s = s};
-    for (unsigned d = domain.rank < 2 ? 0 : domain.rank - 2; d < domain.rank; d++)
-        if (tile_expr_is(domain.extents[d], 1) &&
-            !(online && d + 2 == domain.rank && has_one(&own)))
-            return false;
-    if (!sched_reshaped(s, sched_type(s, value), sched_type(s, from), &identity, &at)) return false;
-    sched_traverse_value(&w, value, &at, true);
-    *map = at;
-    bool plain =
-        has_plain_tiles(&domain, &at, own.rank) || (!online && !sched_has_pairs(own.rank, &at));
-    for (size_t i = 0; i < w.stop_count; i++)
-        if (plain && take(s, g, &w, i, &domain, value, online, map)) return true;
-    for (size_t i = 0; i < w.stop_count; i++)
-        if (take_transposed(s, g, &w, i, &domain, value, online, &at, map)) return true;
+/* Products and reductions that a value is computed from through operations that keep or move
+ * elements. */
+typedef struct anchors {
+    schedule *s;
+    bool *visited, *reaching; /* by value; reaching: an anchor is found from it */
+    tile_op *ops;
+    size_t count, capacity;
+    bool moves; /* there is a reshape or transpose before one of them */
+} anchors;
+
+/* Returns whether there is an anchor. */
+static bool find_anchors(anchors *a, tile_value value, bool outer) {
+    schedule *s = a->s;
+    tile_op op = tile_value_def(s->compute, value);
+    if (!op.id || !sched_is_tensor(s, value)) return false;
+    if (a->visited[value.id]) return a->reaching[value.id];
+    a->visited[value.id] = true;
+    if (!outer && sched_is_planned(s, value)) {
+        a->reaching[value.id] = true;
+        return true;
+    }
+    tile_opcode opcode = tile_op_opcode(s->compute, op);
+    if (opcode == TILE_OP_matmul || sched_is_reduction(s, op)) {
+        a->ops = tile_arena_grow(s->arena, a->ops, a->count, &a->capacity, sizeof *a->ops);
+        a->ops[a->count++] = op;
+        a->reaching[value.id] = true;
+        return true;
+    }
+    for (unsigned i = 0; is_passed(s, op) && i < tile_op_operand_count(s->compute, op); i++)
+        a->reaching[value.id] |= find_anchors(a, tile_op_operand(s->compute, op, i), false);
+    a->moves |= a->reaching[value.id] && (opcode == TILE_OP_reshape || opcode == TILE_OP_transpose);
+    return a->reaching[value.id];
+}
+
+static anchors begin_anchors(schedule *s, tile_value value) {
+    anchors a = {.s = s};
+    a.visited = TILE_NEW_ARRAY(s->arena, bool, s->compute->value_count);
+    a.reaching = TILE_NEW_ARRAY(s->arena, bool, s->compute->value_count);
+    find_anchors(&a, value, true);
+    return a;
+}
+
+static bool take_anchor(schedule *s, sched_group *g, tile_op anchor, tile_value value, bool online,
+                        sched_map *map) {
+    tile_value result = tile_op_result(s->compute, anchor, 0);
+    bool reduces = sched_is_reduction(s, anchor);
+    sched_domain domain =
+        sched_domain_of(s, reduces ? tile_operand_src(s->compute, anchor) : result);
+    int axis = reduces ? (int)sched_axis(s, anchor) : -1;
+    placer p = {.s = s, .anchor = result, .domain = &domain, .axis = axis};
+    p.failed = TILE_NEW_ARRAY(s->arena, bool, s->compute->value_count);
+    if (!place(&p, value, map)) return false;
+    if (!sched_stores_runs(s, value, map, &domain, !reduces)) return false;
+    sched_traversal w = {.s = s, .passed = g->passed};
+    sched_traverse_value(&w, value, map, true);
+    for (size_t i = 0; i < w.stop_count; i++) {
+        if (w.stops[i].value.id != result.id || w.stops[i].own_domain || !sched_is_latest(&w, i))
+            continue;
+        return reduces ? take_rows(s, g, &w, i, &domain, (unsigned)axis, value, online, map)
+                       : take_product(s, g, &w, i, &domain, value, online, map);
+    }
     return false;
 }
 
@@ -246,16 +378,82 @@ static bool take_chain(schedule *s, sched_group *g, const sched_mapped_stop *sto
     sched_traversal w = {.s = s, .through = product};
     sched_traverse_value(&w, value, map, true);
     for (size_t i = 0; i < w.stop_count && !g->moves; i++)
-        g->moves =
-            w.stops[i].value.id == result.id && take(s, g, &w, i, &domain, value, false, map);
+        g->moves = w.stops[i].value.id == result.id && !w.stops[i].own_domain &&
+                   sched_is_latest(&w, i) && sched_take_matmul(s, g, &w, i, &domain);
     return g->moves;
 }
 
-bool sched_take_moved(schedule *s, sched_group *g, const sched_traversal *w, size_t index,
-                      tile_value value, bool online, sched_map *map) {
+static bool take_any_chain(schedule *s, sched_group *g, tile_value value, sched_map *map) {
     sched_domain own = sched_domain_of(s, value);
     sched_map identity = sched_identity(&own);
-    return take_reshaped(s, g, &w->stops[index], value, online, map) ||
-           take_transposed(s, g, w, index, &own, value, online, &identity, map) ||
-           (!online && take_chain(s, g, &w->stops[index], value, map));
+    sched_traversal w = {.s = s};
+    sched_traverse_value(&w, value, &identity, true);
+    for (size_t i = 0; i < w.stop_count; i++) {
+        *g = (sched_group){.kind = SCHED_ELEMENTWISE};
+        if (sched_is_latest(&w, i) && take_chain(s, g, &w.stops[i], value, map)) return true;
+    }
+    return false;
+}
+
+bool sched_take_moved(schedule *s, sched_group *g, tile_value value, bool online, sched_map *map) {
+    const anchors a = begin_anchors(s, value);
+    for (size_t i = 0; a.moves && i < a.count; i++) {
+        *g = (sched_group){.kind = SCHED_ELEMENTWISE, .passed = a.reaching};
+        *map = (sched_map){{{0, NULL, NULL}}};
+        if (take_anchor(s, g, a.ops[i], value, online, map)) return true;
+    }
+    return !online && take_any_chain(s, g, value, map);
+}
+
+/* Values beside others ------------------------------------------------------------------------- */
+
+/* Returns whether the group has all that the value is computed from when it stores the array. */
+static bool has_inputs(schedule *s, size_t writer, unsigned array, const sched_map *at,
+                       const bool *passed, tile_value value, const sched_map *map) {
+    sched_traversal w = {.s = s, .passed = passed};
+    sched_traverse_value(&w, value, map, true);
+    for (size_t i = 0; i < w.stop_count; i++) {
+        tile_value read = sched_skip_reshapes(s, w.stops[i].value, TILE_NO_VALUE);
+        int own = sched_array_of(s, read), from = own < 0 ? -1 : sched_writer_of(s, (unsigned)own);
+        if (own < 0 || (s->arrays[own].place != SCHED_ARGUMENT && from < 0)) return false;
+        if (from > (int)writer) return false;
+        if (from < (int)writer) continue;
+        if (own != (int)array || read.id != w.stops[i].value.id || w.stops[i].own_domain ||
+            !sched_same_map(&w.stops[i].map, at, sched_type(s, read)->rank))
+            return false;
+    }
+    return true;
+}
+
+static bool takes_more(const sched_group *other) {
+    return !other->own_domain && !other->chains && !other->moves && other->kind != SCHED_ONLINE &&
+           other->kind != SCHED_WINDOWED;
+}
+
+static bool take_beside(schedule *s, sched_group *g, size_t writer, const sched_output *output,
+                        const bool *passed, tile_value value, sched_map *map) {
+    const sched_group *other = s->groups[writer];
+    placer p = {.s = s,
+                .anchor = s->arrays[output->array].value,
+                .at = &output->map,
+                .domain = &other->domain,
+                .axis = -1};
+    sched_domain own = sched_domain_of(s, value);
+    p.failed = TILE_NEW_ARRAY(s->arena, bool, s->compute->value_count);
+    if (output->part.id || p.anchor.id == value.id || !place(&p, value, map) ||
+        (other->kind == SCHED_MATMUL && !has_whole_tiles(&other->domain, &own, false)) ||
+        !sched_stores_runs(s, value, map, &other->domain, other->kind == SCHED_MATMUL) ||
+        !has_inputs(s, writer, output->array, &output->map, passed, value, map))
+        return false;
+    *g = (sched_group){.kind = SCHED_ELEMENTWISE, .domain = other->domain, .passed = passed};
+    return true;
+}
+
+bool sched_take_beside(schedule *s, sched_group *g, tile_value value, sched_map *map) {
+    const anchors a = begin_anchors(s, value);
+    for (size_t i = 0; i < s->group_count; i++)
+        for (size_t o = 0; takes_more(s->groups[i]) && o < s->groups[i]->output_count; o++)
+            if (take_beside(s, g, i, &s->groups[i]->outputs[o], a.reaching, value, map))
+                return true;
+    return false;
 }

@@ -16,12 +16,6 @@ enum { SCHED_FEW_ROWS = 64 }; /* maximum rows: the columns are read for one or t
 
 enum { SCHED_SMALL = 1 << 28 }; /* there are fewer than 1 << 30 rows */
 
-/* A value and the map at which it is used. */
-typedef struct sched_mapped_value {
-    tile_value value;
-    sched_map map;
-} sched_mapped_value;
-
 static inline sched_mapped_value sched_mapped_operand(schedule *s, tile_op op, unsigned index,
                                                       const sched_map *map) {
     return (sched_mapped_value){tile_op_operand(s->compute, op, index),

@@ -85,12 +85,30 @@ static cause of_rows(const array_transfer *h) {
                        "reshape the argument so that all reduced axes are its last one, as in "
                        "`reshape(%x) : [b * g, c * n]`, and reduce once"};
     if (h->writer->kind == SCHED_ELEMENTWISE)
-        return (cause){"the next kernel reads it in another shape, by a reshape or a transpose of "
-                       "a computed value",
+        return (cause){"the next kernel reads it in another shape, in which an array would be read "
+                       "in runs of less than 32 bytes, or of which a concat, window or gather is "
+                       "a part",
                        "reshape arguments before all arithmetic"};
     return (cause){"the product and the reductions of its rows do not become one kernel; a remark "
                    "\"not online\" says why if little is missing",
                    walk_or_tile};
+}
+
+static const tile_expr *count_elements(schedule *s, unsigned rank,
+                                       const tile_expr *const *extents) {
+    const tile_expr *count = tile_expr_int(s->context, 1);
+    for (unsigned d = 0; d < rank; d++)
+        count = tile_expr_multiply(s->context, count, sched_resolved(s, extents[d]));
+    return count;
+}
+
+/* Returns whether the reader, which reduces and multiplies nothing, has an element for each one. */
+static bool is_moved(const array_transfer *h) {
+    const tile_type *type = sched_type(h->s, h->value);
+    const sched_domain *domain = &h->reader->domain;
+    return h->reader->kind == SCHED_ELEMENTWISE &&
+           sched_same_extent(h->s, count_elements(h->s, type->rank, type->dims),
+                             count_elements(h->s, domain->rank, domain->extents));
 }
 
 static cause find_cause(const array_transfer *h) {
@@ -106,6 +124,11 @@ static cause find_cause(const array_transfer *h) {
     if (is_product(h->reader))
         return (cause){"the product's kernel reads its result and computes no reductions", NULL};
     if (h->reader->kind == SCHED_ROWS) return of_rows(h);
+    if (is_moved(h))
+        return (cause){"the next kernel stores it in another order, in which the first kernel's "
+                       "tiles would have runs of less than 32 bytes, or as a part of a concat, a "
+                       "slice or a gather",
+                       "keep the last dim, or 32 bytes of it, last in the result"};
     return (cause){"the kernel that reads it has other dims, and its blocks would each compute it "
                    "again",
                    "declare the result with the dims of what is reduced or multiplied, and reshape "

@@ -47,13 +47,16 @@ static void add_whole(sched_traversal *w, tile_value value) {
     add_stop_with_own_domain(w, value, &at);
 }
 
-/* A reshape of a value that the group has, which needs no computed coordinates. */
-static bool is_identity_reshape(schedule *s, tile_op op, const sched_map *map) {
+/* A reshape of a value that the group has, which needs no computed coordinates, or only before
+ * other reshapes. */
+static bool is_identity_reshape(const sched_traversal *w, tile_op op, const sched_map *map) {
+    schedule *s = w->s;
     const tile_type *to = sched_type(s, tile_op_result(s->compute, op, 0));
     sched_map at;
     if (tile_op_opcode(s->compute, op) != TILE_OP_reshape) return false;
     const tile_type *from = sched_type(s, tile_operand_src(s->compute, op));
-    return sched_reshaped(s, from, to, map, &at) && !sched_is_computed(from->rank, &at);
+    bool passed = w->passed && w->passed[tile_op_result(s->compute, op, 0).id];
+    return sched_reshaped(s, from, to, map, &at) && (passed || !sched_is_computed(from->rank, &at));
 }
 
 /* A reshape of the product's result, on the way to the value that the group stores. */
@@ -84,12 +87,22 @@ static bool is_reshape_in_rows(sched_traversal *w, tile_op op, const sched_map *
 
 static bool is_absorbed(sched_traversal *w, tile_op op, const sched_map *map);
 static bool is_compacted(const sched_traversal *w, tile_op op);
+static void traverse_gathered(sched_traversal *w, tile_op op, const sched_map *map);
 static void traverse_windowed(sched_traversal *w, tile_op op, const sched_map *map);
 
 static void push(sched_traversal *w, tile_value value, const sched_map *map) {
     w->pending = tile_arena_grow(w->s->arena, w->pending, w->pending_count, &w->pending_capacity,
                                  sizeof *w->pending);
     w->pending[w->pending_count++] = (sched_mapped_stop){value, *map, w->own_domain};
+}
+
+static void traverse_gathered(sched_traversal *w, tile_op op, const sched_map *map) {
+    tile_value src = tile_operand_src(w->s->compute, op);
+    sched_map at = sched_gathered(w->s, op, map);
+    if (sched_array_of(w->s, src) >= 0 || !sched_is_free(w->s, op))
+        add_whole(w, src);
+    else
+        push(w, src, &at);
 }
 
 /* Visits one value. Its operands become pending, the first one last. */
@@ -102,14 +115,14 @@ static void traverse_one(sched_traversal *w, tile_value value, const sched_map *
     bool reads = in_memory && w->g && w->g->kind == SCHED_WINDOWED && !w->g->recomputes;
     if (op.id && !reads && is_absorbed(w, op, map)) return;
     if (in_memory || !op.id ||
-        (!sched_is_inline(s, op) && !is_identity_reshape(s, op, map) &&
+        (!sched_is_inline(s, op) && !is_identity_reshape(w, op, map) &&
          !is_traversed_reshape(w, op) && !is_reshape_in_rows(w, op, map))) {
         add_stop(w, value, map);
         return;
     }
     unsigned result = value.id - tile_op_result(s->compute, op, 0).id, first = 0;
     if (tile_op_opcode(s->compute, op) == TILE_OP_gather) {
-        add_whole(w, tile_operand_src(s->compute, op));
+        traverse_gathered(w, op, map);
         first = 1;
     }
     if (tile_op_opcode(s->compute, op) == TILE_OP_window) {
@@ -281,12 +294,35 @@ bool sched_is_expensive_to_repeat(schedule *s, tile_value value) {
     return find_repetition(s, value) == REPEATED_IF_CHEAP;
 }
 
-/* Returns whether the value is a transpose whose last dim is another one of its source. */
-static bool changes_last_dim(const schedule *s, tile_value value) {
-    const tile_op op = tile_value_def(s->compute, value);
-    const unsigned last = sched_type(s, value)->rank - 1u;
-    return op.id && tile_op_opcode(s->compute, op) == TILE_OP_transpose &&
-           sched_transposed_dim(s, op, last) != last;
+/* Returns whether the coordinate is a quotient, so that neighbors of the product do not follow each
+ * other along the dim (products/order.c). */
+static bool has_quotient(const sched_coordinate *at) {
+    while (at->index && at->index->kind == SCHED_REM) at = &at->index->a;
+    return at->index && at->index->kind == SCHED_DIV;
+}
+
+/* The operand of a cast, or of a reshape that keeps the last dim; none of other operations. */
+static tile_value before_reshape(schedule *s, tile_op op, const tile_type *to) {
+    const tile_opcode opcode = tile_op_opcode(s->compute, op);
+    if (opcode != TILE_OP_cast && opcode != TILE_OP_reshape) return TILE_NO_VALUE;
+    const tile_value src = tile_operand_src(s->compute, op);
+    const tile_type *from = sched_type(s, src);
+    bool same = sched_dim(s, from, from->rank - 1u) == sched_dim(s, to, to->rank - 1u);
+    return same ? src : TILE_NO_VALUE;
+}
+
+/* Returns whether the value is a transpose whose last dim is another one of its source, possibly
+ * with other dims reshaped. */
+static bool changes_last_dim(schedule *s, tile_value value) {
+    tile_op op;
+    while ((op = tile_value_def(s->compute, value)).id) {
+        const tile_type *type = sched_type(s, value);
+        if (tile_op_opcode(s->compute, op) == TILE_OP_transpose)
+            return sched_transposed_dim(s, op, type->rank - 1u) != type->rank - 1u;
+        value = before_reshape(s, op, type);
+        if (!value.id) return false;
+    }
+    return false;
 }
 
 /* Returns whether a product reads the windows, which have one position each, from memory: the
@@ -311,7 +347,9 @@ static void traverse_windowed(sched_traversal *w, tile_op op, const sched_map *m
     sched_map at = sched_operand_map(s, op, 0, 0, map);
     const unsigned rank = sched_type(s, src)->rank;
     const unsigned end = (unsigned)sched_axis(s, op) + tile_operands_strides(s->compute, op).count;
-    bool stored = w->own_domain && end < rank && changes_last_dim(s, src);
+    bool stored =
+        w->own_domain && end < rank && changes_last_dim(s, src) &&
+        !has_quotient(&map->at[sched_type(s, tile_op_result(s->compute, op, 0))->rank - 1]);
     const tile_op def = tile_value_def(s->compute, src);
     bool is_window = def.id && tile_op_opcode(s->compute, def) == TILE_OP_window;
     if (!stored && (is_window || sched_may_repeat(s, src) || sched_may_nest(w, src)))

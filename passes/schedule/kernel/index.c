@@ -27,6 +27,7 @@ typedef struct linear_form {
 } linear_form;
 
 static bool same_index(const sched_index *a, const sched_index *b) {
+    if (a->rank != b->rank || (a->rank && !sched_same_map(a->map, b->map, a->rank))) return false;
     return a->kind == b->kind && same_scalar(&a->by, &b->by) &&
            sched_same_coordinate(&a->a, &b->a) && sched_same_coordinate(&a->b, &b->b);
 }
@@ -103,7 +104,7 @@ bool sched_find_linear(const sched_coordinate *at, sched_linear *out) {
 static sched_coordinate make(schedule *s, sched_index_kind kind, sched_coordinate a,
                              sched_coordinate b, sched_scalar by) {
     sched_index *index = TILE_NEW_ARRAY(s->arena, sched_index, 1);
-    *index = (sched_index){kind, a, b, by};
+    *index = (sched_index){.kind = kind, .a = a, .b = b, .by = by};
     return (sched_coordinate){-1, NULL, index};
 }
 
@@ -117,9 +118,112 @@ sched_coordinate sched_shifted(schedule *s, const sched_coordinate *at, tile_opc
     return out;
 }
 
-/* Returns whether it is a quotient or remainder by this number. */
-static bool is_part(const sched_coordinate *at, sched_index_kind kind, const tile_expr *by) {
-    return at->index && !at->offset && at->index->kind == kind && at->index->by.expr == by;
+/* Splits and merges ---------------------------------------------------------------------------- */
+
+/* of / low % size: a part of a coordinate that splits take apart. */
+typedef struct digits {
+    sched_coordinate of;
+    const tile_expr *low;  /* NULL: 1 */
+    const tile_expr *size; /* NULL: no remainder */
+} digits;
+
+static bool is_kind(const sched_coordinate *at, sched_index_kind kind) {
+    return at->index && !at->offset && at->index->kind == kind && at->index->by.expr;
+}
+
+static const tile_expr *product_of(schedule *s, const tile_expr *a, const tile_expr *b) {
+    if (!a || !b) return a ? a : b;
+    return tile_expr_multiply(s->context, a, b);
+}
+
+static digits digits_of(schedule *s, const sched_coordinate *at) {
+    digits out = {.of = *at};
+    if (is_kind(&out.of, SCHED_REM)) {
+        out.size = out.of.index->by.expr;
+        out.of = out.of.index->a;
+    }
+    while (is_kind(&out.of, SCHED_DIV)) {
+        out.low = product_of(s, out.low, out.of.index->by.expr);
+        out.of = out.of.index->a;
+    }
+    return out;
+}
+
+static sched_coordinate make_part(schedule *s, sched_index_kind kind, sched_coordinate a,
+                                  const tile_expr *by) {
+    if (!by || (kind == SCHED_DIV && tile_expr_is(by, 1))) return a;
+    if (tile_expr_is(by, 1)) return sched_zero_coordinate();
+    return make(s, kind, a, sched_zero_coordinate(), (sched_scalar){by, TILE_NO_VALUE});
+}
+
+static sched_coordinate coordinate_of(schedule *s, const digits *d) {
+    return make_part(s, SCHED_REM, make_part(s, SCHED_DIV, d->of, d->low), d->size);
+}
+
+bool sched_same_extent(schedule *s, const tile_expr *a, const tile_expr *b) {
+    const tile_expr *rest = a == b || !a || !b ? NULL : sched_without(s, a, b);
+    return a == b || (rest && tile_expr_is(rest, 1));
+}
+
+/* The quotient or the remainder of a pair. Returns false if neither number divides the other. */
+static bool split_pair(schedule *s, sched_index_kind kind, const sched_index *pair,
+                       const tile_expr *by, sched_coordinate *out) {
+    const tile_expr *above = sched_without(s, by, pair->by.expr);
+    const tile_expr *below = above ? NULL : sched_without(s, pair->by.expr, by);
+    if (!above && !below) return false;
+    if (above && tile_expr_is(above, 1)) {
+        *out = kind == SCHED_DIV ? pair->a : pair->b;
+    } else if (above) {
+        sched_coordinate a = sched_computed(s, kind, &pair->a, NULL, above);
+        *out = kind == SCHED_DIV ? a : sched_computed(s, SCHED_PAIR, &a, &pair->b, pair->by.expr);
+    } else {
+        sched_coordinate b = sched_computed(s, kind, &pair->b, NULL, by);
+        *out = kind == SCHED_REM ? b : sched_computed(s, SCHED_PAIR, &pair->a, &b, below);
+    }
+    return true;
+}
+
+/* Quotients of quotients are not combined, because their operands are also those of remainders. */
+static sched_coordinate split(schedule *s, sched_index_kind kind, const sched_coordinate *at,
+                              const tile_expr *by) {
+    sched_coordinate out;
+    if (is_kind(at, SCHED_PAIR) && split_pair(s, kind, at->index, by, &out)) return out;
+    const tile_expr *rest =
+        is_kind(at, SCHED_REM) ? sched_without(s, at->index->by.expr, by) : NULL;
+    if (!rest) return make_part(s, kind, *at, by);
+    if (kind == SCHED_REM) return make_part(s, SCHED_REM, at->index->a, by);
+    return make_part(s, SCHED_REM, make_part(s, SCHED_DIV, at->index->a, by), rest);
+}
+
+/* Returns whether two parts of one coordinate, one of which follows the other, are one part. */
+static bool join_digits(schedule *s, const sched_coordinate *at, const sched_coordinate *low,
+                        const tile_expr *by, sched_coordinate *out) {
+    digits a = digits_of(s, at), b = digits_of(s, low);
+    if (!sched_same_extent(s, b.size, by) ||
+        !sched_same_extent(s, a.low, product_of(s, b.low, by)) ||
+        !sched_same_coordinate(&a.of, &b.of))
+        return false;
+    b.size = a.size ? product_of(s, a.size, by) : NULL;
+    *out = coordinate_of(s, &b);
+    return true;
+}
+
+static sched_coordinate pair(schedule *s, const sched_coordinate *at, const sched_coordinate *low,
+                             const tile_expr *by) {
+    sched_coordinate joined;
+    if (at->dim < 0 && !at->index && !at->offset) return *low;
+    if (join_digits(s, at, low, by, &joined)) return joined;
+    if (is_kind(low, SCHED_PAIR)) { /* (a, (b, c)) is ((a, b), c) */
+        const tile_expr *size = sched_without(s, by, low->index->by.expr);
+        if (size) {
+            sched_coordinate above = sched_computed(s, SCHED_PAIR, at, &low->index->a, size);
+            return sched_computed(s, SCHED_PAIR, &above, &low->index->b, low->index->by.expr);
+        }
+    }
+    if (is_kind(at, SCHED_PAIR) && join_digits(s, &at->index->b, low, by, &joined))
+        return sched_computed(s, SCHED_PAIR, &at->index->a, &joined,
+                              product_of(s, at->index->by.expr, by));
+    return make(s, SCHED_PAIR, *at, *low, (sched_scalar){by, TILE_NO_VALUE});
 }
 
 sched_coordinate sched_number_coordinate(schedule *s, int64_t number) {
@@ -131,37 +235,16 @@ static bool find_number(const sched_coordinate *at, int64_t *number) {
     return at->dim < 0 && !at->index && (!at->offset || tile_expr_is_int(at->offset, number));
 }
 
-/* A quotient or remainder of a pair by a part, or by a multiple, of the pair's number. */
-static bool divide_pair(schedule *s, sched_index_kind kind, const sched_coordinate *pair,
-                        const tile_expr *by, sched_coordinate *out) {
-    const sched_index *index = pair->index;
-    if (!index || pair->offset || index->kind != SCHED_PAIR || !index->by.expr) return false;
-    const tile_expr *more = sched_without(s, index->by.expr, by);
-    const tile_expr *fewer = more ? NULL : sched_without(s, by, index->by.expr);
-    if (!more && !fewer) return false;
-    *out = sched_computed(s, kind, more ? &index->b : &index->a, NULL, more ? by : fewer);
-    if (more && kind == SCHED_DIV) *out = sched_computed(s, SCHED_PAIR, &index->a, out, more);
-    if (fewer && kind == SCHED_REM)
-        *out = sched_computed(s, SCHED_PAIR, out, &index->b, index->by.expr);
-    return true;
-}
-
 sched_coordinate sched_computed(schedule *s, sched_index_kind kind, const sched_coordinate *a,
                                 const sched_coordinate *b, const tile_expr *by) {
-    bool divides = kind == SCHED_DIV || kind == SCHED_REM;
     int64_t number, divisor;
+    const bool divides = kind == SCHED_DIV || kind == SCHED_REM;
     if (divides && find_number(a, &number) && tile_expr_is_int(by, &divisor) && divisor > 0 &&
         number >= 0)
         return sched_number_coordinate(s, kind == SCHED_DIV ? number / divisor : number % divisor);
-    bool of_pair = divides && is_part(a, SCHED_PAIR, by);
-    sched_coordinate part;
-    if (of_pair) return kind == SCHED_DIV ? a->index->a : a->index->b;
-    if (divides && divide_pair(s, kind, a, by, &part)) return part;
-    if (kind == SCHED_PAIR && is_part(a, SCHED_DIV, by) && is_part(b, SCHED_REM, by) &&
-        sched_same_coordinate(&a->index->a, &b->index->a))
-        return a->index->a;
-    return make(s, kind, *a, divides ? sched_zero_coordinate() : *b,
-                (sched_scalar){by, TILE_NO_VALUE});
+    if (divides) return split(s, kind, a, by);
+    if (kind == SCHED_PAIR) return pair(s, a, b, by);
+    return make(s, kind, *a, *b, (sched_scalar){by, TILE_NO_VALUE});
 }
 
 sched_coordinate sched_sum(schedule *s, const sched_coordinate *a, sched_scalar by,
@@ -210,249 +293,26 @@ sched_coordinate sched_substituted(schedule *s, const sched_coordinate *at,
     *index = *at->index;
     index->a = sched_substituted(s, &at->index->a, dims);
     index->b = sched_substituted(s, &at->index->b, dims);
+    if (index->rank) {
+        sched_map *own = TILE_NEW_ARRAY(s->arena, sched_map, 1);
+        for (unsigned d = 0; d < index->rank; d++)
+            own->at[d] = sched_substituted(s, &at->index->map->at[d], dims);
+        index->map = own;
+    }
     out.index = index;
     return out;
 }
 
-bool sched_depends(const sched_coordinate *at, unsigned dim) {
-    if (!at->index) return at->dim == (int)dim;
-    return sched_depends(&at->index->a, dim) || sched_depends(&at->index->b, dim);
-}
-
-/* Products of extents -------------------------------------------------------------------------- */
-
-enum { MAX_FACTORS = 16 };
-
-/* A number times unknown extents. */
-typedef struct factors {
-    int64_t number;
-    const tile_expr *others[MAX_FACTORS];
-    unsigned count;
-    bool too_many;
-} factors;
-
-static void multiply(factors *f, const tile_expr *expr) {
-    int64_t value;
-    if (tile_expr_is_int(expr, &value)) {
-        f->too_many |= value < 0 || (value && f->number > INT64_MAX / value);
-        if (!f->too_many) f->number *= value;
-    } else if (expr->kind == TILE_EXPR_OP && expr->opcode == TILE_OP_mul) {
-        multiply(f, expr->args[0]);
-        multiply(f, expr->args[1]);
-    } else if (f->count < MAX_FACTORS) {
-        f->others[f->count++] = expr;
-    } else {
-        f->too_many = true;
-    }
-}
-
-/* Removes the factors of `part` from `whole`. False if it lacks one. */
-static bool divide(factors *whole, const factors *part) {
-    if (whole->too_many || part->too_many || !part->number || whole->number % part->number)
-        return false;
-    whole->number /= part->number;
-    for (unsigned i = 0; i < part->count; i++) {
-        unsigned at = 0;
-        while (at < whole->count && whole->others[at] != part->others[i]) at++;
-        if (at == whole->count) return false;
-        whole->others[at] = whole->others[--whole->count];
-    }
-    return true;
-}
-
-const tile_expr *sched_without(schedule *s, const tile_expr *whole, const tile_expr *part) {
-    factors rest = {.number = 1}, of_part = {.number = 1};
-    multiply(&rest, whole);
-    multiply(&of_part, part);
-    if (!divide(&rest, &of_part)) return NULL;
-    const tile_expr *product = tile_expr_int(s->context, rest.number);
-    for (unsigned i = 0; i < rest.count; i++)
-        product = tile_expr_multiply(s->context, product, rest.others[i]);
-    return product;
-}
-
-/* Reshapes ------------------------------------------------------------------------------------- */
-
-/* The dims that are not 1, in order; the last ones are still unmatched. */
-typedef struct dims {
-    unsigned at[TILE_MAX_RANK], count;
-    const tile_expr *extents[TILE_MAX_RANK];
-} dims;
-
-static dims long_dims(schedule *s, const tile_type *type) {
-    dims out = {.count = 0};
-    for (unsigned d = 0; d < type->rank; d++) {
-        const tile_expr *extent = sched_dim(s, type, d);
-        if (tile_expr_is(extent, 1)) continue;
-        out.extents[out.count] = extent;
-        out.at[out.count++] = d;
-    }
+sched_coordinate sched_indexed(schedule *s, tile_value index, const sched_map *map, unsigned rank) {
+    const sched_coordinate zero = sched_zero_coordinate();
+    const sched_scalar by = {NULL, index};
+    sched_coordinate out = make(s, SCHED_TAKEN, zero, zero, by);
+    sched_index *taken = (sched_index *)(uintptr_t)out.index;
+    sched_map *own = TILE_NEW_ARRAY(s->arena, sched_map, 1);
+    *own = *map;
+    taken->map = own;
+    taken->rank = rank;
     return out;
-}
-
-/* The number of last dims whose extents multiply to the one extent; 0 if that is not provable. All
- * remaining dims of both sides always have equally many elements. */
-static unsigned count_together(const dims *many, const dims *one) {
-    factors whole = {.number = 1};
-    multiply(&whole, one->extents[one->count - 1]);
-    for (unsigned n = 1; n <= many->count; n++) {
-        factors part = {.number = 1};
-        multiply(&part, many->extents[many->count - n]);
-        if (!divide(&whole, &part)) break;
-        if (whole.number == 1 && !whole.count) return n;
-    }
-    return one->count == 1 ? many->count : 0;
-}
-
-/* Splits one coordinate into those of the last n dims. */
-static void take_apart(schedule *s, const dims *to, unsigned n, sched_coordinate at,
-                       sched_map *out) {
-    for (unsigned i = 0; i < n; i++) {
-        unsigned d = to->count - 1 - i;
-        bool first = i + 1 == n;
-        out->at[to->at[d]] = first ? at : sched_computed(s, SCHED_REM, &at, NULL, to->extents[d]);
-        if (!first) at = sched_computed(s, SCHED_DIV, &at, NULL, to->extents[d]);
-    }
-}
-
-/* Merges the coordinates of the last n dims. */
-static sched_coordinate put_together(schedule *s, const dims *from, unsigned n,
-                                     const sched_map *map) {
-    sched_coordinate at = map->at[from->at[from->count - n]];
-    for (unsigned d = from->count - n + 1; d < from->count; d++)
-        at = sched_computed(s, SCHED_PAIR, &at, &map->at[from->at[d]], from->extents[d]);
-    return at;
-}
-
-/* Matches the first dims if they are equal on both sides; the later ones are then reshaped. */
-static bool match_first(dims *a, dims *b, const sched_map *map, sched_map *out) {
-    if (a->extents[0] != b->extents[0]) return false;
-    out->at[a->at[0]] = map->at[b->at[0]];
-    dims *sides[] = {a, b};
-    for (unsigned i = 0; i < 2; i++) {
-        sides[i]->count--;
-        memmove(sides[i]->at, sides[i]->at + 1, sides[i]->count * sizeof *sides[i]->at);
-        memmove(sides[i]->extents, sides[i]->extents + 1,
-                sides[i]->count * sizeof *sides[i]->extents);
-    }
-    return true;
-}
-
-bool sched_reshaped(schedule *s, const tile_type *from, const tile_type *to, const sched_map *map,
-                    sched_map *out) {
-    dims a = long_dims(s, from), b = long_dims(s, to);
-    for (unsigned d = 0; d < from->rank; d++) out->at[d] = sched_zero_coordinate();
-    while (a.count && b.count) {
-        unsigned merged = count_together(&a, &b), split = merged ? 1 : count_together(&b, &a);
-        if (!split && match_first(&a, &b, map, out)) continue;
-        if (!split) return false;
-        if (merged)
-            take_apart(s, &a, merged, map->at[b.at[b.count - 1]], out);
-        else
-            out->at[a.at[a.count - 1]] = put_together(s, &b, split, map);
-        a.count -= merged ? merged : 1;
-        b.count -= split;
-    }
-    return true;
-}
-
-/* Merges the last n dims. False if they are not contiguous. */
-static bool merge_strides(schedule *s, const sched_shape *from, const dims *a, unsigned n,
-                          const tile_expr **stride) {
-    *stride = from->strides[a->at[a->count - 1]];
-    for (unsigned d = a->count - n; d + 1 < a->count; d++)
-        if (!sched_is_contiguous(s, from->strides[a->at[d]], a->extents[d + 1],
-                                 from->strides[a->at[d + 1]]))
-            return false;
-    return true;
-}
-
-bool sched_is_contiguous(schedule *s, const tile_expr *outer, const tile_expr *extent,
-                         const tile_expr *inner) {
-    const tile_expr *step = tile_expr_multiply(s->context, extent, inner);
-    const tile_expr *rest = sched_without(s, outer, step);
-    return outer == step || (rest && tile_expr_is(rest, 1));
-}
-
-bool sched_reshape_strides(schedule *s, const sched_shape *from, const tile_type *to,
-                           const tile_expr *strides[TILE_MAX_RANK]) {
-    const sched_map none = {{{0, NULL, NULL}}};
-    sched_map unused = none;
-    dims a = long_dims(s, from->type), b = long_dims(s, to);
-    for (unsigned d = 0; d < to->rank; d++) strides[d] = NULL;
-    while (a.count && b.count) {
-        const unsigned first = a.at[0], first_to = b.at[0];
-        unsigned merged = count_together(&a, &b), split = merged ? 1 : count_together(&b, &a);
-        if (!split && !match_first(&a, &b, &none, &unused)) return false;
-        if (!split) {
-            strides[first_to] = from->strides[first];
-            continue;
-        }
-        const tile_expr *stride;
-        if (!merge_strides(s, from, &a, merged ? merged : 1, &stride)) return false;
-        for (unsigned i = 1; i <= split; i++) {
-            strides[b.at[b.count - i]] = stride;
-            stride = tile_expr_multiply(s->context, b.extents[b.count - i], stride);
-        }
-        a.count -= merged ? merged : 1;
-        b.count -= split;
-    }
-    /* Those of dims of extent 1 do not matter. */
-    for (unsigned d = to->rank; d-- > 0;) {
-        if (strides[d]) continue;
-        strides[d] = tile_expr_int(s->context, 1);
-        if (d + 1 < to->rank)
-            strides[d] = tile_expr_multiply(s->context, sched_dim(s, to, d + 1), strides[d + 1]);
-    }
-    return true;
-}
-
-bool sched_regrouped(schedule *s, const tile_type *from, const tile_type *to, const sched_map *map,
-                     sched_map *out) {
-    if (sched_reshaped(s, from, to, map, out)) return true;
-    dims a = long_dims(s, from), b = long_dims(s, to);
-    int64_t elements[] = {1, 1}, extent;
-    const dims *const sides[] = {&a, &b};
-    for (unsigned i = 0; i < 2; i++)
-        for (unsigned d = 0; d < sides[i]->count; d++) {
-            if (!tile_expr_is_int(sides[i]->extents[d], &extent) || extent <= 0 ||
-                elements[i] > INT32_MAX / extent)
-                return false;
-            elements[i] *= extent;
-        }
-    if (elements[0] != elements[1] || !a.count || !b.count) return false;
-    sched_coordinate at = put_together(s, &b, b.count, map);
-    for (unsigned d = 0; d < from->rank; d++) out->at[d] = sched_zero_coordinate();
-    for (unsigned d = a.count; d-- > 1;) {
-        out->at[a.at[d]] = sched_computed(s, SCHED_REM, &at, NULL, a.extents[d]);
-        at = sched_computed(s, SCHED_DIV, &at, NULL, a.extents[d]);
-    }
-    out->at[a.at[0]] = at;
-    return true;
-}
-
-/* Maps between domains ------------------------------------------------------------------------- */
-
-const tile_type *sched_type_of_domain(schedule *s, const sched_domain *domain) {
-    tile_type draft = {.kind = TILE_TYPE_TENSOR, .scalar = TILE_f32, .rank = (uint8_t)domain->rank};
-    for (unsigned d = 0; d < domain->rank; d++) draft.dims[d] = domain->extents[d];
-    return tile_type_get(s->context, &draft);
-}
-
-static const tile_expr *count_elements(schedule *s, const tile_type *type) {
-    const tile_expr *count = tile_expr_int(s->context, 1);
-    for (unsigned d = 0; d < type->rank; d++)
-        count = tile_expr_multiply(s->context, sched_dim(s, type, d), count);
-    return count;
-}
-
-bool sched_map_in(schedule *s, const sched_domain *domain, const tile_type *type, sched_map *map) {
-    const tile_type *whole = sched_type_of_domain(s, domain);
-    const tile_expr *a = count_elements(s, type), *b = count_elements(s, whole);
-    const tile_expr *rest = a == b ? tile_expr_int(s->context, 1) : sched_without(s, a, b);
-    sched_map identity = sched_identity(domain);
-    *map = (sched_map){{{0, NULL, NULL}}};
-    return rest && tile_expr_is(rest, 1) && sched_regrouped(s, type, whole, &identity, map);
 }
 
 /* The coordinate with each dim d replaced by to->at[d]. */
@@ -462,12 +322,13 @@ static sched_coordinate substitute(schedule *s, const sched_coordinate *at, cons
         const sched_index *index = at->index;
         sched_coordinate a = substitute(s, &index->a, to), b = substitute(s, &index->b, to);
         bool divides = index->kind == SCHED_DIV || index->kind == SCHED_REM;
-        if (divides || index->kind == SCHED_PAIR) {
+        if (index->kind == SCHED_TAKEN) {
+            const sched_map own = sched_substitute(s, index->map, index->rank, to);
+            out = sched_indexed(s, index->by.value, &own, index->rank);
+        } else if ((divides || index->kind == SCHED_PAIR) && index->by.expr) {
             out = sched_computed(s, index->kind, &a, divides ? NULL : &b, index->by.expr);
         } else {
-            sched_index *copy = TILE_NEW_ARRAY(s->arena, sched_index, 1);
-            *copy = (sched_index){index->kind, a, b, index->by};
-            out.index = copy;
+            out = make(s, index->kind, a, b, index->by);
         }
     } else if (at->dim >= 0) {
         out = to->at[at->dim];
@@ -481,34 +342,9 @@ sched_map sched_substitute(schedule *s, const sched_map *map, unsigned rank, con
     return out;
 }
 
-/* Returns whether the coordinate is a pair a * by + b whose remainder is b. */
-static bool is_pair_of(const sched_coordinate *at, const sched_coordinate *b) {
-    return at->index && !at->offset && at->index->kind == SCHED_PAIR && at->index->by.expr &&
-           sched_same_coordinate(&at->index->b, b);
-}
-
-unsigned sched_merge_dims(schedule *s, const tile_type *type, const sched_map *map, unsigned last,
-                          sched_coordinate *out) {
-    const sched_coordinate *at = &map->at[last];
-    *out = *at;
-    if (!at->index || !is_part(at, SCHED_REM, sched_dim(s, type, last))) return last;
-    *out = at->index->a;
-    sched_coordinate rest = sched_computed(s, SCHED_DIV, out, NULL, at->index->by.expr);
-    for (unsigned d = last; d-- > 0;) {
-        const sched_coordinate *here = &map->at[d];
-        const tile_expr *extent = sched_dim(s, type, d);
-        if (sched_same_coordinate(here, &rest)) return d;
-        if (is_pair_of(here, &rest)) {
-            const tile_expr *by = here->index->by.expr;
-            for (unsigned i = d + 1; i <= last; i++)
-                by = tile_expr_multiply(s->context, by, sched_dim(s, type, i));
-            *out = sched_computed(s, SCHED_PAIR, &here->index->a, out, by);
-            return d;
-        }
-        if (!is_part(here, SCHED_REM, extent) || !sched_same_coordinate(&here->index->a, &rest))
-            break;
-        rest = sched_computed(s, SCHED_DIV, &rest, NULL, extent);
-    }
-    *out = *at;
-    return last;
+bool sched_depends(const sched_coordinate *at, unsigned dim) {
+    if (!at->index) return at->dim == (int)dim;
+    for (unsigned d = 0; d < at->index->rank; d++)
+        if (sched_depends(&at->index->map->at[d], dim)) return true;
+    return sched_depends(&at->index->a, dim) || sched_depends(&at->index->b, dim);
 }

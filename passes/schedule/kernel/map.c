@@ -43,11 +43,12 @@ static bool is_squeeze(schedule *s, tile_op op) {
     return true;
 }
 
-/* A reshape of windows is computed where it is used, so that the windows are not stored. */
+/* A reshape of windows is computed where it is used, so that the windows are not stored. Others
+ * are if they cost nothing (view.c). */
 static bool is_inline_reshape(schedule *s, tile_op op) {
     tile_value from = tile_operand_src(s->compute, op), to = tile_op_result(s->compute, op, 0);
     sched_map map = {{{0, NULL, NULL}}}, out;
-    return is_squeeze(s, op) ||
+    return is_squeeze(s, op) || sched_is_free(s, op) ||
            (s->expands[from.id] &&
             sched_reshaped(s, sched_type(s, from), sched_type(s, to), &map, &out));
 }

@@ -116,8 +116,10 @@ static tile_value find_view(sched_kernel *k, unsigned array, const sched_shape *
     tile_value extents[TILE_MAX_RANK], strides[TILE_MAX_RANK];
     const tile_type *type = shape->type;
     bool in_order = !shape->strides[0] && is_in_order(k, type, l);
-    bool alias =
-        sched_type(k->s, k->s->arrays[array].value) != type || k->s->arrays[array].declared;
+    const sched_array *own = &k->s->arrays[array];
+    bool strided = shape->strides[0] &&
+                   memcmp(shape->strides, own->strides, type->rank * sizeof *own->strides) != 0;
+    bool alias = sched_type(k->s, own->value) != type || own->declared || strided;
     if (is_whole(type, l) && !alias) return k->arrays[array];
     for (unsigned i = 0; i < l->rank; i++) {
         extents[i] = sched_number(k, extent_of(k, type, l->dims[i]));
@@ -127,219 +129,42 @@ static tile_value find_view(sched_kernel *k, unsigned array, const sched_shape *
     return tile_build_view(&k->b, base, extents, l->rank, strides, in_order ? 0 : l->rank, NULL);
 }
 
+tile_value sched_shaped_view(sched_kernel *k, unsigned array, const sched_shape *shape) {
+    listing l = {.rank = shape->type->rank};
+    for (unsigned d = 0; d < l.rank; d++) l.dims[d] = (int)d;
+    return find_view(k, array, shape, &l);
+}
+
 tile_value sched_array_view(sched_kernel *k, unsigned array, tile_value value) {
     const sched_shape shape = sched_shape_of(k->s, array, value);
-    listing l = {.rank = shape.type->rank};
-    for (unsigned d = 0; d < l.rank; d++) l.dims[d] = (int)d;
-    return find_view(k, array, &shape, &l);
+    return sched_shaped_view(k, array, &shape);
 }
 
-/* Returns whether one element may be read for all elements of the tile along this dim. Copies to
- * shared memory need all dims of their tile, and reductions the padding outside of the extents. */
-static bool may_repeat(const sched_kernel *k, const sched_coordinate *at) {
-    bool reduced = k->g->kind == SCHED_ROWS && sched_depends(at, k->g->axis);
-    return !k->straight && !reduced && k->g->kind != SCHED_ONLINE;
-}
-
-/* Dims with stride 0 have one element, which is at every coordinate. */
-static void drop_repeated(sched_kernel *k, sched_shape *shape, sched_map *map) {
-    tile_type draft = *shape->type;
-    bool found = false;
-    for (unsigned d = 0; d < draft.rank && shape->strides[0]; d++) {
-        if (!tile_expr_is(shape->strides[d], 0) || !may_repeat(k, &map->at[d])) continue;
-        draft.dims[d] = tile_expr_int(k->s->context, 1);
-        map->at[d] = sched_zero_coordinate();
-        found = true;
-    }
-    if (found) shape->type = tile_type_get(k->s->context, &draft);
-}
-
-/* Returns whether dims first to last of the array are one dim in memory. */
-static bool are_contiguous(sched_kernel *k, const sched_shape *shape, unsigned first,
-                           unsigned last) {
-    for (unsigned d = first; d < last && shape->strides[0]; d++)
-        if (!sched_is_contiguous(k->s, shape->strides[d], sched_dim(k->s, shape->type, d + 1),
-                                 shape->strides[d + 1]))
-            return false;
-    return true;
-}
-
-/* Merges dims whose coordinates are the split of one coordinate into one dim of the view. */
-static void put_together(sched_kernel *k, sched_shape *shape, sched_map *map) {
-    const tile_type *type = shape->type;
-    tile_type draft = *type;
-    sched_map out = *map;
-    const tile_expr *strides[TILE_MAX_RANK];
-    unsigned at = type->rank;
-    for (unsigned d = type->rank; d-- > 0;) {
-        unsigned first = sched_merge_dims(k->s, type, map, d, &out.at[--at]);
-        if (!are_contiguous(k, shape, first, d)) {
-            first = d;
-            out.at[at] = map->at[d];
-        }
-        draft.dims[at] = type->dims[d];
-        strides[at] = shape->strides[d];
-        for (; d > first; d--)
-            draft.dims[at] = tile_expr_multiply(k->s->context, type->dims[d - 1], draft.dims[at]);
-    }
-    if (!at) return;
-    draft.rank = type->rank - at;
-    for (unsigned d = 0; d < type->rank; d++) {
-        draft.dims[d] = d < draft.rank ? draft.dims[d + at] : NULL;
-        shape->strides[d] = d < draft.rank ? strides[d + at] : NULL;
-        if (d < draft.rank) map->at[d] = out.at[d + at];
-    }
-    shape->type = tile_type_get(k->s->context, &draft);
-}
-
-/* Appends the dims of a coordinate: those of a pair, or of pairs in it, one by one. */
-static bool add_split_dims(sched_kernel *k, const tile_expr *extent, const sched_coordinate *at,
-                           tile_type *type, sched_map *out) {
-    const sched_index *pair = at->index;
-    const tile_expr *rest = NULL;
-    bool apart = pair && pair->kind == SCHED_PAIR && !at->offset && pair->by.expr &&
-                 (rest = sched_without(k->s, extent, pair->by.expr)) != NULL;
-    if (apart)
-        return add_split_dims(k, rest, &pair->a, type, out) &&
-               add_split_dims(k, pair->by.expr, &pair->b, type, out);
-    if (type->rank == TILE_MAX_RANK) return false;
-    type->dims[type->rank] = extent;
-    out->at[type->rank++] = *at;
-    return true;
-}
-
-/* Splits all dims whose coordinates are pairs, if a view can have as many dims. */
-static const tile_type *split_all_pairs(sched_kernel *k, const tile_type *type,
-                                        const sched_map *map, sched_map *out) {
-    tile_type draft = *type;
-    bool fits = true;
-    draft.rank = 0;
-    for (unsigned d = 0; d < type->rank && fits; d++)
-        fits = add_split_dims(k, type->dims[d], &map->at[d], &draft, out);
-    if (!fits) *out = *map;
-    return !fits || draft.rank == type->rank ? type : tile_type_get(k->s->context, &draft);
-}
-
-/* Returns whether a dim with this coordinate is split. In a product's epilogue with groups of
- * columns, both parts of a pair may advance along dims of the tile, and pairs may be nested. */
-static bool is_apart(const sched_kernel *k, const sched_coordinate *at, bool inner) {
-    const sched_index *pair = at->index;
-    if (inner && !pair) return at->dim >= 0 && !at->offset;
-    if (!pair || pair->kind != SCHED_PAIR || at->offset) return false;
-    if (k->g->has_rows) return is_apart(k, &pair->a, true);
-    return !inner && pair->a.dim >= 0 && !pair->a.offset && sched_along(k, &pair->a) == -1 &&
-           sched_along(k, &pair->b) != -1;
-}
-
-static unsigned count_pairs(const sched_coordinate *at) {
-    return at->index ? 1 + count_pairs(&at->index->a) : 0;
-}
-
-/* Appends the dims of a pair, their coordinates, and their strides if the array has strides. */
-static void append_parts(const sched_kernel *k, const sched_coordinate *at, const tile_expr *stride,
-                         sched_shape *shape, tile_type *draft, sched_map *out) {
-    const tile_expr *by = at->index ? at->index->by.expr : NULL;
-    const tile_expr *above = by && stride ? tile_expr_multiply(k->s->context, by, stride) : NULL;
-    if (by) append_parts(k, &at->index->a, above, shape, draft, out);
-    shape->strides[draft->rank] = stride;
-    draft->dims[draft->rank] = by ? by : k->g->domain.extents[at->dim];
-    out->at[draft->rank++] = by ? at->index->b : *at;
-}
-
-/* Splits a dim whose coordinate is a pair into two dims of the view, so that a tile along the last
- * one is bounded by it. */
-static void take_pairs_apart(sched_kernel *k, sched_shape *shape, const sched_map *map,
-                             sched_map *out) {
-    const sched_shape from = *shape;
-    const tile_type *type = from.type;
-    tile_type draft = *type;
-    draft.rank = 0;
-    *out = *map;
-    if (k->reduce && !from.strides[0]) {
-        shape->type = split_all_pairs(k, type, map, out);
-        return;
-    }
-    for (unsigned d = 0; d < type->rank; d++) {
-        const sched_coordinate *at = &map->at[d];
-        if (is_apart(k, at, false) &&
-            draft.rank + count_pairs(at) + type->rank - d <= TILE_MAX_RANK) {
-            append_parts(k, at, from.strides[d], shape, &draft, out);
-            continue;
-        }
-        shape->strides[draft.rank] = from.strides[d];
-        draft.dims[draft.rank] = type->dims[d];
-        out->at[draft.rank++] = *at;
-    }
-    if (draft.rank != type->rank) shape->type = tile_type_get(k->s->context, &draft);
-}
-
-/* Returns the tile's dims that index tiles have: those along which a coordinate changes, except the
- * last dim if the access covers it directly (*covers). */
-static unsigned points_of(const sched_kernel *k, unsigned rank, const sched_map *map,
-                          bool *covers) {
-    unsigned changing[TILE_MAX_RANK] = {0}, all = 0, last = k->tile_rank - 1;
+/* The dims of the domain along which the tile advances and on which computed coordinates depend. */
+static unsigned computed_dims(const sched_kernel *k, unsigned rank, const sched_map *map) {
+    unsigned dims = 0;
     for (unsigned d = 0; d < rank; d++)
-        for (unsigned i = 0; i < k->g->domain.rank; i++)
-            if (k->tile_of[i] >= 0 && sched_depends(&map->at[d], i))
-                changing[d] |= 1u << k->tile_of[i];
-    for (unsigned d = 0; d + 1 < rank; d++) all |= changing[d];
-    *covers = last && sched_along(k, &map->at[rank - 1]) == (int)last && !(all & 1u << last);
-    return *covers ? all : all | changing[rank - 1];
+        for (unsigned i = 0; map->at[d].index && i < k->g->domain.rank; i++)
+            if (k->tile_of[i] >= 0 && sched_depends(&map->at[d], i)) dims |= 1u << i;
+    return dims;
 }
 
-/* A coordinate as a tile with the shape of the index tiles. */
-static tile_value point(sched_kernel *k, const sched_coordinate *at, const tile_type *shape) {
-    tile_value tile = sched_coordinate_tile(k, at);
-    const tile_type *type = tile_value_type(k->f, tile);
-    bool fits = type == shape || type->kind != TILE_TYPE_TILE;
-    return fits ? tile : tile_build_broadcast(&k->b, tile, shape);
-}
-
-/* Builds index tiles for the elements; along the last dim of the tile they may be contiguous. */
-static void find_points(sched_kernel *k, unsigned array, const sched_shape *whole,
-                        const sched_map *declared, const tile_type *element, sched_access *out) {
-    bool covers;
-    const tile_type *type = whole->type;
-    listing l = {.rank = type->rank};
-    unsigned in_memory[TILE_MAX_RANK];
-    sched_map own = *declared;
-    const sched_map *map = &own;
-    sched_memory_order(k->s, whole, in_memory);
-    for (unsigned d = 0; d < l.rank; d++) own.at[d] = declared->at[in_memory[d]];
+/* exact: an access of a store or load of a tile, which may have runs, and does not touch elements
+ * after the end of a computed coordinate. */
+static bool find_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *wanted,
+                        bool stores, bool exact, sched_access *out) {
     const tile_expr *dims[SCHED_MAX_TILE];
-    unsigned points = points_of(k, type->rank, map, &covers);
-    for (unsigned t = 0; t < k->tile_rank; t++) {
-        bool one = !k->straight && !(points & 1u << t) && !(covers && t + 1 == k->tile_rank);
-        dims[t] = one ? tile_expr_int(k->s->context, 1) : k->block[t];
-    }
-    out->tile = sched_tile_type(k, element, dims);
-    for (unsigned d = 0; d < l.rank; d++) l.dims[d] = (int)in_memory[d];
-    out->view = find_view(k, array, whole, &l);
-    out->rank = l.rank;
-    out->permuted = false;
-    k->tile_rank -= covers;
-    const tile_type *shape = sched_tile_type(k, tile_type_scalar(k->s->context, TILE_i32), dims);
-    for (unsigned d = 0; d < l.rank; d++)
-        out->index[d] =
-            covers && d + 1 == l.rank ? sched_begin(k, &map->at[d]) : point(k, &map->at[d], shape);
-    k->tile_rank += covers;
-}
-
-bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *wanted,
-                       sched_access *out) {
-    const tile_expr *dims[SCHED_MAX_TILE];
-    sched_map whole = *wanted, map;
-    sched_shape shape = sched_shape_of(k->s, array, value);
-    drop_repeated(k, &shape, &whole);
-    put_together(k, &shape, &whole);
-    take_pairs_apart(k, &shape, &whole, &map);
+    sched_map map = *wanted;
+    const sched_shape shape = sched_split_shape(k, array, value, &map);
     const tile_type *type = shape.type;
     const tile_type *element = sched_element(k->s, value);
     listing l = {.rank = 0};
-    bool scattered = sched_is_scattered(k, type->rank, &map);
+    unsigned computed = stores ? computed_dims(k, type->rank, &map) : 0;
+    bool scattered = sched_is_scattered(k, type->rank, &map) || computed;
+    out->flat = NULL;
     if (!scattered) l = list_dims(k, &shape, &map, out);
     if (scattered || !fit_view(k, type, &l)) {
-        find_points(k, array, &shape, &map, element, out);
+        sched_find_points(k, array, &shape, &map, element, computed, exact, out);
         return true;
     }
     out->rank = l.rank;
@@ -352,6 +177,11 @@ bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const 
                                                         : k->block[out->order[t]];
     out->tile = sched_tile_type(k, element, dims);
     return true;
+}
+
+bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *wanted,
+                       sched_access *out) {
+    return find_access(k, array, value, wanted, false, false, out);
 }
 
 /* A row-major stride, for a view that is not the argument itself and has no strides. */
@@ -467,7 +297,7 @@ tile_value sched_load_padded(sched_kernel *k, unsigned array, tile_value value,
     const tile_type *element = sched_element(k->s, value);
     tile_value tile = sched_load(k, array, value, map);
     tile_op op = tile.id ? tile_value_def(k->f, tile) : TILE_NO_OP;
-    if (op.id && tile_op_opcode(k->f, op) == TILE_OP_transpose)
+    while (op.id && tile_op_opcode(k->f, op) != TILE_OP_load)
         op = tile_value_def(k->f, tile_operand_src(k->f, op));
     if (op.id && !tile_expr_is(pad, 0)) tile_op_set_constant(k->f, op, TILE_ATTR_pad, element, pad);
     return tile;
@@ -478,16 +308,21 @@ tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const s
     sched_access access;
     int64_t back[SCHED_MAX_TILE];
     const sched_map simple = simplify(k, rank, wanted), *map = &simple;
-    if (!sched_find_access(k, array, value, map, &access)) return TILE_NO_VALUE;
-    if (k->single && is_one_element(k, rank, map))
+    bool single = k->single && is_one_element(k, rank, map);
+    if (!find_access(k, array, value, map, false, !single, &access)) return TILE_NO_VALUE;
+    if (single)
         return tile_build_load(&k->b, access.view, access.index, access.rank, TILE_NO_VALUE, NULL);
     tile_value tile =
         tile_build_load(&k->b, access.view, access.index, access.rank, TILE_NO_VALUE, access.tile);
     /* With computed coordinates, a window may read outside of the array, where it must be 0. */
-    if (!sched_is_computed(rank, map)) set_pad(k, tile, sched_element(k->s, value));
+    sched_map merged = *map;
+    sched_shape shape = sched_shape_of(k->s, array, value);
+    sched_merge_shape(k->s, &shape, &merged);
+    if (!sched_is_computed(shape.type->rank, &merged)) set_pad(k, tile, sched_element(k->s, value));
     /* Streaming hint: avoids evicting dirty lines of the previous kernel from L2 to memory. */
     if (is_streamed(k, array, rank, map))
         tile_op_set_text(k->f, tile_value_def(k->f, tile), TILE_ATTR_cache, "evict_first");
+    if (access.flat) tile = tile_build_reshape(&k->b, tile, TILE_NO_VALUE, access.flat);
     if (!access.permuted) return tile;
     for (unsigned t = 0; t < k->tile_rank; t++) back[access.order[t]] = t;
     return permute(k, tile, back);
@@ -495,13 +330,14 @@ tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const s
 
 static void store_at(sched_kernel *k, const sched_access *access, tile_value tile) {
     if (access->permuted) tile = permute(k, tile, access->order);
-    tile = sched_broadcast_to(k, tile, access->tile);
+    tile = sched_broadcast_to(k, tile, access->flat ? access->flat : access->tile);
+    if (access->flat) tile = tile_build_reshape(&k->b, tile, TILE_NO_VALUE, access->tile);
     tile_build_store(&k->b, tile, access->view, access->index, access->rank, TILE_NO_VALUE);
 }
 
 void sched_store(sched_kernel *k, unsigned array, const sched_map *map, tile_value tile) {
     sched_access access;
-    if (sched_find_access(k, array, k->s->arrays[array].value, map, &access))
+    if (find_access(k, array, k->s->arrays[array].value, map, true, true, &access))
         store_at(k, &access, tile);
 }
 
@@ -517,7 +353,7 @@ void sched_store_output(sched_kernel *k, const sched_output *output, const sched
     sched_coordinate *own = &at.at[output->axis];
     if (!tile_expr_is(output->first, 0))
         *own = sched_shifted(k->s, own, TILE_OP_add, output->first);
-    if (!sched_find_access(k, output->array, whole, &at, &access)) return;
+    if (!find_access(k, output->array, whole, &at, true, true, &access)) return;
     if (own->dim >= 0) {
         int d = dim_of_view(k, &access, (unsigned)own->dim);
         sched_end_access(k, output->array, whole, &at, (unsigned)own->dim, &access);

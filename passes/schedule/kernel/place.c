@@ -13,7 +13,9 @@ static tile_value count_along(sched_kernel *k, int t) {
     tile_op op =
         tile_build_op_of(&k->b, TILE_OP_iota, NULL, 0, sched_tile_type(k, type, dims), &axis, 1);
     tile_op_set_int(k->f, op, TILE_ATTR_axis, t);
-    return tile_op_result(k->f, op, 0);
+    tile_value count = tile_op_result(k->f, op, 0);
+    bool runs = k->run && (unsigned)t + 1 == k->tile_rank;
+    return runs ? tile_build_mul(&k->b, count, tile_build_int(&k->b, k->run)) : count;
 }
 
 static bool is_zero(const sched_kernel *k, tile_value value) {
@@ -47,10 +49,24 @@ static tile_value build_exact(sched_kernel *k, tile_value a, tile_value by) {
     return tile_build_select(&k->b, exact, whole, tile_build_int(&k->b, -1));
 }
 
+/* The elements of an index tensor, as positions, which have 32 bits. If an access covers the tile's
+ * last dim, its index tiles lack that dim. */
+static tile_value find_taken(sched_kernel *k, const sched_index *index) {
+    const tile_type *i32 = tile_type_scalar(k->s->context, TILE_i32);
+    k->tile_rank += k->covers;
+    tile_value at = sched_value(k, index->by.value, index->map, i32);
+    k->tile_rank -= k->covers;
+    if (!at.id || !k->covers || tile_value_type(k->f, at)->kind != TILE_TYPE_TILE) return at;
+    tile_type draft = *tile_value_type(k->f, at);
+    draft.dims[--draft.rank] = NULL;
+    return tile_build_reshape(&k->b, at, TILE_NO_VALUE, tile_type_get(k->s->context, &draft));
+}
+
 static tile_value find_computed(sched_kernel *k, const sched_index *index, bool begin) {
     bool one = tile_expr_is(index->by.expr, 1);
     tile_value a, by;
     if (index->kind == SCHED_NUMBER) return scalar_of(k, &index->by);
+    if (index->kind == SCHED_TAKEN) return find_taken(k, index);
     a = find(k, &index->a, begin);
     if (!one) by = scalar_of(k, &index->by);
     if (is_quotient(index)) by = tile_build_max(&k->b, by, tile_build_int(&k->b, 0));
@@ -62,7 +78,8 @@ static tile_value find_computed(sched_kernel *k, const sched_index *index, bool 
     case SCHED_EXACT: return build_exact(k, a, by);
     case SCHED_DIV: return one ? a : tile_build_div(&k->b, a, by);
     case SCHED_REM: return one ? tile_build_int(&k->b, 0) : tile_build_rem(&k->b, a, by);
-    case SCHED_NUMBER: break;
+    case SCHED_NUMBER:
+    case SCHED_TAKEN: break;
     }
     return a;
 }
@@ -105,6 +122,7 @@ int sched_along(const sched_kernel *k, const sched_coordinate *at) {
     case SCHED_EXACT:
     case SCHED_REM: return sched_along(k, &at->index->a) == -1 ? -1 : SCHED_SCATTERED;
     case SCHED_NUMBER: return -1;
+    case SCHED_TAKEN: break;
     }
     return SCHED_SCATTERED;
 }

@@ -34,6 +34,7 @@ typedef enum sched_index_kind {
     SCHED_EXACT,  /* a / by; -1, out of bounds, if by does not divide a */
     SCHED_REM,    /* a % by */
     SCHED_NUMBER, /* by */
+    SCHED_TAKEN,  /* by, an index tensor's element at `map` */
 } sched_index_kind;
 
 /* A scalar number of the compute, possibly known as an expression. */
@@ -46,12 +47,20 @@ typedef struct sched_index {
     sched_index_kind kind;
     sched_coordinate a, b;
     sched_scalar by;
+    const struct sched_map *map; /* taken: the position of the index */
+    unsigned rank;               /* of the map */
 } sched_index;
 
 /* The position of a value's element in the domain: one coordinate per dim of the value. */
 typedef struct sched_map {
     sched_coordinate at[TILE_MAX_RANK];
 } sched_map;
+
+/* A value together with a map. */
+typedef struct sched_mapped_value {
+    tile_value value;
+    sched_map map;
+} sched_mapped_value;
 
 enum { SCHED_MAX_DIMS = TILE_MAX_RANK + 2 };
 
@@ -110,9 +119,10 @@ typedef struct sched_group {
     sched_domain domain;
     tile_op root; /* matmul; online: the last carried reduction; rows: a long scan */
     sched_online *online;
-    unsigned axis;   /* rows: the domain's dim that is reduced */
-    bool own_domain; /* rows: few and long; each reduction is split separately */
-    bool chains;     /* rows: of a long scan, the root, without other reductions */
+    unsigned axis;      /* rows: the domain's dim that is reduced */
+    bool own_domain;    /* rows: few and long; each reduction is split separately */
+    bool chains;        /* rows: of a long scan, the root, without other reductions */
+    const bool *passed; /* by value: reshapes between an output and the domain; NULL: none */
     sched_output *outputs;
     size_t output_count, output_capacity;
     sched_input *inputs; /* arrays that are read where they are needed */
@@ -157,8 +167,9 @@ typedef struct schedule {
     const tile_param_decl **dims;
     const char **dim_names; /* names of the arguments */
     unsigned dim_count;
-    bool *expands;                /* by value: contains windows, so it is larger than its sources */
-    struct sched_repeat *repeats; /* by value: cut/traverse.c */
+    bool *expands;  /* by value: contains windows, so it is larger than its sources */
+    struct sched_repeat *repeats;         /* by value: cut/traverse.c */
+    unsigned char *free;                  /* by value: kernel/view.c */
     struct sched_masked_operands *hidden; /* cut/masked_operand.c; NULL: none */
     struct sched_scaled *scaled;          /* kernel/scaled.h */
     size_t scaled_count, scaled_capacity;
@@ -279,6 +290,23 @@ bool sched_same_map(const sched_map *a, const sched_map *b, unsigned rank);
  * slices. */
 tile_value sched_without_moves(schedule *s, const sched_group *g, tile_value value, bool slices);
 
+/* view.c --------------------------------------------------------------------------------------- */
+
+/* Returns whether a reshape or gather of a computed value is computed where it is used. */
+bool sched_is_free(schedule *s, tile_op op);
+/* Returns whether the elements of a value at map are contiguous in runs of a sector, or along a dim
+ * of the domain. Only the tiles of a product extend far along other dims than the last one. */
+bool sched_stores_runs(schedule *s, tile_value value, const sched_map *map,
+                       const sched_domain *domain, bool product);
+/* The map of the elements that a gather takes. */
+sched_map sched_gathered(schedule *s, tile_op op, const sched_map *map);
+
+/* shape.c -------------------------------------------------------------------------------------- */
+
+/* Merges dims whose coordinates are parts of one coordinate, in the map as well: the dims of a view
+ * of the same elements. */
+void sched_merge_shape(schedule *s, sched_shape *shape, sched_map *map);
+
 /* index.c -------------------------------------------------------------------------------------- */
 
 static inline sched_coordinate sched_dim_coordinate(unsigned dim) {
@@ -299,6 +327,8 @@ sched_coordinate sched_computed(schedule *s, sched_index_kind kind, const sched_
 sched_coordinate sched_sum(schedule *s, const sched_coordinate *a, sched_scalar by,
                            const sched_coordinate *b);
 sched_coordinate sched_minus(schedule *s, const sched_coordinate *a, sched_scalar by);
+/* The element of the index tensor, of this rank, at the map. */
+sched_coordinate sched_indexed(schedule *s, tile_value index, const sched_map *map, unsigned rank);
 /* The element at position a of elements that are `by` apart. */
 sched_coordinate sched_exact(schedule *s, const sched_coordinate *a, int64_t by);
 /* Returns whether it changes along this dim of the domain. */
@@ -318,9 +348,10 @@ const tile_type *sched_type_of_domain(schedule *s, const sched_domain *domain);
 bool sched_map_in(schedule *s, const sched_domain *domain, const tile_type *type, sched_map *map);
 /* The map with each dim d replaced by to->at[d]. */
 sched_map sched_substitute(schedule *s, const sched_map *map, unsigned rank, const sched_map *to);
-/* Returns the first dim, up to `last`, of a range of dims whose coordinates are the split of one
- * coordinate by their extents. These dims can be merged into one dim with the coordinate *out.
- * Returns `last` if there are no others. */
+/* Returns whether two extents are provably equal. */
+bool sched_same_extent(schedule *s, const tile_expr *a, const tile_expr *b);
+/* Returns the first dim, up to `last`, of a range of dims that can be merged into one dim with the
+ * coordinate *out, which has fewer quotients and remainders. Returns `last` if there is none. */
 unsigned sched_merge_dims(schedule *s, const tile_type *type, const sched_map *map, unsigned last,
                           sched_coordinate *out);
 /* The coordinate as scale * dim + offset, if it is such a sum with known numbers. dim -1: it is a
@@ -352,6 +383,8 @@ static inline bool sched_has_pairs(unsigned rank, const sched_map *map) {
 /* The product `whole` without the factors of `part`; NULL if it does not contain them. */
 const tile_expr *sched_without(schedule *s, const tile_expr *whole, const tile_expr *part);
 
+/* strides.c ------------------------------------------------------------------------------------ */
+
 /* Returns whether a dim with stride `outer` continues one with this extent and the stride `inner`.
  */
 bool sched_is_contiguous(schedule *s, const tile_expr *outer, const tile_expr *extent,
@@ -360,13 +393,12 @@ bool sched_is_contiguous(schedule *s, const tile_expr *outer, const tile_expr *e
  * contiguous. */
 bool sched_reshape_strides(schedule *s, const sched_shape *from, const tile_type *to,
                            const tile_expr *strides[TILE_MAX_RANK]);
-
-/* strides.c ------------------------------------------------------------------------------------ */
-
 /* Adds an array with the strides that the compute declares for it; returns its index. */
 unsigned sched_add_array(schedule *s, const char *name, tile_value value, sched_place place);
 /* The shape of the array for a value: its own, or a reshape of it. */
 sched_shape sched_shape_of(schedule *s, unsigned array, tile_value value);
+/* The shape of a value that is or may become an array. */
+sched_shape sched_find_shape(schedule *s, tile_value value);
 /* The dims in the order of memory, the contiguous one last. */
 void sched_memory_order(schedule *s, const sched_shape *shape, unsigned order[TILE_MAX_RANK]);
 /* The dim of the array whose elements are contiguous. */
@@ -411,7 +443,7 @@ void sched_move_casts(schedule *s);
 
 /* window.c ------------------------------------------------------------------------------------- */
 
-/* Fills `expands`. */
+/* Fills `expands`, and begins with an empty `free`. */
 void sched_mark_expanded(schedule *s);
 /* The map of the operand, which has this rank. */
 sched_map sched_windowed(schedule *s, tile_op op, unsigned rank, const sched_map *map);
@@ -466,6 +498,8 @@ struct sched_kernel {
     unsigned depth;            /* recursion depth of sched_value */
     tile_value variable;       /* of the loop, if the schedule has one */
     double pad;                /* default pad of loads that may choose one */
+    bool covers;               /* index tiles lack the tile's last dim (points.c) */
+    unsigned run;              /* coordinates along the tile's last dim are this far apart; 0: 1 */
     bool straight;             /* accesses have the tile's dims in the tile's order, by strides */
     bool single;               /* loads of one element are scalars */
     bool streams;              /* each element of the domain is read once, and few are written */
@@ -558,8 +592,9 @@ static inline tile_value sched_output_value(const schedule *s, const sched_outpu
 /* Stores the tile at map, which is over the dims of the output's value. */
 void sched_store_output(sched_kernel *k, const sched_output *output, const sched_map *map,
                         tile_value tile);
-/* A view of the array with the value's dims. */
+/* A view of the array with the value's dims, or those of a shape. */
 tile_value sched_array_view(sched_kernel *k, unsigned array, tile_value value);
+tile_value sched_shaped_view(sched_kernel *k, unsigned array, const sched_shape *shape);
 /* An access to an array: a view whose last dims are these dims, in this order, preceded by the
  * array's other dims. order[i] < 0: a dim of extent 1. */
 typedef struct sched_access {
@@ -567,8 +602,9 @@ typedef struct sched_access {
     tile_value index[TILE_MAX_RANK];
     unsigned rank;
     const tile_type *tile;
+    const tile_type *flat; /* not NULL: the access has runs, and `tile` is a reshape of this */
     bool permuted;
-    int64_t order[SCHED_MAX_TILE]; /* dim i of the loaded tile is dim order[i] of the tile */
+    int64_t order[SCHED_MAX_TILE]; /* dim i of the accessed tile is dim order[i] of the tile */
 } sched_access;                    /* if the map is scattered, `index` contains index tiles */
 bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *map,
                        sched_access *out);
@@ -579,6 +615,17 @@ void sched_end_access(sched_kernel *k, unsigned array, tile_value value, const s
 /* The view of an access to the array, truncated at `end` along dim d. */
 tile_value sched_part_view(sched_kernel *k, unsigned array, tile_value view, unsigned d,
                            tile_value end);
+
+/* points.c */
+
+/* Fills an access with index tiles. checked: the dims of the domain at whose ends the access must
+ * end. runs: it may be of contiguous runs. */
+void sched_find_points(sched_kernel *k, unsigned array, const sched_shape *shape,
+                       const sched_map *declared, const tile_type *element, unsigned checked,
+                       bool runs, sched_access *out);
+/* shape.c: the shape of the view that accesses the array for a value at the map, which becomes the
+ * map of the view's dims. */
+sched_shape sched_split_shape(sched_kernel *k, unsigned array, tile_value value, sched_map *map);
 
 /* elementwise.c: gives the group a kernel. */
 void sched_make_elementwise(schedule *s, sched_group *g, const char *name);

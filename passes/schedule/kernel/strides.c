@@ -112,6 +112,92 @@ unsigned sched_contiguous_dim(schedule *s, unsigned array) {
 
 /* Reshapes ------------------------------------------------------------------------------------ */
 
+/* The dims that are not 1, in order; the last ones are still unmatched. */
+typedef struct dims {
+    unsigned at[TILE_MAX_RANK], count;
+    const tile_expr *extents[TILE_MAX_RANK];
+} dims;
+
+static dims long_dims(schedule *s, const tile_type *type) {
+    dims out = {.count = 0};
+    for (unsigned d = 0; d < type->rank; d++) {
+        const tile_expr *extent = sched_dim(s, type, d);
+        if (tile_expr_is(extent, 1)) continue;
+        out.extents[out.count] = extent;
+        out.at[out.count++] = d;
+    }
+    return out;
+}
+
+/* The number of last dims whose extents multiply to the one extent; 0 if that is not provable. All
+ * remaining dims of both sides always have equally many elements. */
+static unsigned count_together(schedule *s, const dims *many, const dims *one) {
+    const tile_expr *rest = one->extents[one->count - 1];
+    for (unsigned n = 1; n <= many->count; n++) {
+        rest = sched_without(s, rest, many->extents[many->count - n]);
+        if (!rest) break;
+        if (tile_expr_is(rest, 1)) return n;
+    }
+    return one->count == 1 ? many->count : 0;
+}
+
+static void drop_first(dims *side) {
+    side->count--;
+    memmove(side->at, side->at + 1, side->count * sizeof *side->at);
+    memmove(side->extents, side->extents + 1, side->count * sizeof *side->extents);
+}
+
+/* Merges the last n dims. False if they are not contiguous. */
+static bool merge_strides(schedule *s, const sched_shape *from, const dims *a, unsigned n,
+                          const tile_expr **stride) {
+    *stride = from->strides[a->at[a->count - 1]];
+    for (unsigned d = a->count - n; d + 1 < a->count; d++)
+        if (!sched_is_contiguous(s, from->strides[a->at[d]], a->extents[d + 1],
+                                 from->strides[a->at[d + 1]]))
+            return false;
+    return true;
+}
+
+bool sched_is_contiguous(schedule *s, const tile_expr *outer, const tile_expr *extent,
+                         const tile_expr *inner) {
+    const tile_expr *step = tile_expr_multiply(s->context, extent, inner);
+    const tile_expr *rest = sched_without(s, outer, step);
+    return outer == step || (rest && tile_expr_is(rest, 1));
+}
+
+bool sched_reshape_strides(schedule *s, const sched_shape *from, const tile_type *to,
+                           const tile_expr *strides[TILE_MAX_RANK]) {
+    dims a = long_dims(s, from->type), b = long_dims(s, to);
+    for (unsigned d = 0; d < to->rank; d++) strides[d] = NULL;
+    while (a.count && b.count) {
+        const unsigned first = a.at[0], first_to = b.at[0];
+        unsigned merged = count_together(s, &a, &b), split = merged ? 1 : count_together(s, &b, &a);
+        if (!split && a.extents[0] != b.extents[0]) return false;
+        if (!split) {
+            drop_first(&a);
+            drop_first(&b);
+            strides[first_to] = from->strides[first];
+            continue;
+        }
+        const tile_expr *stride;
+        if (!merge_strides(s, from, &a, merged ? merged : 1, &stride)) return false;
+        for (unsigned i = 1; i <= split; i++) {
+            strides[b.at[b.count - i]] = stride;
+            stride = tile_expr_multiply(s->context, b.extents[b.count - i], stride);
+        }
+        a.count -= merged ? merged : 1;
+        b.count -= split;
+    }
+    /* Those of dims of extent 1 do not matter. */
+    for (unsigned d = to->rank; d-- > 0;) {
+        if (strides[d]) continue;
+        strides[d] = tile_expr_int(s->context, 1);
+        if (d + 1 < to->rank)
+            strides[d] = tile_expr_multiply(s->context, sched_dim(s, to, d + 1), strides[d + 1]);
+    }
+    return true;
+}
+
 sched_shape sched_shape_of(schedule *s, unsigned array, tile_value value) {
     const sched_array *a = &s->arrays[array];
     sched_shape shape = {.type = sched_type(s, value)};
@@ -163,6 +249,11 @@ static bool find_shape(schedule *s, tile_value value, sched_shape *shape) {
     return op.id && tile_op_opcode(f, op) == TILE_OP_reshape &&
            find_shape(s, tile_operand_src(f, op), &from) &&
            sched_reshape_strides(s, &from, shape->type, shape->strides);
+}
+
+sched_shape sched_find_shape(schedule *s, tile_value value) {
+    sched_shape shape;
+    return find_shape(s, value, &shape) ? shape : (sched_shape){.type = sched_type(s, value)};
 }
 
 static bool needs_copy(schedule *s, tile_op op) {

@@ -381,9 +381,11 @@ static tile_value compute_gather(sched_kernel *k, tile_op op, const sched_map *m
     const tile_type *places = sched_element(s, tile_operand_at(s->compute, op));
     int64_t axis = sched_axis(s, op);
     unsigned rank = sched_type(s, src)->rank;
+    sched_map gathered = sched_gathered(s, op, map);
+    if (sched_find_input(s, k->g, src) < 0) return sched_value(k, src, &gathered, element);
     tile_value at = operand(k, op, 0, 1, map, places->scalar == TILE_i64 ? places : i32);
     int array = sched_find_input(s, k->g, src);
-    if (!at.id || array < 0) return TILE_NO_VALUE;
+    if (!at.id) return TILE_NO_VALUE;
     tile_value view = sched_array_view(k, (unsigned)array, src);
     if (takes_rows(k, at, map, axis, rank))
         return sched_convert(k, gather_rows(k, view, at, map, own), element);

@@ -40,6 +40,7 @@ static bool keeps_elements(schedule *s, tile_op op) {
 
 void sched_mark_expanded(schedule *s) {
     s->expands = TILE_NEW_ARRAY(s->arena, bool, s->compute->value_count);
+    s->free = TILE_NEW_ARRAY(s->arena, unsigned char, s->compute->value_count);
     TILE_FOR_EACH_OP (s->compute, op, s->compute->body) {
         tile_value result = tile_op_result(s->compute, op, 0);
         bool expands = tile_op_opcode(s->compute, op) == TILE_OP_window;

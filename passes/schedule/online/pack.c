@@ -30,6 +30,14 @@ static sched_coordinate packed_dim(const packing *p, int dim) {
                             : (sched_coordinate){dim, NULL, NULL};
 }
 
+static sched_coordinate packed(const packing *p, const sched_coordinate *at);
+
+static sched_coordinate packed_index(const packing *p, const sched_index *index) {
+    sched_map map = {{{0, NULL, NULL}}};
+    for (unsigned d = 0; d < index->rank; d++) map.at[d] = packed(p, &index->map->at[d]);
+    return sched_indexed(p->s, index->by.value, &map, index->rank);
+}
+
 static sched_coordinate packed(const packing *p, const sched_coordinate *at) {
     sched_coordinate out;
     if (!at->index) {
@@ -43,6 +51,7 @@ static sched_coordinate packed(const packing *p, const sched_coordinate *at) {
         case SCHED_EXACT:
         case SCHED_REM: out = sched_computed(p->s, index->kind, &a, &b, index->by.expr); break;
         case SCHED_SUM: out = sched_sum(p->s, &a, index->by, &b); break;
+        case SCHED_TAKEN: out = packed_index(p, index); break;
         case SCHED_NUMBER: return *at;
         }
     }

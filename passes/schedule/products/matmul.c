@@ -45,10 +45,9 @@ static bool reads_tile(const product *p) {
             continue;
         for (unsigned d = 0; d < rank; d++) {
             const sched_coordinate *at = &input->map.at[d];
-            rows |= at->dim == (int)p->m;
-            columns |= at->dim == (int)p->n;
-            rows |= g->width && sched_depends(at, p->m);
-            columns |= g->width && (sched_depends(at, p->n) || sched_depends(at, p->n + 1));
+            rows |= sched_depends(at, p->m);
+            columns |= sched_depends(at, p->n);
+            columns |= g->width && sched_depends(at, p->n + 1);
         }
         if (rows && columns) return true;
     }

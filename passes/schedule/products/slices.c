@@ -212,19 +212,20 @@ static tile_value build_reshape(schedule *s, tile_builder *b, tile_value value,
 }
 
 /* A value that is in memory anyway: an argument, or one that is computed element by element from a
- * product. */
+ * product, or reshaped. */
 static bool is_stored(const schedule *s, tile_value value, bool *visited) {
     const tile_function *f = s->compute;
     tile_op op = tile_value_def(f, value);
     if (!op.id) return true;
     if (visited[value.id]) return false;
     visited[value.id] = true;
-    if (tile_op_opcode(f, op) == TILE_OP_matmul) return true;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode == TILE_OP_matmul) return true;
+    bool follows = opcode == TILE_OP_reshape || tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
     bool found = false;
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
         tile_value from = tile_op_operand(f, op, i);
-        found |= tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_ELEMENTWISE) &&
-                 tile_value_def(f, from).id && is_stored(s, from, visited);
+        found |= follows && tile_value_def(f, from).id && is_stored(s, from, visited);
     }
     return found;
 }

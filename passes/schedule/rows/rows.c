@@ -186,7 +186,7 @@ static void reduce_tile(rows *r, size_t index, tile_value elements) {
 bool rows_is_long(const rows *r, const sched_output *output) {
     const tile_type *type = sched_type(r->k.s, r->k.s->arrays[output->array].value);
     for (unsigned d = 0; d < type->rank; d++)
-        if (output->map.at[d].dim == (int)r->axis) return true;
+        if (sched_depends(&output->map.at[d], r->axis)) return true;
     return false;
 }
 

@@ -40,12 +40,17 @@ static tail_value tail_of(rows *r, tile_value value, const sched_map *map);
  * (kernel/memory.c). */
 static tail_value tail_of_array(rows *r, tile_value value, const sched_map *map) {
     schedule *s = r->k.s;
-    const tile_type *type = sched_type(s, value);
+    sched_map at = *map;
+    sched_shape shape = sched_find_shape(s, value);
+    sched_merge_shape(s, &shape, &at);
+    const tile_type *type = shape.type;
     tile_scalar scalar = sched_element(s, value)->scalar;
     bool padded = tile_scalar_is_floating(scalar) && tile_scalar_has_arithmetic(scalar);
+    bool computed = sched_is_computed(type->rank, &at);
     for (unsigned d = 0; d < type->rank; d++) {
-        if (map->at[d].dim != (int)r->axis) continue;
-        bool ends = !map->at[d].offset && sched_dim(s, type, d) == r->extent;
+        if (!sched_depends(&at.at[d], r->axis)) continue;
+        bool ends =
+            !computed && !at.at[d].offset && sched_same_extent(s, sched_dim(s, type, d), r->extent);
         return (tail_value){.known = ends, .value = padded ? r->k.pad : 0};
     }
     return (tail_value){.same = true};
