@@ -74,8 +74,8 @@ static bool resolve(tile_function *f, const tile_target *target, const tile_bind
     return ok;
 }
 
-/* Whether the function has the clauses for this target and these values: the element type, and which
- * other parameters have one. Without values it keeps those of earlier values. */
+/* Whether the function has the clauses for this target and these values: the element type, and
+ * which other parameters have one. Without values it keeps those of earlier values. */
 static bool is_resolved(const tile_function *f, const tile_target *target,
                         const tile_binding *given, unsigned count) {
     if (!f->is_resolved || (target && f->resolved_for != target)) return false;

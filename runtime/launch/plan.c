@@ -102,8 +102,7 @@ tile_status tile_plan_create(tile_device *device, tile_module *module, const cha
     *plan = (tile_plan){.device = device, .module = module};
     *out = NULL;
     tile_status status = tile_make_steps(module, name, device->target);
-    if (status == TILE_OK)
-        plan->steps = tile_steps_create(tile_module_find(plan->module, name));
+    if (status == TILE_OK) plan->steps = tile_steps_create(tile_module_find(plan->module, name));
     if (status == TILE_OK)
         plan->head = tile_arguments_create(plan->module, plan->steps->plan->name);
     if (status == TILE_OK && !plan->head) status = TILE_INVALID;
