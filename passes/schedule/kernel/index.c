@@ -281,28 +281,6 @@ sched_coordinate sched_simplified(schedule *s, const sched_coordinate *at) {
     return sum;
 }
 
-sched_coordinate sched_substituted(schedule *s, const sched_coordinate *at,
-                                   const sched_coordinate *dims) {
-    sched_coordinate out = *at;
-    if (at->dim >= 0) {
-        out = dims[at->dim];
-        return at->offset ? sched_shifted(s, &out, TILE_OP_add, at->offset) : out;
-    }
-    if (!at->index) return out;
-    sched_index *index = TILE_NEW_ARRAY(s->arena, sched_index, 1);
-    *index = *at->index;
-    index->a = sched_substituted(s, &at->index->a, dims);
-    index->b = sched_substituted(s, &at->index->b, dims);
-    if (index->rank) {
-        sched_map *own = TILE_NEW_ARRAY(s->arena, sched_map, 1);
-        for (unsigned d = 0; d < index->rank; d++)
-            own->at[d] = sched_substituted(s, &at->index->map->at[d], dims);
-        index->map = own;
-    }
-    out.index = index;
-    return out;
-}
-
 sched_coordinate sched_indexed(schedule *s, tile_value index, const sched_map *map, unsigned rank) {
     const sched_coordinate zero = sched_zero_coordinate();
     const sched_scalar by = {NULL, index};
@@ -315,30 +293,33 @@ sched_coordinate sched_indexed(schedule *s, tile_value index, const sched_map *m
     return out;
 }
 
-/* The coordinate with each dim d replaced by to->at[d]. */
-static sched_coordinate substitute(schedule *s, const sched_coordinate *at, const sched_map *to) {
+sched_coordinate sched_substituted(schedule *s, const sched_coordinate *at,
+                                   const sched_coordinate *dims) {
     sched_coordinate out = *at;
     if (at->index) {
         const sched_index *index = at->index;
-        sched_coordinate a = substitute(s, &index->a, to), b = substitute(s, &index->b, to);
-        bool divides = index->kind == SCHED_DIV || index->kind == SCHED_REM;
+        const sched_coordinate a = sched_substituted(s, &index->a, dims);
+        const sched_coordinate b = sched_substituted(s, &index->b, dims);
+        const bool splits = index->kind == SCHED_DIV || index->kind == SCHED_REM;
         if (index->kind == SCHED_TAKEN) {
-            const sched_map own = sched_substitute(s, index->map, index->rank, to);
+            sched_map own = *index->map;
+            for (unsigned d = 0; d < index->rank; d++)
+                own.at[d] = sched_substituted(s, &index->map->at[d], dims);
             out = sched_indexed(s, index->by.value, &own, index->rank);
-        } else if ((divides || index->kind == SCHED_PAIR) && index->by.expr) {
-            out = sched_computed(s, index->kind, &a, divides ? NULL : &b, index->by.expr);
+        } else if ((splits || index->kind == SCHED_PAIR) && index->by.expr) {
+            out = sched_computed(s, index->kind, &a, splits ? NULL : &b, index->by.expr);
         } else {
             out = make(s, index->kind, a, b, index->by);
         }
     } else if (at->dim >= 0) {
-        out = to->at[at->dim];
+        out = dims[at->dim];
     }
     return at->offset ? sched_shifted(s, &out, TILE_OP_add, at->offset) : out;
 }
 
 sched_map sched_substitute(schedule *s, const sched_map *map, unsigned rank, const sched_map *to) {
     sched_map out = {{{0, NULL, NULL}}};
-    for (unsigned d = 0; d < rank; d++) out.at[d] = substitute(s, &map->at[d], to);
+    for (unsigned d = 0; d < rank; d++) out.at[d] = sched_substituted(s, &map->at[d], to->at);
     return out;
 }
 
