@@ -26,6 +26,7 @@
 #include "tile/rename.h"
 #include "tile/pack.h"
 #include "tile/split.h"
+#include "tile/strides.h"
 #include "tile/target.h"
 #include "tile/tune.h"
 #include "tile/tuned.h"
