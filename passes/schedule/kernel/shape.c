@@ -71,7 +71,8 @@ static bool splits_all(const sched_kernel *k) {
 }
 
 /* The dims into which a dim is split whose coordinate is a pair, or a pair of pairs, in reverse
- * order. Returns their number; 1: it is not split. */
+ * order. Returns their number; 1: it is not split. Pairs do not exceed the dim, unless the group
+ * stores a slice of its moved result: these are split only if the number divides the extent. */
 static unsigned split_pairs(sched_kernel *k, const tile_expr *extent, sched_coordinate at,
                             sched_coordinate *parts, const tile_expr **extents) {
     unsigned count = 0;
@@ -79,7 +80,8 @@ static unsigned split_pairs(sched_kernel *k, const tile_expr *extent, sched_coor
            at.index->by.expr && (splits_all(k) || sched_along(k, &at) != -1)) {
         const sched_coordinate *a = &at.index->a;
         const tile_expr *above = sched_without(k->s, extent, at.index->by.expr);
-        if (!above && a->dim >= 0 && !a->offset) above = k->g->domain.extents[a->dim];
+        if (!above && !k->g->moves && a->dim >= 0 && !a->offset)
+            above = k->g->domain.extents[a->dim];
         if (!above) break;
         parts[count] = at.index->b;
         extents[count++] = at.index->by.expr;
