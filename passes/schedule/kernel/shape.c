@@ -71,17 +71,21 @@ static bool splits_all(const sched_kernel *k) {
 }
 
 /* The dims into which a dim is split whose coordinate is a pair, or a pair of pairs, in reverse
- * order. Returns their number; 1: it is not split. Pairs do not exceed the dim, unless the group
- * stores a slice of its moved result: these are split only if the number divides the extent. */
+ * order. Returns their number; 1: it is not split. *whole becomes false if the parts may cover
+ * only the begin of the dim, as a reshape of a slice does. Pairs do not exceed the dim, unless the
+ * group stores a slice of its moved result: these are split only if the number divides the extent.
+ */
 static unsigned split_pairs(sched_kernel *k, const tile_expr *extent, sched_coordinate at,
-                            sched_coordinate *parts, const tile_expr **extents) {
+                            sched_coordinate *parts, const tile_expr **extents, bool *whole) {
     unsigned count = 0;
     while (count + 1 < TILE_MAX_RANK && at.index && at.index->kind == SCHED_PAIR && !at.offset &&
            at.index->by.expr && (splits_all(k) || sched_along(k, &at) != -1)) {
         const sched_coordinate *a = &at.index->a;
         const tile_expr *above = sched_without(k->s, extent, at.index->by.expr);
-        if (!above && !k->g->moves && a->dim >= 0 && !a->offset)
+        if (!above && !k->g->moves && a->dim >= 0 && !a->offset) {
             above = k->g->domain.extents[a->dim];
+            *whole = false;
+        }
         if (!above) break;
         parts[count] = at.index->b;
         extents[count++] = at.index->by.expr;
@@ -93,21 +97,34 @@ static unsigned split_pairs(sched_kernel *k, const tile_expr *extent, sched_coor
     return count;
 }
 
+/* Gives a row-major array strides, which then do not follow from the extents of the view. */
+static void set_strides(schedule *s, sched_shape *shape) {
+    const tile_expr *stride = tile_expr_int(s->context, 1);
+    for (unsigned d = shape->type->rank; d-- > 0 && !shape->strides[d];) {
+        shape->strides[d] = stride;
+        stride = tile_expr_multiply(s->context, sched_dim(s, shape->type, d), stride);
+    }
+}
+
 /* Splits dims whose coordinates are pairs into several dims of the view, so that tiles along the
  * later ones are bounded by them. */
 static void take_pairs_apart(sched_kernel *k, sched_shape *shape, sched_map *map) {
-    const sched_shape from = *shape;
-    const sched_map whole = *map;
+    sched_shape from = *shape;
+    const sched_map all = *map;
     tile_type draft = *from.type;
     sched_coordinate parts[TILE_MAX_RANK];
     const tile_expr *extents[TILE_MAX_RANK], *strides[TILE_MAX_RANK];
+    bool whole = true;
+    for (unsigned d = 0; d < from.type->rank; d++)
+        split_pairs(k, sched_resolved(k->s, from.type->dims[d]), all.at[d], parts, extents, &whole);
+    if (!whole) set_strides(k->s, &from);
     draft.rank = 0;
     for (unsigned d = 0; d < from.type->rank; d++) {
         const tile_expr *extent = sched_resolved(k->s, from.type->dims[d]);
-        unsigned count = split_pairs(k, extent, whole.at[d], parts, extents);
+        unsigned count = split_pairs(k, extent, all.at[d], parts, extents, &whole);
         if (draft.rank + count + from.type->rank - d - 1 > TILE_MAX_RANK) count = 1;
         if (count == 1) {
-            parts[0] = whole.at[d];
+            parts[0] = all.at[d];
             extents[0] = from.type->dims[d];
         }
         strides[0] = from.strides[d];
