@@ -81,10 +81,14 @@ def lengths(point, draw, known):
     return [length for length in found if (length > FEW_CHUNKS * chunk) == (values["look_back"] == 1)]
 
 
+def known_length(kernel):
+    array = ARGUMENTS[kernel][0]
+    return None if "%d" in array else int(re.search(r"(\d+)]", array).group(1))
+
+
 def run(file, kernel, level, point, draw):
     results = ["y=poison", "z=poison"] if kernel in ("both", "chained") else ["y=poison"]
-    known = None if "%d" in ARGUMENTS[kernel][0] else int(re.search(r"(\d+)]", ARGUMENTS[kernel][0]).group(1))
-    for length in lengths(point, draw, known):
+    for length in lengths(point, draw, known_length(kernel)):
         words = ["tile-run", file, f"--kernel={kernel}", "--device=cpu", f"--level={level}", "--check", *point]
         for argument in ARGUMENTS[kernel] + results:
             words += ["--arg", argument.replace("%d", str(length))]
@@ -101,7 +105,7 @@ def main():
     for kernel, point, each in cases:
         if action == "run":
             run(file, kernel, each, point, draw)
-        else:
+        elif lengths(point, draw, known_length(kernel)):
             output(["tilec", file, f"--kernel={kernel}", f"--target={each}", *point])
     for kernel, space in spaces.items():
         print(f"{kernel}: {len(space)} points")
