@@ -108,6 +108,14 @@ static inline bool sched_is_computed(unsigned rank, const sched_map *map) {
 
 /* reshape.c ------------------------------------------------------------------------------------ */
 
+/* The dims of a type that are not 1, in order; the last ones are still unmatched. */
+typedef struct sched_dims {
+    unsigned at[TILE_MAX_RANK], count;
+    const tile_expr *extents[TILE_MAX_RANK];
+} sched_dims;
+sched_dims sched_long_dims(schedule *s, const tile_type *type);
+void sched_drop_first(sched_dims *side);
+
 /* The product `whole` without the factors of `part`; NULL if it does not contain them. */
 const tile_expr *sched_without(schedule *s, const tile_expr *whole, const tile_expr *part);
 /* Returns whether two extents are provably equal. */

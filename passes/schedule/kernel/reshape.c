@@ -57,14 +57,8 @@ const tile_expr *sched_without(schedule *s, const tile_expr *whole, const tile_e
 
 /* Reshapes ------------------------------------------------------------------------------------- */
 
-/* The dims that are not 1, in order; the last ones are still unmatched. */
-typedef struct dims {
-    unsigned at[TILE_MAX_RANK], count;
-    const tile_expr *extents[TILE_MAX_RANK];
-} dims;
-
-static dims long_dims(schedule *s, const tile_type *type) {
-    dims out = {.count = 0};
+sched_dims sched_long_dims(schedule *s, const tile_type *type) {
+    sched_dims out = {.count = 0};
     for (unsigned d = 0; d < type->rank; d++) {
         const tile_expr *extent = sched_dim(s, type, d);
         if (tile_expr_is(extent, 1)) continue;
@@ -77,7 +71,7 @@ static dims long_dims(schedule *s, const tile_type *type) {
 /* A reshape in progress, from the last dims to the first ones. */
 typedef struct reshaping {
     schedule *s;
-    dims from, to;
+    sched_dims from, to;
     const sched_map *map;      /* of `to` */
     sched_map *out;            /* of `from` */
     sched_coordinate rest;     /* of the last dim of `to`: what is not yet used of it */
@@ -153,7 +147,7 @@ static bool match_last(reshaping *r) {
     return true;
 }
 
-static void drop_first(dims *side) {
+void sched_drop_first(sched_dims *side) {
     side->count--;
     memmove(side->at, side->at + 1, side->count * sizeof *side->at);
     memmove(side->extents, side->extents + 1, side->count * sizeof *side->extents);
@@ -163,14 +157,15 @@ static void drop_first(dims *side) {
 static bool match_first(reshaping *r) {
     if (r->from.extents[0] != r->to.extents[0]) return false;
     r->out->at[r->from.at[0]] = r->map->at[r->to.at[0]];
-    drop_first(&r->from);
-    drop_first(&r->to);
+    sched_drop_first(&r->from);
+    sched_drop_first(&r->to);
     return true;
 }
 
 bool sched_reshaped(schedule *s, const tile_type *from, const tile_type *to, const sched_map *map,
                     sched_map *out) {
-    reshaping r = {.s = s, .from = long_dims(s, from), .to = long_dims(s, to), .map = map};
+    reshaping r = {
+        .s = s, .from = sched_long_dims(s, from), .to = sched_long_dims(s, to), .map = map};
     sched_map moved = {{{0, NULL, NULL}}};
     r.out = &moved;
     for (unsigned d = 0; d < from->rank; d++) moved.at[d] = sched_zero_coordinate();
@@ -184,9 +179,9 @@ bool sched_reshaped(schedule *s, const tile_type *from, const tile_type *to, con
 bool sched_regrouped(schedule *s, const tile_type *from, const tile_type *to, const sched_map *map,
                      sched_map *out) {
     if (sched_reshaped(s, from, to, map, out)) return true;
-    dims a = long_dims(s, from), b = long_dims(s, to);
+    sched_dims a = sched_long_dims(s, from), b = sched_long_dims(s, to);
     int64_t elements[] = {1, 1}, extent;
-    const dims *const sides[] = {&a, &b};
+    const sched_dims *const sides[] = {&a, &b};
     for (unsigned i = 0; i < 2; i++)
         for (unsigned d = 0; d < sides[i]->count; d++) {
             if (!tile_expr_is_int(sides[i]->extents[d], &extent) || extent <= 0 ||

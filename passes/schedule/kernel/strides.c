@@ -112,26 +112,9 @@ unsigned sched_contiguous_dim(schedule *s, unsigned array) {
 
 /* Reshapes ------------------------------------------------------------------------------------ */
 
-/* The dims that are not 1, in order; the last ones are still unmatched. */
-typedef struct dims {
-    unsigned at[TILE_MAX_RANK], count;
-    const tile_expr *extents[TILE_MAX_RANK];
-} dims;
-
-static dims long_dims(schedule *s, const tile_type *type) {
-    dims out = {.count = 0};
-    for (unsigned d = 0; d < type->rank; d++) {
-        const tile_expr *extent = sched_dim(s, type, d);
-        if (tile_expr_is(extent, 1)) continue;
-        out.extents[out.count] = extent;
-        out.at[out.count++] = d;
-    }
-    return out;
-}
-
 /* The number of last dims whose extents multiply to the one extent; 0 if that is not provable. All
  * remaining dims of both sides always have equally many elements. */
-static unsigned count_together(schedule *s, const dims *many, const dims *one) {
+static unsigned count_together(schedule *s, const sched_dims *many, const sched_dims *one) {
     const tile_expr *rest = one->extents[one->count - 1];
     for (unsigned n = 1; n <= many->count; n++) {
         rest = sched_without(s, rest, many->extents[many->count - n]);
@@ -141,14 +124,8 @@ static unsigned count_together(schedule *s, const dims *many, const dims *one) {
     return one->count == 1 ? many->count : 0;
 }
 
-static void drop_first(dims *side) {
-    side->count--;
-    memmove(side->at, side->at + 1, side->count * sizeof *side->at);
-    memmove(side->extents, side->extents + 1, side->count * sizeof *side->extents);
-}
-
 /* Merges the last n dims. False if they are not contiguous. */
-static bool merge_strides(schedule *s, const sched_shape *from, const dims *a, unsigned n,
+static bool merge_strides(schedule *s, const sched_shape *from, const sched_dims *a, unsigned n,
                           const tile_expr **stride) {
     *stride = from->strides[a->at[a->count - 1]];
     for (unsigned d = a->count - n; d + 1 < a->count; d++)
@@ -167,15 +144,15 @@ bool sched_is_contiguous(schedule *s, const tile_expr *outer, const tile_expr *e
 
 bool sched_reshape_strides(schedule *s, const sched_shape *from, const tile_type *to,
                            const tile_expr *strides[TILE_MAX_RANK]) {
-    dims a = long_dims(s, from->type), b = long_dims(s, to);
+    sched_dims a = sched_long_dims(s, from->type), b = sched_long_dims(s, to);
     for (unsigned d = 0; d < to->rank; d++) strides[d] = NULL;
     while (a.count && b.count) {
         const unsigned first = a.at[0], first_to = b.at[0];
         unsigned merged = count_together(s, &a, &b), split = merged ? 1 : count_together(s, &b, &a);
         if (!split && a.extents[0] != b.extents[0]) return false;
         if (!split) {
-            drop_first(&a);
-            drop_first(&b);
+            sched_drop_first(&a);
+            sched_drop_first(&b);
             strides[first_to] = from->strides[first];
             continue;
         }
