@@ -49,6 +49,8 @@ def check(folder, seed, options):
                                               for word in ("--arg", f"{name}={value}")),
                "--arg", "q=rand", "--arg", "k=rand", "--arg", "v=rand", "--arg", "o=poison",
                "--target=" + r.choice(("sm_80", "sm_90a")), *options]
+    if "--device=cuda" in options:  # the target is the GPU's
+        command = [word for word in command if not word.startswith("--target=")]
     ran = subprocess.run(command, capture_output=True, text=True)
     if ran.returncode or ": 0 wrong" not in ran.stdout or "@f_kernel" not in ran.stdout:
         return f"{' '.join(command)}\n{open(path).read()}{ran.stdout}{ran.stderr}"

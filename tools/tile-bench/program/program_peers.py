@@ -170,6 +170,7 @@ def read_torch(described, path, device):
 def load_script(path):
     spec = importlib.util.spec_from_file_location("peer_script", path)
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # torch.compile imports the module of a function by its name
     spec.loader.exec_module(module)
     return module
 
