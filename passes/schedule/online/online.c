@@ -576,7 +576,8 @@ void sched_make_online(schedule *s, sched_group *g, const char *name) {
     tile_value seen = end;
     w.all = build_all(&w, begin, end);
     end = online_set_order(&w, begin, end);
-    if (masks_keys(&w, seen)) mask_keys(&w, begin, is_zero(&w, begin) ? end : seen);
+    if (masks_keys(&w, seen) && !sched_last_row_sees_last_key(s, g, w.o))
+        mask_keys(&w, begin, is_zero(&w, begin) ? end : seen);
     online_locate_columns(&w, &begin, &end);
     load_invariant(&w);
     tile_op loop = online_build_loop(&w, begin, end, left);

@@ -65,6 +65,11 @@ void sched_build_masked_inputs(sched_kernel *k, sched_online *o);
 /* i1, by coordinate along n: it is before the end. */
 tile_value sched_build_in_bounds(sched_kernel *k, const sched_online *o);
 
+/* last_key.c */
+
+/* Returns whether every mask is known to show the last key to the last row, for all sizes. */
+bool sched_last_row_sees_last_key(schedule *s, const sched_group *g, const sched_online *o);
+
 /* online.c */
 
 /* Creates the group's kernel. */
