@@ -172,8 +172,7 @@ bool sched_is_only(const sched_traversal *w, size_t index) {
     return true;
 }
 
-/* Chooses the group of this value: its kind, its domain and the value's map. */
-static void choose(schedule *s, sched_group *g, tile_value value, sched_map *map) {
+void sched_choose(schedule *s, sched_group *g, tile_value value, sched_map *map) {
     sched_traversal w = {.s = s};
     sched_domain own = sched_domain_of(s, value);
     sched_map identity = sched_identity(&own);
@@ -197,8 +196,6 @@ static void choose(schedule *s, sched_group *g, tile_value value, sched_map *map
 }
 
 /* Groups --------------------------------------------------------------------------------------- */
-
-static void plan_value(schedule *s, tile_value value);
 
 void sched_add_input(schedule *s, sched_group *g, const sched_input *input) {
     unsigned rank = sched_type(s, s->arrays[input->array].value)->rank;
@@ -294,8 +291,7 @@ static void add_group(schedule *s, sched_group *g) {
     s->groups[s->group_count++] = kept;
 }
 
-/* The only operation that uses the value; none if there are several, or if it is a result. */
-static tile_op only_user(const schedule *s, tile_value value) {
+tile_op sched_only_user(const schedule *s, tile_value value) {
     const tile_function *f = s->compute;
     tile_op found = TILE_NO_OP;
     for (size_t i = 0; i < f->result_count; i++)
@@ -320,7 +316,7 @@ static tile_value narrowed(schedule *s, tile_value product) {
         tile_op_opcode(s->compute, op) != TILE_OP_matmul)
         return product;
     const sched_domain domain = sched_domain_of(s, product);
-    while ((op = only_user(s, at)).id &&
+    while ((op = sched_only_user(s, at)).id &&
            tile_op_has_trait(tile_op_opcode(s->compute, op), TILE_TRAIT_ELEMENTWISE)) {
         at = tile_op_result(s->compute, op, 0);
         sched_domain own = sched_domain_of(s, at);
@@ -341,7 +337,7 @@ static void plan_narrowed(schedule *s, const sched_group *g, tile_value value,
     for (size_t i = 0; i < w.stop_count && !s->failed; i++) {
         if (w.stops[i].own_domain) continue;
         tile_value narrow = narrowed(s, w.stops[i].value);
-        if (narrow.id != w.stops[i].value.id && narrow.id != value.id) plan_value(s, narrow);
+        if (narrow.id != w.stops[i].value.id && narrow.id != value.id) sched_plan_value(s, narrow);
     }
 }
 
@@ -360,7 +356,7 @@ static void plan_inputs(schedule *s, sched_group *g, tile_value value, const sch
                                  !can_compute(s, op))))
             refuse(s, op);
         else
-            plan_value(s, read);
+            sched_plan_value(s, read);
         if (s->failed) return;
         const sched_input input = {
             .array = (unsigned)sched_array_of(s, read),
@@ -371,8 +367,7 @@ static void plan_inputs(schedule *s, sched_group *g, tile_value value, const sch
     }
 }
 
-/* Gives the value an array and a group that computes it. */
-static void plan_value(schedule *s, tile_value value) {
+void sched_plan_value(schedule *s, tile_value value) {
     sched_group g = {.kind = SCHED_ELEMENTWISE};
     sched_map map;
     if (s->failed || sched_is_planned(s, value)) return;
@@ -380,7 +375,11 @@ static void plan_value(schedule *s, tile_value value) {
         const char *name = tile_arena_format(s->arena, "part%zu", s->array_count);
         sched_add_array(s, name, value, SCHED_SCRATCH);
     }
-    choose(s, &g, value, &map);
+    sched_choose(s, &g, value, &map);
+    if (g.kind == SCHED_ELEMENTWISE && sched_plan_behind_reshapes(s, value)) {
+        g = (sched_group){.kind = SCHED_ELEMENTWISE};
+        sched_choose(s, &g, value, &map);
+    }
     plan_inputs(s, &g, value, &map);
     for (unsigned i = 0; i < s->array_count; i++)
         if (s->arrays[i].value.id == value.id && s->arrays[i].place != SCHED_ARGUMENT)
@@ -395,7 +394,7 @@ static void plan_value(schedule *s, tile_value value) {
 static bool can_store_part(schedule *s, tile_value part, const uint32_t *uses, bool *product) {
     sched_group g = {.kind = SCHED_ELEMENTWISE};
     sched_map map;
-    choose(s, &g, part, &map);
+    sched_choose(s, &g, part, &map);
     bool matmul = g.kind == SCHED_MATMUL;
     *product |= matmul;
     return (g.kind == SCHED_ELEMENTWISE || (matmul && uses[part.id] == 1 &&
@@ -426,7 +425,7 @@ static void plan_parts(schedule *s, unsigned array) {
         tile_value part = tile_op_operand(s->compute, op, i);
         sched_group g = {.kind = SCHED_ELEMENTWISE};
         sched_output output = {.array = array, .part = part, .axis = axis, .first = first};
-        choose(s, &g, part, &output.map);
+        sched_choose(s, &g, part, &output.map);
         plan_inputs(s, &g, part, &output.map);
         add_output(s, &g, &output);
         if (!s->failed) add_group(s, &g);
@@ -490,7 +489,7 @@ static void plan_windowed(schedule *s, tile_op op) {
     if (tile_op_opcode(s->compute, op) != TILE_OP_window) return;
     tile_value src = tile_operand_src(s->compute, op);
     if (sched_is_expensive_to_repeat(s, src))
-        plan_value(s, sched_skip_reshapes(s, src, TILE_NO_VALUE));
+        sched_plan_value(s, sched_skip_reshapes(s, src, TILE_NO_VALUE));
 }
 
 /* The source of operations that move elements, if one of them is a slice; else no value. */
@@ -511,7 +510,7 @@ static void plan_sliced(schedule *s, tile_op op) {
     for (unsigned i = 0; i < 2; i++) {
         tile_value source = sliced_source(s, sched_multiplied(s, op, i));
         if (source.id && tile_value_def(s->compute, source).id && !sched_may_repeat(s, source))
-            plan_value(s, source);
+            sched_plan_value(s, source);
     }
 }
 
@@ -530,7 +529,7 @@ static void plan_long_chains(schedule *s) {
         for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
             chain_length[tile_op_result(f, op, i).id] = most + reduces;
         if (wanted[op.id] && reduces && most && most % MAX_IN_A_CHAIN == 0)
-            plan_value(s, tile_operand_src(f, op));
+            sched_plan_value(s, tile_operand_src(f, op));
         if (wanted[op.id]) plan_windowed(s, op);
         if (wanted[op.id]) plan_sliced(s, op);
     }
@@ -558,7 +557,8 @@ bool sched_cut(schedule *s) {
     sched_list_interface(s);
     plan_long_chains(s);
     for (unsigned i = 0; i < s->array_count && !s->failed; i++) plan_parts(s, i);
-    for (size_t i = 0; i < f->result_count && !s->failed; i++) plan_value(s, f->results[i].value);
+    for (size_t i = 0; i < f->result_count && !s->failed; i++)
+        sched_plan_value(s, f->results[i].value);
     sched_absorb_rows(s);
     plan_copies(s);
     drop_unread(s);

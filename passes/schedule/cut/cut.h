@@ -116,8 +116,6 @@ bool sched_take_windowed(schedule *s, sched_group *g, tile_value value, sched_ma
 
 /* traverse.c */
 
-/* The array that holds the value; -1: none. */
-int sched_array_of(const schedule *s, tile_value value);
 bool sched_is_tensor(const schedule *s, tile_value value);
 /* The domain with the value's extents. */
 sched_domain sched_domain_of(schedule *s, tile_value value);
@@ -144,12 +142,22 @@ bool sched_is_expensive_to_repeat(schedule *s, tile_value value);
 bool sched_cut(schedule *s);
 /* Lists the arrays of the compute's arguments and results. */
 void sched_list_interface(schedule *s);
+/* Chooses the group of this value: its kind, its domain and the value's map. */
+void sched_choose(schedule *s, sched_group *g, tile_value value, sched_map *map);
+/* Gives the value an array and a group that computes it. */
+void sched_plan_value(schedule *s, tile_value value);
+/* The only operation that uses the value; none if there are several, or if it is a result. */
+tile_op sched_only_user(const schedule *s, tile_value value);
 /* The group that writes an array; -1 if the caller provides it, or if none does. */
 int sched_writer_of(const schedule *s, unsigned array);
 
 /* The value that must be in memory so that reshapes of it can be read there. made: a value that is
  * not in memory yet. */
 tile_value sched_skip_reshapes(schedule *s, tile_value value, tile_value made);
+
+/* behind_reshapes.c: plans the reductions behind reshapes of this value's inputs first, where this
+ * makes such a reshape a view. Returns whether it does. */
+bool sched_plan_behind_reshapes(schedule *s, tile_value value);
 
 /* remarks.c: explains the arrays between kernels. */
 void sched_remark_cuts(schedule *s);

@@ -6,12 +6,6 @@
 #include "passes/schedule/kernel/packed.h"
 #include "passes/schedule/kernel/scaled.h"
 
-int sched_array_of(const schedule *s, tile_value value) {
-    for (size_t i = 0; i < s->array_count; i++)
-        if (s->arrays[i].value.id == value.id) return (int)i;
-    return -1;
-}
-
 bool sched_is_tensor(const schedule *s, tile_value value) {
     return sched_type(s, value)->kind == TILE_TYPE_TENSOR;
 }

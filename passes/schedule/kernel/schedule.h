@@ -244,6 +244,8 @@ tile_value sched_without_moves(schedule *s, const sched_group *g, tile_value val
 
 /* Returns whether a reshape or gather of a computed value is computed where it is used. */
 bool sched_is_free(schedule *s, tile_op op);
+/* The same for a reshape, asked again: reductions that it needs have been planned since. */
+bool sched_becomes_free(schedule *s, tile_op reshape);
 /* Returns whether the elements of a value at map are contiguous in runs of a sector, or along a dim
  * of the domain. Only the tiles of a product extend far along other dims than the last one. */
 bool sched_stores_runs(schedule *s, tile_value value, const sched_map *map,
@@ -267,6 +269,8 @@ bool sched_is_contiguous(schedule *s, const tile_expr *outer, const tile_expr *e
  * contiguous. */
 bool sched_reshape_strides(schedule *s, const sched_shape *from, const tile_type *to,
                            const tile_expr *strides[TILE_MAX_RANK]);
+/* The array that holds the value; -1: none. */
+int sched_array_of(const schedule *s, tile_value value);
 /* Adds an array with the strides that the compute declares for it; returns its index. */
 unsigned sched_add_array(schedule *s, const char *name, tile_value value, sched_place place);
 /* The shape of the array for a value: its own, or a reshape of it. */

@@ -54,6 +54,12 @@ static const tile_expr *const *declared_strides(const schedule *s, sched_array *
     return NULL;
 }
 
+int sched_array_of(const schedule *s, tile_value value) {
+    for (size_t i = 0; i < s->array_count; i++)
+        if (s->arrays[i].value.id == value.id) return (int)i;
+    return -1;
+}
+
 unsigned sched_add_array(schedule *s, const char *name, tile_value value, sched_place place) {
     sched_array array = {.name = name, .value = value, .place = place};
     const tile_expr *const *declared = declared_strides(s, &array);

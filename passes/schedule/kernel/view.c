@@ -11,7 +11,8 @@
  * contiguous elements. It is not free, and the value is stored before it, if
  *
  *   - a product, a reduction, a window or a concat is below it: the kernel of a product or a
- *     reduction stores its result at moved positions instead (cut/moved.c),
+ *     reduction stores its result at moved positions instead (cut/moved.c). A small reduction that
+ *     is in memory already is an array (cut/behind_reshapes.c),
  *   - a large array would be read in runs of less than a sector (32 bytes),
  *   - extents are not provably split or merged.
  *
@@ -140,6 +141,7 @@ static bool reaches_arrays(search *f, tile_value value, const sched_map *map) {
     if (sched_type(s, value)->kind != TILE_TYPE_TENSOR || !visit_first(f, value, map)) return true;
     if (f->count > MOST_VISITED) return false;
     if (!op.id) return reads_runs(f, value, map);
+    if (sched_array_of(s, value) >= 0 && is_small(s, sched_type(s, value), f->type)) return true;
     tile_opcode opcode = tile_op_opcode(s->compute, op);
     unsigned result = value.id - tile_op_result(s->compute, op, 0).id;
     sched_map at;
@@ -219,5 +221,11 @@ bool sched_is_free(schedule *s, tile_op op) {
             (opcode == TILE_OP_reshape ? find_free_reshape(s, op) : find_free_gather(s, op))
                 ? FREE
                 : STORED;
+    return s->free[id] == FREE;
+}
+
+bool sched_becomes_free(schedule *s, tile_op reshape) {
+    uint32_t id = tile_op_result(s->compute, reshape, 0).id;
+    if (s->free[id] != FREE && find_free_reshape(s, reshape)) s->free[id] = FREE;
     return s->free[id] == FREE;
 }
