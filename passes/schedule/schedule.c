@@ -261,6 +261,7 @@ static bool make_kernels(schedule *s, size_t before) {
     sched_mask_operands(s);
     sched_reduce_vectors(s);
     sched_merge_same(s);
+    sched_turn_rounded(s);
     sched_reduce_in_parts(s);
     if (!sched_cut(s)) return false;
     for (size_t i = 0; i < s->group_count && !s->failed; i++) make_kernel(s, i, before);

@@ -90,6 +90,14 @@ void sched_replace(schedule *s, tile_op op, tile_value to);
 /* Returns whether the user gave a tile, warps or parts to the operation. */
 bool sched_has_user_tile(const schedule *s, tile_op op);
 
+/* rounded.c */
+
+/* Makes k the last dim of operands that are rounded to tf32 in a kernel of their own. The schedule
+ * may then have a copy of the compute. */
+void sched_turn_rounded(schedule *s);
+/* Plans these operands of a product. */
+void sched_plan_rounded(schedule *s, tile_op op);
+
 /* partial.c */
 
 /* Rewrites reductions of long rows of products, of which nothing else is needed, as reductions of

@@ -71,6 +71,11 @@ static cause of_operand(const array_transfer *h) {
                        "time, and it needs a reduction of the whole row",
                        "multiply the product by the row's factor instead of the operand, as in "
                        "`matmul(%x, %w) * %scale`: then only that factor is written"};
+    if (sched_element(h->s, h->value)->scalar == TILE_tf32)
+        return (cause){"it is an operand of a product, and wgmma reads operands of 32 bits from "
+                       "shared memory only if they are rounded already, and k is contiguous",
+                       "multiply f32 with `precision = tf32`, which truncates in the instruction, "
+                       "or keep the rounded array if several products read it"};
     return (cause){"it is an operand of a product, and takes more operations than a product's "
                    "kernel can do when it loads an operand",
                    "compute operands only by casts and arithmetic on arrays that have their dims, "
