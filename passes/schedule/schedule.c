@@ -263,6 +263,7 @@ static bool make_kernels(schedule *s, size_t before) {
     sched_merge_same(s);
     sched_turn_rounded(s);
     sched_reduce_in_parts(s);
+    sched_split_deviations(s);
     if (!sched_cut(s)) return false;
     for (size_t i = 0; i < s->group_count && !s->failed; i++) make_kernel(s, i, before);
     for (size_t i = 0; i < s->group_count && !s->failed; i++) check_room(s, s->groups[i]->kernel);

@@ -90,6 +90,12 @@ void sched_replace(schedule *s, tile_op op, tile_value to);
 /* Returns whether the user gave a tile, warps or parts to the operation. */
 bool sched_has_user_tile(const schedule *s, tile_op op);
 
+/* deviations.c */
+
+/* Splits sums of squared deviations that would read an array again. The schedule may then have a
+ * copy of the compute. */
+void sched_split_deviations(schedule *s);
+
 /* rounded.c */
 
 /* Makes k the last dim of operands that are rounded to tf32 in a kernel of their own. The schedule
