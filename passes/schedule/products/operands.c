@@ -115,6 +115,10 @@ static const tile_expr *channels_of(const product *p, const product_operand *sid
     sched_memory_order(s, &shape, order);
     const sched_coordinate *last = &side->source_map.at[order[shape.type->rank - 1]],
                            depth = sched_dim_coordinate(p->depth);
+    /* The channels of a group follow those of the groups before. */
+    while (last->index && !last->offset && last->index->kind == SCHED_PAIR &&
+           !sched_depends(&last->index->a, p->depth))
+        last = &last->index->b;
     bool divided = last->index && !last->offset && last->index->kind == SCHED_REM &&
                    sched_same_coordinate(&last->index->a, &depth);
     int64_t known = divided ? sched_constant(last->index->by.expr) : 0;
