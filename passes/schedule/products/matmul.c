@@ -64,7 +64,9 @@ static sched_space choose_space(const product *p) {
     bool bytes = ((type == TILE_e4m3 || type == TILE_e5m2) && sum == TILE_f32) ||
                  (tile_scalar_as_signed(type) == TILE_i8 && sum == TILE_i32);
     if (half && (p->sides[0].gathered || p->sides[1].gathered))
-        return p->taps < 0 ? SCHED_SPACE_SCATTERED : SCHED_SPACE_GATHERED;
+        return product_gathers_rows(p, &p->sides[0]) && product_gathers_rows(p, &p->sides[1])
+                   ? SCHED_SPACE_GATHERED
+                   : SCHED_SPACE_SCATTERED;
     if (half && computed && !batched) return SCHED_SPACE_REGISTER_OPERAND;
     if (half && !batched) return part ? SCHED_SPACE_HALF_PART : SCHED_SPACE_HALF;
     if (half) return SCHED_SPACE_HALF_BATCHED;

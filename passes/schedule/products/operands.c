@@ -104,25 +104,48 @@ void product_take_operand(product *p, unsigned index) {
 
 /* Windows -------------------------------------------------------------------------------------- */
 
+/* The coordinate along the dim that is contiguous in memory. Channels of a group follow those of the
+ * groups before: then it is the coordinate in the group, and *grouped is set. */
+static const sched_coordinate *last_coordinate(const product *p, const product_operand *side,
+                                               bool *grouped) {
+    unsigned order[TILE_MAX_RANK];
+    const sched_shape shape = sched_shape_of(p->k.s, (unsigned)side->array, side->source);
+    sched_memory_order(p->k.s, &shape, order);
+    const sched_coordinate *last = &side->source_map.at[order[shape.type->rank - 1]];
+    *grouped = false;
+    while (last->index && !last->offset && last->index->kind == SCHED_PAIR &&
+           !sched_depends(&last->index->a, p->depth)) {
+        last = &last->index->b;
+        *grouped = true;
+    }
+    return last;
+}
+
 /* If the operand is a matrix of windows, returns the extent that is contiguous along k, which is
  * [taps, channels] in one dim. NULL if it is no such matrix, or if the extent is too small for a
  * separate tile. */
 static const tile_expr *channels_of(const product *p, const product_operand *side) {
-    schedule *s = p->k.s;
+    enum { FEWEST = 8, FEWEST_OF_GROUP = 4 };
     if (side->array < 0) return NULL;
-    unsigned order[TILE_MAX_RANK];
-    const sched_shape shape = sched_shape_of(s, (unsigned)side->array, side->source);
-    sched_memory_order(s, &shape, order);
-    const sched_coordinate *last = &side->source_map.at[order[shape.type->rank - 1]],
+    bool grouped;
+    const sched_coordinate *last = last_coordinate(p, side, &grouped),
                            depth = sched_dim_coordinate(p->depth);
-    /* The channels of a group follow those of the groups before. */
-    while (last->index && !last->offset && last->index->kind == SCHED_PAIR &&
-           !sched_depends(&last->index->a, p->depth))
-        last = &last->index->b;
     bool divided = last->index && !last->offset && last->index->kind == SCHED_REM &&
                    sched_same_coordinate(&last->index->a, &depth);
     int64_t known = divided ? sched_constant(last->index->by.expr) : 0;
-    return divided && (known < 0 || known >= 8) ? last->index->by.expr : NULL;
+    bool fits = known < 0 || known >= (grouped ? FEWEST_OF_GROUP : FEWEST);
+    return divided && fits ? last->index->by.expr : NULL;
+}
+
+bool product_gathers_rows(const product *p, const product_operand *side) {
+    bool grouped;
+    if (!side->gathered || p->taps >= 0) return true;
+    const sched_coordinate *last = last_coordinate(p, side, &grouped),
+                           depth = sched_dim_coordinate(p->depth);
+    unsigned dims = 0;
+    for (unsigned d = 0; d < sched_type(p->k.s, side->source)->rank; d++)
+        dims += sched_depends(&side->source_map.at[d], p->depth);
+    return dims == 1 && sched_same_coordinate(last, &depth);
 }
 
 /* Splits k so that a tile along k stays within one tap and its elements are contiguous in both
