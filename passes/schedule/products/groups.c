@@ -1,0 +1,223 @@
+/* Groups of a convolution with few channels. A tile of one group has short rows: 32 bytes for 16
+ * channels of f16. The channels of groups next to each other are contiguous, so a block takes as
+ * many groups as have rows of up to 128 bytes together:
+ *
+ *     windows  [rows, groups * channels]       one copy
+ *     filter   [channels, groups * filters]    one copy
+ *     sums     [rows, filters] for each group, a product of parts of both tiles
+ *
+ * One product of the whole tiles would need a filter with zeros between the groups, and the zeros
+ * would turn infinities of other groups to NaN.
+ *
+ * The domain gets the block's groups along its dims of the filters and of k. Let G be the groups of
+ * a block. Group g of filter n becomes
+ *
+ *     g = G * b + n' / filters      n = n' % filters      with the new dims b and n' */
+#include "lib/ir/syntax.h"
+#include "lib/support/scalar.h"
+#include "passes/schedule/products/product.h"
+#include "passes/schedule/products/space.h"
+
+enum { ROW = 128, LEAST_ROW = 32 /* bytes */, MOST_FILTERS = 128, LEAST_FILTERS = 8 };
+
+static bool is_power_of_two(int64_t n) {
+    return n > 0 && (n & (n - 1)) == 0;
+}
+
+/* Returns whether the coordinate is that of element `dim` of each group. */
+static bool is_of_group(const product *p, const sched_coordinate *at, unsigned dim) {
+    const sched_coordinate group = sched_dim_coordinate(p->m - 1), own = sched_dim_coordinate(dim);
+    return at->index && !at->offset && at->index->kind == SCHED_PAIR &&
+           sched_same_coordinate(&at->index->a, &group) &&
+           sched_same_coordinate(&at->index->b, &own);
+}
+
+/* Returns whether the channels of groups next to each other are contiguous in the windows' array. */
+static bool has_groups(const product *p, const product_operand *side) {
+    schedule *s = p->k.s;
+    unsigned order[TILE_MAX_RANK], others = 0;
+    const sched_shape shape = sched_shape_of(s, (unsigned)side->array, side->source);
+    sched_memory_order(s, &shape, order);
+    const unsigned last = shape.type->rank - 1u;
+    for (unsigned i = 0; i < last; i++) {
+        const sched_coordinate *at = &side->source_map.at[order[i]];
+        others += sched_depends(at, p->depth) || sched_depends(at, p->m - 1);
+    }
+    return !others && is_of_group(p, &side->source_map.at[order[last]], p->depth);
+}
+
+/* The number of groups in a block; 1: they are not merged. */
+static int64_t count_groups(const product *p, int64_t groups, int64_t channels, int64_t filters) {
+    const int64_t bytes = tile_scalar_bytes(p->sides[0].element->scalar);
+    const int64_t least_channels = LEAST_ROW / bytes;
+    const int64_t taps = p->taps < 0 ? 1 : sched_constant(p->k.g->domain.extents[p->taps]);
+    int64_t count = 1;
+    if (!is_power_of_two(channels) || !is_power_of_two(filters) || channels < least_channels ||
+        filters < LEAST_FILTERS || taps < 0)
+        return 1;
+    while (groups % (2 * count) == 0 && 2 * count * channels * bytes <= ROW &&
+           2 * count * filters <= MOST_FILTERS)
+        count *= 2;
+    return taps * count * channels <= SCHED_LONG_SUM ? count : 1;
+}
+
+static bool can_merge(product *p, unsigned windows) {
+    schedule *s = p->k.s;
+    const product_operand *side = &p->sides[windows], *filter = &p->sides[1 - windows];
+    const sched_domain *domain = &p->k.g->domain;
+    const tile_scalar type = side->element->scalar;
+    bool half = (type == TILE_f16 || type == TILE_bf16) && p->sum->scalar == TILE_f32;
+    if (!half || p->scaled || p->packed || p->k.g->has_rows || p->m < 1 ||
+        domain->rank == TILE_MAX_RANK || tile_op_attr(s->compute, p->op, TILE_ATTR_tile))
+        return false;
+    for (unsigned i = 0; i < p->k.g->output_count; i++)
+        if (sched_type(s, sched_output_value(s, &p->k.g->outputs[i]))->rank > TILE_MAX_RANK)
+            return false;
+    return side->plain && filter->plain && has_groups(p, side);
+}
+
+static const tile_expr *times(const product *p, const tile_expr *a, int64_t b) {
+    return tile_expr_multiply(p->k.s->context, a, tile_expr_int(p->k.s->context, b));
+}
+
+/* Coordinates of the former dims if the groups of a block are along `dim`, which has `size` elements
+ * of each. */
+static sched_map split_along(const product *p, unsigned dim, const tile_expr *size) {
+    schedule *s = p->k.s;
+    const unsigned group = p->m - 1;
+    const sched_coordinate own = sched_dim_coordinate(dim), block = sched_dim_coordinate(group);
+    sched_map out;
+    for (unsigned d = 0; d < TILE_MAX_RANK; d++) out.at[d] = sched_dim_coordinate(d);
+    const sched_coordinate in_block = sched_computed(s, SCHED_DIV, &own, NULL, size);
+    out.at[group] = sched_computed(s, SCHED_PAIR, &block, &in_block,
+                                   tile_expr_int(s->context, p->groups.count));
+    out.at[dim] = sched_computed(s, SCHED_REM, &own, NULL, size);
+    return out;
+}
+
+static void substitute(product *p, product_operand *side, const sched_map *to) {
+    schedule *s = p->k.s;
+    side->source_map =
+        sched_substitute(s, &side->source_map, sched_type(s, side->source)->rank, to);
+    side->map = side->source_map;
+}
+
+void product_merge_groups(product *p) {
+    unsigned windows = 0;
+    schedule *s = p->k.s;
+    sched_domain *domain = &p->k.g->domain;
+    while (windows < 2 && !can_merge(p, windows)) windows++;
+    if (windows == 2) return;
+    const unsigned group = p->m - 1, of_filter = windows ? p->m : p->n;
+    const int64_t groups = sched_constant(domain->extents[group]),
+                  channels = sched_constant(p->extent_k),
+                  filters = sched_constant(domain->extents[of_filter]),
+                  count = count_groups(p, groups, channels, filters);
+    if (count < 2) return;
+    p->groups = (product_groups){.count = (unsigned)count,
+                                 .windows = windows,
+                                 .channel = domain->rank,
+                                 .channels = tile_expr_int(s->context, channels),
+                                 .filters = tile_expr_int(s->context, filters)};
+    sched_domain sums = *domain;
+    sums.rank = p->depth;
+    p->groups.identity = sched_identity(&sums);
+    const sched_map along_k = split_along(p, p->depth, p->groups.channels);
+    sched_map along_filters = split_along(p, of_filter, p->groups.filters);
+    along_filters.at[p->depth] = sched_dim_coordinate(p->groups.channel);
+    substitute(p, &p->sides[windows], &along_k);
+    substitute(p, &p->sides[1 - windows], &along_filters);
+    product_operand *filter = &p->sides[1 - windows];
+    *(windows ? &filter->column : &filter->row) = p->groups.channel;
+    domain->extents[group] = tile_expr_int(s->context, groups / count);
+    domain->extents[of_filter] = times(p, p->groups.filters, count);
+    domain->extents[p->depth] = p->extent_k = times(p, p->groups.channels, count);
+    domain->extents[domain->rank++] = p->groups.channels;
+}
+
+sched_map product_split_groups(const product *p) {
+    const unsigned of_filter = p->groups.windows ? p->m : p->n;
+    return split_along(p, of_filter, p->groups.filters);
+}
+
+void product_fix_groups(const product *p, sched_fixed *fixed) {
+    tile_context *context = p->k.s->context;
+    const tile_expr *one = tile_expr_int(context, 1);
+    if (!p->groups.count) return;
+    sched_fix(fixed, TILE_ATTR_tile, p->groups.windows ? "block_m" : "block_n",
+              times(p, p->groups.filters, p->groups.count));
+    sched_fix(fixed, TILE_ATTR_tile, "block_k", times(p, p->groups.channels, p->groups.count));
+    sched_fix(fixed, TILE_ATTR_split, SCHED_SPLIT, one);
+    sched_fix(fixed, TILE_ATTR_strategy, SCHED_STRATEGY, tile_expr_word(context, "serial"));
+}
+
+/* The loop ------------------------------------------------------------------------------------- */
+
+static const tile_type *tile_of(const product *p, const tile_type *element, const tile_expr *rows,
+                                const tile_expr *columns) {
+    tile_type draft = {.kind = TILE_TYPE_TILE,
+                       .scalar = element->scalar,
+                       .param = element->param,
+                       .rank = 2,
+                       .dims = {rows, columns}};
+    return tile_type_get(p->k.s->context, &draft);
+}
+
+/* Group i of an operand's tile. */
+static tile_value take_part(product *p, unsigned index, unsigned i) {
+    sched_kernel *k = &p->k;
+    const product_operand *side = &p->sides[index];
+    const bool is_windows = index == p->groups.windows, turned = side->turned;
+    const tile_expr *other = tile_expr_param(k->s->context, index ? "block_n" : "block_m");
+    const tile_expr *depth = p->groups.channels;
+    if (!is_windows) other = p->groups.filters;
+    const bool depth_first = (index == 1) != turned;
+    const tile_expr *rows = depth_first ? depth : other, *columns = depth_first ? other : depth;
+    const bool along_rows = is_windows == depth_first;
+    const tile_expr *size = along_rows ? rows : columns;
+    const tile_value none = tile_build_int(&k->b, 0),
+                     first = sched_number(k, times(p, size, i));
+    const tile_value at[] = {along_rows ? first : none, along_rows ? none : first};
+    return tile_build_load_shared(&k->b, side->shared, at, 2,
+                                  tile_of(p, sched_element(k->s, side->source), rows, columns));
+}
+
+static tile_value concat(product *p, const tile_value *tiles, unsigned axis) {
+    sched_kernel *k = &p->k;
+    const tile_segment segments[] = {{TILE_NO_VALUE, tiles, p->groups.count}};
+    const tile_attr along = {.id = TILE_ATTR_axis, .expr = tile_expr_int(k->s->context, axis)};
+    tile_op op = tile_build_op_of(&k->b, TILE_OP_concat, segments, 1, NULL, &along, 1);
+    tile_op_set_int(k->f, op, TILE_ATTR_axis, axis);
+    return tile_op_result(k->f, op, 0);
+}
+
+tile_value product_build_groups(product *p) {
+    enum { MOST = ROW / LEAST_ROW };
+    sched_kernel *k = &p->k;
+    const unsigned windows = p->groups.windows, count = p->groups.count;
+    const tile_expr *block = tile_expr_param(k->s->context, windows ? "block_n" : "block_m");
+    const tile_type *type = windows ? tile_of(p, p->sum, p->groups.filters, block)
+                                    : tile_of(p, p->sum, block, p->groups.filters);
+    tile_value sums[MOST], parts;
+    for (unsigned i = 0; i < 2; i++) product_alloc_side(p, i);
+    product_set_sums(p);
+    for (unsigned i = 0; i < count; i++) sums[i] = tile_build_zero(&k->b, type);
+    tile_op loop = product_build_steps(p, sums, count, &parts);
+    product_set_loop(p, loop);
+    tile_builder outside = k->b;
+    k->b = tile_builder_in(&outside, loop, 0);
+    const tile_region body = tile_op_region(k->f, loop, 0);
+    product_enter_step(p, tile_region_arg(k->f, body, 0), parts);
+    k->start[p->groups.channel] = tile_build_int(&k->b, 0);
+    size_t mark = sched_enter(k);
+    for (unsigned i = 0; i < 2; i++) product_copy_side(p, i);
+    sched_leave(k, mark);
+    for (unsigned i = 0; i < count; i++) {
+        const tile_value taken[] = {take_part(p, 0, i), take_part(p, 1, i)};
+        sums[i] = product_build_dot(p, taken, tile_region_arg(k->f, body, i + 1));
+    }
+    tile_build_yield(&k->b, sums, count);
+    k->b = outside;
+    for (unsigned i = 0; i < count; i++) sums[i] = tile_op_result(k->f, loop, i);
+    return concat(p, sums, windows ? 0 : 1);
+}
