@@ -18,7 +18,7 @@
 #include "passes/schedule/products/product.h"
 #include "passes/schedule/products/space.h"
 
-enum { ROW = 128, LEAST_ROW = 32 /* bytes */, MOST_FILTERS = 128, LEAST_FILTERS = 8 };
+enum { ROW = 128 /* bytes */, LEAST = 8 /* channels or filters of a group */, MOST_FILTERS = 128 };
 
 static bool is_power_of_two(int64_t n) {
     return n > 0 && (n & (n - 1)) == 0;
@@ -32,7 +32,8 @@ static bool is_of_group(const product *p, const sched_coordinate *at, unsigned d
            sched_same_coordinate(&at->index->b, &own);
 }
 
-/* Returns whether the channels of groups next to each other are contiguous in the windows' array. */
+/* Returns whether the channels of groups next to each other are contiguous in the windows' array.
+ */
 static bool has_groups(const product *p, const product_operand *side) {
     schedule *s = p->k.s;
     unsigned order[TILE_MAX_RANK], others = 0;
@@ -49,11 +50,10 @@ static bool has_groups(const product *p, const product_operand *side) {
 /* The number of groups in a block; 1: they are not merged. */
 static int64_t count_groups(const product *p, int64_t groups, int64_t channels, int64_t filters) {
     const int64_t bytes = tile_scalar_bytes(p->sides[0].element->scalar);
-    const int64_t least_channels = LEAST_ROW / bytes;
     const int64_t taps = p->taps < 0 ? 1 : sched_constant(p->k.g->domain.extents[p->taps]);
     int64_t count = 1;
-    if (!is_power_of_two(channels) || !is_power_of_two(filters) || channels < least_channels ||
-        filters < LEAST_FILTERS || taps < 0)
+    if (!is_power_of_two(channels) || !is_power_of_two(filters) || channels < LEAST ||
+        filters < LEAST || taps < 0)
         return 1;
     while (groups % (2 * count) == 0 && 2 * count * channels * bytes <= ROW &&
            2 * count * filters <= MOST_FILTERS)
@@ -66,9 +66,11 @@ static bool can_merge(product *p, unsigned windows) {
     const product_operand *side = &p->sides[windows], *filter = &p->sides[1 - windows];
     const sched_domain *domain = &p->k.g->domain;
     const tile_scalar type = side->element->scalar;
-    bool half = (type == TILE_f16 || type == TILE_bf16) && p->sum->scalar == TILE_f32;
-    if (!half || p->scaled || p->packed || p->k.g->has_rows || p->m < 1 ||
-        domain->rank == TILE_MAX_RANK || tile_op_attr(s->compute, p->op, TILE_ATTR_tile))
+    bool half = type == TILE_f16 || type == TILE_bf16;
+    bool tf32 = p->precision == TILE_WORD_precision_tf32 || type == TILE_tf32;
+    if (p->sum->scalar != TILE_f32 || !(half || tf32) || p->scaled || p->packed ||
+        p->k.g->has_rows || p->m < 1 || domain->rank == TILE_MAX_RANK ||
+        tile_op_attr(s->compute, p->op, TILE_ATTR_tile))
         return false;
     for (unsigned i = 0; i < p->k.g->output_count; i++)
         if (sched_type(s, sched_output_value(s, &p->k.g->outputs[i]))->rank > TILE_MAX_RANK)
@@ -80,8 +82,8 @@ static const tile_expr *times(const product *p, const tile_expr *a, int64_t b) {
     return tile_expr_multiply(p->k.s->context, a, tile_expr_int(p->k.s->context, b));
 }
 
-/* Coordinates of the former dims if the groups of a block are along `dim`, which has `size` elements
- * of each. */
+/* Coordinates of the former dims if the groups of a block are along `dim`, which has `size`
+ * elements of each. */
 static sched_map split_along(const product *p, unsigned dim, const tile_expr *size) {
     schedule *s = p->k.s;
     const unsigned group = p->m - 1;
@@ -175,8 +177,7 @@ static tile_value take_part(product *p, unsigned index, unsigned i) {
     const tile_expr *rows = depth_first ? depth : other, *columns = depth_first ? other : depth;
     const bool along_rows = is_windows == depth_first;
     const tile_expr *size = along_rows ? rows : columns;
-    const tile_value none = tile_build_int(&k->b, 0),
-                     first = sched_number(k, times(p, size, i));
+    const tile_value none = tile_build_int(&k->b, 0), first = sched_number(k, times(p, size, i));
     const tile_value at[] = {along_rows ? first : none, along_rows ? none : first};
     return tile_build_load_shared(&k->b, side->shared, at, 2,
                                   tile_of(p, sched_element(k->s, side->source), rows, columns));
@@ -192,7 +193,7 @@ static tile_value concat(product *p, const tile_value *tiles, unsigned axis) {
 }
 
 tile_value product_build_groups(product *p) {
-    enum { MOST = ROW / LEAST_ROW };
+    enum { MOST = ROW / (2 * LEAST) };
     sched_kernel *k = &p->k;
     const unsigned windows = p->groups.windows, count = p->groups.count;
     const tile_expr *block = tile_expr_param(k->s->context, windows ? "block_n" : "block_m");

@@ -104,8 +104,8 @@ void product_take_operand(product *p, unsigned index) {
 
 /* Windows -------------------------------------------------------------------------------------- */
 
-/* The coordinate along the dim that is contiguous in memory. Channels of a group follow those of the
- * groups before: then it is the coordinate in the group, and *grouped is set. */
+/* The coordinate along the dim that is contiguous in memory. Channels of a group follow those of
+ * the groups before: then it is the coordinate in the group, and *grouped is set. */
 static const sched_coordinate *last_coordinate(const product *p, const product_operand *side,
                                                bool *grouped) {
     unsigned order[TILE_MAX_RANK];
