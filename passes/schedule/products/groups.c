@@ -61,6 +61,20 @@ static int64_t count_groups(const product *p, int64_t groups, int64_t channels, 
     return taps * count * channels <= SCHED_LONG_SUM ? count : 1;
 }
 
+/* Returns whether an operand is an array, or one that is only rounded. */
+static bool is_array(const product *p, const product_operand *side) {
+    schedule *s = p->k.s;
+    const bool slices = p->taps < 0;
+    if (side->plain || side->array < 0) return side->plain;
+    const tile_value value = sched_without_moves(s, p->k.g, side->value, slices);
+    const tile_op cast = tile_value_def(s->compute, value);
+    if (!cast.id || tile_op_opcode(s->compute, cast) != TILE_OP_cast ||
+        tile_op_at(s->compute, cast)->attr_count)
+        return false;
+    const tile_value source = tile_operand_src(s->compute, cast);
+    return sched_without_moves(s, p->k.g, source, slices).id == side->source.id;
+}
+
 static bool can_merge(product *p, unsigned windows) {
     schedule *s = p->k.s;
     const product_operand *side = &p->sides[windows], *filter = &p->sides[1 - windows];
@@ -75,7 +89,7 @@ static bool can_merge(product *p, unsigned windows) {
     for (unsigned i = 0; i < p->k.g->output_count; i++)
         if (sched_type(s, sched_output_value(s, &p->k.g->outputs[i]))->rank > TILE_MAX_RANK)
             return false;
-    return side->plain && filter->plain && has_groups(p, side);
+    return is_array(p, side) && is_array(p, filter) && has_groups(p, side);
 }
 
 static const tile_expr *times(const product *p, const tile_expr *a, int64_t b) {
@@ -101,7 +115,6 @@ static void substitute(product *p, product_operand *side, const sched_map *to) {
     schedule *s = p->k.s;
     side->source_map =
         sched_substitute(s, &side->source_map, sched_type(s, side->source)->rank, to);
-    side->map = side->source_map;
 }
 
 void product_merge_groups(product *p) {
@@ -179,8 +192,10 @@ static tile_value take_part(product *p, unsigned index, unsigned i) {
     const tile_expr *size = along_rows ? rows : columns;
     const tile_value none = tile_build_int(&k->b, 0), first = sched_number(k, times(p, size, i));
     const tile_value at[] = {along_rows ? first : none, along_rows ? none : first};
-    return tile_build_load_shared(&k->b, side->shared, at, 2,
-                                  tile_of(p, sched_element(k->s, side->source), rows, columns));
+    const tile_type *source = sched_element(k->s, side->source);
+    const tile_value part =
+        tile_build_load_shared(&k->b, side->shared, at, 2, tile_of(p, source, rows, columns));
+    return sched_convert(k, part, side->element);
 }
 
 static tile_value concat(product *p, const tile_value *tiles, unsigned axis) {

@@ -68,10 +68,13 @@ static sched_space choose_space(const product *p) {
         return product_gathers_rows(p, &p->sides[0]) && product_gathers_rows(p, &p->sides[1])
                    ? SCHED_SPACE_GATHERED
                    : SCHED_SPACE_SCATTERED;
+    bool tf32 = p->precision == TILE_WORD_precision_tf32 || (type == TILE_tf32 && sum == TILE_f32);
+    bool windows = p->taps >= 0 && (p->sides[0].gathered || p->sides[1].gathered);
+    if (tf32 && batched && windows) return SCHED_SPACE_GATHERED;
     if (half && computed && !batched) return SCHED_SPACE_REGISTER_OPERAND;
     if (half && !batched) return part ? SCHED_SPACE_HALF_PART : SCHED_SPACE_HALF;
     if (half) return SCHED_SPACE_HALF_BATCHED;
-    if (p->precision == TILE_WORD_precision_tf32 || (type == TILE_tf32 && sum == TILE_f32))
+    if (tf32)
         return batched || computed ? SCHED_SPACE_TF32_BATCHED
                : part              ? SCHED_SPACE_TF32_PART
                                    : SCHED_SPACE_TF32;
