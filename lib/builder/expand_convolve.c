@@ -27,11 +27,13 @@
  * positions, A to C for phases. */
 #include "lib/builder/expand_convolve.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/builder/convolve_windows.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
+#include "lib/support/scalar.h"
 
 enum { MAX_LETTERS = 2 * TILE_MAX_RANK + 8 /* with blanks between words */ };
 
@@ -417,6 +419,56 @@ static tile_value build_product(expansion *x) {
     return finish(x, value, &sums);
 }
 
+/* The gradient of a filter --------------------------------------------------------------------- */
+
+/* In the gradient of a filter the images are channels, and the channels of lhs, which are last, are
+ * images. Its places are few, and its windows as large as an image. */
+static bool is_filter_gradient(const expansion *x) {
+    enum { MOST_PLACES = 64, LEAST = 8 };
+    const tile_convolution *c = &x->c;
+    const tile_expr *images = x->lhs->dims[c->lhs.outer], *filters = x->rhs->dims[c->rhs.channel];
+    int64_t places = 1, positions = 1, known;
+    for (unsigned i = 0; i < c->spatial; i++) {
+        int64_t own;
+        if (c->input_dilations[i] != 1 ||
+            !tile_expr_is_int(x->result->dims[c->result.spatial[i]], &own) || own > MOST_PLACES)
+            return false;
+        places *= own;
+        bool is_known = tile_expr_is_int(x->rhs->dims[c->rhs.spatial[i]], &known);
+        positions = is_known && positions < MOST_PLACES ? positions * known : MOST_PLACES;
+    }
+    bool few = (tile_expr_is_int(images, &known) && known < LEAST) ||
+               (tile_expr_is_int(filters, &known) && known < LEAST);
+    bool wide = tile_scalar_bytes(x->lhs->scalar) >= 2 && !x->lhs->param;
+    return !few && wide && !x->groups && c->lhs.outer + 1u == x->lhs->rank &&
+           c->rhs.channel + 1u == x->rhs->rank && places <= MOST_PLACES && positions >= places;
+}
+
+/* Each place is a product of the whole images:
+ *
+ *     y[place, k, n] = sum over c, positions of rhs[c, positions, k] * windows[place, c, positions, n]
+ *
+ * The elements of both operands are contiguous along k and n, so their rows are copied as they are. */
+static tile_value build_places(expansion *x) {
+    char words[MAX_LETTERS], terms[TILE_MAX_RANK];
+    shape w, f = name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
+    x->form = TILE_CONVOLUTION_IN_PLACE;
+    order_terms(x, &f, terms);
+    tile_value windows = make_windows(x, &w);
+    snprintf(words, sizeof words, "%s k", terms);
+    tile_value filter = arrange(x, tile_operand_rhs(x->f, x->op), &f, words);
+    snprintf(words, sizeof words, "012 %s n", terms);
+    windows = arrange(x, windows, &w, words);
+    bool rows_of_filter = x->c.result.outer > x->c.result.channel;
+    shape sums = name_sums(x, rows_of_filter ? "012kn" : "012nk");
+    shape product = combined(x, &sums, rows_of_filter ? "012 k n" : "012 n k");
+    const factor rows = {rows_of_filter ? filter : windows, TILE_ATTR_trans_lhs},
+                 columns = {rows_of_filter ? windows : filter, TILE_ATTR_NONE};
+    tile_value value = multiply(x, rows, columns, &product);
+    value = reshape(x, value, type_of(x, x->result, &sums));
+    return finish(x, value, &sums);
+}
+
 /* Depthwise convolutions ---------------------------------------------------------------------- */
 
 /* Each group of channels has one. */
@@ -485,7 +537,8 @@ static tile_value expand(tile_function *f, tile_op op) {
                    .result = tile_value_type(f, tile_op_result(f, op, 0)),
                    .groups = c.groups ? c.groups : c.batch_groups};
     x.b.loc = tile_op_at(f, op)->loc;
-    return is_depthwise(&x) ? build_depthwise(&x) : build_product(&x);
+    if (is_depthwise(&x)) return build_depthwise(&x);
+    return is_filter_gradient(&x) ? build_places(&x) : build_product(&x);
 }
 
 bool tile_expand_convolutions(tile_function *f) {

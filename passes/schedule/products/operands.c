@@ -140,12 +140,16 @@ static const tile_expr *channels_of(const product *p, const product_operand *sid
 bool product_gathers_rows(const product *p, const product_operand *side) {
     bool grouped;
     if (!side->gathered || p->taps >= 0) return true;
-    const sched_coordinate *last = last_coordinate(p, side, &grouped),
-                           depth = sched_dim_coordinate(p->depth);
-    unsigned dims = 0;
-    for (unsigned d = 0; d < sched_type(p->k.s, side->source)->rank; d++)
-        dims += sched_depends(&side->source_map.at[d], p->depth);
-    return dims == 1 && sched_same_coordinate(last, &depth);
+    const sched_coordinate *last = last_coordinate(p, side, &grouped);
+    const unsigned dims[] = {side->row, side->column};
+    for (unsigned i = 0; i < 2; i++) {
+        const sched_coordinate own = sched_dim_coordinate(dims[i]);
+        unsigned found = 0;
+        for (unsigned d = 0; d < sched_type(p->k.s, side->source)->rank; d++)
+            found += sched_depends(&side->source_map.at[d], dims[i]);
+        if (found == 1 && sched_same_coordinate(last, &own)) return true;
+    }
+    return false;
 }
 
 /* Splits k so that a tile along k stays within one tap and its elements are contiguous in both

@@ -70,7 +70,7 @@ void product_choose_elements(product *p);
 void product_take_operand(product *p, unsigned index);
 /* Splits k so that a tile along k stays within one tap of a convolution. */
 void product_choose_taps(product *p);
-/* Whether the rows of a gathered tile are contiguous along k. */
+/* Returns whether the rows of a gathered tile, along either dim, are contiguous in memory. */
 bool product_gathers_rows(const product *p, const product_operand *side);
 /* Decides for each array whether its copies have the array's order of dims. */
 void product_choose_order(product *p);
