@@ -444,24 +444,45 @@ static bool is_filter_gradient(const expansion *x) {
            c->rhs.channel + 1u == x->rhs->rank && places <= MOST_PLACES && positions >= places;
 }
 
+/* Whether the only place has the whole image, as in the gradient of a filter of 1 x 1. */
+static bool is_whole_image(expansion *x, const window_numbers *numbers) {
+    bool whole = true;
+    for (unsigned i = 0; i < x->c.spatial; i++)
+        whole &=
+            tile_expr_is(numbers[i].places, 1) && tile_value_is(x->f, numbers[i].pad, 0) &&
+            tile_value_is(x->f, numbers[i].dilation, 1) &&
+            tile_extents_equal(x->context, numbers[i].positions, x->lhs->dims[x->c.lhs.spatial[i]]);
+    return whole;
+}
+
 /* Each place is a product of the whole images:
  *
- *     y[place, k, n] = sum over c, positions of rhs[c, positions, k] * windows[place, c, positions, n]
+ *     y[place, k, n] = sum over c, positions of rhs[c, positions, k] * windows[place, c, positions,
+ * n]
  *
- * The elements of both operands are contiguous along k and n, so their rows are copied as they are. */
+ * The elements of both operands are contiguous along k and n, so their rows are copied as they are.
+ */
 static tile_value build_places(expansion *x) {
     char words[MAX_LETTERS], terms[TILE_MAX_RANK];
     shape w, f = name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
     x->form = TILE_CONVOLUTION_IN_PLACE;
     order_terms(x, &f, terms);
-    tile_value windows = make_windows(x, &w);
+    window_numbers numbers[TILE_MAX_SPATIAL];
+    for (unsigned i = 0; i < x->c.spatial; i++) numbers[i] = expand_number_windows(x, i);
+    tile_value windows = tile_operand_lhs(x->f, x->op);
+    const bool whole = is_whole_image(x, numbers);
+    if (whole)
+        w = name_dims(x, x->lhs, &x->c.lhs, 'n', 'c', '3');
+    else
+        windows = make_windows(x, &w);
     snprintf(words, sizeof words, "%s k", terms);
     tile_value filter = arrange(x, tile_operand_rhs(x->f, x->op), &f, words);
     snprintf(words, sizeof words, "012 %s n", terms);
     windows = arrange(x, windows, &w, words);
     bool rows_of_filter = x->c.result.outer > x->c.result.channel;
     shape sums = name_sums(x, rows_of_filter ? "012kn" : "012nk");
-    shape product = combined(x, &sums, rows_of_filter ? "012 k n" : "012 n k");
+    const char *dims = rows_of_filter ? "012 k n" : "012 n k";
+    shape product = combined(x, &sums, whole ? strchr(dims, ' ') + 1 : dims);
     const factor rows = {rows_of_filter ? filter : windows, TILE_ATTR_trans_lhs},
                  columns = {rows_of_filter ? windows : filter, TILE_ATTR_NONE};
     tile_value value = multiply(x, rows, columns, &product);

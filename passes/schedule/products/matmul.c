@@ -64,13 +64,11 @@ static sched_space choose_space(const product *p) {
     bool bytes = ((type == TILE_e4m3 || type == TILE_e5m2) && sum == TILE_f32) ||
                  (tile_scalar_as_signed(type) == TILE_i8 && sum == TILE_i32);
     if (p->groups.count) return SCHED_SPACE_GATHERED;
-    if (half && (p->sides[0].gathered || p->sides[1].gathered))
-        return product_gathers_rows(p, &p->sides[0]) && product_gathers_rows(p, &p->sides[1])
-                   ? SCHED_SPACE_GATHERED
-                   : SCHED_SPACE_SCATTERED;
+    bool gathers = p->sides[0].gathered || p->sides[1].gathered;
+    bool rows = product_gathers_rows(p, &p->sides[0]) && product_gathers_rows(p, &p->sides[1]);
+    if (half && gathers) return rows ? SCHED_SPACE_GATHERED : SCHED_SPACE_SCATTERED;
     bool tf32 = p->precision == TILE_WORD_precision_tf32 || (type == TILE_tf32 && sum == TILE_f32);
-    bool windows = p->taps >= 0 && (p->sides[0].gathered || p->sides[1].gathered);
-    if (tf32 && batched && windows) return SCHED_SPACE_GATHERED;
+    if (tf32 && (batched || p->taps < 0) && gathers && rows) return SCHED_SPACE_GATHERED;
     if (half && computed && !batched) return SCHED_SPACE_REGISTER_OPERAND;
     if (half && !batched) return part ? SCHED_SPACE_HALF_PART : SCHED_SPACE_HALF;
     if (half) return SCHED_SPACE_HALF_BATCHED;
