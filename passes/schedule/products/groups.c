@@ -9,6 +9,13 @@
  * One product of the whole tiles would need a filter with zeros between the groups, and the zeros
  * would turn infinities of other groups to NaN.
  *
+ * Instructions multiply 8 channels at least. Two groups of 4 channels have one part of the windows.
+ * A product for each of them reads zeros in place of the other one's elements, and the columns of
+ * the other one's filters are not used:
+ *
+ *     part of the windows   [rows, 0 to 3, zeros]   [rows, zeros, 4 to 7]
+ *     part of the filter    0 to 3 of the filters of the first group, 4 to 7 of those of the second
+ *
  * The domain gets the block's groups along its dims of the filters and of k. Let G be the groups of
  * a block. Group g of filter n becomes
  *
@@ -18,7 +25,13 @@
 #include "passes/schedule/products/product.h"
 #include "passes/schedule/products/space.h"
 
-enum { ROW = 128 /* bytes */, LEAST = 8 /* channels or filters of a group */, MOST_FILTERS = 128 };
+enum {
+    ROW = 128,          /* bytes */
+    CHANNELS = 8,       /* of a product, at least */
+    LEAST = 4,          /* channels or filters of a group */
+    MOST_FILTERS = 128, /* of a block */
+    MOST_SUMS = 32,
+};
 
 static bool is_power_of_two(int64_t n) {
     return n > 0 && (n & (n - 1)) == 0;
@@ -58,6 +71,8 @@ static int64_t count_groups(const product *p, int64_t groups, int64_t channels, 
     while (groups % (2 * count) == 0 && 2 * count * channels * bytes <= ROW &&
            2 * count * filters <= MOST_FILTERS)
         count *= 2;
+    const int64_t pair = channels < CHANNELS ? 2 : 1;
+    if (count < pair || pair * filters < CHANNELS || pair * filters > MOST_FILTERS) return 1;
     return taps * count * channels <= SCHED_LONG_SUM ? count : 1;
 }
 
@@ -178,43 +193,115 @@ static const tile_type *tile_of(const product *p, const tile_type *element, cons
     return tile_type_get(p->k.s->context, &draft);
 }
 
-/* Group i of an operand's tile. */
+/* Groups that one product has: two if they have 4 channels. */
+static unsigned in_product(const product *p) {
+    return sched_constant(p->groups.channels) < CHANNELS ? 2 : 1;
+}
+
+/* The rows or columns of the tile below `end`. */
+static tile_value is_below(product *p, const tile_type *tile, unsigned axis, const tile_expr *end) {
+    sched_kernel *k = &p->k;
+    const tile_attr along = {.id = TILE_ATTR_axis, .expr = tile_expr_int(k->s->context, axis)};
+    const tile_type *type = tile_type_with_scalar(k->s->context, tile, TILE_i32);
+    tile_op op = tile_build_op_of(&k->b, TILE_OP_iota, NULL, 0, type, &along, 1);
+    tile_op_set_int(k->f, op, TILE_ATTR_axis, axis);
+    return tile_build_lt(&k->b, tile_op_result(k->f, op, 0), sched_number(k, end));
+}
+
+/* The tile's extents [along m or n, along k], in the order of the operand. */
+static const tile_type *part_of(const product *p, unsigned index, const tile_type *element,
+                                const tile_expr *other, const tile_expr *depth) {
+    const bool depth_first = (index == 1) != p->sides[index].turned;
+    return depth_first ? tile_of(p, element, depth, other) : tile_of(p, element, other, depth);
+}
+
+/* Repeats the channels of two groups, and keeps those of each group in its place. */
+static tile_value spread_filter(product *p, unsigned index, tile_value part) {
+    sched_kernel *k = &p->k;
+    const product_operand *side = &p->sides[index];
+    const unsigned depth = (index == 1) != side->turned ? 0 : 1;
+    tile_type split = *tile_value_type(k->f, part), whole = split;
+    for (unsigned d = split.rank++; d > depth; d--) split.dims[d] = split.dims[d - 1];
+    split.dims[depth] = tile_expr_int(k->s->context, 1);
+    tile_value tile =
+        tile_build_reshape(&k->b, part, TILE_NO_VALUE, tile_type_get(k->s->context, &split));
+    split.dims[depth] = tile_expr_int(k->s->context, 2);
+    tile = tile_build_broadcast(&k->b, tile, tile_type_get(k->s->context, &split));
+    whole.dims[depth] = times(p, p->groups.channels, 2);
+    const tile_type *type = tile_type_get(k->s->context, &whole);
+    tile = tile_build_reshape(&k->b, tile, TILE_NO_VALUE, type);
+    const tile_value first = is_below(p, type, depth, p->groups.channels);
+    const tile_value own = is_below(p, type, 1 - depth, p->groups.filters);
+    return tile_build_select(&k->b, tile_build_eq(&k->b, first, own), tile,
+                             tile_build_zero(&k->b, type));
+}
+
+/* The part of an operand's tile for product i. */
 static tile_value take_part(product *p, unsigned index, unsigned i) {
     sched_kernel *k = &p->k;
     const product_operand *side = &p->sides[index];
-    const bool is_windows = index == p->groups.windows, turned = side->turned;
-    const tile_expr *other = tile_expr_param(k->s->context, index ? "block_n" : "block_m");
-    const tile_expr *depth = p->groups.channels;
-    if (!is_windows) other = p->groups.filters;
-    const bool depth_first = (index == 1) != turned;
-    const tile_expr *rows = depth_first ? depth : other, *columns = depth_first ? other : depth;
-    const bool along_rows = is_windows == depth_first;
-    const tile_expr *size = along_rows ? rows : columns;
-    const tile_value none = tile_build_int(&k->b, 0), first = sched_number(k, times(p, size, i));
-    const tile_value at[] = {along_rows ? first : none, along_rows ? none : first};
-    const tile_type *source = sched_element(k->s, side->source);
-    const tile_value part =
-        tile_build_load_shared(&k->b, side->shared, at, 2, tile_of(p, source, rows, columns));
+    const bool is_windows = index == p->groups.windows;
+    const tile_expr *rows = tile_expr_param(k->s->context, index ? "block_n" : "block_m");
+    const tile_expr *depth = times(p, p->groups.channels, is_windows ? in_product(p) : 1);
+    if (!is_windows) rows = times(p, p->groups.filters, in_product(p));
+    const tile_type *type = part_of(p, index, sched_element(k->s, side->source), rows, depth);
+    const bool depth_first = (index == 1) != side->turned;
+    const unsigned axis = is_windows == depth_first ? 0 : 1;
+    tile_value at[] = {tile_build_int(&k->b, 0), tile_build_int(&k->b, 0)};
+    at[axis] = sched_number(k, times(p, is_windows ? depth : rows, i));
+    tile_value part = tile_build_load_shared(&k->b, side->shared, at, 2, type);
+    if (!is_windows && in_product(p) > 1) part = spread_filter(p, index, part);
     return sched_convert(k, part, side->element);
 }
 
-static tile_value concat(product *p, const tile_value *tiles, unsigned axis) {
+/* The windows of one of two groups, and zeros. */
+static tile_value keep_group(product *p, tile_value part, unsigned group) {
     sched_kernel *k = &p->k;
-    const tile_segment segments[] = {{TILE_NO_VALUE, tiles, p->groups.count}};
+    const product_operand *side = &p->sides[p->groups.windows];
+    const tile_type *type = tile_value_type(k->f, part);
+    const unsigned depth = (p->groups.windows == 1) != side->turned ? 0 : 1;
+    const tile_value first = is_below(p, type, depth, p->groups.channels),
+                     zero = tile_build_zero(&k->b, type);
+    return group ? tile_build_select(&k->b, first, zero, part)
+                 : tile_build_select(&k->b, first, part, zero);
+}
+
+/* Adds product i to the sums of its groups. */
+static void multiply_part(product *p, unsigned i, tile_value *sums) {
+    const unsigned windows = p->groups.windows, groups = in_product(p);
+    tile_value taken[] = {take_part(p, 0, i), take_part(p, 1, i)};
+    const tile_value whole = taken[windows];
+    for (unsigned g = 0; g < groups; g++) {
+        if (groups > 1) taken[windows] = keep_group(p, whole, g);
+        sums[i * groups + g] = product_build_dot(p, taken, sums[i * groups + g]);
+    }
+}
+
+/* The sums of both groups of a product. */
+static tile_value join_groups(product *p, const tile_value *sums) {
+    const tile_type *type = tile_value_type(p->k.f, sums[0]);
+    const tile_value first = is_below(p, type, p->groups.windows ? 0 : 1, p->groups.filters);
+    return tile_build_select(&p->k.b, first, sums[0], sums[1]);
+}
+
+static tile_value concat(product *p, const tile_value *tiles, unsigned count, unsigned axis) {
+    sched_kernel *k = &p->k;
+    const tile_segment segments[] = {{TILE_NO_VALUE, tiles, count}};
     const tile_attr along = {.id = TILE_ATTR_axis, .expr = tile_expr_int(k->s->context, axis)};
+    if (count == 1) return tiles[0];
     tile_op op = tile_build_op_of(&k->b, TILE_OP_concat, segments, 1, NULL, &along, 1);
     tile_op_set_int(k->f, op, TILE_ATTR_axis, axis);
     return tile_op_result(k->f, op, 0);
 }
 
 tile_value product_build_groups(product *p) {
-    enum { MOST = ROW / (2 * LEAST) };
     sched_kernel *k = &p->k;
-    const unsigned windows = p->groups.windows, count = p->groups.count;
+    const unsigned windows = p->groups.windows, count = p->groups.count, groups = in_product(p);
     const tile_expr *block = tile_expr_param(k->s->context, windows ? "block_n" : "block_m");
-    const tile_type *type = windows ? tile_of(p, p->sum, p->groups.filters, block)
-                                    : tile_of(p, p->sum, block, p->groups.filters);
-    tile_value sums[MOST], parts;
+    const tile_expr *filters = times(p, p->groups.filters, groups);
+    const tile_type *type =
+        windows ? tile_of(p, p->sum, filters, block) : tile_of(p, p->sum, block, filters);
+    tile_value sums[MOST_SUMS], parts;
     for (unsigned i = 0; i < 2; i++) product_alloc_side(p, i);
     product_set_sums(p);
     for (unsigned i = 0; i < count; i++) sums[i] = tile_build_zero(&k->b, type);
@@ -228,12 +315,12 @@ tile_value product_build_groups(product *p) {
     size_t mark = sched_enter(k);
     for (unsigned i = 0; i < 2; i++) product_copy_side(p, i);
     sched_leave(k, mark);
-    for (unsigned i = 0; i < count; i++) {
-        const tile_value taken[] = {take_part(p, 0, i), take_part(p, 1, i)};
-        sums[i] = product_build_dot(p, taken, tile_region_arg(k->f, body, i + 1));
-    }
+    for (unsigned i = 0; i < count; i++) sums[i] = tile_region_arg(k->f, body, i + 1);
+    for (unsigned i = 0; i < count / groups; i++) multiply_part(p, i, sums);
     tile_build_yield(&k->b, sums, count);
     k->b = outside;
     for (unsigned i = 0; i < count; i++) sums[i] = tile_op_result(k->f, loop, i);
-    return concat(p, sums, windows ? 0 : 1);
+    for (unsigned i = 0; i < count / groups && groups > 1; i++)
+        sums[i] = join_groups(p, &sums[i * groups]);
+    return concat(p, sums, count / groups, windows ? 0 : 1);
 }
