@@ -191,17 +191,21 @@ static tile_value alloc_side(product *p, const product_operand *side) {
 
 /* Copies the array's tile to shared memory with its dims in the tile's order. */
 static void copy_side(product *p, product_operand *side) {
+    sched_kernel *k = &p->k;
     sched_access access;
     if (side->array < 0) return;
-    p->k.straight = true;
-    if (sched_find_access(&p->k, (unsigned)side->array, side->source, &side->source_map, &access)) {
-        if (!side->gathered)
-            sched_end_access(&p->k, (unsigned)side->array, side->source, &side->source_map,
-                             p->depth, &access);
-        tile_build_copy(&p->k.b, access.view, access.index, access.rank, side->shared, NULL, 0,
+    const unsigned array = (unsigned)side->array;
+    const bool ended = product_passes_end(p, side);
+    k->straight = true;
+    if (ended
+            ? sched_find_ended_access(k, array, side->source, &side->source_map, p->depth, &access)
+            : sched_find_access(k, array, side->source, &side->source_map, &access)) {
+        if (!side->gathered && !ended)
+            sched_end_access(k, array, side->source, &side->source_map, p->depth, &access);
+        tile_build_copy(&k->b, access.view, access.index, access.rank, side->shared, NULL, 0,
                         TILE_NO_VALUE);
     }
-    p->k.straight = false;
+    k->straight = false;
 }
 
 void product_alloc_side(product *p, unsigned index) {

@@ -152,6 +152,37 @@ bool product_gathers_rows(const product *p, const product_operand *side) {
     return false;
 }
 
+/* Returns whether the coordinate is out of bounds after the end of k. */
+static bool ends_with_k(const product *p, const sched_coordinate *at, const tile_expr *extent) {
+    const sched_coordinate depth = sched_dim_coordinate(p->depth);
+    const sched_index *index = at->index;
+    const tile_expr *by = NULL;
+    if (at->offset) return false;
+    if (!index || index->kind == SCHED_PAIR)
+        return sched_same_coordinate(index ? &index->b : at, &depth);
+    sched_coordinate of = *at;
+    while (of.index && !of.offset && of.index->kind == SCHED_DIV && of.index->by.expr) {
+        by = by ? tile_expr_multiply(p->k.s->context, by, of.index->by.expr) : of.index->by.expr;
+        of = of.index->a;
+    }
+    return by && sched_same_coordinate(&of, &depth) &&
+           sched_same_extent(p->k.s, tile_expr_multiply(p->k.s->context, by, extent), p->extent_k);
+}
+
+bool product_passes_end(const product *p, const product_operand *side) {
+    enum { LONGEST = 64 }; /* tile along k */
+    schedule *s = p->k.s;
+    const tile_type *type = sched_type(s, side->source);
+    bool depends = false, ends = false;
+    for (unsigned d = 0; d < type->rank; d++) {
+        const sched_coordinate *at = &side->source_map.at[d];
+        depends |= sched_depends(at, p->depth);
+        ends |= ends_with_k(p, at, sched_dim(s, type, d));
+    }
+    int64_t extent = sched_constant(p->extent_k);
+    return p->taps < 0 && depends && !ends && (extent < 0 || extent % LONGEST != 0);
+}
+
 /* Splits k so that a tile along k stays within one tap and its elements are contiguous in both
  * matrices. Otherwise index tiles select each element. */
 void product_choose_taps(product *p) {

@@ -72,6 +72,9 @@ void product_take_operand(product *p, unsigned index);
 void product_choose_taps(product *p);
 /* Returns whether the rows of a gathered tile, along either dim, are contiguous in memory. */
 bool product_gathers_rows(const product *p, const product_operand *side);
+/* Returns whether a tile of the operand may have elements after the end of k: those of windows are
+ * next to the last one. */
+bool product_passes_end(const product *p, const product_operand *side);
 /* Decides for each array whether its copies have the array's order of dims. */
 void product_choose_order(product *p);
 /* Returns whether the elements are multiplied by tensor cores. */
