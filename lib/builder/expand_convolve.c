@@ -201,12 +201,14 @@ static shape name_dims(const expansion *x, const tile_type *type,
 /* lhs with its spatial dims side by side, as windows need them, and its channels last if they are
  * moved there. */
 static tile_value take_input(expansion *x, shape *s) {
-    static const char *const orders[] = {"n0c", "n01c", "n012c"};
+    static const char *const orders[][TILE_MAX_SPATIAL] = {{"n0c", "n01c", "n012c"},
+                                                           {"c0n", "c01n", "c012n"}};
     const unsigned *spatial = x->c.lhs.spatial, last = x->c.spatial - 1;
     tile_value value = tile_operand_lhs(x->f, x->op);
     *s = name_dims(x, x->lhs, &x->c.lhs, 'n', 'c', '0');
     bool fits = spatial[last] - spatial[0] == last && x->form != TILE_CONVOLUTION_MOVED;
-    return fits ? value : transpose_together(x, value, s, orders[last], '0');
+    if (x->by_place) fits = s->letters[s->rank - 1] == 'n';
+    return fits ? value : transpose_together(x, value, s, orders[x->by_place][last], '0');
 }
 
 static tile_value make_windows(expansion *x, shape *s) {
@@ -440,8 +442,11 @@ static bool is_filter_gradient(const expansion *x) {
     bool few = (tile_expr_is_int(images, &known) && known < LEAST) ||
                (tile_expr_is_int(filters, &known) && known < LEAST);
     bool wide = tile_scalar_bytes(x->lhs->scalar) >= 2 && !x->lhs->param;
-    return !few && wide && !x->groups && c->lhs.outer + 1u == x->lhs->rank &&
-           c->rhs.channel + 1u == x->rhs->rank && places <= MOST_PLACES && positions >= places;
+    bool in_place = c->lhs.outer + 1u == x->lhs->rank && c->rhs.channel + 1u == x->rhs->rank;
+    bool moved =
+        !c->lhs.channel && !c->rhs.outer && !tile_convolution_is_by_fma(x->f, x->op, x->lhs);
+    return !few && wide && !x->groups && (in_place || moved) && places <= MOST_PLACES &&
+           positions >= places;
 }
 
 /* Whether the only place has the whole image, as in the gradient of a filter of 1 x 1. */
@@ -463,20 +468,23 @@ static bool is_whole_image(expansion *x, const window_numbers *numbers) {
  * The elements of both operands are contiguous along k and n, so their rows are copied as they are.
  */
 static tile_value build_places(expansion *x) {
+    static const char *const gradients[TILE_MAX_SPATIAL] = {"c3k", "c34k", "c345k"};
     char words[MAX_LETTERS], terms[TILE_MAX_RANK];
     shape w, f = name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
     x->form = TILE_CONVOLUTION_IN_PLACE;
+    x->by_place = true;
+    tile_value filter = tile_operand_rhs(x->f, x->op);
+    if (f.letters[f.rank - 1] != 'k')
+        filter = transpose_together(x, filter, &f, gradients[x->c.spatial - 1], '3');
     order_terms(x, &f, terms);
     window_numbers numbers[TILE_MAX_SPATIAL];
     for (unsigned i = 0; i < x->c.spatial; i++) numbers[i] = expand_number_windows(x, i);
-    tile_value windows = tile_operand_lhs(x->f, x->op);
     const bool whole = is_whole_image(x, numbers);
-    if (whole)
-        w = name_dims(x, x->lhs, &x->c.lhs, 'n', 'c', '3');
-    else
-        windows = make_windows(x, &w);
+    tile_value windows = whole ? take_input(x, &w) : make_windows(x, &w);
+    for (char *place = strchr(w.letters, '0'); whole && place; place = strpbrk(w.letters, "012"))
+        *place = (char)(*place + '3' - '0');
     snprintf(words, sizeof words, "%s k", terms);
-    tile_value filter = arrange(x, tile_operand_rhs(x->f, x->op), &f, words);
+    filter = arrange(x, filter, &f, words);
     snprintf(words, sizeof words, "012 %s n", terms);
     windows = arrange(x, windows, &w, words);
     bool rows_of_filter = x->c.result.outer > x->c.result.channel;

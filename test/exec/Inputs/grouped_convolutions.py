@@ -78,11 +78,14 @@ class Gradient(Case):
         p, r, s = "abd"[:spatial], "ijl"[:spatial], "uvw"[:spatial]
         order = draw.choice(["k%sn", "%skn", "%snk", "n%sk"]) % s
         extents = dict(zip(s, taps), k=filters, n=channels)
-        self.x, self.f = [images] + inputs + [channels], [images] + places + [filters]
+        last = draw.random() < 0.7
+        self.x = [images] + inputs + [channels] if last else [images, channels] + inputs
+        self.f = [images] + places + [filters] if last else [images, filters] + places
         self.y = [extents[letter] for letter in order]
-        self.attributes = ['dims = "c%sn,c%sk->%s"' % (p, r, order), "strides = %s" % dilations,
+        dims = ("c%sn,c%sk->%s" if last else "cn%s,ck%s->%s") % (p, r, order)
+        self.attributes = ['dims = "%s"' % dims, "strides = %s" % dilations,
                            "dilations = %s" % strides, "pads = %s" % pads]
-        self.finite = (spatial + 1, channels // 2) if draw.random() < 0.3 else None
+        self.finite = (spatial + 1 if last else 1, channels // 2) if draw.random() < 0.3 else None
 
 
 def main(seed, count, folder):
