@@ -10,7 +10,8 @@ import sys
 
 import shares
 
-TYPES = [("f16", "%x, %f"), ("f16", "%x, %f"), ("bf16", "%x, %f"), ("f32", "tf32(%x), tf32(%f)"), ("f32", "%x, %f")]
+TYPES = [("f16", "%x, %f", ""), ("f16", "%x, %f", ""), ("bf16", "%x, %f", ""), ("f32", "%x, %f", ""),
+         ("f32", "tf32(%x), tf32(%f)", ""), ("f32", "%x, %f", "precision = tf32")]
 
 
 def tensor(element, shape):
@@ -21,8 +22,9 @@ class Case:
     """The convolution of x and f. finite: along this dim of x so many indices are finite, and so many are not."""
 
     def text(self):
-        element, operands = self.element
-        body = "convolve(%s, %s) : f32" % (operands, ", ".join(self.attributes))
+        element, operands, precision = self.element
+        attributes = self.attributes + [precision] * bool(precision)
+        body = "convolve(%s, %s) : f32" % (operands, ", ".join(attributes))
         return "compute @f(%%x: %s, %%f: %s) -> (%%y: %s)\n{\n  %%y = %s\n}\n" % (
             tensor(element, self.x), tensor(element, self.f), tensor(element, self.y),
             body if element == "f32" else "%s(%s)" % (element, body))
