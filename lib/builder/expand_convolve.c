@@ -460,8 +460,16 @@ static bool is_whole_image(expansion *x, const window_numbers *numbers) {
     return whole;
 }
 
+/* Whether the images follow the channels, in rows of a multiple of 16 bytes: along these, products
+ * without windows read them as they are. */
+static bool has_long_images(const expansion *x) {
+    int64_t bytes = tile_scalar_bytes(x->rhs->scalar), extent;
+    for (unsigned i = 0; i < x->c.spatial; i++)
+        bytes *= tile_expr_is_int(x->rhs->dims[x->c.rhs.spatial[i]], &extent) ? extent : 1;
+    return x->c.lhs.outer == 1 && x->c.rhs.channel == 1 && bytes % 16 == 0;
+}
+
 /* Each place is a product of the whole images:
- *
  *     y[place, k, n] = sum over c, positions of rhs[c, positions, k] * windows[place, c, positions,
  * n]
  *
@@ -471,28 +479,30 @@ static tile_value build_places(expansion *x) {
     static const char *const gradients[TILE_MAX_SPATIAL] = {"c3k", "c34k", "c345k"};
     char words[MAX_LETTERS], terms[TILE_MAX_RANK];
     shape w, f = name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
-    x->form = TILE_CONVOLUTION_IN_PLACE;
-    x->by_place = true;
-    tile_value filter = tile_operand_rhs(x->f, x->op);
-    if (f.letters[f.rank - 1] != 'k')
-        filter = transpose_together(x, filter, &f, gradients[x->c.spatial - 1], '3');
-    order_terms(x, &f, terms);
     window_numbers numbers[TILE_MAX_SPATIAL];
     for (unsigned i = 0; i < x->c.spatial; i++) numbers[i] = expand_number_windows(x, i);
-    const bool whole = is_whole_image(x, numbers);
+    const bool whole = is_whole_image(x, numbers), direct = whole && has_long_images(x);
+    x->form = TILE_CONVOLUTION_IN_PLACE;
+    x->by_place = !direct;
+    tile_value filter = tile_operand_rhs(x->f, x->op);
+    if (f.letters[f.rank - 1] != 'k' && !direct)
+        filter = transpose_together(x, filter, &f, gradients[x->c.spatial - 1], '3');
+    order_terms(x, &f, terms);
     tile_value windows = whole ? take_input(x, &w) : make_windows(x, &w);
     for (char *place = strchr(w.letters, '0'); whole && place; place = strpbrk(w.letters, "012"))
         *place = (char)(*place + '3' - '0');
-    snprintf(words, sizeof words, "%s k", terms);
+    snprintf(words, sizeof words, direct ? "k %s" : "%s k", terms);
     filter = arrange(x, filter, &f, words);
-    snprintf(words, sizeof words, "012 %s n", terms);
+    snprintf(words, sizeof words, direct ? "n %s" : "012 %s n", terms);
     windows = arrange(x, windows, &w, words);
     bool rows_of_filter = x->c.result.outer > x->c.result.channel;
     shape sums = name_sums(x, rows_of_filter ? "012kn" : "012nk");
-    const char *dims = rows_of_filter ? "012 k n" : "012 n k";
-    shape product = combined(x, &sums, whole ? strchr(dims, ' ') + 1 : dims);
-    const factor rows = {rows_of_filter ? filter : windows, TILE_ATTR_trans_lhs},
-                 columns = {rows_of_filter ? windows : filter, TILE_ATTR_NONE};
+    const char *all = rows_of_filter ? "012 k n" : "012 n k", *two = rows_of_filter ? "k n" : "n k";
+    shape product = combined(x, &sums, whole ? two : all);
+    const factor rows = {rows_of_filter ? filter : windows,
+                         direct ? TILE_ATTR_NONE : TILE_ATTR_trans_lhs},
+                 columns = {rows_of_filter ? windows : filter,
+                            direct ? TILE_ATTR_trans_rhs : TILE_ATTR_NONE};
     tile_value value = multiply(x, rows, columns, &product);
     value = reshape(x, value, type_of(x, x->result, &sums));
     return finish(x, value, &sums);

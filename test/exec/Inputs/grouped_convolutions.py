@@ -71,11 +71,13 @@ class Gradient(Case):
         channels, filters = draw.choice([8, 12, 16, 40]), draw.choice([8, 16, 20, 72])
         one = lambda low, high: [draw.randint(low, high) for _ in range(spatial)]
         taps, strides, dilations, places = one(1, 3), one(1, 2), one(1, 2), one(2, 20 if spatial == 1 else 5)
+        if draw.random() < 0.2:  # 1 x 1, and images of a multiple of 16 bytes
+            taps, strides, dilations, places = [1] * spatial, [1] * spatial, [1] * spatial, [4 * draw.randint(1, 3)] * spatial
         inputs, pads = [], []
         for i in range(spatial):
             spread = (places[i] - 1) * strides[i] + 1 + (taps[i] - 1) * dilations[i]
-            first = draw.randint(0, min(2, spread - 1))
-            inputs.append(max(1, spread - first - draw.randint(0, 2)))
+            first = draw.randint(0, min(2, spread - 1)) if max(taps) > 1 else 0
+            inputs.append(max(1, spread - first - (draw.randint(0, 2) if max(taps) > 1 else 0)))
             pads += [first, spread - first - inputs[-1]]
         p, r, s = "abd"[:spatial], "ijl"[:spatial], "uvw"[:spatial]
         order = draw.choice(["k%sn", "%skn", "%snk", "n%sk"]) % s
