@@ -27,6 +27,7 @@
 
 enum {
     ROW = 128,          /* bytes */
+    SHORT_ROW = 32,     /* of a group that is merged although its operands are plain arrays */
     CHANNELS = 8,       /* of a product, at least */
     LEAST = 4,          /* channels or filters of a group */
     MOST_FILTERS = 128, /* of a block */
@@ -66,7 +67,7 @@ static int64_t count_groups(const product *p, int64_t groups, int64_t channels, 
     const int64_t taps = p->taps < 0 ? 1 : sched_constant(p->k.g->domain.extents[p->taps]);
     int64_t count = 1;
     if (!is_power_of_two(channels) || !is_power_of_two(filters) || channels < LEAST ||
-        filters < LEAST || taps < 0)
+        filters < LEAST || taps < 0 || (p->taps < 0 && channels * bytes > SHORT_ROW))
         return 1;
     while (groups % (2 * count) == 0 && 2 * count * channels * bytes <= ROW &&
            2 * count * filters <= MOST_FILTERS)
@@ -90,21 +91,36 @@ static bool is_array(const product *p, const product_operand *side) {
     return sched_without_moves(s, p->k.g, source, slices).id == side->source.id;
 }
 
+/* Returns whether the operand is the same for all batches but the groups: phases of a filter are
+ * not, and leave out some taps. */
+static bool is_without_phases(const product *p, const product_operand *side) {
+    bool same = true;
+    for (unsigned d = 0; d < sched_type(p->k.s, side->source)->rank; d++)
+        for (unsigned batch = 0; batch + 1 < p->m; batch++)
+            same &= !sched_depends(&side->source_map.at[d], batch);
+    return same;
+}
+
+/* Returns whether a user chooses values that merged groups fix. */
+static bool is_fixed(const product *p) {
+    static const tile_attr_id attrs[] = {TILE_ATTR_tile, TILE_ATTR_split, TILE_ATTR_strategy};
+    bool fixed = false;
+    for (unsigned i = 0; i < sizeof attrs / sizeof *attrs; i++)
+        fixed |= tile_op_has_attr(p->k.s->compute, p->op, attrs[i]);
+    return fixed;
+}
+
 static bool can_merge(product *p, unsigned windows) {
-    schedule *s = p->k.s;
     const product_operand *side = &p->sides[windows], *filter = &p->sides[1 - windows];
     const sched_domain *domain = &p->k.g->domain;
     const tile_scalar type = side->element->scalar;
     bool half = type == TILE_f16 || type == TILE_bf16;
     bool tf32 = p->precision == TILE_WORD_precision_tf32 || type == TILE_tf32;
     if (p->sum->scalar != TILE_f32 || !(half || tf32) || p->scaled || p->packed ||
-        p->k.g->has_rows || p->m < 1 || domain->rank == TILE_MAX_RANK ||
-        tile_op_attr(s->compute, p->op, TILE_ATTR_tile))
+        p->k.g->has_rows || p->m < 1 || domain->rank == TILE_MAX_RANK || is_fixed(p))
         return false;
-    for (unsigned i = 0; i < p->k.g->output_count; i++)
-        if (sched_type(s, sched_output_value(s, &p->k.g->outputs[i]))->rank > TILE_MAX_RANK)
-            return false;
-    return is_array(p, side) && is_array(p, filter) && has_groups(p, side);
+    return is_array(p, side) && is_array(p, filter) && is_without_phases(p, filter) &&
+           has_groups(p, side);
 }
 
 static const tile_expr *times(const product *p, const tile_expr *a, int64_t b) {
