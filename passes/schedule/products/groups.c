@@ -61,20 +61,30 @@ static bool has_groups(const product *p, const product_operand *side) {
     return !others && is_of_group(p, &side->source_map.at[order[last]], p->depth);
 }
 
-/* The number of groups in a block; 1: they are not merged. */
+/* Returns whether a tile can have this extent: a small odd count times a power of two. */
+static bool is_extent(int64_t n) {
+    enum { MOST_ODD = 7 };
+    while (n % 2 == 0) n /= 2;
+    return n <= MOST_ODD;
+}
+
+/* The number of groups in a block; 1: they are not merged. Rows of up to 128 bytes are preferred,
+ * and then longer ones to short ones. */
 static int64_t count_groups(const product *p, int64_t groups, int64_t channels, int64_t filters) {
-    const int64_t bytes = tile_scalar_bytes(p->sides[0].element->scalar);
+    const int64_t bytes = channels * tile_scalar_bytes(p->sides[0].element->scalar);
     const int64_t taps = p->taps < 0 ? 1 : sched_constant(p->k.g->domain.extents[p->taps]);
-    int64_t count = 1;
-    if (!is_power_of_two(channels) || !is_power_of_two(filters) || channels < LEAST ||
-        filters < LEAST || taps < 0 || (p->taps < 0 && channels * bytes > SHORT_ROW))
-        return 1;
-    while (groups % (2 * count) == 0 && 2 * count * channels * bytes <= ROW &&
-           2 * count * filters <= MOST_FILTERS)
-        count *= 2;
     const int64_t pair = channels < CHANNELS ? 2 : 1;
-    if (count < pair || pair * filters < CHANNELS || pair * filters > MOST_FILTERS) return 1;
-    return taps * count * channels <= SCHED_LONG_SUM ? count : 1;
+    int64_t best = 1;
+    if (!is_power_of_two(channels) || !is_power_of_two(filters) || channels < LEAST ||
+        filters < LEAST || taps < 0 || pair * filters < CHANNELS ||
+        (p->taps < 0 && bytes > SHORT_ROW))
+        return 1;
+    for (int64_t count = 2; count <= groups && count * bytes <= 2 * ROW; count++) {
+        bool fits = groups % count == 0 && count % pair == 0 && is_extent(count) &&
+                    count * filters <= MOST_FILTERS;
+        if (fits && (count * bytes <= ROW || best * bytes <= ROW / 2)) best = count;
+    }
+    return taps * best * channels <= SCHED_LONG_SUM ? best : 1;
 }
 
 /* Returns whether an operand is an array, or one that is only rounded. */

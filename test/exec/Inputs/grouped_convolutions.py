@@ -41,7 +41,7 @@ class Groups(Case):
     def __init__(self, draw):
         self.element = draw.choice(TYPES)
         spatial, last = draw.choice([1, 2, 2, 3]), draw.random() < 0.75
-        groups = draw.choice([2, 3, 4, 8, 12, 16])
+        groups = draw.choice([2, 3, 4, 6, 7, 8, 12, 14, 16])
         channels, filters = draw.choice([4, 4, 8, 16, 16, 20, 32, 64]), draw.choice([4, 4, 8, 8, 12, 16, 32])
         while groups > 2 and groups * max(channels, filters) > 256:
             groups //= 2
