@@ -536,6 +536,24 @@ static void keep_room_for_tile(product *p) {
         p->k.f, tile_expr_op(context, TILE_OP_le, tile, tile_expr_int(context, MOST), NULL));
 }
 
+/* Windows whose taps are along k keep the splits that were measured for them: few or many parts.
+ * The others are for sums over the positions of images, of which there are few tiles. */
+static void restrict_splits(const product *p, const sched_fixed *fixed) {
+    static const int kept[] = {4, 16};
+    tile_context *context = p->k.s->context;
+    if (p->taps < 0 || p->groups.count || choose_space(p) != SCHED_SPACE_GATHERED ||
+        sched_find_fixed(fixed, SCHED_SPLIT))
+        return;
+    const tile_expr *any = tile_expr_op(context, TILE_OP_ne, param(p, SCHED_STRATEGY),
+                                        tile_expr_word(context, "exchange"), NULL);
+    for (unsigned i = 0; i < sizeof kept / sizeof *kept; i++)
+        any = tile_expr_op(context, TILE_OP_or, any,
+                           tile_expr_op(context, TILE_OP_eq, param(p, SCHED_SPLIT),
+                                        tile_expr_int(context, kept[i]), NULL),
+                           NULL);
+    tile_function_add_where(p->k.f, any);
+}
+
 void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     product p = {.op = g->root};
     if (!take_product(&p, s, g)) return;
@@ -557,6 +575,7 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
         return;
     }
     keep_room_for_tile(&p);
+    restrict_splits(&p, &fixed);
     if (g->has_rows) product_restrict_tiles(&p, has_param(&p, "consumers") && reads_tile(&p));
     sched_set_raster(s, p.op, p.k.f);
     product_set_grid(&p);
