@@ -27,11 +27,13 @@
  * positions, A to C for phases. */
 #include "lib/builder/expand_convolve.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/builder/convolve_windows.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
+#include "lib/support/scalar.h"
 
 enum { MAX_LETTERS = 2 * TILE_MAX_RANK + 8 /* with blanks between words */ };
 
@@ -199,12 +201,14 @@ static shape name_dims(const expansion *x, const tile_type *type,
 /* lhs with its spatial dims side by side, as windows need them, and its channels last if they are
  * moved there. */
 static tile_value take_input(expansion *x, shape *s) {
-    static const char *const orders[] = {"n0c", "n01c", "n012c"};
+    static const char *const orders[][TILE_MAX_SPATIAL] = {{"n0c", "n01c", "n012c"},
+                                                           {"c0n", "c01n", "c012n"}};
     const unsigned *spatial = x->c.lhs.spatial, last = x->c.spatial - 1;
     tile_value value = tile_operand_lhs(x->f, x->op);
     *s = name_dims(x, x->lhs, &x->c.lhs, 'n', 'c', '0');
     bool fits = spatial[last] - spatial[0] == last && x->form != TILE_CONVOLUTION_MOVED;
-    return fits ? value : transpose_together(x, value, s, orders[last], '0');
+    if (x->by_place) fits = s->letters[s->rank - 1] == 'n';
+    return fits ? value : transpose_together(x, value, s, orders[x->by_place][last], '0');
 }
 
 static tile_value make_windows(expansion *x, shape *s) {
@@ -417,6 +421,93 @@ static tile_value build_product(expansion *x) {
     return finish(x, value, &sums);
 }
 
+/* The gradient of a filter --------------------------------------------------------------------- */
+
+/* In the gradient of a filter the images are channels, and the channels of lhs, which are last, are
+ * images. Its places are few, and its windows as large as an image. */
+static bool is_filter_gradient(const expansion *x) {
+    enum { MOST_PLACES = 64, LEAST = 8 };
+    const tile_convolution *c = &x->c;
+    const tile_expr *images = x->lhs->dims[c->lhs.outer], *filters = x->rhs->dims[c->rhs.channel];
+    int64_t places = 1, positions = 1, known;
+    for (unsigned i = 0; i < c->spatial; i++) {
+        int64_t own;
+        if (c->input_dilations[i] != 1 ||
+            !tile_expr_is_int(x->result->dims[c->result.spatial[i]], &own) || own > MOST_PLACES)
+            return false;
+        places *= own;
+        bool is_known = tile_expr_is_int(x->rhs->dims[c->rhs.spatial[i]], &known);
+        positions = is_known && positions < MOST_PLACES ? positions * known : MOST_PLACES;
+    }
+    bool few = (tile_expr_is_int(images, &known) && known < LEAST) ||
+               (tile_expr_is_int(filters, &known) && known < LEAST);
+    bool wide = tile_scalar_bytes(x->lhs->scalar) >= 2 && !x->lhs->param;
+    bool in_place = c->lhs.outer + 1u == x->lhs->rank && c->rhs.channel + 1u == x->rhs->rank;
+    bool moved =
+        !c->lhs.channel && !c->rhs.outer && !tile_convolution_is_by_fma(x->f, x->op, x->lhs);
+    return !few && wide && !x->groups && (in_place || moved) && places <= MOST_PLACES &&
+           positions >= places;
+}
+
+/* Whether the only place has the whole image, as in the gradient of a filter of 1 x 1. */
+static bool is_whole_image(expansion *x, const window_numbers *numbers) {
+    bool whole = true;
+    for (unsigned i = 0; i < x->c.spatial; i++)
+        whole &=
+            tile_expr_is(numbers[i].places, 1) && tile_value_is(x->f, numbers[i].pad, 0) &&
+            tile_value_is(x->f, numbers[i].dilation, 1) &&
+            tile_extents_equal(x->context, numbers[i].positions, x->lhs->dims[x->c.lhs.spatial[i]]);
+    return whole;
+}
+
+/* Whether the images follow the channels, in rows of a multiple of 16 bytes: along these, products
+ * without windows read them as they are. */
+static bool has_long_images(const expansion *x) {
+    int64_t bytes = tile_scalar_bytes(x->rhs->scalar), extent;
+    for (unsigned i = 0; i < x->c.spatial; i++)
+        bytes *= tile_expr_is_int(x->rhs->dims[x->c.rhs.spatial[i]], &extent) ? extent : 1;
+    return x->c.lhs.outer == 1 && x->c.rhs.channel == 1 && bytes % 16 == 0;
+}
+
+/* Each place is a product of the whole images:
+ *     y[place, k, n] = sum over c, positions of rhs[c, positions, k] * windows[place, c, positions,
+ * n]
+ *
+ * The elements of both operands are contiguous along k and n, so their rows are copied as they are.
+ */
+static tile_value build_places(expansion *x) {
+    static const char *const gradients[TILE_MAX_SPATIAL] = {"c3k", "c34k", "c345k"};
+    char words[MAX_LETTERS], terms[TILE_MAX_RANK];
+    shape w, f = name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
+    window_numbers numbers[TILE_MAX_SPATIAL];
+    for (unsigned i = 0; i < x->c.spatial; i++) numbers[i] = expand_number_windows(x, i);
+    const bool whole = is_whole_image(x, numbers), direct = whole && has_long_images(x);
+    x->form = TILE_CONVOLUTION_IN_PLACE;
+    x->by_place = !direct;
+    tile_value filter = tile_operand_rhs(x->f, x->op);
+    if (f.letters[f.rank - 1] != 'k' && !direct)
+        filter = transpose_together(x, filter, &f, gradients[x->c.spatial - 1], '3');
+    order_terms(x, &f, terms);
+    tile_value windows = whole ? take_input(x, &w) : make_windows(x, &w);
+    for (char *place = strchr(w.letters, '0'); whole && place; place = strpbrk(w.letters, "012"))
+        *place = (char)(*place + '3' - '0');
+    snprintf(words, sizeof words, direct ? "k %s" : "%s k", terms);
+    filter = arrange(x, filter, &f, words);
+    snprintf(words, sizeof words, direct ? "n %s" : "012 %s n", terms);
+    windows = arrange(x, windows, &w, words);
+    bool rows_of_filter = x->c.result.outer > x->c.result.channel;
+    shape sums = name_sums(x, rows_of_filter ? "012kn" : "012nk");
+    const char *all = rows_of_filter ? "012 k n" : "012 n k", *two = rows_of_filter ? "k n" : "n k";
+    shape product = combined(x, &sums, whole ? two : all);
+    const factor rows = {rows_of_filter ? filter : windows,
+                         direct ? TILE_ATTR_NONE : TILE_ATTR_trans_lhs},
+                 columns = {rows_of_filter ? windows : filter,
+                            direct ? TILE_ATTR_trans_rhs : TILE_ATTR_NONE};
+    tile_value value = multiply(x, rows, columns, &product);
+    value = reshape(x, value, type_of(x, x->result, &sums));
+    return finish(x, value, &sums);
+}
+
 /* Depthwise convolutions ---------------------------------------------------------------------- */
 
 /* Each group of channels has one. */
@@ -485,7 +576,8 @@ static tile_value expand(tile_function *f, tile_op op) {
                    .result = tile_value_type(f, tile_op_result(f, op, 0)),
                    .groups = c.groups ? c.groups : c.batch_groups};
     x.b.loc = tile_op_at(f, op)->loc;
-    return is_depthwise(&x) ? build_depthwise(&x) : build_product(&x);
+    if (is_depthwise(&x)) return build_depthwise(&x);
+    return is_filter_gradient(&x) ? build_places(&x) : build_product(&x);
 }
 
 bool tile_expand_convolutions(tile_function *f) {

@@ -108,7 +108,7 @@ static unsigned class_of(tile_scalar scalar, const tile_product_space *q) {
     switch (q->operands) {
     case TILE_OPERANDS_plain: break;
     case TILE_OPERANDS_computed: return plain == HALF ? COMPUTED : plain;
-    case TILE_OPERANDS_gathered: return plain == HALF ? GATHERED : plain;
+    case TILE_OPERANDS_gathered: return plain == HALF || plain == TF32 ? GATHERED : plain;
     case TILE_OPERANDS_scattered: return plain == HALF ? SCATTERED : plain;
     case TILE_OPERANDS_scaled: return plain == FLOAT8 ? SCALED : plain;
     case TILE_OPERANDS_parts: return PARTS;

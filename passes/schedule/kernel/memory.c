@@ -150,16 +150,17 @@ static unsigned computed_dims(const sched_kernel *k, unsigned rank, const sched_
 }
 
 /* exact: an access of a store or load of a tile, which may have runs, and does not touch elements
- * after the end of a computed coordinate. */
+ * after the end of a computed coordinate. ended: dims of the domain, after whose ends it does not
+ * touch elements. */
 static bool find_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *wanted,
-                        bool stores, bool exact, sched_access *out) {
+                        bool stores, bool exact, unsigned ended, sched_access *out) {
     const tile_expr *dims[SCHED_MAX_TILE];
     sched_map map = *wanted;
     const sched_shape shape = sched_split_shape(k, array, value, &map);
     const tile_type *type = shape.type;
     const tile_type *element = sched_element(k->s, value);
     listing l = {.rank = 0};
-    unsigned computed = stores ? computed_dims(k, type->rank, &map) : 0;
+    unsigned computed = ended | (stores ? computed_dims(k, type->rank, &map) : 0);
     bool scattered = sched_is_scattered(k, type->rank, &map) || computed;
     out->flat = NULL;
     if (!scattered) l = list_dims(k, &shape, &map, out);
@@ -181,7 +182,12 @@ static bool find_access(sched_kernel *k, unsigned array, tile_value value, const
 
 bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *wanted,
                        sched_access *out) {
-    return find_access(k, array, value, wanted, false, false, out);
+    return find_access(k, array, value, wanted, false, false, 0, out);
+}
+
+bool sched_find_ended_access(sched_kernel *k, unsigned array, tile_value value,
+                             const sched_map *wanted, unsigned dim, sched_access *out) {
+    return find_access(k, array, value, wanted, false, false, 1u << dim, out);
 }
 
 /* A row-major stride, for a view that is not the argument itself and has no strides. */
@@ -309,7 +315,7 @@ tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const s
     int64_t back[SCHED_MAX_TILE];
     const sched_map simple = simplify(k, rank, wanted), *map = &simple;
     bool single = k->single && is_one_element(k, rank, map);
-    if (!find_access(k, array, value, map, false, !single, &access)) return TILE_NO_VALUE;
+    if (!find_access(k, array, value, map, false, !single, 0, &access)) return TILE_NO_VALUE;
     if (single)
         return tile_build_load(&k->b, access.view, access.index, access.rank, TILE_NO_VALUE, NULL);
     tile_value tile =
@@ -337,7 +343,7 @@ static void store_at(sched_kernel *k, const sched_access *access, tile_value til
 
 void sched_store(sched_kernel *k, unsigned array, const sched_map *map, tile_value tile) {
     sched_access access;
-    if (find_access(k, array, k->s->arrays[array].value, map, true, true, &access))
+    if (find_access(k, array, k->s->arrays[array].value, map, true, true, 0, &access))
         store_at(k, &access, tile);
 }
 
@@ -353,7 +359,7 @@ void sched_store_output(sched_kernel *k, const sched_output *output, const sched
     sched_coordinate *own = &at.at[output->axis];
     if (!tile_expr_is(output->first, 0))
         *own = sched_shifted(k->s, own, TILE_OP_add, output->first);
-    if (!find_access(k, output->array, whole, &at, true, true, &access)) return;
+    if (!find_access(k, output->array, whole, &at, true, true, 0, &access)) return;
     if (own->dim >= 0) {
         int d = dim_of_view(k, &access, (unsigned)own->dim);
         sched_end_access(k, output->array, whole, &at, (unsigned)own->dim, &access);

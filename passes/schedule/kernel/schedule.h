@@ -486,6 +486,10 @@ typedef struct sched_access {
 } sched_access;                    /* if the map is scattered, `index` contains index tiles */
 bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *map,
                        sched_access *out);
+/* The same without elements after the end of a dim of the domain: index tiles move them out of
+ * bounds. */
+bool sched_find_ended_access(sched_kernel *k, unsigned array, tile_value value,
+                             const sched_map *map, unsigned dim, sched_access *access);
 /* If the map slices the array along this dim of the domain, along which the access has a tile's
  * dim, truncates the access's view at the end of the slice: elements after it read as 0. */
 void sched_end_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *map,

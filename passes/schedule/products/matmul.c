@@ -63,12 +63,16 @@ static sched_space choose_space(const product *p) {
     bool half = (type == TILE_f16 || type == TILE_bf16) && sum == TILE_f32;
     bool bytes = ((type == TILE_e4m3 || type == TILE_e5m2) && sum == TILE_f32) ||
                  (tile_scalar_as_signed(type) == TILE_i8 && sum == TILE_i32);
-    if (half && (p->sides[0].gathered || p->sides[1].gathered))
-        return p->taps < 0 ? SCHED_SPACE_SCATTERED : SCHED_SPACE_GATHERED;
+    if (p->groups.count) return SCHED_SPACE_GATHERED;
+    bool gathers = p->sides[0].gathered || p->sides[1].gathered;
+    bool rows = product_gathers_rows(p, &p->sides[0]) && product_gathers_rows(p, &p->sides[1]);
+    if (half && gathers) return rows ? SCHED_SPACE_GATHERED : SCHED_SPACE_SCATTERED;
+    bool tf32 = p->precision == TILE_WORD_precision_tf32 || (type == TILE_tf32 && sum == TILE_f32);
+    if (tf32 && (batched || p->taps < 0) && gathers && rows) return SCHED_SPACE_GATHERED;
     if (half && computed && !batched) return SCHED_SPACE_REGISTER_OPERAND;
     if (half && !batched) return part ? SCHED_SPACE_HALF_PART : SCHED_SPACE_HALF;
     if (half) return SCHED_SPACE_HALF_BATCHED;
-    if (p->precision == TILE_WORD_precision_tf32 || (type == TILE_tf32 && sum == TILE_f32))
+    if (tf32)
         return batched || computed ? SCHED_SPACE_TF32_BATCHED
                : part              ? SCHED_SPACE_TF32_PART
                                    : SCHED_SPACE_TF32;
@@ -89,6 +93,7 @@ static sched_fixed fix_product(const product *p) {
     for (unsigned i = 0; tile && i < tile->count; i++)
         sched_fix(&fixed, TILE_ATTR_tile, blocks[i], tile_expr_int(s->context, tile->list[i]));
     sched_fix_attrs(s, p->op, &fixed);
+    product_fix_groups(p, &fixed);
     return fixed;
 }
 
@@ -132,24 +137,35 @@ static sched_space_needs find_needs(const product *p, const sched_fixed *fixed) 
 
 /* The kernel ----------------------------------------------------------------------------------- */
 
-static void set_tiles(product *p, unsigned row, const char *rows, unsigned column,
-                      const char *columns) {
+static void set_tiles(product *p, unsigned row, const tile_expr *rows, unsigned column,
+                      const tile_expr *columns) {
     for (unsigned d = 0; d < SCHED_MAX_DIMS; d++) p->k.tile_of[d] = -1;
-    sched_set_tile(&p->k, row, 0, param(p, rows));
-    sched_set_tile(&p->k, column, 1, param(p, columns));
+    sched_set_tile(&p->k, row, 0, rows);
+    sched_set_tile(&p->k, column, 1, columns);
+}
+
+/* The tile's extent along m or n, or along k if an operand has it. Of merged groups they are fixed,
+ * and the filter has the channels of one group. */
+static const tile_expr *block_of(const product *p, unsigned index) {
+    const product_groups *g = &p->groups;
+    bool fixed = g->count && g->windows != index;
+    return fixed ? p->k.g->domain.extents[index ? p->n : p->m]
+                 : param(p, index ? "block_n" : "block_m");
 }
 
 static void set_side(product *p, unsigned index) {
-    unsigned other = index ? p->n : p->m;
-    const char *block = index ? "block_n" : "block_m";
+    bool is_filter = p->groups.count && p->groups.windows != index;
+    unsigned other = index ? p->n : p->m, depth = is_filter ? p->groups.channel : p->depth;
+    const tile_expr *block = block_of(p, index), *along = param(p, "block_k");
+    if (p->groups.count) along = p->k.g->domain.extents[depth];
     if ((index == 1) != p->sides[index].turned)
-        set_tiles(p, p->depth, "block_k", other, block);
+        set_tiles(p, depth, along, other, block);
     else
-        set_tiles(p, other, block, p->depth, "block_k");
+        set_tiles(p, other, block, depth, along);
 }
 
 void product_set_sums(product *p) {
-    set_tiles(p, p->m, "block_m", p->n, "block_n");
+    set_tiles(p, p->m, block_of(p, 0), p->n, block_of(p, 1));
 }
 
 static void find_gathered(product *p, unsigned index) {
@@ -175,27 +191,31 @@ static tile_value alloc_side(product *p, const product_operand *side) {
 
 /* Copies the array's tile to shared memory with its dims in the tile's order. */
 static void copy_side(product *p, product_operand *side) {
+    sched_kernel *k = &p->k;
     sched_access access;
     if (side->array < 0) return;
-    p->k.straight = true;
-    if (sched_find_access(&p->k, (unsigned)side->array, side->source, &side->source_map, &access)) {
-        if (!side->gathered)
-            sched_end_access(&p->k, (unsigned)side->array, side->source, &side->source_map,
-                             p->depth, &access);
-        tile_build_copy(&p->k.b, access.view, access.index, access.rank, side->shared, NULL, 0,
+    const unsigned array = (unsigned)side->array;
+    const bool ended = product_passes_end(p, side);
+    k->straight = true;
+    if (ended
+            ? sched_find_ended_access(k, array, side->source, &side->source_map, p->depth, &access)
+            : sched_find_access(k, array, side->source, &side->source_map, &access)) {
+        if (!side->gathered && !ended)
+            sched_end_access(k, array, side->source, &side->source_map, p->depth, &access);
+        tile_build_copy(&k->b, access.view, access.index, access.rank, side->shared, NULL, 0,
                         TILE_NO_VALUE);
     }
-    p->k.straight = false;
+    k->straight = false;
 }
 
-void product_alloc_lhs(product *p) {
-    set_side(p, 0);
-    p->sides[0].shared = alloc_side(p, &p->sides[0]);
+void product_alloc_side(product *p, unsigned index) {
+    set_side(p, index);
+    p->sides[index].shared = alloc_side(p, &p->sides[index]);
 }
 
-void product_copy_lhs(product *p) {
-    set_side(p, 0);
-    copy_side(p, &p->sides[0]);
+void product_copy_side(product *p, unsigned index) {
+    set_side(p, index);
+    copy_side(p, &p->sides[index]);
     product_set_sums(p);
 }
 
@@ -249,8 +269,8 @@ static tile_value count_steps(product *p, tile_value *along) {
     return tile_build_mul(&k->b, number, *along);
 }
 
-/* Builds a loop over tiles along k, or over the channels of each tap. *parts: tiles per tap. */
-static tile_op build_steps(product *p, const tile_value *sum, tile_value *parts) {
+/* Without taps, the loop is over tiles along k, else over the channels of each tap. */
+tile_op product_build_steps(product *p, const tile_value *sums, unsigned count, tile_value *parts) {
     *parts = TILE_NO_VALUE;
     sched_kernel *k = &p->k;
     tile_value zero = tile_build_int(&k->b, 0);
@@ -259,13 +279,12 @@ static tile_op build_steps(product *p, const tile_value *sum, tile_value *parts)
         block = tile_expr_multiply(k->s->context, tile_expr_int(k->s->context, 2), block);
     if (p->taps < 0)
         return tile_build_for_loop(&k->b, zero, sched_number(k, extent), sched_number(k, block),
-                                   sum, 1);
+                                   sums, count);
     tile_value steps = count_steps(p, parts);
-    return tile_build_for_loop(&k->b, zero, steps, tile_build_int(&k->b, 1), sum, 1);
+    return tile_build_for_loop(&k->b, zero, steps, tile_build_int(&k->b, 1), sums, count);
 }
 
-/* Sets the start of the tile along k. */
-static void enter_step(product *p, tile_value step, tile_value parts) {
+void product_enter_step(product *p, tile_value step, tile_value parts) {
     sched_kernel *k = &p->k;
     k->start[p->depth] = step;
     if (p->taps < 0) return;
@@ -275,7 +294,7 @@ static void enter_step(product *p, tile_value step, tile_value parts) {
                                         sched_number(k, param(p, "block_k")));
 }
 
-static tile_value build_dot(product *p, const tile_value taken[2], tile_value sum) {
+tile_value product_build_dot(product *p, const tile_value taken[2], tile_value sum) {
     const tile_segment segments[] = {{taken[0], NULL, 0}, {taken[1], NULL, 0}, {sum, NULL, 0}};
     tile_attr attrs[3];
     unsigned count = 0;
@@ -302,7 +321,7 @@ static tile_value build_step(product *p, tile_value sum) {
         taken[i] = take_side(p, &p->sides[i]);
         sched_leave(&p->k, mark); /* the other operand's tiles have other dims */
     }
-    return build_dot(p, taken, sum);
+    return product_build_dot(p, taken, sum);
 }
 
 /* Scaled sums. A step has two chunks of k, with one product each: while the sums of the first one
@@ -340,7 +359,7 @@ static tile_value build_scaled_step(product *p, tile_value step, tile_value sum)
     }
     tile_value zero = tile_build_zero(&k->b, sched_full_type(k, p->sum));
     for (unsigned c = 0; c < CHUNKS; c++) {
-        part[c] = build_dot(p, taken[c], zero);
+        part[c] = product_build_dot(p, taken[c], zero);
         if (!part[c].id || !scale[c].id) return TILE_NO_VALUE;
         tile_op_set_flag(k->f, tile_value_def(k->f, part[c]), TILE_ATTR_async);
     }
@@ -356,7 +375,7 @@ static void fill_loop(product *p, tile_op loop, tile_value step, tile_value part
                       const sched_chunked_sum *all) {
     sched_kernel *k = &p->k;
     tile_region body = tile_op_region(k->f, loop, 0);
-    enter_step(p, step, parts);
+    product_enter_step(p, step, parts);
     tile_value sum = tile_region_arg(k->f, body, 1);
     tile_value next = p->scaled ? build_scaled_step(p, step, sum) : build_step(p, sum);
     if (all) next = sched_step_chunked(k, all, tile_region_arg(k->f, body, 0), next);
@@ -422,7 +441,7 @@ static tile_value build_loop(product *p) {
     if (chunks)
         all = sched_begin_chunked(k, sched_alloc_chunked(k, type), type, express_terms(p), block,
                                   unit);
-    tile_op loop = build_steps(p, &zero, &parts);
+    tile_op loop = product_build_steps(p, &zero, 1, &parts);
     product_set_loop(p, loop);
     tile_builder outside = enter_loop(p, loop);
     tile_value step = tile_region_arg(k->f, tile_op_region(k->f, loop, 0), 0);
@@ -445,7 +464,12 @@ static void build_epilogue(product *p, tile_value sums) {
     schedule *s = k->s;
     sched_domain domain = {.rank = p->depth};
     memcpy(domain.extents, k->g->domain.extents, sizeof domain.extents);
-    sched_map identity = sched_identity(&domain), whole = whole_map(p, &identity);
+    sched_map own = sched_identity(&domain), identity = own, whole = whole_map(p, &own), split;
+    if (p->groups.count) {
+        own = p->groups.identity;
+        split = product_split_groups(p);
+        whole = identity = sched_substitute(s, &own, domain.rank, &split);
+    }
     tile_value result = tile_op_result(s->compute, p->op, 0);
     const tile_type *working = sched_compute_type(s, sched_element(s, result));
     product_set_sums(p);
@@ -456,8 +480,10 @@ static void build_epilogue(product *p, tile_value sums) {
         const sched_output *output = &k->g->outputs[i];
         tile_value value = sched_output_value(s, output);
         unsigned rank = sched_type(s, value)->rank;
-        bool moved = rank != p->depth || !sched_same_map(&output->map, &identity, rank);
-        const sched_map *at = moved ? &output->map : &identity;
+        bool moved = rank != p->depth || !sched_same_map(&output->map, &own, rank);
+        sched_map there = output->map;
+        if (p->groups.count) there = sched_substitute(s, &there, rank, &split);
+        const sched_map *at = moved ? &there : &identity;
         tile_value tile =
             sched_broadcast_to_tile(k, sched_value(k, value, at, sched_element(s, value)));
         if (tile.id) sched_store_output(k, output, moved ? at : &whole, tile);
@@ -510,17 +536,36 @@ static void keep_room_for_tile(product *p) {
         p->k.f, tile_expr_op(context, TILE_OP_le, tile, tile_expr_int(context, MOST), NULL));
 }
 
+/* Windows whose taps are along k keep the splits that were measured for them: few or many parts.
+ * The others are for sums over the positions of images, of which there are few tiles. */
+static void restrict_splits(const product *p, const sched_fixed *fixed) {
+    static const int kept[] = {4, 16};
+    tile_context *context = p->k.s->context;
+    if (p->taps < 0 || p->groups.count || choose_space(p) != SCHED_SPACE_GATHERED ||
+        sched_find_fixed(fixed, SCHED_SPLIT))
+        return;
+    const tile_expr *any = tile_expr_op(context, TILE_OP_ne, param(p, SCHED_STRATEGY),
+                                        tile_expr_word(context, "exchange"), NULL);
+    for (unsigned i = 0; i < sizeof kept / sizeof *kept; i++)
+        any = tile_expr_op(context, TILE_OP_or, any,
+                           tile_expr_op(context, TILE_OP_eq, param(p, SCHED_SPLIT),
+                                        tile_expr_int(context, kept[i]), NULL),
+                           NULL);
+    tile_function_add_where(p->k.f, any);
+}
+
 void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     product p = {.op = g->root};
     if (!take_product(&p, s, g)) return;
     sched_kernel_open(&p.k, s, g, name);
     product_choose_elements(&p);
     for (unsigned i = 0; i < 2; i++) product_take_operand(&p, i);
+    p.sum = sched_sum_type(s, p.op, p.sides[0].element->scalar);
     product_choose_taps(&p);
+    product_merge_groups(&p);
     for (unsigned i = 0; i < 2; i++) find_gathered(&p, i);
     product_choose_order(&p);
     product_find_digits(&p);
-    p.sum = sched_sum_type(s, p.op, p.sides[0].element->scalar);
     sched_fixed fixed = fix_product(&p);
     const sched_space_needs needs = find_needs(&p, &fixed);
     g->parts = needs.sized;
@@ -530,10 +575,13 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
         return;
     }
     keep_room_for_tile(&p);
+    restrict_splits(&p, &fixed);
     if (g->has_rows) product_restrict_tiles(&p, has_param(&p, "consumers") && reads_tile(&p));
     sched_set_raster(s, p.op, p.k.f);
     product_set_grid(&p);
-    tile_value sums = p.packed ? product_build_packed(&p) : build_loop(&p);
+    tile_value sums = p.packed         ? product_build_packed(&p)
+                      : p.groups.count ? product_build_groups(&p)
+                                       : build_loop(&p);
     if (g->has_rows)
         product_build_statistics(&p, sums);
     else

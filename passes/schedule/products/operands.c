@@ -104,21 +104,83 @@ void product_take_operand(product *p, unsigned index) {
 
 /* Windows -------------------------------------------------------------------------------------- */
 
+/* The coordinate along the dim that is contiguous in memory. Channels of a group follow those of
+ * the groups before: then it is the coordinate in the group, and *grouped is set. */
+static const sched_coordinate *last_coordinate(const product *p, const product_operand *side,
+                                               bool *grouped) {
+    unsigned order[TILE_MAX_RANK];
+    const sched_shape shape = sched_shape_of(p->k.s, (unsigned)side->array, side->source);
+    sched_memory_order(p->k.s, &shape, order);
+    const sched_coordinate *last = &side->source_map.at[order[shape.type->rank - 1]];
+    *grouped = false;
+    while (last->index && !last->offset && last->index->kind == SCHED_PAIR &&
+           !sched_depends(&last->index->a, p->depth)) {
+        last = &last->index->b;
+        *grouped = true;
+    }
+    return last;
+}
+
 /* If the operand is a matrix of windows, returns the extent that is contiguous along k, which is
  * [taps, channels] in one dim. NULL if it is no such matrix, or if the extent is too small for a
  * separate tile. */
 static const tile_expr *channels_of(const product *p, const product_operand *side) {
-    schedule *s = p->k.s;
+    enum { FEWEST = 8, FEWEST_OF_GROUP = 4 };
     if (side->array < 0) return NULL;
-    unsigned order[TILE_MAX_RANK];
-    const sched_shape shape = sched_shape_of(s, (unsigned)side->array, side->source);
-    sched_memory_order(s, &shape, order);
-    const sched_coordinate *last = &side->source_map.at[order[shape.type->rank - 1]],
+    bool grouped;
+    const sched_coordinate *last = last_coordinate(p, side, &grouped),
                            depth = sched_dim_coordinate(p->depth);
     bool divided = last->index && !last->offset && last->index->kind == SCHED_REM &&
                    sched_same_coordinate(&last->index->a, &depth);
     int64_t known = divided ? sched_constant(last->index->by.expr) : 0;
-    return divided && (known < 0 || known >= 8) ? last->index->by.expr : NULL;
+    bool fits = known < 0 || known >= (grouped ? FEWEST_OF_GROUP : FEWEST);
+    return divided && fits ? last->index->by.expr : NULL;
+}
+
+bool product_gathers_rows(const product *p, const product_operand *side) {
+    bool grouped;
+    if (!side->gathered || p->taps >= 0) return true;
+    const sched_coordinate *last = last_coordinate(p, side, &grouped);
+    const unsigned dims[] = {side->row, side->column};
+    for (unsigned i = 0; i < 2; i++) {
+        const sched_coordinate own = sched_dim_coordinate(dims[i]);
+        unsigned found = 0;
+        for (unsigned d = 0; d < sched_type(p->k.s, side->source)->rank; d++)
+            found += sched_depends(&side->source_map.at[d], dims[i]);
+        if (found == 1 && sched_same_coordinate(last, &own)) return true;
+    }
+    return false;
+}
+
+/* Returns whether the coordinate is out of bounds after the end of k. */
+static bool ends_with_k(const product *p, const sched_coordinate *at, const tile_expr *extent) {
+    const sched_coordinate depth = sched_dim_coordinate(p->depth);
+    const sched_index *index = at->index;
+    const tile_expr *by = NULL;
+    if (at->offset) return false;
+    if (!index || index->kind == SCHED_PAIR)
+        return sched_same_coordinate(index ? &index->b : at, &depth);
+    sched_coordinate of = *at;
+    while (of.index && !of.offset && of.index->kind == SCHED_DIV && of.index->by.expr) {
+        by = by ? tile_expr_multiply(p->k.s->context, by, of.index->by.expr) : of.index->by.expr;
+        of = of.index->a;
+    }
+    return by && sched_same_coordinate(&of, &depth) &&
+           sched_same_extent(p->k.s, tile_expr_multiply(p->k.s->context, by, extent), p->extent_k);
+}
+
+bool product_passes_end(const product *p, const product_operand *side) {
+    enum { LONGEST = 64 }; /* tile along k */
+    schedule *s = p->k.s;
+    const tile_type *type = sched_type(s, side->source);
+    bool depends = false, ends = false;
+    for (unsigned d = 0; d < type->rank; d++) {
+        const sched_coordinate *at = &side->source_map.at[d];
+        depends |= sched_depends(at, p->depth);
+        ends |= ends_with_k(p, at, sched_dim(s, type, d));
+    }
+    int64_t extent = sched_constant(p->extent_k);
+    return p->taps < 0 && depends && !ends && (extent < 0 || extent % LONGEST != 0);
 }
 
 /* Splits k so that a tile along k stays within one tap and its elements are contiguous in both

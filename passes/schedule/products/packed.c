@@ -298,7 +298,7 @@ static void fill_step(product *p, const packed_step *step, tile_op loop) {
     tile_value first = tile_region_arg(k->f, tile_op_region(k->f, loop, 0), 0);
     tile_value sum = tile_region_arg(k->f, tile_op_region(k->f, loop, 0), 1);
     k->start[p->depth] = tile_build_mul(&k->b, first, tile_build_int(&k->b, p->packed->group));
-    product_copy_lhs(p);
+    product_copy_side(p, 0);
     copy_staged(p, &step->words, first);
     if (step->scales.value.id) copy_staged(p, &step->scales, first);
     tile_value zero = tile_build_int(&k->b, 0), one = tile_build_int(&k->b, 1);
@@ -340,7 +340,7 @@ tile_value product_build_packed(product *p) {
     for (unsigned i = 0; i < UNPACKINGS; i++)
         if ((i == LOW_BF16) == (p->sides[0].element->scalar == TILE_bf16))
             step.names[i] = define(p, &unpackings[i]);
-    product_alloc_lhs(p);
+    product_alloc_side(p, 0);
     product_set_sums(p);
     tile_value sum = tile_build_zero(&k->b, sums_of(p));
     const tile_expr *groups =

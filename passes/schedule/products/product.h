@@ -4,6 +4,7 @@
 
 #include "lib/ir/effects.h"
 #include "lib/ops/convolution.h"
+#include "passes/schedule/kernel/given.h"
 #include "passes/schedule/kernel/packed.h"
 #include "passes/schedule/kernel/scaled.h"
 #include "passes/schedule/kernel/schedule.h"
@@ -36,6 +37,15 @@ typedef struct product_digit {
     tile_value first, number;     /* values inside of the filter */
 } product_digit;
 
+/* Groups of a convolution that a block computes together (groups.c). */
+typedef struct product_groups {
+    unsigned count;                      /* in a block; 0: the batch is no such groups */
+    unsigned windows;                    /* the operand of windows; the other one is the filter */
+    unsigned channel;                    /* the dim of the domain of the filter's channels */
+    const tile_expr *channels, *filters; /* of one group */
+    sched_map identity;                  /* of the result in the domain before */
+} product_groups;
+
 typedef struct product {
     sched_kernel k;
     tile_op op;
@@ -45,6 +55,7 @@ typedef struct product {
     unsigned digit_count;                   /* 0: all taps are multiplied */
     const tile_expr *extent_k;              /* the extent of depth */
     product_operand sides[2];
+    product_groups groups;
     const tile_type *sum;       /* type of an accumulator element */
     const sched_scaled *scaled; /* scales of the sums of each step; NULL: none */
     const sched_packed *packed; /* how the right operand is unpacked; NULL: it is not */
@@ -59,6 +70,11 @@ void product_choose_elements(product *p);
 void product_take_operand(product *p, unsigned index);
 /* Splits k so that a tile along k stays within one tap of a convolution. */
 void product_choose_taps(product *p);
+/* Returns whether the rows of a gathered tile, along either dim, are contiguous in memory. */
+bool product_gathers_rows(const product *p, const product_operand *side);
+/* Returns whether a tile of the operand may have elements after the end of k: those of windows are
+ * next to the last one. */
+bool product_passes_end(const product *p, const product_operand *side);
 /* Decides for each array whether its copies have the array's order of dims. */
 void product_choose_order(product *p);
 /* Returns whether the elements are multiplied by tensor cores. */
@@ -80,9 +96,15 @@ tile_value product_find_tap(product *p, tile_value number);
 
 /* matmul.c */
 
-/* Allocates the buffer of the left operand, and copies the current step's tile to it. */
-void product_alloc_lhs(product *p);
-void product_copy_lhs(product *p);
+/* Allocates the buffer of an operand, and copies the current step's tile to it. */
+void product_alloc_side(product *p, unsigned index);
+void product_copy_side(product *p, unsigned index);
+/* Builds a loop over tiles along k that carries sums. *parts: tiles per tap. */
+tile_op product_build_steps(product *p, const tile_value *sums, unsigned count, tile_value *parts);
+/* Sets the start of the tile along k. */
+void product_enter_step(product *p, tile_value step, tile_value parts);
+/* Multiplies tiles of the operands. */
+tile_value product_build_dot(product *p, const tile_value taken[2], tile_value sum);
 /* Sets the kernel's tile to that of the sums. */
 void product_set_sums(product *p);
 /* Sets the stages of the loop over k, and how it is split. */
@@ -98,6 +120,17 @@ void product_build_statistics(product *p, tile_value sums);
 
 /* packed.c: builds the loop of a product whose right operand is unpacked; returns the sums. */
 tile_value product_build_packed(product *p);
+
+/* groups.c */
+
+/* Makes one tile of several groups of a convolution, if their channels are few. */
+void product_merge_groups(product *p);
+/* The coordinates of the former domain of the result, by dim, in the domain with merged groups. */
+sched_map product_split_groups(const product *p);
+/* The values that the tiles of groups fix. */
+void product_fix_groups(const product *p, sched_fixed *fixed);
+/* Builds the loop of a product with merged groups; returns the sums. */
+tile_value product_build_groups(product *p);
 
 /* scales.c: the scale of each element of the current step's sums. */
 tile_value product_build_scale(product *p);
