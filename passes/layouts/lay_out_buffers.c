@@ -52,12 +52,6 @@ static bool lay_rows(const tile_type *type, unsigned fastest, tile_layout *layou
     return true;
 }
 
-/* Whether a swizzle would move chunks of the few rows so that no TMA box holds a row. */
-static bool has_few_rows(const tile_type *type, unsigned fastest) {
-    enum { ROWS = 8 };
-    return tile_type_elements(type) / tile_type_dim(type, fastest) < ROWS;
-}
-
 /* Row after row. */
 static tile_layout lay_plain(const uint32_t *dims, unsigned rank, unsigned fastest) {
     tile_layout layout = tile_layout_blank(TILE_LAYOUT_SHARED, dims, rank);
@@ -68,7 +62,8 @@ static tile_layout lay_plain(const uint32_t *dims, unsigned rank, unsigned faste
     return layout;
 }
 
-/* The layout is the same in all blocks of a cluster. */
+/* The layout is the same in all blocks of a cluster. Under a swizzle of other rows than those of an
+ * atom, no TMA box would hold a whole row. */
 static void lay_buffer(plan *p, tile_value buffer, unsigned fastest) {
     const tile_type *type = tile_value_type(p->f, buffer);
     uint32_t dims[TILE_MAX_RANK], id = tile_shared_source(p->f, buffer).id;
@@ -76,7 +71,7 @@ static void lay_buffer(plan *p, tile_value buffer, unsigned fastest) {
     if (p->copied[id] && lay_rows(type, fastest, &p->shared[id])) return;
     if (p->named[id] || (p->copied[id] && is_filled(type, fastest)))
         p->shared[id] = warpgroup_buffer_layout(type, fastest);
-    else if (p->copied[id] && has_few_rows(type, fastest))
+    else if (p->copied[id])
         p->shared[id] = lay_plain(dims, type->rank, fastest);
     else
         p->shared[id] =
