@@ -4,11 +4,11 @@
  *
  * The order of the terms of a sum is free. So a thread reads whole words from shared memory, its
  * part of a matrix instruction's operand, and the left operand is read in the order in which the
- * bits of a word become elements. With mma.sync each warp reads it so. wgmma reads shared memory
- * itself, so that the threads first store each step's left operand there once more, in this order.
- * Two numbers, 16 bits apart, become a pair of 16-bit floats by one `lop3`: ORed into the mantissa
- * of a power of two whose lowest bit counts 1. A subtraction removes this power. In f16, numbers 4
- * bits higher fit into the mantissa, too, and `fma` scales them:
+ * bits of a word become elements. With mma.sync each warp reads it so. wgmma, for more than 16
+ * rows, reads shared memory itself, so that the threads first store each group's left operand there
+ * once more, in this order. Two numbers, 16 bits apart, become a pair of 16-bit floats by one
+ * `lop3`: ORed into the mantissa of a power of two whose lowest bit counts 1. A subtraction removes
+ * this power. In f16, numbers 4 bits higher fit into the mantissa, too, and `fma` scales them:
  *
  *     word            7 6 5 4 3 2 1 0    numbers along k, the first one in the lowest bits
  *     & 0x000f000f          4       0    0x6400 | x is 1024 + x
@@ -75,19 +75,20 @@ static const tile_type *with_name(const product *p, const tile_type *type, tile_
     return tile_type_with_layout(p->k.s->context, type, &layout);
 }
 
-/* Whether wgmma multiplies. Without a target the kernel is for all of them. */
-static bool uses_warpgroups(const product *p) {
+/* Whether wgmma multiplies where a tile has enough rows. Without a target the kernel is for all of
+ * them. */
+static bool may_use_wgmma(const product *p) {
     const tile_pass *pass = p->k.s->pass;
     return pass->has_target && tile_target_has(pass->target, TILE_FEATURE_wgmma);
 }
 
 /* A tile of the weights, or of their words, as matrix instructions take it: as the first operand of
  * wgmma, or, transposed, as the second one of mma. */
-static const tile_type *fragment_of(const product *p, tile_scalar scalar, unsigned depth) {
+static const tile_type *fragment_of(const product *p, bool wgmma, tile_scalar scalar,
+                                    unsigned depth) {
     const tile_expr *columns = param(p, "block_n"), *along_k = integer(p, depth);
-    return uses_warpgroups(p)
-               ? with_name(p, tile_of(p, scalar, columns, along_k), TILE_LAYOUT_NAME_wgmma_lhs)
-               : with_name(p, tile_of(p, scalar, along_k, columns), TILE_LAYOUT_NAME_mma_rhs);
+    return wgmma ? with_name(p, tile_of(p, scalar, columns, along_k), TILE_LAYOUT_NAME_wgmma_lhs)
+                 : with_name(p, tile_of(p, scalar, along_k, columns), TILE_LAYOUT_NAME_mma_rhs);
 }
 
 /* The part that a thread has of a tile [depth, block_n]. */
@@ -177,7 +178,7 @@ static tile_value join_bytes(product *p, tile_value bytes) {
 
 /* The words of a group in the order of the fragment: a thread of a quad has words that follow each
  * other. */
-static tile_value order_words(product *p, tile_value part) {
+static tile_value order_words(product *p, bool wgmma, tile_value part) {
     static const int64_t orders[2][2][3] = {{{1, 0, 2}, {2, 1, 0}}, {{2, 1, 0}, {0, 2, 1}}};
     tile_builder *b = &p->k.b;
     const sched_packed *packed = p->packed;
@@ -189,16 +190,17 @@ static tile_value order_words(product *p, tile_value part) {
     tile_value words = packed->bytes ? join_bytes(p, part) : part;
     words =
         tile_build_reshape(b, words, TILE_NO_VALUE, type_of(p, TILE_TYPE_TILE, TILE_i32, 3, split));
-    words = transposed(p, words, orders[packed->transposed][uses_warpgroups(p)], 3);
-    return tile_build_reshape(b, words, TILE_NO_VALUE,
-                              fragment_of(p, TILE_i32, packed->group / SCHED_PACKED_NUMBERS));
+    words = transposed(p, words, orders[packed->transposed][wgmma], 3);
+    return tile_build_reshape(
+        b, words, TILE_NO_VALUE,
+        fragment_of(p, wgmma, TILE_i32, packed->group / SCHED_PACKED_NUMBERS));
 }
 
 /* The weights of a group. */
-static tile_value unpack_group(product *p, const char *const *names, tile_value part) {
+static tile_value unpack_group(product *p, bool wgmma, const char *const *names, tile_value part) {
     tile_builder *b = &p->k.b;
     const unsigned group = p->packed->group;
-    const tile_segment segments[] = {{order_words(p, part), NULL, 0}};
+    const tile_segment segments[] = {{order_words(p, wgmma, part), NULL, 0}};
     tile_value words = tile_build_op_value(b, TILE_OP_to_fragment, segments, 1,
                                            vector_of(p, TILE_i32, group / SCHED_PACKED_NUMBERS));
     tile_value numbers[4];
@@ -207,9 +209,10 @@ static tile_value unpack_group(product *p, const char *const *names, tile_value 
         if (!numbers[i].id) return TILE_NO_VALUE;
     }
     const tile_segment all[] = {{tile_build_concat(b, numbers, 4), NULL, 0}};
-    tile_value weights = tile_build_op_value(b, TILE_OP_from_fragment, all, 1,
-                                             fragment_of(p, p->sides[0].element->scalar, group));
-    return uses_warpgroups(p) ? weights : transposed(p, weights, NULL, 2);
+    tile_value weights =
+        tile_build_op_value(b, TILE_OP_from_fragment, all, 1,
+                            fragment_of(p, wgmma, p->sides[0].element->scalar, group));
+    return wgmma ? weights : transposed(p, weights, NULL, 2);
 }
 
 /* The left operand of a group, transposed: bits 4 i and 4 i + 16 of a word become neighbors along
@@ -312,31 +315,58 @@ typedef struct packed_step {
 } packed_step;
 
 /* Adds the scaled products of one group of the step. */
-static tile_value add_group(product *p, const packed_step *step, tile_value group, tile_value sum) {
+static tile_value multiply_group(product *p, const packed_step *step, bool wgmma, tile_value group,
+                                 tile_value sum) {
     tile_builder *b = &p->k.b;
     const sched_packed *packed = p->packed;
+    const bool scaled = step->scales.value.id != 0;
     tile_value at[] = {tile_build_int(b, 0),
                        tile_build_mul(b, group, tile_build_int(b, packed->group))};
-    tile_value weights = unpack_group(p, step->names, load_group(p, &step->words, group));
     tile_value lhs = tile_build_load_shared(
         b, p->sides[0].shared, at, 2,
         tile_of(p, p->sides[0].element->scalar, param(p, "block_m"), integer(p, packed->group)));
-    const bool scaled = step->scales.value.id != 0, by_warpgroups = step->reordered.id != 0;
+    if (wgmma) store_reordered(p, lhs, step->reordered);
+    tile_value weights = unpack_group(p, wgmma, step->names, load_group(p, &step->words, group));
     tile_value before = scaled ? tile_build_zero(b, sums_of(p)) : sum;
-    if (by_warpgroups) store_reordered(p, lhs, step->reordered);
     const tile_segment segments[] = {{weights, NULL, 0},
-                                     {by_warpgroups ? step->reordered : reorder(p, lhs), NULL, 0},
+                                     {wgmma ? step->reordered : reorder(p, lhs), NULL, 0},
                                      {before, NULL, 0}};
     const tile_attr trans = {.id = TILE_ATTR_trans_rhs};
-    tile_op dot = tile_build_op_of(b, TILE_OP_dot, segments, 3, NULL, &trans, by_warpgroups);
+    tile_op dot = tile_build_op_of(b, TILE_OP_dot, segments, 3, NULL, &trans, wgmma);
     if (!dot.id) return TILE_NO_VALUE;
-    if (by_warpgroups)
+    if (wgmma)
         tile_op_set_flag(p->k.f, dot, TILE_ATTR_trans_rhs);
     else
         tile_op_set_text(p->k.f, dot, TILE_ATTR_policy, tile_attr_word_text(TILE_WORD_policy_rows));
     tile_value part = tile_op_result(p->k.f, dot, 0);
     if (!scaled) return part;
     return tile_build_fma(b, part, spread(p, load_group(p, &step->scales, group)), sum);
+}
+
+/* With few rows mma.sync is faster: wgmma takes as long for 8 columns as for 32, and waits for the
+ * second store of the left operand. 117 MB of weights take (H200):
+ *
+ *     rows   mma.sync   wgmma
+ *        1      39 us   45 us
+ *       16      47      48
+ *       64     136      80 */
+static tile_value add_group(product *p, const packed_step *step, tile_value group, tile_value sum) {
+    enum { MOST_ROWS_OF_MMA = 16 };
+    if (!step->reordered.id) return multiply_group(p, step, false, group, sum);
+    const tile_type *type = sums_of(p);
+    tile_builder *b = &p->k.b, outside = *b;
+    tile_value rows = sched_number(&p->k, param(p, "block_m"));
+    tile_value many = tile_build_gt(b, rows, tile_build_int(b, MOST_ROWS_OF_MMA));
+    tile_op branch = tile_build_if_else(b, many, &type, 1);
+    outside = *b;
+    for (unsigned region = 0; region < 2; region++) {
+        *b = tile_builder_in(&outside, branch, region);
+        tile_value next = multiply_group(p, step, region == 0, group, sum);
+        if (!next.id) return TILE_NO_VALUE;
+        tile_build_yield(b, &next, 1);
+    }
+    *b = outside;
+    return tile_op_result(p->k.f, branch, 0);
 }
 
 static tile_builder enter(product *p, tile_op loop) {
@@ -394,7 +424,7 @@ tile_value product_build_packed(product *p) {
         if ((i == LOW_BF16) == (p->sides[0].element->scalar == TILE_bf16))
             step.names[i] = define(p, &unpackings[i]);
     product_alloc_lhs(p);
-    if (uses_warpgroups(p)) {
+    if (may_use_wgmma(p)) {
         const tile_expr *dims[] = {param(p, "block_m"), integer(p, packed->group)};
         step.reordered = tile_build_alloc_shared(
             &k->b, type_of(p, TILE_TYPE_SHARED, p->sides[0].element->scalar, 2, dims));
