@@ -220,7 +220,7 @@ static int64_t bytes_of(const ring *r, unsigned i) {
     return tile_type_elements(type) * tile_scalar_bytes(type->scalar);
 }
 
-/* Whether copy i moves less than 16 bytes at once, and most of what the loop reads. */
+/* Whether copy i moves less than 16 bytes at once, and most of what the loop copies. */
 static bool deserves_prefetch(const ring *r, const tile_range *ranges, unsigned i) {
     enum { CHUNK = 16, SHARE = 4 };
     tile_op copy = r->plan.copies[i].op;
@@ -233,7 +233,7 @@ static bool deserves_prefetch(const ring *r, const tile_range *ranges, unsigned 
     const tile_access_facts facts = tile_view_access(r->f, ranges, source.at);
     for (unsigned k = 0; k < r->plan.copy_count; k++) others += k == i ? 0 : bytes_of(r, k);
     return facts.unit_dim < view->rank && facts.width * tile_scalar_bytes(view->scalar) < CHUNK &&
-           bytes_of(r, i) >= SHARE * others;
+           others && bytes_of(r, i) >= SHARE * others;
 }
 
 /* Finds the copies to be prefetched. Their addresses may not depend on loads. */
