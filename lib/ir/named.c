@@ -9,9 +9,10 @@
 #include "lib/support/text.h"
 
 static const char *const names[TILE_LAYOUT_NAMES] = {
-    [TILE_LAYOUT_NAME_mma_acc] = "mma_acc", [TILE_LAYOUT_NAME_wgmma_acc] = "wgmma_acc",
-    [TILE_LAYOUT_NAME_mma_lhs] = "mma_lhs", [TILE_LAYOUT_NAME_mma_rhs] = "mma_rhs",
-    [TILE_LAYOUT_NAME_plain] = "plain",     [TILE_LAYOUT_NAME_swizzle128] = "swizzle128",
+    [TILE_LAYOUT_NAME_mma_acc] = "mma_acc",         [TILE_LAYOUT_NAME_wgmma_acc] = "wgmma_acc",
+    [TILE_LAYOUT_NAME_mma_lhs] = "mma_lhs",         [TILE_LAYOUT_NAME_mma_rhs] = "mma_rhs",
+    [TILE_LAYOUT_NAME_wgmma_lhs] = "wgmma_lhs",     [TILE_LAYOUT_NAME_plain] = "plain",
+    [TILE_LAYOUT_NAME_thread_rows] = "thread_rows", [TILE_LAYOUT_NAME_swizzle128] = "swizzle128",
 };
 
 const char *tile_layout_name_text(tile_layout_name name) {
@@ -105,6 +106,35 @@ static const char *resolve_warpgroups(const tile_type *type, const uint32_t *dim
     return NULL;
 }
 
+/* Moves the registers that step over whole fragments along k after those that step over rows. */
+static void put_rows_first(tile_layout *layout, uint32_t depth) {
+    uint32_t moved[TILE_LAYOUT_MAX_BITS];
+    unsigned kept = 0, count = 0;
+    for (unsigned i = 0; i < layout->reg_bits; i++)
+        if (tile_layout_coordinate(layout, layout->reg[i], 1) >= depth)
+            moved[count++] = layout->reg[i];
+        else
+            layout->reg[kept++] = layout->reg[i];
+    memcpy(&layout->reg[kept], moved, count * sizeof *moved);
+}
+
+static const char *resolve_first_operand(const tile_type *type, const uint32_t *dims,
+                                         unsigned warps, tile_layout *layout) {
+    if (type->rank != 2) return "an operand of wgmma has two dims";
+    unsigned bytes = tile_scalar_bytes(type->scalar);
+    const uint32_t sums[] = {dims[0], 8}, depth = 32 / bytes;
+    if (tile_scalar_bits(type->scalar) < 8 || bytes > 4)
+        return "an operand of wgmma has elements of 1, 2 or 4 bytes";
+    if (!tile_wgmma_admits(sums, TILE_WGMMA_PLAIN, warps) ||
+        tile_layout_part_extent(dims[0]) < TILE_WGMMA_ROWS * (warps / TILE_WARPGROUP))
+        return "it takes a multiple of 4 warps, and 64 rows for each 4 of them";
+    if (dims[1] % depth) return "its rows must be multiples of 32 bytes";
+    const tile_layout acc = tile_wgmma_accumulator(sums, TILE_WGMMA_PLAIN, warps);
+    *layout = tile_wgmma_first_operand(&acc, TILE_WGMMA_PLAIN, type->scalar, dims);
+    put_rows_first(layout, depth);
+    return NULL;
+}
+
 /* Memory and plain tiles ---------------------------------------------------------------------- */
 
 static tile_layout row_major(const uint32_t *dims, unsigned rank) {
@@ -149,6 +179,14 @@ const char *tile_layout_resolve(const tile_type *type, unsigned warps, tile_layo
     case TILE_LAYOUT_NAME_wgmma_acc:
         if (shared) return "it is for tiles, which are held in registers";
         return resolve_warpgroups(type, dims, warps, layout);
+    case TILE_LAYOUT_NAME_wgmma_lhs:
+        if (shared) return "it is for tiles, which are held in registers";
+        return resolve_first_operand(type, dims, warps, layout);
+    case TILE_LAYOUT_NAME_thread_rows:
+        if (shared) return "it is for tiles, which are held in registers";
+        *layout =
+            tile_layout_chunked(dims, type->rank, dims[type->rank - 1], type->rank - 1, warps);
+        return NULL;
     case TILE_LAYOUT_NAME_plain:
         *layout = shared
                       ? row_major(dims, type->rank)

@@ -11,10 +11,12 @@ typedef enum tile_layout_name {
     TILE_LAYOUT_NAME_wgmma_acc, /* of tiles: the accumulator of a product by warpgroups */
     TILE_LAYOUT_NAME_mma_lhs,   /* operands: lhs has its rows distributed over warps (`rows`) .. */
     TILE_LAYOUT_NAME_mma_rhs,   /* .. and rhs its columns (`columns`) */
+    TILE_LAYOUT_NAME_wgmma_lhs, /* lhs in registers of a product by warpgroups */
     TILE_LAYOUT_NAME_plain,     /* 16 bytes along the last dim for each thread, then lanes, then
                                    warps; in shared memory: row-major */
-    TILE_LAYOUT_NAME_swizzle128, /* shared memory: columns of 128 bytes, whose 16-byte chunks are
-                                    xor-ed with the row number modulo 8 */
+    TILE_LAYOUT_NAME_thread_rows, /* of tiles: each thread holds whole rows */
+    TILE_LAYOUT_NAME_swizzle128,  /* shared memory: columns of 128 bytes, whose 16-byte chunks are
+                                     xor-ed with the row number modulo 8 */
     TILE_LAYOUT_NAMES
 } tile_layout_name;
 

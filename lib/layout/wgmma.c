@@ -362,6 +362,20 @@ static void take_parts(const tile_layout *shared, tile_tma_box *box) {
     if (next) box->extent[outer] *= parts;
 }
 
+/* Whether every box begins at a multiple of its size, so that its elements follow each other there
+ * as they do in the first one. */
+static bool begins_whole(const tile_layout *shared, unsigned element_bytes,
+                         const tile_tma_box *box) {
+    uint32_t bytes = element_bytes;
+    for (unsigned i = 0; i < box->rank; i++) bytes *= box->extent[box->order[i]];
+    for (unsigned d = 0; d < shared->rank; d++)
+        for (unsigned i = tile_log2(box->extent[d]); i < shared->dim_bits[d]; i++) {
+            uint32_t index = UINT32_C(1) << i << tile_layout_dim_shift(shared, d);
+            if (sum_of(shared, box->swizzle, element_bytes, index) % bytes) return false;
+        }
+    return true;
+}
+
 bool tile_tma_find_box(const tile_layout *shared, unsigned element_bytes, tile_tma_box *box) {
     if (shared->kind != TILE_LAYOUT_SHARED) return false;
     for (unsigned swizzle = 128; swizzle >= CHUNK; swizzle /= 2) {
@@ -372,6 +386,7 @@ bool tile_tma_find_box(const tile_layout *shared, unsigned element_bytes, tile_t
         while (extend_box(shared, element_bytes, next, box))
             next *= box->extent[box->order[box->rank - 1]];
         if (!box->rank || !is_atom(box, element_bytes)) continue;
+        if (!begins_whole(shared, element_bytes, box)) continue;
         take_parts(shared, box);
         for (unsigned d = 0; d < shared->rank; d++) /* dims of one element come last */
             if (box->extent[d] == 1) box->order[box->rank++] = d;

@@ -164,8 +164,8 @@ static bool name_layout(tile_parser *p, const tile_token *at, const tile_type *d
                             shared ? "#%s is a layout of tiles; a shared buffer takes #plain, "
                                      "#swizzle128 or one with 'offset'"
                                    : "#%s is a layout of shared buffers; a tile takes #plain, "
-                                     "#mma_acc, #wgmma_acc, #mma_lhs, #mma_rhs or one with "
-                                     "'lane'",
+                                     "#mma_acc, #wgmma_acc, #mma_lhs, #mma_rhs, #wgmma_lhs, "
+                                     "#thread_rows or one with 'lane'",
                             tile_layout_name_text(name));
 }
 
@@ -179,8 +179,8 @@ static bool resolve_layout(tile_parser *p, const tile_token *at, tile_type *draf
         return tile_parse_error(
             p, at->loc,
             "there is no layout #%.*s; write one of #plain, #mma_acc, #wgmma_acc, "
-            "#mma_lhs, #mma_rhs and #swizzle128, or define it before the kernel: `#%.*s = "
-            "layout {..}`",
+            "#mma_lhs, #mma_rhs, #wgmma_lhs, #thread_rows and #swizzle128, or define it before "
+            "the kernel: `#%.*s = layout {..}`",
             (int)at->length, at->text, (int)at->length, at->text);
     if (alias->present[TILE_ALIAS_OFFSET] != shared)
         return tile_parse_error(p, at->loc,

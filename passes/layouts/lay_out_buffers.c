@@ -52,16 +52,30 @@ static bool lay_rows(const tile_type *type, unsigned fastest, tile_layout *layou
     return true;
 }
 
-/* The layout is the same in all blocks of a cluster. */
+/* Row after row. */
+static tile_layout lay_plain(const uint32_t *dims, unsigned rank, unsigned fastest) {
+    tile_layout layout = tile_layout_blank(TILE_LAYOUT_SHARED, dims, rank);
+    tile_layout_add_registers(&layout, fastest, 1, tile_layout_part_extent(dims[fastest]));
+    for (unsigned d = rank; d-- > 0;)
+        if (d != fastest)
+            tile_layout_add_registers(&layout, d, 1, tile_layout_part_extent(dims[d]));
+    return layout;
+}
+
+/* The layout is the same in all blocks of a cluster. Under a swizzle of other rows than those of an
+ * atom, no TMA box would hold a whole row. */
 static void lay_buffer(plan *p, tile_value buffer, unsigned fastest) {
     const tile_type *type = tile_value_type(p->f, buffer);
     uint32_t dims[TILE_MAX_RANK], id = tile_shared_source(p->f, buffer).id;
     tile_type_dims(type, dims);
     if (p->copied[id] && lay_rows(type, fastest, &p->shared[id])) return;
-    p->shared[id] = p->named[id] || (p->copied[id] && is_filled(type, fastest))
-                        ? warpgroup_buffer_layout(type, fastest)
-                        : tile_layout_shared_swizzled(dims, type->rank, fastest,
-                                                      tile_scalar_bytes(type->scalar));
+    if (p->named[id] || (p->copied[id] && is_filled(type, fastest)))
+        p->shared[id] = warpgroup_buffer_layout(type, fastest);
+    else if (p->copied[id])
+        p->shared[id] = lay_plain(dims, type->rank, fastest);
+    else
+        p->shared[id] =
+            tile_layout_shared_swizzled(dims, type->rank, fastest, tile_scalar_bytes(type->scalar));
 }
 
 /* An offset has no meaning in a buffer whose layout the compiler selects. */

@@ -31,7 +31,8 @@
  *     %s = alloc_shared : shared<f16[64, 64]>
  *     for %ko = 0 to %k step 64 pipelined (3) {
  *       copy %x[%i * 64, %ko], %s
- *           {cache = evict_first, cache_if = (rem(%k, 64) == 0) & (ceildiv(%n, 64) <= 4)}
+ *           {cache = evict_first, cache_if = (rem(%k, 64) == 0) & (ceildiv(%n, 64) <= 4) |
+ *                                            (ceildiv(%n, 64) <= 1)}
  *     }
  *   }
  *
@@ -142,6 +143,13 @@ static const tile_expr *both(const chooser *c, const tile_expr *a, const tile_ex
     return op_of(c, TILE_OP_and, a, b);
 }
 
+static const tile_expr *either(const chooser *c, const tile_expr *a, const tile_expr *b) {
+    int64_t known;
+    if (tile_expr_is_int(a, &known)) return known ? a : b;
+    if (tile_expr_is_int(b, &known)) return known ? b : a;
+    return op_of(c, TILE_OP_or, a, b);
+}
+
 /* Condition: all rows are aligned to lines. NULL: unknown. */
 static const tile_expr *rows_are_even(const chooser *c, const tile_arg_decl *arg) {
     const tile_type *view = arg->type;
@@ -154,6 +162,31 @@ static const tile_expr *rows_are_even(const chooser *c, const tile_arg_decl *arg
         even = both(c, even, is_even(c, arg->strides[d], view->scalar));
     }
     return even;
+}
+
+/* Whether a value follows from the variable of a loop. */
+static bool follows_loop(const chooser *c, tile_value value) {
+    const tile_value_data *data = tile_value_at(c->f, value);
+    if (data->kind == TILE_VALUE_REGION) {
+        tile_op loop = tile_region_at(c->f, (tile_region){data->owner})->parent;
+        return tile_op_opcode(c->f, loop) == TILE_OP_for && data->index == 0;
+    }
+    tile_op def = tile_value_def(c->f, value);
+    bool follows = false;
+    if (!def.id || tile_op_effects(c->f, def) || tile_op_at(c->f, def)->region_count) return false;
+    for (unsigned i = 0; i < tile_op_operand_count(c->f, def); i++)
+        follows |= follows_loop(c, tile_op_operand(c->f, def, i));
+    return follows;
+}
+
+/* Whether a block reads its rows of the array from one end to the other. */
+static bool reads_along_rows(const chooser *c, const tile_arg_decl *arg, tile_values element) {
+    const tile_type *view = tile_value_type(c->f, element.at[0]);
+    unsigned along = arg->type->rank - 1;
+    if (view->rank != arg->type->rank || element.count != 1u + view->rank) return false;
+    for (unsigned d = 0; d < view->rank && arg->type->has_strides; d++)
+        if (tile_expr_is(arg->strides[d], 1)) along = d;
+    return follows_loop(c, element.at[1 + along]);
 }
 
 /* The array whose memory a view shows; NULL: it is of no argument. */
@@ -194,6 +227,9 @@ static void choose(chooser *c, tile_op op) {
     if (!blocks) return;
     const tile_expr *most = number(c, are_near(c, readers) ? FEW : 1);
     const tile_expr *few = both(c, rows_are_even(c, array), op_of(c, TILE_OP_le, blocks, most));
+    const tile_expr *alone = op_of(c, TILE_OP_le, blocks, number(c, 1));
+    if (few && reads_along_rows(c, array, source))
+        few = tile_expr_is(most, 1) ? alone : either(c, few, alone);
     if (!few) return;
     bool constant = tile_expr_is_int(few, &known);
     if (constant && !known) return;

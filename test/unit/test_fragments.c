@@ -109,3 +109,34 @@ Test(fragments, sums_of_warpgroups_have_coordinates) {
         }
     text_close(&x);
 }
+
+Test(fragments, first_operands_of_warpgroups_have_coordinates) {
+    static const int64_t shapes[][2] = {{64, 32}, {128, 64}, {256, 32}};
+    static const tile_scalar scalars[] = {TILE_f16, TILE_i32, TILE_i8};
+    text_fixture x;
+    text_open(&x);
+    for (unsigned d = 0; d < 3; d++)
+        for (unsigned s = 0; s < 3; s++) {
+            fragment_case c = {TILE_LAYOUT_NAME_wgmma_lhs,
+                               scalars[s],
+                               {shapes[d][0], shapes[d][1]},
+                               shapes[d][0] > 128 ? 8 : 4};
+            unsigned registers = count_registers(&x, &c);
+            cr_assert_eq(registers, shapes[d][0] * shapes[d][1] / (32 * c.warps));
+            for (unsigned level = 2; level <= 3; level++) run_case(&x, &c, registers, level);
+        }
+    text_close(&x);
+}
+
+Test(fragments, threads_hold_whole_rows) {
+    static const int64_t shapes[][2] = {{128, 8}, {256, 16}, {32, 32}};
+    text_fixture x;
+    text_open(&x);
+    for (unsigned d = 0; d < 3; d++) {
+        fragment_case c = {TILE_LAYOUT_NAME_thread_rows, TILE_f16, {shapes[d][0], shapes[d][1]}, 4};
+        unsigned registers = count_registers(&x, &c);
+        cr_assert_eq(registers, shapes[d][1] * (shapes[d][0] > 128 ? shapes[d][0] / 128 : 1));
+        for (unsigned level = 2; level <= 3; level++) run_case(&x, &c, registers, level);
+    }
+    text_close(&x);
+}

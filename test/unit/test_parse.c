@@ -203,7 +203,8 @@ Test(parse, layouts) {
     check_refused(
         TEXT_KERNEL("%t = splat 0 : tile<i32[4], #b>"),
         "2:29: error: there is no layout #b; write one of #plain, #mma_acc, #wgmma_acc, "
-        "#mma_lhs, #mma_rhs and #swizzle128, or define it before the kernel: `#b = layout {..}`\n");
+        "#mma_lhs, #mma_rhs, #wgmma_lhs, #thread_rows and #swizzle128, or define it before the "
+        "kernel: `#b = layout {..}`\n");
 }
 
 Test(parse, goes_on_after_a_mistake) {

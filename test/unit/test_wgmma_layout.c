@@ -354,3 +354,10 @@ Test(wgmma_layout, a_box_is_a_column_of_atoms) {
     cr_assert(tile_tma_find_box(&flat, 4, &box));
     cr_expect(box.swizzle == 16 && box.rank == 1 && box.extent[0] == 256);
 }
+
+/* The second row begins at its second chunk, so that no box of a whole row begins there. */
+Test(wgmma_layout, boxes_begin_at_multiples_of_their_size) {
+    tile_tma_box box;
+    tile_layout shared = tile_layout_shared_swizzled((uint32_t[]){2, 128}, 2, 1, 2);
+    cr_expect(!tile_tma_find_box(&shared, 2, &box) || box.extent[1] == 8);
+}

@@ -4,7 +4,9 @@
  *
  * The order of the terms of a sum is free. So a thread reads whole words from shared memory, its
  * part of a matrix instruction's operand, and the left operand is read in the order in which the
- * bits of a word become elements. Two numbers, 16 bits apart, become a pair of 16-bit floats by one
+ * bits of a word become elements. With mma.sync each warp reads it so. wgmma, for more than 16
+ * rows, reads shared memory itself, so that the threads first store each group's left operand there
+ * once more, in this order. Two numbers, 16 bits apart, become a pair of 16-bit floats by one
  * `lop3`: ORed into the mantissa of a power of two whose lowest bit counts 1. A subtraction removes
  * this power. In f16, numbers 4 bits higher fit into the mantissa, too, and `fma` scales them:
  *
@@ -16,6 +18,7 @@
 
 #include "lib/ir/named.h"
 #include "lib/ir/syntax.h"
+#include "tile/target.h"
 #include "passes/schedule/products/product.h"
 
 /* One lop3 of words: its text, and what it computes. */
@@ -67,11 +70,25 @@ static const tile_type *sums_of(const product *p) {
     return tile_of(p, p->sum->scalar, param(p, "block_n"), param(p, "block_m"));
 }
 
-/* A tile of the transposed weights, or of their words, as matrix instructions take it. */
-static const tile_type *fragment_of(const product *p, tile_scalar scalar, unsigned depth) {
-    const tile_layout layout = tile_layout_of_name(TILE_LAYOUT_NAME_mma_rhs);
-    const tile_type *type = tile_of(p, scalar, integer(p, depth), param(p, "block_n"));
+static const tile_type *with_name(const product *p, const tile_type *type, tile_layout_name name) {
+    const tile_layout layout = tile_layout_of_name(name);
     return tile_type_with_layout(p->k.s->context, type, &layout);
+}
+
+/* Whether wgmma multiplies where a tile has enough rows. Without a target the kernel is for all of
+ * them. */
+static bool may_use_wgmma(const product *p) {
+    const tile_pass *pass = p->k.s->pass;
+    return pass->has_target && tile_target_has(pass->target, TILE_FEATURE_wgmma);
+}
+
+/* A tile of the weights, or of their words, as matrix instructions take it: as the first operand of
+ * wgmma, or, transposed, as the second one of mma. */
+static const tile_type *fragment_of(const product *p, bool wgmma, tile_scalar scalar,
+                                    unsigned depth) {
+    const tile_expr *columns = param(p, "block_n"), *along_k = integer(p, depth);
+    return wgmma ? with_name(p, tile_of(p, scalar, columns, along_k), TILE_LAYOUT_NAME_wgmma_lhs)
+                 : with_name(p, tile_of(p, scalar, along_k, columns), TILE_LAYOUT_NAME_mma_rhs);
 }
 
 /* The part that a thread has of a tile [depth, block_n]. */
@@ -159,9 +176,10 @@ static tile_value join_bytes(product *p, tile_value bytes) {
     return tile_build_bitcast(&p->k.b, bytes, tile_of(p, TILE_i32, param(p, "block_n"), words));
 }
 
-/* The weights of a group. */
-static tile_value unpack_group(product *p, const char *const *names, tile_value part) {
-    static const int64_t along_k[] = {2, 1, 0}, along_n[] = {1, 0, 2};
+/* The words of a group in the order of the fragment: a thread of a quad has words that follow each
+ * other. */
+static tile_value order_words(product *p, bool wgmma, tile_value part) {
+    static const int64_t orders[2][2][3] = {{{1, 0, 2}, {2, 1, 0}}, {{2, 1, 0}, {0, 2, 1}}};
     tile_builder *b = &p->k.b;
     const sched_packed *packed = p->packed;
     const tile_expr *columns = param(p, "block_n"), *lanes = integer(p, 4);
@@ -172,12 +190,19 @@ static tile_value unpack_group(product *p, const char *const *names, tile_value 
     tile_value words = packed->bytes ? join_bytes(p, part) : part;
     words =
         tile_build_reshape(b, words, TILE_NO_VALUE, type_of(p, TILE_TYPE_TILE, TILE_i32, 3, split));
-    words = transposed(p, words, packed->transposed ? along_k : along_n, 3);
-    words =
-        tile_build_reshape(b, words, TILE_NO_VALUE, fragment_of(p, TILE_i32, packed->group / 8));
-    const tile_segment segments[] = {{words, NULL, 0}};
-    words = tile_build_op_value(b, TILE_OP_to_fragment, segments, 1,
-                                vector_of(p, TILE_i32, packed->group / 8));
+    words = transposed(p, words, orders[packed->transposed][wgmma], 3);
+    return tile_build_reshape(
+        b, words, TILE_NO_VALUE,
+        fragment_of(p, wgmma, TILE_i32, packed->group / SCHED_PACKED_NUMBERS));
+}
+
+/* The weights of a group. */
+static tile_value unpack_group(product *p, bool wgmma, const char *const *names, tile_value part) {
+    tile_builder *b = &p->k.b;
+    const unsigned group = p->packed->group;
+    const tile_segment segments[] = {{order_words(p, wgmma, part), NULL, 0}};
+    tile_value words = tile_build_op_value(b, TILE_OP_to_fragment, segments, 1,
+                                           vector_of(p, TILE_i32, group / SCHED_PACKED_NUMBERS));
     tile_value numbers[4];
     for (unsigned i = 0; i < 4; i++) {
         numbers[i] = take_numbers(p, names, words, i);
@@ -186,8 +211,8 @@ static tile_value unpack_group(product *p, const char *const *names, tile_value 
     const tile_segment all[] = {{tile_build_concat(b, numbers, 4), NULL, 0}};
     tile_value weights =
         tile_build_op_value(b, TILE_OP_from_fragment, all, 1,
-                            fragment_of(p, p->sides[0].element->scalar, packed->group));
-    return transposed(p, weights, NULL, 2);
+                            fragment_of(p, wgmma, p->sides[0].element->scalar, group));
+    return wgmma ? weights : transposed(p, weights, NULL, 2);
 }
 
 /* The left operand of a group, transposed: bits 4 i and 4 i + 16 of a word become neighbors along
@@ -201,6 +226,30 @@ static tile_value reorder(product *p, tile_value plain) {
                                           type_of(p, TILE_TYPE_TILE, type->scalar, 5, split));
     parts = tile_build_reshape(&p->k.b, transposed(p, parts, order, 5), TILE_NO_VALUE, type);
     return transposed(p, parts, NULL, 2);
+}
+
+/* Stores the left operand of a group to the buffer in this order. A thread has 32 elements of a row
+ * that it loads 16 bytes at a time, and stores so. */
+static void store_reordered(product *p, tile_value plain, tile_value buffer) {
+    static const int64_t together[] = {2, 0, 1, 3}, order[] = {1, 4, 0, 2, 3};
+    tile_builder *b = &p->k.b;
+    tile_context *context = p->k.s->context;
+    const tile_type *type = tile_value_type(p->k.f, plain);
+    const tile_expr *each = integer(p, p->packed->group / 32), *rows = type->dims[0],
+                    *four = integer(p, 4);
+    const tile_expr *chunks[] = {rows, four, each, integer(p, 8)},
+                    *parts[] = {each, rows, four, integer(p, 2), four};
+    const tile_type *held =
+        tile_of(p, type->scalar, tile_expr_multiply(context, rows, each), integer(p, 32));
+    tile_value value = tile_build_reshape(b, plain, TILE_NO_VALUE,
+                                          type_of(p, TILE_TYPE_TILE, type->scalar, 4, chunks));
+    value = tile_build_reshape(b, transposed(p, value, together, 4), TILE_NO_VALUE, held);
+    value = tile_build_convert_layout(b, value, TILE_NO_VALUE,
+                                      with_name(p, held, TILE_LAYOUT_NAME_thread_rows));
+    value = tile_build_reshape(b, value, TILE_NO_VALUE,
+                               type_of(p, TILE_TYPE_TILE, type->scalar, 5, parts));
+    value = tile_build_reshape(b, transposed(p, value, order, 5), TILE_NO_VALUE, type);
+    tile_build_store_shared(b, value, buffer, NULL, 0);
 }
 
 /* Buffers -------------------------------------------------------------------------------------- */
@@ -261,29 +310,63 @@ static tile_value spread(product *p, tile_value scales) {
 /* What a step needs: the buffers, and the names of what unpacks. */
 typedef struct packed_step {
     staged words, scales; /* scales.value 0: no group has its own */
+    tile_value reordered; /* the buffer of a group's left operand; 0: not for wgmma */
     const char *names[UNPACKINGS];
 } packed_step;
 
 /* Adds the scaled products of one group of the step. */
-static tile_value add_group(product *p, const packed_step *step, tile_value group, tile_value sum) {
+static tile_value multiply_group(product *p, const packed_step *step, bool wgmma, tile_value group,
+                                 tile_value sum) {
     tile_builder *b = &p->k.b;
     const sched_packed *packed = p->packed;
+    const bool scaled = step->scales.value.id != 0;
     tile_value at[] = {tile_build_int(b, 0),
                        tile_build_mul(b, group, tile_build_int(b, packed->group))};
-    tile_value weights = unpack_group(p, step->names, load_group(p, &step->words, group));
     tile_value lhs = tile_build_load_shared(
         b, p->sides[0].shared, at, 2,
         tile_of(p, p->sides[0].element->scalar, param(p, "block_m"), integer(p, packed->group)));
-    bool scaled = step->scales.value.id != 0;
+    if (wgmma) store_reordered(p, lhs, step->reordered);
+    tile_value weights = unpack_group(p, wgmma, step->names, load_group(p, &step->words, group));
     tile_value before = scaled ? tile_build_zero(b, sums_of(p)) : sum;
-    const tile_segment segments[] = {
-        {weights, NULL, 0}, {reorder(p, lhs), NULL, 0}, {before, NULL, 0}};
-    tile_op dot = tile_build_op_of(b, TILE_OP_dot, segments, 3, NULL, NULL, 0);
+    const tile_segment segments[] = {{weights, NULL, 0},
+                                     {wgmma ? step->reordered : reorder(p, lhs), NULL, 0},
+                                     {before, NULL, 0}};
+    const tile_attr trans = {.id = TILE_ATTR_trans_rhs};
+    tile_op dot = tile_build_op_of(b, TILE_OP_dot, segments, 3, NULL, &trans, wgmma);
     if (!dot.id) return TILE_NO_VALUE;
-    tile_op_set_text(p->k.f, dot, TILE_ATTR_policy, tile_attr_word_text(TILE_WORD_policy_rows));
+    if (wgmma)
+        tile_op_set_flag(p->k.f, dot, TILE_ATTR_trans_rhs);
+    else
+        tile_op_set_text(p->k.f, dot, TILE_ATTR_policy, tile_attr_word_text(TILE_WORD_policy_rows));
     tile_value part = tile_op_result(p->k.f, dot, 0);
     if (!scaled) return part;
     return tile_build_fma(b, part, spread(p, load_group(p, &step->scales, group)), sum);
+}
+
+/* With few rows mma.sync is faster: wgmma takes as long for 8 columns as for 32, and waits for the
+ * second store of the left operand. 117 MB of weights take (H200):
+ *
+ *     rows   mma.sync   wgmma
+ *        1      39 us   45 us
+ *       16      47      48
+ *       64     136      80 */
+static tile_value add_group(product *p, const packed_step *step, tile_value group, tile_value sum) {
+    enum { MOST_ROWS_OF_MMA = 16 };
+    if (!step->reordered.id) return multiply_group(p, step, false, group, sum);
+    const tile_type *type = sums_of(p);
+    tile_builder *b = &p->k.b, outside = *b;
+    tile_value rows = sched_number(&p->k, param(p, "block_m"));
+    tile_value many = tile_build_gt(b, rows, tile_build_int(b, MOST_ROWS_OF_MMA));
+    tile_op branch = tile_build_if_else(b, many, &type, 1);
+    outside = *b;
+    for (unsigned region = 0; region < 2; region++) {
+        *b = tile_builder_in(&outside, branch, region);
+        tile_value next = multiply_group(p, step, region == 0, group, sum);
+        if (!next.id) return TILE_NO_VALUE;
+        tile_build_yield(b, &next, 1);
+    }
+    *b = outside;
+    return tile_op_result(p->k.f, branch, 0);
 }
 
 static tile_builder enter(product *p, tile_op loop) {
@@ -341,6 +424,11 @@ tile_value product_build_packed(product *p) {
         if ((i == LOW_BF16) == (p->sides[0].element->scalar == TILE_bf16))
             step.names[i] = define(p, &unpackings[i]);
     product_alloc_side(p, 0);
+    if (may_use_wgmma(p)) {
+        const tile_expr *dims[] = {param(p, "block_m"), integer(p, packed->group)};
+        step.reordered = tile_build_alloc_shared(
+            &k->b, type_of(p, TILE_TYPE_SHARED, p->sides[0].element->scalar, 2, dims));
+    }
     product_set_sums(p);
     tile_value sum = tile_build_zero(&k->b, sums_of(p));
     const tile_expr *groups =
