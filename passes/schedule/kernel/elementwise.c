@@ -91,15 +91,46 @@ static void choose_tiles(sched_kernel *k) {
     set_tiles(k, crossed >= 0 ? (unsigned)crossed : dims[1], dims[0], crossed >= 0);
 }
 
+static void build_outputs(sched_kernel *k) {
+    for (size_t i = 0; i < k->g->output_count && !k->s->failed; i++) {
+        const sched_output *output = &k->g->outputs[i];
+        tile_value value = sched_output_value(k->s, output);
+        tile_value tile = sched_value(k, value, &output->map, sched_element(k->s, value));
+        if (tile.id) sched_store_output(k, output, &output->map, tile);
+    }
+}
+
+/* The elements from `first` on, in a tile of its own, which the first block computes. */
+static void build_last(sched_kernel *k, int64_t first, int64_t count) {
+    const tile_builder outside = k->b;
+    int block = block_for(tile_expr_int(k->s->context, count), 16);
+    tile_value is_first =
+        tile_build_eq(&k->b, tile_build_block_id(&k->b), tile_build_int(&k->b, 0));
+    tile_op branch = tile_build_if_else(&k->b, is_first, NULL, 0);
+    k->b = tile_builder_at_end(k->f, tile_op_region(k->f, branch, 1));
+    tile_build_yield(&k->b, NULL, 0);
+    k->b = tile_builder_at_end(k->f, tile_op_region(k->f, branch, 0));
+    size_t mark = sched_enter(k);
+    k->end = NULL;
+    k->block[0] = tile_expr_int(k->s->context, block);
+    k->start[0] = tile_build_int(&k->b, first);
+    build_outputs(k);
+    tile_build_yield(&k->b, NULL, 0);
+    sched_leave(k, mark);
+    k->b = outside;
+}
+
 void sched_make_elementwise(schedule *s, sched_group *g, const char *name) {
     sched_kernel k;
+    int64_t whole = 0;
+    bool flat = sched_flatten(s, g, &whole);
+    int64_t count = flat ? sched_constant(g->domain.extents[0]) : 0;
     sched_kernel_open(&k, s, g, name);
     choose_tiles(&k);
     sched_set_grid(&k, -1);
-    for (size_t i = 0; i < g->output_count && !s->failed; i++) {
-        tile_value value = sched_output_value(s, &g->outputs[i]);
-        const tile_type *element = sched_element(s, value);
-        tile_value tile = sched_value(&k, value, &g->outputs[i].map, element);
-        if (tile.id) sched_store_output(&k, &g->outputs[i], &g->outputs[i].map, tile);
-    }
+    if (flat && whole > 0 && whole < count) k.end = tile_expr_int(s->context, whole);
+    size_t mark = sched_enter(&k);
+    build_outputs(&k);
+    sched_leave(&k, mark);
+    if (k.end) build_last(&k, whole, count - whole);
 }

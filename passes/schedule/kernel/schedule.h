@@ -378,6 +378,7 @@ struct sched_kernel {
     double pad;                /* default pad of loads that may choose one */
     bool covers;               /* index tiles lack the tile's last dim (points.c) */
     unsigned run;              /* coordinates along the tile's last dim are this far apart; 0: 1 */
+    const tile_expr *end;      /* of flat arrays: accesses end here; NULL: at the arrays' end */
     bool straight;             /* accesses have the tile's dims in the tile's order, by strides */
     bool single;               /* loads of one element are scalars */
     bool streams;              /* each element of the domain is read once, and few are written */
@@ -386,6 +387,12 @@ struct sched_kernel {
     sched_padded *padded; /* of windowed kernels */
     size_t padded_count, padded_capacity;
 };
+
+/* flat.c */
+
+/* Gives an element-wise group a domain of one dim, if this pays and its arrays permit it. *whole: its
+ * elements up to the last whole vector. */
+bool sched_flatten(schedule *s, sched_group *g, int64_t *whole);
 
 /* kernel.c */
 
