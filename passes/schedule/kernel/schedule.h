@@ -390,8 +390,8 @@ struct sched_kernel {
 
 /* flat.c */
 
-/* Gives an element-wise group a domain of one dim, if this pays and its arrays permit it. *whole: its
- * elements up to the last whole vector. */
+/* Gives an element-wise group a domain of one dim, if this pays and its arrays permit it. *whole:
+ * its elements up to the last whole vector. */
 bool sched_flatten(schedule *s, sched_group *g, int64_t *whole);
 
 /* kernel.c */

@@ -55,9 +55,10 @@ typedef struct rows {
     rows_look_back_choice look_back; /* of a scan */
     const tile_expr *looks_back;     /* where extents decide it: a parameter, 1 or 0 */
     bool whole_axis;                 /* of a scan: all tiles hold the axis */
-    int64_t known;                   /* the extent; -1: not known */
-    unsigned *levels;                /* by reduction: level 1 depends on no other one */
-    unsigned last;                   /* highest level */
+    bool loads_ahead; /* of a scan: steps of the loop load the tiles of the next ones */
+    int64_t known;    /* the extent; -1: not known */
+    unsigned *levels; /* by reduction: level 1 depends on no other one */
+    unsigned last;    /* highest level */
     unsigned
         *loops; /* for rows longer than a tile: the loop that computes each reduction, from 1 */
     unsigned last_loop;
@@ -193,6 +194,13 @@ void rows_loop_over_chunks(rows *r, const rows_chunks *chunks, bool reverse, til
 void rows_build_combined(rows *r);
 /* A scan of which each chunk has a block (look_back.h). */
 void rows_build_combined_chunk(rows *r);
+
+/* clusters.c: rows in the tiles of a cluster's blocks. */
+bool rows_fit_cluster(const rows *r, int beside);
+void rows_build_clusters(rows *r, int beside);
+
+/* loads_ahead.c: moves the loads of the loop's body to the step before. */
+void rows_load_ahead(rows *r, tile_op loop);
 
 /* sums.c: rows longer than a tile. */
 

@@ -132,6 +132,7 @@ void rows_loop_over_chunks(rows *r, const rows_chunks *chunks, bool reverse, til
     k->start[r->axis] = tile_build_mul(&k->b, place, chunks->block);
     build_body(r, user, number, carried);
     tile_build_yield(&k->b, carried, count);
+    if (r->loads_ahead && !k->s->failed) rows_load_ahead(r, loop);
     for (unsigned i = 0; i < count; i++) carried[i] = tile_op_result(k->f, loop, i);
     k->b = outside;
 }

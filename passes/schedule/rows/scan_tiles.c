@@ -92,6 +92,7 @@ static void choose_columns(rows *r, int beside) {
         count = list_columns(r, width, far_down, FAR, points, 0);
     else if (r->look_back == ROWS_LOOK_BACK_IF)
         count = list_columns(r, width, far_down, FAR, points, count);
+    r->loads_ahead = true;
     r->whole_axis = r->known >= 0;
     for (unsigned p = 0; p < count; p++) r->whole_axis &= r->known <= points[p][0];
     add_columns(r, beside, points, count);
