@@ -81,7 +81,7 @@ static bool are_rows_bad(schedule *s, const sched_group *g) {
     }
     while (width < WIDTH && width < row) width *= 2;
     int64_t covered = (row + width - 1) / width * width;
-    return dims > 1 && (row * bytes % VECTOR || covered - row > row / PART);
+    return row * bytes % VECTOR || (dims > 1 && covered - row > row / PART);
 }
 
 bool sched_flatten(schedule *s, sched_group *g, int64_t *whole) {

@@ -45,7 +45,7 @@ static bool may_move(const ahead *a, tile_op op) {
     return true;
 }
 
-/* Clones what computes the value in the body, for the step that the map describes. */
+/* Clones the operations of the body that compute the value, for the step that the map describes. */
 static void clone_value(const ahead *a, tile_builder *b, tile_value value, tile_value *map,
                         size_t map_count) {
     tile_op def = tile_value_def(a->f, value);
