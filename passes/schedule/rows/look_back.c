@@ -263,7 +263,7 @@ static tile_value load_sums(const rows_look_back *w, unsigned i, tile_value sums
 
 /* The number of chunks of a group. The totals of columns are as wide as the tile. */
 static int members_of(const rows *r) {
-    enum { OF_ROWS = 128, OF_COLUMNS = 32 };
+    enum { OF_ROWS = 128, OF_COLUMNS = 128 };
     return r->k.tile_rank > 1 && r->t == 0 ? OF_COLUMNS : OF_ROWS;
 }
 

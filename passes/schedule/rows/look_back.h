@@ -45,7 +45,8 @@ void rows_take_chunk(rows *r, const rows_prefix *prefix, bool reverse, rows_look
 void rows_publish_total(rows_look_back *w, const tile_value *own);
 /* Waits for the chunks before this one and combines them. False after a diagnostic. */
 bool rows_wait_for_prefix(rows_look_back *w, const tile_value *own, tile_value *before);
-/* Leaves the words in scratch as they were before the launch. */
+/* Leaves the words in scratch as they were before the launch. Comes before the stores of results, for
+ * which its atomic would otherwise wait. */
 void rows_end_chunk(rows_look_back *w);
 
 #endif

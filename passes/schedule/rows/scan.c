@@ -183,11 +183,11 @@ static void build_own_chunk(rows *r) {
     rows_publish_total(&w, &own);
     tile_op scan = rows_build_along(r, TILE_OP_scan, elements, rows_op(r, 0));
     if (!scan.id || !rows_wait_for_prefix(&w, &own, &before)) return;
+    rows_end_chunk(&w);
     before = sched_broadcast_to_tile(k, before);
     tile_value all = rows_combine(r, 0, before, tile_op_result(k->f, scan, 0));
     rows_remember_results(r, 0, all, TILE_NO_VALUE);
     rows_store_outputs(r, false);
-    rows_end_chunk(&w);
     sched_leave(k, mark);
 }
 
