@@ -179,6 +179,10 @@ int64_t sched_axis(const schedule *s, tile_op op);
 /* Returns whether op is a scan or sort: it works along rows and preserves the number of
  * elements. */
 bool sched_is_along(const schedule *s, tile_op op);
+/* Returns whether the blocks of a cluster can hold a row of so many elements, for reductions such
+ * as op. extent -1: it is not known. */
+enum { SCHED_PART_OF_ROW = 16384 /* elements */, SCHED_CLUSTER = 8 /* blocks, on all GPUs */ };
+bool sched_fits_cluster(const schedule *s, tile_op op, int64_t extent);
 /* The array that the group reads for exactly this value; -1 if there is none. */
 int sched_input_of(const schedule *s, const sched_group *g, tile_value value);
 /* The array that the group reads for a value: one that holds the value, or its elements in the same

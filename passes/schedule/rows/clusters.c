@@ -14,23 +14,15 @@
 #include "lib/ir/syntax.h"
 #include "passes/schedule/rows/rows.h"
 
-enum {
-    OF_BLOCK = 16384, /* elements of a part */
-    MAX_BLOCKS = 8,   /* of a cluster that all GPUs with clusters can launch */
-};
-
-static bool is_for_clusters(const rows *r) {
-    const tile_pass *pass = r->k.s->pass;
-    return pass->has_target && tile_target_has(pass->target, TILE_FEATURE_cluster);
-}
+enum { FEW_ROWS = 64 };
 
 bool rows_fit_cluster(const rows *r, int beside) {
-    bool fits = beside < (int)r->axis && r->known > OF_BLOCK && r->known <= OF_BLOCK * MAX_BLOCKS &&
-                (r->last_loop > 1 || rows_has_long_output(r)) && !rows_must_split(r) &&
-                is_for_clusters(r);
+    const int64_t count = rows_count_others(r, -1, 1);
+    bool again = r->last_loop > 1 || rows_has_long_output(r) ||
+                 (r->last > 1 && count >= 0 && count <= FEW_ROWS);
+    bool fits = beside < (int)r->axis && again && !rows_must_split(r);
     for (size_t i = 0; i < r->k.g->reduction_count && fits; i++)
-        fits = tile_op_opcode(r->k.s->compute, rows_op(r, i)) == TILE_OP_reduce &&
-               rows_type(r, i)->scalar != TILE_f64;
+        fits = sched_fits_cluster(r->k.s, rows_op(r, i), r->known);
     return fits;
 }
 
@@ -109,19 +101,23 @@ static void build(rows *r, int blocks) {
     sched_leave(k, mark);
 }
 
-/* The number of blocks with at most `most` elements each. */
-static int blocks_for(const rows *r, int most) {
+/* The number of blocks: as many as hold the row, and more for few rows. */
+static int count_blocks(const rows *r) {
+    enum { BUSY = 264 /* blocks: two for each multiprocessor */ };
+    const int64_t count = rows_count_others(r, -1, 1);
     int blocks = 2;
-    while (blocks < MAX_BLOCKS && blocks * most < r->known) blocks *= 2;
+    while (blocks < SCHED_CLUSTER &&
+           (blocks * SCHED_PART_OF_ROW < r->known || (count >= 0 && count * blocks < BUSY)))
+        blocks *= 2;
     return blocks;
 }
 
 void rows_build_clusters(rows *r, int beside) {
     enum { PER_WARP = 128 };
     sched_kernel *k = &r->k;
-    const int blocks = blocks_for(r, OF_BLOCK), unit = 8 * PER_WARP;
+    const int blocks = count_blocks(r), unit = 8 * PER_WARP;
     const int part = (int)((r->known + blocks - 1) / blocks);
-    const int warps = part > OF_BLOCK / 2 ? 16 : 8, points[] = {warps, warps / 2};
+    const int warps = part > SCHED_PART_OF_ROW / 2 ? 16 : 8, points[] = {warps, warps / 2};
     const tile_expr *params[] = {sched_add_param(k, "num_warps")},
                     *cluster = tile_expr_int(k->s->context, blocks);
     rows_set_tiles(r, beside, tile_expr_int(k->s->context, 1),
@@ -134,6 +130,7 @@ void rows_build_clusters(rows *r, int beside) {
     tile_function_set_cluster(k->f, 1, &cluster);
     sched_place_tiles(k, (int)r->axis,
                       tile_build_div(&k->b, tile_build_block_id(&k->b), sched_number(k, cluster)));
+    r->copies = (unsigned)blocks; /* all tiles together cover the row */
     rows_choose_pad(r);
     build(r, blocks);
 }

@@ -50,14 +50,14 @@ def columns(r):
 
 def clusters(r):
     """Rows that no tile of a block holds."""
-    dims = [r.choice([2, 3]), r.choice([16385, 16640, 20000, 32768, 32769, 40001, 50257, 65535])]
+    dims = [r.choice([1, 2, 3]), r.choice([16385, 16640, 18432, 20000, 32768, 32769, 40001, 50257, 65536, 70001, 131072])]
     scalar = r.choice(FLOATS)
     mean = [f"%mean = reduce_add(%v, axis = 1) / {dims[1]}.0", "%d = %v - %mean"]
     kind = r.choice(["softmax", "norm", "range"])
     if kind == "softmax":
         lines = ["%v = f32(%x)", "%e = exp(%v - reduce_max(%v, axis = 1))", "%z = %e / reduce_add(%e, axis = 1)"]
     elif kind == "norm":
-        lines = ["%v = f32(%x)"] + mean + [f"%z = %d * rsqrt(reduce_add(%d * %d, axis = 1) / {dims[1]}.0 + 1.0e-5)"]
+        lines = ["%v = f32(%x) + 3.0"] + mean + [f"%z = %d * rsqrt(reduce_add(%d * %d, axis = 1) / {dims[1]}.0 + 1.0e-5)"]
     else:
         lines = ["%v = f32(%x)", "%a = reduce_min(%v, axis = 1)", "%z = (%v - %a) * (reduce_max(%v, axis = 1) - %a)"]
     results = [("y", scalar, dims)]
