@@ -129,14 +129,13 @@ static const tile_function *find_function(run *r) {
     else if (tile_function_get_kind(found) != kind)
         fail(tile_function_name(found), "is a kernel: level 1 runs computes");
     if (!found || kind == TILE_FUNC || tile_function_get_kind(found) != kind) return NULL;
-    r->scheduled = kind == TILE_COMPUTE && o->level != 1;
-    if (!r->scheduled) return found;
+    if (!(r->scheduled = kind == TILE_COMPUTE && o->level != 1)) return found;
     /* A GPU's own target decides which kernels there are. */
-    bool may_be_cuda = !o->device || strcmp(o->device, "cpu") != 0;
-    if (may_be_cuda && open_device(r) != TILE_OK) return NULL;
-    const tile_target *target = o->target;
-    if (!target && tile_device_is_cuda(r->device)) target = tile_device_target(r->device);
-    return run_schedule(r->options, r->module, found, target);
+    const bool cpu = o->device && strcmp(o->device, "cpu") == 0;
+    if (!cpu && open_device(r) != TILE_OK) return NULL;
+    bool own = !o->target && tile_device_is_cuda(r->device);
+    return run_schedule(r->options, r->module, found,
+                        own ? tile_device_target(r->device) : o->target);
 }
 
 /* Checks a value before arrays of that size are allocated. */
