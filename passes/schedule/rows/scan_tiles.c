@@ -45,9 +45,9 @@ typedef struct shapes {
     unsigned count;
     int points[MAX_SHAPES][3];
 } shapes;
-static const shapes many[2] = {{2, {{64, 32, 4}, {64, 64, 8}}}, {2, {{128, 32, 4}, {64, 32, 4}}}};
+static const shapes many[2] = {{2, {{64, 32, 4}, {64, 64, 8}}}, {1, {{128, 32, 4}}}};
 static const shapes some[2] = {{2, {{128, 32, 8}, {64, 32, 4}}}, {1, {{128, 32, 4}}}};
-static const shapes far_down[2] = {{2, {{256, 16, 4}, {128, 16, 4}}}, {1, {{128, 32, 4}}}};
+static const shapes far_down[2] = {{1, {{256, 16, 4}}}, {1, {{128, 32, 4}}}};
 
 static int power_above(int64_t extent, int most) {
     int block = 1;
