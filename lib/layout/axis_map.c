@@ -55,6 +55,24 @@ bool tile_axis_map_is_in_order(const tile_layout *layout, unsigned axis, tile_ax
     return true;
 }
 
+bool tile_axis_map_registers_first(const tile_layout *layout, unsigned axis, tile_layout *ordered) {
+    tile_axis_map along;
+    unsigned next = 0;
+    bool changed = false;
+    if (!tile_axis_map_find(layout, axis, &along)) return false;
+    tile_layout_copy(ordered, layout);
+    const tile_holder holders[] = {TILE_HELD_BY_REGISTER, TILE_HELD_BY_LANE, TILE_HELD_BY_WARP};
+    uint32_t *const bases[] = {ordered->reg, ordered->lane, ordered->warp};
+    for (unsigned h = 0; h < sizeof holders / sizeof *holders; h++)
+        for (unsigned bit = 0; bit < along.count; bit++) {
+            if (along.bits[bit].holder != holders[h]) continue;
+            bases[h][along.bits[bit].bit] = UINT32_C(1)
+                                            << (tile_layout_dim_shift(layout, axis) + next);
+            changed |= bit != next++;
+        }
+    return changed;
+}
+
 tile_layout tile_axis_map_cells(const tile_layout *layout, const tile_axis_map *along,
                                 unsigned near_bits) {
     uint32_t dims[TILE_MAX_RANK];

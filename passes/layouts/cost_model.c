@@ -22,6 +22,7 @@
 #include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
 #include "lib/analysis/rearranged.h"
+#include "lib/layout/axis_map.h"
 #include "lib/layout/layout.h"
 #include "lib/layout/pieces.h"
 #include "lib/layout/reduce.h"
@@ -40,7 +41,7 @@ typedef enum cost_kind {
     COST_CONVERT_TO,    /* to `other` */
     COST_CONVERT_FROM,  /* from `other` */
     COST_STORE_PIECES,  /* to `other`, if pieces cannot be cut from the layout */
-    COST_ROWS,          /* likewise, if op cannot work in the layout */
+    COST_ROWS,          /* likewise, if op cannot work in the layout; and a scan */
     COST_BROADCAST,     /* op, whose operand has the layout `other` */
     COST_REDUCE,        /* a reduction along dim; other: layout of its result, or rank 0 */
     COST_REDUCED,       /* result of a reduction along dim; other: layout of its operand */
@@ -478,6 +479,34 @@ static uint64_t product_cost(assignment *a, const cost_term *t, const tile_layou
     return query.k * (WAVEFRONT * (rows + columns) * bytes + rows * columns);
 }
 
+/* Threads combine consecutive elements, lanes their sums, warps theirs through cells in shared
+ * memory, of which each thread reads all. A thread has several sums where its elements are not
+ * consecutive. */
+static uint64_t scan_cost(const cost_term *t, const tile_layout *layout, unsigned axis) {
+    tile_axis_map along;
+    unsigned near = 0, lanes = 0, warps = 0;
+    tile_axis_map_find(layout, axis, &along);
+    while (near < along.count && along.bits[near].holder == TILE_HELD_BY_REGISTER) near++;
+    for (unsigned bit = 0; bit < along.count; bit++) {
+        lanes += along.bits[bit].holder == TILE_HELD_BY_LANE;
+        warps += along.bits[bit].holder == TILE_HELD_BY_WARP;
+    }
+    uint64_t words = (tile_scalar_bytes(t->type->scalar) + WORD - 1) / WORD;
+    uint64_t registers = tile_layout_registers(layout), sums = (registers >> near) * words;
+    uint64_t cost = registers * words + SHUFFLE * sums * lanes;
+    return warps ? cost + BARRIERS + (WAVEFRONT + ACCESS) * (sums + (sums << warps)) : cost;
+}
+
+static uint64_t rows_cost(assignment *a, const cost_term *t, const tile_layout *layout) {
+    tile_opcode opcode = tile_op_opcode(a->f, t->op);
+    unsigned axis = (unsigned)tile_op_attr_int(a->f, t->op, TILE_ATTR_axis, 0);
+    bool fits = tile_rows_fit(a->f, t->op, layout);
+    uint64_t cost = fits ? 0 : conversion_cost(t->type, layout, &t->other);
+    if (opcode == TILE_OP_scan || opcode == TILE_OP_scan_with)
+        cost += scan_cost(t, fits ? layout : &t->other, axis);
+    return cost;
+}
+
 static uint64_t cost_of_term(assignment *a, const cost_term *t, const tile_layout *layout) {
     switch (t->kind) {
     case COST_LOAD: return global_cost(t, layout);
@@ -486,8 +515,7 @@ static uint64_t cost_of_term(assignment *a, const cost_term *t, const tile_layou
     case COST_CONVERT_TO: return conversion_cost(t->type, layout, &t->other);
     case COST_CONVERT_FROM: return conversion_cost(t->type, &t->other, layout);
     case COST_STORE_PIECES: return pieces_cost(a, t, layout);
-    case COST_ROWS:
-        return tile_rows_fit(a->f, t->op, layout) ? 0 : conversion_cost(t->type, layout, &t->other);
+    case COST_ROWS: return rows_cost(a, t, layout);
     case COST_BROADCAST: return broadcast_cost(t, layout);
     case COST_REDUCE: return reduction_cost(t, layout, &t->other);
     case COST_REDUCED: return reduction_cost(t, &t->other, layout);

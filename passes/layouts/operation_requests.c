@@ -4,7 +4,9 @@
 #include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
 #include "lib/analysis/rearranged.h"
+#include "lib/layout/axis_map.h"
 #include "lib/layout/layout.h"
+#include "lib/layout/traffic.h"
 #include "lib/ops/atomic.h"
 #include "lib/ops/gather.h"
 #include "lib/ops/shape.h"
@@ -209,6 +211,29 @@ static bool is_opaque(const tile_function *f, tile_value memory) {
     return tile_op_opcode(f, def) == TILE_OP_scratch && tile_op_has_attr(f, def, TILE_ATTR_opaque);
 }
 
+/* The bytes of a tile's elements that have the same coordinates up to this dim. */
+static uint64_t bytes_after(const tile_type *type, unsigned dim) {
+    uint64_t bytes = tile_scalar_bytes(type->scalar);
+    for (unsigned d = dim + 1; d < type->rank; d++) bytes *= (uint64_t)tile_type_dim(type, d);
+    return bytes;
+}
+
+/* Scans of the tile, or into it, along an axis whose neighbors are in different sectors: each
+ * thread holds consecutive elements, so that fewer sums are exchanged, and accesses are as wide. */
+static void request_for_scans(assignment *a, tile_value tile, request_priority priority,
+                              const tile_layout *layout) {
+    const tile_type *type = tile_value_type(a->f, tile);
+    tile_layout ordered;
+    for (const layout_use *use = a->uses[layouts_class_of(a, tile)]; use; use = use->next) {
+        tile_opcode opcode = tile_op_opcode(a->f, use->op);
+        unsigned axis = (unsigned)tile_op_attr_int(a->f, use->op, TILE_ATTR_axis, 0);
+        if ((opcode == TILE_OP_scan || opcode == TILE_OP_scan_with) && axis < type->rank &&
+            bytes_after(type, axis) >= TILE_SECTOR &&
+            tile_axis_map_registers_first(layout, axis, &ordered))
+            request_layout(a, tile, priority, &ordered);
+    }
+}
+
 void request_operation(assignment *a, tile_op op) {
     tile_function *f = a->f;
     tile_value tile;
@@ -219,7 +244,9 @@ void request_operation(assignment *a, tile_op op) {
         tile_layout layout =
             (tile_is_whole_access(f, op) ? tile_transfer_layout : tile_access_layout)(
                 f, a->ranges, element, tile_value_type(f, tile), layouts_warps_at(a, op));
-        request_layout(a, tile, loads ? PRIORITY_LOAD : PRIORITY_STORE, &layout);
+        request_priority priority = loads ? PRIORITY_LOAD : PRIORITY_STORE;
+        request_layout(a, tile, priority, &layout);
+        request_for_scans(a, tile, priority, &layout);
     }
     if (tile_op_opcode(f, op) == TILE_OP_store_async) {
         uint32_t extents[TILE_MAX_RANK];

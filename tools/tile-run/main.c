@@ -129,8 +129,13 @@ static const tile_function *find_function(run *r) {
     else if (tile_function_get_kind(found) != kind)
         fail(tile_function_name(found), "is a kernel: level 1 runs computes");
     if (!found || kind == TILE_FUNC || tile_function_get_kind(found) != kind) return NULL;
-    r->scheduled = kind == TILE_COMPUTE && o->level != 1;
-    return r->scheduled ? run_schedule(r->options, r->module, found) : found;
+    if (!(r->scheduled = kind == TILE_COMPUTE && o->level != 1)) return found;
+    /* A GPU's own target decides which kernels there are. */
+    const bool cpu = o->device && strcmp(o->device, "cpu") == 0;
+    if (!cpu && open_device(r) != TILE_OK) return NULL;
+    bool own = !o->target && tile_device_is_cuda(r->device);
+    return run_schedule(r->options, r->module, found,
+                        own ? tile_device_target(r->device) : o->target);
 }
 
 /* Checks a value before arrays of that size are allocated. */
@@ -538,7 +543,7 @@ static bool run_kernel(run *r) {
         return false;
     print_time_of(o, "make arguments", since);
     if (o->level == 1) return run_level_1(r);
-    if (open_device(r) != TILE_OK || !tune(r) || !launch(r)) return false;
+    if ((!r->device && open_device(r) != TILE_OK) || !tune(r) || !launch(r)) return false;
     since = seconds();
     bool right = check(r);
     print_time_of(o, "check", since);

@@ -57,6 +57,7 @@ bool options_read_count(const char *name, const char *text, double least, double
 
 /* schedule.c: returns the kernel or plan that a compute is scheduled to, and adds it to the module.
  * Also adds dims, element types and results that the command line omits. NULL after a message. */
-const tile_function *run_schedule(options *o, tile_module *module, const tile_function *compute);
+const tile_function *run_schedule(options *o, tile_module *module, const tile_function *compute,
+                                  const tile_target *target);
 
 #endif

@@ -119,14 +119,15 @@ static void keep_bindings(options *o, const tile_binding *left, unsigned count) 
     o->binding_count = count;
 }
 
-const tile_function *run_schedule(options *o, tile_module *module, const tile_function *compute) {
+const tile_function *run_schedule(options *o, tile_module *module, const tile_function *compute,
+                                  const tile_target *target) {
     tile_binding left[64];
     const char *name;
     if (!take_arrays(o, compute) || !add_results(o, compute)) return NULL;
     unsigned count = o->binding_count;
     memcpy(left, o->bindings, sizeof *left * count);
     tile_status status =
-        tile_schedule(module, tile_function_name(compute), o->target, left, &count, &name);
+        tile_schedule(module, tile_function_name(compute), target, left, &count, &name);
     keep_bindings(o, left, count);
     return status == TILE_OK ? tile_module_find(module, name) : NULL;
 }

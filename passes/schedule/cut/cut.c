@@ -85,6 +85,15 @@ static bool is_in_place(const sched_group *g, const sched_mapped_stop *stop, con
     return at->dim >= 0 && !at->offset && !at->index && map->at[at->dim].dim == (int)g->axis;
 }
 
+/* Returns whether clusters can hold the rows of all reductions of the compute. */
+static bool fits_clusters(schedule *s, const sched_domain *domain, unsigned axis) {
+    const int64_t extent = sched_constant(domain->extents[axis]);
+    bool fits = true;
+    TILE_FOR_EACH_OP (s->compute, op, s->compute->body)
+        if (sched_is_reduction(s, op)) fits &= sched_fits_cluster(s, op, extent);
+    return fits && axis + 1 == domain->rank;
+}
+
 /* Rows for which one block each would leave most SMs idle for long: all blocks share each
  * reduction, and values as long as the rows are computed separately. */
 static bool is_few_and_long(const sched_domain *domain, unsigned axis) {
@@ -108,7 +117,8 @@ static bool has_dim(const schedule *s, tile_value value, const sched_map *map, u
 
 void sched_set_rows(schedule *s, sched_group *g, tile_op op) {
     g->axis = (unsigned)sched_axis(s, op);
-    g->own_domain = is_few_and_long(&g->domain, g->axis) && !sched_is_along(s, op);
+    g->own_domain = is_few_and_long(&g->domain, g->axis) && !sched_is_along(s, op) &&
+                    !fits_clusters(s, &g->domain, g->axis);
     g->chains = sched_is_chunked_scan(s, op);
     if (g->chains) g->root = op;
 }

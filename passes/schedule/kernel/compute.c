@@ -113,6 +113,13 @@ bool sched_is_along(const schedule *s, tile_op op) {
     return tile_op_dims(tile_op_opcode(s->compute, op)) == TILE_DIMS_along;
 }
 
+bool sched_fits_cluster(const schedule *s, tile_op op, int64_t extent) {
+    return s->pass->has_target && tile_target_has(s->pass->target, TILE_FEATURE_cluster) &&
+           extent > SCHED_PART_OF_ROW && extent <= SCHED_PART_OF_ROW * SCHED_CLUSTER &&
+           tile_op_opcode(s->compute, op) == TILE_OP_reduce &&
+           sched_type(s, tile_operand_src(s->compute, op))->scalar != TILE_f64;
+}
+
 int sched_input_of(const schedule *s, const sched_group *g, tile_value value) {
     for (size_t i = 0; i < g->input_count; i++)
         if (s->arrays[g->inputs[i].array].value.id == value.id) return (int)g->inputs[i].array;

@@ -44,8 +44,27 @@ static int block_for(const tile_expr *extent, int most) {
     return block;
 }
 
+/* By how much tiles must be smaller, so that there are several blocks for each multiprocessor of
+ * the largest targets: 1, 2 or 4. */
+static int find_shrink(const sched_kernel *k, int elements) {
+    enum { BLOCKS = 1024, LEAST = 128 * 16 /* bytes: 16 of each thread */ };
+    const tile_value value = k->s->arrays[k->g->outputs[0].array].value;
+    const int bytes = (int)tile_scalar_bytes(sched_element(k->s, value)->scalar);
+    int64_t count = 1;
+    int shrink = 1;
+    for (unsigned d = 0; d < k->g->domain.rank; d++) {
+        int64_t extent = sched_constant(k->g->domain.extents[d]);
+        if (extent <= 0 || count > INT32_MAX / extent) return 1;
+        count *= extent;
+    }
+    while (elements / shrink * bytes > LEAST && count / (elements / shrink) < BLOCKS) shrink *= 2;
+    return shrink;
+}
+
 static void set_flat_tiles(sched_kernel *k, unsigned dim) {
-    static const int points[] = {1024, 4, 2048, 4, 4096, 8, 512, 4};
+    static const int all[][8] = {{1024, 4, 2048, 4, 4096, 8, 512, 4},
+                                 {512, 4, 1024, 8, 1024, 4, 2048, 4}};
+    const int *points = all[find_shrink(k, 1024) > 1];
     const tile_expr *params[] = {sched_add_param(k, "block"), sched_add_param(k, "num_warps")};
     int only[] = {block_for(k->g->domain.extents[dim], 1024), 4};
     bool small = only[0] < 1024;
@@ -54,7 +73,8 @@ static void set_flat_tiles(sched_kernel *k, unsigned dim) {
     sched_set_warps(k, params[1]);
 }
 
-/* Chooses tiles of about 2048 elements, narrower if rows are known to be shorter. */
+/* Chooses tiles of about 2048 elements, fewer for small arrays, and narrower if rows are known to
+ * be shorter. */
 static void set_tiles(sched_kernel *k, unsigned row, unsigned column, bool crossed) {
     enum { POINTS = 4 };
     static const int shapes[2][POINTS][2] = {{{4, 512}, {16, 128}, {1, 2048}, {64, 32}},
@@ -64,8 +84,11 @@ static void set_tiles(sched_kernel *k, unsigned row, unsigned column, bool cross
     int points[POINTS * 3];
     unsigned count = 0;
     for (unsigned i = 0; i < POINTS; i++) {
-        int width = block_for(k->g->domain.extents[column], shapes[crossed][i][1]);
-        int height = shapes[crossed][i][0] * (shapes[crossed][i][1] / width);
+        int high = shapes[crossed][i][0], wide = shapes[crossed][i][1];
+        for (int shrink = crossed ? 1 : find_shrink(k, high * wide); shrink > 1; shrink /= 2)
+            *(high > 1 ? &high : &wide) /= 2;
+        int width = block_for(k->g->domain.extents[column], wide);
+        int height = high * (wide / width);
         int *at = points + 3 * count;
         at[0] = block_for(k->g->domain.extents[row], height);
         at[1] = width;
@@ -91,15 +114,46 @@ static void choose_tiles(sched_kernel *k) {
     set_tiles(k, crossed >= 0 ? (unsigned)crossed : dims[1], dims[0], crossed >= 0);
 }
 
+static void build_outputs(sched_kernel *k) {
+    for (size_t i = 0; i < k->g->output_count && !k->s->failed; i++) {
+        const sched_output *output = &k->g->outputs[i];
+        tile_value value = sched_output_value(k->s, output);
+        tile_value tile = sched_value(k, value, &output->map, sched_element(k->s, value));
+        if (tile.id) sched_store_output(k, output, &output->map, tile);
+    }
+}
+
+/* The elements from `first` on, in a tile of its own, which the first block computes. */
+static void build_last(sched_kernel *k, int64_t first, int64_t count) {
+    const tile_builder outside = k->b;
+    int block = block_for(tile_expr_int(k->s->context, count), 16);
+    tile_value is_first =
+        tile_build_eq(&k->b, tile_build_block_id(&k->b), tile_build_int(&k->b, 0));
+    tile_op branch = tile_build_if_else(&k->b, is_first, NULL, 0);
+    k->b = tile_builder_at_end(k->f, tile_op_region(k->f, branch, 1));
+    tile_build_yield(&k->b, NULL, 0);
+    k->b = tile_builder_at_end(k->f, tile_op_region(k->f, branch, 0));
+    size_t mark = sched_enter(k);
+    k->end = NULL;
+    k->block[0] = tile_expr_int(k->s->context, block);
+    k->start[0] = tile_build_int(&k->b, first);
+    build_outputs(k);
+    tile_build_yield(&k->b, NULL, 0);
+    sched_leave(k, mark);
+    k->b = outside;
+}
+
 void sched_make_elementwise(schedule *s, sched_group *g, const char *name) {
     sched_kernel k;
+    int64_t whole = 0;
+    bool flat = sched_flatten(s, g, &whole);
+    int64_t count = flat ? sched_constant(g->domain.extents[0]) : 0;
     sched_kernel_open(&k, s, g, name);
     choose_tiles(&k);
     sched_set_grid(&k, -1);
-    for (size_t i = 0; i < g->output_count && !s->failed; i++) {
-        tile_value value = sched_output_value(s, &g->outputs[i]);
-        const tile_type *element = sched_element(s, value);
-        tile_value tile = sched_value(&k, value, &g->outputs[i].map, element);
-        if (tile.id) sched_store_output(&k, &g->outputs[i], &g->outputs[i].map, tile);
-    }
+    if (flat && whole > 0 && whole < count) k.end = tile_expr_int(s->context, whole);
+    size_t mark = sched_enter(&k);
+    build_outputs(&k);
+    sched_leave(&k, mark);
+    if (k.end) build_last(&k, whole, count - whole);
 }

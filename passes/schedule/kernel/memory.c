@@ -129,6 +129,15 @@ static tile_value find_view(sched_kernel *k, unsigned array, const sched_shape *
     return tile_build_view(&k->b, base, extents, l->rank, strides, in_order ? 0 : l->rank, NULL);
 }
 
+/* The view of a flat array up to k->end, of one dim; or no value. */
+static tile_value end_view(sched_kernel *k, unsigned array, const sched_map *map, listing *l) {
+    int last = l->dims[l->rank - 1];
+    if (!k->end || last < 0 || map->at[last].dim < 0) return TILE_NO_VALUE;
+    tile_value extent = sched_number(k, k->end), base = tile_build_base(&k->b, k->arrays[array]);
+    *l = (listing){.dims = {last}, .rank = 1};
+    return tile_build_view(&k->b, base, &extent, 1, NULL, 0, NULL);
+}
+
 tile_value sched_shaped_view(sched_kernel *k, unsigned array, const sched_shape *shape) {
     listing l = {.rank = shape->type->rank};
     for (unsigned d = 0; d < l.rank; d++) l.dims[d] = (int)d;
@@ -168,8 +177,9 @@ static bool find_access(sched_kernel *k, unsigned array, tile_value value, const
         sched_find_points(k, array, &shape, &map, element, computed, exact, out);
         return true;
     }
+    out->view = end_view(k, array, &map, &l);
+    if (!out->view.id) out->view = find_view(k, array, &shape, &l);
     out->rank = l.rank;
-    out->view = find_view(k, array, &shape, &l);
     for (unsigned i = 0; i < l.rank; i++)
         out->index[i] =
             l.dims[i] < 0 ? tile_build_int(&k->b, 0) : sched_begin(k, &map.at[l.dims[i]]);

@@ -179,6 +179,10 @@ int64_t sched_axis(const schedule *s, tile_op op);
 /* Returns whether op is a scan or sort: it works along rows and preserves the number of
  * elements. */
 bool sched_is_along(const schedule *s, tile_op op);
+/* Returns whether the blocks of a cluster can hold a row of so many elements, for reductions such
+ * as op. extent -1: it is not known. */
+enum { SCHED_PART_OF_ROW = 16384 /* elements */, SCHED_CLUSTER = 8 /* blocks, on all GPUs */ };
+bool sched_fits_cluster(const schedule *s, tile_op op, int64_t extent);
 /* The array that the group reads for exactly this value; -1 if there is none. */
 int sched_input_of(const schedule *s, const sched_group *g, tile_value value);
 /* The array that the group reads for a value: one that holds the value, or its elements in the same
@@ -378,6 +382,7 @@ struct sched_kernel {
     double pad;                /* default pad of loads that may choose one */
     bool covers;               /* index tiles lack the tile's last dim (points.c) */
     unsigned run;              /* coordinates along the tile's last dim are this far apart; 0: 1 */
+    const tile_expr *end;      /* of flat arrays: accesses end here; NULL: at the arrays' end */
     bool straight;             /* accesses have the tile's dims in the tile's order, by strides */
     bool single;               /* loads of one element are scalars */
     bool streams;              /* each element of the domain is read once, and few are written */
@@ -386,6 +391,12 @@ struct sched_kernel {
     sched_padded *padded; /* of windowed kernels */
     size_t padded_count, padded_capacity;
 };
+
+/* flat.c */
+
+/* Gives an element-wise group a domain of one dim, if this pays and its arrays permit it. *whole:
+ * its elements up to the last whole vector. */
+bool sched_flatten(schedule *s, sched_group *g, int64_t *whole);
 
 /* kernel.c */
 

@@ -316,11 +316,11 @@ void rows_build_combined_chunk(rows *r) {
         return;
     rows_publish_total(&w, own);
     tile_op scan = build_along(&c, TILE_OP_scan_with, elements);
-    if (!scan.id || !rows_wait_for_prefix(&w, own, before) || !combine(&c, before, scan, all))
-        return;
+    if (!scan.id || !rows_wait_for_prefix(&w, own, before)) return;
+    rows_end_chunk(&w);
+    if (!combine(&c, before, scan, all)) return;
     sched_map map = sched_identity(&k->g->domain);
     remember(&c, all, &map, c.with.exclusive);
     rows_store_outputs(r, false);
-    rows_end_chunk(&w);
     sched_leave(k, mark);
 }

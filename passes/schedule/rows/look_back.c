@@ -39,18 +39,18 @@
 #include "lib/ir/syntax.h"
 
 enum {
-    FEW = 128,      /* blocks: about one for each SM, and each copies at a fraction of its rate */
     FEW_CHUNKS = 4, /* a block scans as many in the time that blocks need to exchange sums */
 };
 
 /* Is it worthwhile? ---------------------------------------------------------------------------- */
 
 /* The extents decide later, if the kernel is the only one: kernels of plans take no parameters. */
-rows_look_back_choice rows_choose_look_back(const rows *r, int64_t length, int64_t strips) {
+rows_look_back_choice rows_choose_look_back(rows *r, int64_t length, int64_t strips, int few) {
+    r->few_strips = few;
     const bool only = r->k.s->group_count == 1 && !r->k.s->is_section;
     if (tile_op_opcode(r->k.s->compute, rows_op(r, 0)) == TILE_OP_reduce_with)
         return ROWS_LOOK_BACK_NEVER;
-    if (strips >= FEW || (r->known >= 0 && r->known <= FEW_CHUNKS * length))
+    if (strips >= few || (r->known >= 0 && r->known <= FEW_CHUNKS * length))
         return ROWS_LOOK_BACK_NEVER;
     if (strips >= 0 && r->known >= 0) return ROWS_LOOK_BACK_ALWAYS;
     return only ? ROWS_LOOK_BACK_IF : ROWS_LOOK_BACK_NEVER;
@@ -92,7 +92,7 @@ static void add_look_back(rows *r) {
     add_condition(r, &few, sched_expr(r->k.s, r->extent), TILE_OP_gt, TILE_OP_le,
                   expr(r, TILE_OP_mul, block, constant(r, FEW_CHUNKS)));
     add_condition(r, &few, sched_count_tiles(&r->k, (int)r->axis), TILE_OP_lt, TILE_OP_ge,
-                  constant(r, FEW));
+                  constant(r, r->few_strips));
     if (r->short_rows) add_condition(r, &few, r->short_rows, TILE_OP_eq, TILE_OP_gt, one);
     if (r->k.tile_rank > 1 && r->t == 0 && sched_constant(block) < 0)
         few.holds = expr(r, TILE_OP_and, few.holds, expr(r, TILE_OP_ge, block, constant(r, HIGH)));
@@ -261,10 +261,11 @@ static tile_value load_sums(const rows_look_back *w, unsigned i, tile_value sums
 
 /* Chunks --------------------------------------------------------------------------------------- */
 
-/* The number of chunks of a group. The totals of columns are as wide as the tile. */
+/* The number of chunks of a group. The totals of columns are as wide as the tile, which may be wide
+ * if a user gives it. */
 static int members_of(const rows *r) {
-    enum { OF_ROWS = 128, OF_COLUMNS = 32 };
-    return r->k.tile_rank > 1 && r->t == 0 ? OF_COLUMNS : OF_ROWS;
+    enum { MEMBERS = 128, OF_WIDE = 32 };
+    return r->tile && r->k.tile_rank > 1 && r->t == 0 ? OF_WIDE : MEMBERS;
 }
 
 void rows_take_chunk(rows *r, const rows_prefix *prefix, bool reverse, rows_look_back *w) {

@@ -32,9 +32,9 @@ typedef struct rows_look_back {
     tile_value totals[ROWS_MAX_PREFIX], befores[ROWS_MAX_PREFIX];
 } rows_look_back;
 
-/* Chooses for chunks with `length` elements along the axis, of `strips` tiles beside each other;
- * -1: not known. */
-rows_look_back_choice rows_choose_look_back(const rows *r, int64_t length, int64_t strips);
+/* Chooses for chunks with `length` elements along the axis, of `strips` tiles beside each other
+ * (-1: not known). few: with so many strips, a block for each of them suffices. */
+rows_look_back_choice rows_choose_look_back(rows *r, int64_t length, int64_t strips, int few);
 /* Sets the grid and the tile's start for the choice of rows.look_back. Where extents decide it, it
  * becomes a parameter. */
 void rows_set_scan_grid(rows *r);
@@ -45,7 +45,8 @@ void rows_take_chunk(rows *r, const rows_prefix *prefix, bool reverse, rows_look
 void rows_publish_total(rows_look_back *w, const tile_value *own);
 /* Waits for the chunks before this one and combines them. False after a diagnostic. */
 bool rows_wait_for_prefix(rows_look_back *w, const tile_value *own, tile_value *before);
-/* Leaves the words in scratch as they were before the launch. */
+/* Leaves the words in scratch as they were before the launch. Comes before the stores of results,
+ * for which its atomic would otherwise wait. */
 void rows_end_chunk(rows_look_back *w);
 
 #endif

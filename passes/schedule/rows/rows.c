@@ -530,6 +530,8 @@ static void build(rows *r) {
         build_known(r, beside);
     else if (rows_can_scan_chunks(r))
         rows_build_chunks(r, beside);
+    else if (rows_fit_cluster(r, beside))
+        rows_build_clusters(r, beside);
     else if (!rows_build_with_vector(r, beside))
         rows_build_unknown(r, beside);
 }

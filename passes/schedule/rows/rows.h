@@ -53,11 +53,13 @@ typedef struct rows {
     const tile_expr *short_rows, *short_block;
     const tile_expr *whole; /* likewise: 1 if a row fits a tile, 0 if there is a loop; or NULL */
     rows_look_back_choice look_back; /* of a scan */
-    const tile_expr *looks_back;     /* where extents decide it: a parameter, 1 or 0 */
-    bool whole_axis;                 /* of a scan: all tiles hold the axis */
-    int64_t known;                   /* the extent; -1: not known */
-    unsigned *levels;                /* by reduction: level 1 depends on no other one */
-    unsigned last;                   /* highest level */
+    int few_strips;              /* of a scan: with so many, chunks have no blocks of their own */
+    const tile_expr *looks_back; /* where extents decide it: a parameter, 1 or 0 */
+    bool whole_axis;             /* of a scan: all tiles hold the axis */
+    bool loads_ahead;            /* of a scan: steps of the loop load the tiles of the next ones */
+    int64_t known;               /* the extent; -1: not known */
+    unsigned *levels;            /* by reduction: level 1 depends on no other one */
+    unsigned last;               /* highest level */
     unsigned
         *loops; /* for rows longer than a tile: the loop that computes each reduction, from 1 */
     unsigned last_loop;
@@ -193,6 +195,13 @@ void rows_loop_over_chunks(rows *r, const rows_chunks *chunks, bool reverse, til
 void rows_build_combined(rows *r);
 /* A scan of which each chunk has a block (look_back.h). */
 void rows_build_combined_chunk(rows *r);
+
+/* clusters.c: rows in the tiles of a cluster's blocks. */
+bool rows_fit_cluster(const rows *r, int beside);
+void rows_build_clusters(rows *r, int beside);
+
+/* loads_ahead.c: moves the loads of the loop's body to the step before. */
+void rows_load_ahead(rows *r, tile_op loop);
 
 /* sums.c: rows longer than a tile. */
 

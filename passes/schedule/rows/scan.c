@@ -132,6 +132,7 @@ void rows_loop_over_chunks(rows *r, const rows_chunks *chunks, bool reverse, til
     k->start[r->axis] = tile_build_mul(&k->b, place, chunks->block);
     build_body(r, user, number, carried);
     tile_build_yield(&k->b, carried, count);
+    if (r->loads_ahead && !k->s->failed) rows_load_ahead(r, loop);
     for (unsigned i = 0; i < count; i++) carried[i] = tile_op_result(k->f, loop, i);
     k->b = outside;
 }
@@ -182,11 +183,11 @@ static void build_own_chunk(rows *r) {
     rows_publish_total(&w, &own);
     tile_op scan = rows_build_along(r, TILE_OP_scan, elements, rows_op(r, 0));
     if (!scan.id || !rows_wait_for_prefix(&w, &own, &before)) return;
+    rows_end_chunk(&w);
     before = sched_broadcast_to_tile(k, before);
     tile_value all = rows_combine(r, 0, before, tile_op_result(k->f, scan, 0));
     rows_remember_results(r, 0, all, TILE_NO_VALUE);
     rows_store_outputs(r, false);
-    rows_end_chunk(&w);
     sched_leave(k, mark);
 }
 
