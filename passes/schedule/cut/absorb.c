@@ -206,7 +206,7 @@ static bool reads_from(const sched_group *reader, const sched_group *writer) {
 static bool join(schedule *s, size_t product, const sched_group *from) {
     sched_group *g = s->groups[product], both = *g;
     sched_map to;
-    if (from->kind != SCHED_ELEMENTWISE && from->kind != SCHED_ROWS) return false;
+    if (g->dual.id || (from->kind != SCHED_ELEMENTWISE && from->kind != SCHED_ROWS)) return false;
     if (from->own_domain || from->chains || !reads_from(from, g) || !are_plain(s, from))
         return false;
     if (!g->has_rows && (from->kind != SCHED_ROWS || !choose_rows(s, &both, from))) return false;

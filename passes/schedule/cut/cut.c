@@ -54,6 +54,7 @@ bool sched_take_matmul(schedule *s, sched_group *g, const sched_traversal *w, si
             return false;
     g->kind = SCHED_MATMUL;
     g->root = op;
+    g->dual = sched_find_dual(w, op, domain);
     g->domain = *domain;
     return true;
 }
@@ -251,7 +252,7 @@ static bool can_join(schedule *s, size_t index, const sched_group *g) {
     bool fits = other->kind == g->kind || g->kind == SCHED_ELEMENTWISE, at_hand = false;
     bool online = g->kind == SCHED_ONLINE;
     if (!fits || (!online && !sched_same_domain(&other->domain, &g->domain))) return false;
-    if (g->kind == SCHED_MATMUL && other->root.id != g->root.id) return false;
+    if (g->kind == SCHED_MATMUL && !sched_shares_products(other, g)) return false;
     if (g->kind == SCHED_ROWS && (other->axis != g->axis || other->own_domain != g->own_domain))
         return false;
     if (g->kind == SCHED_ROWS && (other->chains != g->chains || other->root.id != g->root.id))
@@ -270,6 +271,10 @@ static bool can_join(schedule *s, size_t index, const sched_group *g) {
 
 static void join_groups(schedule *s, size_t index, const sched_group *from) {
     sched_group *to = s->groups[index];
+    if (from->kind == SCHED_MATMUL && from->dual.id) {
+        to->root = from->root;
+        to->dual = from->dual;
+    }
     for (size_t i = 0; i < from->input_count; i++)
         if (sched_writer_of(s, from->inputs[i].array) != (int)index)
             sched_add_input(s, to, &from->inputs[i]);

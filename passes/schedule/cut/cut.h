@@ -90,6 +90,14 @@ void sched_replace(schedule *s, tile_op op, tile_value to);
 /* Returns whether the user gave a tile, warps or parts to the operation. */
 bool sched_has_user_tile(const schedule *s, tile_op op);
 
+/* dual.c */
+
+/* The other product of a dual product: one of the same left operand, of which the same elements are
+ * needed; none if there is none. */
+tile_op sched_find_dual(const sched_traversal *w, tile_op op, const sched_domain *domain);
+/* Returns whether one of the groups, both of products, has the products of the other. */
+bool sched_shares_products(const sched_group *a, const sched_group *b);
+
 /* partial.c */
 
 /* Rewrites reductions of long rows of products, of which nothing else is needed, as reductions of

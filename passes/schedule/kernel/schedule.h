@@ -68,6 +68,7 @@ typedef struct sched_group {
     sched_kind kind;
     sched_domain domain;
     tile_op root; /* matmul; online: the last carried reduction; rows: a long scan */
+    tile_op dual; /* matmul: the second product, of the same left operand (cut/dual.c) */
     sched_online *online;
     unsigned axis;      /* rows: the domain's dim that is reduced */
     bool own_domain;    /* rows: few and long; each reduction is split separately */

@@ -1,0 +1,92 @@
+/* Two products of the same left operand in one kernel, as of gated linear units:
+ *
+ *     %y = silu(matmul(%x, %w)) * matmul(%x, %v)
+ *
+ * As two kernels, the second one reads the result of the first one from memory, in f32, and %x is
+ * read twice. In one kernel, a block has a tile of both results at the same place. It takes as long
+ * as one product with the columns of both: each step copies a tile of %x and of both right operands
+ * (products/matmul.c). */
+#include "passes/schedule/cut/cut.h"
+
+#include "lib/ir/effects.h"
+#include "passes/schedule/kernel/packed.h"
+#include "passes/schedule/kernel/scaled.h"
+
+/* Returns whether the value is an array, or a view of one. */
+static bool is_from_array(schedule *s, tile_value value) {
+    tile_op op;
+    while (sched_array_of(s, value) < 0 && (op = tile_value_def(s->compute, value)).id) {
+        tile_opcode opcode = tile_op_opcode(s->compute, op);
+        if (opcode != TILE_OP_reshape && opcode != TILE_OP_transpose && opcode != TILE_OP_slice)
+            return false;
+        value = tile_operand_src(s->compute, op);
+    }
+    return true;
+}
+
+/* Returns whether tensor cores multiply the elements as they are. Other sums have more registers
+ * for each element. */
+static bool is_by_tensor_cores(schedule *s, tile_op op) {
+    tile_word precision = tile_op_word(s->compute, op, TILE_ATTR_precision);
+    tile_scalar element = sched_element(s, sched_multiplied(s, op, 0))->scalar;
+    if (element == TILE_f32) return precision == TILE_WORD_precision_tf32;
+    return tile_scalar_bits(element) <= 16 || element == TILE_tf32;
+}
+
+/* Returns whether the product can be one of two. */
+static bool is_candidate(schedule *s, tile_op op) {
+    static const tile_attr_id own[] = {TILE_ATTR_tile,  TILE_ATTR_stages,   TILE_ATTR_warps,
+                                       TILE_ATTR_split, TILE_ATTR_strategy, TILE_ATTR_raster};
+    tile_value lhs = tile_operand_lhs(s->compute, op);
+    bool fits = is_by_tensor_cores(s, op) && !s->expands[lhs.id] &&
+                is_from_array(s, sched_multiplied(s, op, 1)) && !sched_scaled_of(s, op) &&
+                !sched_packed_of(s, op);
+    for (unsigned i = 0; i < sizeof own / sizeof *own; i++)
+        fits &= !tile_op_has_attr(s->compute, op, own[i]);
+    return fits;
+}
+
+static bool are_alike(schedule *s, tile_op a, tile_op b) {
+    const tile_function *f = s->compute;
+    return tile_operand_lhs(f, a).id == tile_operand_lhs(f, b).id &&
+           tile_op_has_attr(f, a, TILE_ATTR_trans_lhs) ==
+               tile_op_has_attr(f, b, TILE_ATTR_trans_lhs) &&
+           tile_op_word(f, a, TILE_ATTR_precision) == tile_op_word(f, b, TILE_ATTR_precision) &&
+           sched_multiplied(s, a, 0).id == sched_multiplied(s, b, 0).id &&
+           sched_element(s, sched_multiplied(s, a, 1)) ==
+               sched_element(s, sched_multiplied(s, b, 1)) &&
+           sched_element(s, tile_op_result(f, a, 0)) == sched_element(s, tile_op_result(f, b, 0));
+}
+
+/* Returns whether every use of the stopped value is at the domain's own coordinates. */
+static bool is_in_place(const sched_traversal *w, tile_value value, const sched_domain *domain) {
+    for (size_t i = 0; i < w->stop_count; i++)
+        if (w->stops[i].value.id == value.id &&
+            (w->stops[i].own_domain || !sched_is_all(w->s, &w->stops[i], domain)))
+            return false;
+    return true;
+}
+
+tile_op sched_find_dual(const sched_traversal *w, tile_op op, const sched_domain *domain) {
+    schedule *s = w->s;
+    if (!is_candidate(s, op)) return TILE_NO_OP;
+    for (size_t i = 0; i < w->stop_count; i++) {
+        const tile_value value = w->stops[i].value;
+        tile_op other = tile_value_def(s->compute, value);
+        if (!other.id || other.id == op.id || sched_is_planned(s, value) ||
+            tile_op_opcode(s->compute, other) != TILE_OP_matmul || !is_candidate(s, other) ||
+            !are_alike(s, op, other) || !sched_is_latest(w, i))
+            continue;
+        if (is_in_place(w, value, domain)) return other;
+    }
+    return TILE_NO_OP;
+}
+
+static bool has_product(const sched_group *g, tile_op op) {
+    return !op.id || g->root.id == op.id || g->dual.id == op.id;
+}
+
+bool sched_shares_products(const sched_group *a, const sched_group *b) {
+    return (has_product(a, b->root) && has_product(a, b->dual)) ||
+           (has_product(b, a->root) && has_product(b, a->dual));
+}
