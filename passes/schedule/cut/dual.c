@@ -46,9 +46,14 @@ static bool is_candidate(schedule *s, tile_op op) {
     return fits;
 }
 
+/* Bytes that are not contiguous along k are read in pairs of rows, which the sums then have, too.
+ */
 static bool are_alike(schedule *s, tile_op a, tile_op b) {
     const tile_function *f = s->compute;
-    return tile_operand_lhs(f, a).id == tile_operand_lhs(f, b).id &&
+    bool bytes = tile_scalar_bits(sched_element(s, sched_multiplied(s, a, 1))->scalar) == 8,
+         same_order = tile_op_has_attr(f, a, TILE_ATTR_trans_rhs) ==
+                      tile_op_has_attr(f, b, TILE_ATTR_trans_rhs);
+    return (!bytes || same_order) && tile_operand_lhs(f, a).id == tile_operand_lhs(f, b).id &&
            tile_op_has_attr(f, a, TILE_ATTR_trans_lhs) ==
                tile_op_has_attr(f, b, TILE_ATTR_trans_lhs) &&
            tile_op_word(f, a, TILE_ATTR_precision) == tile_op_word(f, b, TILE_ATTR_precision) &&

@@ -59,9 +59,19 @@ static bool reads_tile(const product *p) {
     return false;
 }
 
+/* Products of a plan share their points. Ranking all points takes as long as there are kernels. */
+static bool is_in_large_plan(const product *p) {
+    enum { MOST = 4 };
+    const schedule *s = p->k.s;
+    unsigned count = 0;
+    for (size_t i = 0; i < s->group_count; i++)
+        count += s->groups[i]->kind == SCHED_MATMUL || s->groups[i]->kind == SCHED_ONLINE;
+    return count > MOST;
+}
+
 static sched_space choose_space(const product *p) {
     tile_scalar type = p->sides[0].element->scalar, sum = p->sum->scalar;
-    bool part = p->k.s->group_count > 1;
+    bool part = is_in_large_plan(p);
     bool batched = is_batched(p), computed = false, gathered = false;
     for (unsigned i = 0; i < p->side_count; i++) {
         computed |= !p->sides[i].plain;

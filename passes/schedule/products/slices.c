@@ -11,6 +11,9 @@
  *     slice f16(matmul(%a, %b)), [0, n] : [m, n]
  *       ->  f16(matmul(%a, slice %b, [0, n] : [k, n]))
  *
+ * So does each of two slices whose elements meet, as of a gated linear unit whose weights are in
+ * one array: the kernel of a dual product computes both (cut/dual.c).
+ *
  * A transpose of a product is a product of exchanged operands:
  *
  *     transpose(f16(matmul(%a, %b)))  ->  f16(matmul(%b, %a, trans_lhs, trans_rhs))
@@ -293,15 +296,60 @@ typedef struct cast_product {
     unsigned count;
 } cast_product;
 
-/* The product from which only casts compute the value; none if it is needed elsewhere. */
-static cast_product find_product(const schedule *s, tile_value value, const uint32_t *uses) {
+/* The product from which only casts compute the value; none if it is needed elsewhere. count: of
+ * the value's uses. */
+static cast_product find_product(const schedule *s, tile_value value, const uint32_t *uses,
+                                 unsigned count) {
     cast_product p = {.count = 0};
-    for (; p.count < 4 && is_opcode(s, value, TILE_OP_cast) && uses[value.id] == 1;
-         value = tile_operand_src(s->compute, p.casts[p.count - 1]))
+    for (; p.count < 4 && is_opcode(s, value, TILE_OP_cast) && uses[value.id] == count;
+         value = tile_operand_src(s->compute, p.casts[p.count - 1])) {
         p.casts[p.count++] = tile_value_def(s->compute, value);
-    if (is_opcode(s, value, TILE_OP_matmul) && uses[value.id] == 1)
+        count = 1;
+    }
+    if (is_opcode(s, value, TILE_OP_matmul) && uses[value.id] == count)
         p.op = tile_value_def(s->compute, value);
     return p;
+}
+
+/* Returns whether an element-wise operation has operands that are computed element by element from
+ * one slice, and others from the other slice. */
+static bool meet(const schedule *s, tile_op one, tile_op other) {
+    const tile_function *f = s->compute;
+    enum { ONE = 1, OTHER = 2 };
+    unsigned char *from = TILE_NEW_ARRAY(s->arena, unsigned char, f->value_count);
+    from[tile_op_result(f, one, 0).id] = ONE;
+    from[tile_op_result(f, other, 0).id] = OTHER;
+    TILE_FOR_EACH_OP (f, op, f->body) {
+        if (!tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_ELEMENTWISE)) continue;
+        unsigned all = 0;
+        for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
+            all |= from[tile_op_operand(f, op, i).id];
+        if (all == (ONE | OTHER)) return true;
+        from[tile_op_result(f, op, 0).id] |= (unsigned char)all;
+    }
+    return false;
+}
+
+/* Returns whether the value's only other use is a slice of other columns, as many, and both meet.
+ */
+static bool is_half(schedule *s, tile_op slice, const part_dims *part, tile_value value,
+                    const uint32_t *uses) {
+    const unsigned last = part->rank - 1u;
+    if (uses[value.id] != 2 || is_whole(&part->at[last])) return false;
+    TILE_FOR_EACH_OP (s->compute, op, s->compute->body) {
+        part_dims other;
+        tile_value whole;
+        if (op.id == slice.id || tile_op_opcode(s->compute, op) != TILE_OP_slice ||
+            tile_operand_src(s->compute, op).id != value.id || !read_slice(s, op, &other, &whole) ||
+            whole.id != value.id)
+            continue;
+        bool alike = other.at[last].extent == part->at[last].extent &&
+                     other.at[last].first != part->at[last].first;
+        for (unsigned d = 0; d < last; d++)
+            alike &= is_whole(&other.at[d]) && is_whole(&part->at[d]);
+        return alike && meet(s, slice, op);
+    }
+    return false;
 }
 
 /* Builds the product of other operands, with the same casts and the dims of the type `to`. */
@@ -328,7 +376,7 @@ static tile_value move_before_product(schedule *s, tile_op op, const uint32_t *u
     tile_value operands[2], value;
     if (tile_op_opcode(f, op) != TILE_OP_slice || !read_slice(s, op, &part, &value))
         return TILE_NO_VALUE;
-    const cast_product p = find_product(s, value, uses);
+    const cast_product p = find_product(s, value, uses, is_half(s, op, &part, value, uses) ? 2 : 1);
     if (!p.op.id) return TILE_NO_VALUE;
     tile_builder b = builder_at(s, op, p.op);
     for (unsigned i = 0; i < 2; i++) operands[i] = slice_operand(s, &b, p.op, i, &part);
@@ -369,7 +417,7 @@ static tile_value exchange_operands(schedule *s, tile_op op, const uint32_t *use
     if (tile_op_opcode(f, op) != TILE_OP_transpose || !exchanges_last_dims(s, op) ||
         !is_result(s, tile_op_result(f, op, 0)))
         return TILE_NO_VALUE;
-    const cast_product p = find_product(s, tile_operand_src(f, op), uses);
+    const cast_product p = find_product(s, tile_operand_src(f, op), uses, 1);
     if (!p.op.id) return TILE_NO_VALUE;
     bool lhs = tile_op_has_attr(f, p.op, TILE_ATTR_trans_lhs),
          rhs = tile_op_has_attr(f, p.op, TILE_ATTR_trans_rhs);
