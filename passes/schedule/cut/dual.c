@@ -12,6 +12,8 @@
 #include "passes/schedule/kernel/packed.h"
 #include "passes/schedule/kernel/scaled.h"
 
+enum { LHS, RHS }; /* operands of a product */
+
 /* Returns whether the value is an array, or a view of one. */
 static bool is_from_array(schedule *s, tile_value value) {
     tile_op op;
@@ -28,7 +30,7 @@ static bool is_from_array(schedule *s, tile_value value) {
  * for each element. */
 static bool is_by_tensor_cores(schedule *s, tile_op op) {
     tile_word precision = tile_op_word(s->compute, op, TILE_ATTR_precision);
-    tile_scalar element = sched_element(s, sched_multiplied(s, op, 0))->scalar;
+    tile_scalar element = sched_element(s, sched_multiplied(s, op, LHS))->scalar;
     if (element == TILE_f32) return precision == TILE_WORD_precision_tf32;
     return tile_scalar_bits(element) <= 16 || element == TILE_tf32;
 }
@@ -39,7 +41,7 @@ static bool is_candidate(schedule *s, tile_op op) {
                                        TILE_ATTR_split, TILE_ATTR_strategy, TILE_ATTR_raster};
     tile_value lhs = tile_operand_lhs(s->compute, op);
     bool fits = is_by_tensor_cores(s, op) && !s->expands[lhs.id] &&
-                is_from_array(s, sched_multiplied(s, op, 1)) && !sched_scaled_of(s, op) &&
+                is_from_array(s, sched_multiplied(s, op, RHS)) && !sched_scaled_of(s, op) &&
                 !sched_packed_of(s, op);
     for (unsigned i = 0; i < sizeof own / sizeof *own; i++)
         fits &= !tile_op_has_attr(s->compute, op, own[i]);
@@ -50,16 +52,16 @@ static bool is_candidate(schedule *s, tile_op op) {
  */
 static bool are_alike(schedule *s, tile_op a, tile_op b) {
     const tile_function *f = s->compute;
-    bool bytes = tile_scalar_bits(sched_element(s, sched_multiplied(s, a, 1))->scalar) == 8,
+    bool bytes = tile_scalar_bits(sched_element(s, sched_multiplied(s, a, RHS))->scalar) == 8,
          same_order = tile_op_has_attr(f, a, TILE_ATTR_trans_rhs) ==
                       tile_op_has_attr(f, b, TILE_ATTR_trans_rhs);
     return (!bytes || same_order) && tile_operand_lhs(f, a).id == tile_operand_lhs(f, b).id &&
            tile_op_has_attr(f, a, TILE_ATTR_trans_lhs) ==
                tile_op_has_attr(f, b, TILE_ATTR_trans_lhs) &&
            tile_op_word(f, a, TILE_ATTR_precision) == tile_op_word(f, b, TILE_ATTR_precision) &&
-           sched_multiplied(s, a, 0).id == sched_multiplied(s, b, 0).id &&
-           sched_element(s, sched_multiplied(s, a, 1)) ==
-               sched_element(s, sched_multiplied(s, b, 1)) &&
+           sched_multiplied(s, a, LHS).id == sched_multiplied(s, b, LHS).id &&
+           sched_element(s, sched_multiplied(s, a, RHS)) ==
+               sched_element(s, sched_multiplied(s, b, RHS)) &&
            sched_element(s, tile_op_result(f, a, 0)) == sched_element(s, tile_op_result(f, b, 0));
 }
 

@@ -530,8 +530,7 @@ static bool take_product(product *p, schedule *s, sched_group *g) {
     p->packed = sched_packed_of(s, g->root);
     p->precision = tile_op_word(s->compute, g->root, TILE_ATTR_precision);
     if (p->precision == TILE_WORD_precision_ieee) p->precision = TILE_WORD_NONE;
-    for (unsigned i = 0; i < p->side_count; i++)
-        p->sides[i].value = tile_op_operand(s->compute, product_of_side(p, i), i ? 1 : 0);
+    for (unsigned i = 0; i < p->side_count; i++) p->sides[i].value = product_value_of_side(s, p, i);
     const tile_type *lhs = sched_type(s, p->sides[0].value);
     bool transposed = tile_op_has_attr(s->compute, g->root, TILE_ATTR_trans_lhs);
     p->extent_k = sched_dim(s, lhs, lhs->rank - (transposed ? 2 : 1));

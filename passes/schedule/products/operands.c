@@ -15,6 +15,10 @@ static unsigned position(unsigned index) {
     return index ? 1 : 0;
 }
 
+tile_value product_value_of_side(const schedule *s, const product *p, unsigned index) {
+    return tile_op_operand(s->compute, product_of_side(p, index), position(index));
+}
+
 static tile_value multiplied(product *p, unsigned index) {
     return sched_multiplied(p->k.s, product_of_side(p, index), position(index));
 }

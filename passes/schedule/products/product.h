@@ -59,6 +59,8 @@ typedef struct product {
 
 /* The product that the operand is of. */
 tile_op product_of_side(const product *p, unsigned index);
+/* The operand in the compute. */
+tile_value product_value_of_side(const schedule *s, const product *p, unsigned index);
 /* Finds the multiplied values, without casts of both to a wider type, and their elements. */
 void product_choose_elements(product *p);
 /* Finds the array that an operand is computed from, and its map. */

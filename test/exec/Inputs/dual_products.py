@@ -58,7 +58,11 @@ def text(draw):
     lines = [f"  %a = {product('%g', g_turned)}", f"  %b = {product('%u', u_turned)}"]
     if packed:
         first = draw.choice((("0", "n"), ("n", "0")))
-        lines = [f"  %p = {product('%g', g_turned)}"] + [
+        whole = product("%g", g_turned)
+        if total == "f32" and draw.random() < 0.5:
+            args.append("%d: tensor<f16[2 * n]>")
+            whole = f"f32(f16(({whole}) + f32(%d)))"
+        lines = [f"  %p = {whole}"] + [
             f"  %{name} = slice %p, [0, {at}] : [m, n]" for name, at in zip("ab", first)]
     lines.append(f"  %y = {result}({value})" if result != total else f"  %y = {value}")
     head = f"compute @dual<b: int = {draw.randint(2, 3)}, m: int = {m}, n: int = {n}, k: int = {k}>"
