@@ -217,7 +217,7 @@ static bool join(schedule *s, size_t product, const sched_group *from) {
     return true;
 }
 
-static void remove_group(schedule *s, size_t index) {
+void sched_remove_group(schedule *s, size_t index) {
     s->group_count--;
     for (size_t i = index; i < s->group_count; i++) s->groups[i] = s->groups[i + 1];
 }
@@ -240,7 +240,7 @@ void sched_absorb_rows(schedule *s) {
         if (s->groups[p]->kind != SCHED_MATMUL) continue;
         for (size_t i = p + 1; i < s->group_count && !s->failed;) {
             if (join(s, p, s->groups[i])) {
-                remove_group(s, i);
+                sched_remove_group(s, i);
                 i = p + 1;
             } else {
                 i++;

@@ -5,7 +5,10 @@
  * As two kernels, the second one reads the result of the first one from memory, in f32, and %x is
  * read twice. In one kernel, a block has a tile of both results at the same place. It takes as long
  * as one product with the columns of both: each step copies a tile of %x and of both right operands
- * (products/matmul.c). */
+ * (products/matmul.c).
+ *
+ * Two such products that are results, of which another kernel would read both, become one group
+ * after all others are cut. */
 #include "passes/schedule/cut/cut.h"
 
 #include "lib/ir/effects.h"
@@ -96,4 +99,56 @@ static bool has_product(const sched_group *g, tile_op op) {
 bool sched_shares_products(const sched_group *a, const sched_group *b) {
     return (has_product(a, b->root) && has_product(a, b->dual)) ||
            (has_product(b, a->root) && has_product(b, a->dual));
+}
+
+static bool is_alone(const sched_group *g) {
+    return g->kind == SCHED_MATMUL && !g->dual.id && !g->has_rows && !g->moves && !g->passed;
+}
+
+static bool become_dual(schedule *s, const sched_group *a, const sched_group *b) {
+    return is_alone(a) && is_alone(b) && a->root.id != b->root.id &&
+           sched_same_domain(&a->domain, &b->domain) && is_candidate(s, a->root) &&
+           is_candidate(s, b->root) && are_alike(s, a->root, b->root);
+}
+
+static bool reads(const sched_group *reader, const sched_group *writer) {
+    for (size_t i = 0; i < reader->input_count; i++)
+        if (sched_is_output(writer, (int)reader->inputs[i].array)) return true;
+    return false;
+}
+
+/* Returns whether an element-wise group reads results of both. */
+static bool have_common_reader(const schedule *s, size_t one, size_t other) {
+    for (size_t i = other + 1; i < s->group_count; i++)
+        if (s->groups[i]->kind == SCHED_ELEMENTWISE && reads(s->groups[i], s->groups[one]) &&
+            reads(s->groups[i], s->groups[other]))
+            return true;
+    return false;
+}
+
+/* Joins element-wise groups that read what the group at the index has. */
+static void join_readers(schedule *s, size_t index) {
+    for (size_t i = index + 1; i < s->group_count;) {
+        if (s->groups[i]->kind != SCHED_ELEMENTWISE || !sched_can_join(s, index, s->groups[i])) {
+            i++;
+            continue;
+        }
+        sched_join_groups(s, index, s->groups[i]);
+        sched_remove_group(s, i);
+    }
+}
+
+void sched_unite_products(schedule *s) {
+    for (size_t i = 0; i < s->group_count; i++)
+        for (size_t j = i + 1; j < s->group_count; j++) {
+            const sched_group *to = s->groups[i], *from = s->groups[j];
+            if (!become_dual(s, to, from)) continue;
+            sched_group both = *from;
+            both.dual = to->root;
+            if ((!reads(from, to) && !have_common_reader(s, i, j)) || !sched_can_join(s, i, &both))
+                continue;
+            sched_join_groups(s, i, &both);
+            sched_remove_group(s, j);
+            join_readers(s, i);
+        }
 }
