@@ -1,5 +1,6 @@
 #include "lib/analysis/part_view.h"
 
+#include "lib/analysis/range.h"
 #include "lib/ir/syntax.h"
 
 typedef struct bound {
@@ -9,9 +10,11 @@ typedef struct bound {
 
 /* value + added <= most, provable and without overflow. */
 static bool is_within(const bound *b, tile_value value, int64_t added, unsigned depth) {
-    int64_t number;
+    int64_t number, most;
     const tile_function *f = b->f;
     if (added <= 0 && tile_value_as_expr(f, value) == b->most) return true;
+    if (tile_value_is_int(f, value, &number) && tile_expr_is_int(b->most, &most))
+        return number + added <= most;
     tile_op op = tile_value_def(f, value);
     if (!depth || !op.id || !tile_op_operand_count(f, op)) return false;
     tile_value own[3]; /* the first one is repeated for missing operands */
@@ -43,10 +46,14 @@ static bool is_within(const bound *b, tile_value value, int64_t added, unsigned 
     }
 }
 
-static bool ends_within(const tile_function *f, tile_value end, const tile_expr *extent) {
+/* Simplified, a value may lack the minimum that bounds it: then its range tells. */
+static bool ends_within(const tile_function *f, tile_value end, const tile_expr *extent,
+                        tile_arena *arena) {
     enum { DEPTH = 8 };
     const bound b = {f, extent};
-    return is_within(&b, end, 0, DEPTH);
+    int64_t most;
+    return is_within(&b, end, 0, DEPTH) ||
+           (tile_expr_is_int(extent, &most) && tile_range_analyse(f, arena)[end.id].max <= most);
 }
 
 static bool has_strides_of(const tile_function *f, tile_op view, unsigned arg, unsigned dim) {
@@ -71,7 +78,8 @@ static tile_value viewed_argument(const tile_function *f, tile_op op) {
     return is_argument ? whole : TILE_NO_VALUE;
 }
 
-bool tile_view_is_part(const tile_function *f, tile_value view, tile_part_view *out) {
+bool tile_view_is_part(const tile_function *f, tile_value view, tile_arena *arena,
+                       tile_part_view *out) {
     unsigned rank = tile_value_type(f, view)->rank;
     tile_op op = tile_value_def(f, view);
     tile_part_view part = {.whole = viewed_argument(f, op), .dim = rank};
@@ -82,7 +90,7 @@ bool tile_view_is_part(const tile_function *f, tile_value view, tile_part_view *
     for (unsigned d = 0; d < extents.count; d++) {
         const tile_expr *extent = tile_function_arg_extent(f, arg, d);
         if (tile_value_as_expr(f, extents.at[d]) == extent) continue;
-        if (part.dim < rank || !ends_within(f, extents.at[d], extent)) return false;
+        if (part.dim < rank || !ends_within(f, extents.at[d], extent, arena)) return false;
         part.dim = d;
         part.end = extents.at[d];
     }

@@ -25,7 +25,8 @@ typedef struct tile_part_view {
 
 /* Returns whether the view has the base, element type and strides of a view argument, and all of
  * its extents except one, which is provably not larger. */
-bool tile_view_is_part(const tile_function *f, tile_value view, tile_part_view *out);
+bool tile_view_is_part(const tile_function *f, tile_value view, tile_arena *arena,
+                       tile_part_view *out);
 
 /* Returns the argument such that a tensor map can describe the view whenever one can describe the
  * argument, unless the view is empty: the view itself, or the argument whose array it shows with

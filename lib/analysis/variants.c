@@ -237,7 +237,7 @@ static void add_combinations(derivation *d, const unsigned *last) {
 
 static void mark_map(derivation *d, tile_value view) {
     tile_part_view part;
-    if (tile_view_is_part(d->f, view, &part)) view = part.whole;
+    if (tile_view_is_part(d->f, view, d->arena, &part)) view = part.whole;
     tile_value whole = tile_view_mapped_argument(d->f, view);
     if (!whole.id) return;
     const tile_value_data *data = tile_value_at(d->f, whole);

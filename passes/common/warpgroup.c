@@ -220,8 +220,10 @@ static bool match_second(const tile_type *type, unsigned operand, unsigned k_dim
 static bool match_first(const tile_type *type, unsigned operand, unsigned k_dim,
                         const tile_layout *acc, warpgroup_plan *plan) {
     plan->registers = type->kind == TILE_TYPE_TILE;
+    /* Only an operand in registers can have its rows in pairs. */
     if (!plan->registers)
-        return tile_wgmma_match(type->layout, k_dim, tile_scalar_bytes(type->scalar),
+        return tile_wgmma_far_row(acc, plan->row_dim) != 1 &&
+               tile_wgmma_match(type->layout, k_dim, tile_scalar_bytes(type->scalar),
                                 TILE_WGMMA_ROWS, &plan->matrix[operand]);
     uint32_t dims[TILE_MAX_RANK];
     tile_type_dims(type, dims);

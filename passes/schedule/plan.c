@@ -200,6 +200,19 @@ void sched_launch(schedule *s, tile_builder *b, size_t group, const tile_value *
     tile_build_launch(b, kernel->name, values, value_count, arguments, (unsigned)kernel->arg_count);
 }
 
+/* The launch starts while the last blocks of the one before it run, and its blocks wait for these
+ * before they do anything. Without a pdl_trigger this begins when blocks end: earlier ones would
+ * take the place of blocks of the first kernel. */
+static void overlap_launches(const schedule *s, const tile_builder *b, size_t group) {
+    tile_function *kernel = s->groups[group]->kernel;
+    tile_op first = tile_region_first(kernel, kernel->body);
+    tile_builder before = tile_builder_before(kernel, first);
+    before.loc = kernel->loc;
+    tile_build_pdl_wait(&before);
+    tile_op_set_flag(b->function, tile_region_at(b->function, b->function->body)->last,
+                     TILE_ATTR_pdl);
+}
+
 static void launch(schedule *s, tile_builder *b, const tile_value *arrays, size_t group) {
     const tile_function *kernel = s->groups[group]->kernel;
     tile_value *arguments = TILE_NEW_ARRAY(s->arena, tile_value, kernel->arg_count + 1);
@@ -250,6 +263,9 @@ const tile_function *sched_make_plan(schedule *s, const sched_sections *sections
         return plan;
     }
     sched_make_scratch(s, &b, arrays);
-    for (size_t i = 0; i < s->group_count; i++) launch(s, &b, arrays, i);
+    for (size_t i = 0; i < s->group_count; i++) {
+        launch(s, &b, arrays, i);
+        if (i) overlap_launches(s, &b, i);
+    }
     return plan;
 }

@@ -16,6 +16,8 @@
  *     (products/matmul.c). If it is a reduction, the group is rows: all reductions along that axis
  *     of arrays with the same extents, and all values computed from them (softmax, norms;
  *     rows/rows.c). Otherwise it is element-wise (elementwise.c).
+ *   - Two products of the same left operand, of which a value needs the same elements, are one
+ * group (cut/dual.c).
  *   - Reductions of a product's rows, and what is computed of them, join the product's group if a
  *     tile has whole rows or whole groups of columns (cut/absorb.c). Of longer rows of which only
  *     reductions are needed, each tile reduces groups of 64 columns, and a second kernel combines

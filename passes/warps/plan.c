@@ -166,7 +166,7 @@ static void check_box(planner *p, tile_op copy, tile_part_view *part) {
         return;
     }
     tile_value view = tile_operand_src(p->f, copy);
-    if (part && tile_view_is_part(p->f, view, part)) view = part->whole;
+    if (part && tile_view_is_part(p->f, view, p->s->ring.pass->scratch, part)) view = part->whole;
     if (part && tile_op_has_attr(p->f, copy, TILE_ATTR_masked)) part->end = TILE_NO_VALUE;
     const char *why = tile_view_cannot_have_map(p->f, view, p->s->ring.pass->scratch, &remedy);
     if (why && part && !tile_view_mapped_argument(p->f, view).id)

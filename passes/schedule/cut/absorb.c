@@ -206,7 +206,7 @@ static bool reads_from(const sched_group *reader, const sched_group *writer) {
 static bool join(schedule *s, size_t product, const sched_group *from) {
     sched_group *g = s->groups[product], both = *g;
     sched_map to;
-    if (from->kind != SCHED_ELEMENTWISE && from->kind != SCHED_ROWS) return false;
+    if (g->dual.id || (from->kind != SCHED_ELEMENTWISE && from->kind != SCHED_ROWS)) return false;
     if (from->own_domain || from->chains || !reads_from(from, g) || !are_plain(s, from))
         return false;
     if (!g->has_rows && (from->kind != SCHED_ROWS || !choose_rows(s, &both, from))) return false;
@@ -217,7 +217,7 @@ static bool join(schedule *s, size_t product, const sched_group *from) {
     return true;
 }
 
-static void remove_group(schedule *s, size_t index) {
+void sched_remove_group(schedule *s, size_t index) {
     s->group_count--;
     for (size_t i = index; i < s->group_count; i++) s->groups[i] = s->groups[i + 1];
 }
@@ -240,7 +240,7 @@ void sched_absorb_rows(schedule *s) {
         if (s->groups[p]->kind != SCHED_MATMUL) continue;
         for (size_t i = p + 1; i < s->group_count && !s->failed;) {
             if (join(s, p, s->groups[i])) {
-                remove_group(s, i);
+                sched_remove_group(s, i);
                 i = p + 1;
             } else {
                 i++;

@@ -54,6 +54,7 @@ bool sched_take_matmul(schedule *s, sched_group *g, const sched_traversal *w, si
             return false;
     g->kind = SCHED_MATMUL;
     g->root = op;
+    g->dual = sched_find_dual(w, op, domain);
     g->domain = *domain;
     return true;
 }
@@ -256,12 +257,12 @@ enum { MAX_IN_A_CHAIN = 16 };
 
 /* Returns whether an existing group can compute the new one: all inputs must be available by
  * then. */
-static bool can_join(schedule *s, size_t index, const sched_group *g) {
+bool sched_can_join(schedule *s, size_t index, const sched_group *g) {
     sched_group *other = s->groups[index];
     bool fits = other->kind == g->kind || g->kind == SCHED_ELEMENTWISE, at_hand = false;
     bool online = g->kind == SCHED_ONLINE;
     if (!fits || (!online && !sched_same_domain(&other->domain, &g->domain))) return false;
-    if (g->kind == SCHED_MATMUL && other->root.id != g->root.id) return false;
+    if (g->kind == SCHED_MATMUL && !sched_shares_products(other, g)) return false;
     if (g->kind == SCHED_ROWS && (other->axis != g->axis || other->own_domain != g->own_domain))
         return false;
     if (g->kind == SCHED_ROWS && (other->chains != g->chains || other->root.id != g->root.id))
@@ -278,8 +279,12 @@ static bool can_join(schedule *s, size_t index, const sched_group *g) {
     return online ? sched_merge_online(s, other, g) : other->kind == g->kind || at_hand;
 }
 
-static void join_groups(schedule *s, size_t index, const sched_group *from) {
+void sched_join_groups(schedule *s, size_t index, const sched_group *from) {
     sched_group *to = s->groups[index];
+    if (from->kind == SCHED_MATMUL && from->dual.id) {
+        to->root = from->root;
+        to->dual = from->dual;
+    }
     for (size_t i = 0; i < from->input_count; i++)
         if (sched_writer_of(s, from->inputs[i].array) != (int)index)
             sched_add_input(s, to, &from->inputs[i]);
@@ -290,8 +295,8 @@ static void join_groups(schedule *s, size_t index, const sched_group *from) {
 
 static void add_group(schedule *s, sched_group *g) {
     for (size_t i = 0; i < s->group_count; i++)
-        if (can_join(s, i, g)) {
-            join_groups(s, i, g);
+        if (sched_can_join(s, i, g)) {
+            sched_join_groups(s, i, g);
             return;
         }
     sched_group *kept = TILE_NEW_ARRAY(s->arena, sched_group, 1);
@@ -571,6 +576,7 @@ bool sched_cut(schedule *s) {
     for (size_t i = 0; i < f->result_count && !s->failed; i++)
         sched_plan_value(s, f->results[i].value);
     sched_absorb_rows(s);
+    sched_unite_products(s);
     plan_copies(s);
     drop_unread(s);
     return !s->failed;

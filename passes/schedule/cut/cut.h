@@ -68,7 +68,14 @@ bool sched_take_matmul(schedule *s, sched_group *g, const sched_traversal *w, si
 /* Records that the group reads an array. */
 void sched_add_input(schedule *s, sched_group *g, const sched_input *input);
 
+/* Returns whether the group at the index can compute the new one: all inputs are in memory, or at
+ * hand, by then. */
+bool sched_can_join(schedule *s, size_t index, const sched_group *g);
+void sched_join_groups(schedule *s, size_t index, const sched_group *from);
+
 /* absorb.c */
+
+void sched_remove_group(schedule *s, size_t index);
 
 /* Moves reductions of a product's rows, and what follows them, into the product's epilogue. */
 void sched_absorb_rows(schedule *s);
@@ -103,6 +110,16 @@ void sched_split_deviations(schedule *s);
 void sched_turn_rounded(schedule *s);
 /* Plans these operands of a product. */
 void sched_plan_rounded(schedule *s, tile_op op);
+
+/* dual.c */
+
+/* The other product of a dual product: one of the same left operand, of which the same elements are
+ * needed; none if there is none. */
+tile_op sched_find_dual(const sched_traversal *w, tile_op op, const sched_domain *domain);
+/* Returns whether one of the groups, both of products, has the products of the other. */
+bool sched_shares_products(const sched_group *a, const sched_group *b);
+/* Unites groups of two products of one left operand if a kernel would read the results of both. */
+void sched_unite_products(schedule *s);
 
 /* partial.c */
 

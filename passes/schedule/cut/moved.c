@@ -380,6 +380,7 @@ static bool take_chain(schedule *s, sched_group *g, const sched_mapped_stop *sto
     for (size_t i = 0; i < w.stop_count && !g->moves; i++)
         g->moves = w.stops[i].value.id == result.id && !w.stops[i].own_domain &&
                    sched_is_latest(&w, i) && sched_take_matmul(s, g, &w, i, &domain);
+    g->dual = TILE_NO_OP; /* its result is not traversed through reshapes */
     return g->moves;
 }
 

@@ -123,9 +123,11 @@ static cause find_cause(const array_transfer *h) {
                        NULL};
     if (is_operand(h)) return of_operand(h);
     if (is_product(h->reader) && is_product(h->writer))
-        return (cause){"a kernel computes one product, and there is a second one",
-                       "write a kernel with both `dot`s in one loop (`of @c`), if writing it to "
-                       "memory costs more than a few percent"};
+        return (cause){
+            "a kernel computes one product, or two of the same left operand, and there is "
+            "another one",
+            "write a kernel with both `dot`s in one loop (`of @c`), if writing it to "
+            "memory costs more than a few percent"};
     if (is_product(h->reader))
         return (cause){"the product's kernel reads its result and computes no reductions", NULL};
     if (h->reader->kind == SCHED_ROWS) return of_rows(h);

@@ -411,7 +411,7 @@ static bool is_absorbed(sched_traversal *w, tile_op op, const sched_map *map) {
     if (g->kind == SCHED_ONLINE) return is_folded(w, op);
     if (g->kind == SCHED_WINDOWED) return sched_absorb_windowed(w, op, map);
     if (g->has_rows && is_reduced_in_epilogue(w, op, map)) return true;
-    if (g->kind == SCHED_MATMUL && op.id == g->root.id) {
+    if (g->kind == SCHED_MATMUL && (op.id == g->root.id || op.id == g->dual.id)) {
         sched_map own;
         const tile_type *type = sched_type(s, tile_op_result(s->compute, op, 0));
         if (g->has_rows) {

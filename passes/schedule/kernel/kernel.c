@@ -283,10 +283,46 @@ void sched_place_tiles(sched_kernel *k, int whole, tile_value number) {
     }
 }
 
+/* Returns whether the array is larger than what the L2 keeps of it. */
+static bool is_large(const sched_kernel *k, unsigned array) {
+    enum { LARGE = 32 << 20 };
+    const tile_type *type = sched_type(k->s, k->s->arrays[array].value);
+    int64_t bytes = tile_scalar_bytes(sched_element(k->s, k->s->arrays[array].value)->scalar);
+    for (unsigned d = 0; d < type->rank; d++) {
+        int64_t extent = sched_constant(sched_dim(k->s, type, d));
+        if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes)) return false;
+    }
+    return bytes > LARGE;
+}
+
+/* Returns whether the kernel's blocks begin with the last elements of a large array that the kernel
+ * before it wrote last: these are still in the L2. 8192 x 4096 of f32 that a product wrote are
+ * normalized in 46 us instead of 50 (H200). */
+static bool begins_at_end(const sched_kernel *k) {
+    const schedule *s = k->s;
+    sched_group *g = k->g;
+    size_t own = 0;
+    while (own < s->group_count && s->groups[own] != g) own++;
+    bool plain = (g->kind == SCHED_ELEMENTWISE || g->kind == SCHED_ROWS) && !g->chains &&
+                 !g->own_domain && !g->repeated && !s->is_section;
+    if (!plain || !own || own == s->group_count) return false;
+    const sched_group *before = s->groups[own - 1];
+    for (size_t i = 0; i < g->input_count && !g->reversed; i++)
+        for (size_t o = 0; o < before->output_count; o++)
+            g->reversed |= g->inputs[i].array == before->outputs[o].array && !before->reversed &&
+                           is_large(k, g->inputs[i].array);
+    return g->reversed;
+}
+
 void sched_set_grid(sched_kernel *k, int whole) {
     const tile_expr *grid = sched_count_tiles(k, whole);
+    tile_value number = TILE_NO_VALUE;
     tile_function_set_grid(k->f, 1, &grid);
-    sched_place_tiles(k, whole, TILE_NO_VALUE);
+    if (begins_at_end(k)) {
+        tile_value last = tile_build_sub(&k->b, sched_number(k, grid), tile_build_int(&k->b, 1));
+        number = tile_build_sub(&k->b, last, tile_build_block_id(&k->b));
+    }
+    sched_place_tiles(k, whole, number);
 }
 
 const tile_type *sched_tile_type(const sched_kernel *k, const tile_type *element,

@@ -68,6 +68,7 @@ typedef struct sched_group {
     sched_kind kind;
     sched_domain domain;
     tile_op root; /* matmul; online: the last carried reduction; rows: a long scan */
+    tile_op dual; /* matmul: the second product, of the same left operand (cut/dual.c) */
     sched_online *online;
     unsigned axis;      /* rows: the domain's dim that is reduced */
     bool own_domain;    /* rows: few and long; each reduction is split separately */
@@ -88,6 +89,7 @@ typedef struct sched_group {
     tile_function *kernel;
     bool recomputes; /* windowed: also reductions whose results are in memory */
     bool repeated;   /* a loop of the plan launches the kernel */
+    bool reversed;   /* the kernel's first blocks compute the last elements */
     bool moves;      /* matmul: reshapes and slices of the root's result are traversed */
     /* matmul: the number of parts that its sums need, over arguments that all created functions
      * have; 0 at sizes that need no parts. NULL: no size needs parts. */

@@ -4,10 +4,10 @@
 
 #include "lib/ir/syntax.h"
 
-static const tile_expr *tiles_along(const product *p, unsigned d, const char *block) {
+static const tile_expr *tiles_along(const product *p, unsigned d, const tile_expr *block) {
     schedule *s = p->k.s;
     return tile_expr_op(s->context, TILE_OP_ceildiv, sched_expr(s, p->k.g->domain.extents[d]),
-                        tile_expr_param(s->context, block), NULL);
+                        block, NULL);
 }
 
 /* Returns whether the batch dim is a phase: a result that is stored interleaved has it, and one
@@ -16,7 +16,7 @@ static bool is_phase(const product *p, unsigned d) {
     enum { MOST_PHASES = 8 };
     bool repeated = false;
     int64_t extent = sched_constant(p->k.g->domain.extents[d]);
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < p->side_count; i++) {
         bool depends = false;
         for (unsigned n = 0; n < sched_type(p->k.s, p->sides[i].value)->rank; n++)
             depends |= sched_depends(&p->sides[i].map.at[n], d);
@@ -56,12 +56,11 @@ void product_set_grid(product *p) {
             batches = tile_expr_multiply(context, sched_expr(k->s, extent), batches);
         }
     }
-    const tile_expr *rows = tiles_along(p, p->m, "block_m");
+    const tile_expr *block_m = tile_expr_param(context, "block_m"), *block_n = product_columns(p);
+    const tile_expr *rows = tiles_along(p, p->m, block_m);
     const tile_expr *grid[] = {phase_count ? tile_expr_multiply(context, phases, rows) : rows,
-                               tiles_along(p, p->n, "block_n"), batches};
+                               tiles_along(p, p->n, block_n), batches};
     tile_function_set_grid(k->f, count ? 3 : 2, grid);
-    const tile_expr *block_m = tile_expr_param(context, "block_m"),
-                    *block_n = tile_expr_param(context, "block_n");
     tile_value x = tile_build_block_id(&k->b), y = {x.id + 1}, z = {x.id + 2};
     x = split_batch(p, phase_dims, phase_count, false, x);
     split_batch(p, dims, count, true, z);

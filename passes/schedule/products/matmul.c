@@ -34,6 +34,12 @@ static bool is_batched(const product *p) {
     return false;
 }
 
+static bool is_operand(const product *p, unsigned array) {
+    for (unsigned i = 0; i < p->side_count; i++)
+        if (p->sides[i].array == (int)array) return true;
+    return false;
+}
+
 /* Whether the epilogue reads an array of the result's extents, such as a residual. */
 static bool reads_tile(const product *p) {
     const sched_group *g = p->k.g;
@@ -41,8 +47,7 @@ static bool reads_tile(const product *p) {
         const sched_input *input = &g->inputs[i];
         const unsigned rank = sched_type(p->k.s, p->k.s->arrays[input->array].value)->rank;
         bool rows = false, columns = false;
-        if (p->sides[0].array == (int)input->array || p->sides[1].array == (int)input->array)
-            continue;
+        if (is_operand(p, input->array)) continue;
         for (unsigned d = 0; d < rank; d++) {
             const sched_coordinate *at = &input->map.at[d];
             rows |= sched_depends(at, p->m);
@@ -54,21 +59,35 @@ static bool reads_tile(const product *p) {
     return false;
 }
 
+/* Products of a plan share their points. Ranking all points takes as long as there are kernels. */
+static bool is_in_large_plan(const product *p) {
+    enum { MOST = 4 };
+    const schedule *s = p->k.s;
+    unsigned count = 0;
+    for (size_t i = 0; i < s->group_count; i++)
+        count += s->groups[i]->kind == SCHED_MATMUL || s->groups[i]->kind == SCHED_ONLINE;
+    return count > MOST;
+}
+
 static sched_space choose_space(const product *p) {
     tile_scalar type = p->sides[0].element->scalar, sum = p->sum->scalar;
-    bool part = p->k.s->group_count > 1;
-    bool batched = is_batched(p), computed = !p->sides[0].plain || !p->sides[1].plain;
+    bool part = is_in_large_plan(p);
+    bool batched = is_batched(p), computed = false, gathered = false;
+    for (unsigned i = 0; i < p->side_count; i++) {
+        computed |= !p->sides[i].plain;
+        gathered |= p->sides[i].gathered;
+    }
     if (p->scaled) return SCHED_SPACE_SCALED;
     if (p->packed) return SCHED_SPACE_PACKED;
     bool half = (type == TILE_f16 || type == TILE_bf16) && sum == TILE_f32;
     bool bytes = ((type == TILE_e4m3 || type == TILE_e5m2) && sum == TILE_f32) ||
                  (tile_scalar_as_signed(type) == TILE_i8 && sum == TILE_i32);
     if (p->groups.count) return SCHED_SPACE_GATHERED;
-    bool gathers = p->sides[0].gathered || p->sides[1].gathered;
-    bool rows = product_gathers_rows(p, &p->sides[0]) && product_gathers_rows(p, &p->sides[1]);
-    if (half && gathers) return rows ? SCHED_SPACE_GATHERED : SCHED_SPACE_SCATTERED;
+    bool rows = true;
+    for (unsigned i = 0; i < p->side_count; i++) rows &= product_gathers_rows(p, &p->sides[i]);
+    if (half && gathered) return rows ? SCHED_SPACE_GATHERED : SCHED_SPACE_SCATTERED;
     bool tf32 = p->precision == TILE_WORD_precision_tf32 || (type == TILE_tf32 && sum == TILE_f32);
-    if (tf32 && (batched || p->taps < 0) && gathers && rows) return SCHED_SPACE_GATHERED;
+    if (tf32 && (batched || p->taps < 0) && gathered && rows) return SCHED_SPACE_GATHERED;
     if (half && computed && !batched) return SCHED_SPACE_REGISTER_OPERAND;
     if (half && !batched) return part ? SCHED_SPACE_HALF_PART : SCHED_SPACE_HALF;
     if (half) return SCHED_SPACE_HALF_BATCHED;
@@ -126,7 +145,9 @@ static sched_space_needs find_needs(const product *p, const sched_fixed *fixed) 
     bool cuts = in_chain && terms > SCHED_LONG_SUM;
     bool is_fixed_by_user =
         sched_find_fixed(fixed, SCHED_SPLIT) || sched_find_fixed(fixed, SCHED_STRATEGY);
-    return (sched_space_needs){.lean = p->sides[0].sources + p->sides[1].sources > 2,
+    unsigned sources = 0;
+    for (unsigned i = 0; i < p->side_count; i++) sources += p->sides[i].sources;
+    return (sched_space_needs){.lean = sources > p->side_count,
                                .parts = !cuts                    ? 1
                                         : parts < TILE_MAX_SPLIT ? parts
                                                                  : TILE_MAX_SPLIT,
@@ -136,6 +157,14 @@ static sched_space_needs find_needs(const product *p, const sched_fixed *fixed) 
 }
 
 /* The kernel ----------------------------------------------------------------------------------- */
+
+/* The blocks of two products have block_n columns together. */
+const tile_expr *product_columns(const product *p) {
+    tile_context *context = p->k.s->context;
+    const tile_expr *all = param(p, "block_n");
+    return p->dual.id ? tile_expr_op(context, TILE_OP_div, all, tile_expr_int(context, 2), NULL)
+                      : all;
+}
 
 static void set_tiles(product *p, unsigned row, const tile_expr *rows, unsigned column,
                       const tile_expr *columns) {
@@ -149,8 +178,8 @@ static void set_tiles(product *p, unsigned row, const tile_expr *rows, unsigned 
 static const tile_expr *block_of(const product *p, unsigned index) {
     const product_groups *g = &p->groups;
     bool fixed = g->count && g->windows != index;
-    return fixed ? p->k.g->domain.extents[index ? p->n : p->m]
-                 : param(p, index ? "block_n" : "block_m");
+    if (fixed) return p->k.g->domain.extents[index ? p->n : p->m];
+    return index ? product_columns(p) : param(p, "block_m");
 }
 
 static void set_side(product *p, unsigned index) {
@@ -158,7 +187,7 @@ static void set_side(product *p, unsigned index) {
     unsigned other = index ? p->n : p->m, depth = is_filter ? p->groups.channel : p->depth;
     const tile_expr *block = block_of(p, index), *along = param(p, "block_k");
     if (p->groups.count) along = p->k.g->domain.extents[depth];
-    if ((index == 1) != p->sides[index].turned)
+    if ((index > 0) != p->sides[index].turned)
         set_tiles(p, depth, along, other, block);
     else
         set_tiles(p, other, block, depth, along);
@@ -224,7 +253,9 @@ void product_copy_side(product *p, unsigned index) {
 static tile_value end_with_k(product *p, const product_operand *side, tile_value tile) {
     sched_kernel *k = &p->k;
     const sched_coordinate depth = sched_dim_coordinate(p->depth);
-    if (side != &p->sides[0] || p->sides[1].plain || !tile.id) return tile;
+    bool plain = true;
+    for (unsigned i = 1; i < p->side_count; i++) plain &= p->sides[i].plain;
+    if (side != &p->sides[0] || plain || !tile.id) return tile;
     tile_value end = sched_number(k, sched_expr(k->s, p->extent_k));
     tile_value inside = tile_build_lt(&k->b, sched_coordinate_tile(k, &depth), end);
     return tile_build_select(&k->b, inside, tile, tile_build_zero(&k->b, side->element));
@@ -294,12 +325,12 @@ void product_enter_step(product *p, tile_value step, tile_value parts) {
                                         sched_number(k, param(p, "block_k")));
 }
 
-tile_value product_build_dot(product *p, const tile_value taken[2], tile_value sum) {
-    const tile_segment segments[] = {{taken[0], NULL, 0}, {taken[1], NULL, 0}, {sum, NULL, 0}};
+tile_value product_build_dot(product *p, const tile_value *taken, unsigned rhs, tile_value sum) {
+    const tile_segment segments[] = {{taken[0], NULL, 0}, {taken[rhs], NULL, 0}, {sum, NULL, 0}};
     tile_attr attrs[3];
     unsigned count = 0;
     if (p->sides[0].turned) attrs[count++] = (tile_attr){.id = TILE_ATTR_trans_lhs};
-    if (p->sides[1].turned) attrs[count++] = (tile_attr){.id = TILE_ATTR_trans_rhs};
+    if (p->sides[rhs].turned) attrs[count++] = (tile_attr){.id = TILE_ATTR_trans_rhs};
     tile_op op = tile_build_op_of(&p->k.b, TILE_OP_dot, segments, 3, NULL, attrs, count);
     if (!op.id) return TILE_NO_VALUE;
     for (unsigned i = 0; i < count; i++) tile_op_set_flag(p->k.f, op, attrs[i].id);
@@ -308,20 +339,21 @@ tile_value product_build_dot(product *p, const tile_value taken[2], tile_value s
     return tile_op_result(p->k.f, op, 0);
 }
 
-/* Copies and multiplies the tiles of one step. */
-static tile_value build_step(product *p, tile_value sum) {
-    tile_value taken[2];
+/* Copies and multiplies the tiles of one step. sums, next: of each product. */
+static void build_step(product *p, const tile_value *sums, tile_value *next) {
+    tile_value taken[PRODUCT_SIDES];
     size_t mark = sched_enter(&p->k);
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < p->side_count; i++) {
         set_side(p, i);
         copy_side(p, &p->sides[i]);
     }
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < p->side_count; i++) {
         set_side(p, i);
         taken[i] = take_side(p, &p->sides[i]);
         sched_leave(&p->k, mark); /* the other operand's tiles have other dims */
     }
-    return product_build_dot(p, taken, sum);
+    for (unsigned i = 1; i < p->side_count; i++)
+        next[i - 1] = product_build_dot(p, taken, i, sums[i - 1]);
 }
 
 /* Scaled sums. A step has two chunks of k, with one product each: while the sums of the first one
@@ -359,7 +391,7 @@ static tile_value build_scaled_step(product *p, tile_value step, tile_value sum)
     }
     tile_value zero = tile_build_zero(&k->b, sched_full_type(k, p->sum));
     for (unsigned c = 0; c < CHUNKS; c++) {
-        part[c] = product_build_dot(p, taken[c], zero);
+        part[c] = product_build_dot(p, taken[c], 1, zero);
         if (!part[c].id || !scale[c].id) return TILE_NO_VALUE;
         tile_op_set_flag(k->f, tile_value_def(k->f, part[c]), TILE_ATTR_async);
     }
@@ -376,10 +408,14 @@ static void fill_loop(product *p, tile_op loop, tile_value step, tile_value part
     sched_kernel *k = &p->k;
     tile_region body = tile_op_region(k->f, loop, 0);
     product_enter_step(p, step, parts);
-    tile_value sum = tile_region_arg(k->f, body, 1);
-    tile_value next = p->scaled ? build_scaled_step(p, step, sum) : build_step(p, sum);
-    if (all) next = sched_step_chunked(k, all, tile_region_arg(k->f, body, 0), next);
-    tile_build_yield(&k->b, &next, 1);
+    tile_value sums[PRODUCT_SIDES - 1], next[PRODUCT_SIDES - 1];
+    for (unsigned i = 0; i + 1 < p->side_count; i++) sums[i] = tile_region_arg(k->f, body, 1 + i);
+    if (p->scaled)
+        next[0] = build_scaled_step(p, step, sums[0]);
+    else
+        build_step(p, sums, next);
+    if (all) next[0] = sched_step_chunked(k, all, tile_region_arg(k->f, body, 0), next[0]);
+    tile_build_yield(&k->b, next, p->side_count - 1);
 }
 
 static tile_builder enter_loop(product *p, tile_op loop) {
@@ -422,33 +458,36 @@ static tile_value build_chunks_in_parts(product *p, tile_value zero) {
     return tile_op_result(k->f, outer, 0);
 }
 
-/* Computes the accumulator. */
-static tile_value build_loop(product *p) {
+/* Computes the accumulators. */
+static void build_loop(product *p, tile_value *sums) {
     sched_kernel *k = &p->k;
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < p->side_count; i++) {
         set_side(p, i);
         p->sides[i].shared = alloc_side(p, &p->sides[i]);
         if (p->scaled) p->sides[i].second = alloc_side(p, &p->sides[i]);
     }
     product_set_sums(p);
     const tile_type *type = sched_full_type(k, p->sum);
-    tile_value zero = tile_build_zero(&k->b, type), parts;
+    tile_value zero = tile_build_zero(&k->b, type), zeros[] = {zero, zero}, parts;
     bool chunks = is_by_fma(p) && sched_needs_chunks(count_terms(p));
-    if (chunks && has_param(p, "split")) return build_chunks_in_parts(p, zero);
+    if (chunks && has_param(p, "split")) {
+        sums[0] = build_chunks_in_parts(p, zero);
+        return;
+    }
     const tile_expr *block = param(p, "block_k");
     const tile_expr *unit = p->taps < 0 ? block : tile_expr_int(k->s->context, 1);
     sched_chunked_sum all = {TILE_NO_VALUE, TILE_NO_VALUE};
     if (chunks)
         all = sched_begin_chunked(k, sched_alloc_chunked(k, type), type, express_terms(p), block,
                                   unit);
-    tile_op loop = product_build_steps(p, &zero, 1, &parts);
+    tile_op loop = product_build_steps(p, zeros, p->side_count - 1, &parts);
     product_set_loop(p, loop);
     tile_builder outside = enter_loop(p, loop);
     tile_value step = tile_region_arg(k->f, tile_op_region(k->f, loop, 0), 0);
     fill_loop(p, loop, step, parts, chunks ? &all : NULL);
     k->b = outside;
-    tile_value sum = tile_op_result(k->f, loop, 0);
-    return chunks ? sched_end_chunked(k, &all, sum) : sum;
+    for (unsigned i = 0; i + 1 < p->side_count; i++) sums[i] = tile_op_result(k->f, loop, i);
+    if (chunks) sums[0] = sched_end_chunked(k, &all, sums[0]);
 }
 
 /* A product with one row also has a row dim, but its tiles have more rows. */
@@ -459,7 +498,17 @@ static sched_map whole_map(const product *p, const sched_map *map) {
     return out;
 }
 
-static void build_epilogue(product *p, tile_value sums) {
+static void remember_sums(product *p, tile_op op, const sched_map *identity, const sched_map *whole,
+                          tile_value sums) {
+    schedule *s = p->k.s;
+    tile_value result = tile_op_result(s->compute, op, 0);
+    const tile_type *working = sched_compute_type(s, sched_element(s, result));
+    sums = sched_convert(&p->k, sums, working);
+    sched_remember(&p->k, result, identity, working, sums);
+    sched_remember(&p->k, result, whole, working, sums);
+}
+
+static void build_epilogue(product *p, const tile_value *sums) {
     sched_kernel *k = &p->k;
     schedule *s = k->s;
     sched_domain domain = {.rank = p->depth};
@@ -470,12 +519,9 @@ static void build_epilogue(product *p, tile_value sums) {
         split = product_split_groups(p);
         whole = identity = sched_substitute(s, &own, domain.rank, &split);
     }
-    tile_value result = tile_op_result(s->compute, p->op, 0);
-    const tile_type *working = sched_compute_type(s, sched_element(s, result));
     product_set_sums(p);
-    sums = sched_convert(k, sums, working);
-    sched_remember(k, result, &identity, working, sums);
-    sched_remember(k, result, &whole, working, sums);
+    remember_sums(p, p->op, &identity, &whole, sums[0]);
+    if (p->dual.id) remember_sums(p, p->dual, &identity, &whole, sums[1]);
     for (size_t i = 0; i < k->g->output_count && !s->failed; i++) {
         const sched_output *output = &k->g->outputs[i];
         tile_value value = sched_output_value(s, output);
@@ -492,6 +538,8 @@ static void build_epilogue(product *p, tile_value sums) {
 
 static bool take_product(product *p, schedule *s, sched_group *g) {
     p->op = g->root;
+    p->dual = g->dual;
+    p->side_count = p->dual.id ? PRODUCT_SIDES : PRODUCT_SIDES - 1;
     if (g->domain.rank == TILE_MAX_RANK) {
         SCHED_FAIL(s, g->root,
                    "matmul: a product of %d dims is not scheduled: reshape the batches "
@@ -507,7 +555,7 @@ static bool take_product(product *p, schedule *s, sched_group *g) {
     p->packed = sched_packed_of(s, g->root);
     p->precision = tile_op_word(s->compute, g->root, TILE_ATTR_precision);
     if (p->precision == TILE_WORD_precision_ieee) p->precision = TILE_WORD_NONE;
-    for (unsigned i = 0; i < 2; i++) p->sides[i].value = tile_op_operand(s->compute, g->root, i);
+    for (unsigned i = 0; i < p->side_count; i++) p->sides[i].value = product_value_of_side(s, p, i);
     const tile_type *lhs = sched_type(s, p->sides[0].value);
     bool transposed = tile_op_has_attr(s->compute, g->root, TILE_ATTR_trans_lhs);
     p->extent_k = sched_dim(s, lhs, lhs->rank - (transposed ? 2 : 1));
@@ -559,11 +607,11 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     if (!take_product(&p, s, g)) return;
     sched_kernel_open(&p.k, s, g, name);
     product_choose_elements(&p);
-    for (unsigned i = 0; i < 2; i++) product_take_operand(&p, i);
+    for (unsigned i = 0; i < p.side_count; i++) product_take_operand(&p, i);
     p.sum = sched_sum_type(s, p.op, p.sides[0].element->scalar);
     product_choose_taps(&p);
-    product_merge_groups(&p);
-    for (unsigned i = 0; i < 2; i++) find_gathered(&p, i);
+    if (!p.dual.id) product_merge_groups(&p);
+    for (unsigned i = 0; i < p.side_count; i++) find_gathered(&p, i);
     product_choose_order(&p);
     product_find_digits(&p);
     sched_fixed fixed = fix_product(&p);
@@ -579,11 +627,15 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     if (g->has_rows) product_restrict_tiles(&p, has_param(&p, "consumers") && reads_tile(&p));
     sched_set_raster(s, p.op, p.k.f);
     product_set_grid(&p);
-    tile_value sums = p.packed         ? product_build_packed(&p)
-                      : p.groups.count ? product_build_groups(&p)
-                                       : build_loop(&p);
+    tile_value sums[PRODUCT_SIDES - 1];
+    if (p.packed)
+        sums[0] = product_build_packed(&p);
+    else if (p.groups.count)
+        sums[0] = product_build_groups(&p);
+    else
+        build_loop(&p, sums);
     if (g->has_rows)
-        product_build_statistics(&p, sums);
+        product_build_statistics(&p, sums[0]);
     else
         build_epilogue(&p, sums);
 }

@@ -6,16 +6,33 @@
 
 /* Operands ------------------------------------------------------------------------------------- */
 
+tile_op product_of_side(const product *p, unsigned index) {
+    return index == 2 ? p->dual : p->op;
+}
+
+/* The position of the operand in its product. */
+static unsigned position(unsigned index) {
+    return index ? 1 : 0;
+}
+
+tile_value product_value_of_side(const schedule *s, const product *p, unsigned index) {
+    return tile_op_operand(s->compute, product_of_side(p, index), position(index));
+}
+
+static tile_value multiplied(product *p, unsigned index) {
+    return sched_multiplied(p->k.s, product_of_side(p, index), position(index));
+}
+
 /* Casts follow operations that move elements (sched_move_casts). A cast whose result is already in
  * memory is not removed. */
 void product_choose_elements(product *p) {
     schedule *s = p->k.s;
     bool in_memory = false;
-    for (unsigned i = 0; i < 2; i++)
-        in_memory |= sched_multiplied(s, p->op, i).id != p->sides[i].value.id &&
+    for (unsigned i = 0; i < p->side_count; i++)
+        in_memory |= multiplied(p, i).id != p->sides[i].value.id &&
                      sched_find_input(s, p->k.g, p->sides[i].value) >= 0;
-    for (unsigned i = 0; i < 2; i++) {
-        if (!in_memory) p->sides[i].value = sched_multiplied(s, p->op, i);
+    for (unsigned i = 0; i < p->side_count; i++) {
+        if (!in_memory) p->sides[i].value = multiplied(p, i);
         p->sides[i].element = sched_element(s, p->sides[i].value);
         if (p->sides[i].element->scalar != TILE_f32) p->precision = TILE_WORD_NONE;
     }
@@ -92,9 +109,9 @@ void product_take_operand(product *p, unsigned index) {
     side->source = TILE_NO_VALUE;
     side->row = index ? p->depth : p->m;
     side->column = index ? p->n : p->depth;
-    place_operand(
-        p, side,
-        tile_op_has_attr(s->compute, p->op, index ? TILE_ATTR_trans_rhs : TILE_ATTR_trans_lhs));
+    place_operand(p, side,
+                  tile_op_has_attr(s->compute, product_of_side(p, index),
+                                   index ? TILE_ATTR_trans_rhs : TILE_ATTR_trans_lhs));
     find_source(&f, side->value, &side->map);
     side->sources = f.found;
     if (f.found != 1) side->array = -1;
@@ -192,13 +209,13 @@ void product_choose_taps(product *p) {
     if (!channels) channels = channels_of(p, &p->sides[1]);
     if (channels) taps = sched_without(s, p->extent_k, channels);
     if (!taps || domain->rank == TILE_MAX_RANK) return;
-    for (unsigned i = 0; i < 2; i++)
+    for (unsigned i = 0; i < p->side_count; i++)
         if (p->sides[i].array >= 0 && sched_type(s, p->sides[i].source)->rank == TILE_MAX_RANK)
             return;
     p->taps = (int)domain->rank;
     domain->extents[domain->rank++] = taps;
     domain->extents[p->depth] = p->extent_k = channels;
-    for (unsigned i = 0; i < 2; i++) product_take_operand(p, i);
+    for (unsigned i = 0; i < p->side_count; i++) product_take_operand(p, i);
 }
 
 /* Order of dims -------------------------------------------------------------------------------- */
@@ -219,7 +236,7 @@ static bool has_turned_rows(const product *p, const product_operand *side) {
  * are contiguous in the array. */
 void product_choose_order(product *p) {
     schedule *s = p->k.s;
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < p->side_count; i++) {
         product_operand *side = &p->sides[i];
         unsigned row = 0, column = 0, order[TILE_MAX_RANK];
         side->turned = side->plain && has_turned_rows(p, side);

@@ -46,15 +46,19 @@ typedef struct product_groups {
     sched_map identity;                  /* of the result in the domain before */
 } product_groups;
 
+/* The left operand, the right one, and that of a second product. */
+enum { PRODUCT_SIDES = 3 };
+
 typedef struct product {
     sched_kernel k;
-    tile_op op;
+    tile_op op, dual;     /* dual: a second product of the left operand; none (cut/dual.c) */
     unsigned m, n, depth; /* dims of the domain, to which k is added last */
     int taps;             /* -1: none; else the dim after depth: k is taps x depth */
     product_digit digits[TILE_MAX_SPATIAL]; /* of taps, the highest first */
     unsigned digit_count;                   /* 0: all taps are multiplied */
     const tile_expr *extent_k;              /* the extent of depth */
-    product_operand sides[2];
+    product_operand sides[PRODUCT_SIDES];
+    unsigned side_count;
     product_groups groups;
     const tile_type *sum;       /* type of an accumulator element */
     const sched_scaled *scaled; /* scales of the sums of each step; NULL: none */
@@ -64,6 +68,10 @@ typedef struct product {
 
 /* operands.c */
 
+/* The product that the operand is of. */
+tile_op product_of_side(const product *p, unsigned index);
+/* The operand in the compute. */
+tile_value product_value_of_side(const schedule *s, const product *p, unsigned index);
 /* Finds the multiplied values, without casts of both to a wider type, and their elements. */
 void product_choose_elements(product *p);
 /* Finds the array that an operand is computed from, and its map. */
@@ -103,10 +111,12 @@ void product_copy_side(product *p, unsigned index);
 tile_op product_build_steps(product *p, const tile_value *sums, unsigned count, tile_value *parts);
 /* Sets the start of the tile along k. */
 void product_enter_step(product *p, tile_value step, tile_value parts);
-/* Multiplies tiles of the operands. */
-tile_value product_build_dot(product *p, const tile_value taken[2], tile_value sum);
+/* Multiplies tiles of the operands. rhs: the index of the right one. */
+tile_value product_build_dot(product *p, const tile_value *taken, unsigned rhs, tile_value sum);
 /* Sets the kernel's tile to that of the sums. */
 void product_set_sums(product *p);
+/* The columns of a product that a block computes. */
+const tile_expr *product_columns(const product *p);
 /* Sets the stages of the loop over k, and how it is split. */
 void product_set_loop(product *p, tile_op loop);
 

@@ -11,6 +11,9 @@
  *     slice f16(matmul(%a, %b)), [0, n] : [m, n]
  *       ->  f16(matmul(%a, slice %b, [0, n] : [k, n]))
  *
+ * So does each of two slices whose elements meet, as of a gated linear unit whose weights are in
+ * one array: the kernel of a dual product computes both (cut/dual.c).
+ *
  * A transpose of a product is a product of exchanged operands:
  *
  *     transpose(f16(matmul(%a, %b)))  ->  f16(matmul(%b, %a, trans_lhs, trans_rhs))
@@ -293,15 +296,60 @@ typedef struct cast_product {
     unsigned count;
 } cast_product;
 
-/* The product from which only casts compute the value; none if it is needed elsewhere. */
-static cast_product find_product(const schedule *s, tile_value value, const uint32_t *uses) {
+/* The product from which only casts compute the value; none if it is needed elsewhere. count: of
+ * the value's uses. */
+static cast_product find_product(const schedule *s, tile_value value, const uint32_t *uses,
+                                 unsigned count) {
     cast_product p = {.count = 0};
-    for (; p.count < 4 && is_opcode(s, value, TILE_OP_cast) && uses[value.id] == 1;
-         value = tile_operand_src(s->compute, p.casts[p.count - 1]))
+    for (; p.count < 4 && is_opcode(s, value, TILE_OP_cast) && uses[value.id] == count;
+         value = tile_operand_src(s->compute, p.casts[p.count - 1])) {
         p.casts[p.count++] = tile_value_def(s->compute, value);
-    if (is_opcode(s, value, TILE_OP_matmul) && uses[value.id] == 1)
+        count = 1;
+    }
+    if (is_opcode(s, value, TILE_OP_matmul) && uses[value.id] == count)
         p.op = tile_value_def(s->compute, value);
     return p;
+}
+
+/* Returns whether an element-wise operation has operands that are computed element by element from
+ * one slice, and others from the other slice. */
+static bool meet(const schedule *s, tile_op one, tile_op other) {
+    const tile_function *f = s->compute;
+    enum { ONE = 1, OTHER = 2 };
+    unsigned char *from = TILE_NEW_ARRAY(s->arena, unsigned char, f->value_count);
+    from[tile_op_result(f, one, 0).id] = ONE;
+    from[tile_op_result(f, other, 0).id] = OTHER;
+    TILE_FOR_EACH_OP (f, op, f->body) {
+        if (!tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_ELEMENTWISE)) continue;
+        unsigned all = 0;
+        for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
+            all |= from[tile_op_operand(f, op, i).id];
+        if (all == (ONE | OTHER)) return true;
+        from[tile_op_result(f, op, 0).id] |= (unsigned char)all;
+    }
+    return false;
+}
+
+/* Returns whether the value's only other use is a slice of other columns, as many, and both meet.
+ */
+static bool is_half(schedule *s, tile_op slice, const part_dims *part, tile_value value,
+                    const uint32_t *uses) {
+    const unsigned last = part->rank - 1u;
+    if (uses[value.id] != 2 || is_whole(&part->at[last])) return false;
+    TILE_FOR_EACH_OP (s->compute, op, s->compute->body) {
+        part_dims other;
+        tile_value whole;
+        if (op.id == slice.id || tile_op_opcode(s->compute, op) != TILE_OP_slice ||
+            tile_operand_src(s->compute, op).id != value.id || !read_slice(s, op, &other, &whole) ||
+            whole.id != value.id)
+            continue;
+        bool alike = other.at[last].extent == part->at[last].extent &&
+                     other.at[last].first != part->at[last].first;
+        for (unsigned d = 0; d < last; d++)
+            alike &= is_whole(&other.at[d]) && is_whole(&part->at[d]);
+        return alike && meet(s, slice, op);
+    }
+    return false;
 }
 
 /* Builds the product of other operands, with the same casts and the dims of the type `to`. */
@@ -320,20 +368,89 @@ static tile_builder builder_at(const schedule *s, tile_op op, tile_op product) {
     return b;
 }
 
-/* Returns the product of slices that equals this slice of a product, or of casts of one; no value
- * if it is none. */
-static tile_value move_before_product(schedule *s, tile_op op, const uint32_t *uses) {
-    tile_function *f = s->compute;
-    part_dims part;
+/* The part of a value that a slice takes, computed element by element from parts of what the value
+ * is computed from. */
+typedef struct sliced {
+    schedule *s;
+    tile_builder b;
+    const part_dims *part;
+    const uint32_t *uses;
+} sliced;
+
+enum { MAX_COMPUTED = 8 }; /* operations between a product and a slice */
+
+static bool is_computed(const schedule *s, tile_value value, const uint32_t *uses, unsigned count) {
+    tile_op op = tile_value_def(s->compute, value);
+    return op.id && uses[value.id] == count &&
+           tile_op_has_trait(tile_op_opcode(s->compute, op), TILE_TRAIT_ELEMENTWISE);
+}
+
+/* The product that the value is computed from element by element; none if a value on the way is
+ * needed elsewhere. count: of the value's uses. */
+static tile_op find_sliced_product(const schedule *s, tile_value value, const uint32_t *uses,
+                                   unsigned count, unsigned depth) {
+    const cast_product p = find_product(s, value, uses, count);
+    tile_op found = p.op, op = tile_value_def(s->compute, value);
+    if (found.id || !depth || !is_computed(s, value, uses, count)) return found;
+    for (unsigned i = 0; i < tile_op_operand_count(s->compute, op) && !found.id; i++)
+        found = find_sliced_product(s, tile_op_operand(s->compute, op, i), uses, 1, depth - 1);
+    return found;
+}
+
+static tile_value slice_value(sliced *w, tile_value value, unsigned count, unsigned depth);
+
+static tile_value slice_product(sliced *w, const cast_product *p, const tile_type *to) {
     tile_value operands[2], value;
-    if (tile_op_opcode(f, op) != TILE_OP_slice || !read_slice(s, op, &part, &value))
-        return TILE_NO_VALUE;
-    const cast_product p = find_product(s, value, uses);
-    if (!p.op.id) return TILE_NO_VALUE;
-    tile_builder b = builder_at(s, op, p.op);
-    for (unsigned i = 0; i < 2; i++) operands[i] = slice_operand(s, &b, p.op, i, &part);
-    build_product(s, &b, &p, operands, sched_type(s, tile_op_result(f, op, 0)), &value);
+    for (unsigned i = 0; i < 2; i++) operands[i] = slice_operand(w->s, &w->b, p->op, i, w->part);
+    build_product(w->s, &w->b, p, operands, to, &value);
     return value;
+}
+
+/* The part of a value whose dims are the last ones of the sliced value; some may have extent 1. */
+static tile_value slice_array(sliced *w, tile_value value) {
+    const tile_type *type = sched_type(w->s, value);
+    part_dims part = {.rank = type->rank};
+    bool whole = true;
+    for (unsigned d = 0; d < type->rank; d++) {
+        const tile_expr *extent = sched_dim(w->s, type, d);
+        part.at[d] = tile_expr_is(extent, 1) ? (part_dim){extent, zero_of(w->s), extent}
+                                             : w->part->at[d + w->part->rank - type->rank];
+        whole &= is_whole(&part.at[d]);
+    }
+    return whole ? value : build_slice(w->s, &w->b, value, &part);
+}
+
+static tile_value slice_value(sliced *w, tile_value value, unsigned count, unsigned depth) {
+    schedule *s = w->s;
+    if (sched_type(s, value)->kind != TILE_TYPE_TENSOR) return value;
+    const tile_type *to = whole_type(s, sched_type(s, value), w->part, true);
+    const cast_product p = find_product(s, value, w->uses, count);
+    tile_op op = tile_value_def(s->compute, value);
+    if (p.op.id) return slice_product(w, &p, to);
+    if (op.id && tile_op_opcode(s->compute, op) == TILE_OP_broadcast) {
+        tile_value src = slice_value(w, tile_operand_src(s->compute, op), 1, 0);
+        return tile_op_result(s->compute, clone_as(s, &w->b, op, &src, to), 0);
+    }
+    if (!find_sliced_product(s, value, w->uses, count, depth).id) return slice_array(w, value);
+    const unsigned operand_count = tile_op_operand_count(s->compute, op);
+    tile_value *operands = TILE_NEW_ARRAY(s->arena, tile_value, operand_count + 1);
+    for (unsigned i = 0; i < operand_count; i++)
+        operands[i] = slice_value(w, tile_op_operand(s->compute, op, i), 1, depth - 1);
+    return tile_op_result(s->compute, clone_as(s, &w->b, op, operands, to), 0);
+}
+
+/* Returns what equals this slice of a product, or of what is computed from one element by element,
+ * and computes nothing else; no value if it is no such slice. */
+static tile_value move_before_product(schedule *s, tile_op op, const uint32_t *uses) {
+    part_dims part;
+    tile_value value;
+    if (tile_op_opcode(s->compute, op) != TILE_OP_slice || !read_slice(s, op, &part, &value))
+        return TILE_NO_VALUE;
+    const unsigned count = is_half(s, op, &part, value, uses) ? 2 : 1;
+    tile_op product = find_sliced_product(s, value, uses, count, MAX_COMPUTED);
+    if (!product.id) return TILE_NO_VALUE;
+    sliced w = {s, builder_at(s, op, product), &part, uses};
+    return slice_value(&w, value, count, MAX_COMPUTED);
 }
 
 static bool exchanges_last_dims(const schedule *s, tile_op transpose) {
@@ -369,7 +486,7 @@ static tile_value exchange_operands(schedule *s, tile_op op, const uint32_t *use
     if (tile_op_opcode(f, op) != TILE_OP_transpose || !exchanges_last_dims(s, op) ||
         !is_result(s, tile_op_result(f, op, 0)))
         return TILE_NO_VALUE;
-    const cast_product p = find_product(s, tile_operand_src(f, op), uses);
+    const cast_product p = find_product(s, tile_operand_src(f, op), uses, 1);
     if (!p.op.id) return TILE_NO_VALUE;
     bool lhs = tile_op_has_attr(f, p.op, TILE_ATTR_trans_lhs),
          rhs = tile_op_has_attr(f, p.op, TILE_ATTR_trans_rhs);
@@ -383,19 +500,24 @@ static tile_value exchange_operands(schedule *s, tile_op op, const uint32_t *use
     return result;
 }
 
+/* Returns whether the operation is one of those that are written anew. */
+static bool is_moved(const schedule *s, tile_op op) {
+    const tile_opcode opcode = tile_op_opcode(s->compute, op);
+    return tile_op_result_count(s->compute, op) == 1 &&
+           (opcode == TILE_OP_slice || opcode == TILE_OP_broadcast || opcode == TILE_OP_matmul ||
+            tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE));
+}
+
 /* Erases the operation, and those whose only use it was. */
 static void erase(schedule *s, tile_op op, uint32_t *uses) {
-    tile_value src = tile_operand_src(s->compute, op);
-    tile_op def = tile_value_def(s->compute, src);
-    bool once = uses[src.id] == 1;
+    const unsigned count = tile_op_operand_count(s->compute, op);
+    tile_value *operands = TILE_NEW_ARRAY(s->arena, tile_value, count + 1);
+    for (unsigned i = 0; i < count; i++) operands[i] = tile_op_operand(s->compute, op, i);
     tile_erase_op(s->compute, op);
-    uses[src.id]--;
-    if (once && def.id && tile_op_result_count(s->compute, def) == 1 &&
-        (tile_op_opcode(s->compute, def) == TILE_OP_slice ||
-         tile_op_opcode(s->compute, def) == TILE_OP_cast))
-        erase(s, def, uses);
-    else if (once && def.id && tile_op_opcode(s->compute, def) == TILE_OP_matmul)
-        tile_erase_op(s->compute, def);
+    for (unsigned i = 0; i < count; i++) {
+        tile_op def = tile_value_def(s->compute, operands[i]);
+        if (!--uses[operands[i].id] && def.id && is_moved(s, def)) erase(s, def, uses);
+    }
 }
 
 static tile_value move(schedule *s, tile_op op, const uint32_t *uses) {
