@@ -65,6 +65,8 @@ static sched_space choose_space(const product *p) {
                  (tile_scalar_as_signed(type) == TILE_i8 && sum == TILE_i32);
     if (half && (p->sides[0].gathered || p->sides[1].gathered))
         return p->taps < 0 ? SCHED_SPACE_SCATTERED : SCHED_SPACE_GATHERED;
+    if (half && batched && (p->sides[0].windowed || p->sides[1].windowed))
+        return SCHED_SPACE_HALF_PART;
     if (half && computed && !batched) return SCHED_SPACE_REGISTER_OPERAND;
     if (half && !batched) return part ? SCHED_SPACE_HALF_PART : SCHED_SPACE_HALF;
     if (half) return SCHED_SPACE_HALF_BATCHED;
@@ -158,6 +160,8 @@ static void find_gathered(product *p, unsigned index) {
     side->gathered =
         side->array >= 0 &&
         sched_is_scattered(&p->k, sched_type(p->k.s, side->source)->rank, &side->source_map);
+    side->windowed = side->gathered && product_find_windows(p, index);
+    side->gathered &= !side->windowed;
     if (side->gathered) /* index tiles do not end with a slice */
         side->plain &=
             sched_without_moves(p->k.s, p->k.g, side->value, false).id == side->source.id;
@@ -177,6 +181,10 @@ static tile_value alloc_side(product *p, const product_operand *side) {
 static void copy_side(product *p, product_operand *side) {
     sched_access access;
     if (side->array < 0) return;
+    if (side->windowed) {
+        product_copy_windows(p, side);
+        return;
+    }
     p->k.straight = true;
     if (sched_find_access(&p->k, (unsigned)side->array, side->source, &side->source_map, &access)) {
         if (!side->gathered)
@@ -517,10 +525,10 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     product_choose_elements(&p);
     for (unsigned i = 0; i < 2; i++) product_take_operand(&p, i);
     product_choose_taps(&p);
+    p.sum = sched_sum_type(s, p.op, p.sides[0].element->scalar);
     for (unsigned i = 0; i < 2; i++) find_gathered(&p, i);
     product_choose_order(&p);
     product_find_digits(&p);
-    p.sum = sched_sum_type(s, p.op, p.sides[0].element->scalar);
     sched_fixed fixed = fix_product(&p);
     const sched_space_needs needs = find_needs(&p, &fixed);
     g->parts = needs.sized;
