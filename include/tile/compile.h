@@ -126,7 +126,12 @@ TILE_API tile_status tile_abi_make_table(const tile_abi *abi, unsigned index, co
 
 /* The tensor maps for parameters of kind `tensor_map`, which the launch must encode. The fields are
  * those of cuTensorMapEncodeTiled, but dims are in the order of a view, innermost last. Elements
- * outside of the array read as zeros, there is no interleaving, and element strides are 1. */
+ * outside of the array read as zeros, there is no interleaving, and element strides are 1.
+ *
+ * If `spatial` is not 0, the map is in im2col mode and the fields are those of
+ * cuTensorMapEncodeIm2col. The box is 1 along all dims but the last two: pixelsPerColumn and
+ * channelsPerPixel. The lists are by spatial dim, which are all dims but the first and the last,
+ * outermost first. */
 enum { TILE_TENSOR_MAP_BYTES = 128 };
 typedef struct tile_tensor_map {
     unsigned argument; /* the pointer or view argument that holds the array */
@@ -137,6 +142,9 @@ typedef struct tile_tensor_map {
     int64_t strides[TILE_MAX_RANK]; /* in bytes; the innermost one is the size of an element */
     unsigned box[TILE_MAX_RANK];
     unsigned swizzle; /* in bytes; 0: none */
+    unsigned spatial; /* number of spatial dims in im2col mode; 0: tiled mode */
+    int lower_corner[3], upper_corner[3];
+    unsigned element_strides[3];
 } tile_tensor_map;
 TILE_API unsigned tile_abi_tensor_map_count(const tile_abi *abi);
 /* Computes a tensor map from one integer per argument (the address for pointers). Returns

@@ -3,6 +3,7 @@
 
 #include "lib/layout/cut.h"
 #include "lib/layout/layout.h"
+#include "lib/ops/im2col.h"
 #include "lib/ops/shape.h"
 #include "lib/support/integer.h"
 
@@ -36,6 +37,10 @@ static int64_t divisor_along(const tile_function *f, const tile_range *ranges, t
                              unsigned d, bool is_stride) {
     const tile_value_data *data = tile_value_at(f, view);
     tile_op def = tile_value_def(f, view);
+    if (tile_im2col_maker(f, view).id) { /* the channels */
+        tile_value src = tile_operand_src(f, def);
+        return divisor_along(f, ranges, src, tile_value_type(f, src)->rank - 1, is_stride);
+    }
     if (data->kind == TILE_VALUE_ARG) {
         int64_t known = tile_range_of_expr(f, ranges,
                                            is_stride ? tile_function_arg_stride(f, data->index, d)
@@ -94,7 +99,9 @@ tile_access_facts tile_view_access(const tile_function *f, const tile_range *ran
             width = power_of_two_part(divisor_along(f, ranges, element[0], d, true), width);
     width = power_of_two_part(divisor_along(f, ranges, element[0], unit, false), width);
     facts.width = power_of_two_part(ranges[element[1 + unit].id].divisor, width);
-    facts.unaligned = unaligned_width(&ranges[element[1 + unit].id], facts.width, bytes);
+    facts.unaligned = tile_im2col_maker(f, element[0]).id
+                          ? facts.width
+                          : unaligned_width(&ranges[element[1 + unit].id], facts.width, bytes);
     facts.shifts = facts.unaligned > facts.width && ranges[element[1 + unit].id].min >= 0 &&
                    !loads_single_row(f);
     return facts;
@@ -105,11 +112,10 @@ size_t tile_view_operand(const tile_function *f, tile_value memory) {
         const tile_value_data *data = tile_value_at(f, memory);
         if (data->kind == TILE_VALUE_ARG) return data->index;
         tile_op def = tile_value_def(f, memory);
-        if (!def.id ||
-            (tile_op_opcode(f, def) != TILE_OP_view && tile_op_opcode(f, def) != TILE_OP_base))
+        tile_opcode opcode = def.id ? tile_op_opcode(f, def) : TILE_OP_NONE;
+        if (opcode != TILE_OP_view && opcode != TILE_OP_base && opcode != TILE_OP_im2col)
             return f->arg_count;
-        memory = tile_op_opcode(f, def) == TILE_OP_view ? tile_operand_base(f, def)
-                                                        : tile_operand_src(f, def);
+        memory = opcode == TILE_OP_view ? tile_operand_base(f, def) : tile_operand_src(f, def);
     }
 }
 
@@ -123,6 +129,10 @@ static const tile_expr *expr_along(const tile_function *f, tile_value view, unsi
                                    bool is_stride) {
     const tile_value_data *data = tile_value_at(f, view);
     tile_op def = tile_value_def(f, view);
+    if (tile_im2col_maker(f, view).id) { /* the channels */
+        tile_value src = tile_operand_src(f, def);
+        return expr_along(f, src, tile_value_type(f, src)->rank - 1, is_stride);
+    }
     if (data->kind == TILE_VALUE_ARG)
         return is_stride ? tile_function_arg_stride(f, data->index, d)
                          : tile_function_arg_extent(f, data->index, d);

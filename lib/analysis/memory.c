@@ -67,11 +67,10 @@ tile_value tile_memory_root(const tile_function *f, tile_value memory) {
         if (tile_value_at(f, memory)->kind == TILE_VALUE_ARG) return memory;
         tile_op def = tile_value_def(f, memory);
         if (def.id && tile_op_opcode(f, def) == TILE_OP_scratch) return memory;
-        if (!def.id ||
-            (tile_op_opcode(f, def) != TILE_OP_view && tile_op_opcode(f, def) != TILE_OP_base))
+        tile_opcode opcode = def.id ? tile_op_opcode(f, def) : TILE_OP_NONE;
+        if (opcode != TILE_OP_view && opcode != TILE_OP_base && opcode != TILE_OP_im2col)
             return TILE_NO_VALUE;
-        memory = tile_op_opcode(f, def) == TILE_OP_view ? tile_operand_base(f, def)
-                                                        : tile_operand_src(f, def);
+        memory = opcode == TILE_OP_view ? tile_operand_base(f, def) : tile_operand_src(f, def);
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "lib/analysis/range.h"
 #include "lib/ir/syntax.h"
+#include "lib/ops/im2col.h"
 
 typedef struct bound {
     const tile_function *f;
@@ -245,6 +246,9 @@ static bool has_map_strides(const tile_function *f, unsigned arg, tile_op view) 
 tile_value tile_view_mapped_argument(const tile_function *f, tile_value view) {
     if (tile_value_at(f, view)->kind == TILE_VALUE_ARG) return view;
     tile_op op = tile_value_def(f, view);
+    if (tile_im2col_maker(f, view).id) {
+        return tile_view_mapped_argument(f, tile_operand_src(f, op));
+    }
     tile_value whole = viewed_argument(f, op);
     if (!whole.id || tile_value_type(f, whole)->kind != TILE_TYPE_VIEW) return TILE_NO_VALUE;
     const unsigned arg = tile_value_at(f, whole)->index;

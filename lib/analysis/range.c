@@ -1,5 +1,4 @@
-/* Ranges and divisors of operations (interval arithmetic; gcd rules for the divisors), and their
- * propagation through a function.
+/* Ranges (interval arithmetic) and divisors (gcd rules) of all values of a function.
  *
  * Loops: carried values start with their initial value and grow until a fixed point. After a few
  * rounds, a bound that still changes is widened to the end of its type, so that the iteration
@@ -419,6 +418,7 @@ static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned 
     case TILE_OP_tile_schedule: return (tile_range){0, INT32_MAX - 1, 1, 0};
     case TILE_OP_iota: return range_of_iota(a->f, tile_value_def(a->f, op->first_result), type);
     case TILE_OP_view:
+    case TILE_OP_im2col:
     case TILE_OP_base:
     case TILE_OP_uniform:
     case TILE_OP_scalar:

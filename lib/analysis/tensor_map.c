@@ -51,6 +51,38 @@ static tile_tristate rule_swizzle(const tile_map_facts *m) {
     return truth(!m->swizzle || row_bytes(m) == m->swizzle);
 }
 
+/* CUDA Driver API, cuTensorMapEncodeIm2col: the limits of a map with this number of spatial dims.
+ */
+static const int64_t max_corner[] = {0, INT64_C(1) << 15, INT64_C(1) << 7, INT64_C(1) << 4};
+static const int64_t max_offset[] = {0, (INT64_C(1) << 16) - 1, (INT64_C(1) << 8) - 1,
+                                     (INT64_C(1) << 5) - 1};
+
+static tile_tristate rule_corners(const tile_map_facts *m) {
+    const tile_im2col *w = &m->windows;
+    bool fits = true;
+    for (unsigned i = 0; i < w->spatial; i++) {
+        int64_t corners[] = {tile_im2col_lower(w, i), tile_im2col_upper(w, i)};
+        for (unsigned k = 0; k < 2; k++)
+            fits &= corners[k] >= -max_corner[w->spatial] && corners[k] < max_corner[w->spatial];
+    }
+    return truth(fits);
+}
+
+static tile_tristate rule_offsets(const tile_map_facts *m) {
+    const tile_im2col *w = &m->windows;
+    bool fits = true;
+    for (unsigned i = 0; i < w->spatial; i++)
+        fits &= (w->filter[i] - 1) * w->dilations[i] <= max_offset[w->spatial];
+    return truth(fits);
+}
+
+static tile_tristate rule_steps(const tile_map_facts *m) {
+    enum { MAX_STEP = 8 };
+    bool fits = true;
+    for (unsigned i = 0; i < m->windows.spatial; i++) fits &= m->windows.strides[i] <= MAX_STEP;
+    return truth(fits);
+}
+
 static tile_tristate rule_inner_stride(const tile_map_facts *m) {
     return is_from(m->strides[m->rank - 1], 1, 1);
 }
@@ -92,6 +124,16 @@ tile_tristate tile_map_rule_holds(const tile_map_facts *facts, const tile_map_ru
     }
     if (broken) *broken = worst;
     return all;
+}
+
+const tile_map_rule *tile_im2col_broken_rule(const tile_im2col *windows) {
+    const tile_map_facts facts = {.windows = *windows};
+    for (unsigned i = 0; i < sizeof rules / sizeof *rules; i++)
+        if ((rules[i].holds == rule_corners || rules[i].holds == rule_offsets ||
+             rules[i].holds == rule_steps) &&
+            rules[i].holds(&facts) != TILE_YES)
+            return &rules[i];
+    return NULL;
 }
 
 /* Views ---------------------------------------------------------------------------------------- */
@@ -141,7 +183,12 @@ const char *tile_view_cannot_have_map(const tile_function *f, tile_value view, t
     }
     const tile_arg_decl *arg = &f->args[tile_value_at(f, whole)->index];
     const tile_map_rule *broken = tile_view_broken_rule(arg);
+    const tile_op maker = tile_im2col_maker(f, view);
     *remedy = NULL;
+    if (!broken && maker.id) {
+        const tile_im2col windows = tile_im2col_of(f, maker);
+        broken = tile_im2col_broken_rule(&windows);
+    }
     if (broken)
         return tile_arena_format(arena, "no tensor map describes the view's array: it needs %s",
                                  broken->words);

@@ -4,6 +4,7 @@
 #define TILE_LIB_ANALYSIS_TENSOR_MAP_H
 
 #include "lib/ir/function.h"
+#include "lib/ops/im2col.h"
 
 /* A number that may be unknown. */
 typedef struct tile_number {
@@ -25,6 +26,7 @@ typedef struct tile_map_facts {
     unsigned rank;
     unsigned swizzle; /* bytes; 0: none */
     int64_t box[TILE_MAX_RANK];
+    tile_im2col windows; /* in im2col mode */
     tile_number address; /* bytes */
     tile_number extents[TILE_MAX_RANK];
     tile_number strides[TILE_MAX_RANK]; /* elements */
@@ -49,6 +51,8 @@ tile_tristate tile_map_rule_holds(const tile_map_facts *facts, const tile_map_ru
 /* The rule that the argument's type rules out for all launches; NULL: a tensor map may describe the
  * array. */
 const tile_map_rule *tile_view_broken_rule(const tile_arg_decl *arg);
+/* The rule that the windows of an `im2col` rule out; NULL: none. */
+const tile_map_rule *tile_im2col_broken_rule(const tile_im2col *windows);
 /* Returns NULL if a tensor map can describe the view, which is then an argument or the array of one
  * with other dims. Otherwise returns the reason, and *remedy is what the user can change, or
  * NULL. */

@@ -122,7 +122,8 @@ static void find_groups(derivation *d) {
     for (unsigned i = 0; i < f->arg_count; i++)
         if (d->bytes[i] && f->args[i].type->kind == TILE_TYPE_VIEW) unite_view(d, f->args[i].value);
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
-        if (tile_op_opcode(f, op) == TILE_OP_view) unite_view(d, tile_op_result(f, op, 0));
+        if (tile_op_opcode(f, op) == TILE_OP_view || tile_op_opcode(f, op) == TILE_OP_im2col)
+            unite_view(d, tile_op_result(f, op, 0));
 }
 
 /* Variants ------------------------------------------------------------------------------------ */

@@ -68,6 +68,10 @@ static const tile_type *complete_subview(const tile_infer *infer) {
     return get(infer, &draft);
 }
 
+static const tile_type *complete_im2col(const tile_infer *infer) {
+    return infer->given ? infer->given : tile_infer_windows(infer);
+}
+
 static const tile_type *complete_load_shared(const tile_infer *infer) {
     tile_type draft = *type_of(infer, TILE_OPERAND_src);
     if (infer->given) return infer->given;
@@ -197,6 +201,7 @@ static const struct {
 } completions[TILE_OPCODE_LIMIT] = {
     [TILE_OP_view] = {complete_view, true},
     [TILE_OP_subview] = {complete_subview, true},
+    [TILE_OP_im2col] = {complete_im2col, true},
     [TILE_OP_load] = {complete_load, true},
     [TILE_OP_inside] = {complete_inside, true},
     [TILE_OP_load_shared] = {complete_load_shared, true},

@@ -261,7 +261,10 @@ bool tile_infer_slice(tile_infer *infer);
 bool tile_infer_insert_slice(tile_infer *infer);
 bool tile_infer_concat_arrays(tile_infer *infer);
 
-bool tile_infer_window(tile_infer *infer);   /* infer_window.c */
+bool tile_infer_window(tile_infer *infer); /* infer_window.c */
+bool tile_infer_im2col(tile_infer *infer); /* infer_im2col.c */
+/* The type of the result; NULL if the attributes are not known yet, or are wrong. */
+const tile_type *tile_infer_windows(const tile_infer *infer);
 bool tile_infer_convolve(tile_infer *infer); /* infer_convolve.c */
 bool tile_infer_call(tile_infer *infer);     /* call.c */
 

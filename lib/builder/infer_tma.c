@@ -34,8 +34,18 @@ static bool check_box(tile_infer *infer, unsigned map_operand, unsigned shared_o
     return no_result(infer);
 }
 
+/* A map in im2col mode has one offset for each spatial dim. The map's attributes may be set later,
+ * so the verifier compares the mode. */
 bool tile_infer_tma_load(tile_infer *infer) {
-    return check_box(infer, 0, 2);
+    unsigned count;
+    const tile_type *map = type_of(infer, TILE_OPERAND_map);
+    segment(infer, TILE_OPERAND_offsets, &count);
+    if (count && count + 2 != map->rank)
+        return fail(infer,
+                    "there must be one offset for each spatial dim, all but the first and last,"
+                    " of",
+                    map, "", NULL);
+    return check_box(infer, 0, 3);
 }
 
 bool tile_infer_tma_store(tile_infer *infer) {

@@ -242,6 +242,8 @@ static tile_machine tma_machine(const tile_function *f, tile_op op) {
     bool loads = tile_op_opcode(f, op) == TILE_OP_tma_load;
     tile_machine first = loads ? TILE_MACHINE_tma_load_1 : TILE_MACHINE_tma_store_1;
     unsigned last = tile_operands_at(f, op).count - 1;
+    unsigned spatial = loads ? tile_operands_offsets(f, op).count : 0;
+    if (spatial) return (tile_machine)(TILE_MACHINE_tma_load_im2col_3 + spatial - 1);
     _Static_assert(TILE_WORDS_kind == 17, "each operation by which a copy combines has a case");
     switch (tile_op_word(f, op, TILE_ATTR_kind)) {
     case TILE_WORD_kind_add: first = TILE_MACHINE_tma_add_1; break;

@@ -1,6 +1,7 @@
 /* The tensor memory accelerator (TMA): tensor maps, and the copies that use them. */
 #include "lib/codegen/ptx.h"
 #include "lib/ops/atomic.h"
+#include "lib/ops/im2col.h"
 
 void tile_emit_tensor_map(tile_emitter *e, tile_op op) {
     tile_set_scalar(e, tile_op_result(e->f, op, 0),
@@ -25,6 +26,15 @@ static unsigned add_coordinates(tile_emitter *e, tile_op op, LLVMValueRef *args)
     return values.count;
 }
 
+/* Those of a map in im2col mode, from the innermost spatial dim on. */
+static unsigned add_offsets(tile_emitter *e, tile_op op, LLVMValueRef *args) {
+    const tile_values values = tile_operands_offsets(e->f, op);
+    for (unsigned i = 0; i < values.count; i++)
+        args[i] = LLVMBuildTrunc(e->builder, tile_get_scalar(e, values.at[values.count - 1 - i]),
+                                 e->i16, "");
+    return values.count;
+}
+
 /* The L2 policy, and a flag: whether there is one. */
 static LLVMValueRef policy_of(tile_emitter *e, tile_op op, LLVMValueRef *flag) {
     tile_cache_hint hint = tile_find_cache_hint(e->f, op, false);
@@ -41,7 +51,7 @@ static LLVMValueRef blocks_of(tile_emitter *e, tile_op op, LLVMValueRef *flag) {
 
 /* Copies --------------------------------------------------------------------------------------- */
 
-enum { MAX_ARGS = TILE_MAX_MAP_RANK + 8 };
+enum { MAX_ARGS = TILE_MAX_MAP_RANK + TILE_MAX_SPATIAL + 8 };
 
 void tile_emit_tma_load(tile_emitter *e, tile_op op) {
     LLVMValueRef args[MAX_ARGS], has_blocks, has_policy;
@@ -50,6 +60,7 @@ void tile_emit_tma_load(tile_emitter *e, tile_op op) {
     args[count++] = tile_emit_address(e, op, TILE_OPERAND_bar);
     args[count++] = tile_get_scalar(e, tile_operand_map(e->f, op));
     count += add_coordinates(e, op, &args[count]);
+    count += add_offsets(e, op, &args[count]);
     args[count++] = blocks_of(e, op, &has_blocks);
     args[count++] = policy_of(e, op, &has_policy);
     args[count++] = has_blocks;

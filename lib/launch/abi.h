@@ -3,6 +3,7 @@
 #define TILE_LIB_LAUNCH_ABI_H
 
 #include "lib/ir/function.h"
+#include "lib/ops/convolution.h"
 #include "tile/compile.h"
 
 enum {
@@ -55,6 +56,8 @@ typedef struct tile_map {
     const tile_expr *extents[TILE_MAX_MAP_RANK];
     const tile_expr *strides[TILE_MAX_MAP_RANK];
     unsigned swizzle;
+    unsigned spatial; /* in im2col mode: the number of spatial dims, outermost first */
+    int64_t lower[TILE_MAX_SPATIAL], upper[TILE_MAX_SPATIAL], steps[TILE_MAX_SPATIAL];
 } tile_map;
 
 /* The kernel's tensor maps, without duplicates, in the order of their first uses; the array is in

@@ -41,7 +41,8 @@
  *                       the tile's x, y and z
  *     "tensor_maps"   the contents of the parameters of kind "tensor_map", in order: 128 bytes
  *                     each, made by cuTensorMapEncodeTiled (its dims in reverse order, strides in
- *                     bytes), without interleaving; out-of-bounds elements are zero. Each has
+ *                     bytes), without interleaving; out-of-bounds elements are zero. Maps with
+ *                     corners are made by cuTensorMapEncodeIm2col. Each has
  *       "argument"      the name of the pointer or view to the start of the array
  *       "element"       the elements' type
  *       "box"           elements per copy in each dim
@@ -49,6 +50,11 @@
  *       "strides"       likewise, in elements; the last one is 1, the others are multiples of 16
  *                       bytes
  *       "swizzle"       0, 32, 64 or 128 bytes
+ *       "lower_corner"  im2col mode only: the corners and element strides of the spatial dims,
+ *                       outermost first. The last two numbers of "box" are pixelsPerColumn and
+ *                       channelsPerPixel
+ *       "upper_corner"
+ *       "element_strides"
  *     "variants"      the kernel is compiled once for each of these lists of conditions on a
  *                     launch's arguments. Launch the first variant whose conditions all hold; the
  *                     last one's always do (a kernel written at level 3 has only one variant:

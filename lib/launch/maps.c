@@ -1,6 +1,7 @@
 /* Tensor maps: a launch encodes them from a kernel's arguments, and the kernel's copies use them.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "lib/analysis/tensor_map.h"
 #include "lib/ir/describe.h"
@@ -35,11 +36,22 @@ static tile_map map_of(const tile_function *f, tile_op op) {
     for (unsigned d = 0; d < map.type->rank; d++) map.extents[d] = expr_of(f, extent.at[d]);
     for (unsigned d = 0; d < stride.count; d++) map.strides[d] = expr_of(f, stride.at[d]);
     if (!stride.count) set_row_major(f, &map);
+    const tile_im2col windows = tile_im2col_of(f, op);
+    map.spatial = windows.spatial;
+    for (unsigned i = 0; i < windows.spatial; i++) {
+        map.lower[i] = tile_im2col_lower(&windows, i);
+        map.upper[i] = tile_im2col_upper(&windows, i);
+        map.steps[i] = windows.strides[i];
+    }
     return map;
 }
 
 static bool is_same(const tile_map *a, const tile_map *b) {
-    bool same = a->arg == b->arg && a->type == b->type && a->swizzle == b->swizzle;
+    bool same = a->arg == b->arg && a->type == b->type && a->swizzle == b->swizzle &&
+                a->spatial == b->spatial;
+    for (unsigned i = 0; i < a->spatial && same; i++)
+        same =
+            a->lower[i] == b->lower[i] && a->upper[i] == b->upper[i] && a->steps[i] == b->steps[i];
     for (unsigned d = 0; d < a->type->rank && same; d++)
         same = a->extents[d] == b->extents[d] && a->strides[d] == b->strides[d];
     return same;
@@ -64,11 +76,19 @@ tile_map *tile_map_list(const tile_function *kernel, tile_arena *arena, unsigned
     return list;
 }
 
+/* Windows with these corners: of one position. */
+static void set_windows(unsigned spatial, tile_map_facts *facts) {
+    facts->windows.spatial = spatial;
+    for (unsigned i = 0; i < spatial; i++)
+        facts->windows.filter[i] = facts->windows.dilations[i] = 1;
+}
+
 /* Checks the rules that depend only on the map itself: no launch can change these. */
 static bool check_rules(const tile_function *f, const tile_map *map) {
     tile_map_facts facts = {
         .scalar = map->type->scalar, .rank = map->type->rank, .swizzle = map->swizzle};
     const tile_map_rule *broken;
+    facts.windows = tile_im2col_of(f, map->op);
     facts.address = tile_number_unknown(1);
     for (unsigned d = 0; d < facts.rank; d++) {
         int64_t value;
@@ -121,6 +141,16 @@ static void set_texts(tile_abi *abi, unsigned index, const tile_function *f) {
                            .extents_count = rank,
                            .strides_count = rank,
                            .swizzle = map->swizzle};
+    if (map->spatial) {
+        const int64_t *lists[] = {map->lower, map->upper, map->steps};
+        int64_t **texts[] = {&text->lower_corner, &text->upper_corner, &text->element_strides};
+        for (unsigned i = 0; i < 3; i++) {
+            *texts[i] = TILE_NEW_ARRAY(arena, int64_t, map->spatial);
+            memcpy(*texts[i], lists[i], sizeof **texts[i] * map->spatial);
+        }
+        text->lower_corner_count = text->upper_corner_count = text->element_strides_count =
+            map->spatial;
+    }
     for (unsigned d = 0; d < rank; d++) {
         text->box[d] = tile_type_dim(map->type, d);
         text->extents[d] = tile_expr_text(f, map->extents[d], arena);
@@ -167,7 +197,13 @@ tile_status tile_abi_tensor_map(const tile_abi *abi, unsigned index, const int64
                              .scalar = map->type->scalar,
                              .rank = map->type->rank,
                              .swizzle = map->swizzle,
+                             .spatial = map->spatial,
                              .address = (uint64_t)args[map->arg]};
+    for (unsigned i = 0; i < map->spatial; i++) {
+        out->lower_corner[i] = (int)map->lower[i];
+        out->upper_corner[i] = (int)map->upper[i];
+        out->element_strides[i] = (unsigned)map->steps[i];
+    }
     for (unsigned d = 0; d < out->rank; d++) {
         out->box[d] = (unsigned)tile_type_dim(map->type, d);
         if (!tile_abi_evaluate(abi, map->extents[d], args, NULL, &out->extents[d]))
@@ -186,6 +222,14 @@ const char *tile_tensor_map_fault(const tile_tensor_map *map) {
     int64_t bytes = is_scalar ? tile_scalar_bytes(map->scalar) : 0;
     if (bytes < 1) return "an element type of whole bytes";
     if (map->rank > TILE_MAX_MAP_RANK) return "1 to 5 dims";
+    if (map->spatial && (map->spatial > TILE_MAX_SPATIAL || map->spatial + 2 != map->rank))
+        return "in im2col mode, 1 to 3 spatial dims, and two more";
+    set_windows(map->spatial, &facts);
+    for (unsigned i = 0; i < map->spatial; i++) {
+        facts.windows.pads[i][0] = -(int64_t)map->lower_corner[i];
+        facts.windows.pads[i][1] = map->upper_corner[i];
+        facts.windows.strides[i] = map->element_strides[i];
+    }
     facts.address = tile_number_of((int64_t)(map->address % 16));
     for (unsigned d = 0; d < map->rank && d < TILE_MAX_MAP_RANK; d++) {
         facts.box[d] = map->box[d];

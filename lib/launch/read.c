@@ -170,6 +170,16 @@ static bool read_map(const reader *r, const abi_json_map *json, const tile_abi *
         map->strides[d] = tile_function_arg_stride(f, (unsigned)f->arg_count - 1, d);
     }
     map->swizzle = json->swizzle;
+    map->spatial = json->lower_corner_count;
+    if (json->upper_corner_count != map->spatial || json->element_strides_count != map->spatial ||
+        (map->spatial && map->spatial + 2 != json->box_count))
+        return false;
+    for (unsigned i = 0; i < map->spatial; i++) {
+        map->lower[i] = json->lower_corner[i];
+        map->upper[i] = json->upper_corner[i];
+        map->steps[i] = json->element_strides[i];
+        if (map->steps[i] < 1) return false;
+    }
     map->type = tile_type_get(r->context, &type);
     return true;
 }

@@ -4,6 +4,7 @@
  *   check.c            preconditions
  *   address.c          linear maps of the thread index, coordinates, predicates, offsets
  *   view.c             loads and stores between views and fragments
+ *   im2col.c           windows
  *   gather.c           index tiles, predicates, pads, scalars
  *   bounds_assume.c    in-bounds assumptions on shared buffers, for the CPU device
  *   shared.c           loads and stores between shared buffers and fragments, ldmatrix
@@ -37,6 +38,7 @@
 #include "lib/analysis/range.h"
 #include "lib/layout/mma.h"
 #include "lib/layout/pieces.h"
+#include "lib/ops/im2col.h"
 #include "passes/pass.h"
 
 /* The components of a view, as values of the new body. */
@@ -47,6 +49,7 @@ typedef struct lower_view {
     tile_value strides[TILE_MAX_RANK]; /* i64, in elements */
     const tile_layout
         *layout; /* for opaque scratch: the element order of its last dims; else NULL */
+    const struct lower_windows *windows; /* of a view made by `im2col` (im2col.c); else NULL */
 } lower_view;
 
 typedef struct lowering {
@@ -165,10 +168,11 @@ typedef struct lower_view_access {
     unsigned first_dim; /* the view's dim that is the tile's dim 0, or the first one after its
                            points */
     unsigned points;    /* number of leading dims of the tile that index tiles select; 0: none */
-    const tile_value *index;  /* in the old body, by the view's dims */
-    tile_layout point_layout; /* layout of the index tiles; the other extents are 1 */
-    lower_point *point;       /* by register of the index tiles */
-    tile_value mask;          /* the predicate's fragment, with the tile's layout; or no value */
+    const tile_value *index;     /* in the old body, by the view's dims */
+    tile_layout point_layout;    /* layout of the index tiles; the other extents are 1 */
+    lower_point *point;          /* by register of the index tiles */
+    struct lower_places *places; /* of a view made by `im2col` */
+    tile_value mask;             /* the predicate's fragment, with the tile's layout; or no value */
     tile_access_split cut;
     tile_value start[TILE_MAX_RANK]; /* i32, by tile dim: index + the thread's contribution */
     tile_value base;                 /* i64 offset of the thread's first element */
@@ -187,6 +191,27 @@ typedef struct lower_view_access {
     } known[TILE_MAX_RANK][64];
     unsigned known_count[TILE_MAX_RANK];
 } lower_view_access;
+
+/* im2col.c */
+
+/* Makes the components of the view that an `im2col` makes. */
+void lower_im2col(lowering *l, tile_op op);
+/* The numbers of a view of windows; NULL for other views. */
+const tile_im2col *lower_window_numbers(const lower_view *view);
+/* The view that windows are those of. */
+const lower_view *lower_windowed_view(const lower_view *view);
+/* The coordinates in src of the first element of the window at a place, by src's dims: the batch
+ * and the spatial dims. */
+void lower_split_place(lowering *l, const lower_view *view, tile_value place,
+                       tile_value at[1 + TILE_MAX_SPATIAL]);
+/* The distance from there to a position of the filter, by spatial dim. */
+void lower_split_position(lowering *l, const lower_view *view, tile_value position,
+                          tile_value at[TILE_MAX_SPATIAL]);
+/* Starts an access to a view of windows: part of lower_start_view. */
+void lower_start_windows(lowering *l, lower_view_access *a, const tile_value *element);
+/* The offset of a register's element, without its channel; *inside: it is in src. */
+tile_value lower_window_offset(lowering *l, lower_view_access *a, unsigned register_,
+                               tile_value *inside);
 
 /* element: an element operand of the old body; rank: that of the tile. */
 lower_view_access lower_start_view(lowering *l, const tile_value *element,

@@ -375,6 +375,7 @@ void lower_operation(lowering *l, tile_op op) {
     switch (opcode) {
     case TILE_OP_view:
     case TILE_OP_scratch: lower_view_op(l, op); break;
+    case TILE_OP_im2col: lower_im2col(l, op); break;
     case TILE_OP_base: set_result(l, op, l->views[tile_operand_src(&l->old, op).id]->base); break;
     case TILE_OP_lock_semaphore:
     case TILE_OP_wait_value:

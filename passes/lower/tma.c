@@ -28,6 +28,7 @@ typedef struct tma_copy {
     int64_t boxes;
     int64_t sharers;      /* number of blocks that share the copy; 1: not shared */
     unsigned sharing_dim; /* dim of the cluster along which they differ */
+    tile_im2col windows;  /* of a view made by `im2col` */
     unsigned cut;         /* dim of the buffer that is divided among the sharers */
     uint32_t distance;    /* between consecutive shares, in the buffer */
 } tma_copy;
@@ -58,6 +59,8 @@ static void init_from_op(const lowering *l, tile_op op, tma_copy *c) {
     c->type = tile_value_type(&l->old, c->buffer[0]);
     c->leading = c->view_type->rank - c->type->rank;
     c->sharers = 1;
+    const tile_im2col *windows = lower_window_numbers(l->views[c->view[0].id]);
+    if (windows) c->windows = *windows;
     if (!tile_op_has_attr(&l->old, op, TILE_ATTR_multicast)) return;
     c->sharing_dim = (unsigned)tile_op_attr_int(&l->old, op, TILE_ATTR_multicast, 0);
     c->sharers = tile_grid_cluster_extent(l->f, c->sharing_dim);
@@ -86,10 +89,32 @@ static int64_t box_extent(const tma_copy *c, unsigned dim) {
     return dim < c->leading ? 1 : c->box.extent[dim - c->leading];
 }
 
+/* The dims of a map in im2col mode are those of the array. Its box has places and channels. */
+static int64_t window_box_extent(const tma_copy *c, unsigned d) {
+    unsigned rank = c->windows.spatial + 2;
+    return d + 2 < rank ? 1 : c->box.extent[d + 2 - rank];
+}
+
+static const char *broken_rule_of_windows(const lowering *l, const tma_copy *c) {
+    const tile_op maker = tile_value_def(&l->old, c->view[0]);
+    const tile_type *src = tile_value_type(&l->old, tile_operand_src(&l->old, maker));
+    tile_map_facts facts = {.scalar = c->type->scalar, .rank = src->rank, .windows = c->windows};
+    const tile_map_rule *rule;
+    facts.swizzle = c->box.swizzle == NO_SWIZZLE ? 0 : c->box.swizzle;
+    facts.address = tile_number_unknown(1);
+    for (unsigned d = 0; d < src->rank; d++) {
+        facts.box[d] = window_box_extent(c, d);
+        facts.extents[d] = number_of(src->dims[d], 1);
+        facts.strides[d] = d + 1 == src->rank ? tile_number_of(1) : tile_number_unknown(1);
+    }
+    return tile_map_rule_holds(&facts, &rule) == TILE_NO ? rule->words : NULL;
+}
+
 /* Returns NULL, or the hardware rule that the copy violates as far as is known at compile time. */
-static const char *broken_rule(const tma_copy *c) {
+static const char *broken_rule(const lowering *l, const tma_copy *c) {
     tile_map_facts facts = {.scalar = c->type->scalar, .rank = c->rank};
     const tile_map_rule *rule;
+    if (c->windows.spatial) return broken_rule_of_windows(l, c);
     facts.swizzle = c->box.swizzle == NO_SWIZZLE ? 0 : c->box.swizzle;
     facts.address = tile_number_unknown(1);
     for (unsigned i = 0; i < c->rank && i < TILE_MAX_RANK; i++) {
@@ -227,11 +252,13 @@ static const char *find_plan(const lowering *l, tma_copy *c, const char **remedy
         *remedy = "make its rows 16 bytes or longer, and leave the layout to the compiler";
         return "the buffer's layout has no 16 contiguous bytes";
     }
+    if (c->windows.spatial && (c->type->rank != 2 || c->box.order[0] != 1))
+        return "the buffer is no matrix of places whose channels are contiguous";
     c->boxes = 1;
     for (unsigned d = 0; d < c->type->rank; d++) c->boxes *= boxes_along(c, d);
     share_boxes(c);
     order_dims(c);
-    if ((rule = broken_rule(c))) {
+    if ((rule = broken_rule(l, c))) {
         *remedy = "`tile-opt --manual=variants` lists what a tensor map needs";
         return tile_arena_format(l->pass->scratch, "a tensor map needs %s", rule);
     }
@@ -299,7 +326,29 @@ static void guard_store(lowering *l, const tma_copy *c, branch *b) {
     if (inside.id) open_branch(l, b, inside);
 }
 
-static tile_value build_map(lowering *l, const tma_copy *c) {
+static tile_value build_map_of_windows(lowering *l, const tma_copy *c) {
+    const lower_view *src = lower_windowed_view(l->views[c->view[0].id]);
+    const tile_im2col *w = &c->windows;
+    unsigned rank = w->spatial + 2;
+    int64_t pads[2 * TILE_MAX_SPATIAL];
+    tile_type type = {.kind = TILE_TYPE_MAP, .scalar = c->type->scalar, .rank = rank};
+    for (unsigned d = 0; d < rank; d++)
+        type.dims[d] = tile_expr_int(tile_function_context(l->f), window_box_extent(c, d));
+    tile_value map = tile_build_tensor_map(&l->builder, src->base, src->extents, rank, src->strides,
+                                           rank, tile_type_get(tile_function_context(l->f), &type));
+    tile_op op = tile_value_def(l->f, map);
+    for (unsigned i = 0; i < w->spatial; i++) {
+        pads[2 * i] = w->pads[i][0];
+        pads[2 * i + 1] = w->pads[i][1];
+    }
+    tile_op_set_list(l->f, op, TILE_ATTR_filter, w->filter, w->spatial);
+    tile_op_set_list(l->f, op, TILE_ATTR_strides, w->strides, w->spatial);
+    tile_op_set_list(l->f, op, TILE_ATTR_pads, pads, 2 * w->spatial);
+    tile_op_set_list(l->f, op, TILE_ATTR_dilations, w->dilations, w->spatial);
+    return map;
+}
+
+static tile_value build_map_of_dims(lowering *l, const tma_copy *c) {
     const lower_view *view = l->views[c->view[0].id];
     tile_value extents[TILE_MAX_RANK], strides[TILE_MAX_RANK];
     tile_type type = {.kind = TILE_TYPE_MAP, .scalar = c->type->scalar, .rank = c->rank};
@@ -308,9 +357,12 @@ static tile_value build_map(lowering *l, const tma_copy *c) {
         strides[i] = view->strides[c->dims[i]];
         type.dims[i] = tile_expr_int(tile_function_context(l->f), box_extent(c, c->dims[i]));
     }
-    tile_value map =
-        tile_build_tensor_map(&l->builder, view->base, extents, c->rank, strides, c->rank,
-                              tile_type_get(tile_function_context(l->f), &type));
+    return tile_build_tensor_map(&l->builder, view->base, extents, c->rank, strides, c->rank,
+                                 tile_type_get(tile_function_context(l->f), &type));
+}
+
+static tile_value build_map(lowering *l, const tma_copy *c) {
+    tile_value map = c->windows.spatial ? build_map_of_windows(l, c) : build_map_of_dims(l, c);
     if (c->box.swizzle != NO_SWIZZLE)
         tile_op_set_int(l->f, tile_value_def(l->f, map), TILE_ATTR_swizzle, c->box.swizzle);
     return map;
@@ -360,12 +412,22 @@ static void build_box(lowering *l, tile_op op, const tma_copy *c, const placemen
         if (dim - c->leading == c->cut)
             at[i] = add_share(l, p, at[i], tile_type_dim(c->type, c->cut) / c->sharers);
     }
+    tile_value offsets[TILE_MAX_SPATIAL];
+    unsigned rank = c->rank;
+    if (c->windows.spatial) {
+        const lower_view *view = l->views[c->view[0].id];
+        tile_value channel = at[TILE_IM2COL_CHANNEL], first = at[TILE_IM2COL_PLACE];
+        lower_split_position(l, view, at[TILE_IM2COL_POSITION], offsets);
+        lower_split_place(l, view, first, at);
+        rank = c->windows.spatial + 2;
+        at[rank - 1] = channel;
+    }
     tile_value place = lower_add(l, p->stage, lower_int(l, offset_of_box(c, number, 0)));
     place = add_share(l, p, place, c->distance);
     if (c->in) {
         tile_value index = lower_mapped(l, c->bar[1]);
-        tile_build_tma_load(&l->builder, p->map, at, c->rank, buffer, &place, 1,
-                            lower_mapped(l, c->bar[0]), &index, 1, p->blocks);
+        tile_build_tma_load(&l->builder, p->map, at, rank, offsets, c->windows.spatial, buffer,
+                            &place, 1, lower_mapped(l, c->bar[0]), &index, 1, p->blocks);
     } else {
         tile_build_tma_store(&l->builder, buffer, &place, 1, p->map, at, c->rank);
     }

@@ -38,6 +38,7 @@ static lower_view_access start_view(lowering *l, const tile_value *element, cons
                                     const tile_layout *layout, unsigned rank, unsigned widest) {
     lower_view_access a = {.view = l->views[element[0].id], .layout = layout};
     tile_access_facts facts = tile_view_access(&l->old, l->ranges, element);
+    if (a.view->windows) lower_start_windows(l, &a, element);
     a.view_rank = tile_value_type(&l->old, element[0])->rank;
     a.points = facts.points;
     a.first_dim = a.view_rank + a.points - rank;
@@ -49,6 +50,7 @@ static lower_view_access start_view(lowering *l, const tile_value *element, cons
     a.base = lower_long(l, 0);
     for (unsigned d = 0; d < a.view_rank; d++) {
         if (tile_value_type(&l->old, element[1 + d])->kind == TILE_TYPE_TILE) continue;
+        bool in_window = a.view->windows && d != TILE_IM2COL_CHANNEL;
         tile_value index = lower_mapped(l, element[1 + d]);
         tile_value start = index;
         if (d >= a.first_dim) {
@@ -61,9 +63,10 @@ static lower_view_access start_view(lowering *l, const tile_value *element, cons
                 start = lower_add(l, index, thread);
             a.start[t] = start;
             a.row_step[t] = a.view->strides[d];
-        } else {
+        } else if (!in_window) {
             a.predicate = lower_and(l, a.predicate, inside(l, start, 0, a.view->limits[d]));
         }
+        if (in_window) continue;
         a.base = lower_add(l, a.base, lower_mul(l, lower_to_long(l, start), a.view->strides[d]));
     }
     return a;
@@ -95,7 +98,7 @@ static tile_value dim_predicate(lowering *l, lower_view_access *a, unsigned t, i
  * of elements; the layout's rank if there is none. */
 static unsigned traversed_dim(const lowering *l, const lower_view_access *a, unsigned register_) {
     unsigned traversed = a->layout->rank;
-    for (unsigned t = 0; t < a->layout->rank && a->anchor_offset.id; t++) {
+    for (unsigned t = 0; t < a->layout->rank && a->anchor_offset.id && !a->places; t++) {
         int64_t step, more = lower_register_coordinate(a->layout, register_, t) -
                              lower_register_coordinate(a->layout, a->anchor_register, t);
         if (!more) continue;
@@ -115,6 +118,11 @@ tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned 
     unsigned traversed = traversed_dim(l, a, register_);
     tile_value offset = a->base;
     *predicate = a->predicate;
+    if (a->places) {
+        tile_value within;
+        offset = lower_add(l, offset, lower_window_offset(l, a, register_, &within));
+        *predicate = lower_and(l, *predicate, within);
+    }
     if (a->points) {
         lower_point point = lower_point_of_register(l, a, register_);
         offset = traversed == a->layout->rank ? lower_add(l, offset, point.offset) : offset;
@@ -122,6 +130,7 @@ tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned 
     }
     for (unsigned t = a->points; t < a->layout->rank; t++) {
         int64_t coordinate = lower_register_coordinate(a->layout, register_, t);
+        if (a->places && a->first_dim + t != TILE_IM2COL_CHANNEL) continue;
         tile_value overlapping = a->overlapping[t], added = lower_long(l, coordinate);
         if (overlapping.id) {
             if (coordinate)

@@ -51,6 +51,7 @@
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
 #include "lib/ops/gather.h"
+#include "lib/ops/im2col.h"
 #include "passes/pass.h"
 
 enum {
@@ -219,6 +220,7 @@ static void choose(chooser *c, tile_op op) {
     if ((!copies && opcode != TILE_OP_load) || tile_op_has_attr(f, op, TILE_ATTR_cache)) return;
     if (!tile_is_plain_access(f, op)) return; /* addresses depend on memory */
     const tile_values source = tile_operands_src(f, op);
+    if (tile_im2col_maker(f, source.at[0]).id) return; /* windows overlap */
     const tile_arg_decl *array = array_of(f, source.at[0]);
     if (!array || !tile_is_pipelined(f, op)) return;
     for (unsigned i = 0; i < source.count; i++) dims |= dims_of(c, source.at[i]);

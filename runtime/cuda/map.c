@@ -62,6 +62,20 @@ CUresult tile_driver_encode(const tile_driver *driver, const tile_tensor_map *ar
         steps[d] = 1;
     }
     if (rank == 1) strides[0] = 0; /* not read */
+    if (array->spatial) {
+        int lower[TILE_MAX_MAP_RANK], upper[TILE_MAX_MAP_RANK];
+        for (unsigned i = 0; i < array->spatial; i++) {
+            unsigned from = array->spatial - 1 - i;
+            lower[i] = array->lower_corner[from];
+            upper[i] = array->upper_corner[from];
+            steps[1 + i] = array->element_strides[from];
+        }
+        return driver->cuTensorMapEncodeIm2col(
+            (CUtensorMap *)encoded, data_type(array->scalar), rank,
+            (void *)(uintptr_t)array->address, extents, strides, lower, upper, box[0], box[1],
+            steps, TILE_CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(array->swizzle),
+            promotion_of(array), TILE_CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    }
     return driver->cuTensorMapEncodeTiled(
         (CUtensorMap *)encoded, data_type(array->scalar), rank, (void *)(uintptr_t)array->address,
         extents, strides, box, steps, TILE_CU_TENSOR_MAP_INTERLEAVE_NONE,

@@ -25,6 +25,34 @@ static void expect(const tile_map_facts *facts, tile_tristate truth, const char 
     if (broken && rule) cr_expect_str_eq(broken->name, rule);
 }
 
+/* The corners are -pad and pad - (filter - 1) * dilation. */
+Test(tensor_map, rules_on_windows) {
+    const struct {
+        const char *rule;
+        unsigned spatial;
+        int64_t filter, stride, dilation, pad;
+    } cases[] = {
+        {NULL, 2, 3, 1, 1, 1},          {NULL, 2, 128, 8, 1, 127},
+        {"steps", 2, 3, 9, 1, 1},       {"corners", 2, 3, 1, 1, 129},
+        {"corners", 2, 3, 1, 65, 1},    {"offsets", 2, 129, 1, 2, 128},
+        {NULL, 1, 3, 1, 300, 0},        {"corners", 3, 3, 1, 1, 17},
+        {"offsets", 3, 17, 1, 2, 16},   {NULL, 3, 3, 2, 2, 16},
+        {"corners", 1, 2, 1, 32769, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tile_im2col w = {.spatial = cases[i].spatial};
+        for (unsigned d = 0; d < w.spatial; d++) {
+            w.filter[d] = cases[i].filter;
+            w.strides[d] = cases[i].stride;
+            w.dilations[d] = cases[i].dilation;
+            w.pads[d][0] = w.pads[d][1] = cases[i].pad;
+        }
+        const tile_map_rule *broken = tile_im2col_broken_rule(&w);
+        cr_expect_eq(broken != NULL, cases[i].rule != NULL, "%zu", i);
+        if (broken && cases[i].rule) cr_expect_str_eq(broken->name, cases[i].rule, "%zu", i);
+    }
+}
+
 Test(tensor_map, rules_on_numbers) {
     const struct {
         const char *rule;

@@ -383,6 +383,19 @@ static const char *const text_corpus[] = {
     "  bulk_store %s[0], %p[0], %n {kind = add, cache = evict_first}\n"
     "  bulk_commit\n  bulk_wait 1 {read}\n  bulk_wait 0\n}\n",
 
+    "kernel @windows(%n: i32, %x: view<f16[%n, 8, 9, 64]>) grid [1] warps 1 {\n"
+    "  %s = alloc_shared : shared<f16[16, 64]>\n"
+    "  %w = im2col %x {filter = [3, 2], strides = [2, 1], pads = [1, 1, 0, 0], dilations = [1, "
+    "2]}\n"
+    "  copy %w[4, %n, 0], %s\n}\n",
+
+    "kernel @window_boxes(%n: i32, %p: ptr<f16>) grid [1] warps 1 level 3 {\n"
+    "  %s = alloc_shared {offset = 0} : shared<f16[16, 64]>\n"
+    "  %b = alloc_shared {offset = 2048} : shared<barrier[1]>\n"
+    "  %m = tensor_map %p, [%n, 8, 9, 64] {filter = [3, 2], pads = [1, 1, 0, 0]}"
+    " : tensor_map<f16[1, 1, 16, 64]>\n"
+    "  tma_load %m, [%n, -1, 0, 0], [2, %n], %s[0], %b[0]\n}\n",
+
     TEXT_KERNEL("  assert %n > p {text = \"a \\\"word\\\" of 5%\"} assert q assume %n >= 0 & "
                 "rem(%n, 8) == 0\n"
                 "  print %n, %x {text = \"n and x\"} print [%n, 3], %l print %n * 2\n"

@@ -92,6 +92,15 @@ typedef struct sched_linear {
     int64_t scale, offset;
 } sched_linear;
 bool sched_find_linear(const sched_coordinate *at, sched_linear *out);
+/* scale * (dim / low % size): a digit of a dim of the domain, with known numbers. size 0: there is
+ * no remainder. */
+typedef struct sched_digit {
+    int dim;
+    int64_t low, size, scale;
+} sched_digit;
+/* The coordinate as a sum of at most `most` digits and an offset. False if it is none. */
+bool sched_find_digits(schedule *s, const sched_coordinate *at, sched_digit *found, unsigned most,
+                       unsigned *count, int64_t *offset);
 /* An equal coordinate with as few operations as possible. */
 sched_coordinate sched_simplified(schedule *s, const sched_coordinate *at);
 /* The coordinate with each dim d of the domain replaced by dims[d]. */

@@ -160,6 +160,27 @@ static sched_coordinate coordinate_of(schedule *s, const digits *d) {
     return make_part(s, SCHED_REM, make_part(s, SCHED_DIV, d->of, d->low), d->size);
 }
 
+bool sched_find_digits(schedule *s, const sched_coordinate *at, sched_digit *found, unsigned most,
+                       unsigned *count, int64_t *offset) {
+    linear_form form = {.count = 0};
+    if (!add_coordinate(&form, 1, at) || form.count > most) return false;
+    *offset = form.offset;
+    *count = 0;
+    for (unsigned i = 0; i < form.count; i++) {
+        sched_coordinate own = *form.terms[i].at;
+        own.offset = NULL;
+        const digits d = digits_of(s, &own);
+        sched_digit out = {.dim = d.of.dim, .low = 1, .scale = form.terms[i].scale};
+        if (!out.scale) continue;
+        if (d.of.index || d.of.offset || d.of.dim < 0 ||
+            (d.low && (out.low = sched_constant(d.low)) < 1) ||
+            (d.size && (out.size = sched_constant(d.size)) < 1))
+            return false;
+        found[(*count)++] = out;
+    }
+    return true;
+}
+
 bool sched_same_extent(schedule *s, const tile_expr *a, const tile_expr *b) {
     const tile_expr *rest = a == b || !a || !b ? NULL : sched_without(s, a, b);
     return a == b || (rest && tile_expr_is(rest, 1));

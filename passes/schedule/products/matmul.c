@@ -88,6 +88,8 @@ static sched_space choose_space(const product *p) {
     if (half && gathered) return rows ? SCHED_SPACE_GATHERED : SCHED_SPACE_SCATTERED;
     bool tf32 = p->precision == TILE_WORD_precision_tf32 || (type == TILE_tf32 && sum == TILE_f32);
     if (tf32 && (batched || p->taps < 0) && gathered && rows) return SCHED_SPACE_GATHERED;
+    if (half && batched && (p->sides[0].windowed || p->sides[1].windowed))
+        return SCHED_SPACE_HALF_PART;
     if (half && computed && !batched) return SCHED_SPACE_REGISTER_OPERAND;
     if (half && !batched) return part ? SCHED_SPACE_HALF_PART : SCHED_SPACE_HALF;
     if (half) return SCHED_SPACE_HALF_BATCHED;
@@ -203,6 +205,8 @@ static void find_gathered(product *p, unsigned index) {
     side->gathered =
         side->array >= 0 &&
         sched_is_scattered(&p->k, sched_type(p->k.s, side->source)->rank, &side->source_map);
+    side->windowed = side->gathered && !p->groups.count && product_find_windows(p, index);
+    side->gathered &= !side->windowed;
     if (side->gathered) /* index tiles do not end with a slice */
         side->plain &=
             sched_without_moves(p->k.s, p->k.g, side->value, false).id == side->source.id;
@@ -225,6 +229,10 @@ static void copy_side(product *p, product_operand *side) {
     if (side->array < 0) return;
     const unsigned array = (unsigned)side->array;
     const bool ended = product_passes_end(p, side);
+    if (side->windowed) {
+        product_copy_windows(p, side);
+        return;
+    }
     k->straight = true;
     if (ended
             ? sched_find_ended_access(k, array, side->source, &side->source_map, p->depth, &access)

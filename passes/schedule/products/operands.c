@@ -239,7 +239,8 @@ void product_choose_order(product *p) {
     for (unsigned i = 0; i < p->side_count; i++) {
         product_operand *side = &p->sides[i];
         unsigned row = 0, column = 0, order[TILE_MAX_RANK];
-        side->turned = side->plain && has_turned_rows(p, side);
+        side->turned =
+            side->windowed ? side == &p->sides[1] : side->plain && has_turned_rows(p, side);
         if (!side->plain || side->gathered || p->taps >= 0 || !(p->precision || p->scaled))
             continue;
         const sched_shape shape = sched_shape_of(s, (unsigned)side->array, side->source);

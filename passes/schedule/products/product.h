@@ -4,6 +4,7 @@
 
 #include "lib/ir/effects.h"
 #include "lib/ops/convolution.h"
+#include "lib/ops/im2col.h"
 #include "passes/schedule/kernel/given.h"
 #include "passes/schedule/kernel/packed.h"
 #include "passes/schedule/kernel/scaled.h"
@@ -21,7 +22,12 @@ typedef struct product_operand {
     sched_map source_map;
     bool plain;    /* it is the array itself */
     bool gathered; /* loaded with index tiles */
-    bool turned;   /* copied in the array's order of dims; the product exchanges them */
+    bool windowed; /* copied from a view of windows (windows.c) */
+    bool reversed; /* from the last position of the filter on */
+    tile_im2col windows;
+    sched_shape windows_of; /* the array, with the windows' dims */
+    int images;             /* the batch dim that selects the image; -1: the rows do */
+    bool turned;            /* copied in the array's order of dims; the product exchanges them */
     tile_value shared;
     tile_value second;    /* of scaled sums: the buffer of the step's second chunk */
     unsigned row, column; /* dims of the domain */
@@ -87,6 +93,13 @@ bool product_passes_end(const product *p, const product_operand *side);
 void product_choose_order(product *p);
 /* Returns whether the elements are multiplied by tensor cores. */
 bool product_uses_tensor_cores(const product *p);
+
+/* windows.c */
+
+/* Finds out whether the operand's rows are windows that a tensor map can describe. */
+bool product_find_windows(product *p, unsigned index);
+/* Copies the current step's tile of them. */
+void product_copy_windows(product *p, const product_operand *side);
 
 /* grid.c */
 

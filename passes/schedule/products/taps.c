@@ -89,7 +89,7 @@ static bool find_digits(product *p, const product_operand *side) {
     const tile_type *type = sched_type(s, side->source);
     bool outside = false;
     p->digit_count = 0;
-    if (!side->plain || side->gathered || taps < 1 || taps > MOST) return false;
+    if (!side->plain || side->gathered || side->windowed || taps < 1 || taps > MOST) return false;
     for (unsigned d = 0; d < type->rank; d++) {
         product_digit digit;
         int64_t extent = sched_constant(sched_dim(s, type, d));

@@ -64,6 +64,12 @@ void cpu_decode_view(cpu_decoder *d, tile_op op) {
     insn->type = cpu_result_type(d, op);
 }
 
+void cpu_decode_im2col(cpu_decoder *d, tile_op op) {
+    tile_im2col *windows = TILE_NEW(&d->program->arena, tile_im2col);
+    *windows = tile_im2col_of(d->f, op);
+    cpu_add_op(d, op, cpu_run_im2col)->windows = windows;
+}
+
 void cpu_decode_misalignment(cpu_decoder *d, tile_op op) {
     cpu_add_op(d, op, cpu_run_misalignment);
 }

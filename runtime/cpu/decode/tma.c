@@ -6,6 +6,8 @@
  */
 #include "runtime/cpu/decode/decode.h"
 
+#include <string.h>
+
 void cpu_decode_tensor_map(cpu_decoder *d, tile_op op) {
     unsigned count;
     const tile_map *maps = tile_map_list(d->f, &d->scratch, &count);
@@ -45,6 +47,17 @@ static void set_coordinates(cpu_decoder *d, cpu_insn *insn, tile_op op) {
     insn->index_count = at.count;
 }
 
+/* The offsets of a map in im2col mode follow the coordinates. */
+static void set_offsets(cpu_decoder *d, cpu_insn *insn, tile_op op) {
+    const tile_values at = tile_operands_at(d->f, op), offsets = tile_operands_offsets(d->f, op);
+    tile_value all[TILE_MAX_MAP_RANK + TILE_MAX_SPATIAL];
+    if (!offsets.count) return;
+    memcpy(all, at.at, sizeof *all * at.count);
+    memcpy(all + at.count, offsets.at, sizeof *all * offsets.count);
+    insn->index = cpu_places_of(d, all, at.count + offsets.count);
+    insn->index_count = at.count + offsets.count;
+}
+
 /* Sets a pointer's index, of type insn->from, and the number of bytes. */
 static void set_bytes(cpu_decoder *d, cpu_insn *insn, tile_op op, tile_operand_name pointer) {
     tile_value values[2] = {tile_named_operands(d->f, op, pointer).at[1],
@@ -72,6 +85,7 @@ static void set_barrier(cpu_decoder *d, cpu_insn *insn, tile_op op) {
 void cpu_decode_tma_load(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = add_copy(d, op, cpu_run_tma_load, TILE_OPERAND_map, TILE_OPERAND_dst);
     set_coordinates(d, insn, op);
+    set_offsets(d, insn, op);
     set_barrier(d, insn, op);
 }
 

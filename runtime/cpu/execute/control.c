@@ -208,6 +208,25 @@ CPU_HANDLER(cpu_run_view) {
     return CPU_NEXT;
 }
 
+/* The extents of places are counted, because loads ask only whether a place is inside of src. */
+CPU_HANDLER(cpu_run_im2col) {
+    const cpu_view *from = cpu_at(run, agent, insn->operand[0]);
+    cpu_view *view = cpu_at(run, agent, insn->result), made = {.base = from->base};
+    const tile_im2col *w = insn->windows;
+    made.windows = w;
+    made.extent[TILE_IM2COL_POSITION] = tile_im2col_positions(w);
+    made.extent[TILE_IM2COL_PLACE] = from->extent[0];
+    made.extent[TILE_IM2COL_CHANNEL] = from->extent[w->spatial + 1];
+    made.stride[TILE_IM2COL_CHANNEL] = 1;
+    for (unsigned d = 0; d <= w->spatial; d++) {
+        made.source_extent[d] = from->extent[d];
+        made.source_stride[d] = from->stride[d];
+        if (d) made.extent[TILE_IM2COL_PLACE] *= tile_im2col_places(w, d - 1, from->extent[d]);
+    }
+    *view = made;
+    return CPU_NEXT;
+}
+
 static bool set_address(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint64_t address) {
     uint64_t *to = cpu_at(run, agent, insn->result);
     for (unsigned lane = 0; lane < run->program->lanes; lane++) to[lane] = address;

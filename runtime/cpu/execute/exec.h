@@ -94,6 +94,7 @@ CPU_HANDLER(cpu_run_thread_id);
 CPU_HANDLER(cpu_run_lane_id);
 CPU_HANDLER(cpu_run_warp_id);
 CPU_HANDLER(cpu_run_view);
+CPU_HANDLER(cpu_run_im2col);
 CPU_HANDLER(cpu_run_base);
 CPU_HANDLER(cpu_run_misalignment); /* level 3 */
 CPU_HANDLER(cpu_run_scratch);

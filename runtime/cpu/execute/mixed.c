@@ -81,7 +81,7 @@ static unsigned streams_of_op(const cpu_decoder *d, tile_op op) {
     tile_opcode opcode = tile_op_opcode(d->f, op);
     const tile_op_info *info = tile_op_get_info(opcode);
     if (is_of_threads(opcode) || opcode == TILE_OP_uniform) return WARPS;
-    if (opcode == TILE_OP_view) return BLOCK | WARPS;
+    if (opcode == TILE_OP_view || opcode == TILE_OP_im2col) return BLOCK | WARPS;
     if (info->traits & TILE_TRAIT_WHOLE_SET) return BLOCK;
     unsigned streams = BLOCK | WARPS;
     for (unsigned i = 0; i < tile_op_result_count(d->f, op); i++)

@@ -56,9 +56,33 @@ static int64_t position_of(const cpu_rows *walk, unsigned d, int64_t *row) {
     return walk->at[d] + own;
 }
 
+/* The element of src at a position of the filter and a place of the window. */
+static uint64_t find_in_window(const cpu_view *view, int64_t position, int64_t place,
+                               bool *inside) {
+    const tile_im2col *w = view->windows;
+    uint64_t element = 0;
+    *inside = true;
+    for (unsigned i = w->spatial; i-- > 0;) {
+        int64_t extent = view->source_extent[1 + i], places = tile_im2col_places(w, i, extent);
+        int64_t at = position % w->filter[i] * w->dilations[i] - w->pads[i][0];
+        if (places < 1) {
+            *inside = false;
+            return 0;
+        }
+        at += place % places * w->strides[i];
+        *inside &= at >= 0 && at < extent;
+        element += (uint64_t)at * (uint64_t)view->source_stride[1 + i];
+        position /= w->filter[i];
+        place /= places;
+    }
+    *inside &= place < view->source_extent[0];
+    return element + (uint64_t)place * (uint64_t)view->source_stride[0];
+}
+
 uint64_t cpu_find_row(const cpu_rows *walk, int64_t row, int64_t *first, int64_t *end) {
     const cpu_view *view = walk->view;
     unsigned last = walk->view_rank - 1;
+    int64_t positions[TILE_MAX_RANK] = {0};
     uint64_t element = 0; /* wraps, as on a GPU, for extreme strides */
     *first = 0;
     *end = walk->length;
@@ -69,9 +93,15 @@ uint64_t cpu_find_row(const cpu_rows *walk, int64_t row, int64_t *first, int64_t
         element = (uint64_t)walk->at[last] * (uint64_t)view->stride[last];
     }
     for (unsigned d = walk->view_rank - (walk->covered > 0); d-- > 0;) {
-        int64_t position = position_of(walk, d, &row);
-        if (position < 0 || position >= view->extent[d]) *end = 0;
-        element += (uint64_t)position * (uint64_t)view->stride[d];
+        positions[d] = position_of(walk, d, &row);
+        if (positions[d] < 0 || positions[d] >= view->extent[d]) *end = 0;
+        element += (uint64_t)positions[d] * (uint64_t)view->stride[d];
+    }
+    if (view->windows && *first < *end) {
+        bool inside;
+        element += find_in_window(view, positions[TILE_IM2COL_POSITION],
+                                  positions[TILE_IM2COL_PLACE], &inside);
+        if (!inside) *end = 0;
     }
     if (*first > *end) *first = *end = 0;
     return view->base + element * tile_scalar_bytes(walk->tile->scalar);
@@ -175,9 +205,24 @@ static void use_kept(cpu_rows *walk, const cpu_insn *insn, const uint8_t *kept) 
     }
 }
 
+/* Reports a coordinate for which tensor maps and threads would read other elements. */
+static bool begins_in_windows(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
+                              const cpu_view *view, const int64_t at[TILE_MAX_RANK]) {
+    const int64_t position = at[TILE_IM2COL_POSITION], place = at[TILE_IM2COL_PLACE];
+    if (!view->windows ||
+        (position >= 0 && position < view->extent[TILE_IM2COL_POSITION] && place >= 0))
+        return true;
+    cpu_fault(run, agent, insn, -1,
+              "the position, %" PRId64 ", is not one of the filter's %" PRId64
+              ", or the place, %" PRId64 ", is negative",
+              position, view->extent[TILE_IM2COL_POSITION], place);
+    return false;
+}
+
 bool cpu_load_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
                    const int64_t at[TILE_MAX_RANK], const uint8_t *kept, char *to) {
     cpu_rows walk = cpu_walk_rows(run, agent, insn, view, at, insn->index_count);
+    if (!begins_in_windows(run, agent, insn, view, at)) return false;
     use_kept(&walk, insn, kept);
     unsigned size = tile_scalar_bytes(insn->type->scalar);
     int64_t stride = view->stride[insn->index_count - 1], first, end, stop;

@@ -28,6 +28,31 @@ uint32_t cpu_transfer_bytes(const cpu_transfer *t) {
     return t->row_bytes * t->rows;
 }
 
+/* Positions along spatial dim i at which a window may begin. */
+static int64_t count_places(const tile_tensor_map *m, unsigned i) {
+    int64_t length = m->extents[1 + i] + m->upper_corner[i] - m->lower_corner[i];
+    return length < 1 ? 0 : (length - 1) / m->element_strides[i] + 1;
+}
+
+/* In im2col mode: bytes from the array's first element to an element of the box, which counts the
+ * places where a window may begin, from the coordinates on. No byte is inside if it is outside. */
+static uint64_t find_place(const cpu_transfer *t, uint32_t row, int64_t *first, int64_t *end) {
+    const tile_tensor_map *m = t->array;
+    int64_t carry = row;
+    uint64_t bytes = 0;
+    for (unsigned i = m->spatial; i-- > 0;) {
+        int64_t lower = m->lower_corner[i], step = m->element_strides[i];
+        int64_t places = count_places(m, i), place = (t->at[1 + i] - lower) / step + carry;
+        carry = place / places;
+        int64_t at = lower + place % places * step + t->offsets[i];
+        if (at < 0 || at >= m->extents[1 + i]) *end = *first;
+        bytes += (uint64_t)at * (uint64_t)m->strides[1 + i];
+    }
+    int64_t at = t->at[0] + carry;
+    if (at < 0 || at >= m->extents[0]) *end = *first;
+    return bytes + (uint64_t)at * (uint64_t)m->strides[0];
+}
+
 uint64_t cpu_transfer_row(const cpu_transfer *t, uint32_t row, int64_t *first, int64_t *end) {
     const tile_tensor_map *m = t->array;
     *first = 0;
@@ -38,6 +63,7 @@ uint64_t cpu_transfer_row(const cpu_transfer *t, uint32_t row, int64_t *first, i
     uint64_t address = m->address + (uint64_t)t->at[last] * size;
     if (skipped > 0) *first = skipped * size < *end ? skipped * size : *end;
     if (left * size < *end) *end = left * size > *first ? left * size : *first;
+    if (m->spatial) return address + find_place(t, row, first, end);
     for (unsigned d = last; d-- > 0;) {
         int64_t at = t->at[d] + row % m->box[d];
         row /= m->box[d];
@@ -91,6 +117,14 @@ static bool refuse_place(cpu_run *run, const cpu_agent *agent, const cpu_transfe
                   t->at[last]);
         return true;
     }
+    for (unsigned i = 0; i < t->array->spatial; i++) {
+        int64_t from = t->at[1 + i] - t->array->lower_corner[i],
+                step = t->array->element_strides[i];
+        if (from >= 0 && from % step == 0 && from / step < count_places(t->array, i)) continue;
+        cpu_fault(run, agent, t->insn, (int)t->lane,
+                  "no window begins at coordinate %" PRId64 " along dim %u", t->at[1 + i], 1 + i);
+        return true;
+    }
     for (unsigned d = 0; d <= last && store; d++)
         if (t->at[d] < 0) {
             cpu_fault(run, agent, t->insn, (int)t->lane,
@@ -114,6 +148,9 @@ bool cpu_transfer_start(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, un
         t->array = &run->launch->maps[maps[lane]].array;
         for (unsigned d = 0; d < t->array->rank; d++)
             t->at[d] = ((const int32_t *)cpu_at(run, agent, insn->index[d]))[lane];
+        for (unsigned i = 0; i < t->array->spatial; i++)
+            t->offsets[i] =
+                ((const int32_t *)cpu_at(run, agent, insn->index[t->array->rank + i]))[lane];
         for (unsigned d = 0; d + 1 < t->array->rank; d++) t->rows *= t->array->box[d];
         t->row_bytes = t->array->box[t->array->rank - 1] * insn->size;
         unit = BOX_ALIGNMENT;

@@ -13,6 +13,7 @@ typedef struct cpu_transfer {
     unsigned lane;
     const tile_tensor_map *array; /* NULL: none */
     int64_t at[TILE_MAX_MAP_RANK];
+    int64_t offsets[TILE_MAX_SPATIAL]; /* of a map in im2col mode */
     uint64_t address;
     uint32_t row_bytes, rows;
     uint32_t shared; /* its offset */

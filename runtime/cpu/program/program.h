@@ -17,6 +17,7 @@
 #include "lib/analysis/executors.h"
 #include "lib/ir/arith.h"
 #include "lib/ops/atomic.h"
+#include "lib/ops/im2col.h"
 #include "runtime/cpu/program/access_log.h"
 #include "runtime/device/device.h"
 
@@ -100,6 +101,7 @@ struct cpu_insn {
     const cpu_role *roles; /* second_count of them, in ascending order of warps */
     const cpu_product *product;
     const tile_iota *iota;
+    const tile_im2col *windows;
     const cpu_gather *gather; /* NULL: a plain access */
     const cpu_moves *moves;
     const struct cpu_assembly *assembly; /* assembly.c */
@@ -119,6 +121,8 @@ typedef struct cpu_view {
     uint64_t base;
     int64_t extent[TILE_MAX_RANK];
     int64_t stride[TILE_MAX_RANK];
+    const tile_im2col *windows; /* of a view made by `im2col`; NULL: others */
+    int64_t source_extent[TILE_MAX_SPATIAL + 1], source_stride[TILE_MAX_SPATIAL + 1];
 } cpu_view;
 /* places.c: sets the strides of a row-major array of its extents. */
 void cpu_make_contiguous(cpu_view *view, unsigned rank);

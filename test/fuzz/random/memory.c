@@ -131,6 +131,20 @@ static value meant_load(gen *g, tile_scalar scalar, shape s) {
     return v;
 }
 
+/* A tile of windows: places and channels, or channels. */
+static const char *window_element(gen *g, tile_scalar scalar, shape s) {
+    const char *name = gen_name(g, "w");
+    int rows = gen_pick(g, 1, 2, 3), columns = gen_pick(g, 1, 2, 3);
+    shape e = {.rank = 4,
+               .dims = {gen_pick(g, 1, 2, 3), rows + (int)gen_below(g, 5),
+                        columns + (int)gen_below(g, 5), extent_near(g, s.dims[s.rank - 1])}};
+    gen_say(g, "%s = im2col %s {filter = [%d, %d], strides = [%d, 1], pads = [%d, 0, -1, 2]}", name,
+            gen_row_major_view(g, scalar, e, "int"), rows, columns, gen_pick(g, 1, 1, 2, 3),
+            gen_pick(g, 0, 1, 2));
+    return gen_text("%s[%d, %d, %s]", name, (int)gen_below(g, (uint32_t)(rows * columns)),
+                    gen_pick(g, 0, 0, 1, 7, 20), start(g, s.dims[s.rank - 1]));
+}
+
 value gen_load(gen *g, tile_scalar scalar, shape s) {
     if (g->compute) return gen_input(g, scalar, s);
     if (g->meaning) return meant_load(g, scalar, s);
@@ -145,6 +159,8 @@ value gen_load(gen *g, tile_scalar scalar, shape s) {
     } else if (gen_chance(g, 15)) {
         flags = gen_text(" {cache = %s}", gen_word(g, "evict_first", "evict_last", "no_allocate"));
     }
+    if (!from && *flags && s.rank > 0 && s.rank <= 2)
+        from = window_element(g, scalar, s);
     if (!from) {
         shape extents = input_extents(g, s);
         from = element(g, gen_view(g, scalar, extents, "int"), extents.rank, s);

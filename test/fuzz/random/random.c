@@ -213,10 +213,10 @@ static int64_t make_strides(gen *g, shape extents, int64_t strides[MAX_RANK]) {
     return span;
 }
 
-const char *gen_view(gen *g, tile_scalar scalar, shape extents, const char *fill) {
+static const char *make_view(gen *g, tile_scalar scalar, shape extents, const char *fill,
+                             bool strided) {
     const char *pointer = gen_name(g, "p"), *type = tile_scalar_name(scalar);
     int64_t strides[MAX_RANK], span = gen_elements(extents);
-    bool strided = gen_chance(g, 40);
     char shape_text[400] = "[", stride_text[400] = "";
     if (strided) span = make_strides(g, extents, strides);
     for (unsigned d = 0; d < extents.rank; d++)
@@ -239,4 +239,12 @@ const char *gen_view(gen *g, tile_scalar scalar, shape extents, const char *fill
     gen_say(g, "%s = view %s, %s]%s", name, pointer, shape_text,
             strided ? gen_text(", [%s]", stride_text) : "");
     return name;
+}
+
+const char *gen_view(gen *g, tile_scalar scalar, shape extents, const char *fill) {
+    return make_view(g, scalar, extents, fill, gen_chance(g, 40));
+}
+
+const char *gen_row_major_view(gen *g, tile_scalar scalar, shape extents, const char *fill) {
+    return make_view(g, scalar, extents, fill, false);
 }

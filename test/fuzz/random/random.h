@@ -111,6 +111,8 @@ bounds gen_bounds(gen *g, int end, int step);
 const char *gen_counted(gen *g, const bounds *b, const char *variable);
 /* Adds an array argument; returns the name of its view in the body. fill: in tile-run syntax. */
 const char *gen_view(gen *g, tile_scalar scalar, shape extents, const char *fill);
+/* The same without strides. */
+const char *gen_row_major_view(gen *g, tile_scalar scalar, shape extents, const char *fill);
 
 /* values.c: operations that compute tiles from tiles. Each function adds its results; false: not
  * possible. */
