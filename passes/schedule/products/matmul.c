@@ -28,12 +28,6 @@ static bool has_param(const product *p, const char *name) {
 
 /* Kinds of products ---------------------------------------------------------------------------- */
 
-static bool is_batched(const product *p) {
-    for (unsigned d = 0; d < p->m; d++)
-        if (!tile_expr_is(p->k.g->domain.extents[d], 1)) return true;
-    return false;
-}
-
 /* Whether the epilogue reads an array of the result's extents, such as a residual. */
 static bool reads_tile(const product *p) {
     const sched_group *g = p->k.g;
@@ -56,8 +50,7 @@ static bool reads_tile(const product *p) {
 
 static sched_space choose_space(const product *p) {
     tile_scalar type = p->sides[0].element->scalar, sum = p->sum->scalar;
-    bool part = p->k.s->group_count > 1;
-    bool batched = is_batched(p), computed = !p->sides[0].plain || !p->sides[1].plain;
+    bool part = p->k.s->group_count > 1, computed = !p->sides[0].plain || !p->sides[1].plain;
     if (p->scaled) return SCHED_SPACE_SCALED;
     if (p->packed) return SCHED_SPACE_PACKED;
     bool half = (type == TILE_f16 || type == TILE_bf16) && sum == TILE_f32;
@@ -65,18 +58,17 @@ static sched_space choose_space(const product *p) {
                  (tile_scalar_as_signed(type) == TILE_i8 && sum == TILE_i32);
     if (half && (p->sides[0].gathered || p->sides[1].gathered))
         return p->taps < 0 ? SCHED_SPACE_SCATTERED : SCHED_SPACE_GATHERED;
-    if (half && computed && !batched) return SCHED_SPACE_REGISTER_OPERAND;
-    if (half && !batched) return part ? SCHED_SPACE_HALF_PART : SCHED_SPACE_HALF;
-    if (half) return SCHED_SPACE_HALF_BATCHED;
+    if (half && computed) return SCHED_SPACE_REGISTER_OPERAND;
+    if (half) return part ? SCHED_SPACE_HALF_PART : SCHED_SPACE_HALF;
     if (p->precision == TILE_WORD_precision_tf32 || (type == TILE_tf32 && sum == TILE_f32))
-        return batched || computed ? SCHED_SPACE_TF32_BATCHED
-               : part              ? SCHED_SPACE_TF32_PART
-                                   : SCHED_SPACE_TF32;
+        return computed ? SCHED_SPACE_TF32_COMPUTED
+               : part   ? SCHED_SPACE_TF32_PART
+                        : SCHED_SPACE_TF32;
     if (p->precision) return SCHED_SPACE_PARTS;
     if (bytes)
-        return batched || computed ? SCHED_SPACE_BYTES_BATCHED
-               : part              ? SCHED_SPACE_BYTES_PART
-                                   : SCHED_SPACE_BYTES;
+        return computed ? SCHED_SPACE_BYTES_COMPUTED
+               : part   ? SCHED_SPACE_BYTES_PART
+                        : SCHED_SPACE_BYTES;
     return part ? SCHED_SPACE_FMA_PART : SCHED_SPACE_FMA;
 }
 
