@@ -48,6 +48,13 @@ static bool reads_tile(const product *p) {
     return false;
 }
 
+/* Whether index tiles name single elements, not rows of the step. */
+static bool gathers_elements(const product *p) {
+    for (unsigned i = 0; i < 2 && p->taps < 0; i++)
+        if (p->sides[i].gathered && !product_gathers_rows(p, &p->sides[i])) return true;
+    return false;
+}
+
 static sched_space choose_space(const product *p) {
     tile_scalar type = p->sides[0].element->scalar, sum = p->sum->scalar;
     bool part = p->k.s->group_count > 1, computed = !p->sides[0].plain || !p->sides[1].plain;
@@ -57,7 +64,7 @@ static sched_space choose_space(const product *p) {
     bool bytes = ((type == TILE_e4m3 || type == TILE_e5m2) && sum == TILE_f32) ||
                  (tile_scalar_as_signed(type) == TILE_i8 && sum == TILE_i32);
     if (half && (p->sides[0].gathered || p->sides[1].gathered))
-        return p->taps < 0 ? SCHED_SPACE_SCATTERED : SCHED_SPACE_GATHERED;
+        return gathers_elements(p) ? SCHED_SPACE_SCATTERED : SCHED_SPACE_GATHERED;
     if (half && computed) return SCHED_SPACE_REGISTER_OPERAND;
     if (half) return part ? SCHED_SPACE_HALF_PART : SCHED_SPACE_HALF;
     if (p->precision == TILE_WORD_precision_tf32 || (type == TILE_tf32 && sum == TILE_f32))

@@ -61,6 +61,8 @@ void product_take_operand(product *p, unsigned index);
 void product_choose_taps(product *p);
 /* Decides for each array whether its copies have the array's order of dims. */
 void product_choose_order(product *p);
+/* Returns whether an operand with index tiles is copied in rows along k. */
+bool product_gathers_rows(const product *p, const product_operand *side);
 /* Returns whether the elements are multiplied by tensor cores. */
 bool product_uses_tensor_cores(const product *p);
 
