@@ -153,10 +153,13 @@ void product_set_sums(product *p) {
 
 static void find_gathered(product *p, unsigned index) {
     product_operand *side = &p->sides[index];
+    sched_map merged = side->source_map;
     set_side(p, index);
-    side->gathered =
-        side->array >= 0 &&
-        sched_is_scattered(&p->k, sched_type(p->k.s, side->source)->rank, &side->source_map);
+    if (side->array >= 0) { /* as an access merges dims */
+        sched_shape shape = sched_shape_of(p->k.s, (unsigned)side->array, side->source);
+        sched_merge_shape(p->k.s, &shape, &merged);
+        side->gathered = sched_is_scattered(&p->k, shape.type->rank, &merged);
+    }
     if (side->gathered) /* index tiles do not end with a slice */
         side->plain &=
             sched_without_moves(p->k.s, p->k.g, side->value, false).id == side->source.id;
@@ -445,6 +448,7 @@ static void build_epilogue(product *p, tile_value sums) {
     sched_domain domain = {.rank = p->depth};
     memcpy(domain.extents, k->g->domain.extents, sizeof domain.extents);
     sched_map identity = sched_identity(&domain), whole = whole_map(p, &identity);
+    product_interleaved rows;
     tile_value result = tile_op_result(s->compute, p->op, 0);
     const tile_type *working = sched_compute_type(s, sched_element(s, result));
     product_set_sums(p);
@@ -459,7 +463,11 @@ static void build_epilogue(product *p, tile_value sums) {
         const sched_map *at = moved ? &output->map : &identity;
         tile_value tile =
             sched_broadcast_to_tile(k, sched_value(k, value, at, sched_element(s, value)));
-        if (tile.id) sched_store_output(k, output, moved ? at : &whole, tile);
+        if (!tile.id) continue;
+        if (moved && product_find_interleaved(p, output, &rows))
+            product_store_interleaved(p, output, &rows, tile);
+        else
+            sched_store_output(k, output, moved ? at : &whole, tile);
     }
 }
 

@@ -101,6 +101,19 @@ void product_build_statistics(product *p, tile_value sums);
 /* packed.c: builds the loop of a product whose right operand is unpacked; returns the sums. */
 tile_value product_build_packed(product *p);
 
+/* interleave.c: an output whose rows are interleaved from several rows of the product. */
+typedef struct product_interleaved {
+    int64_t count; /* of the product's rows */
+    sched_map map; /* in the domain of the interleaved rows */
+} product_interleaved;
+
+/* Returns whether the output has such rows. */
+bool product_find_interleaved(const product *p, const sched_output *output,
+                              product_interleaved *out);
+/* Stores the sums' tile. */
+void product_store_interleaved(product *p, const sched_output *output,
+                               const product_interleaved *rows, tile_value tile);
+
 /* scales.c: the scale of each element of the current step's sums. */
 tile_value product_build_scale(product *p);
 
