@@ -67,8 +67,7 @@ static bool has_strides_of(const tile_function *f, tile_op view, unsigned arg, u
     return same;
 }
 
-/* The argument of whose base the operation makes a view; no value if it makes none. */
-static tile_value viewed_argument(const tile_function *f, tile_op op) {
+tile_value tile_viewed_argument(const tile_function *f, tile_op op) {
     if (!op.id || tile_op_opcode(f, op) != TILE_OP_view) return TILE_NO_VALUE;
     tile_op base = tile_value_def(f, tile_operand_base(f, op));
     if (!base.id || tile_op_opcode(f, base) != TILE_OP_base) return TILE_NO_VALUE;
@@ -83,7 +82,7 @@ bool tile_view_is_part(const tile_function *f, tile_value view, tile_arena *aren
                        tile_part_view *out) {
     unsigned rank = tile_value_type(f, view)->rank;
     tile_op op = tile_value_def(f, view);
-    tile_part_view part = {.whole = viewed_argument(f, op), .dim = rank};
+    tile_part_view part = {.whole = tile_viewed_argument(f, op), .dim = rank};
     *out = (tile_part_view){.whole = TILE_NO_VALUE};
     if (!part.whole.id || tile_value_type(f, part.whole)->rank != rank) return false;
     const unsigned arg = tile_value_at(f, part.whole)->index;
@@ -210,7 +209,8 @@ static bool is_from(const tile_function *f, unsigned arg, tile_value value, int6
 }
 
 /* Returns whether the stride is 1, or positive and a multiple of 16 bytes if a tensor map can
- * describe the argument: then all of its strides are, except one that is 1. */
+ * describe the argument: then all of its strides are, except one that is 1 and those of dims of
+ * extent 1. */
 static bool has_map_stride(const tile_function *f, unsigned arg, const product *stride) {
     enum { UNIT = 16 };
     int64_t bytes = tile_scalar_bytes(f->args[arg].type->scalar);
@@ -220,21 +220,24 @@ static bool has_map_stride(const tile_function *f, unsigned arg, const product *
     for (unsigned d = 0; d < f->args[arg].type->rank; d++) {
         const product own = product_of(tile_function_arg_stride(f, arg, d));
         product rest = *stride;
-        if (!tile_expr_is(tile_function_arg_stride(f, arg, d), 1) && divide(&rest, &own) &&
-            is_positive(f, arg, rest))
+        bool is_unit = tile_expr_is(tile_function_arg_extent(f, arg, d), 1);
+        if (!is_unit && !tile_expr_is(tile_function_arg_stride(f, arg, d), 1) &&
+            divide(&rest, &own) && is_positive(f, arg, rest))
             return true;
     }
     return false;
 }
 
 /* Row-major strides are products of the extents of later dims. One stride is 1, that of a map's
- * innermost dim. */
+ * innermost dim. Those of dims of extent 1 are not used. */
 static bool has_map_strides(const tile_function *f, unsigned arg, tile_op view) {
     const tile_values extents = tile_operands_extents(f, view),
                       strides = tile_operands_strides(f, view);
     product row_major = {.constant = 1};
     unsigned units = 0;
     for (unsigned d = extents.count; d-- > 0;) {
+        int64_t number;
+        if (tile_value_is_int(f, extents.at[d], &number) && number == 1) continue;
         const product stride = strides.count ? product_of_value(f, strides.at[d]) : row_major;
         units += !stride.count && stride.constant == 1;
         if (units > 1 || !has_map_stride(f, arg, &stride)) return false;
@@ -249,7 +252,7 @@ tile_value tile_view_mapped_argument(const tile_function *f, tile_value view) {
     if (tile_im2col_maker(f, view).id) {
         return tile_view_mapped_argument(f, tile_operand_src(f, op));
     }
-    tile_value whole = viewed_argument(f, op);
+    tile_value whole = tile_viewed_argument(f, op);
     if (!whole.id || tile_value_type(f, whole)->kind != TILE_TYPE_VIEW) return TILE_NO_VALUE;
     const unsigned arg = tile_value_at(f, whole)->index;
     const tile_values extents = tile_operands_extents(f, op);

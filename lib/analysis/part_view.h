@@ -23,6 +23,10 @@ typedef struct tile_part_view {
     tile_value end;   /* the view's extent there: never more than the argument's */
 } tile_part_view;
 
+/* The argument of whose base the operation makes a view of the same elements; no value if it makes
+ * none. */
+tile_value tile_viewed_argument(const tile_function *f, tile_op op);
+
 /* Returns whether the view has the base, element type and strides of a view argument, and all of
  * its extents except one, which is provably not larger. */
 bool tile_view_is_part(const tile_function *f, tile_value view, tile_arena *arena,

@@ -24,6 +24,12 @@ static tile_tristate is_from(tile_number number, int64_t low, int64_t high) {
     return number.known ? truth(number.value >= low && number.value <= high) : TILE_AT_LAUNCH;
 }
 
+tile_number tile_map_stride(tile_scalar scalar, tile_number extent, tile_number stride) {
+    const int64_t bytes = tile_scalar_bytes(scalar);
+    bool is_unit = extent.known && extent.value == 1 && bytes > 0;
+    return is_unit ? tile_number_of(bytes < UNIT ? UNIT / bytes : 1) : stride;
+}
+
 static int64_t row_bytes(const tile_map_facts *m) {
     return m->box[m->rank - 1] * tile_scalar_bytes(m->scalar);
 }
@@ -143,39 +149,98 @@ static tile_number number_of(const tile_expr *expr) {
     return tile_expr_is_int(expr, &value) ? tile_number_of(value) : tile_number_unknown(1);
 }
 
+/* An array's dims. */
+typedef struct map_dims {
+    tile_scalar scalar;
+    unsigned rank;
+    tile_number extents[TILE_MAX_RANK], strides[TILE_MAX_RANK];
+} map_dims;
+
 /* Dim `inner` becomes the innermost dim of the map, because a map uses the order of dims of the
  * copy. */
-static const tile_map_rule *broken_along(const tile_arg_decl *arg, unsigned inner) {
-    const tile_type *type = arg->type;
-    tile_map_facts facts = {.scalar = type->scalar, .rank = type->rank};
-    tile_number step = tile_number_of(1); /* row-major */
+static const tile_map_rule *broken_along(const map_dims *dims, unsigned inner) {
+    tile_map_facts facts = {.scalar = dims->scalar, .rank = dims->rank};
     const tile_map_rule *broken;
     facts.address = tile_number_unknown(1);
-    for (unsigned d = type->rank; d-- > 0;) {
-        unsigned at = d == inner ? type->rank - 1 : d - (d > inner);
+    for (unsigned d = 0; d < dims->rank; d++) {
+        unsigned at = d == inner ? dims->rank - 1 : d - (d > inner);
         facts.box[at] = d == inner ? UNIT : 1; /* any box that satisfies the rules */
-        facts.extents[at] = number_of(arg->extents[d]);
-        facts.strides[at] = type->has_strides ? number_of(arg->strides[d]) : step;
-        step.known &= facts.extents[at].known &&
-                      !__builtin_mul_overflow(step.value, facts.extents[at].value, &step.value);
+        facts.extents[at] = dims->extents[d];
+        facts.strides[at] = d == inner
+                                ? dims->strides[d]
+                                : tile_map_stride(dims->scalar, dims->extents[d], dims->strides[d]);
     }
     return tile_map_rule_holds(&facts, &broken) == TILE_NO ? broken : NULL;
 }
 
-const tile_map_rule *tile_view_broken_rule(const tile_arg_decl *arg) {
+/* The rule of the dim that comes closest to a valid map; NULL: there may be one. */
+static const tile_map_rule *find_broken(const map_dims *dims) {
     const tile_map_rule *broken = &rules[0];
     const tile_map_rule *worst = NULL;
-    for (unsigned d = arg->type->rank; d-- > 0 && arg->type->rank <= TILE_MAX_MAP_RANK;) {
-        broken = broken_along(arg, d);
+    for (unsigned d = dims->rank; d-- > 0 && dims->rank <= TILE_MAX_MAP_RANK;) {
+        broken = broken_along(dims, d);
         if (!broken) return NULL;
-        /* Reports the rule that fails last, from the dim that comes closest to a valid map. */
         if (!worst || broken > worst) worst = broken;
     }
     return worst ? worst : broken;
 }
 
-const char *tile_view_cannot_have_map(const tile_function *f, tile_value view, tile_arena *arena,
-                                      const char **remedy) {
+static void set_row_major(map_dims *dims) {
+    tile_number step = tile_number_of(1);
+    for (unsigned d = dims->rank; d-- > 0;) {
+        dims->strides[d] = step;
+        step.known &= dims->extents[d].known &&
+                      !__builtin_mul_overflow(step.value, dims->extents[d].value, &step.value);
+    }
+}
+
+const tile_map_rule *tile_view_broken_rule(const tile_arg_decl *arg) {
+    const tile_type *type = arg->type;
+    map_dims dims = {.scalar = type->scalar, .rank = type->rank};
+    for (unsigned d = 0; d < type->rank; d++) {
+        dims.extents[d] = number_of(arg->extents[d]);
+        if (type->has_strides) dims.strides[d] = number_of(arg->strides[d]);
+    }
+    if (!type->has_strides) set_row_major(&dims);
+    return find_broken(&dims);
+}
+
+/* The innermost dim of a map is that of the copies' rows: the last one of stride 1. */
+bool tile_view_has_rows(const tile_type *view) {
+    for (unsigned d = view->rank; d-- > 0;)
+        if (!view->has_strides || tile_expr_is(view->strides[d], 1))
+            return !tile_expr_is(view->dims[d], 1);
+    return true;
+}
+
+static tile_number number_of_value(const tile_function *f, tile_value value) {
+    int64_t number;
+    return tile_value_is_int(f, value, &number) ? tile_number_of(number) : tile_number_unknown(1);
+}
+
+tile_value tile_view_fixed_argument(const tile_function *f, tile_value view) {
+    tile_op op = tile_value_def(f, view);
+    const tile_value whole = tile_viewed_argument(f, op);
+    const tile_type *type = tile_value_type(f, view);
+    map_dims dims = {.scalar = type->scalar, .rank = type->rank};
+    bool known = true;
+    if (!whole.id || tile_value_type(f, whole)->kind != TILE_TYPE_VIEW || !tile_view_has_rows(type))
+        return TILE_NO_VALUE;
+    const tile_values extents = tile_operands_extents(f, op),
+                      strides = tile_operands_strides(f, op);
+    for (unsigned d = 0; d < dims.rank; d++) {
+        dims.extents[d] = number_of_value(f, extents.at[d]);
+        if (strides.count) dims.strides[d] = number_of_value(f, strides.at[d]);
+    }
+    if (!strides.count) set_row_major(&dims);
+    for (unsigned d = 0; d < dims.rank; d++)
+        known &= dims.extents[d].known && dims.strides[d].known;
+    return known && !find_broken(&dims) ? whole : TILE_NO_VALUE;
+}
+
+/* Returns NULL if the view's argument makes a map possible, or the reason. */
+static const char *argument_has_no_map(const tile_function *f, tile_value view, tile_arena *arena,
+                                       const char **remedy) {
     tile_value whole = tile_view_mapped_argument(f, view);
     if (!whole.id) {
         *remedy = "make the view an argument";
@@ -189,6 +254,8 @@ const char *tile_view_cannot_have_map(const tile_function *f, tile_value view, t
         const tile_im2col windows = tile_im2col_of(f, maker);
         broken = tile_im2col_broken_rule(&windows);
     }
+    if (!broken && !tile_view_has_rows(tile_value_type(f, view)))
+        return "a row of the view has one element";
     if (broken)
         return tile_arena_format(arena, "no tensor map describes the view's array: it needs %s",
                                  broken->words);
@@ -196,4 +263,12 @@ const char *tile_view_cannot_have_map(const tile_function *f, tile_value view, t
     *remedy =
         "add {tensor_map} to the argument, or launch with arrays that a tensor map can describe";
     return "a tensor map may not be able to describe the view's array";
+}
+
+const char *tile_view_cannot_have_map(const tile_function *f, tile_value view, tile_arena *arena,
+                                      const char **remedy) {
+    const char *why = argument_has_no_map(f, view, arena, remedy);
+    const tile_value fixed = why ? tile_view_fixed_argument(f, view) : TILE_NO_VALUE;
+    unsigned divisor = fixed.id ? f->args[tile_value_at(f, fixed)->index].divisible : 0;
+    return divisor && divisor % UNIT == 0 ? NULL : why;
 }

@@ -20,6 +20,11 @@ static inline tile_number tile_number_unknown(int64_t divisor) {
     return (tile_number){false, 0, divisor};
 }
 
+/* The stride of a map's outer dim, in elements, of an array's dim with this extent and stride. A
+ * dim of extent 1 never uses its stride, so that the map has the least one that the hardware
+ * accepts. */
+tile_number tile_map_stride(tile_scalar scalar, tile_number extent, tile_number stride);
+
 /* Dims are in the order of a view, innermost last. */
 typedef struct tile_map_facts {
     tile_scalar scalar;
@@ -53,6 +58,12 @@ tile_tristate tile_map_rule_holds(const tile_map_facts *facts, const tile_map_ru
 const tile_map_rule *tile_view_broken_rule(const tile_arg_decl *arg);
 /* The rule that the windows of an `im2col` rule out; NULL: none. */
 const tile_map_rule *tile_im2col_broken_rule(const tile_im2col *windows);
+/* Whether the rows of the view may have several elements. */
+bool tile_view_has_rows(const tile_type *view);
+/* Returns the argument whose array the view shows, if the view's extents and strides are numbers
+ * that a tensor map can have. Then a launch only checks the address, even if no map can describe
+ * the argument: [n, c, 28, 28] has rows of 56 bytes, [n, c, 784] has rows of 1568. */
+tile_value tile_view_fixed_argument(const tile_function *f, tile_value view);
 /* Returns NULL if a tensor map can describe the view, which is then an argument or the array of one
  * with other dims. Otherwise returns the reason, and *remedy is what the user can change, or
  * NULL. */

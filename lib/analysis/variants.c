@@ -78,6 +78,7 @@ typedef struct derivation {
      * use it, so that each of them gets its full width. 0: neither. */
     unsigned *bytes;
     bool *maps;      /* arguments with tensor maps in variant 0 */
+    bool any_map;    /* a view has one, of an argument of `maps` or by its numbers alone */
     bool *feeds_dot; /* by value: a load of it may become a copy that runs ahead */
     tile_variants *out;
 } derivation;
@@ -240,10 +241,11 @@ static void mark_map(derivation *d, tile_value view) {
     tile_part_view part;
     if (tile_view_is_part(d->f, view, d->arena, &part)) view = part.whole;
     tile_value whole = tile_view_mapped_argument(d->f, view);
-    if (!whole.id) return;
+    d->any_map |= tile_view_fixed_argument(d->f, view).id != 0; /* its address is divisible */
+    if (!whole.id || !tile_view_has_rows(tile_value_type(d->f, view))) return;
     const tile_value_data *data = tile_value_at(d->f, whole);
     if (data->type->kind == TILE_TYPE_VIEW && !tile_view_broken_rule(&d->f->args[data->index]))
-        d->maps[data->index] = true;
+        d->any_map = d->maps[data->index] = true;
 }
 
 /* Asynchronous copies to shared memory and to views, and operations that passes may turn into such
@@ -288,13 +290,13 @@ static void visit_around(derivation *d, tile_op op) {
 static bool find_maps(derivation *d, const tile_target *target) {
     const tile_function *f = d->f;
     bool any = false;
+    d->any_map = false;
     d->maps = TILE_NEW_ARRAY(d->arena, bool, f->arg_count + 1);
     d->feeds_dot = TILE_NEW_ARRAY(d->arena, bool, f->value_count + 1);
     tile_mark_dot_operands(f, f->body, d->feeds_dot);
     if (tile_target_has(target, TILE_FEATURE_tma))
         TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit_copy(d, op);
-    for (unsigned i = 0; i < f->arg_count; i++) any |= d->maps[i];
-    if (any && tile_specializes_warps(target))
+    if (d->any_map && tile_specializes_warps(target))
         TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit_around(d, op);
     for (unsigned i = 0; i < f->arg_count; i++) any |= d->maps[i] |= f->args[i].tensor_map;
     return any;

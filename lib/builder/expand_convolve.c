@@ -5,9 +5,10 @@
  *     filter    rhs with two dims: terms, and k
  *
  * If k is the last dim of the result, the product is matrix * filter, with the places of the whole
- * batch as rows. If k precedes the spatial dims, it is filter * matrix for each n. So the result is
- * not transposed in either case. Groups are a batch of both. The filter of a depthwise convolution
- * has one channel: it is multiplied element by element, and the positions are added.
+ * batch as rows. If k precedes the spatial dims, it is filter * matrix for each n, or, for small
+ * images, with the places of the whole batch as columns. So the result is not transposed. Groups
+ * are a batch of both. The filter of a depthwise convolution has one channel: it is multiplied
+ * element by element, and the positions are added.
  *
  * An input dilation d leaves d - 1 zeros between the elements of lhs. With stride 1 and dilation 1,
  * each place meets elements at every d-th position of the filter only. Let e = R - 1 - pad. Place p
@@ -22,6 +23,12 @@
  *     filter    [b, t, c, k], windows of rhs with stride d; zeros beyond the filter's ends
  *     product   [b, q, k]
  *     result    [q, b, k] as [q * d + b, k], without the places before 0 and after the last one
+ *
+ * If k precedes the spatial dims, the phases of the last spatial dim are rows of the product beside
+ * k, so that a block has contiguous elements of the result:
+ *
+ *     product   [k * d + b, q]
+ *     result    [k, q, b] as [k, q * d + b]
  *
  * While dims are moved, each has a letter: n, c and k, G for groups, 0 to 2 for places, 3 to 5 for
  * positions, A to C for phases. */
@@ -45,6 +52,10 @@ static const tile_expr *extent_of(const shape *s, char letter) {
 
 /* Moving dims --------------------------------------------------------------------------------- */
 
+static bool is_channels_first(const expansion *x) {
+    return x->c.result.channel < x->c.result.spatial[x->c.spatial - 1];
+}
+
 static const tile_type *type_of(const expansion *x, const tile_type *element, const shape *s) {
     tile_type draft = *element;
     draft.rank = s->rank;
@@ -61,15 +72,18 @@ static tile_value reshape(expansion *x, tile_value value, const tile_type *type)
 static tile_value transpose(expansion *x, tile_value value, shape *s, const char *letters) {
     int64_t order[TILE_MAX_RANK];
     shape to = {0};
-    bool moves = false;
+    bool moves = false; /* dims of more than one element */
+    int64_t last = -1;
     for (; *letters; letters++) {
         int64_t from = strchr(s->letters, *letters) - s->letters;
-        moves |= from != to.rank;
+        bool is_unit = tile_expr_is(s->dims[from], 1);
+        moves |= !is_unit && from < last;
+        if (!is_unit) last = from;
         order[to.rank] = from;
         add(&to, *letters, s->dims[from]);
     }
     *s = to;
-    if (!moves) return value;
+    if (!moves) return reshape(x, value, type_of(x, tile_value_type(x->f, value), s));
     value = tile_build_transpose(&x->b, value, type_of(x, tile_value_type(x->f, value), s));
     tile_op_set_list(x->f, tile_value_def(x->f, value), TILE_ATTR_order, order, s->rank);
     return value;
@@ -297,10 +311,6 @@ static tile_value finish(expansion *x, tile_value sums, shape *s) {
 
 /* Products ------------------------------------------------------------------------------------ */
 
-static bool is_channels_first(const expansion *x) {
-    return x->c.result.channel < x->c.result.spatial[x->c.spatial - 1];
-}
-
 /* An operand of a product: its dims before these attributes exchange the last two. */
 typedef struct factor {
     tile_value value;
@@ -335,6 +345,11 @@ static tile_value split_phases(expansion *x, tile_value filter, shape *s) {
             if (d == axis) add(&to, (char)('A' + (char)i), tile_expr_int(x->context, p->count));
         }
         *s = to;
+        bool in_order = reversed && p->positions == p->taps * p->count; /* and without zeros */
+        if (in_order && x->form == TILE_CONVOLUTION_IN_PLACE) {
+            filter = reshape(x, filter, type_of(x, x->rhs, s));
+            continue;
+        }
         tile_value stride = expand_index_of(x, p->count, NULL, 0);
         tile_value pad = expand_index_of(x, reversed ? 0 : end - (p->positions - 1), NULL, 0);
         tile_value dilation = expand_index_of(x, reversed ? 1 : -1, NULL, 0);
@@ -358,9 +373,44 @@ static void order_terms(const expansion *x, const shape *s, char terms[TILE_MAX_
     *end = 0;
 }
 
+/* The phases that are batches of products, and those that are rows beside k. */
+typedef struct row_phases {
+    char outer[2 * TILE_MAX_SPATIAL + 1]; /* with blanks between the letters */
+    char rows[TILE_MAX_SPATIAL + 1];
+} row_phases;
+
+/* In a result with contiguous places, the phases of the last spatial dim alternate. If they are
+ * rows of the product, a block has all elements of its part of a row, and stores it whole (passes/
+ * schedule/products/interleave.c). The positions of the others are those of a block, so that it
+ * leaves out the ones that are zeros; without such zeros, all phases are rows. */
+static row_phases place_phases(const expansion *x) {
+    row_phases out = {.outer = ""};
+    unsigned last = x->c.spatial - 1;
+    const int64_t alternating = has_phases(x, last) ? x->phases[last].count : 0;
+    bool whole = true, rows = is_channels_first(x) && alternating > 1;
+    bool single = true; /* a phase has one position: the filter is read in its own order */
+    for (unsigned i = 0; i <= last; i++) {
+        whole &= !has_phases(x, i) || x->phases[i].positions % x->phases[i].count == 0;
+        single &= !has_phases(x, i) || x->phases[i].taps == 1;
+    }
+    rows &= (alternating & (alternating - 1)) == 0; /* tiles have 2^n rows */
+    rows &= (whole && single) || x->form == TILE_CONVOLUTION_MOVED;
+    for (unsigned i = 0; i <= last; i++) {
+        bool is_row = rows && (whole || i == last);
+        const char letter[] = {(char)('A' + (char)i), ' ', 0}, own[] = {letter[0], 0};
+        if (!has_phases(x, i)) continue;
+        if (is_row)
+            strcat(out.rows, own);
+        else
+            strcat(out.outer, letter);
+    }
+    return out;
+}
+
 /* rhs with two dims: [A, B, C, G, terms, k], or with k before the terms if it is there already. The
  * phases of a filter whose dims have another order are read from a filter with this order. */
-static tile_value take_filter(expansion *x, char terms[TILE_MAX_RANK], bool *k_first, shape *s) {
+static tile_value take_filter(expansion *x, const row_phases *letters, char terms[TILE_MAX_RANK],
+                              bool *k_first, shape *s) {
     char words[MAX_LETTERS], order[MAX_LETTERS];
     tile_value filter = tile_operand_rhs(x->f, x->op);
     *s = name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
@@ -373,9 +423,10 @@ static tile_value take_filter(expansion *x, char terms[TILE_MAX_RANK], bool *k_f
     if (x->form != TILE_CONVOLUTION_IN_PLACE)
         filter = same_last ? transpose(x, filter, s, order)
                            : transpose_together(x, filter, s, order, '3');
-    strcpy(words, *k_first ? "A B C G k " : "A B C G ");
-    strcat(words, terms);
-    if (!*k_first) strcat(words, " k");
+    if (*k_first)
+        snprintf(words, sizeof words, "%sG k%s %s", letters->outer, letters->rows, terms);
+    else
+        snprintf(words, sizeof words, "%sG %s k%s", letters->outer, terms, letters->rows);
     filter = split_phases(x, filter, s);
     return arrange(x, split(x, filter, s, 'k'), s, words);
 }
@@ -393,24 +444,44 @@ static tile_value add_unit(expansion *x, tile_value filter, const shape *s) {
     return reshape(x, filter, type_of(x, x->rhs, &to));
 }
 
+/* Returns whether the places of all images are the columns of one product. The last tile of an
+ * image is partly empty: of 7 x 7 places, a tile of 64 columns has 49. */
+static bool unites_images(const expansion *x) {
+    enum { FEW = 1024, TILE = 128 /* columns */ };
+    int64_t places = 1, extent;
+    for (unsigned i = 0; i < x->c.spatial; i++) {
+        const tile_expr *own =
+            has_phases(x, i) ? x->phases[i].places : x->result->dims[x->c.result.spatial[i]];
+        if (!tile_expr_is_int(own, &extent) || extent > FEW) return false;
+        places *= extent;
+    }
+    return x->form == TILE_CONVOLUTION_MOVED && places <= FEW && places % TILE != 0;
+}
+
 static tile_value build_product(expansion *x) {
     char terms[TILE_MAX_RANK], words[MAX_LETTERS];
     bool k_first, channels_first = is_channels_first(x);
     shape w, f;
     expand_find_phases(x);
     x->form = tile_convolution_choose_form(x->f, x->op, &x->c);
+    const row_phases letters = place_phases(x);
     tile_value windows = make_windows(x, &w);
-    tile_value filter = take_filter(x, terms, &k_first, &f);
-    if (channels_first && has_any_phases(x)) filter = add_unit(x, filter, &f);
+    tile_value filter = take_filter(x, &letters, terms, &k_first, &f);
+    const bool unites = !channels_first || unites_images(x);
+    if (!unites && has_any_phases(x)) filter = add_unit(x, filter, &f);
     windows = split(x, windows, &w, x->c.groups ? 'c' : 'n');
     /* As rhs, windows with contiguous channels are [places, terms] as well. */
     bool terms_last = !channels_first || x->form != TILE_CONVOLUTION_IN_PLACE;
-    strcpy(words, !channels_first ? "G n012 " : terms_last ? "n G 012 " : "n G ");
+    strcpy(words, unites ? "G n012 " : terms_last ? "n G 012 " : "n G ");
     strcat(words, terms);
     if (!terms_last) strcat(words, " 012");
     windows = arrange(x, windows, &w, words);
-    shape sums = name_sums(x, channels_first ? "ABCnGk012" : "ABCGn012k");
-    shape product = combined(x, &sums, channels_first ? "A B C n G k 012" : "A B C G n012 k");
+    const char *order = !channels_first ? "%sG n012 k%s"
+                        : unites        ? "%sG k%s n012"
+                                        : "%sn G k%s 012";
+    snprintf(words, sizeof words, order, letters.outer, letters.rows);
+    shape sums = name_sums(x, words);
+    shape product = combined(x, &sums, words);
     const factor lhs = {filter, k_first ? TILE_ATTR_NONE : TILE_ATTR_trans_lhs},
                  rhs = {filter, k_first ? TILE_ATTR_trans_rhs : TILE_ATTR_NONE},
                  rows = {windows, TILE_ATTR_NONE},

@@ -97,6 +97,8 @@ static bool check_rules(const tile_function *f, const tile_map *map) {
                                                                      : tile_number_unknown(1);
         facts.strides[d] = tile_expr_is_int(map->strides[d], &value) ? tile_number_of(value)
                                                                      : tile_number_unknown(1);
+        if (d + 1 < facts.rank)
+            facts.strides[d] = tile_map_stride(facts.scalar, facts.extents[d], facts.strides[d]);
     }
     if (tile_map_rule_holds(&facts, &broken) != TILE_NO) return true;
     return tile_error_at(f, map->op, "tensor_map: the hardware has no such tensor map; it needs %s",
@@ -210,6 +212,10 @@ tile_status tile_abi_tensor_map(const tile_abi *abi, unsigned index, const int64
             return fail(abi, index, false, d);
         if (!tile_abi_evaluate(abi, map->strides[d], args, NULL, &stride))
             return fail(abi, index, true, d);
+        if (d + 1 < out->rank)
+            stride = tile_map_stride(out->scalar, tile_number_of(out->extents[d]),
+                                     tile_number_of(stride))
+                         .value;
         if (__builtin_mul_overflow(stride, bytes, &out->strides[d])) out->strides[d] = INT64_MAX;
     }
     return TILE_OK;

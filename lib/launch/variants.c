@@ -1,4 +1,5 @@
 /* The variants of a kernel, and their selection at a launch. */
+#include "lib/analysis/tensor_map.h"
 #include "lib/launch/data.h"
 
 static const tile_condition_info conditions[] = {
@@ -45,11 +46,16 @@ void tile_abi_set_variants(tile_abi *abi, const tile_function *f, const tile_var
     }
 }
 
-/* The dim of a map's rows: the last dim whose elements are provably contiguous. */
+/* The dim of a map's rows: the last dim whose elements are provably contiguous, of more than one
+ * element if there is such a dim. */
 static unsigned find_row_dim(const tile_abi_arg *arg) {
-    for (unsigned d = arg->type->rank; d-- > 0;)
-        if (tile_expr_is(arg->strides[d], 1)) return d;
-    return arg->type->rank - 1u;
+    unsigned found = arg->type->rank;
+    for (unsigned d = arg->type->rank; d-- > 0;) {
+        if (!tile_expr_is(arg->strides[d], 1)) continue;
+        if (!tile_expr_is(arg->extents[d], 1)) return d;
+        if (found == arg->type->rank) found = d;
+    }
+    return found < arg->type->rank ? found : arg->type->rank - 1u;
 }
 
 /* Checks the smallest possible box, so that the result depends on the array only. */
@@ -59,15 +65,20 @@ const char *tile_abi_map_fault(const tile_abi *abi, unsigned index, const int64_
                            .address = (uint64_t)args[index],
                            .scalar = arg->type->scalar,
                            .rank = arg->type->rank};
-    int64_t bytes = tile_scalar_bytes(map.scalar);
+    static const char overflows[] = "extents and strides that are integers of 64 bits";
+    int64_t bytes = tile_scalar_bytes(map.scalar), stride;
     unsigned row = find_row_dim(arg);
     for (unsigned i = 0; i < map.rank; i++) { /* the other dims in any order, then the rows */
         unsigned d = i + 1 == map.rank ? row : i + (i >= row);
         map.box[i] = d == row ? (unsigned)(16 / bytes) : 1;
         if (!tile_abi_evaluate(abi, arg->extents[d], args, NULL, &map.extents[i]) ||
-            !tile_abi_evaluate(abi, arg->strides[d], args, NULL, &map.strides[i]) ||
-            __builtin_mul_overflow(map.strides[i], bytes, &map.strides[i]))
-            return "extents and strides that are integers of 64 bits";
+            !tile_abi_evaluate(abi, arg->strides[d], args, NULL, &stride))
+            return overflows;
+        if (d != row)
+            stride =
+                tile_map_stride(map.scalar, tile_number_of(map.extents[i]), tile_number_of(stride))
+                    .value;
+        if (__builtin_mul_overflow(stride, bytes, &map.strides[i])) return overflows;
     }
     return tile_tensor_map_fault(&map);
 }

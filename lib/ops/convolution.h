@@ -53,13 +53,14 @@ typedef struct tile_convolution_traffic {
     bool channels_last; /* the channels of lhs are contiguous already */
     int64_t channels;   /* of a group */
     int64_t positions;  /* of the filter, or of one of its phases */
+    bool apart;         /* windows of one position have rows that begin at odd multiples */
     double input;       /* bytes of lhs */
     double windows;     /* elements of the matrix of windows */
     double filters;     /* of a group: the k dim of the product */
 } tile_convolution_traffic;
 
 /* The rule: MOVED if matrix instructions multiply, lhs has 8 or more channels in a group, the
- * filter has several positions, and
+ * filter has several positions or its windows are apart, and
  *
  *     16 * windows * blocks of filters > 2 * input + 8 MB
  *

@@ -9,7 +9,8 @@ tile_convolution_form tile_convolution_form_of(const tile_convolution_traffic *t
     static const double launch = 8e6; /* bytes */
     bool wide = t->channels < 0 || t->channels >= WIDE, known = t->input >= 0 && t->windows >= 0;
     if (t->channels_last) return wide ? TILE_CONVOLUTION_CHANNELS_LAST : TILE_CONVOLUTION_IN_PLACE;
-    if (!wide || t->positions == 1 || t->by_fma) return TILE_CONVOLUTION_IN_PLACE;
+    if (!wide || t->by_fma) return TILE_CONVOLUTION_IN_PLACE;
+    if (t->positions == 1 && !t->apart) return TILE_CONVOLUTION_IN_PLACE;
     if (!known) return TILE_CONVOLUTION_MOVED;
     double blocks = t->filters > BLOCK ? t->filters / BLOCK : 1;
     return VECTOR * t->windows * blocks > 2 * t->input + launch ? TILE_CONVOLUTION_MOVED
@@ -32,6 +33,25 @@ bool tile_convolution_is_by_fma(const tile_function *f, tile_op op, const tile_t
     return !lhs->param && (lhs->scalar == TILE_f64 || (lhs->scalar == TILE_f32 && ieee));
 }
 
+/* Returns whether the rows of windows of one position begin at odd multiples. With strides or pads,
+ * a first kernel writes the windows without gaps, so that they have the rows of the result; if
+ * these are aligned, TMA copies them. Rows of lhs itself are read more slowly only if cp.async
+ * cannot copy them. The windows of phases have neither strides nor pads. */
+static bool are_apart(const tile_convolution *c, const tile_type *lhs, const tile_type *result) {
+    enum { BY_TMA = 16, BY_CP_ASYNC = 4 /* bytes */ };
+    bool moved = false;
+    for (unsigned i = 0; i < c->spatial; i++)
+        moved |=
+            c->strides[i] != 1 || (c->input_dilations[i] == 1 && (c->pads[i][0] || c->pads[i][1]));
+    int64_t row = lhs->param ? 2 : tile_scalar_bytes(lhs->scalar);
+    for (unsigned i = 0; i < c->spatial; i++) {
+        int64_t extent =
+            number(moved ? result->dims[c->result.spatial[i]] : lhs->dims[c->lhs.spatial[i]]);
+        row = extent < 0 || row < 0 ? -1 : row * (extent % BY_TMA) % BY_TMA;
+    }
+    return row >= 0 && row % (moved ? BY_TMA : BY_CP_ASYNC) != 0;
+}
+
 tile_convolution_form tile_convolution_choose_form(const tile_function *f, tile_op op,
                                                    const tile_convolution *c) {
     tile_context *context = tile_function_context(f);
@@ -48,6 +68,7 @@ tile_convolution_form tile_convolution_choose_form(const tile_function *f, tile_
         .channels_last = c->lhs.channel + 1u == lhs->rank,
         .channels = number(rhs->dims[c->rhs.outer]),
         .positions = 1,
+        .apart = are_apart(c, lhs, result),
         .input = lhs->param ? 2 : tile_scalar_bytes(lhs->scalar),
         .windows = 1,
         .filters = (double)number(filters),

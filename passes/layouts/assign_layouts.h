@@ -23,6 +23,12 @@ void convert_layouts(tile_pass *pass, tile_function *f, const tile_range *ranges
  * tile does not change. */
 tile_op layouts_place_of(const tile_function *f, tile_op op, tile_value tile);
 
+/* recompute_tiles.c: whether a tile depends on no memory and on few operations, and the same tile
+ * with another layout. */
+bool layouts_can_recompute(const tile_function *f, tile_value tile);
+tile_value layouts_recompute(tile_pass *pass, tile_builder *builder, tile_value tile,
+                             const tile_layout *layout);
+
 /* swizzle_buffers.c: changes the layout of buffers whose accesses have bank conflicts. Tiles and
  * copies must have layouts. */
 void swizzle_buffers(tile_pass *pass, tile_function *f, const tile_range *ranges);

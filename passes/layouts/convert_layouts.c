@@ -425,7 +425,12 @@ static void convert_gathered(conversions *c, tile_op op) {
         const tile_layout *wanted = index ? &points : value.id == g.predicate.id ? layout : NULL;
         if (type->kind != TILE_TYPE_TILE || !wanted || tile_layout_equal(wanted, type->layout))
             continue;
-        tile_value held = convert(c, op, value, wanted);
+        tile_builder b = tile_builder_before(c->f, op);
+        bool again = tile_op_opcode(c->f, op) == TILE_OP_store &&
+                     tile_conversion_of(type, wanted, NULL) == TILE_CONVERTS_BY_MEMORY &&
+                     layouts_can_recompute(c->f, value);
+        tile_value held =
+            again ? layouts_recompute(c->pass, &b, value, wanted) : convert(c, op, value, wanted);
         tile_op_at(c->f, op)->operands[i] = held;
     }
 }

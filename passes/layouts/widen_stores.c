@@ -42,6 +42,43 @@ static bool has_room(const store_widening *w, tile_op op, const tile_type *tile)
     return false;
 }
 
+/* Whether the index tile grows by 1 along its dim d almost everywhere: it is the sum, or the
+ * remainder, of an iota and of what is the same along d. */
+static bool steps_along(const tile_function *f, tile_value tile, unsigned d, unsigned depth) {
+    const tile_op op = tile_value_def(f, tile);
+    const tile_type *type = tile_value_type(f, tile);
+    if (!op.id || !depth-- || type->kind != TILE_TYPE_TILE || d >= type->rank) return false;
+    switch (tile_op_opcode(f, op)) {
+    case TILE_OP_iota: return tile_op_attr_int(f, op, TILE_ATTR_axis, 0) == d;
+    case TILE_OP_add:
+        if (tile_is_repeated(f, tile_operand_lhs(f, op), d))
+            return steps_along(f, tile_operand_rhs(f, op), d, depth);
+        return tile_is_repeated(f, tile_operand_rhs(f, op), d) &&
+               steps_along(f, tile_operand_lhs(f, op), d, depth);
+    case TILE_OP_sub:
+    case TILE_OP_rem:
+        return tile_is_repeated(f, tile_operand_rhs(f, op), d) &&
+               steps_along(f, tile_operand_lhs(f, op), d, depth);
+    case TILE_OP_broadcast: {
+        const tile_value src = tile_operand_src(f, op);
+        return tile_value_type(f, src)->rank == type->rank && steps_along(f, src, d, depth);
+    }
+    default: return false;
+    }
+}
+
+/* The dim of the tile along which elements follow each other in memory; the rank if it is not
+ * known. */
+static unsigned find_adjacent(const tile_function *f, const tile_gather *g,
+                              const tile_access_facts *facts, const tile_type *type) {
+    enum { DEPTH = 16 };
+    const tile_type *view = tile_value_type(f, g->memory);
+    unsigned d = tile_unit_dim(facts, view->rank, type->rank), last = type->rank - 1u;
+    bool by_index = d == type->rank && g->tiles && !g->covered && !view->has_strides;
+    if (by_index && steps_along(f, g->index[view->rank - 1], last, DEPTH)) return last;
+    return d;
+}
+
 /* A conversion pays off if the lanes do not fill sectors, or if accesses are narrower than they
  * could be. */
 bool widen_store(const store_widening *w, tile_op op, tile_layout *wide) {
@@ -54,7 +91,7 @@ bool widen_store(const store_widening *w, tile_op op, tile_layout *wide) {
     const tile_type *view = tile_value_type(w->f, element.at[0]);
     if (view->kind != TILE_TYPE_VIEW || view->layout) return false;
     tile_access_facts facts = tile_view_access(w->f, w->ranges, element.at);
-    unsigned d = tile_unit_dim(&facts, tile_value_type(w->f, element.at[0])->rank, type->rank);
+    unsigned d = find_adjacent(w->f, &g, &facts, type);
     if (d == type->rank) return false;
     if (g.predicate.id && !tile_is_repeated(w->f, g.predicate, d))
         return false; /* it is accessed element by element anyway */

@@ -121,6 +121,8 @@ static const char *broken_rule(const lowering *l, const tma_copy *c) {
         facts.box[i] = box_extent(c, c->dims[i]);
         facts.extents[i] = number_of(c->view_type->dims[c->dims[i]], 1);
         facts.strides[i] = stride_of(c, c->dims[i]);
+        if (i + 1 < c->rank)
+            facts.strides[i] = tile_map_stride(facts.scalar, facts.extents[i], facts.strides[i]);
     }
     return tile_map_rule_holds(&facts, &rule) == TILE_NO ? rule->words : NULL;
 }

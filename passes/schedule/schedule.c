@@ -343,7 +343,12 @@ static tile_status schedule_compute(tile_pass *pass, tile_function *compute) {
     unsigned errors = tile_context_error_count(pass->context);
     if (!tile_inline_calls(compute) || !take_params(&s)) return TILE_INVALID;
     if (!sched_has_sections(compute)) sched_order_results(&s);
-    if (s.failed || !tile_expand_convolutions(s.compute)) return TILE_INVALID;
+    if (s.failed) return TILE_INVALID;
+    /* A convolution takes the form that is best for its extents. */
+    unsigned convolutions;
+    tile_find_ops(compute, TILE_OP_convolve, pass->scratch, &convolutions);
+    if (convolutions) sched_resolve_extents(&s);
+    if (!tile_expand_convolutions(s.compute)) return TILE_INVALID;
     sched_unify_extents(pass->scratch, s.compute);
     sched_copy_reshaped(&s);
     if (!compute->result_count)

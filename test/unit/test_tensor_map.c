@@ -53,6 +53,19 @@ Test(tensor_map, rules_on_windows) {
     }
 }
 
+/* A dim of one element never uses its stride. */
+Test(tensor_map, strides_of_single_elements) {
+    const tile_number one = tile_number_of(1), two = tile_number_of(2),
+                      open = tile_number_unknown(1);
+    cr_expect_eq(tile_map_stride(TILE_f16, one, one).value, 8);
+    cr_expect_eq(tile_map_stride(TILE_e4m3, one, two).value, 16);
+    cr_expect_eq(tile_map_stride(TILE_f64, one, tile_number_of(3)).value, 2);
+    cr_expect_eq(tile_map_stride(TILE_f16, two, one).value, 1);
+    cr_expect(!tile_map_stride(TILE_f16, two, open).known);
+    cr_expect_eq(tile_map_stride(TILE_f16, open, two).value, 2);
+    cr_expect(tile_map_stride(TILE_f16, one, open).known);
+}
+
 Test(tensor_map, rules_on_numbers) {
     const struct {
         const char *rule;

@@ -305,18 +305,40 @@ static tile_value before_reshape(schedule *s, tile_op op, const tile_type *to) {
     return same ? src : TILE_NO_VALUE;
 }
 
-/* Returns whether the value is a transpose whose last dim is another one of its source, possibly
- * with other dims reshaped. */
-static bool changes_last_dim(schedule *s, tile_value value) {
+/* The transpose, if the value is one whose last dim is another one of its source, possibly with
+ * other dims reshaped. */
+static tile_op find_turning(schedule *s, tile_value value) {
     tile_op op;
     while ((op = tile_value_def(s->compute, value)).id) {
         const tile_type *type = sched_type(s, value);
+        const unsigned last = type->rank - 1u;
         if (tile_op_opcode(s->compute, op) == TILE_OP_transpose)
-            return sched_transposed_dim(s, op, type->rank - 1u) != type->rank - 1u;
+            return sched_transposed_dim(s, op, last) != last ? op : TILE_NO_OP;
         value = before_reshape(s, op, type);
-        if (!value.id) return false;
+        if (!value.id) break;
     }
-    return false;
+    return TILE_NO_OP;
+}
+
+static bool changes_last_dim(schedule *s, tile_value value) {
+    return find_turning(s, value).id != 0;
+}
+
+/* Returns whether a product reads the operand, a transpose in a batch, from memory: the rows of its
+ * source begin at odd multiples of 2 bytes, so that they would be read element by element, and its
+ * own rows can be copied by TMA. Other arrays with such rows are packed if that is estimated to
+ * pay (passes/pack). */
+static bool has_aligned_rows_only(schedule *s, tile_value operand) {
+    enum { LEAST = 4, MAP = 16 /* bytes */ };
+    const tile_type *to = sched_type(s, operand);
+    const tile_op transpose = find_turning(s, operand);
+    if (!transpose.id) return false;
+    const tile_type *from = sched_type(s, tile_operand_src(s->compute, transpose));
+    if (from->rank < 3) return false;
+    const int64_t own = sched_constant(sched_dim(s, to, to->rank - 1u)),
+                  row = sched_constant(sched_dim(s, from, from->rank - 1u)),
+                  bytes = from->param ? 0 : tile_scalar_bytes(from->scalar);
+    return own > 0 && row > 1 && row * bytes % LEAST != 0 && own * bytes % MAP == 0;
 }
 
 /* Returns whether a product reads the windows, which have one position each, from memory: the
@@ -360,7 +382,8 @@ static void traverse_operand(sched_traversal *w, tile_op matmul, unsigned index)
     sched_domain own = sched_domain_of(s, operand);
     sched_map at = sched_identity(&own);
     w->own_domain = true;
-    bool stored = sched_original_operand(s, operand).id || sched_packed_of(s, matmul);
+    bool stored = sched_original_operand(s, operand).id || sched_packed_of(s, matmul) ||
+                  has_aligned_rows_only(s, operand);
     if (s->expands[operand.id] || (!stored && sched_may_repeat(s, operand)))
         sched_traverse_value(w, operand, &at, false);
     else

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/ir/syntax.h"
 #include "lib/support/scalar.h"
 
 const char *sched_given(const schedule *s, const char *param) {
@@ -65,6 +66,40 @@ const tile_expr *sched_expr(schedule *s, const tile_expr *expr) {
 
 const tile_expr *sched_resolved(schedule *s, const tile_expr *expr) {
     return replace(s, expr, false);
+}
+
+static const tile_type *resolved_type(schedule *s, const tile_type *type) {
+    tile_type draft = *type;
+    if (type->kind != TILE_TYPE_TENSOR) return type;
+    for (unsigned d = 0; d < type->rank; d++) draft.dims[d] = sched_resolved(s, type->dims[d]);
+    return tile_type_get(s->context, &draft);
+}
+
+/* Returns whether the parameters in the expression are numbers, not words. */
+static bool has_numbers(const tile_function *f, const tile_expr *expr) {
+    if (expr->kind == TILE_EXPR_PARAM) {
+        const tile_param_decl *param = tile_function_find_param(f, expr->name, strlen(expr->name));
+        return param && (param->kind == TILE_PARAM_int || param->kind == TILE_PARAM_dim);
+    }
+    for (unsigned i = 0; expr->kind == TILE_EXPR_OP && i < 3 && expr->args[i]; i++)
+        if (!has_numbers(f, expr->args[i])) return false;
+    return true;
+}
+
+void sched_resolve_extents(schedule *s) {
+    tile_function *f = s->compute;
+    for (size_t i = 0; i < f->arg_count; i++) f->args[i].type = resolved_type(s, f->args[i].type);
+    for (size_t i = 0; i < f->result_count; i++)
+        f->results[i].type = resolved_type(s, f->results[i].type);
+    for (uint32_t id = 1; id < f->value_count; id++)
+        f->values[id].type = resolved_type(s, f->values[id].type);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) {
+        const tile_op_data *data = tile_op_at(f, op);
+        if (tile_op_opcode(f, op) != TILE_OP_convolve) continue;
+        for (unsigned i = 0; i < data->attr_count; i++)
+            if (data->attrs[i].expr && has_numbers(f, data->attrs[i].expr))
+                tile_op_set_expr(f, op, data->attrs[i].id, sched_resolved(s, data->attrs[i].expr));
+    }
 }
 
 const tile_expr *sched_dim(schedule *s, const tile_type *type, unsigned d) {

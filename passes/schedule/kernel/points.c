@@ -87,9 +87,17 @@ static bool is_same_in_run(const sched_coordinate *at, unsigned dim, int64_t siz
     case SCHED_PAIR:
         return is_same_in_run(&index->a, dim, size) && is_same_in_run(&index->b, dim, size);
     case SCHED_REM: return is_same_in_run(&index->a, dim, size);
-    case SCHED_DIV:
-        if (index->a.index) return is_same_in_run(&index->a, dim, size);
-        return by > 0 && by % size == 0 && !index->a.offset;
+    case SCHED_DIV: {
+        const sched_coordinate *of = &index->a; /* quotients of quotients: the product divides */
+        while (of->index && !of->offset && of->index->kind == SCHED_DIV && by > 0 &&
+               by <= INT32_MAX && of->index->by.expr) {
+            int64_t own = sched_constant(of->index->by.expr);
+            by = own > 0 && own <= INT32_MAX ? by * own : 0;
+            of = &of->index->a;
+        }
+        if (of->index) return is_same_in_run(of, dim, size);
+        return by > 0 && by % size == 0 && !of->offset;
+    }
     case SCHED_SUM:
     case SCHED_EXACT:
     case SCHED_NUMBER:

@@ -166,6 +166,8 @@ static inline const tile_type *sched_type(const schedule *s, tile_value value) {
 }
 /* An expression of the compute with given parameters replaced by their values. */
 const tile_expr *sched_resolved(schedule *s, const tile_expr *expr);
+/* Does so in the extents of all tensors of the compute, and in the groups of convolutions. */
+void sched_resolve_extents(schedule *s);
 /* A dim of a tensor, resolved like that. */
 const tile_expr *sched_dim(schedule *s, const tile_type *type, unsigned d);
 /* The value of a constant expression, else -1. */

@@ -28,12 +28,6 @@ static bool has_param(const product *p, const char *name) {
 
 /* Kinds of products ---------------------------------------------------------------------------- */
 
-static bool is_batched(const product *p) {
-    for (unsigned d = 0; d < p->m; d++)
-        if (!tile_expr_is(p->k.g->domain.extents[d], 1)) return true;
-    return false;
-}
-
 static bool is_operand(const product *p, unsigned array) {
     for (unsigned i = 0; i < p->side_count; i++)
         if (p->sides[i].array == (int)array) return true;
@@ -71,11 +65,11 @@ static bool is_in_large_plan(const product *p) {
 
 static sched_space choose_space(const product *p) {
     tile_scalar type = p->sides[0].element->scalar, sum = p->sum->scalar;
-    bool part = is_in_large_plan(p);
-    bool batched = is_batched(p), computed = false, gathered = false;
+    bool part = is_in_large_plan(p), computed = false, gathered = false, rows = true;
     for (unsigned i = 0; i < p->side_count; i++) {
         computed |= !p->sides[i].plain;
         gathered |= p->sides[i].gathered;
+        rows &= product_gathers_rows(p, &p->sides[i]);
     }
     if (p->scaled) return SCHED_SPACE_SCALED;
     if (p->packed) return SCHED_SPACE_PACKED;
@@ -83,25 +77,20 @@ static sched_space choose_space(const product *p) {
     bool bytes = ((type == TILE_e4m3 || type == TILE_e5m2) && sum == TILE_f32) ||
                  (tile_scalar_as_signed(type) == TILE_i8 && sum == TILE_i32);
     if (p->groups.count) return SCHED_SPACE_GATHERED;
-    bool rows = true;
-    for (unsigned i = 0; i < p->side_count; i++) rows &= product_gathers_rows(p, &p->sides[i]);
     if (half && gathered) return rows ? SCHED_SPACE_GATHERED : SCHED_SPACE_SCATTERED;
     bool tf32 = p->precision == TILE_WORD_precision_tf32 || (type == TILE_tf32 && sum == TILE_f32);
-    if (tf32 && (batched || p->taps < 0) && gathered && rows) return SCHED_SPACE_GATHERED;
-    if (half && batched && (p->sides[0].windowed || p->sides[1].windowed))
-        return SCHED_SPACE_HALF_PART;
-    if (half && computed && !batched) return SCHED_SPACE_REGISTER_OPERAND;
-    if (half && !batched) return part ? SCHED_SPACE_HALF_PART : SCHED_SPACE_HALF;
-    if (half) return SCHED_SPACE_HALF_BATCHED;
+    if (tf32 && gathered && rows) return SCHED_SPACE_GATHERED;
+    if (half && computed) return SCHED_SPACE_REGISTER_OPERAND;
+    if (half) return part ? SCHED_SPACE_HALF_PART : SCHED_SPACE_HALF;
     if (tf32)
-        return batched || computed ? SCHED_SPACE_TF32_BATCHED
-               : part              ? SCHED_SPACE_TF32_PART
-                                   : SCHED_SPACE_TF32;
+        return computed ? SCHED_SPACE_TF32_COMPUTED
+               : part   ? SCHED_SPACE_TF32_PART
+                        : SCHED_SPACE_TF32;
     if (p->precision) return SCHED_SPACE_PARTS;
     if (bytes)
-        return batched || computed ? SCHED_SPACE_BYTES_BATCHED
-               : part              ? SCHED_SPACE_BYTES_PART
-                                   : SCHED_SPACE_BYTES;
+        return computed ? SCHED_SPACE_BYTES_COMPUTED
+               : part   ? SCHED_SPACE_BYTES_PART
+                        : SCHED_SPACE_BYTES;
     return part ? SCHED_SPACE_FMA_PART : SCHED_SPACE_FMA;
 }
 
@@ -201,10 +190,13 @@ void product_set_sums(product *p) {
 
 static void find_gathered(product *p, unsigned index) {
     product_operand *side = &p->sides[index];
+    sched_map merged = side->source_map;
     set_side(p, index);
-    side->gathered =
-        side->array >= 0 &&
-        sched_is_scattered(&p->k, sched_type(p->k.s, side->source)->rank, &side->source_map);
+    if (side->array >= 0) { /* as an access merges dims */
+        sched_shape shape = sched_shape_of(p->k.s, (unsigned)side->array, side->source);
+        sched_merge_shape(p->k.s, &shape, &merged);
+        side->gathered = sched_is_scattered(&p->k, shape.type->rank, &merged);
+    }
     side->windowed = side->gathered && !p->groups.count && product_find_windows(p, index);
     side->gathered &= !side->windowed;
     if (side->gathered) /* index tiles do not end with a slice */
@@ -522,6 +514,7 @@ static void build_epilogue(product *p, const tile_value *sums) {
     sched_domain domain = {.rank = p->depth};
     memcpy(domain.extents, k->g->domain.extents, sizeof domain.extents);
     sched_map own = sched_identity(&domain), identity = own, whole = whole_map(p, &own), split;
+    product_interleaved rows;
     if (p->groups.count) {
         own = p->groups.identity;
         split = product_split_groups(p);
@@ -540,7 +533,11 @@ static void build_epilogue(product *p, const tile_value *sums) {
         const sched_map *at = moved ? &there : &identity;
         tile_value tile =
             sched_broadcast_to_tile(k, sched_value(k, value, at, sched_element(s, value)));
-        if (tile.id) sched_store_output(k, output, moved ? at : &whole, tile);
+        if (!tile.id) continue;
+        if (moved && product_find_interleaved(p, output, &rows))
+            product_store_interleaved(p, output, &rows, tile);
+        else
+            sched_store_output(k, output, moved ? at : &whole, tile);
     }
 }
 

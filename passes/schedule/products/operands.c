@@ -220,14 +220,32 @@ void product_choose_taps(product *p) {
 
 /* Order of dims -------------------------------------------------------------------------------- */
 
-/* Returns whether the rows of a gathered tile are along the other dim of the product than by
- * default. */
-static bool has_turned_rows(const product *p, const product_operand *side) {
-    if (!side->gathered || p->taps < 0) return false;
+/* The coordinate of an operand along the dim in which its array is contiguous. */
+static const sched_coordinate *last_coordinate(const product *p, const product_operand *side) {
     unsigned order[TILE_MAX_RANK];
     const sched_shape shape = sched_shape_of(p->k.s, (unsigned)side->array, side->source);
     sched_memory_order(p->k.s, &shape, order);
-    const sched_coordinate *last = &side->source_map.at[order[shape.type->rank - 1]];
+    return &side->source_map.at[order[shape.type->rank - 1]];
+}
+
+/* Returns whether the coordinate grows by 1 along the dim: it is the dim, or a pair with it, such
+ * as that of a group and a channel. */
+static bool steps_along(const sched_coordinate *at, unsigned dim) {
+    if (!at->index) return at->dim == (int)dim;
+    return at->index->kind == SCHED_PAIR && !sched_depends(&at->index->a, dim) &&
+           steps_along(&at->index->b, dim);
+}
+
+bool product_gathers_rows(const product *p, const product_operand *side) {
+    return steps_along(last_coordinate(p, side), p->depth);
+}
+
+/* Returns whether the rows of a gathered tile are along the other dim of the product than by
+ * default. */
+static bool has_turned_rows(const product *p, const product_operand *side) {
+    if (!side->gathered) return false;
+    const sched_coordinate *last = last_coordinate(p, side);
+    if (p->taps < 0 && !steps_along(last, side->row)) return false;
     return sched_depends(last, side->row) && !sched_depends(last, side->column);
 }
 

@@ -84,7 +84,8 @@ void product_choose_elements(product *p);
 void product_take_operand(product *p, unsigned index);
 /* Splits k so that a tile along k stays within one tap of a convolution. */
 void product_choose_taps(product *p);
-/* Returns whether the rows of a gathered tile, along either dim, are contiguous in memory. */
+/* Returns whether the rows of a gathered tile, along either dim, are contiguous in memory; also if
+ * the tile is not gathered. */
 bool product_gathers_rows(const product *p, const product_operand *side);
 /* Returns whether a tile of the operand may have elements after the end of k: those of windows are
  * next to the last one. */
@@ -154,6 +155,18 @@ sched_map product_split_groups(const product *p);
 void product_fix_groups(const product *p, sched_fixed *fixed);
 /* Builds the loop of a product with merged groups; returns the sums. */
 tile_value product_build_groups(product *p);
+/* interleave.c: an output whose rows are interleaved from several rows of the product. */
+typedef struct product_interleaved {
+    int64_t count; /* of the product's rows */
+    sched_map map; /* in the domain of the interleaved rows */
+} product_interleaved;
+
+/* Returns whether the output has such rows. */
+bool product_find_interleaved(const product *p, const sched_output *output,
+                              product_interleaved *out);
+/* Stores the sums' tile. */
+void product_store_interleaved(product *p, const sched_output *output,
+                               const product_interleaved *rows, tile_value tile);
 
 /* scales.c: the scale of each element of the current step's sums. */
 tile_value product_build_scale(product *p);

@@ -27,10 +27,9 @@ typedef struct extent {
 static const extent extents[SCHED_SPACE_COUNT] = {
     [SCHED_SPACE_HALF] = {ALL_ROLES, FULL, TILE_OPERANDS_plain, true, true},
     [SCHED_SPACE_HALF_PART] = {SPLIT_ROLES, CORE, TILE_OPERANDS_plain, true, false},
-    [SCHED_SPACE_HALF_BATCHED] = {TILE_ROLES, FREE_CORE, TILE_OPERANDS_plain, false, false},
     [SCHED_SPACE_BYTES] = {ALL_ROLES, FULL, TILE_OPERANDS_plain, true, true},
     [SCHED_SPACE_BYTES_PART] = {GROUP_ROLES, CORE, TILE_OPERANDS_plain, true, true},
-    [SCHED_SPACE_BYTES_BATCHED] = {TILE_ROLES, FREE_CORE, TILE_OPERANDS_plain, false, false},
+    [SCHED_SPACE_BYTES_COMPUTED] = {TILE_ROLES, FREE_CORE, TILE_OPERANDS_plain, false, false},
     [SCHED_SPACE_SCALED] = {SPLIT_ROLES, CORE, TILE_OPERANDS_scaled, true, true},
     [SCHED_SPACE_PACKED] = {SPLIT_ROLES, CORE, TILE_OPERANDS_packed, false, false},
     [SCHED_SPACE_GATHERED] = {SPLIT_ROLES, CORE, TILE_OPERANDS_gathered, false, false},
@@ -38,7 +37,7 @@ static const extent extents[SCHED_SPACE_COUNT] = {
     [SCHED_SPACE_REGISTER_OPERAND] = {SPLIT_ROLES, CORE, TILE_OPERANDS_computed, false, false},
     [SCHED_SPACE_TF32] = {ALL_ROLES, FULL, TILE_OPERANDS_plain, true, true},
     [SCHED_SPACE_TF32_PART] = {GROUP_ROLES, CORE, TILE_OPERANDS_plain, true, true},
-    [SCHED_SPACE_TF32_BATCHED] = {TILE_ROLES, FREE_CORE, TILE_OPERANDS_plain, false, false},
+    [SCHED_SPACE_TF32_COMPUTED] = {TILE_ROLES, FREE_CORE, TILE_OPERANDS_plain, false, false},
     [SCHED_SPACE_PARTS] = {SPLIT_ROLES, CORE, TILE_OPERANDS_parts, false, false},
     [SCHED_SPACE_FMA_PART] = {SPLIT_ROLES, CORE, TILE_OPERANDS_plain, false, false},
     [SCHED_SPACE_FMA] = {SPLIT_ROLES, FULL, TILE_OPERANDS_plain, true, false},
@@ -112,10 +111,10 @@ void sched_copy_points(tile_function *to, const tile_function *from) {
 static sched_space without_conditions(sched_space space) {
     if (space == SCHED_SPACE_HALF) return SCHED_SPACE_HALF_PART;
     if (space == SCHED_SPACE_TF32 || space == SCHED_SPACE_TF32_PART)
-        return SCHED_SPACE_TF32_BATCHED;
+        return SCHED_SPACE_TF32_COMPUTED;
     if (space == SCHED_SPACE_FMA || space == SCHED_SPACE_FMA_PART) return SCHED_SPACE_FMA_FIXED;
     bool bytes = space == SCHED_SPACE_BYTES || space == SCHED_SPACE_BYTES_PART;
-    return bytes ? SCHED_SPACE_BYTES_BATCHED : space;
+    return bytes ? SCHED_SPACE_BYTES_COMPUTED : space;
 }
 
 static void copy_head(tile_function *to, const tile_function *from) {

@@ -7,10 +7,9 @@
 typedef enum sched_space {
     SCHED_SPACE_HALF,             /* 16-bit floats on tensor cores */
     SCHED_SPACE_HALF_PART,        /* the same in a large plan, with fewer points */
-    SCHED_SPACE_HALF_BATCHED,     /* batches of them */
     SCHED_SPACE_BYTES,            /* 8-bit elements */
     SCHED_SPACE_BYTES_PART,       /* the same in a large plan, with fewer points */
-    SCHED_SPACE_BYTES_BATCHED,    /* batches of them */
+    SCHED_SPACE_BYTES_COMPUTED,   /* an operand is computed */
     SCHED_SPACE_SCALED,           /* 8-bit floats with a scale for each 128 of k */
     SCHED_SPACE_PACKED,           /* 16-bit floats and weights of 4 bits */
     SCHED_SPACE_GATHERED,         /* 16-bit floats, with rows selected by index tiles */
@@ -18,7 +17,7 @@ typedef enum sched_space {
     SCHED_SPACE_REGISTER_OPERAND, /* an operand is computed in registers */
     SCHED_SPACE_TF32,             /* f32 multiplied as tf32 */
     SCHED_SPACE_TF32_PART,        /* the same in a large plan, with fewer points */
-    SCHED_SPACE_TF32_BATCHED,     /* batches of them, or an operand that is computed */
+    SCHED_SPACE_TF32_COMPUTED,    /* an operand is computed */
     SCHED_SPACE_PARTS,            /* f32 split into several bf16 in registers */
     SCHED_SPACE_FMA_PART,         /* types without tensor core instructions, in a plan */
     SCHED_SPACE_FMA,              /* types without tensor core instructions */
