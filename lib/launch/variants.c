@@ -74,7 +74,8 @@ const char *tile_abi_map_fault(const tile_abi *abi, unsigned index, const int64_
         if (!tile_abi_evaluate(abi, arg->extents[d], args, NULL, &map.extents[i]) ||
             !tile_abi_evaluate(abi, arg->strides[d], args, NULL, &stride))
             return overflows;
-        if (d != row)
+        /* Accesses that do not use the map rely on the strides of all dims that may be longer. */
+        if (d != row && tile_expr_is(arg->extents[d], 1))
             stride =
                 tile_map_stride(map.scalar, tile_number_of(map.extents[i]), tile_number_of(stride))
                     .value;
