@@ -295,7 +295,7 @@ static bool measure(options *o) {
     bench_catch_signals();
     write_serve_words(o);
     if (!plan->no_peers) find_script(o);
-    if (!o->has_ahead && plan->cuda && !plan->no_peers && plan->file_count > 2) {
+    if (!o->has_ahead && plan->cuda && plan->script && plan->file_count > 2) {
         long cores = sysconf(_SC_NPROCESSORS_ONLN) - 2;
         plan->ahead = cores < 1                     ? 1
                       : cores > BENCH_PROGRAM_PEERS ? BENCH_PROGRAM_PEERS

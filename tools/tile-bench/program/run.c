@@ -523,7 +523,8 @@ bool bench_program_run(const bench_program_plan *plan, bench_results *results) {
     unsigned i = 0;
     r.own = start_own(&r);
     bool ok = find_facts(&r);
-    if (ok && plan->ahead) r.ahead_seconds = bench_program_compile_ahead(plan, results, r.device);
+    if (ok && plan->ahead && plan->script)
+        r.ahead_seconds = bench_program_compile_ahead(plan, results, r.device);
     for (; ok && i < plan->file_count && !bench_is_stopped(); i++) {
         if (plan->deadline > 0 && tile_seconds_now() > plan->deadline) break;
         take_file(&r, i, results);
