@@ -299,7 +299,7 @@ static void multiply_part(product *p, unsigned i, tile_value *sums) {
     const tile_value whole = taken[windows];
     for (unsigned g = 0; g < groups; g++) {
         if (groups > 1) taken[windows] = keep_group(p, whole, g);
-        sums[i * groups + g] = product_build_dot(p, taken, sums[i * groups + g]);
+        sums[i * groups + g] = product_build_dot(p, taken, 1, sums[i * groups + g]);
     }
 }
 

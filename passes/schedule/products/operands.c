@@ -121,14 +121,20 @@ void product_take_operand(product *p, unsigned index) {
 
 /* Windows -------------------------------------------------------------------------------------- */
 
-/* The coordinate along the dim that is contiguous in memory. Channels of a group follow those of
- * the groups before: then it is the coordinate in the group, and *grouped is set. */
-static const sched_coordinate *last_coordinate(const product *p, const product_operand *side,
-                                               bool *grouped) {
+/* The coordinate of an operand along the dim in which its array is contiguous. */
+static const sched_coordinate *contiguous_coordinate(const product *p,
+                                                     const product_operand *side) {
     unsigned order[TILE_MAX_RANK];
     const sched_shape shape = sched_shape_of(p->k.s, (unsigned)side->array, side->source);
     sched_memory_order(p->k.s, &shape, order);
-    const sched_coordinate *last = &side->source_map.at[order[shape.type->rank - 1]];
+    return &side->source_map.at[order[shape.type->rank - 1]];
+}
+
+/* The same, but that in the group if channels of a group follow those of the groups before. Then
+ * *grouped is set. */
+static const sched_coordinate *last_coordinate(const product *p, const product_operand *side,
+                                               bool *grouped) {
+    const sched_coordinate *last = contiguous_coordinate(p, side);
     *grouped = false;
     while (last->index && !last->offset && last->index->kind == SCHED_PAIR &&
            !sched_depends(&last->index->a, p->depth)) {
@@ -136,6 +142,14 @@ static const sched_coordinate *last_coordinate(const product *p, const product_o
         *grouped = true;
     }
     return last;
+}
+
+/* Returns whether the coordinate grows by 1 along the dim: it is the dim, or a pair with it, such
+ * as that of a group and a channel. */
+static bool steps_along(const sched_coordinate *at, unsigned dim) {
+    if (!at->index) return at->dim == (int)dim;
+    return at->index->kind == SCHED_PAIR && !sched_depends(&at->index->a, dim) &&
+           steps_along(&at->index->b, dim);
 }
 
 /* If the operand is a matrix of windows, returns the extent that is contiguous along k, which is
@@ -166,7 +180,7 @@ bool product_gathers_rows(const product *p, const product_operand *side) {
             found += sched_depends(&side->source_map.at[d], dims[i]);
         if (found == 1 && sched_same_coordinate(last, &own)) return true;
     }
-    return false;
+    return steps_along(contiguous_coordinate(p, side), p->depth);
 }
 
 /* Returns whether the coordinate is out of bounds after the end of k. */
@@ -220,31 +234,11 @@ void product_choose_taps(product *p) {
 
 /* Order of dims -------------------------------------------------------------------------------- */
 
-/* The coordinate of an operand along the dim in which its array is contiguous. */
-static const sched_coordinate *last_coordinate(const product *p, const product_operand *side) {
-    unsigned order[TILE_MAX_RANK];
-    const sched_shape shape = sched_shape_of(p->k.s, (unsigned)side->array, side->source);
-    sched_memory_order(p->k.s, &shape, order);
-    return &side->source_map.at[order[shape.type->rank - 1]];
-}
-
-/* Returns whether the coordinate grows by 1 along the dim: it is the dim, or a pair with it, such
- * as that of a group and a channel. */
-static bool steps_along(const sched_coordinate *at, unsigned dim) {
-    if (!at->index) return at->dim == (int)dim;
-    return at->index->kind == SCHED_PAIR && !sched_depends(&at->index->a, dim) &&
-           steps_along(&at->index->b, dim);
-}
-
-bool product_gathers_rows(const product *p, const product_operand *side) {
-    return steps_along(last_coordinate(p, side), p->depth);
-}
-
 /* Returns whether the rows of a gathered tile are along the other dim of the product than by
  * default. */
 static bool has_turned_rows(const product *p, const product_operand *side) {
     if (!side->gathered) return false;
-    const sched_coordinate *last = last_coordinate(p, side);
+    const sched_coordinate *last = contiguous_coordinate(p, side);
     if (p->taps < 0 && !steps_along(last, side->row)) return false;
     return sched_depends(last, side->row) && !sched_depends(last, side->column);
 }
@@ -258,7 +252,7 @@ void product_choose_order(product *p) {
         product_operand *side = &p->sides[i];
         unsigned row = 0, column = 0, order[TILE_MAX_RANK];
         side->turned =
-            side->windowed ? side == &p->sides[1] : side->plain && has_turned_rows(p, side);
+            side->windowed ? side != &p->sides[0] : side->plain && has_turned_rows(p, side);
         if (!side->plain || side->gathered || p->taps >= 0 || !(p->precision || p->scaled))
             continue;
         const sched_shape shape = sched_shape_of(s, (unsigned)side->array, side->source);
