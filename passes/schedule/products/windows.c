@@ -148,14 +148,16 @@ static bool has_map(const product *p, const product_operand *side) {
 
 /* Phases of a transposed convolution have short loops, and a block stores most of the time. Blocks
  * without a producer warp are smaller, and more of them store at once: 64 channels and 3 x 3
- * positions with stride 2 take 174 us, with tensor maps 222 (H200). */
+ * positions with stride 2 take 174 us, with tensor maps 222; 128 channels 24 and 33 (H200). */
 static bool is_short(const product *p, const product_operand *side) {
-    enum { LEAST = 512 };
+    enum { MOST = 1024 /* bytes of a row of the product's operand */ };
     const sched_domain *domain = &p->k.g->domain;
     bool batched = false;
     for (unsigned d = 0; d < p->m; d++) batched |= !tile_expr_is(domain->extents[d], 1);
     return batched && side->images < 0 &&
-           sched_constant(domain->extents[p->taps]) * sched_constant(p->extent_k) < LEAST;
+           sched_constant(domain->extents[p->taps]) * sched_constant(p->extent_k) *
+                   tile_scalar_bytes(side->element->scalar) <=
+               MOST;
 }
 
 bool product_find_windows(product *p, unsigned index) {
