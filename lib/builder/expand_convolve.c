@@ -37,165 +37,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/builder/convolve_windows.h"
+#include "lib/builder/convolve_dims.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
 #include "lib/support/scalar.h"
 
-enum { MAX_LETTERS = 2 * TILE_MAX_RANK + 8 /* with blanks between words */ };
-
-static const tile_expr *extent_of(const shape *s, char letter) {
-    for (unsigned d = 0; d < s->rank; d++)
-        if (s->letters[d] == letter) return s->dims[d];
-    return NULL;
-}
-
-/* Moving dims --------------------------------------------------------------------------------- */
-
 static bool is_channels_first(const expansion *x) {
     return x->c.result.channel < x->c.result.spatial[x->c.spatial - 1];
-}
-
-static const tile_type *type_of(const expansion *x, const tile_type *element, const shape *s) {
-    tile_type draft = *element;
-    draft.rank = s->rank;
-    memcpy(draft.dims, s->dims, sizeof *s->dims * s->rank);
-    return tile_type_get(x->context, &draft);
-}
-
-static tile_value reshape(expansion *x, tile_value value, const tile_type *type) {
-    const tile_type *own = tile_value_type(x->f, value);
-    return type == own ? value : tile_build_reshape(&x->b, value, TILE_NO_VALUE, type);
-}
-
-/* Moves the dims into the order of the letters, all of which s has. */
-static tile_value transpose(expansion *x, tile_value value, shape *s, const char *letters) {
-    int64_t order[TILE_MAX_RANK];
-    shape to = {0};
-    bool moves = false; /* dims of more than one element */
-    int64_t last = -1;
-    for (; *letters; letters++) {
-        int64_t from = strchr(s->letters, *letters) - s->letters;
-        bool is_unit = tile_expr_is(s->dims[from], 1);
-        moves |= !is_unit && from < last;
-        if (!is_unit) last = from;
-        order[to.rank] = from;
-        add(&to, *letters, s->dims[from]);
-    }
-    *s = to;
-    if (!moves) return reshape(x, value, type_of(x, tile_value_type(x->f, value), s));
-    value = tile_build_transpose(&x->b, value, type_of(x, tile_value_type(x->f, value), s));
-    tile_op_set_list(x->f, tile_value_def(x->f, value), TILE_ATTR_order, order, s->rank);
-    return value;
-}
-
-/* One dim for each word, the product of its letters that are dims of s; it has the first letter. */
-static shape combined(const expansion *x, const shape *s, const char *words) {
-    shape to = {0};
-    for (bool begins = true; *words; words++) {
-        const tile_expr *own = extent_of(s, *words);
-        if (own && begins)
-            add(&to, *words, own);
-        else if (own && !tile_expr_is(own, 1))
-            to.dims[to.rank - 1] =
-                tile_expr_op(x->context, TILE_OP_mul, to.dims[to.rank - 1], own, NULL);
-        begins = *words == ' ' || (begins && !own);
-    }
-    return to;
-}
-
-static tile_value combine(expansion *x, tile_value value, shape *s, const char *words) {
-    *s = combined(x, s, words);
-    return reshape(x, value, type_of(x, tile_value_type(x->f, value), s));
-}
-
-/* Moves the dims into the order of the words' letters, then makes one dim of each word. Letters
- * that s lacks are ignored. */
-static tile_value arrange(expansion *x, tile_value value, shape *s, const char *words) {
-    char order[MAX_LETTERS];
-    unsigned count = 0;
-    for (const char *at = words; *at; at++)
-        if (*at != ' ' && extent_of(s, *at)) order[count++] = *at;
-    order[count] = 0;
-    value = transpose(x, value, s, order);
-    return combine(x, value, s, words);
-}
-
-static const tile_expr *in_a_group(const expansion *x, const tile_expr *extent) {
-    if (!x->groups) return extent;
-    return tile_extent_canonical(x->context,
-                                 tile_expr_op(x->context, TILE_OP_div, extent, x->groups, NULL));
-}
-
-/* Makes one dim of the places, which are side by side. */
-static tile_value combine_places(expansion *x, tile_value value, shape *s) {
-    char words[2 * MAX_LETTERS], *end = words;
-    for (unsigned d = 0; d < s->rank; d++) {
-        bool continues = s->letters[d] == '1' || s->letters[d] == '2';
-        if (d && !continues) *end++ = ' ';
-        *end++ = s->letters[d];
-    }
-    *end = 0;
-    return combine(x, value, s, words);
-}
-
-/* Makes two dims of one: the groups, and what is left. Places are combined if there is no room. */
-static tile_value split(expansion *x, tile_value value, shape *s, char letter) {
-    shape to = {0};
-    if (!x->groups) return value;
-    if (s->rank == TILE_MAX_RANK) value = combine_places(x, value, s);
-    for (unsigned d = 0; d < s->rank; d++) {
-        bool splits = s->letters[d] == letter;
-        if (splits) add(&to, 'G', x->groups);
-        add(&to, s->letters[d], splits ? in_a_group(x, s->dims[d]) : s->dims[d]);
-    }
-    *s = to;
-    return reshape(x, value, type_of(x, tile_value_type(x->f, value), s));
-}
-
-/* The value before a cast between known types. */
-static tile_value skip_cast(const expansion *x, tile_value value) {
-    const tile_op cast = tile_value_def(x->f, value);
-    bool skips = cast.id && tile_op_opcode(x->f, cast) == TILE_OP_cast &&
-                 !tile_op_at(x->f, cast)->attr_count && !tile_value_type(x->f, value)->param &&
-                 !tile_value_type(x->f, tile_operand_src(x->f, cast))->param;
-    return skips ? tile_operand_src(x->f, cast) : value;
-}
-
-/* Moves the dims into the order of the letters. Those from `first` to '2' or '5', if they are side
- * by side before and after, are moved as one dim, so that a kernel that moves them has long rows.
- */
-static tile_value transpose_together(expansion *x, tile_value value, shape *s, const char *letters,
-                                     char first) {
-    const char *at = strchr(s->letters, first), *to = strchr(letters, first);
-    shape whole = *s, merged = {0};
-    char order[MAX_LETTERS] = {0};
-    bool together = x->c.spatial > 1 && strncmp(at, to, x->c.spatial) == 0 &&
-                    strncmp(at, first == '0' ? "012" : "345", x->c.spatial) == 0;
-    if (!together || strcmp(s->letters, letters) == 0) return transpose(x, value, s, letters);
-    for (unsigned d = 0; d < s->rank; d++) {
-        bool continues = s->letters[d] > first && s->letters[d] < first + (int)x->c.spatial;
-        if (continues)
-            merged.dims[merged.rank - 1] = tile_expr_op(
-                x->context, TILE_OP_mul, merged.dims[merged.rank - 1], s->dims[d], NULL);
-        else
-            add(&merged, s->letters[d], s->dims[d]);
-    }
-    for (unsigned n = 0; *letters; letters++)
-        if (strchr(merged.letters, *letters)) order[n++] = *letters;
-    const tile_type *element = tile_value_type(x->f, value);
-    value = skip_cast(x, value);
-    value = reshape(x, value, type_of(x, tile_value_type(x->f, value), &merged));
-    value = transpose(x, value, &merged, order);
-    if (tile_value_type(x->f, value)->scalar != element->scalar)
-        value = tile_build_cast(&x->b, value, type_of(x, element, &merged));
-    *s = (shape){0};
-    for (unsigned d = 0; d < merged.rank; d++)
-        for (unsigned i = 0; i < (merged.letters[d] == first ? x->c.spatial : 1); i++) {
-            char letter = (char)(merged.letters[d] + (char)i);
-            add(s, letter, extent_of(&whole, letter));
-        }
-    return reshape(x, value, type_of(x, tile_value_type(x->f, value), s));
 }
 
 /* Operands and result ------------------------------------------------------------------------- */
@@ -222,7 +70,7 @@ static tile_value take_input(expansion *x, shape *s) {
     *s = name_dims(x, x->lhs, &x->c.lhs, 'n', 'c', '0');
     bool fits = spatial[last] - spatial[0] == last && x->form != TILE_CONVOLUTION_MOVED;
     if (x->by_place) fits = s->letters[s->rank - 1] == 'n';
-    return fits ? value : transpose_together(x, value, s, orders[x->by_place][last], '0');
+    return fits ? value : expand_transpose_together(x, value, s, orders[x->by_place][last], '0');
 }
 
 static tile_value make_windows(expansion *x, shape *s) {
@@ -251,7 +99,7 @@ static tile_value make_windows(expansion *x, shape *s) {
     }
     *s = to;
     tile_value windows = tile_build_window(&x->b, src, strides, count, pads, count, dilations,
-                                           count, type_of(x, x->lhs, s));
+                                           count, expand_type_of(x, x->lhs, s));
     tile_op op = tile_value_def(x->f, windows);
     tile_op_set_expr(x->f, op, TILE_ATTR_axis, tile_expr_int(x->context, axis));
     if (spreads) tile_op_set_list(x->f, op, TILE_ATTR_input_dilations, between, count);
@@ -267,7 +115,7 @@ static shape name_sums(const expansion *x, const char *letters) {
             add(&s, *letters, tile_expr_int(x->context, x->phases[phase].count));
         if (*letters == 'n') add(&s, 'n', x->result->dims[order->outer]);
         if (*letters == 'G' && x->groups) add(&s, 'G', x->groups);
-        if (*letters == 'k') add(&s, 'k', in_a_group(x, x->result->dims[order->channel]));
+        if (*letters == 'k') add(&s, 'k', expand_in_a_group(x, x->result->dims[order->channel]));
         if (i < x->c.spatial)
             add(&s, *letters,
                 has_phases(x, i) ? x->phases[i].places : x->result->dims[order->spatial[i]]);
@@ -296,17 +144,17 @@ static tile_value finish(expansion *x, tile_value sums, shape *s) {
     char order[MAX_LETTERS], *end = order;
     for (unsigned d = 0; d < own.rank; d++) {
         char letter = own.letters[d], phase = (char)(letter - '0' + 'A');
-        if (letter == 'k' && extent_of(s, 'G')) *end++ = 'G';
-        if (extent_of(s, letter)) *end++ = letter;
+        if (letter == 'k' && expand_extent_of(s, 'G')) *end++ = 'G';
+        if (expand_extent_of(s, letter)) *end++ = letter;
         if (has_phases(x, (unsigned)(letter - '0'))) {
             *end++ = phase;
-            own.dims[d] = tile_expr_op(x->context, TILE_OP_mul, extent_of(s, letter),
-                                       extent_of(s, phase), NULL);
+            own.dims[d] = tile_expr_op(x->context, TILE_OP_mul, expand_extent_of(s, letter),
+                                       expand_extent_of(s, phase), NULL);
         }
     }
     *end = 0;
-    sums = transpose(x, sums, s, order);
-    return cut_places(x, reshape(x, sums, type_of(x, x->result, &own)));
+    sums = expand_transpose(x, sums, s, order);
+    return cut_places(x, expand_reshape(x, sums, expand_type_of(x, x->result, &own)));
 }
 
 /* Products ------------------------------------------------------------------------------------ */
@@ -319,7 +167,7 @@ typedef struct factor {
 
 static tile_value multiply(expansion *x, factor lhs, factor rhs, const shape *product) {
     tile_value value =
-        tile_build_matmul(&x->b, lhs.value, rhs.value, type_of(x, x->result, product));
+        tile_build_matmul(&x->b, lhs.value, rhs.value, expand_type_of(x, x->result, product));
     tile_op op = tile_value_def(x->f, value);
     const tile_attr *precision = tile_op_attr(x->f, x->op, TILE_ATTR_precision);
     if (lhs.turned != TILE_ATTR_NONE) tile_op_set_flag(x->f, op, lhs.turned);
@@ -347,14 +195,14 @@ static tile_value split_phases(expansion *x, tile_value filter, shape *s) {
         *s = to;
         bool in_order = reversed && p->positions == p->taps * p->count; /* and without zeros */
         if (in_order && x->form == TILE_CONVOLUTION_IN_PLACE) {
-            filter = reshape(x, filter, type_of(x, x->rhs, s));
+            filter = expand_reshape(x, filter, expand_type_of(x, x->rhs, s));
             continue;
         }
         tile_value stride = expand_index_of(x, p->count, NULL, 0);
         tile_value pad = expand_index_of(x, reversed ? 0 : end - (p->positions - 1), NULL, 0);
         tile_value dilation = expand_index_of(x, reversed ? 1 : -1, NULL, 0);
         filter = tile_build_window(&x->b, filter, &stride, 1, &pad, 1, &dilation, 1,
-                                   type_of(x, x->rhs, s));
+                                   expand_type_of(x, x->rhs, s));
         tile_op_set_expr(x->f, tile_value_def(x->f, filter), TILE_ATTR_axis,
                          tile_expr_int(x->context, axis));
     }
@@ -421,14 +269,14 @@ static tile_value take_filter(expansion *x, const row_phases *letters, char term
     if (!*k_first) strcat(order, "k");
     bool same_last = s->letters[s->rank - 1] == order[s->rank - 1];
     if (x->form != TILE_CONVOLUTION_IN_PLACE)
-        filter = same_last ? transpose(x, filter, s, order)
-                           : transpose_together(x, filter, s, order, '3');
+        filter = same_last ? expand_transpose(x, filter, s, order)
+                           : expand_transpose_together(x, filter, s, order, '3');
     if (*k_first)
         snprintf(words, sizeof words, "%sG k%s %s", letters->outer, letters->rows, terms);
     else
         snprintf(words, sizeof words, "%sG %s k%s", letters->outer, terms, letters->rows);
     filter = split_phases(x, filter, s);
-    return arrange(x, split(x, filter, s, 'k'), s, words);
+    return expand_arrange(x, expand_split(x, filter, s, 'k'), s, words);
 }
 
 /* Adds a dim of extent 1 after the phases, for the batch of windows. */
@@ -441,7 +289,7 @@ static tile_value add_unit(expansion *x, tile_value filter, const shape *s) {
         added |= !is_phase;
         add(&to, s->letters[d], s->dims[d]);
     }
-    return reshape(x, filter, type_of(x, x->rhs, &to));
+    return expand_reshape(x, filter, expand_type_of(x, x->rhs, &to));
 }
 
 /* Returns whether the places of all images are the columns of one product. The last tile of an
@@ -469,26 +317,26 @@ static tile_value build_product(expansion *x) {
     tile_value filter = take_filter(x, &letters, terms, &k_first, &f);
     const bool unites = !channels_first || unites_images(x);
     if (!unites && has_any_phases(x)) filter = add_unit(x, filter, &f);
-    windows = split(x, windows, &w, x->c.groups ? 'c' : 'n');
+    windows = expand_split(x, windows, &w, x->c.groups ? 'c' : 'n');
     /* As rhs, windows with contiguous channels are [places, terms] as well. */
     bool terms_last = !channels_first || x->form != TILE_CONVOLUTION_IN_PLACE;
     strcpy(words, unites ? "G n012 " : terms_last ? "n G 012 " : "n G ");
     strcat(words, terms);
     if (!terms_last) strcat(words, " 012");
-    windows = arrange(x, windows, &w, words);
+    windows = expand_arrange(x, windows, &w, words);
     const char *order = !channels_first ? "%sG n012 k%s"
                         : unites        ? "%sG k%s n012"
                                         : "%sn G k%s 012";
     snprintf(words, sizeof words, order, letters.outer, letters.rows);
     shape sums = name_sums(x, words);
-    shape product = combined(x, &sums, words);
+    shape product = expand_combined(x, &sums, words);
     const factor lhs = {filter, k_first ? TILE_ATTR_NONE : TILE_ATTR_trans_lhs},
                  rhs = {filter, k_first ? TILE_ATTR_trans_rhs : TILE_ATTR_NONE},
                  rows = {windows, TILE_ATTR_NONE},
                  columns = {windows, terms_last ? TILE_ATTR_trans_rhs : TILE_ATTR_NONE};
     tile_value value =
         channels_first ? multiply(x, lhs, columns, &product) : multiply(x, rows, rhs, &product);
-    value = reshape(x, value, type_of(x, x->result, &sums));
+    value = expand_reshape(x, value, expand_type_of(x, x->result, &sums));
     return finish(x, value, &sums);
 }
 
@@ -557,25 +405,25 @@ static tile_value build_places(expansion *x) {
     x->by_place = !direct;
     tile_value filter = tile_operand_rhs(x->f, x->op);
     if (f.letters[f.rank - 1] != 'k' && !direct)
-        filter = transpose_together(x, filter, &f, gradients[x->c.spatial - 1], '3');
+        filter = expand_transpose_together(x, filter, &f, gradients[x->c.spatial - 1], '3');
     order_terms(x, &f, terms);
     tile_value windows = whole ? take_input(x, &w) : make_windows(x, &w);
     for (char *place = strchr(w.letters, '0'); whole && place; place = strpbrk(w.letters, "012"))
         *place = (char)(*place + '3' - '0');
     snprintf(words, sizeof words, direct ? "k %s" : "%s k", terms);
-    filter = arrange(x, filter, &f, words);
+    filter = expand_arrange(x, filter, &f, words);
     snprintf(words, sizeof words, direct ? "n %s" : "012 %s n", terms);
-    windows = arrange(x, windows, &w, words);
+    windows = expand_arrange(x, windows, &w, words);
     bool rows_of_filter = x->c.result.outer > x->c.result.channel;
     shape sums = name_sums(x, rows_of_filter ? "012kn" : "012nk");
     const char *all = rows_of_filter ? "012 k n" : "012 n k", *two = rows_of_filter ? "k n" : "n k";
-    shape product = combined(x, &sums, whole ? two : all);
+    shape product = expand_combined(x, &sums, whole ? two : all);
     const factor rows = {rows_of_filter ? filter : windows,
                          direct ? TILE_ATTR_NONE : TILE_ATTR_trans_lhs},
                  columns = {rows_of_filter ? windows : filter,
                             direct ? TILE_ATTR_trans_rhs : TILE_ATTR_NONE};
     tile_value value = multiply(x, rows, columns, &product);
-    value = reshape(x, value, type_of(x, x->result, &sums));
+    value = expand_reshape(x, value, expand_type_of(x, x->result, &sums));
     return finish(x, value, &sums);
 }
 
@@ -590,13 +438,13 @@ static bool is_depthwise(const expansion *x) {
 static tile_value stretch(expansion *x, tile_value value, const shape *s, const shape *all) {
     shape own = {0};
     for (unsigned d = 0; d < all->rank; d++) {
-        const tile_expr *extent = extent_of(s, all->letters[d]);
+        const tile_expr *extent = expand_extent_of(s, all->letters[d]);
         add(&own, all->letters[d], extent ? extent : tile_expr_int(x->context, 1));
     }
-    value = reshape(x, value, type_of(x, tile_value_type(x->f, value), &own));
+    value = expand_reshape(x, value, expand_type_of(x, tile_value_type(x->f, value), &own));
     if (tile_value_type(x->f, value)->scalar != x->result->scalar)
-        value = tile_build_cast(&x->b, value, type_of(x, x->result, &own));
-    const tile_type *type = type_of(x, x->result, all);
+        value = tile_build_cast(&x->b, value, expand_type_of(x, x->result, &own));
+    const tile_type *type = expand_type_of(x, x->result, all);
     return tile_value_type(x->f, value) == type ? value : tile_build_broadcast(&x->b, value, type);
 }
 
@@ -605,12 +453,13 @@ static tile_value build_depthwise(expansion *x) {
     shape w, f = name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
     tile_value windows = make_windows(x, &w);
     *strchr(w.letters, 'c') = 'G';
-    windows = arrange(x, windows, &w, words);
-    tile_value filter = arrange(x, split(x, tile_operand_rhs(x->f, x->op), &f, 'k'), &f,
-                                is_channels_first(x) ? "G k 345 c" : "345 c G k");
+    windows = expand_arrange(x, windows, &w, words);
+    tile_value filter = expand_arrange(x, expand_split(x, tile_operand_rhs(x->f, x->op), &f, 'k'),
+                                       &f, is_channels_first(x) ? "G k 345 c" : "345 c G k");
     shape all = {0}, sums;
     for (; *words; words++) {
-        const tile_expr *extent = extent_of(&w, *words), *of_filter = extent_of(&f, *words);
+        const tile_expr *extent = expand_extent_of(&w, *words),
+                        *of_filter = expand_extent_of(&f, *words);
         bool single = *words == 'k' && tile_expr_is(of_filter, 1);
         if ((extent || of_filter) && !single) add(&all, *words, extent ? extent : of_filter);
     }
@@ -620,7 +469,7 @@ static tile_value build_depthwise(expansion *x) {
     sums = all;
     sums.dims[axis] = tile_expr_int(x->context, 1);
     tile_value value =
-        tile_build_reduce(&x->b, products, TILE_NO_VALUE, type_of(x, x->result, &sums));
+        tile_build_reduce(&x->b, products, TILE_NO_VALUE, expand_type_of(x, x->result, &sums));
     tile_op op = tile_value_def(x->f, value);
     tile_op_set_text(x->f, op, TILE_ATTR_kind, "add");
     tile_op_set_expr(x->f, op, TILE_ATTR_axis, tile_expr_int(x->context, axis));
@@ -629,7 +478,7 @@ static tile_value build_depthwise(expansion *x) {
         sums.dims[d] = sums.dims[d + 1];
     }
     sums.rank--;
-    value = reshape(x, value, type_of(x, x->result, &sums));
+    value = expand_reshape(x, value, expand_type_of(x, x->result, &sums));
     return finish(x, value, &sums);
 }
 

@@ -16,7 +16,6 @@
 #include "passes/schedule/kernel/long.h"
 #include "passes/schedule/products/product.h"
 #include "passes/schedule/products/space.h"
-#include "tile/split.h"
 
 static const tile_expr *param(const product *p, const char *name) {
     return tile_expr_param(p->k.s->context, name);
@@ -24,127 +23,6 @@ static const tile_expr *param(const product *p, const char *name) {
 
 static bool has_param(const product *p, const char *name) {
     return tile_function_find_param(p->k.f, name, strlen(name)) != NULL;
-}
-
-/* Kinds of products ---------------------------------------------------------------------------- */
-
-static bool is_operand(const product *p, unsigned array) {
-    for (unsigned i = 0; i < p->side_count; i++)
-        if (p->sides[i].array == (int)array) return true;
-    return false;
-}
-
-/* Whether the epilogue reads an array of the result's extents, such as a residual. */
-static bool reads_tile(const product *p) {
-    const sched_group *g = p->k.g;
-    for (size_t i = 0; i < g->input_count; i++) {
-        const sched_input *input = &g->inputs[i];
-        const unsigned rank = sched_type(p->k.s, p->k.s->arrays[input->array].value)->rank;
-        bool rows = false, columns = false;
-        if (is_operand(p, input->array)) continue;
-        for (unsigned d = 0; d < rank; d++) {
-            const sched_coordinate *at = &input->map.at[d];
-            rows |= sched_depends(at, p->m);
-            columns |= sched_depends(at, p->n);
-            columns |= g->width && sched_depends(at, p->n + 1);
-        }
-        if (rows && columns) return true;
-    }
-    return false;
-}
-
-/* Products of a plan share their points. Ranking all points takes as long as there are kernels. */
-static bool is_in_large_plan(const product *p) {
-    enum { MOST = 4 };
-    const schedule *s = p->k.s;
-    unsigned count = 0;
-    for (size_t i = 0; i < s->group_count; i++)
-        count += s->groups[i]->kind == SCHED_MATMUL || s->groups[i]->kind == SCHED_ONLINE;
-    return count > MOST;
-}
-
-static sched_space choose_space(const product *p) {
-    tile_scalar type = p->sides[0].element->scalar, sum = p->sum->scalar;
-    bool part = is_in_large_plan(p), computed = false, gathered = false, rows = true;
-    for (unsigned i = 0; i < p->side_count; i++) {
-        computed |= !p->sides[i].plain;
-        gathered |= p->sides[i].gathered;
-        rows &= product_gathers_rows(p, &p->sides[i]);
-    }
-    if (p->scaled) return SCHED_SPACE_SCALED;
-    if (p->packed) return SCHED_SPACE_PACKED;
-    bool half = (type == TILE_f16 || type == TILE_bf16) && sum == TILE_f32;
-    bool bytes = ((type == TILE_e4m3 || type == TILE_e5m2) && sum == TILE_f32) ||
-                 (tile_scalar_as_signed(type) == TILE_i8 && sum == TILE_i32);
-    if (p->groups.count) return SCHED_SPACE_GATHERED;
-    if (half && gathered) return rows ? SCHED_SPACE_GATHERED : SCHED_SPACE_SCATTERED;
-    bool tf32 = p->precision == TILE_WORD_precision_tf32 || (type == TILE_tf32 && sum == TILE_f32);
-    if (tf32 && gathered && rows) return SCHED_SPACE_GATHERED;
-    if (half && computed) return SCHED_SPACE_REGISTER_OPERAND;
-    if (half) return part ? SCHED_SPACE_HALF_PART : SCHED_SPACE_HALF;
-    if (tf32)
-        return computed ? SCHED_SPACE_TF32_COMPUTED
-               : part   ? SCHED_SPACE_TF32_PART
-                        : SCHED_SPACE_TF32;
-    if (p->precision) return SCHED_SPACE_PARTS;
-    if (bytes)
-        return computed ? SCHED_SPACE_BYTES_COMPUTED
-               : part   ? SCHED_SPACE_BYTES_PART
-                        : SCHED_SPACE_BYTES;
-    return part ? SCHED_SPACE_FMA_PART : SCHED_SPACE_FMA;
-}
-
-/* The values that its attributes fix. */
-static sched_fixed fix_product(const product *p) {
-    static const char *const blocks[] = {"block_m", "block_n", "block_k"};
-    schedule *s = p->k.s;
-    const tile_attr *tile = tile_op_attr(s->compute, p->op, TILE_ATTR_tile);
-    sched_fixed fixed = {.count = 0};
-    for (unsigned i = 0; tile && i < tile->count; i++)
-        sched_fix(&fixed, TILE_ATTR_tile, blocks[i], tile_expr_int(s->context, tile->list[i]));
-    sched_fix_attrs(s, p->op, &fixed);
-    product_fix_groups(p, &fixed);
-    return fixed;
-}
-
-/* The number of terms of each sum; -1: not known. */
-static int64_t count_terms(const product *p) {
-    int64_t taps = p->taps < 0 ? 1 : sched_constant(p->k.g->domain.extents[p->taps]);
-    int64_t depth = sched_constant(p->extent_k);
-    bool known = taps >= 0 && depth >= 0 && depth <= INT32_MAX / (taps + 1);
-    return known ? taps * depth : -1;
-}
-
-/* f32 products are summed sequentially by fma, and in chunks if the sums are long. Other products
- * use tensor cores, which have no registers for a second accumulator, so long sums are split into
- * parts. */
-static bool is_by_fma(const product *p) {
-    return !product_uses_tensor_cores(p);
-}
-
-static const tile_expr *express_terms(const product *p) {
-    schedule *s = p->k.s;
-    const tile_expr *depth = sched_expr(s, p->extent_k);
-    if (p->taps < 0) return depth;
-    return tile_expr_multiply(s->context, sched_expr(s, p->k.g->domain.extents[p->taps]), depth);
-}
-
-static sched_space_needs find_needs(const product *p, const sched_fixed *fixed) {
-    int64_t terms = count_terms(p);
-    int64_t parts = (terms + SCHED_MAX_IN_PART - 1) / SCHED_MAX_IN_PART;
-    bool in_chain = p->sum->scalar == TILE_f32 && !is_by_fma(p);
-    bool cuts = in_chain && terms > SCHED_LONG_SUM;
-    bool is_fixed_by_user =
-        sched_find_fixed(fixed, SCHED_SPLIT) || sched_find_fixed(fixed, SCHED_STRATEGY);
-    unsigned sources = 0;
-    for (unsigned i = 0; i < p->side_count; i++) sources += p->sides[i].sources;
-    return (sched_space_needs){.lean = sources > p->side_count,
-                               .parts = !cuts                    ? 1
-                                        : parts < TILE_MAX_SPLIT ? parts
-                                                                 : TILE_MAX_SPLIT,
-                               .sized = in_chain && terms < 0 && !is_fixed_by_user
-                                            ? sched_count_parts(p->k.s, express_terms(p))
-                                            : NULL};
 }
 
 /* The kernel ----------------------------------------------------------------------------------- */
@@ -439,7 +317,7 @@ static tile_value build_chunks_in_parts(product *p, tile_value zero) {
     tile_builder outside = enter_loop(p, outer);
     tile_value part = tile_region_arg(k->f, tile_op_region(k->f, outer, 0), 0);
     tile_value left = tile_build_max(b, tile_build_sub(b, steps, part), none);
-    sched_chunked_sum all = sched_begin_chunked(k, buffer, type, express_terms(p), block,
+    sched_chunked_sum all = sched_begin_chunked(k, buffer, type, product_express_terms(p), block,
                                                 tile_expr_int(k->s->context, 1));
     tile_value own = tile_build_zero(b, type);
     tile_op loop = tile_build_for_loop(b, none, tile_build_ceildiv(b, left, split), one, &own, 1);
@@ -469,7 +347,7 @@ static void build_loop(product *p, tile_value *sums) {
     product_set_sums(p);
     const tile_type *type = sched_full_type(k, p->sum);
     tile_value zero = tile_build_zero(&k->b, type), zeros[] = {zero, zero}, parts;
-    bool chunks = is_by_fma(p) && sched_needs_chunks(count_terms(p));
+    bool chunks = !product_uses_tensor_cores(p) && sched_needs_chunks(product_count_terms(p));
     if (chunks && has_param(p, "split")) {
         sums[0] = build_chunks_in_parts(p, zero);
         return;
@@ -478,8 +356,8 @@ static void build_loop(product *p, tile_value *sums) {
     const tile_expr *unit = p->taps < 0 ? block : tile_expr_int(k->s->context, 1);
     sched_chunked_sum all = {TILE_NO_VALUE, TILE_NO_VALUE};
     if (chunks)
-        all = sched_begin_chunked(k, sched_alloc_chunked(k, type), type, express_terms(p), block,
-                                  unit);
+        all = sched_begin_chunked(k, sched_alloc_chunked(k, type), type, product_express_terms(p),
+                                  block, unit);
     tile_op loop = product_build_steps(p, zeros, p->side_count - 1, &parts);
     product_set_loop(p, loop);
     tile_builder outside = enter_loop(p, loop);
@@ -568,45 +446,6 @@ static bool take_product(product *p, schedule *s, sched_group *g) {
     return true;
 }
 
-/* A tile that the epilogue reads is loaded to registers beside the sums. Two groups of warps that
- * alternate between tiles spill it, and a persistent kernel has fewer registers: with a residual,
- * 8192 x 8192 x 1024 of f16 takes 855 us with ping_pong, 371 with a tile for each block (H200). */
-static void keep_room_for_tile(product *p) {
-    static const struct {
-        const char *param, *word;
-    } kept_out[] = {{"consumers", "ping_pong"}, {"strategy", "stream_k"}};
-    tile_context *context = p->k.s->context;
-    enum { MOST = 24576 }; /* elements of a tile, of which nothing is spilled */
-    if (!has_param(p, "consumers") || !reads_tile(p)) return;
-    tile_function_set_persistent(p->k.f, false, NULL);
-    tile_function_set_persistent_if(p->k.f, NULL);
-    for (unsigned i = 0; i < sizeof kept_out / sizeof *kept_out; i++)
-        tile_function_add_where(p->k.f,
-                                tile_expr_op(context, TILE_OP_ne, param(p, kept_out[i].param),
-                                             tile_expr_word(context, kept_out[i].word), NULL));
-    const tile_expr *tile = tile_expr_multiply(context, param(p, "block_m"), param(p, "block_n"));
-    tile_function_add_where(
-        p->k.f, tile_expr_op(context, TILE_OP_le, tile, tile_expr_int(context, MOST), NULL));
-}
-
-/* Windows whose taps are along k keep the splits that were measured for them: few or many parts.
- * The others are for sums over the positions of images, of which there are few tiles. */
-static void restrict_splits(const product *p, const sched_fixed *fixed) {
-    static const int kept[] = {4, 16};
-    tile_context *context = p->k.s->context;
-    if (p->taps < 0 || p->groups.count || choose_space(p) != SCHED_SPACE_GATHERED ||
-        sched_find_fixed(fixed, SCHED_SPLIT))
-        return;
-    const tile_expr *any = tile_expr_op(context, TILE_OP_ne, param(p, SCHED_STRATEGY),
-                                        tile_expr_word(context, "exchange"), NULL);
-    for (unsigned i = 0; i < sizeof kept / sizeof *kept; i++)
-        any = tile_expr_op(context, TILE_OP_or, any,
-                           tile_expr_op(context, TILE_OP_eq, param(p, SCHED_SPLIT),
-                                        tile_expr_int(context, kept[i]), NULL),
-                           NULL);
-    tile_function_add_where(p->k.f, any);
-}
-
 void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     product p = {.op = g->root};
     if (!take_product(&p, s, g)) return;
@@ -619,17 +458,7 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     for (unsigned i = 0; i < p.side_count; i++) find_gathered(&p, i);
     product_choose_order(&p);
     product_find_digits(&p);
-    sched_fixed fixed = fix_product(&p);
-    const sched_space_needs needs = find_needs(&p, &fixed);
-    g->parts = needs.sized;
-    if (s->failed ||
-        !sched_set_space(s, p.k.f, choose_space(&p), p.sides[0].element, p.sum, &needs, &fixed)) {
-        s->failed = true;
-        return;
-    }
-    keep_room_for_tile(&p);
-    restrict_splits(&p, &fixed);
-    if (g->has_rows) product_restrict_tiles(&p, has_param(&p, "consumers") && reads_tile(&p));
+    if (!product_set_points(&p)) return;
     sched_set_raster(s, p.op, p.k.f);
     product_set_grid(&p);
     tile_value sums[PRODUCT_SIDES - 1];

@@ -116,6 +116,14 @@ tile_value product_count_taps(product *p);
 /* The tap of a number below the number of taps. */
 tile_value product_find_tap(product *p, tile_value number);
 
+/* points.c */
+
+/* Sets the tuning space and the points that it lists. Returns false after a diagnostic. */
+bool product_set_points(product *p);
+/* The number of terms of each sum; -1: not known. */
+int64_t product_count_terms(const product *p);
+const tile_expr *product_express_terms(const product *p);
+
 /* matmul.c */
 
 /* Allocates the buffer of an operand, and copies the current step's tile to it. */
