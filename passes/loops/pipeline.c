@@ -93,19 +93,11 @@
  * iterations ahead. They fill the stage of iteration i - 2, whose dots each thread has waited for
  * before the barrier.
  *
- * Rows that begin anywhere cannot be copied by cp.async in 16 bytes: threads load them to
- * registers, or copy 4 or 8 bytes through the small L1. Little is then in flight. Where such a tile
- * is most of what the loop reads, as in products with few rows, its sectors are prefetched into the
- * L2 an iteration before they are copied (H200, one row: 65.8 instead of 76.1 us for 9120 x 13576
- * bytes, 57.5 instead of 67.2 us for 7168 x 7001 bf16).
- *
  * Under `sync explicit` this pass inserts the barrier after the wait, because the user does not see
  * the wait. */
-#include "lib/analysis/access.h"
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
-#include "lib/ops/gather.h"
 #include "passes/common/loop_ahead.h"
 #include "passes/loops/ring.h"
 
@@ -213,51 +205,6 @@ static void wait_for_copies(ring *r, tile_builder *b, unsigned pending) {
         tile_build_sync_for(b, tile_executors_in(r->f, b->region));
 }
 
-/* Prefetches ----------------------------------------------------------------------------------- */
-
-static int64_t bytes_of(const ring *r, unsigned i) {
-    const tile_type *type = tile_value_type(r->f, tile_staged_value(r->f, &r->plan.copies[i]));
-    return tile_type_elements(type) * tile_scalar_bytes(type->scalar);
-}
-
-/* Whether copy i moves less than 16 bytes at once, and most of what the loop copies. */
-static bool deserves_prefetch(const ring *r, const tile_range *ranges, unsigned i) {
-    enum { CHUNK = 16, SHARE = 4 };
-    tile_op copy = r->plan.copies[i].op;
-    const tile_values source = tile_operands_src(r->f, copy);
-    tile_region body = tile_op_region(r->f, r->plan.loop, 0);
-    int64_t others = 0;
-    if (!tile_is_plain_access(r->f, copy) || tile_op_at(r->f, copy)->parent.id != body.id)
-        return false;
-    const tile_type *view = tile_value_type(r->f, source.at[0]);
-    const tile_access_facts facts = tile_view_access(r->f, ranges, source.at);
-    for (unsigned k = 0; k < r->plan.copy_count; k++) others += k == i ? 0 : bytes_of(r, k);
-    return facts.unit_dim < view->rank && facts.width * tile_scalar_bytes(view->scalar) < CHUNK &&
-           others && bytes_of(r, i) >= SHARE * others;
-}
-
-/* Finds the copies to be prefetched. Their addresses may not depend on loads. */
-static bool *find_prefetched(const ring *r, const tile_range *ranges) {
-    bool *found = TILE_NEW_ARRAY(r->pass->scratch, bool, r->plan.copy_count + 1u), any = false;
-    for (unsigned i = 0; i < r->plan.copy_count && !r->plan.load_count; i++)
-        any |= found[i] = deserves_prefetch(r, ranges, i);
-    return any ? found : NULL;
-}
-
-/* if iteration iv exists { prefetches }. prefetched: NULL if there are none. */
-static void prefetch_copies(ring *r, tile_builder *b, tile_value exists, tile_value iv,
-                            const bool *prefetched) {
-    tile_function *f = r->f;
-    if (!prefetched) return;
-    tile_op branch = tile_build_if_else(b, exists, NULL, 0);
-    for (unsigned region = 0; region < 2; region++) {
-        tile_builder inner = tile_builder_at_end(f, tile_op_region(f, branch, region));
-        inner.loc = b->loc;
-        if (!region) ring_build_prefetches(r, &inner, iv, prefetched);
-        tile_build_yield(&inner, NULL, 0);
-    }
-}
-
 /* Phase 4: the loop carries the stage and the values loaded for its next copies ---------------- */
 
 /* loaded: values before the loop; receives the carried ones in it. */
@@ -326,28 +273,6 @@ static void reorder(ring *r) {
 
 /* The loop ------------------------------------------------------------------------------------- */
 
-/* Prefetches the iterations whose copies precede the loop, and the next one. */
-static void prefetch_first(ring *r, tile_builder *b, const loop_ahead *ahead,
-                           const bool *prefetched) {
-    tile_function *f = r->f;
-    const unsigned count = r->plan.distance + 1;
-    if (!prefetched) return;
-    tile_op loop = tile_build_for_loop(b, tile_build_int(b, 0), tile_build_int(b, count),
-                                       tile_build_int(b, 1), NULL, 0);
-    tile_region body = tile_op_region(f, loop, 0);
-    tile_value number = tile_region_arg(f, body, 0);
-    tile_builder inner = tile_builder_at_end(f, body);
-    inner.loc = b->loc;
-    tile_value far = tile_build_mul(&inner, number, tile_operand_step(f, r->plan.loop));
-    tile_value begin = tile_operand_begin(f, r->plan.loop);
-    int64_t known;
-    tile_value iv = tile_value_is_int(f, begin, &known) ? add_constant(&inner, far, known)
-                                                        : tile_build_add(&inner, begin, far);
-    prefetch_copies(r, &inner, loop_ahead_starts(&inner, ahead, iv, number, count - 1), iv,
-                    prefetched);
-    tile_build_yield(&inner, NULL, 0);
-}
-
 /* Issues the copies of the iterations before the first wait. They are issued in a loop: unrolled,
  * they would be most of the code, of the compile time, and of the instructions fetched before the
  * first mma. Returns the values loaded for the iteration after them. */
@@ -394,10 +319,8 @@ static void build_ring(ring *r) {
     tile_region body = tile_op_region(f, loop, 0);
     tile_value step = tile_operand_step(f, loop);
     tile_builder b = tile_builder_before(f, loop);
-    const tile_range *ranges = tile_range_analyse(f, r->pass->scratch);
-    const loop_ahead ahead = loop_ahead_of(f, loop, ranges, f->value_count);
-    const bool *prefetched = find_prefetched(r, ranges);
-    prefetch_first(r, &b, &ahead, prefetched);
+    const loop_ahead ahead =
+        loop_ahead_of(f, loop, tile_range_analyse(f, r->pass->scratch), f->value_count);
     tile_value *loaded = fill_stages(r, &b, &ahead);
     unsigned first = tile_carried_count(f, loop) + 1, distance = r->plan.distance;
     carry_stage(r, loaded);
@@ -408,10 +331,9 @@ static void build_ring(ring *r) {
     tile_value iv = tile_region_arg(f, body, 0), far = advance(&b, iv, step, distance);
     tile_value exists = loop_ahead_exists(&b, &ahead, far, distance);
     issue_copies(r, &b, exists, far, loaded, TILE_NO_VALUE);
-    if (!r->plan.load_count && !prefetched) return;
+    if (!r->plan.load_count) return;
     far = advance(&b, iv, step, distance + 1);
     exists = loop_ahead_exists(&b, &ahead, far, (int64_t)distance + 1);
-    prefetch_copies(r, &b, exists, far, prefetched);
     loaded = ring_build_loads(r, &b, exists, far, loaded);
     for (unsigned i = 0; i < r->plan.load_count; i++)
         tile_carried_send(f, loop, 0, first + i, loaded[i]);

@@ -25,9 +25,6 @@ tile_value ring_rematerialize_address(ring *r, tile_builder *b, tile_value value
  * iteration's values of the plan's loads. */
 void ring_build_copies(ring *r, tile_builder *b, tile_value iv, const tile_value *loaded,
                        tile_value stage);
-/* Prefetches what these copies read in iteration iv. They are directly in the loop's body, and
- * their addresses need none of the plan's loads. prefetched: by copy. */
-void ring_build_prefetches(ring *r, tile_builder *b, tile_value iv, const bool *prefetched);
 /* Builds the plan's loads for iteration iv. If there is no such iteration (exists: i1) or their
  * branch is not taken, the result is `loaded`. ring_initial_loads builds the first `loaded`. The
  * arrays are in the scratch arena. */

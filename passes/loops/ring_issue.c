@@ -98,29 +98,6 @@ void ring_build_copies(ring *r, tile_builder *b, tile_value iv, const tile_value
     *b = outer.b;
 }
 
-void ring_build_prefetches(ring *r, tile_builder *b, tile_value iv, const bool *prefetched) {
-    tile_function *f = r->f;
-    site at = {.r = r, .b = *b, .map_count = f->value_count};
-    at.map = TILE_NEW_ARRAY(r->pass->scratch, tile_value, at.map_count);
-    at.map[tile_region_arg(f, tile_op_region(f, r->plan.loop, 0), 0).id] = iv;
-    for (unsigned i = 0; i < r->plan.copy_count; i++) {
-        tile_op op = r->plan.copies[i].op;
-        const tile_values source = tile_operands_src(f, op);
-        const tile_type *tile = tile_value_type(f, tile_staged_value(f, &r->plan.copies[i]));
-        tile_value from[1 + TILE_MAX_RANK], extents[TILE_MAX_RANK];
-        if (!prefetched[i]) continue;
-        for (unsigned k = 0; k < source.count; k++) from[k] = source.at[k];
-        for (unsigned k = 0; k < source.count; k++)
-            from[k] = ring_rematerialize_address(r, &at.b, from[k], at.map, at.map_count);
-        for (unsigned d = 0; d < tile->rank; d++)
-            extents[d] = tile_build_int(&at.b, tile_type_dim(tile, d));
-        tile_builder place = at.b;
-        place.loc = tile_op_loc(f, op);
-        tile_build_prefetch_l2(&place, from[0], from + 1, source.count - 1, extents, tile->rank);
-    }
-    *b = at.b;
-}
-
 /* Loads ---------------------------------------------------------------------------------------- */
 
 /* The region of the n-th branch around op, counted outward. */
