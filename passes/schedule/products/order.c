@@ -189,6 +189,11 @@ static tile_value reorder(schedule *s, tile_builder *b, const summed_dims *of,
     return tile_op_result(s->compute, op, 0);
 }
 
+/* A reshape of an array with strides may be no view of it. */
+static bool is_row_major_argument(schedule *s, tile_value value) {
+    return !tile_value_def(s->compute, value).id && !sched_find_shape(s, value).strides[0];
+}
+
 /* Finds an operand with a transposed array, beside one of windows. Returns its number; -1: none. */
 static int find_moved(schedule *s, tile_op op, summed_dims sides[2], unsigned *order) {
     if (tile_op_opcode(s->compute, op) != TILE_OP_matmul || !find_summed(s, op, 0, &sides[0]) ||
@@ -199,7 +204,7 @@ static int find_moved(schedule *s, tile_op op, summed_dims sides[2], unsigned *o
         tile_op moved = tile_value_def(s->compute, of->source);
         sched_map map = {{{0, NULL, NULL}}};
         if (is_opcode(s, moved, TILE_OP_transpose) &&
-            !tile_value_def(s->compute, tile_operand_src(s->compute, moved)).id &&
+            is_row_major_argument(s, tile_operand_src(s->compute, moved)) &&
             find_window(s, other->source, &map).id && find_order(s, moved, of, order) &&
             !is_contiguous(s, other->source, other->first + other->count - 1) &&
             is_in_place(s, op, sides, 1 - i))
