@@ -24,11 +24,14 @@ static unsigned find_unit_dim(const tile_type *type) {
 }
 
 /* The divisor implied by {tensor_map} of an argument: all strides except the innermost are
- * multiples of 16 bytes. In a row-major view without strides the last extent is such a stride. */
+ * multiples of 16 bytes, but for those of dims of one element, which no map uses. In a row-major
+ * view without strides the last extent is the stride of the nearest longer dim. */
 static int64_t divisor_of_map(const tile_arg_decl *arg, unsigned d, bool is_stride) {
     enum { UNIT = 16 };
     const tile_type *type = arg->type;
-    bool told = is_stride || (!type->has_strides && type->rank > 1 && d + 1 == type->rank);
+    bool told = is_stride && !tile_expr_is(arg->extents[d], 1);
+    for (unsigned i = 0; i < d && !is_stride && !type->has_strides && d + 1 == type->rank; i++)
+        told |= !tile_expr_is(arg->extents[i], 1);
     return arg->tensor_map && told ? UNIT / (int64_t)tile_scalar_bytes(type->scalar) : 1;
 }
 
