@@ -211,7 +211,8 @@ bool product_passes_end(const product *p, const product_operand *side) {
         ends |= ends_with_k(p, at, sched_dim(s, type, d));
     }
     int64_t extent = sched_constant(p->extent_k);
-    return p->taps < 0 && depends && !ends && (extent < 0 || extent % LONGEST != 0);
+    return side->gathered && p->taps < 0 && depends && !ends &&
+           (extent < 0 || extent % LONGEST != 0);
 }
 
 /* Splits k so that a tile along k stays within one tap and its elements are contiguous in both
