@@ -63,7 +63,8 @@ enum {
 typedef struct chooser {
     tile_pass *pass;
     tile_function *f;
-    uint8_t *dims; /* by value: set of grid dims that it depends on; 1 << 7: computed */
+    uint8_t *dims;    /* by value: set of grid dims that it depends on; 1 << 7: computed */
+    uint8_t *follows; /* by value: FOLLOWS_*, or 0 if it was not visited */
     bool resident;
 } chooser;
 
@@ -165,8 +166,11 @@ static const tile_expr *rows_are_even(const chooser *c, const tile_arg_decl *arg
     return even;
 }
 
-/* Whether a value follows from the variable of a loop. */
-static bool follows_loop(const chooser *c, tile_value value) {
+enum { FOLLOWS_NOT = 1, FOLLOWS };
+
+static bool follows_loop(const chooser *c, tile_value value);
+
+static bool find_loop(const chooser *c, tile_value value) {
     const tile_value_data *data = tile_value_at(c->f, value);
     if (data->kind == TILE_VALUE_REGION) {
         tile_op loop = tile_region_at(c->f, (tile_region){data->owner})->parent;
@@ -178,6 +182,13 @@ static bool follows_loop(const chooser *c, tile_value value) {
     for (unsigned i = 0; i < tile_op_operand_count(c->f, def); i++)
         follows |= follows_loop(c, tile_op_operand(c->f, def, i));
     return follows;
+}
+
+/* Whether a value follows from the variable of a loop. */
+static bool follows_loop(const chooser *c, tile_value value) {
+    uint8_t *known = &c->follows[value.id];
+    if (!*known) *known = find_loop(c, value) ? FOLLOWS : FOLLOWS_NOT;
+    return *known == FOLLOWS;
 }
 
 /* Whether a block reads its rows of the array from one end to the other. */
@@ -257,6 +268,7 @@ tile_status tile_pass_choose_cache(tile_pass *pass, tile_function *f) {
     if (f->kind != TILE_KERNEL) return TILE_OK;
     chooser c = {.pass = pass, .f = f, .resident = is_resident(f)};
     c.dims = TILE_NEW_ARRAY(pass->scratch, uint8_t, f->value_count);
+    c.follows = TILE_NEW_ARRAY(pass->scratch, uint8_t, f->value_count);
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body) choose(&c, op);
     return TILE_OK;
 }
