@@ -65,10 +65,6 @@ void lower_im2col(lowering *l, tile_op op) {
     l->views[tile_op_result(&l->old, op, 0).id] = view;
 }
 
-const tile_im2col *lower_window_numbers(const lower_view *view) {
-    return view->windows ? &view->windows->numbers : NULL;
-}
-
 const lower_view *lower_windowed_view(const lower_view *view) {
     return view->windows->src;
 }

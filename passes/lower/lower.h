@@ -196,8 +196,6 @@ typedef struct lower_view_access {
 
 /* Makes the components of the view that an `im2col` makes. */
 void lower_im2col(lowering *l, tile_op op);
-/* The numbers of a view of windows; NULL for other views. */
-const tile_im2col *lower_window_numbers(const lower_view *view);
 /* The view that windows are those of. */
 const lower_view *lower_windowed_view(const lower_view *view);
 /* The coordinates in src of the first element of the window at a place, by src's dims: the batch

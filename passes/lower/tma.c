@@ -59,8 +59,9 @@ static void init_from_op(const lowering *l, tile_op op, tma_copy *c) {
     c->type = tile_value_type(&l->old, c->buffer[0]);
     c->leading = c->view_type->rank - c->type->rank;
     c->sharers = 1;
-    const tile_im2col *windows = lower_window_numbers(l->views[c->view[0].id]);
-    if (windows) c->windows = *windows;
+    /* The view may not be lowered yet. */
+    const tile_op maker = tile_im2col_maker(&l->old, c->view[0]);
+    if (maker.id) c->windows = tile_im2col_of(&l->old, maker);
     if (!tile_op_has_attr(&l->old, op, TILE_ATTR_multicast)) return;
     c->sharing_dim = (unsigned)tile_op_attr_int(&l->old, op, TILE_ATTR_multicast, 0);
     c->sharers = tile_grid_cluster_extent(l->f, c->sharing_dim);
