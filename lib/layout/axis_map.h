@@ -32,8 +32,8 @@ bool tile_axis_map_find(const tile_layout *layout, unsigned axis, tile_axis_map 
  * place. */
 bool tile_axis_map_is_in_order(const tile_layout *layout, unsigned axis, tile_axis_map *along);
 
-/* The same layout with the axis in another order: a thread's registers hold consecutive elements, if
- * each coordinate bit is held by one bit of one holder. Returns false if it is so already. */
+/* The same layout with the axis in another order: a thread's registers hold consecutive elements,
+ * if each coordinate bit is held by one bit of one holder. Returns false if it is so already. */
 bool tile_axis_map_registers_first(const tile_layout *layout, unsigned axis, tile_layout *ordered);
 
 /* The tile of cells for partial results: one cell for each warp along the axis and each group of

@@ -159,8 +159,7 @@ value gen_load(gen *g, tile_scalar scalar, shape s) {
     } else if (gen_chance(g, 15)) {
         flags = gen_text(" {cache = %s}", gen_word(g, "evict_first", "evict_last", "no_allocate"));
     }
-    if (!from && *flags && s.rank > 0 && s.rank <= 2)
-        from = window_element(g, scalar, s);
+    if (!from && *flags && s.rank > 0 && s.rank <= 2) from = window_element(g, scalar, s);
     if (!from) {
         shape extents = input_extents(g, s);
         from = element(g, gen_view(g, scalar, extents, "int"), extents.rank, s);
