@@ -140,12 +140,10 @@ static tile_value transpose_cast(schedule *s, tile_builder *b, tile_value value)
     list[type->rank - 2u] = type->rank - 1u;
     list[type->rank - 1u] = type->rank - 2u;
     for (unsigned d = 0; d < type->rank; d++) draft.dims[d] = type->dims[list[d]];
-    const tile_attr attr = {.id = TILE_ATTR_order, .list = list, .count = type->rank};
-    const tile_segment segment = {src, NULL, 0};
-    tile_op op = tile_build_op_of(b, TILE_OP_transpose, &segment, 1,
-                                  tile_type_get(s->context, &draft), &attr, 1);
-    tile_op_set_list(s->compute, op, TILE_ATTR_order, list, type->rank);
-    return tile_build_cast(b, tile_op_result(s->compute, op, 0), sched_element(s, value));
+    tile_value turned = tile_build_transpose(b, src, tile_type_get(s->context, &draft));
+    tile_op_set_list(s->compute, tile_value_def(s->compute, turned), TILE_ATTR_order, list,
+                     type->rank);
+    return tile_build_cast(b, turned, sched_element(s, value));
 }
 
 /* Returns whether the operand is a cast that is stored, and k is not its last dim. */

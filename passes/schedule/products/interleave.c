@@ -14,8 +14,6 @@
  * m * d + n % d, and n is n / d. */
 #include "passes/schedule/products/product.h"
 
-#include "lib/ir/syntax.h"
-
 /* The number by which the coordinate takes the lowest digit of the dim; 0: it takes none. */
 static int64_t find_digit(const sched_coordinate *at, unsigned dim) {
     const sched_index *index = at->index;
@@ -60,10 +58,6 @@ bool product_find_interleaved(const product *p, const sched_output *output,
 
 /* ---------------------------------------------------------------------------------------------- */
 
-static const tile_expr *param(const product *p, const char *name) {
-    return tile_expr_param(p->k.s->context, name);
-}
-
 static tile_value turn(product *p, tile_value tile, const tile_expr *rows, const tile_expr *columns,
                        const tile_expr *count) {
     static const int64_t order[] = {0, 2, 1};
@@ -92,8 +86,8 @@ void product_store_interleaved(product *p, const sched_output *output,
     tile_context *context = k->s->context;
     const sched_kernel before = *k;
     const sched_domain domain = k->g->domain;
-    const tile_expr *count = tile_expr_int(context, rows->count), *block_m = param(p, "block_m"),
-                    *block_n = param(p, "block_n");
+    const tile_expr *count = tile_expr_int(context, rows->count),
+                    *block_m = product_param(p, "block_m"), *block_n = product_param(p, "block_n");
     const tile_expr *whole =
         tile_expr_op(context, TILE_OP_eq, tile_expr_op(context, TILE_OP_rem, block_m, count, NULL),
                      tile_expr_int(context, 0), NULL);

@@ -11,26 +11,17 @@
 
 #include <string.h>
 
-#include "lib/ir/syntax.h"
 #include "lib/support/scalar.h"
 #include "passes/schedule/kernel/long.h"
 #include "passes/schedule/products/product.h"
 #include "passes/schedule/products/space.h"
-
-static const tile_expr *param(const product *p, const char *name) {
-    return tile_expr_param(p->k.s->context, name);
-}
-
-static bool has_param(const product *p, const char *name) {
-    return tile_function_find_param(p->k.f, name, strlen(name)) != NULL;
-}
 
 /* The kernel ----------------------------------------------------------------------------------- */
 
 /* The blocks of two products have block_n columns together. */
 const tile_expr *product_columns(const product *p) {
     tile_context *context = p->k.s->context;
-    const tile_expr *all = param(p, "block_n");
+    const tile_expr *all = product_param(p, "block_n");
     return p->dual.id ? tile_expr_op(context, TILE_OP_div, all, tile_expr_int(context, 2), NULL)
                       : all;
 }
@@ -48,13 +39,13 @@ static const tile_expr *block_of(const product *p, unsigned index) {
     const product_groups *g = &p->groups;
     bool fixed = g->count && g->windows != index;
     if (fixed) return p->k.g->domain.extents[index ? p->n : p->m];
-    return index ? product_columns(p) : param(p, "block_m");
+    return index ? product_columns(p) : product_param(p, "block_m");
 }
 
 static void set_side(product *p, unsigned index) {
     bool is_filter = p->groups.count && p->groups.windows != index;
     unsigned other = index ? p->n : p->m, depth = is_filter ? p->groups.channel : p->depth;
-    const tile_expr *block = block_of(p, index), *along = param(p, "block_k");
+    const tile_expr *block = block_of(p, index), *along = product_param(p, "block_k");
     if (p->groups.count) along = p->k.g->domain.extents[depth];
     if ((index > 0) != p->sides[index].turned)
         set_tiles(p, depth, along, other, block);
@@ -151,15 +142,15 @@ static tile_value take_side(product *p, product_operand *side) {
 }
 
 static void set_split(product *p, tile_op loop) {
-    if (!has_param(p, "split")) return;
-    tile_op_set_expr(p->k.f, loop, TILE_ATTR_split, param(p, "split"));
-    tile_op_set_expr(p->k.f, loop, TILE_ATTR_strategy, param(p, "strategy"));
+    if (!product_has_param(p, "split")) return;
+    tile_op_set_expr(p->k.f, loop, TILE_ATTR_split, product_param(p, "split"));
+    tile_op_set_expr(p->k.f, loop, TILE_ATTR_strategy, product_param(p, "strategy"));
 }
 
 static void set_stages(product *p, tile_op loop) {
-    tile_op_set_expr(p->k.f, loop, TILE_ATTR_pipelined, param(p, "stages"));
-    if (has_param(p, "consumers"))
-        tile_op_set_expr(p->k.f, loop, TILE_ATTR_consumers, param(p, "consumers"));
+    tile_op_set_expr(p->k.f, loop, TILE_ATTR_pipelined, product_param(p, "stages"));
+    if (product_has_param(p, "consumers"))
+        tile_op_set_expr(p->k.f, loop, TILE_ATTR_consumers, product_param(p, "consumers"));
 }
 
 void product_set_loop(product *p, tile_op loop) {
@@ -170,7 +161,7 @@ void product_set_loop(product *p, tile_op loop) {
 /* The number of tiles along k; *along: those of one tap. */
 static tile_value count_steps(product *p, tile_value *along) {
     sched_kernel *k = &p->k;
-    const tile_expr *extent = sched_expr(k->s, p->extent_k), *block = param(p, "block_k");
+    const tile_expr *extent = sched_expr(k->s, p->extent_k), *block = product_param(p, "block_k");
     *along = sched_number(k, tile_expr_op(k->s->context, TILE_OP_ceildiv, extent, block, NULL));
     if (p->taps < 0) return *along;
     const tile_expr *taps = sched_expr(k->s, k->g->domain.extents[p->taps]);
@@ -183,7 +174,7 @@ tile_op product_build_steps(product *p, const tile_value *sums, unsigned count, 
     *parts = TILE_NO_VALUE;
     sched_kernel *k = &p->k;
     tile_value zero = tile_build_int(&k->b, 0);
-    const tile_expr *extent = sched_expr(k->s, p->extent_k), *block = param(p, "block_k");
+    const tile_expr *extent = sched_expr(k->s, p->extent_k), *block = product_param(p, "block_k");
     if (p->scaled)
         block = tile_expr_multiply(k->s->context, tile_expr_int(k->s->context, 2), block);
     if (p->taps < 0)
@@ -200,7 +191,7 @@ void product_enter_step(product *p, tile_value step, tile_value parts) {
     k->start[p->taps] = tile_build_div(&k->b, step, parts);
     if (p->digit_count) k->start[p->taps] = product_find_tap(p, k->start[p->taps]);
     k->start[p->depth] = tile_build_mul(&k->b, tile_build_rem(&k->b, step, parts),
-                                        sched_number(k, param(p, "block_k")));
+                                        sched_number(k, product_param(p, "block_k")));
 }
 
 tile_value product_build_dot(product *p, const tile_value *taken, unsigned rhs, tile_value sum) {
@@ -240,7 +231,7 @@ enum { CHUNKS = 2 };
 
 static void enter_chunk(product *p, tile_value step, unsigned chunk) {
     sched_kernel *k = &p->k;
-    tile_value block = sched_number(k, param(p, "block_k"));
+    tile_value block = sched_number(k, product_param(p, "block_k"));
     k->start[p->depth] = chunk ? tile_build_add(&k->b, step, block) : step;
 }
 
@@ -308,9 +299,10 @@ static tile_value build_chunks_in_parts(product *p, tile_value zero) {
     sched_kernel *k = &p->k;
     tile_builder *b = &k->b;
     const tile_type *type = tile_value_type(k->f, zero);
-    const tile_expr *block = param(p, "block_k");
+    const tile_expr *block = product_param(p, "block_k");
     tile_value none = tile_build_int(b, 0), one = tile_build_int(b, 1), along, steps;
-    tile_value buffer = sched_alloc_chunked(k, type), split = sched_number(k, param(p, "split"));
+    tile_value buffer = sched_alloc_chunked(k, type),
+               split = sched_number(k, product_param(p, "split"));
     steps = count_steps(p, &along);
     tile_op outer = tile_build_for_loop(b, none, split, one, &zero, 1);
     set_split(p, outer);
@@ -348,11 +340,11 @@ static void build_loop(product *p, tile_value *sums) {
     const tile_type *type = sched_full_type(k, p->sum);
     tile_value zero = tile_build_zero(&k->b, type), zeros[] = {zero, zero}, parts;
     bool chunks = !product_uses_tensor_cores(p) && sched_needs_chunks(product_count_terms(p));
-    if (chunks && has_param(p, "split")) {
+    if (chunks && product_has_param(p, "split")) {
         sums[0] = build_chunks_in_parts(p, zero);
         return;
     }
-    const tile_expr *block = param(p, "block_k");
+    const tile_expr *block = product_param(p, "block_k");
     const tile_expr *unit = p->taps < 0 ? block : tile_expr_int(k->s->context, 1);
     sched_chunked_sum all = {TILE_NO_VALUE, TILE_NO_VALUE};
     if (chunks)

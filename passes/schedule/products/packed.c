@@ -17,7 +17,6 @@
 #include "passes/schedule/kernel/packed.h"
 
 #include "lib/ir/named.h"
-#include "lib/ir/syntax.h"
 #include "tile/target.h"
 #include "passes/schedule/products/product.h"
 
@@ -44,10 +43,6 @@ static const tile_expr *integer(const product *p, int64_t value) {
     return tile_expr_int(p->k.s->context, value);
 }
 
-static const tile_expr *param(const product *p, const char *name) {
-    return tile_expr_param(p->k.s->context, name);
-}
-
 static const tile_expr *divided(const product *p, const tile_expr *a, int64_t by) {
     return tile_expr_op(p->k.s->context, TILE_OP_div, a, integer(p, by), NULL);
 }
@@ -67,7 +62,7 @@ static const tile_type *tile_of(const product *p, tile_scalar scalar, const tile
 
 /* The transposed sums. */
 static const tile_type *sums_of(const product *p) {
-    return tile_of(p, p->sum->scalar, param(p, "block_n"), param(p, "block_m"));
+    return tile_of(p, p->sum->scalar, product_param(p, "block_n"), product_param(p, "block_m"));
 }
 
 static const tile_type *with_name(const product *p, const tile_type *type, tile_layout_name name) {
@@ -86,7 +81,7 @@ static bool may_use_wgmma(const product *p) {
  * wgmma, or, transposed, as the second one of mma. */
 static const tile_type *fragment_of(const product *p, bool wgmma, tile_scalar scalar,
                                     unsigned depth) {
-    const tile_expr *columns = param(p, "block_n"), *along_k = integer(p, depth);
+    const tile_expr *columns = product_param(p, "block_n"), *along_k = integer(p, depth);
     return wgmma ? with_name(p, tile_of(p, scalar, columns, along_k), TILE_LAYOUT_NAME_wgmma_lhs)
                  : with_name(p, tile_of(p, scalar, along_k, columns), TILE_LAYOUT_NAME_mma_rhs);
 }
@@ -94,9 +89,10 @@ static const tile_type *fragment_of(const product *p, bool wgmma, tile_scalar sc
 /* The part that a thread has of a tile [depth, block_n]. */
 static const tile_type *vector_of(const product *p, tile_scalar scalar, unsigned depth) {
     tile_context *context = p->k.s->context;
-    const tile_expr *all = tile_expr_multiply(context, integer(p, depth), param(p, "block_n"));
-    const tile_expr *own =
-        tile_expr_op(context, TILE_OP_div, divided(p, all, 32), param(p, "num_warps"), NULL);
+    const tile_expr *all =
+        tile_expr_multiply(context, integer(p, depth), product_param(p, "block_n"));
+    const tile_expr *own = tile_expr_op(context, TILE_OP_div, divided(p, all, 32),
+                                        product_param(p, "num_warps"), NULL);
     return type_of(p, TILE_TYPE_VECTOR, scalar, 1, &own);
 }
 
@@ -173,7 +169,8 @@ static tile_value take_numbers(product *p, const char *const *names, tile_value 
 /* Four bytes along k form a word, the first one in its lowest bits. */
 static tile_value join_bytes(product *p, tile_value bytes) {
     const tile_expr *words = integer(p, p->packed->group / SCHED_PACKED_NUMBERS);
-    return tile_build_bitcast(&p->k.b, bytes, tile_of(p, TILE_i32, param(p, "block_n"), words));
+    return tile_build_bitcast(&p->k.b, bytes,
+                              tile_of(p, TILE_i32, product_param(p, "block_n"), words));
 }
 
 /* The words of a group in the order of the fragment: a thread of a quad has words that follow each
@@ -182,7 +179,7 @@ static tile_value order_words(product *p, bool wgmma, tile_value part) {
     static const int64_t orders[2][2][3] = {{{1, 0, 2}, {2, 1, 0}}, {{2, 1, 0}, {0, 2, 1}}};
     tile_builder *b = &p->k.b;
     const sched_packed *packed = p->packed;
-    const tile_expr *columns = param(p, "block_n"), *lanes = integer(p, 4);
+    const tile_expr *columns = product_param(p, "block_n"), *lanes = integer(p, 4);
     const tile_expr *each = integer(p, packed->group / 32);
     const tile_expr *split[] = {packed->transposed ? columns : lanes,
                                 packed->transposed ? lanes : each,
@@ -264,10 +261,10 @@ typedef struct staged {
 
 static staged stage(product *p, tile_value value, int column_dim, unsigned per_group) {
     staged out = {.value = value, .column_dim = column_dim, .per_group = per_group};
-    const tile_expr *groups = divided(p, param(p, "block_k"), p->packed->group);
+    const tile_expr *groups = divided(p, product_param(p, "block_k"), p->packed->group);
     const tile_expr *dims[2];
     out.array = sched_find_input(p->k.s, p->k.g, value);
-    dims[column_dim] = param(p, "block_n");
+    dims[column_dim] = product_param(p, "block_n");
     dims[!column_dim] = tile_expr_multiply(p->k.s->context, groups, integer(p, per_group));
     out.shared = tile_build_alloc_shared(
         &p->k.b, type_of(p, TILE_TYPE_SHARED, sched_element(p->k.s, value)->scalar, 2, dims));
@@ -290,7 +287,7 @@ static tile_value load_group(product *p, const staged *from, tile_value group) {
     const tile_expr *dims[2];
     index[from->column_dim] = tile_build_int(b, 0);
     index[!from->column_dim] = tile_build_mul(b, group, tile_build_int(b, from->per_group));
-    dims[from->column_dim] = param(p, "block_n");
+    dims[from->column_dim] = product_param(p, "block_n");
     dims[!from->column_dim] = integer(p, from->per_group);
     tile_scalar scalar = sched_element(p->k.s, from->value)->scalar;
     return tile_build_load_shared(b, from->shared, index, 2,
@@ -299,8 +296,8 @@ static tile_value load_group(product *p, const staged *from, tile_value group) {
 
 /* Scales of columns as a tile with the extents of the transposed sums. */
 static tile_value spread(product *p, tile_value scales) {
-    const tile_type *column =
-        tile_of(p, tile_value_type(p->k.f, scales)->scalar, param(p, "block_n"), integer(p, 1));
+    const tile_type *column = tile_of(p, tile_value_type(p->k.f, scales)->scalar,
+                                      product_param(p, "block_n"), integer(p, 1));
     scales = tile_build_reshape(&p->k.b, scales, TILE_NO_VALUE, column);
     return sched_broadcast_to(&p->k, sched_convert(&p->k, scales, p->sum), sums_of(p));
 }
@@ -322,9 +319,10 @@ static tile_value multiply_group(product *p, const packed_step *step, bool wgmma
     const bool scaled = step->scales.value.id != 0;
     tile_value at[] = {tile_build_int(b, 0),
                        tile_build_mul(b, group, tile_build_int(b, packed->group))};
-    tile_value lhs = tile_build_load_shared(
-        b, p->sides[0].shared, at, 2,
-        tile_of(p, p->sides[0].element->scalar, param(p, "block_m"), integer(p, packed->group)));
+    tile_value lhs =
+        tile_build_load_shared(b, p->sides[0].shared, at, 2,
+                               tile_of(p, p->sides[0].element->scalar, product_param(p, "block_m"),
+                                       integer(p, packed->group)));
     if (wgmma) store_reordered(p, lhs, step->reordered);
     tile_value weights = unpack_group(p, wgmma, step->names, load_group(p, &step->words, group));
     tile_value before = scaled ? tile_build_zero(b, sums_of(p)) : sum;
@@ -355,7 +353,7 @@ static tile_value add_group(product *p, const packed_step *step, tile_value grou
     if (!step->reordered.id) return multiply_group(p, step, false, group, sum);
     const tile_type *type = sums_of(p);
     tile_builder *b = &p->k.b, outside = *b;
-    tile_value rows = sched_number(&p->k, param(p, "block_m"));
+    tile_value rows = sched_number(&p->k, product_param(p, "block_m"));
     tile_value many = tile_build_gt(b, rows, tile_build_int(b, MOST_ROWS_OF_MMA));
     tile_op branch = tile_build_if_else(b, many, &type, 1);
     outside = *b;
@@ -385,10 +383,10 @@ static void fill_step(product *p, const packed_step *step, tile_op loop) {
     copy_staged(p, &step->words, first);
     if (step->scales.value.id) copy_staged(p, &step->scales, first);
     tile_value zero = tile_build_int(&k->b, 0), one = tile_build_int(&k->b, 1);
-    tile_value groups = sched_number(k, divided(p, param(p, "block_k"), p->packed->group));
+    tile_value groups = sched_number(k, divided(p, product_param(p, "block_k"), p->packed->group));
     tile_op inner = tile_build_for_loop(&k->b, zero, groups, one, &sum, 1);
     tile_op_set_expr(k->f, inner, TILE_ATTR_unroll,
-                     divided(p, param(p, "block_k"), p->packed->group));
+                     divided(p, product_param(p, "block_k"), p->packed->group));
     tile_builder within = enter(p, inner);
     tile_region body = tile_op_region(k->f, inner, 0);
     tile_value next =
@@ -405,7 +403,7 @@ static tile_value load_column_scales(product *p) {
     const sched_packed *packed = p->packed;
     sched_kernel *k = &p->k;
     int array = sched_find_input(k->s, k->g, packed->scale);
-    const tile_expr *columns = param(p, "block_n");
+    const tile_expr *columns = product_param(p, "block_n");
     tile_value view = sched_array_view(k, (unsigned)array, packed->scale);
     const tile_type *type =
         type_of(p, TILE_TYPE_TILE, sched_element(k->s, packed->scale)->scalar, 1, &columns);
@@ -425,7 +423,7 @@ tile_value product_build_packed(product *p) {
             step.names[i] = define(p, &unpackings[i]);
     product_alloc_side(p, 0);
     if (may_use_wgmma(p)) {
-        const tile_expr *dims[] = {param(p, "block_m"), integer(p, packed->group)};
+        const tile_expr *dims[] = {product_param(p, "block_m"), integer(p, packed->group)};
         step.reordered = tile_build_alloc_shared(
             &k->b, type_of(p, TILE_TYPE_SHARED, p->sides[0].element->scalar, 2, dims));
     }
@@ -436,7 +434,7 @@ tile_value product_build_packed(product *p) {
                      integer(p, packed->group), NULL);
     tile_op loop = tile_build_for_loop(
         &k->b, tile_build_int(&k->b, 0), sched_number(k, groups),
-        sched_number(k, divided(p, param(p, "block_k"), packed->group)), &sum, 1);
+        sched_number(k, divided(p, product_param(p, "block_k"), packed->group)), &sum, 1);
     product_set_loop(p, loop);
     fill_step(p, &step, loop);
     sum = tile_op_result(k->f, loop, 0);

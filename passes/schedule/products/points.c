@@ -1,21 +1,10 @@
 /* The points of a product: its tuning space, the values that attributes fix, and the points that it
  * cannot use. */
-#include <string.h>
-
-#include "lib/ir/syntax.h"
 #include "lib/support/scalar.h"
 #include "passes/schedule/kernel/long.h"
 #include "passes/schedule/products/product.h"
 #include "passes/schedule/products/space.h"
 #include "tile/split.h"
-
-static const tile_expr *param(const product *p, const char *name) {
-    return tile_expr_param(p->k.s->context, name);
-}
-
-static bool has_param(const product *p, const char *name) {
-    return tile_function_find_param(p->k.f, name, strlen(name)) != NULL;
-}
 
 static bool is_operand(const product *p, unsigned array) {
     for (unsigned i = 0; i < p->side_count; i++)
@@ -140,14 +129,15 @@ static void keep_room_for_tile(product *p) {
     } kept_out[] = {{"consumers", "ping_pong"}, {"strategy", "stream_k"}};
     tile_context *context = p->k.s->context;
     enum { MOST = 24576 }; /* elements of a tile, of which nothing is spilled */
-    if (!has_param(p, "consumers") || !reads_tile(p)) return;
+    if (!product_has_param(p, "consumers") || !reads_tile(p)) return;
     tile_function_set_persistent(p->k.f, false, NULL);
     tile_function_set_persistent_if(p->k.f, NULL);
     for (unsigned i = 0; i < sizeof kept_out / sizeof *kept_out; i++)
-        tile_function_add_where(p->k.f,
-                                tile_expr_op(context, TILE_OP_ne, param(p, kept_out[i].param),
-                                             tile_expr_word(context, kept_out[i].word), NULL));
-    const tile_expr *tile = tile_expr_multiply(context, param(p, "block_m"), param(p, "block_n"));
+        tile_function_add_where(
+            p->k.f, tile_expr_op(context, TILE_OP_ne, product_param(p, kept_out[i].param),
+                                 tile_expr_word(context, kept_out[i].word), NULL));
+    const tile_expr *tile =
+        tile_expr_multiply(context, product_param(p, "block_m"), product_param(p, "block_n"));
     tile_function_add_where(
         p->k.f, tile_expr_op(context, TILE_OP_le, tile, tile_expr_int(context, MOST), NULL));
 }
@@ -160,11 +150,11 @@ static void restrict_splits(const product *p, const sched_fixed *fixed) {
     if (p->taps < 0 || p->groups.count || choose_space(p) != SCHED_SPACE_GATHERED ||
         sched_find_fixed(fixed, SCHED_SPLIT))
         return;
-    const tile_expr *any = tile_expr_op(context, TILE_OP_ne, param(p, SCHED_STRATEGY),
+    const tile_expr *any = tile_expr_op(context, TILE_OP_ne, product_param(p, SCHED_STRATEGY),
                                         tile_expr_word(context, "exchange"), NULL);
     for (unsigned i = 0; i < sizeof kept / sizeof *kept; i++)
         any = tile_expr_op(context, TILE_OP_or, any,
-                           tile_expr_op(context, TILE_OP_eq, param(p, SCHED_SPLIT),
+                           tile_expr_op(context, TILE_OP_eq, product_param(p, SCHED_SPLIT),
                                         tile_expr_int(context, kept[i]), NULL),
                            NULL);
     tile_function_add_where(p->k.f, any);
@@ -183,6 +173,6 @@ bool product_set_points(product *p) {
     }
     keep_room_for_tile(p);
     restrict_splits(p, &fixed);
-    if (g->has_rows) product_restrict_tiles(p, has_param(p, "consumers") && reads_tile(p));
+    if (g->has_rows) product_restrict_tiles(p, product_has_param(p, "consumers") && reads_tile(p));
     return true;
 }

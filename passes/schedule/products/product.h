@@ -2,7 +2,10 @@
 #ifndef TILE_PASSES_SCHEDULE_PRODUCTS_PRODUCT_H
 #define TILE_PASSES_SCHEDULE_PRODUCTS_PRODUCT_H
 
+#include <string.h>
+
 #include "lib/ir/effects.h"
+#include "lib/ir/syntax.h"
 #include "lib/ops/convolution.h"
 #include "lib/ops/im2col.h"
 #include "passes/schedule/kernel/given.h"
@@ -71,6 +74,15 @@ typedef struct product {
     const sched_packed *packed; /* how the right operand is unpacked; NULL: it is not */
     tile_word precision;        /* of a product of f32; NONE: ieee, or other elements */
 } product;
+
+/* A parameter of the kernel. */
+static inline const tile_expr *product_param(const product *p, const char *name) {
+    return tile_expr_param(p->k.s->context, name);
+}
+
+static inline bool product_has_param(const product *p, const char *name) {
+    return tile_function_find_param(p->k.f, name, strlen(name)) != NULL;
+}
 
 /* operands.c */
 

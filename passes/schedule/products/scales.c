@@ -2,10 +2,6 @@
 #include "passes/schedule/kernel/scaled.h"
 #include "passes/schedule/products/product.h"
 
-static const tile_expr *param(const product *p, const char *name) {
-    return tile_expr_param(p->k.s->context, name);
-}
-
 static const tile_type *tile_of(const product *p, tile_scalar scalar, const tile_expr *const *dims,
                                 unsigned rank) {
     tile_type draft = {.kind = TILE_TYPE_TILE, .scalar = scalar, .rank = (uint8_t)rank};
@@ -27,7 +23,7 @@ static void divide(const product *p, const tile_expr *block, const tile_expr **b
 /* Repeats each scale of blocks for the rows or columns of its block. */
 static tile_value repeat_blocks(product *p, tile_value tile, unsigned along) {
     const tile_expr *one = tile_expr_int(p->k.s->context, 1), *blocks, *elements;
-    const tile_expr *block = param(p, along ? "block_n" : "block_m");
+    const tile_expr *block = product_param(p, along ? "block_n" : "block_m");
     tile_scalar scalar = tile_value_type(p->k.f, tile)->scalar;
     divide(p, block, &blocks, &elements);
     const tile_expr *apart[] = {one, one, one}, *all[] = {one, one};
@@ -44,7 +40,7 @@ static tile_value place(product *p, sched_scale_dim dim, const tile_expr **exten
     tile_builder *b = &p->k.b;
     tile_value size = tile_build_int(b, SCHED_SCALED_ELEMENTS);
     bool rows = dim == SCHED_SCALE_ROW || dim == SCHED_SCALE_ROW_BLOCK;
-    const tile_expr *block = param(p, rows ? "block_m" : "block_n"), *elements;
+    const tile_expr *block = product_param(p, rows ? "block_m" : "block_n"), *elements;
     tile_value start = p->k.start[rows ? p->m : p->n];
     *extent = tile_expr_int(p->k.s->context, 1);
     switch (dim) {

@@ -6,13 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "lib/ir/syntax.h"
 #include "lib/ops/kinds.h"
 #include "passes/schedule/products/product.h"
-
-static const tile_expr *param(const product *p, const char *name) {
-    return tile_expr_param(p->k.s->context, name);
-}
 
 /* Tuning points -------------------------------------------------------------------------------- */
 
@@ -64,10 +59,11 @@ static void exclude_large_in_turns(product *p) {
     static const char consumers[] = "consumers";
     tile_context *context = p->k.s->context;
     if (!tile_function_find_param(p->k.f, consumers, strlen(consumers))) return;
-    const tile_expr *tile = tile_expr_multiply(context, param(p, "block_m"), param(p, "block_n"));
+    const tile_expr *tile =
+        tile_expr_multiply(context, product_param(p, "block_m"), product_param(p, "block_n"));
     const tile_expr *small =
         tile_expr_op(context, TILE_OP_le, tile, tile_expr_int(context, MOST), NULL);
-    const tile_expr *other = tile_expr_op(context, TILE_OP_ne, param(p, consumers),
+    const tile_expr *other = tile_expr_op(context, TILE_OP_ne, product_param(p, consumers),
                                           tile_expr_word(context, "ping_pong"), NULL);
     tile_function_add_where(p->k.f, tile_expr_op(context, TILE_OP_or, other, small, NULL));
 }
@@ -108,8 +104,9 @@ static void set_rows(product *p) {
     const sched_group *g = k->g;
     product_set_sums(p);
     if (!g->width) return;
-    sched_set_tile(k, p->n, 1,
-                   tile_expr_op(k->s->context, TILE_OP_div, param(p, "block_n"), g->width, NULL));
+    sched_set_tile(
+        k, p->n, 1,
+        tile_expr_op(k->s->context, TILE_OP_div, product_param(p, "block_n"), g->width, NULL));
     sched_set_tile(k, p->n + 1, 2, g->width);
 }
 
