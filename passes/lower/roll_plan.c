@@ -179,8 +179,9 @@ static unsigned trim_from(roller *r, roll_chain *c, unsigned elements, bool last
     return make_plan(r, c, elements, in_segments, p);
 }
 
-/* A chain from f16 to f16 carries half the registers without its first cast, but one of f32 has
- * its results in the place of its operands without its last one: both orders are tried. */
+/* A chain from f16 to f16 carries half the registers without its first cast. A chain of f32 whose
+ * last operation is a cast carries fewer without that one: its results take the registers of its
+ * operands. So both orders are tried. */
 static unsigned trim(roller *r, roll_chain *c, unsigned elements, bool in_segments, roll_plan *p) {
     unsigned first = trim_from(r, c, elements, false, in_segments, p);
     unsigned last = trim_from(r, c, elements, true, in_segments, p);
