@@ -53,12 +53,20 @@ static tile_op maker_of(const scan *s, tile_value view) {
     return op.id && tile_op_opcode(s->f, op) == TILE_OP_view ? op : TILE_NO_OP;
 }
 
+/* Whether the value is a view of the windows of an array. */
+static bool is_windows(const scan *s, tile_value view) {
+    tile_op op = tile_value_def(s->f, view);
+    return op.id && tile_op_opcode(s->f, op) == TILE_OP_im2col;
+}
+
 /* The extent of a view's dim; `otherwise` if it is unknown. */
 static int64_t extent_of(const scan *s, tile_value view, unsigned d, int64_t otherwise) {
     const tile_arg_decl *argument = argument_of(s, view);
     const tile_op op = maker_of(s, view);
     int64_t extent;
     if (argument) return scan_eval_or(s, argument->extents[d], otherwise);
+    if (is_windows(s, view))
+        return scan_eval_or(s, tile_value_type(s->f, view)->dims[d], otherwise);
     return op.id && scan_value_of(s, tile_operands_extents(s->f, op).at[d], &extent) ? extent
                                                                                      : otherwise;
 }
@@ -93,9 +101,11 @@ static bool has_dims_of(const scan *s, tile_value view, const tile_type *tile) {
  * The dims of a tile with fewer dims are the last ones of the array. */
 static double bytes_inside(const scan *s, tile_value view, const tile_type *tile) {
     double bytes = scan_width_of(s, tile);
+    const tile_type *type = tile_value_type(s->f, view);
+    bool is_view = type->kind == TILE_TYPE_VIEW && type->rank >= tile->rank;
     for (unsigned d = 0; d < tile->rank; d++) {
         int64_t extent = scan_dim_of(s, tile, d), whole = extent;
-        if (has_dims_of(s, view, tile)) whole = extent_of(s, view, d, extent);
+        if (is_view) whole = extent_of(s, view, type->rank - tile->rank + d, extent);
         bytes *= (double)(whole > 0 && whole < extent ? whole : extent);
     }
     return bytes;

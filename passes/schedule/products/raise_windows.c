@@ -5,11 +5,14 @@
  *     %y = matmul(%f : [k, c * r * s], (reshape(%t) : [n, c * r * s, p * q]))
  *
  * They become `convolve`, and lib/builder/expand_convolve.c gives them the form that reads least.
- * Each dim of the windows has a letter: n, c, 0 to 2 for places, 3 to 5 for positions. One of the
- * product's dims must consist of c and the positions, another one of the places, possibly with n.
- * All extents are known, so that the pads behind lhs follow from the number of places. */
+ * The windows may be made one dim after the other, with reshapes and transposes between: windows of
+ * 3 dims as windows of the depth, and windows of images whose depth is part of the batch. Each dim
+ * of the array has a name: n, c, 0 to 2 for places; 3 to 5 are positions. One of the product's dims
+ * must consist of c and the positions, the others of the places and n. All extents are known, so
+ * that the pads behind lhs follow from the number of places. */
 #include "passes/schedule/products/raise_windows.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "lib/builder/expand_convolve.h"
@@ -17,16 +20,24 @@
 #include "lib/ir/syntax.h"
 #include "lib/ops/convolution.h"
 #include "lib/ops/gather.h"
+#include "passes/schedule/products/window_letters.h"
+
+enum { MAX_MOVES = 16, MAX_NAMES = 2 * TILE_MAX_RANK + 2 };
 
 typedef struct raised {
     schedule *s;
-    tile_op product, window;
-    tile_op cast;                     /* of the moved windows; 0: none */
-    unsigned side;                    /* of the windows */
-    unsigned axis, count;             /* of the window */
-    char own[TILE_MAX_RANK + 1];      /* of the windows */
-    char letters[TILE_MAX_RANK + 1];  /* of the moved windows */
-    char parts[3][TILE_MAX_RANK + 1]; /* letters of the operand's dims: batch, then two more */
+    tile_op product;
+    unsigned side;                     /* of the windows */
+    tile_value src;                    /* the array */
+    tile_op cast;                      /* of the windows or of what they are made of; 0: none */
+    unsigned window_ops;               /* operations that make the windows */
+    bool moved_before;                 /* the array is not the first one's operand */
+    unsigned count;                    /* of dims with windows */
+    window_letters l;                  /* of the operand */
+    unsigned dim_of[TILE_MAX_SPATIAL]; /* the array's dim of each place */
+    char own[TILE_MAX_RANK + 1];       /* names of the array's dims */
+    int64_t extents[WINDOW_LETTERS];   /* by name */
+    char parts[3][MAX_NAMES];          /* names of the operand's dims: batch, then two more */
     bool terms_last;
 } raised;
 
@@ -40,118 +51,170 @@ static bool is_known(const schedule *s, tile_value value) {
     return known;
 }
 
-/* Finds the window below at most one reshape and one transpose, and the letters of the transposed
- * dims; c and n may be exchanged yet. */
-static bool find_window(raised *r, tile_value value) {
-    const tile_function *f = r->s->compute;
-    tile_op op = tile_value_def(f, value), order = TILE_NO_OP;
-    if (op.id && tile_op_opcode(f, op) == TILE_OP_transpose) {
-        order = op;
-        op = tile_value_def(f, tile_operand_src(f, op));
+/* Names --------------------------------------------------------------------------------------- */
+
+static bool is_place(char name) {
+    return name >= '0' && name <= '2';
+}
+
+static bool is_position(char name) {
+    return name >= '3' && name <= '5';
+}
+
+/* Names the array's dims: two have no windows, n before c, which may be exchanged yet. */
+static bool name_dims(raised *r, unsigned rank, char names[WINDOW_LETTERS]) {
+    unsigned others = 0;
+    r->count = 0;
+    for (unsigned d = 0; d < rank; d++) {
+        const char place = (char)('a' + (int)d), position = (char)toupper(place);
+        if (r->l.windows[d].id) {
+            if (r->count == TILE_MAX_SPATIAL) return false;
+            r->dim_of[r->count] = d;
+            names[(unsigned char)place] = (char)('0' + (int)r->count);
+            names[(unsigned char)position] = (char)('3' + (int)r->count++);
+        } else {
+            if (others == 2) return false;
+            names[(unsigned char)place] = "nc"[others++];
+        }
+        r->own[d] = names[(unsigned char)place];
+        r->own[d + 1] = 0;
+        r->extents[(unsigned char)r->own[d]] = r->l.extents[(unsigned char)place];
+        if (r->l.windows[d].id)
+            r->extents[(unsigned char)names[(unsigned char)position]] =
+                r->l.extents[(unsigned char)position];
     }
-    if (!op.id || tile_op_opcode(f, op) != TILE_OP_window || tile_op_pads(f, op)) return false;
-    const tile_value result = tile_op_result(f, op, 0);
-    const unsigned rank = sched_type(r->s, result)->rank;
-    r->window = op;
-    r->axis = (unsigned)sched_axis(r->s, op);
-    r->count = tile_operands_strides(f, op).count;
-    if (r->count > TILE_MAX_SPATIAL || rank != 2 * r->count + 2 || !is_known(r->s, result) ||
-        !is_known(r->s, tile_operand_src(f, op)))
-        return false;
-    for (unsigned d = 0, other = 0; d < rank; d++) {
-        bool windowed = d >= r->axis && d < r->axis + 2 * r->count;
-        unsigned i = d - r->axis;
-        r->own[d] = !windowed      ? "nc"[other++]
-                    : i < r->count ? (char)('0' + (int)i)
-                                   : (char)('3' + (int)(i - r->count));
+    return others == 2 && r->count;
+}
+
+/* The names of the operand's dims. Those of extent 1 are left out: they may be anywhere. */
+static bool part_names(raised *r, const char names[WINDOW_LETTERS]) {
+    const unsigned rank = r->l.rank;
+    if (rank < 2 || rank > 3) return false;
+    memset(r->parts, 0, sizeof r->parts);
+    for (unsigned d = 0; d < rank; d++) {
+        char *end = r->parts[d + 3 - rank];
+        for (const char *at = r->l.dims[d]; *at; at++)
+            if (r->l.extents[(unsigned char)*at] > 1) *end++ = names[(unsigned char)*at];
+        *end = 0;
     }
-    const tile_attr *list = order.id ? tile_op_attr(f, order, TILE_ATTR_order) : NULL;
-    if (order.id && !list) return false;
-    for (unsigned d = 0; d < rank; d++) r->letters[d] = r->own[list ? list->list[d] : d];
     return true;
 }
 
-/* Distributes the letters over the operand's dims, of which each is a product of extents. */
-static bool part_letters(raised *r, tile_value operand, tile_value moved) {
-    const unsigned rank = sched_type(r->s, operand)->rank, parts = rank - 2;
-    const unsigned from = sched_type(r->s, moved)->rank;
-    if (rank < 2 || rank > 3) return false;
-    unsigned next = 0;
-    for (unsigned d = 0; d < rank; d++) {
-        int64_t left = extent_at(r->s, operand, d);
-        char *part = r->parts[d + 1 - parts], *end = part;
-        while (next < from && (left > 1 || extent_at(r->s, moved, next) == 1)) {
-            int64_t extent = extent_at(r->s, moved, next);
-            if (extent <= 0 || left % extent) return false;
-            /* A dim of extent 1 belongs to the dim before. */
-            left /= extent;
-            *end++ = r->letters[next++];
-        }
-        if (left != 1) return false;
-    }
-    return next == from;
+/* Adds a name of extent 1 to a part: a place or position before the next one, others in front. */
+static void add_unit(char *part, char name) {
+    char *at = part;
+    if (isdigit((unsigned char)name))
+        while (*at && !(isdigit((unsigned char)*at) && *at > name)) at++;
+    memmove(at + 1, at, strlen(at) + 1);
+    *at = name;
 }
 
-/* Returns whether the part consists of the positions and one other letter, the channels. */
-static bool has_terms(const raised *r, const char *part, char *channel) {
-    unsigned positions = 0, others = 0;
-    for (; *part; part++) {
-        positions += *part == (char)('3' + (int)positions); /* in order */
-        if (*part == 'n' || *part == 'c') *channel = *part;
-        others += !(*part >= '3' && *part <= '5');
+/* Returns whether the part consists of positions in order and the channels, and adds those of
+ * extent 1. */
+static bool has_terms(const raised *r, char *part, char channel) {
+    char last = 0;
+    for (const char *at = part; *at; at++) {
+        if (*at != channel && (!is_position(*at) || *at <= last)) return false;
+        if (*at != channel) last = *at;
     }
-    return positions == r->count && others == 1 && (*channel == 'n' || *channel == 'c');
+    for (unsigned i = 0; i <= r->count; i++) {
+        char name = i == r->count ? channel : (char)('3' + (int)i);
+        if (strchr(part, name)) continue;
+        if (r->extents[(unsigned char)name] != 1) return false;
+        add_unit(part, name);
+    }
+    return true;
 }
 
-/* Returns whether the part consists of the places in order, possibly after the batch. */
-static bool has_places(const raised *r, const char *part, char batch) {
-    if (*part == batch) part++;
-    return strlen(part) == r->count && strncmp(part, "012", r->count) == 0;
+/* Returns whether two parts consist of places and the batch, and adds those of extent 1. */
+static bool have_places(const raised *r, char *batch, char *places, char image) {
+    for (unsigned k = 0; k < 2; k++)
+        for (const char *at = k ? places : batch; *at; at++)
+            if (*at != image && !is_place(*at)) return false;
+    for (unsigned i = 0; i <= r->count; i++) {
+        char name = i == r->count ? image : (char)('0' + (int)i);
+        if (strchr(places, name) || strchr(batch, name)) continue;
+        if (r->extents[(unsigned char)name] != 1) return false;
+        add_unit(name == image && r->l.rank == 3 ? batch : places, name);
+    }
+    return true;
 }
 
 static void exchange(char *text) {
     for (; *text; text++) *text = *text == 'n' ? 'c' : *text == 'c' ? 'n' : *text;
 }
 
-/* Finds which of the operand's dims has the terms. Afterwards c is the channel's letter. */
+/* Finds which of the operand's dims has the terms. Afterwards c is the channel's name. */
 static bool find_terms(raised *r) {
-    char channel = 0;
-    const char *batch = r->parts[0];
-    if (strlen(batch) > 1) return false;
-    for (unsigned last = 0; last < 2; last++) {
-        const char *terms = r->parts[1 + last], *places = r->parts[2 - last];
-        if (!has_terms(r, terms, &channel)) continue;
-        char other = channel == 'c' ? 'n' : 'c';
-        if (!has_places(r, places, other) || (*batch && *batch != other) ||
-            (*batch != 0) == (*places == other))
+    const raised given = *r;
+    for (unsigned i = 0; i < 4; i++) {
+        const bool last = i & 1;
+        const char channel = i & 2 ? 'n' : 'c', image = i & 2 ? 'c' : 'n';
+        *r = given;
+        if (!has_terms(r, r->parts[1 + last], channel) ||
+            !have_places(r, r->parts[0], r->parts[2 - last], image))
             continue;
         r->terms_last = last;
-        for (unsigned i = 0; i < 3 && channel == 'n'; i++) exchange(r->parts[i]);
-        if (channel == 'n') exchange(r->own);
+        if (channel == 'c') return true;
+        for (unsigned k = 0; k < 3; k++) exchange(r->parts[k]);
+        exchange(r->own);
+        int64_t images = r->extents['c'];
+        r->extents['c'] = r->extents['n'];
+        r->extents['n'] = images;
         return true;
     }
     return false;
 }
 
-/* Returns whether the product is a convolution, and fills *r. */
+/* Windows ------------------------------------------------------------------------------------- */
+
+/* Reads the operand as windows of the array below these operations, the last one first. */
+static bool read_moves(raised *r, const tile_op *moves, unsigned count) {
+    const schedule *s = r->s;
+    const tile_function *f = s->compute;
+    char names[WINDOW_LETTERS] = {0};
+    r->src = tile_op_operand(f, moves[count - 1], 0);
+    r->cast = TILE_NO_OP;
+    r->window_ops = 0;
+    if (!window_letters_of(s, r->src, &r->l)) return false;
+    for (unsigned i = count; i-- > 0;) {
+        const tile_opcode opcode = tile_op_opcode(f, moves[i]);
+        r->window_ops += opcode == TILE_OP_window;
+        if (opcode == TILE_OP_cast && r->cast.id) return false;
+        if (opcode == TILE_OP_cast)
+            r->cast = moves[i];
+        else if (!window_letters_follow(s, moves[i], &r->l))
+            return false;
+    }
+    r->moved_before = tile_op_opcode(f, moves[count - 1]) != TILE_OP_window;
+    return r->window_ops && name_dims(r, sched_type(s, r->src)->rank, names) &&
+           part_names(r, names) && find_terms(r);
+}
+
+/* Returns whether the product is a convolution, and fills *r. Of the arrays that the windows may be
+ * of, it is the one that was moved least. */
 static bool find_side(schedule *s, tile_op product, unsigned side, raised *r) {
     const tile_function *f = s->compute;
-    tile_value operand = tile_op_operand(f, product, side), moved = operand;
+    tile_value operand = tile_op_operand(f, product, side);
     const tile_value other = tile_op_operand(f, product, !side);
-    const tile_op op = tile_value_def(f, operand);
+    tile_op moves[MAX_MOVES], op;
+    unsigned count = 0;
     *r = (raised){.s = s, .product = product, .side = side};
-    if (op.id && tile_op_opcode(f, op) == TILE_OP_cast && !tile_op_at(f, op)->attr_count) {
-        r->cast = op;
-        moved = tile_operand_src(f, op);
-    }
-    const tile_op reshape = tile_value_def(f, moved);
-    if (reshape.id && tile_op_opcode(f, reshape) == TILE_OP_reshape)
-        moved = tile_operand_src(f, reshape);
-    if (sched_type(s, other)->rank != 2 || !is_known(s, other) || !is_known(s, operand) ||
-        !find_window(r, moved) || !part_letters(r, operand, moved) || !find_terms(r))
+    if (sched_type(s, other)->rank != 2 || !is_known(s, other) || !is_known(s, operand))
         return false;
+    for (tile_value at = operand; count < MAX_MOVES; at = tile_op_operand(f, op, 0)) {
+        op = tile_value_def(f, at);
+        const tile_opcode opcode = op.id ? tile_op_opcode(f, op) : TILE_OP_NONE;
+        bool plain_cast = opcode == TILE_OP_cast && !tile_op_at(f, op)->attr_count;
+        if (!plain_cast && opcode != TILE_OP_reshape && opcode != TILE_OP_transpose &&
+            opcode != TILE_OP_window)
+            break;
+        moves[count++] = op;
+    }
     bool turned = tile_op_has_attr(f, product, side ? TILE_ATTR_trans_rhs : TILE_ATTR_trans_lhs);
-    return r->terms_last == ((side == 0) != turned);
+    for (; count; count--)
+        if (read_moves(r, moves, count) && r->terms_last == ((side == 0) != turned)) return true;
+    return false;
 }
 
 /* Numbers ---------------------------------------------------------------------------------------
@@ -171,19 +234,18 @@ static bool read_number(const schedule *s, tile_values values, unsigned i, int64
 
 static bool read_numbers(const raised *r, numbers *n) {
     const tile_function *f = r->s->compute;
-    const tile_attr *between = tile_op_attr(f, r->window, TILE_ATTR_input_dilations);
-    const tile_value windows = tile_op_result(f, r->window, 0),
-                     src = tile_operand_src(f, r->window);
     for (unsigned i = 0; i < r->count; i++) {
+        const tile_op window = r->l.windows[r->dim_of[i]];
+        const unsigned at = r->l.number_of[r->dim_of[i]];
+        const tile_attr *between = tile_op_attr(f, window, TILE_ATTR_input_dilations);
         int64_t pad, dilation;
-        if (!read_number(r->s, tile_operands_strides(f, r->window), i, &n->strides[i]) ||
-            !read_number(r->s, tile_operands_pads(f, r->window), i, &pad) ||
-            !read_number(r->s, tile_operands_dilations(f, r->window), i, &dilation) || !dilation)
+        if (!read_number(r->s, tile_operands_strides(f, window), at, &n->strides[i]) ||
+            !read_number(r->s, tile_operands_pads(f, window), at, &pad) ||
+            !read_number(r->s, tile_operands_dilations(f, window), at, &dilation) || !dilation)
             return false;
-        int64_t places = extent_at(r->s, windows, r->axis + i),
-                positions = extent_at(r->s, windows, r->axis + r->count + i),
-                elements = extent_at(r->s, src, r->axis + i);
-        n->between[i] = between ? between->list[i] : 1;
+        int64_t places = r->extents['0' + i], positions = r->extents['3' + i],
+                elements = extent_at(r->s, r->src, r->dim_of[i]);
+        n->between[i] = between ? between->list[at] : 1;
         n->reversed[i] = dilation < 0;
         n->dilations[i] = dilation < 0 ? -dilation : dilation;
         n->pads[2 * i] = dilation < 0 ? pad - (positions - 1) * dilation : pad;
@@ -203,7 +265,7 @@ static char spatial_letter(unsigned array, char digit) {
 /* Writes the letters of an array as `dims` has them. */
 static char *write_letters(char *to, unsigned array, const char *letters) {
     for (; *letters; letters++)
-        *to++ = *letters >= '0' && *letters <= '5' ? spatial_letter(array, *letters) : *letters;
+        *to++ = isdigit((unsigned char)*letters) ? spatial_letter(array, *letters) : *letters;
     return to;
 }
 
@@ -213,39 +275,56 @@ static void join(char *to, const char *a, const char *b, const char *c) {
     strcat(to, c);
 }
 
-/* The attribute `dims`, and the letters of the filter and of the result. */
-static const char *write_dims(const raised *r, bool k_first, char *filter, char *result) {
+/* Returns whether a convolution can have a result with these dims: the places in order, and k not
+ * between them. */
+static bool is_result(const char *names) {
+    char last = 0;
+    bool between = false;
+    for (; *names; names++) {
+        between |= *names == 'k' && last && strpbrk(names, "012");
+        if (is_place(*names) && *names < last) return false;
+        if (is_place(*names)) last = *names;
+    }
+    return !between;
+}
+
+/* The names of the filter's and the result's dims, and those of the product with each part as the
+ * dims that it consists of. */
+typedef struct result_names {
+    char filter[MAX_NAMES], result[MAX_NAMES], product[MAX_NAMES];
+} result_names;
+
+/* The attribute `dims`. */
+static const char *write_dims(const raised *r, bool k_first, result_names *names) {
     tile_arena *arena = r->s->arena;
-    char *text = TILE_NEW_ARRAY(arena, char, 4 * TILE_MAX_RANK), *at = text, src[TILE_MAX_RANK + 1],
-         *end = src;
+    char *text = TILE_NEW_ARRAY(arena, char, 4 * MAX_NAMES), *at = text;
     const char *terms = r->parts[1 + r->terms_last], *places = r->parts[2 - r->terms_last];
-    for (const char *own = r->own; *own; own++)
-        if (*own < '3' || *own > '5') *end++ = *own;
-    *end = 0;
-    join(filter, k_first ? "k" : "", terms, k_first ? "" : "k");
-    join(result, r->parts[0], r->side ? "k" : "", places);
-    strcat(result, r->side ? "" : "k");
-    at = write_letters(at, 0, src);
+    join(names->filter, k_first ? "k" : "", terms, k_first ? "" : "k");
+    join(names->product, r->parts[0], r->side ? "k" : "", places);
+    strcat(names->product, r->side ? "" : "k");
+    strcpy(names->result, names->product);
+    if (!is_result(names->product)) {
+        join(names->result, r->side ? "nk" : "n", "012", r->side ? "" : "k");
+        memmove(strpbrk(names->result, "0") + r->count, strpbrk(names->result, "0") + 3,
+                strlen(strpbrk(names->result, "0") + 3) + 1);
+    }
+    at = write_letters(at, 0, r->own);
     *at++ = ',';
-    at = write_letters(at, 1, filter);
+    at = write_letters(at, 1, names->filter);
     *at++ = '-';
     *at++ = '>';
-    *write_letters(at, 2, result) = 0;
+    *write_letters(at, 2, names->result) = 0;
     return text;
 }
 
-/* The extent of a letter's dim. */
-static const tile_expr *extent_of(const raised *r, char letter, const tile_expr *filters) {
-    const char *at = strchr(r->own, letter);
-    const tile_type *windows = sched_type(r->s, tile_op_result(r->s->compute, r->window, 0));
-    return letter == 'k' ? filters : windows->dims[at - r->own];
-}
-
-static const tile_type *type_of(const raised *r, const tile_type *element, const char *letters,
+static const tile_type *type_of(const raised *r, const tile_type *element, const char *names,
                                 const tile_expr *filters) {
     tile_type draft = *element;
     draft.rank = 0;
-    for (; *letters; letters++) draft.dims[draft.rank++] = extent_of(r, *letters, filters);
+    for (; *names; names++)
+        draft.dims[draft.rank++] =
+            *names == 'k' ? filters
+                          : tile_expr_int(r->s->context, r->extents[(unsigned char)*names]);
     return tile_type_get(r->s->context, &draft);
 }
 
@@ -280,24 +359,37 @@ static tile_value reshape_source(raised *r, tile_builder *b, tile_value value,
     return cast_to(r, b, src, to);
 }
 
+/* The result's dims in the order of the product's. */
+static tile_value order_result(const raised *r, tile_builder *b, tile_value value,
+                               const result_names *names, const tile_type *type) {
+    int64_t order[MAX_NAMES];
+    const unsigned rank = (unsigned)strlen(names->product);
+    if (!strcmp(names->product, names->result)) return value;
+    for (unsigned d = 0; d < rank; d++)
+        order[d] = strchr(names->result, names->product[d]) - names->result;
+    value = tile_build_transpose(b, value, type);
+    tile_op_set_list(r->s->compute, tile_value_def(r->s->compute, value), TILE_ATTR_order, order,
+                     rank);
+    return value;
+}
+
 static tile_value build_convolution(raised *r, const numbers *n) {
     schedule *s = r->s;
     tile_function *f = s->compute;
     tile_builder b = tile_builder_before(f, r->product);
     b.loc = tile_op_loc(f, r->product);
     const tile_value product = tile_op_result(f, r->product, 0);
-    tile_value filter = tile_op_operand(f, r->product, !r->side);
+    tile_value filter = tile_op_operand(f, r->product, !r->side), src = r->src;
     bool turned =
         tile_op_has_attr(f, r->product, r->side ? TILE_ATTR_trans_lhs : TILE_ATTR_trans_rhs);
     bool k_first = (r->side == 1) != turned;
     const tile_type *type = sched_type(s, filter), *to = sched_type(s, product);
     const tile_expr *filters = type->dims[k_first ? 0 : 1];
-    char of_filter[TILE_MAX_RANK + 1], of_result[TILE_MAX_RANK + 1];
-    const char *dims = write_dims(r, k_first, of_filter, of_result);
-    filter = reshape_source(r, &b, filter, type_of(r, type, of_filter, filters));
-    tile_value src = tile_operand_src(f, r->window);
+    result_names names;
+    const char *dims = write_dims(r, k_first, &names);
+    filter = reshape_source(r, &b, filter, type_of(r, type, names.filter, filters));
     if (r->cast.id) src = cast_to(r, &b, src, sched_type(s, tile_op_result(f, r->cast, 0)));
-    tile_value value = tile_build_convolve(&b, src, filter, type_of(r, to, of_result, filters));
+    tile_value value = tile_build_convolve(&b, src, filter, type_of(r, to, names.result, filters));
     const tile_op op = tile_value_def(f, value);
     const tile_attr *precision = tile_op_attr(f, r->product, TILE_ATTR_precision);
     tile_op_set_text(f, op, TILE_ATTR_dims, dims);
@@ -310,6 +402,7 @@ static tile_value build_convolution(raised *r, const numbers *n) {
         tile_op_set_expr(f, op, TILE_ATTR_precision, precision->expr);
     else if (precision)
         tile_op_set_text(f, op, TILE_ATTR_precision, precision->text);
+    value = order_result(r, &b, value, &names, type_of(r, to, names.product, filters));
     return tile_build_reshape(&b, value, TILE_NO_VALUE, to);
 }
 
@@ -325,36 +418,38 @@ static bool is_plain(const tile_function *f, tile_op product) {
 }
 
 /* Returns whether another form than the windows' own reads less: channels that are contiguous in a
- * copy only, no zeros between elements, or elements instead of windows. */
+ * copy only, no zeros between elements, or elements instead of windows. Windows that are made one
+ * dim after the other are written to memory otherwise, and arrays with contiguous channels whose
+ * dims are moved first are read in their own order. */
 static bool pays(const raised *r, const numbers *n) {
-    const tile_value windows = tile_op_result(r->s->compute, r->window, 0),
-                     src = tile_operand_src(r->s->compute, r->window);
-    const tile_type *type = sched_type(r->s, src);
+    const tile_type *type = sched_type(r->s, r->src);
     const tile_type *product = sched_type(r->s, tile_op_result(r->s->compute, r->product, 0));
+    const bool channels_last = r->own[type->rank - 1] == 'c';
     bool pointwise = true, spreads = false;
     tile_convolution_traffic t = {
         .by_fma = tile_convolution_is_by_fma(
             r->s->compute, r->product,
             sched_type(r->s, tile_operand_lhs(r->s->compute, r->product))),
-        .channels_last = r->own[sched_type(r->s, windows)->rank - 1] == 'c',
+        .channels_last = channels_last,
         .positions = 1,
         .input = tile_scalar_bytes(type->scalar),
         .windows = 1,
         .filters = (double)sched_constant(product->dims[product->rank - (r->side ? 2 : 1)]),
+        .channels = r->extents['c'],
     };
-    for (unsigned d = 0; d < type->rank; d++) t.input *= (double)extent_at(r->s, src, d);
-    for (unsigned d = 0; r->own[d]; d++) {
-        int64_t extent = extent_at(r->s, windows, d);
-        t.windows *= (double)extent;
-        if (r->own[d] == 'c') t.channels = extent;
-        if (r->own[d] >= '3' && r->own[d] <= '5') t.positions *= extent;
+    for (unsigned d = 0; d < type->rank; d++) {
+        t.input *= (double)extent_at(r->s, r->src, d);
+        t.windows *= (double)r->extents[(unsigned char)r->own[d]];
     }
     for (unsigned i = 0; i < r->count; i++) {
+        t.windows *= (double)r->extents['3' + i];
+        t.positions *= r->extents['3' + i];
         pointwise &=
             n->strides[i] == 1 && n->between[i] == 1 && !n->pads[2 * i] && !n->pads[2 * i + 1];
         spreads |= n->between[i] > 1;
     }
-    return spreads || (pointwise && t.positions == 1) ||
+    return spreads || r->window_ops > 1 || (channels_last && r->moved_before) ||
+           (pointwise && t.positions == 1) ||
            tile_convolution_form_of(&t) == TILE_CONVOLUTION_MOVED;
 }
 
@@ -365,25 +460,52 @@ static bool find_convolution(schedule *s, tile_op op, raised *r, numbers *n) {
     return false;
 }
 
-/* Replaces a reshape of a reshape by the first value or by one reshape. */
-static void fold_reshapes(schedule *s) {
+/* The first value of reshapes and transposes that leave all elements in their order; the value of
+ * op if there is none. */
+static tile_value find_same_order(const schedule *s, tile_op op) {
+    const tile_function *f = s->compute;
+    tile_op moves[MAX_MOVES], at = op;
+    unsigned count = 0;
+    while (
+        count < MAX_MOVES && at.id &&
+        (tile_op_opcode(f, at) == TILE_OP_reshape || tile_op_opcode(f, at) == TILE_OP_transpose)) {
+        moves[count++] = at;
+        at = tile_value_def(f, tile_op_operand(f, at, 0));
+    }
+    for (; count > 1; count--) {
+        char before[WINDOW_LETTERS], after[WINDOW_LETTERS];
+        const tile_value first = tile_op_operand(f, moves[count - 1], 0);
+        window_letters l;
+        bool follows = window_letters_of(s, first, &l);
+        if (follows) window_letters_join(&l, true, before);
+        for (unsigned i = count; follows && i-- > 0;)
+            follows = window_letters_follow(s, moves[i], &l);
+        if (follows) window_letters_join(&l, true, after);
+        if (follows && !strcmp(before, after)) return first;
+    }
+    return tile_op_result(f, op, 0);
+}
+
+/* Replaces reshapes of reshapes, and moves that undo each other, by one reshape. */
+static void fold_moves(schedule *s) {
+    static const tile_opcode opcodes[] = {TILE_OP_reshape, TILE_OP_transpose};
     tile_function *f = s->compute;
-    unsigned count;
-    tile_op *ops = tile_find_ops(f, TILE_OP_reshape, s->arena, &count);
-    for (unsigned i = 0; i < count; i++) {
-        const tile_value result = tile_op_result(f, ops[i], 0);
-        tile_value src = tile_operand_src(f, ops[i]);
-        const tile_op from = tile_value_def(f, src);
-        if (!from.id || tile_op_opcode(f, from) != TILE_OP_reshape) continue;
-        tile_builder b = tile_builder_before(f, ops[i]);
-        b.loc = tile_op_loc(f, ops[i]);
-        src = tile_operand_src(f, from);
-        if (tile_value_type(f, src) != tile_value_type(f, result))
-            src = tile_build_reshape(&b, src, TILE_NO_VALUE, tile_value_type(f, result));
-        tile_value *map = TILE_NEW_ARRAY(s->arena, tile_value, f->value_count);
-        map[result.id] = src;
-        tile_replace_values(f, f->body, map);
-        tile_erase_op(f, ops[i]);
+    for (unsigned k = 0; k < 2; k++) {
+        unsigned count;
+        tile_op *ops = tile_find_ops(f, opcodes[k], s->arena, &count);
+        for (unsigned i = 0; i < count; i++) {
+            const tile_value result = tile_op_result(f, ops[i], 0);
+            tile_value src = find_same_order(s, ops[i]);
+            if (src.id == result.id) continue;
+            tile_builder b = tile_builder_before(f, ops[i]);
+            b.loc = tile_op_loc(f, ops[i]);
+            if (tile_value_type(f, src) != tile_value_type(f, result))
+                src = tile_build_reshape(&b, src, TILE_NO_VALUE, tile_value_type(f, result));
+            tile_value *map = TILE_NEW_ARRAY(s->arena, tile_value, f->value_count);
+            map[result.id] = src;
+            tile_replace_values(f, f->body, map);
+            tile_erase_op(f, ops[i]);
+        }
     }
 }
 
@@ -406,6 +528,6 @@ bool sched_raise_windows(schedule *s) {
         tile_replace_values(s->compute, s->compute->body, map);
     }
     if (!tile_expand_convolutions(s->compute)) return false;
-    fold_reshapes(s);
+    fold_moves(s);
     return true;
 }
