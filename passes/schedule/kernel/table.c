@@ -152,8 +152,8 @@ static bool count_up(sched_tables *all, tile_op op, sched_table *out) {
     int32_t *at;
     for (unsigned i = 0; i < 2; i++) {
         const tile_attr *attr = tile_op_attr(f, op, ids[i]);
-        if (attr && (!attr->expr ||
-                     !tile_expr_is_int(sched_resolved(all->s, attr->expr), &numbers[i])))
+        if (attr &&
+            (!attr->expr || !tile_expr_is_int(sched_resolved(all->s, attr->expr), &numbers[i])))
             return false;
     }
     differs[axis] = true;
@@ -206,7 +206,8 @@ static bool regroup(sched_tables *all, tile_op op, sched_table *out) {
     if (!allocate(all, out, differs, &at) || count_positions(&source) != count_positions(out))
         return false;
     const int64_t positions = count_positions(out);
-    for (int64_t n = 0; n < positions; n++, step(&source, position)) at[n] = element(from, position);
+    for (int64_t n = 0; n < positions; n++, step(&source, position))
+        at[n] = element(from, position);
     return true;
 }
 
@@ -254,7 +255,8 @@ static bool find(sched_tables *all, tile_value value, sched_table *out) {
     const tile_type *type = sched_type(s, value);
     const tile_op op = tile_value_def(s->compute, value);
     *out = (sched_table){.rank = type->rank};
-    if (type->param || (type->scalar != TILE_i1 && type->scalar != TILE_i32 && type->scalar != TILE_i64))
+    if (type->param ||
+        (type->scalar != TILE_i1 && type->scalar != TILE_i32 && type->scalar != TILE_i64))
         return false;
     for (unsigned d = 0; d < type->rank; d++) {
         out->extents[d] = sched_constant(sched_dim(s, type, d));

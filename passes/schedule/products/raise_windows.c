@@ -31,10 +31,10 @@ typedef struct raised {
     unsigned side;            /* of the windows */
     bool k_first, terms_last; /* in the dims of the operands */
     window_view view, filter;
-    bool has_filter;                 /* the filter is a view */
-    unsigned at[TILE_MAX_SPATIAL];   /* by digit: of the view's windows, in the source's order */
-    int64_t n, c, k, groups;         /* c and k: of a group */
-    bool flips[TILE_MAX_SPATIAL];    /* by digit: the filter's source runs backward */
+    bool has_filter;               /* the filter is a view */
+    unsigned at[TILE_MAX_SPATIAL]; /* by digit: of the view's windows, in the source's order */
+    int64_t n, c, k, groups;       /* c and k: of a group */
+    bool flips[TILE_MAX_SPATIAL];  /* by digit: the filter's source runs backward */
     /* Letters. By atom: 0 for an extent of 1 that has none. */
     char atoms[VIEW_ATOMS + 1], filter_atoms[VIEW_ATOMS + 1];
     char source[MOST_LETTERS], own_filter[MOST_LETTERS], terms[MOST_LETTERS];
@@ -167,17 +167,13 @@ static void read_letters(const raised *r, const view_dim *dim, char *to) {
     }
 }
 
-/* The letters of an array with one letter for each of its atoms. */
-static void read_atoms(const char *atoms, unsigned count, char *to) {
-    for (unsigned i = 0; i < count; i++) {
-        bool grouped = atoms[i] == 'G';
-        if (atoms[i] == 'c' && strchr(to, 'c')) continue; /* of the groups */
-        if (atoms[i]) append(to, grouped ? 'c' : atoms[i]);
-    }
-}
-
+/* Groups and channels are one dim. */
 static void write_source(raised *r) {
-    read_atoms(r->atoms, r->view.atom_count, r->source);
+    for (unsigned i = 0; i < r->view.atom_count; i++) {
+        bool grouped = r->atoms[i] == 'G';
+        if (r->atoms[i] == 'c' && strchr(r->source, 'c')) continue;
+        if (r->atoms[i]) append(r->source, grouped ? 'c' : r->atoms[i]);
+    }
     if (!strchr(r->source, 'c')) insert(r->source, 'c', 0);
     if (!strchr(r->source, 'n')) prepend(r->source, 'n');
 }
@@ -210,18 +206,22 @@ static bool write_product(raised *r, unsigned rank) {
     return ascend(to, '0');
 }
 
-/* Filters --------------------------------------------------------------------------------------- */
+/* Filters ---------------------------------------------------------------------------------------
+ */
 
+/* array: 0 lhs, 1 rhs, 2 the result, 3 rhs with its groups as a dim. */
 static int64_t extent_of(const raised *r, unsigned array, char letter) {
     if (letter == 'n') return r->n;
     if (letter == 'c') return array ? r->c : r->c * r->groups;
-    if (letter == 'k') return r->k * r->groups;
+    if (letter == 'k') return array == 3 ? r->k : r->k * r->groups;
+    if (letter == 'G') return r->groups;
     const view_windows *w = windows_of(r, letter);
-    return array == 1 ? w->taps : array ? w->places : r->view.atoms[w->atom].extent;
+    return array % 2 ? w->taps : array ? w->places : r->view.atoms[w->atom].extent;
 }
 
 /* The letters of the filter's own dims. */
 static void write_own_filter(const raised *r, char *to) {
+    if (r->groups > 1) append(to, 'G');
     if (r->k_first) append(to, 'k');
     for (const char *own = r->terms; *own; own++) append(to, *own);
     if (!r->k_first) append(to, 'k');
@@ -233,10 +233,10 @@ static bool find_filter(raised *r, tile_value value) {
     char own[MOST_LETTERS] = "";
     bool reversed;
     write_own_filter(r, own);
-    if (r->groups > 1 || strlen(own) > TILE_MAX_RANK ||
+    if (strlen(own) > TILE_MAX_RANK ||
         !product_find_view(r->s, r->view.tables, value, false, &r->filter))
         return false;
-    for (unsigned d = 0; own[d]; d++) extents[d] = extent_of(r, 1, own[d]);
+    for (unsigned d = 0; own[d]; d++) extents[d] = extent_of(r, 3, own[d]);
     if (!product_regroup_view(&r->filter, extents, (unsigned)strlen(own))) return false;
     for (unsigned d = 0; own[d]; d++) {
         const view_dim *dim = &r->filter.dims[d];
@@ -250,7 +250,8 @@ static bool find_filter(raised *r, tile_value value) {
     }
     for (unsigned i = 0; i < r->filter.atom_count; i++)
         if (!r->filter_atoms[i] && r->filter.atoms[i].extent > 1) return false;
-    read_atoms(r->filter_atoms, r->filter.atom_count, r->own_filter);
+    for (unsigned i = 0; i < r->filter.atom_count; i++)
+        if (r->filter_atoms[i]) append(r->own_filter, r->filter_atoms[i]);
     for (const char *letter = own; *letter; letter++)
         if (*letter >= '3' && *letter <= '5')
             insert(r->own_filter, *letter, '5');
@@ -407,19 +408,31 @@ static tile_value sort_positions(raised *r, tile_builder *b, tile_value filter, 
     strcpy(own, letters);
     for (unsigned d = 0; letters[d]; d++)
         if (letters[d] >= '3' && letters[d] <= '5') letters[d] = (char)('3' + next++);
-    return move_dims(r, b, filter, 1, own, letters);
+    return move_dims(r, b, filter, 3, own, letters);
+}
+
+/* Moves the groups before k, of which they become a part. */
+static tile_value merge_groups(raised *r, tile_builder *b, tile_value filter, char *letters) {
+    char to[MOST_LETTERS] = "";
+    if (r->groups == 1) return filter;
+    for (const char *own = letters; *own; own++) {
+        if (*own == 'k') append(to, 'G');
+        if (*own != 'G') append(to, *own);
+    }
+    filter = move_dims(r, b, filter, 3, letters, to);
+    *letters = 0;
+    for (const char *own = to; *own; own++)
+        if (*own != 'G') append(letters, *own);
+    return reshape_source(r, b, filter, type_of(r, 1, sched_type(r->s, filter), letters));
 }
 
 static tile_value build_filter(raised *r, tile_builder *b, char *letters) {
     strcpy(letters, r->own_filter);
-    tile_value filter = tile_op_operand(r->s->compute, r->product, !r->side);
-    if (!r->has_filter) {
-        filter = reshape_source(r, b, filter, type_of(r, 1, sched_type(r->s, filter), letters));
-        return sort_positions(r, b, filter, letters);
-    }
-    filter = tile_build_reshape(b, r->filter.source, TILE_NO_VALUE,
-                                type_of(r, 1, sched_type(r->s, r->filter.source), letters));
-    return r->filter.type ? cast_to(r, b, filter, r->filter.type) : filter;
+    tile_value filter =
+        r->has_filter ? r->filter.source : tile_op_operand(r->s->compute, r->product, !r->side);
+    filter = reshape_source(r, b, filter, type_of(r, 3, sched_type(r->s, filter), letters));
+    filter = merge_groups(r, b, sort_positions(r, b, filter, letters), letters);
+    return r->has_filter && r->filter.type ? cast_to(r, b, filter, r->filter.type) : filter;
 }
 
 static tile_value build_convolution(raised *r, const numbers *n) {
@@ -495,8 +508,7 @@ static bool pays(const raised *r, const numbers *n) {
            tile_convolution_form_of(&t) == TILE_CONVOLUTION_MOVED;
 }
 
-static bool find_convolution(schedule *s, sched_tables *tables, tile_op op, raised *r,
-                             numbers *n) {
+static bool find_convolution(schedule *s, sched_tables *tables, tile_op op, raised *r, numbers *n) {
     if (!is_plain(s->compute, op)) return false;
     for (unsigned side = 0; side < 2; side++) {
         if (!find_side(s, tables, op, side, r)) continue;
@@ -538,8 +550,8 @@ static void fold_transposes(schedule *s, sched_tables *tables) {
         const tile_value result = tile_op_result(f, ops[i], 0);
         window_view *view = TILE_NEW(s->arena, window_view);
         unsigned next = 0;
-        bool same = is_known(s, result) && product_find_view(s, tables, result, false, view) &&
-                    !view->type;
+        bool same =
+            is_known(s, result) && product_find_view(s, tables, result, false, view) && !view->type;
         tile_op from = same ? tile_value_def(f, view->source) : TILE_NO_OP;
         if (!from.id || tile_op_opcode(f, from) != TILE_OP_convolve) continue;
         for (unsigned d = 0; d < view->rank; d++)

@@ -46,6 +46,12 @@ static int64_t element_of(const view_axis *axis, int64_t i) {
     return axis->table ? axis->table[i] : i;
 }
 
+/* Atoms of one element choose nothing. */
+static void trim(const window_view *v, view_axis *axis) {
+    while (axis->count > 1 && v->atoms[axis->at + axis->count - 1].extent == 1) axis->count--;
+    for (; axis->count > 1 && v->atoms[axis->at].extent == 1; axis->count--) axis->at++;
+}
+
 /* Makes one table of a dim whose axes choose elements of neighboring atoms. */
 static bool unite(window_view *v, view_dim *dim) {
     const int64_t extent = extent_of(dim);
@@ -76,6 +82,7 @@ static bool unite(window_view *v, view_dim *dim) {
         table[n] = (int32_t)number;
     }
     out.table = table;
+    trim(v, &out);
     *dim = (view_dim){1, {out}};
     return true;
 }
@@ -104,8 +111,7 @@ static bool split_table(window_view *v, const view_axis *axis, int64_t low, unsi
     parts[0] = (view_axis){VIEW_TABLE, high, axis->at, atoms, NULL};
     parts[1] = (view_axis){VIEW_TABLE, low, axis->at + atoms, axis->count - atoms, NULL};
     for (unsigned i = 0; i < 2; i++) {
-        parts[i].table = table[i] =
-            TILE_NEW_ARRAY(v->s->arena, int32_t, (size_t)parts[i].extent);
+        parts[i].table = table[i] = TILE_NEW_ARRAY(v->s->arena, int32_t, (size_t)parts[i].extent);
         for (int64_t n = 0; n < parts[i].extent; n++) table[i][n] = -1;
     }
     for (int64_t n = 0; n < axis->extent; n++) {
@@ -117,6 +123,8 @@ static bool split_table(window_view *v, const view_axis *axis, int64_t low, unsi
         int64_t a = table[0][n / low], b = table[1][n % low];
         if (axis->table[n] != (a < 0 || b < 0 ? -1 : a * weight + b)) return false;
     }
+    trim(v, &parts[0]);
+    trim(v, &parts[1]);
     return true;
 }
 
@@ -177,8 +185,7 @@ bool product_regroup_view(window_view *v, const int64_t *extents, unsigned rank)
 
 static bool reshape_to(window_view *v, const tile_type *type) {
     int64_t extents[TILE_MAX_RANK];
-    for (unsigned d = 0; d < type->rank; d++)
-        extents[d] = sched_constant(sched_dim(v->s, type, d));
+    for (unsigned d = 0; d < type->rank; d++) extents[d] = sched_constant(sched_dim(v->s, type, d));
     return product_regroup_view(v, extents, type->rank);
 }
 
@@ -265,8 +272,7 @@ static bool is_product_of_rows(window_view *v, const sched_table *mask, bool sho
         int64_t count = 0;
         if (!stride) continue;
         bool *row = TILE_NEW_ARRAY(v->s->arena, bool, (size_t)extent);
-        for (int64_t n = 0; n < all; n++)
-            row[n / stride % extent] |= (mask->at[n] != 0) == shown;
+        for (int64_t n = 0; n < all; n++) row[n / stride % extent] |= (mask->at[n] != 0) == shown;
         for (int64_t i = 0; i < extent; i++) count += row[i];
         of_rows *= count;
     }
@@ -329,8 +335,7 @@ static bool find_spread(const window_view *v, const view_axis *axis, view_window
     w->first = begin - axis->table[begin] * w->between;
     for (int64_t i = 0; i < axis->extent; i++) {
         int64_t own = i - w->first;
-        bool is_element =
-            own >= 0 && own % w->between == 0 && own / w->between < elements;
+        bool is_element = own >= 0 && own % w->between == 0 && own / w->between < elements;
         if (axis->table[i] != (is_element ? own / w->between : -1)) return false;
     }
     return true;
@@ -355,8 +360,7 @@ static bool forget_places(window_view *v, view_dim *dim) {
     int32_t *table = TILE_NEW_ARRAY(v->s->arena, int32_t, (size_t)w.places);
     for (int64_t p = 0; p < w.places; p++) {
         int64_t own = p * w.stride - w.pad - w.first;
-        bool inside =
-            own >= 0 && own % w.between == 0 && own / w.between < v->atoms[w.atom].extent;
+        bool inside = own >= 0 && own % w.between == 0 && own / w.between < v->atoms[w.atom].extent;
         table[p] = inside ? (int32_t)(own / w.between) : -1;
     }
     *axis = (view_axis){VIEW_TABLE, w.places, w.atom, 1, table};
@@ -477,8 +481,7 @@ static bool surround(window_view *v, tile_op op, unsigned moved) {
     int64_t before = 0;
     for (unsigned i = 0; i < moved; i++)
         before += extent_at(v, tile_op_operand(v->s->compute, op, i), axis);
-    return choose_range(v, axis, -before,
-                        extent_at(v, tile_op_result(v->s->compute, op, 0), axis));
+    return choose_range(v, axis, -before, extent_at(v, tile_op_result(v->s->compute, op, 0), axis));
 }
 
 /* A last dim of 2, of which one half is zero. */
@@ -551,8 +554,7 @@ bool product_find_view(schedule *s, sched_tables *tables, tile_value value, bool
 bool product_is_whole_axis(const window_view *v, const view_axis *axis, bool *reversed) {
     *reversed = false;
     if (axis->kind == VIEW_WHOLE) return true;
-    if (axis->kind != VIEW_TABLE || axis->count != 1 ||
-        axis->extent != v->atoms[axis->at].extent)
+    if (axis->kind != VIEW_TABLE || axis->count != 1 || axis->extent != v->atoms[axis->at].extent)
         return false;
     *reversed = axis->table[0] != 0;
     for (int64_t i = 0; i < axis->extent; i++)

@@ -41,8 +41,8 @@ typedef struct view_windows {
 typedef struct window_view {
     schedule *s;
     sched_tables *tables;
-    tile_value source;       /* the elements belong to it */
-    const tile_type *type;   /* to which they are cast; NULL: they are not */
+    tile_value source;     /* the elements belong to it */
+    const tile_type *type; /* to which they are cast; NULL: they are not */
     unsigned rank, atom_count, window_count;
     view_dim dims[TILE_MAX_RANK + 1]; /* the last one: while dims are regrouped */
     view_atom atoms[VIEW_ATOMS];
