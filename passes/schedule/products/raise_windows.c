@@ -21,6 +21,7 @@
 #include "lib/ir/syntax.h"
 #include "lib/ops/convolution.h"
 #include "lib/ops/gather.h"
+#include "passes/schedule/products/sink_reshapes.h"
 #include "passes/schedule/products/window_view.h"
 
 enum { MOST_LETTERS = 2 * TILE_MAX_RANK + 1 };
@@ -518,28 +519,6 @@ static bool find_convolution(schedule *s, sched_tables *tables, tile_op op, rais
     return false;
 }
 
-/* Replaces a reshape of a reshape by the first value or by one reshape. */
-static void fold_reshapes(schedule *s) {
-    tile_function *f = s->compute;
-    unsigned count;
-    tile_op *ops = tile_find_ops(f, TILE_OP_reshape, s->arena, &count);
-    for (unsigned i = 0; i < count; i++) {
-        const tile_value result = tile_op_result(f, ops[i], 0);
-        tile_value src = tile_operand_src(f, ops[i]);
-        const tile_op from = tile_value_def(f, src);
-        if (!from.id || tile_op_opcode(f, from) != TILE_OP_reshape) continue;
-        tile_builder b = tile_builder_before(f, ops[i]);
-        b.loc = tile_op_loc(f, ops[i]);
-        src = tile_operand_src(f, from);
-        if (tile_value_type(f, src) != tile_value_type(f, result))
-            src = tile_build_reshape(&b, src, TILE_NO_VALUE, tile_value_type(f, result));
-        tile_value *map = TILE_NEW_ARRAY(s->arena, tile_value, f->value_count);
-        map[result.id] = src;
-        tile_replace_values(f, f->body, map);
-        tile_erase_op(f, ops[i]);
-    }
-}
-
 /* Reshapes and transposes of a convolution's result that together leave its elements in order, as
  * where a text moves the places of two windows side by side, become a reshape of it. */
 static void fold_transposes(schedule *s, sched_tables *tables) {
@@ -596,6 +575,6 @@ bool sched_raise_windows(schedule *s) {
     tables = (sched_tables){.s = s};
     fold_transposes(s, &tables);
     if (!tile_expand_convolutions(s->compute)) return false;
-    fold_reshapes(s);
+    sched_fold_reshapes(s);
     return true;
 }
