@@ -496,6 +496,11 @@ static tile_value expand(tile_function *f, tile_op op) {
                    .result = tile_value_type(f, tile_op_result(f, op, 0)),
                    .groups = c.groups ? c.groups : c.batch_groups};
     x.b.loc = tile_op_at(f, op)->loc;
+    for (unsigned i = 0; i < c.spatial; i++) { /* the distance of one position */
+        if (!tile_expr_is(x.rhs->dims[c.rhs.spatial[i]], 1)) continue;
+        x.c.dilations[i] = 1;
+        x.c.reversed[i] = false;
+    }
     if (is_depthwise(&x)) return build_depthwise(&x);
     return is_filter_gradient(&x) ? build_places(&x) : build_product(&x);
 }

@@ -5,14 +5,15 @@
  *     %y = matmul(%f : [k, c * r * s], (reshape(%t) : [n, c * r * s, p * q]))
  *
  * They become `convolve`, and lib/builder/expand_convolve.c gives them the form that reads least.
- * The windows may be made one dim after the other, with reshapes and transposes between: windows of
- * 3 dims as windows of the depth, and windows of images whose depth is part of the batch. Each dim
- * of the array has a name: n, c, 0 to 2 for places; 3 to 5 are positions. One of the product's dims
- * must consist of c and the positions, the others of the places and n. All extents are known, so
- * that the pads behind lhs follow from the number of places. */
+ * The windows may be made of several dims one after the other, zeros may be put between the
+ * elements by gathers, and the filter may be reversed by gathers (window_view.c).
+ *
+ * Each dim of the windows has a letter: n, c, G for groups of c, 0 to 2 for places, 3 to 5 for
+ * positions. One of the product's last dims must consist of c and the positions, the other one of
+ * the places, possibly with n. All extents are known, so that the pads behind lhs follow from the
+ * number of places. */
 #include "passes/schedule/products/raise_windows.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "lib/builder/expand_convolve.h"
@@ -20,26 +21,31 @@
 #include "lib/ir/syntax.h"
 #include "lib/ops/convolution.h"
 #include "lib/ops/gather.h"
-#include "passes/schedule/products/window_letters.h"
+#include "passes/schedule/products/sink_reshapes.h"
+#include "passes/schedule/products/window_view.h"
 
-enum { MAX_MOVES = 16, MAX_NAMES = 2 * TILE_MAX_RANK + 2 };
+enum { MOST_LETTERS = 2 * TILE_MAX_RANK + 1 };
 
 typedef struct raised {
     schedule *s;
     tile_op product;
-    unsigned side;                     /* of the windows */
-    tile_value src;                    /* the array */
-    tile_op cast;                      /* of the windows or of what they are made of; 0: none */
-    unsigned window_ops;               /* operations that make the windows */
-    bool moved_before;                 /* the array is not the first one's operand */
-    unsigned count;                    /* of dims with windows */
-    window_letters l;                  /* of the operand */
-    unsigned dim_of[TILE_MAX_SPATIAL]; /* the array's dim of each place */
-    char own[TILE_MAX_RANK + 1];       /* names of the array's dims */
-    int64_t extents[WINDOW_LETTERS];   /* by name */
-    char parts[3][MAX_NAMES];          /* names of the operand's dims: batch, then two more */
-    bool terms_last;
+    unsigned side;            /* of the windows */
+    bool k_first, terms_last; /* in the dims of the operands */
+    window_view view, filter;
+    bool has_filter;               /* the filter is a view */
+    unsigned at[TILE_MAX_SPATIAL]; /* by digit: of the view's windows, in the source's order */
+    int64_t n, c, k, groups;       /* c and k: of a group */
+    bool flips[TILE_MAX_SPATIAL];  /* by digit: the filter's source runs backward */
+    /* Letters. By atom: 0 for an extent of 1 that has none. */
+    char atoms[VIEW_ATOMS + 1], filter_atoms[VIEW_ATOMS + 1];
+    char source[MOST_LETTERS], own_filter[MOST_LETTERS], terms[MOST_LETTERS];
+    char product_dims[MOST_LETTERS], result[MOST_LETTERS];
 } raised;
+
+static void prepend(char *text, char letter) {
+    memmove(text + 1, text, strlen(text) + 1);
+    *text = letter;
+}
 
 static int64_t extent_at(const schedule *s, tile_value value, unsigned d) {
     return sched_constant(sched_dim((schedule *)(uintptr_t)s, sched_type(s, value), d));
@@ -51,170 +57,249 @@ static bool is_known(const schedule *s, tile_value value) {
     return known;
 }
 
-/* Names --------------------------------------------------------------------------------------- */
+/* Letters -------------------------------------------------------------------------------------- */
 
-static bool is_place(char name) {
-    return name >= '0' && name <= '2';
-}
-
-static bool is_position(char name) {
-    return name >= '3' && name <= '5';
-}
-
-/* Names the array's dims: two have no windows, n before c, which may be exchanged yet. */
-static bool name_dims(raised *r, unsigned rank, char names[WINDOW_LETTERS]) {
-    unsigned others = 0;
-    r->count = 0;
-    for (unsigned d = 0; d < rank; d++) {
-        const char place = (char)('a' + (int)d), position = (char)toupper(place);
-        if (r->l.windows[d].id) {
-            if (r->count == TILE_MAX_SPATIAL) return false;
-            r->dim_of[r->count] = d;
-            names[(unsigned char)place] = (char)('0' + (int)r->count);
-            names[(unsigned char)position] = (char)('3' + (int)r->count++);
-        } else {
-            if (others == 2) return false;
-            names[(unsigned char)place] = "nc"[others++];
-        }
-        r->own[d] = names[(unsigned char)place];
-        r->own[d + 1] = 0;
-        r->extents[(unsigned char)r->own[d]] = r->l.extents[(unsigned char)place];
-        if (r->l.windows[d].id)
-            r->extents[(unsigned char)names[(unsigned char)position]] =
-                r->l.extents[(unsigned char)position];
+static void append(char *text, char letter) {
+    const size_t length = strlen(text);
+    if (length + 1 < MOST_LETTERS) {
+        text[length] = letter;
+        text[length + 1] = 0;
     }
-    return others == 2 && r->count;
 }
 
-/* The names of the operand's dims. Those of extent 1 are left out: they may be anywhere. */
-static bool part_names(raised *r, const char names[WINDOW_LETTERS]) {
-    const unsigned rank = r->l.rank;
-    if (rank < 2 || rank > 3) return false;
-    memset(r->parts, 0, sizeof r->parts);
-    for (unsigned d = 0; d < rank; d++) {
-        char *end = r->parts[d + 3 - rank];
-        for (const char *at = r->l.dims[d]; *at; at++)
-            if (r->l.extents[(unsigned char)*at] > 1) *end++ = names[(unsigned char)*at];
-        *end = 0;
-    }
-    return true;
-}
-
-/* Adds a name of extent 1 to a part: a place or position before the next one, others in front. */
-static void add_unit(char *part, char name) {
-    char *at = part;
-    if (isdigit((unsigned char)name))
-        while (*at && !(isdigit((unsigned char)*at) && *at > name)) at++;
-    memmove(at + 1, at, strlen(at) + 1);
-    *at = name;
-}
-
-/* Returns whether the part consists of positions in order and the channels, and adds those of
- * extent 1. */
-static bool has_terms(const raised *r, char *part, char channel) {
-    char last = 0;
-    for (const char *at = part; *at; at++) {
-        if (*at != channel && (!is_position(*at) || *at <= last)) return false;
-        if (*at != channel) last = *at;
-    }
-    for (unsigned i = 0; i <= r->count; i++) {
-        char name = i == r->count ? channel : (char)('3' + (int)i);
-        if (strchr(part, name)) continue;
-        if (r->extents[(unsigned char)name] != 1) return false;
-        add_unit(part, name);
-    }
-    return true;
-}
-
-/* Returns whether two parts consist of places and the batch, and adds those of extent 1. */
-static bool have_places(const raised *r, char *batch, char *places, char image) {
-    for (unsigned k = 0; k < 2; k++)
-        for (const char *at = k ? places : batch; *at; at++)
-            if (*at != image && !is_place(*at)) return false;
-    for (unsigned i = 0; i <= r->count; i++) {
-        char name = i == r->count ? image : (char)('0' + (int)i);
-        if (strchr(places, name) || strchr(batch, name)) continue;
-        if (r->extents[(unsigned char)name] != 1) return false;
-        add_unit(name == image && r->l.rank == 3 ? batch : places, name);
-    }
-    return true;
-}
-
-static void exchange(char *text) {
-    for (; *text; text++) *text = *text == 'n' ? 'c' : *text == 'c' ? 'n' : *text;
-}
-
-/* Finds which of the operand's dims has the terms. Afterwards c is the channel's name. */
-static bool find_terms(raised *r) {
-    const raised given = *r;
-    for (unsigned i = 0; i < 4; i++) {
-        const bool last = i & 1;
-        const char channel = i & 2 ? 'n' : 'c', image = i & 2 ? 'c' : 'n';
-        *r = given;
-        if (!has_terms(r, r->parts[1 + last], channel) ||
-            !have_places(r, r->parts[0], r->parts[2 - last], image))
-            continue;
-        r->terms_last = last;
-        if (channel == 'c') return true;
-        for (unsigned k = 0; k < 3; k++) exchange(r->parts[k]);
-        exchange(r->own);
-        int64_t images = r->extents['c'];
-        r->extents['c'] = r->extents['n'];
-        r->extents['n'] = images;
-        return true;
-    }
-    return false;
-}
-
-/* Windows ------------------------------------------------------------------------------------- */
-
-/* Reads the operand as windows of the array below these operations, the last one first. */
-static bool read_moves(raised *r, const tile_op *moves, unsigned count) {
-    const schedule *s = r->s;
-    const tile_function *f = s->compute;
-    char names[WINDOW_LETTERS] = {0};
-    r->src = tile_op_operand(f, moves[count - 1], 0);
-    r->cast = TILE_NO_OP;
-    r->window_ops = 0;
-    if (!window_letters_of(s, r->src, &r->l)) return false;
-    for (unsigned i = count; i-- > 0;) {
-        const tile_opcode opcode = tile_op_opcode(f, moves[i]);
-        r->window_ops += opcode == TILE_OP_window;
-        if (opcode == TILE_OP_cast && r->cast.id) return false;
-        if (opcode == TILE_OP_cast)
-            r->cast = moves[i];
-        else if (!window_letters_follow(s, moves[i], &r->l))
-            return false;
-    }
-    r->moved_before = tile_op_opcode(f, moves[count - 1]) != TILE_OP_window;
-    return r->window_ops && name_dims(r, sched_type(s, r->src)->rank, names) &&
-           part_names(r, names) && find_terms(r);
-}
-
-/* Returns whether the product is a convolution, and fills *r. Of the arrays that the windows may be
- * of, it is the one that was moved least. */
-static bool find_side(schedule *s, tile_op product, unsigned side, raised *r) {
-    const tile_function *f = s->compute;
-    tile_value operand = tile_op_operand(f, product, side);
-    const tile_value other = tile_op_operand(f, product, !side);
-    tile_op moves[MAX_MOVES], op;
-    unsigned count = 0;
-    *r = (raised){.s = s, .product = product, .side = side};
-    if (sched_type(s, other)->rank != 2 || !is_known(s, other) || !is_known(s, operand))
-        return false;
-    for (tile_value at = operand; count < MAX_MOVES; at = tile_op_operand(f, op, 0)) {
-        op = tile_value_def(f, at);
-        const tile_opcode opcode = op.id ? tile_op_opcode(f, op) : TILE_OP_NONE;
-        bool plain_cast = opcode == TILE_OP_cast && !tile_op_at(f, op)->attr_count;
-        if (!plain_cast && opcode != TILE_OP_reshape && opcode != TILE_OP_transpose &&
-            opcode != TILE_OP_window)
+/* Inserts the letter of an extent of 1 before the first one of its kind that is greater. */
+static void insert(char *text, char letter, char last) {
+    char *at = text + strlen(text);
+    if (strchr(text, letter)) return;
+    for (char *own = text; *own; own++)
+        if (*own > letter && *own <= last) {
+            at = own;
             break;
-        moves[count++] = op;
+        }
+    memmove(at + 1, at, strlen(at) + 1);
+    *at = letter;
+}
+
+static const view_windows *windows_of(const raised *r, char digit) {
+    return &r->view.windows[r->at[digit - (digit < '3' ? '0' : '3')]];
+}
+
+static unsigned digit_of(const raised *r, unsigned windows) {
+    unsigned digit = 0;
+    while (r->at[digit] != windows) digit++;
+    return digit;
+}
+
+static bool ascend(const char *text, char first) {
+    char last = 0;
+    for (; *text; text++) {
+        if (*text < first || *text > first + 2) continue;
+        if (*text < last) return false;
+        last = *text;
     }
-    bool turned = tile_op_has_attr(f, product, side ? TILE_ATTR_trans_rhs : TILE_ATTR_trans_lhs);
-    for (; count; count--)
-        if (read_moves(r, moves, count) && r->terms_last == ((side == 0) != turned)) return true;
-    return false;
+    return true;
+}
+
+/* Finds the channels: the only axis of the terms that is no position. */
+static bool find_channels(raised *r, const view_dim *terms) {
+    r->c = 1;
+    for (unsigned i = 0; i < terms->count; i++) {
+        const view_axis *axis = &terms->axes[i];
+        if (axis->extent == 1 || axis->kind == VIEW_TAP) continue;
+        if (axis->kind != VIEW_WHOLE || r->c > 1) return false;
+        r->atoms[axis->at] = 'c';
+        r->c = axis->extent;
+    }
+    return true;
+}
+
+/* The groups are a batch dim of their own, next to the channels in the source. */
+static bool find_groups(raised *r, unsigned rank) {
+    if (r->groups == 1) return true;
+    if (rank < 3 || r->view.dims[rank - 3].count != 1) return false;
+    const view_axis *axis = &r->view.dims[rank - 3].axes[0];
+    if (axis->kind != VIEW_WHOLE || axis->extent != r->groups) return false;
+    r->atoms[axis->at] = 'G';
+    return r->c == 1 || r->atoms[axis->at + 1] == 'c';
+}
+
+/* The first dim of the source without windows is the batch; the others have one position. */
+static bool find_batch(raised *r, unsigned rank) {
+    window_view *v = &r->view;
+    view_axis *batch = NULL;
+    r->n = 1;
+    for (unsigned pass = 0; pass < 2; pass++)
+        for (unsigned d = 0; d < rank; d++)
+            for (unsigned i = 0; i < v->dims[d].count && d != rank - 2 + r->terms_last; i++) {
+                view_axis *axis = &v->dims[d].axes[i];
+                if (axis->extent == 1 || axis->kind == VIEW_PLACE || axis == batch) continue;
+                if (axis->kind == VIEW_TAP) return false;
+                if (axis->kind == VIEW_WHOLE && r->atoms[axis->at] == 'G') continue;
+                if (pass && !product_make_places(v, axis)) return false;
+                if (!pass && axis->kind == VIEW_WHOLE && (!batch || axis->at < batch->at))
+                    batch = axis;
+            }
+    if (batch) r->n = batch->extent;
+    if (batch) r->atoms[batch->at] = 'n';
+    return true;
+}
+
+static bool number_windows(raised *r) {
+    const unsigned count = r->view.window_count;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned digit = 0;
+        for (unsigned j = 0; j < count; j++)
+            digit += r->view.windows[j].atom < r->view.windows[i].atom;
+        r->at[digit] = i;
+        if (r->atoms[r->view.windows[i].atom]) return false;
+        r->atoms[r->view.windows[i].atom] = (char)('0' + digit);
+    }
+    return count > 0;
+}
+
+/* The letters of a dim of the product, in the order of its axes. */
+static void read_letters(const raised *r, const view_dim *dim, char *to) {
+    for (unsigned i = 0; i < dim->count; i++) {
+        const view_axis *axis = &dim->axes[i];
+        if (axis->extent == 1) continue;
+        append(to, axis->kind == VIEW_PLACE ? (char)('0' + digit_of(r, axis->at))
+                   : axis->kind == VIEW_TAP ? (char)('3' + digit_of(r, axis->at))
+                                            : r->atoms[axis->at]);
+    }
+}
+
+/* Groups and channels are one dim. */
+static void write_source(raised *r) {
+    for (unsigned i = 0; i < r->view.atom_count; i++) {
+        bool grouped = r->atoms[i] == 'G';
+        if (r->atoms[i] == 'c' && strchr(r->source, 'c')) continue;
+        if (r->atoms[i]) append(r->source, grouped ? 'c' : r->atoms[i]);
+    }
+    if (!strchr(r->source, 'c')) insert(r->source, 'c', 0);
+    if (!strchr(r->source, 'n')) prepend(r->source, 'n');
+}
+
+/* The places of the convolution's result are side by side. */
+static void write_result(raised *r) {
+    const char *k = strchr(r->product_dims, 'k');
+    const bool digit_before = strpbrk(r->product_dims, "012") < k,
+               digit_after = strpbrk(k, "012") != NULL;
+    strcpy(r->result, r->product_dims);
+    if (!digit_before || !digit_after) return;
+    strcpy(r->result, "nk");
+    for (unsigned i = 0; i < r->view.window_count; i++) append(r->result, (char)('0' + i));
+}
+
+/* Returns whether the product's dims are those of a convolution: k follows its groups. */
+static bool write_product(raised *r, unsigned rank) {
+    const view_dim *dims = r->view.dims;
+    char *to = r->product_dims, *groups;
+    for (unsigned d = 0; d + 2 < rank; d++) read_letters(r, &dims[d], to);
+    if (r->side) append(to, 'k');
+    read_letters(r, &dims[rank - 1 - r->terms_last], to);
+    if (!r->side) append(to, 'k');
+    for (unsigned i = 0; i < r->view.window_count; i++) insert(to, (char)('0' + i), '2');
+    if (!strchr(to, 'n')) prepend(to, 'n');
+    if ((groups = strchr(to, 'G')) != NULL) {
+        if (groups[1] != 'k') return false;
+        memmove(groups, groups + 1, strlen(groups));
+    }
+    return ascend(to, '0');
+}
+
+/* Filters ---------------------------------------------------------------------------------------
+ */
+
+/* array: 0 lhs, 1 rhs, 2 the result, 3 rhs with its groups as a dim. */
+static int64_t extent_of(const raised *r, unsigned array, char letter) {
+    if (letter == 'n') return r->n;
+    if (letter == 'c') return array ? r->c : r->c * r->groups;
+    if (letter == 'k') return array == 3 ? r->k : r->k * r->groups;
+    if (letter == 'G') return r->groups;
+    const view_windows *w = windows_of(r, letter);
+    return array % 2 ? w->taps : array ? w->places : r->view.atoms[w->atom].extent;
+}
+
+/* The letters of the filter's own dims. */
+static void write_own_filter(const raised *r, char *to) {
+    if (r->groups > 1) append(to, 'G');
+    if (r->k_first) append(to, 'k');
+    for (const char *own = r->terms; *own; own++) append(to, *own);
+    if (!r->k_first) append(to, 'k');
+}
+
+/* Finds the array that the filter is read from, if all of its elements are moved. */
+static bool find_filter(raised *r, tile_value value) {
+    int64_t extents[TILE_MAX_RANK];
+    char own[MOST_LETTERS] = "";
+    bool reversed;
+    write_own_filter(r, own);
+    if (strlen(own) > TILE_MAX_RANK ||
+        !product_find_view(r->s, r->view.tables, value, false, &r->filter))
+        return false;
+    for (unsigned d = 0; own[d]; d++) extents[d] = extent_of(r, 3, own[d]);
+    if (!product_regroup_view(&r->filter, extents, (unsigned)strlen(own))) return false;
+    for (unsigned d = 0; own[d]; d++) {
+        const view_dim *dim = &r->filter.dims[d];
+        if (!dim->count) continue; /* an extent of 1 */
+        if (dim->count > 1 || !product_is_whole_axis(&r->filter, &dim->axes[0], &reversed))
+            return false;
+        if (reversed && own[d] < '3') return false;
+        if (reversed && own[d] > '5') return false;
+        if (reversed) r->flips[own[d] - '3'] = true;
+        r->filter_atoms[dim->axes[0].at] = own[d];
+    }
+    for (unsigned i = 0; i < r->filter.atom_count; i++)
+        if (!r->filter_atoms[i] && r->filter.atoms[i].extent > 1) return false;
+    for (unsigned i = 0; i < r->filter.atom_count; i++)
+        if (r->filter_atoms[i]) append(r->own_filter, r->filter_atoms[i]);
+    for (const char *letter = own; *letter; letter++)
+        if (*letter >= '3' && *letter <= '5')
+            insert(r->own_filter, *letter, '5');
+        else if (!strchr(r->own_filter, *letter))
+            prepend(r->own_filter, *letter);
+    return ascend(r->own_filter, '3');
+}
+
+static void choose_filter(raised *r, tile_value value) {
+    r->has_filter = find_filter(r, value);
+    if (r->has_filter) return;
+    memset(r->flips, 0, sizeof r->flips);
+    *r->own_filter = 0;
+    write_own_filter(r, r->own_filter);
+}
+
+/* Returns whether the product is a convolution, and fills *r. */
+static bool find_side(schedule *s, sched_tables *tables, tile_op product, unsigned side,
+                      raised *r) {
+    const tile_function *f = s->compute;
+    const tile_value operand = tile_op_operand(f, product, side),
+                     other = tile_op_operand(f, product, !side);
+    const unsigned rank = sched_type(s, operand)->rank, others = sched_type(s, other)->rank;
+    const bool turned =
+        tile_op_has_attr(f, product, side ? TILE_ATTR_trans_rhs : TILE_ATTR_trans_lhs);
+    const bool filter_turned =
+        tile_op_has_attr(f, product, side ? TILE_ATTR_trans_lhs : TILE_ATTR_trans_rhs);
+    *r = (raised){.s = s, .product = product, .side = side, .groups = 1};
+    r->terms_last = (side == 0) != turned;
+    r->k_first = (side == 1) != filter_turned;
+    if (rank < 2 || rank > 4 || others < 2 || others > 3 || !is_known(s, other) ||
+        !is_known(s, operand) || !product_find_view(s, tables, operand, true, &r->view))
+        return false;
+    if (others == 3) r->groups = extent_at(s, other, 0);
+    r->k = extent_at(s, other, others - 2 + !r->k_first);
+    const view_dim *terms = &r->view.dims[rank - 2 + r->terms_last];
+    if (!find_channels(r, terms) || !find_groups(r, rank) || !find_batch(r, rank) ||
+        !number_windows(r))
+        return false;
+    read_letters(r, terms, r->terms);
+    for (unsigned i = 0; i < r->view.window_count; i++) insert(r->terms, (char)('3' + i), '5');
+    if (!strchr(r->terms, 'c')) prepend(r->terms, 'c');
+    write_source(r);
+    if (!write_product(r, rank) || strlen(r->source) > TILE_MAX_RANK) return false;
+    write_result(r);
+    choose_filter(r, other);
+    return true;
 }
 
 /* Numbers ---------------------------------------------------------------------------------------
@@ -225,34 +310,19 @@ typedef struct numbers {
         reversed[TILE_MAX_SPATIAL], pads[2 * TILE_MAX_SPATIAL];
 } numbers;
 
-static bool read_number(const schedule *s, tile_values values, unsigned i, int64_t *number) {
-    *number = 1;
-    if (!values.count) return true;
-    const tile_value_data *value = tile_value_at(s->compute, values.at[i]);
-    return value->kind == TILE_VALUE_CONSTANT && tile_expr_is_int(value->expr, number);
-}
-
-static bool read_numbers(const raised *r, numbers *n) {
-    const tile_function *f = r->s->compute;
-    for (unsigned i = 0; i < r->count; i++) {
-        const tile_op window = r->l.windows[r->dim_of[i]];
-        const unsigned at = r->l.number_of[r->dim_of[i]];
-        const tile_attr *between = tile_op_attr(f, window, TILE_ATTR_input_dilations);
-        int64_t pad, dilation;
-        if (!read_number(r->s, tile_operands_strides(f, window), at, &n->strides[i]) ||
-            !read_number(r->s, tile_operands_pads(f, window), at, &pad) ||
-            !read_number(r->s, tile_operands_dilations(f, window), at, &dilation) || !dilation)
-            return false;
-        int64_t places = r->extents['0' + i], positions = r->extents['3' + i],
-                elements = extent_at(r->s, r->src, r->dim_of[i]);
-        n->between[i] = between ? between->list[at] : 1;
-        n->reversed[i] = dilation < 0;
-        n->dilations[i] = dilation < 0 ? -dilation : dilation;
-        n->pads[2 * i] = dilation < 0 ? pad - (positions - 1) * dilation : pad;
-        n->pads[2 * i + 1] = (places - 1) * n->strides[i] + (positions - 1) * n->dilations[i] -
-                             (elements - 1) * n->between[i] - n->pads[2 * i];
+static void read_numbers(const raised *r, numbers *n) {
+    for (unsigned i = 0; i < r->view.window_count; i++) {
+        const view_windows *w = windows_of(r, (char)('0' + i));
+        const bool backward = w->dilation < 0;
+        const int64_t elements = r->view.atoms[w->atom].extent, steps = w->taps - 1;
+        n->strides[i] = w->stride;
+        n->between[i] = w->between;
+        n->reversed[i] = backward != r->flips[i];
+        n->dilations[i] = backward ? -w->dilation : w->dilation;
+        n->pads[2 * i] = w->first + w->pad - (backward ? steps * w->dilation : 0);
+        n->pads[2 * i + 1] = (w->places - 1) * w->stride + steps * n->dilations[i] -
+                             (elements - 1) * w->between - n->pads[2 * i];
     }
-    return true;
 }
 
 /* Building --------------------------------------------------------------------------------------
@@ -265,66 +335,28 @@ static char spatial_letter(unsigned array, char digit) {
 /* Writes the letters of an array as `dims` has them. */
 static char *write_letters(char *to, unsigned array, const char *letters) {
     for (; *letters; letters++)
-        *to++ = isdigit((unsigned char)*letters) ? spatial_letter(array, *letters) : *letters;
+        *to++ = *letters >= '0' && *letters <= '5' ? spatial_letter(array, *letters) : *letters;
     return to;
 }
 
-static void join(char *to, const char *a, const char *b, const char *c) {
-    strcpy(to, a);
-    strcat(to, b);
-    strcat(to, c);
-}
-
-/* Returns whether a convolution can have a result with these dims: the places in order, and k not
- * between them. */
-static bool is_result(const char *names) {
-    char last = 0;
-    bool between = false;
-    for (; *names; names++) {
-        between |= *names == 'k' && last && strpbrk(names, "012");
-        if (is_place(*names) && *names < last) return false;
-        if (is_place(*names)) last = *names;
-    }
-    return !between;
-}
-
-/* The names of the filter's and the result's dims, and those of the product with each part as the
- * dims that it consists of. */
-typedef struct result_names {
-    char filter[MAX_NAMES], result[MAX_NAMES], product[MAX_NAMES];
-} result_names;
-
 /* The attribute `dims`. */
-static const char *write_dims(const raised *r, bool k_first, result_names *names) {
-    tile_arena *arena = r->s->arena;
-    char *text = TILE_NEW_ARRAY(arena, char, 4 * MAX_NAMES), *at = text;
-    const char *terms = r->parts[1 + r->terms_last], *places = r->parts[2 - r->terms_last];
-    join(names->filter, k_first ? "k" : "", terms, k_first ? "" : "k");
-    join(names->product, r->parts[0], r->side ? "k" : "", places);
-    strcat(names->product, r->side ? "" : "k");
-    strcpy(names->result, names->product);
-    if (!is_result(names->product)) {
-        join(names->result, r->side ? "nk" : "n", "012", r->side ? "" : "k");
-        memmove(strpbrk(names->result, "0") + r->count, strpbrk(names->result, "0") + 3,
-                strlen(strpbrk(names->result, "0") + 3) + 1);
-    }
-    at = write_letters(at, 0, r->own);
+static const char *write_dims(const raised *r, const char *filter) {
+    char *text = TILE_NEW_ARRAY(r->s->arena, char, 4 * MOST_LETTERS), *at = text;
+    at = write_letters(at, 0, r->source);
     *at++ = ',';
-    at = write_letters(at, 1, names->filter);
+    at = write_letters(at, 1, filter);
     *at++ = '-';
     *at++ = '>';
-    *write_letters(at, 2, names->result) = 0;
+    *write_letters(at, 2, r->result) = 0;
     return text;
 }
 
-static const tile_type *type_of(const raised *r, const tile_type *element, const char *names,
-                                const tile_expr *filters) {
+static const tile_type *type_of(const raised *r, unsigned array, const tile_type *element,
+                                const char *letters) {
     tile_type draft = *element;
     draft.rank = 0;
-    for (; *names; names++)
-        draft.dims[draft.rank++] =
-            *names == 'k' ? filters
-                          : tile_expr_int(r->s->context, r->extents[(unsigned char)*names]);
+    for (; *letters; letters++)
+        draft.dims[draft.rank++] = tile_expr_int(r->s->context, extent_of(r, array, *letters));
     return tile_type_get(r->s->context, &draft);
 }
 
@@ -359,18 +391,49 @@ static tile_value reshape_source(raised *r, tile_builder *b, tile_value value,
     return cast_to(r, b, src, to);
 }
 
-/* The result's dims in the order of the product's. */
-static tile_value order_result(const raised *r, tile_builder *b, tile_value value,
-                               const result_names *names, const tile_type *type) {
-    int64_t order[MAX_NAMES];
-    const unsigned rank = (unsigned)strlen(names->product);
-    if (!strcmp(names->product, names->result)) return value;
-    for (unsigned d = 0; d < rank; d++)
-        order[d] = strchr(names->result, names->product[d]) - names->result;
-    value = tile_build_transpose(b, value, type);
-    tile_op_set_list(r->s->compute, tile_value_def(r->s->compute, value), TILE_ATTR_order, order,
-                     rank);
+static tile_value move_dims(raised *r, tile_builder *b, tile_value value, unsigned array,
+                            const char *from, const char *to) {
+    int64_t order[TILE_MAX_RANK];
+    tile_function *f = r->s->compute;
+    if (strcmp(from, to) == 0) return value;
+    for (unsigned d = 0; to[d]; d++) order[d] = strchr(from, to[d]) - from;
+    value = tile_build_transpose(b, value, type_of(r, array, sched_type(r->s, value), to));
+    tile_op_set_list(f, tile_value_def(f, value), TILE_ATTR_order, order, (unsigned)strlen(to));
     return value;
+}
+
+/* Sorts the positions of a filter by the order of the source's dims. */
+static tile_value sort_positions(raised *r, tile_builder *b, tile_value filter, char *letters) {
+    char own[MOST_LETTERS];
+    unsigned next = 0;
+    strcpy(own, letters);
+    for (unsigned d = 0; letters[d]; d++)
+        if (letters[d] >= '3' && letters[d] <= '5') letters[d] = (char)('3' + next++);
+    return move_dims(r, b, filter, 3, own, letters);
+}
+
+/* Moves the groups before k, of which they become a part. */
+static tile_value merge_groups(raised *r, tile_builder *b, tile_value filter, char *letters) {
+    char to[MOST_LETTERS] = "";
+    if (r->groups == 1) return filter;
+    for (const char *own = letters; *own; own++) {
+        if (*own == 'k') append(to, 'G');
+        if (*own != 'G') append(to, *own);
+    }
+    filter = move_dims(r, b, filter, 3, letters, to);
+    *letters = 0;
+    for (const char *own = to; *own; own++)
+        if (*own != 'G') append(letters, *own);
+    return reshape_source(r, b, filter, type_of(r, 1, sched_type(r->s, filter), letters));
+}
+
+static tile_value build_filter(raised *r, tile_builder *b, char *letters) {
+    strcpy(letters, r->own_filter);
+    tile_value filter =
+        r->has_filter ? r->filter.source : tile_op_operand(r->s->compute, r->product, !r->side);
+    filter = reshape_source(r, b, filter, type_of(r, 3, sched_type(r->s, filter), letters));
+    filter = merge_groups(r, b, sort_positions(r, b, filter, letters), letters);
+    return r->has_filter && r->filter.type ? cast_to(r, b, filter, r->filter.type) : filter;
 }
 
 static tile_value build_convolution(raised *r, const numbers *n) {
@@ -379,30 +442,29 @@ static tile_value build_convolution(raised *r, const numbers *n) {
     tile_builder b = tile_builder_before(f, r->product);
     b.loc = tile_op_loc(f, r->product);
     const tile_value product = tile_op_result(f, r->product, 0);
-    tile_value filter = tile_op_operand(f, r->product, !r->side), src = r->src;
-    bool turned =
-        tile_op_has_attr(f, r->product, r->side ? TILE_ATTR_trans_lhs : TILE_ATTR_trans_rhs);
-    bool k_first = (r->side == 1) != turned;
-    const tile_type *type = sched_type(s, filter), *to = sched_type(s, product);
-    const tile_expr *filters = type->dims[k_first ? 0 : 1];
-    result_names names;
-    const char *dims = write_dims(r, k_first, &names);
-    filter = reshape_source(r, &b, filter, type_of(r, type, names.filter, filters));
-    if (r->cast.id) src = cast_to(r, &b, src, sched_type(s, tile_op_result(f, r->cast, 0)));
-    tile_value value = tile_build_convolve(&b, src, filter, type_of(r, to, names.result, filters));
+    const unsigned count = r->view.window_count;
+    const tile_type *to = sched_type(s, product);
+    char of_filter[MOST_LETTERS];
+    tile_value filter = build_filter(r, &b, of_filter);
+    tile_value src = tile_build_reshape(&b, r->view.source, TILE_NO_VALUE,
+                                        type_of(r, 0, sched_type(s, r->view.source), r->source));
+    if (r->view.type) src = cast_to(r, &b, src, r->view.type);
+    tile_value value = tile_build_convolve(&b, src, filter, type_of(r, 2, to, r->result));
     const tile_op op = tile_value_def(f, value);
     const tile_attr *precision = tile_op_attr(f, r->product, TILE_ATTR_precision);
-    tile_op_set_text(f, op, TILE_ATTR_dims, dims);
-    set_list(f, op, TILE_ATTR_strides, n->strides, r->count, 1);
-    set_list(f, op, TILE_ATTR_dilations, n->dilations, r->count, 1);
-    set_list(f, op, TILE_ATTR_input_dilations, n->between, r->count, 1);
-    set_list(f, op, TILE_ATTR_reversed, n->reversed, r->count, 0);
-    set_list(f, op, TILE_ATTR_pads, n->pads, 2 * r->count, 0);
+    tile_op_set_text(f, op, TILE_ATTR_dims, write_dims(r, of_filter));
+    set_list(f, op, TILE_ATTR_strides, n->strides, count, 1);
+    set_list(f, op, TILE_ATTR_dilations, n->dilations, count, 1);
+    set_list(f, op, TILE_ATTR_input_dilations, n->between, count, 1);
+    set_list(f, op, TILE_ATTR_reversed, n->reversed, count, 0);
+    set_list(f, op, TILE_ATTR_pads, n->pads, 2 * count, 0);
+    if (r->groups > 1)
+        tile_op_set_expr(f, op, TILE_ATTR_groups, tile_expr_int(s->context, r->groups));
     if (precision && precision->expr)
         tile_op_set_expr(f, op, TILE_ATTR_precision, precision->expr);
     else if (precision)
         tile_op_set_text(f, op, TILE_ATTR_precision, precision->text);
-    value = order_result(r, &b, value, &names, type_of(r, to, names.product, filters));
+    value = move_dims(r, &b, value, 2, r->result, r->product_dims);
     return tile_build_reshape(&b, value, TILE_NO_VALUE, to);
 }
 
@@ -418,116 +480,101 @@ static bool is_plain(const tile_function *f, tile_op product) {
 }
 
 /* Returns whether another form than the windows' own reads less: channels that are contiguous in a
- * copy only, no zeros between elements, or elements instead of windows. Windows that are made one
- * dim after the other are written to memory otherwise, and arrays with contiguous channels whose
- * dims are moved first are read in their own order. */
+ * copy only, no zeros between elements, or elements instead of windows. */
 static bool pays(const raised *r, const numbers *n) {
-    const tile_type *type = sched_type(r->s, r->src);
-    const tile_type *product = sched_type(r->s, tile_op_result(r->s->compute, r->product, 0));
-    const bool channels_last = r->own[type->rank - 1] == 'c';
+    const tile_value src = r->view.source;
+    const tile_type *type = sched_type(r->s, src);
     bool pointwise = true, spreads = false;
     tile_convolution_traffic t = {
         .by_fma = tile_convolution_is_by_fma(
             r->s->compute, r->product,
             sched_type(r->s, tile_operand_lhs(r->s->compute, r->product))),
-        .channels_last = channels_last,
+        .channels_last = r->source[strlen(r->source) - 1] == 'c',
+        .channels = r->c,
         .positions = 1,
         .input = tile_scalar_bytes(type->scalar),
-        .windows = 1,
-        .filters = (double)sched_constant(product->dims[product->rank - (r->side ? 2 : 1)]),
-        .channels = r->extents['c'],
+        .windows = (double)(r->n * r->c * r->groups),
+        .filters = (double)r->k,
     };
-    for (unsigned d = 0; d < type->rank; d++) {
-        t.input *= (double)extent_at(r->s, r->src, d);
-        t.windows *= (double)r->extents[(unsigned char)r->own[d]];
-    }
-    for (unsigned i = 0; i < r->count; i++) {
-        t.windows *= (double)r->extents['3' + i];
-        t.positions *= r->extents['3' + i];
+    for (unsigned d = 0; d < type->rank; d++) t.input *= (double)extent_at(r->s, src, d);
+    for (unsigned i = 0; i < r->view.window_count; i++) {
+        const view_windows *w = windows_of(r, (char)('0' + i));
+        t.windows *= (double)(w->places * w->taps);
+        t.positions *= w->taps;
         pointwise &=
             n->strides[i] == 1 && n->between[i] == 1 && !n->pads[2 * i] && !n->pads[2 * i + 1];
         spreads |= n->between[i] > 1;
     }
-    return spreads || r->window_ops > 1 || (channels_last && r->moved_before) ||
-           (pointwise && t.positions == 1) ||
+    return spreads || r->view.apart || (pointwise && t.positions == 1) ||
            tile_convolution_form_of(&t) == TILE_CONVOLUTION_MOVED;
 }
 
-static bool find_convolution(schedule *s, tile_op op, raised *r, numbers *n) {
+static bool find_convolution(schedule *s, sched_tables *tables, tile_op op, raised *r, numbers *n) {
     if (!is_plain(s->compute, op)) return false;
-    for (unsigned side = 0; side < 2; side++)
-        if (find_side(s, op, side, r) && read_numbers(r, n) && pays(r, n)) return true;
+    for (unsigned side = 0; side < 2; side++) {
+        if (!find_side(s, tables, op, side, r)) continue;
+        read_numbers(r, n);
+        if (pays(r, n)) return true;
+    }
     return false;
 }
 
-/* The first value of reshapes and transposes that leave all elements in their order; the value of
- * op if there is none. */
-static tile_value find_same_order(const schedule *s, tile_op op) {
-    const tile_function *f = s->compute;
-    tile_op moves[MAX_MOVES], at = op;
-    unsigned count = 0;
-    while (
-        count < MAX_MOVES && at.id &&
-        (tile_op_opcode(f, at) == TILE_OP_reshape || tile_op_opcode(f, at) == TILE_OP_transpose)) {
-        moves[count++] = at;
-        at = tile_value_def(f, tile_op_operand(f, at, 0));
-    }
-    for (; count > 1; count--) {
-        char before[WINDOW_LETTERS], after[WINDOW_LETTERS];
-        const tile_value first = tile_op_operand(f, moves[count - 1], 0);
-        window_letters l;
-        bool follows = window_letters_of(s, first, &l);
-        if (follows) window_letters_join(&l, true, before);
-        for (unsigned i = count; follows && i-- > 0;)
-            follows = window_letters_follow(s, moves[i], &l);
-        if (follows) window_letters_join(&l, true, after);
-        if (follows && !strcmp(before, after)) return first;
-    }
-    return tile_op_result(f, op, 0);
-}
-
-/* Replaces reshapes of reshapes, and moves that undo each other, by one reshape. */
-static void fold_moves(schedule *s) {
-    static const tile_opcode opcodes[] = {TILE_OP_reshape, TILE_OP_transpose};
+/* Reshapes and transposes of a convolution's result that together leave its elements in order, as
+ * where a text moves the places of two windows side by side, become a reshape of it. */
+static void fold_transposes(schedule *s, sched_tables *tables) {
     tile_function *f = s->compute;
-    for (unsigned k = 0; k < 2; k++) {
-        unsigned count;
-        tile_op *ops = tile_find_ops(f, opcodes[k], s->arena, &count);
-        for (unsigned i = 0; i < count; i++) {
-            const tile_value result = tile_op_result(f, ops[i], 0);
-            tile_value src = find_same_order(s, ops[i]);
-            if (src.id == result.id) continue;
-            tile_builder b = tile_builder_before(f, ops[i]);
-            b.loc = tile_op_loc(f, ops[i]);
-            if (tile_value_type(f, src) != tile_value_type(f, result))
-                src = tile_build_reshape(&b, src, TILE_NO_VALUE, tile_value_type(f, result));
-            tile_value *map = TILE_NEW_ARRAY(s->arena, tile_value, f->value_count);
-            map[result.id] = src;
-            tile_replace_values(f, f->body, map);
-            tile_erase_op(f, ops[i]);
-        }
+    unsigned count;
+    tile_op *ops = tile_find_ops(f, TILE_OP_transpose, s->arena, &count);
+    for (unsigned i = 0; i < count; i++) {
+        const tile_value result = tile_op_result(f, ops[i], 0);
+        window_view *view = TILE_NEW(s->arena, window_view);
+        unsigned next = 0;
+        bool same =
+            is_known(s, result) && product_find_view(s, tables, result, false, view) && !view->type;
+        tile_op from = same ? tile_value_def(f, view->source) : TILE_NO_OP;
+        if (!from.id || tile_op_opcode(f, from) != TILE_OP_convolve) continue;
+        for (unsigned d = 0; d < view->rank; d++)
+            for (unsigned a = 0; a < view->dims[d].count && same; a++) {
+                const view_axis *axis = &view->dims[d].axes[a];
+                same = axis->kind == VIEW_WHOLE && (axis->extent == 1 || axis->at >= next);
+                next = axis->at;
+            }
+        if (!same) continue;
+        tile_builder b = tile_builder_before(f, ops[i]);
+        b.loc = tile_op_loc(f, ops[i]);
+        tile_value value =
+            tile_build_reshape(&b, view->source, TILE_NO_VALUE, tile_value_type(f, result));
+        tile_value *map = TILE_NEW_ARRAY(s->arena, tile_value, f->value_count);
+        map[result.id] = value;
+        tile_replace_values(f, f->body, map);
+        tile_erase_op(f, ops[i]);
     }
 }
 
 bool sched_raise_windows(schedule *s) {
-    raised r;
+    raised *r = TILE_NEW(s->arena, raised);
+    sched_tables tables = {.s = s};
     numbers n;
     unsigned count;
     bool found = false;
-    TILE_FOR_EACH_OP (s->compute, op, s->compute->body) found |= find_convolution(s, op, &r, &n);
+    TILE_FOR_EACH_OP (s->compute, op, s->compute->body)
+        found = found || find_convolution(s, &tables, op, r, &n);
     if (!found) return true;
     sched_clone_compute(s);
     tile_op *ops = tile_find_ops(s->compute, TILE_OP_matmul, s->arena, &count);
     for (unsigned i = 0; i < count; i++) {
-        if (!find_convolution(s, ops[i], &r, &n)) continue;
-        tile_value value = build_convolution(&r, &n);
+        tables = (sched_tables){.s = s};
+        if (!find_convolution(s, &tables, ops[i], r, &n)) continue;
+        tile_value value = build_convolution(r, &n);
         if (!value.id) return false;
         tile_value *map = TILE_NEW_ARRAY(s->arena, tile_value, s->compute->value_count);
         map[tile_op_result(s->compute, ops[i], 0).id] = value;
         tile_erase_op(s->compute, ops[i]);
         tile_replace_values(s->compute, s->compute->body, map);
     }
+    tables = (sched_tables){.s = s};
+    fold_transposes(s, &tables);
     if (!tile_expand_convolutions(s->compute)) return false;
-    fold_moves(s);
+    sched_fold_reshapes(s);
     return true;
 }
