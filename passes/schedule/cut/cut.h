@@ -48,6 +48,12 @@ tile_value sched_original_operand(const schedule *s, tile_value value);
  * the mask. */
 tile_value sched_visibility_mask(const schedule *s, tile_value value);
 
+/* row_values.c */
+
+/* Stores values that the group's reductions reduce, and that kernels of rows can compute. */
+void sched_plan_row_values(schedule *s, const sched_group *g, tile_value value,
+                           const sched_map *map);
+
 /* cut.c */
 
 /* Returns whether a group writes it, or the caller provides it. */
