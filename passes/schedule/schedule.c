@@ -257,6 +257,7 @@ static bool make_kernels(schedule *s, size_t before) {
     sched_find_scans(s);
     sched_expand_log_sums(s);
     if (s->failed) return false;
+    sched_simplify_activations(s);
     sched_move_slices(s);
     sched_order_sums(s);
     sched_find_scaled(s);

@@ -362,6 +362,7 @@ static void plan_inputs(schedule *s, sched_group *g, tile_value value, const sch
     sched_traversal w = {.s = s, .g = g, .passed = g->passed};
     if (g->moves) w.through = g->root;
     plan_narrowed(s, g, value, map);
+    sched_plan_row_values(s, g, value, map);
     sched_traverse_value(&w, value, map, true);
     for (size_t i = 0; i < w.stop_count && !s->failed; i++) {
         tile_value read = sched_skip_reshapes(s, w.stops[i].value, value);

@@ -48,6 +48,17 @@ tile_value sched_original_operand(const schedule *s, tile_value value);
  * the mask. */
 tile_value sched_visibility_mask(const schedule *s, tile_value value);
 
+/* activations.c */
+
+/* Writes the hyperbolic tangent of a softplus with a sigmoid, in a copy of the compute. */
+void sched_simplify_activations(schedule *s);
+
+/* row_values.c */
+
+/* Stores values that the group's reductions reduce, and that kernels of rows can compute. */
+void sched_plan_row_values(schedule *s, const sched_group *g, tile_value value,
+                           const sched_map *map);
+
 /* cut.c */
 
 /* Returns whether a group writes it, or the caller provides it. */

@@ -520,6 +520,10 @@ tile_value sched_part_view(sched_kernel *k, unsigned array, tile_value view, uns
 void sched_find_points(sched_kernel *k, unsigned array, const sched_shape *shape,
                        const sched_map *declared, const tile_type *element, unsigned checked,
                        bool runs, sched_access *out);
+/* multiples.c: whether there are tuning points at which the block is a multiple of `size`, and the
+ * removal of the other ones. */
+bool sched_has_multiples(const sched_kernel *k, const tile_expr *block, int64_t size);
+void sched_keep_multiples(sched_kernel *k, const tile_expr *block, int64_t size);
 /* shape.c: the shape of the view that accesses the array for a value at the map, which becomes the
  * map of the view's dims. */
 sched_shape sched_split_shape(sched_kernel *k, unsigned array, tile_value value, sched_map *map);
