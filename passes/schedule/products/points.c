@@ -43,9 +43,11 @@ static bool is_in_large_plan(const product *p) {
 
 static sched_space choose_space(const product *p) {
     tile_scalar type = p->sides[0].element->scalar, sum = p->sum->scalar;
-    bool part = is_in_large_plan(p), computed = false, gathered = false, rows = true;
+    bool part = is_in_large_plan(p), gathered = false, rows = true;
+    unsigned computed = 0, rounded = 0;
     for (unsigned i = 0; i < p->side_count; i++) {
-        computed |= !p->sides[i].plain;
+        computed += !p->sides[i].plain;
+        rounded += p->sides[i].rounded;
         gathered |= p->sides[i].gathered;
         rows &= product_gathers_rows(p, &p->sides[i]);
     }
@@ -60,10 +62,11 @@ static sched_space choose_space(const product *p) {
     if (tf32 && gathered && rows) return SCHED_SPACE_GATHERED;
     if (half && computed) return SCHED_SPACE_REGISTER_OPERAND;
     if (half) return part ? SCHED_SPACE_HALF_PART : SCHED_SPACE_HALF;
+    /* wgmma takes one operand from registers. */
     if (tf32)
-        return computed ? SCHED_SPACE_TF32_COMPUTED
-               : part   ? SCHED_SPACE_TF32_PART
-                        : SCHED_SPACE_TF32;
+        return computed && (computed > 1 || !rounded) ? SCHED_SPACE_TF32_COMPUTED
+               : part                                 ? SCHED_SPACE_TF32_PART
+                                                      : SCHED_SPACE_TF32;
     if (p->precision) return SCHED_SPACE_PARTS;
     if (bytes)
         return computed ? SCHED_SPACE_BYTES_COMPUTED

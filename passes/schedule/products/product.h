@@ -24,6 +24,7 @@ typedef struct product_operand {
     tile_value source; /* the value of the array */
     sched_map source_map;
     bool plain;    /* it is the array itself */
+    bool rounded;  /* it is the array, rounded to tf32 in registers */
     bool gathered; /* loaded with index tiles */
     bool windowed; /* copied from a view of windows (windows.c) */
     bool reversed; /* from the last position of the filter on */
