@@ -26,6 +26,7 @@ typedef struct source {
     tile_scalar scalar;
     unsigned k_dim;
     tile_value fragment;             /* a tile's registers; no value for a buffer */
+    bool rounds;                     /* it holds f32, which are still to be rounded to tf32 */
     tile_value buffer, begin;        /* begin: i32 offset of stage and warpgroup, in elements */
     const tile_wgmma_matrix *matrix; /* for a buffer */
 } source;
@@ -63,6 +64,18 @@ static tile_value warpgroup_begin(lowering *l, const source *s, const tile_layou
     return lower_thread_map(l, bases, TILE_LANE_BITS + acc->warp_bits);
 }
 
+/* Rounding a fragment to tf32 takes about as long as one wgmma. It is done step by step, while the
+ * wgmma of the steps before execute. */
+static void defer_cast(lowering *l, source *s) {
+    tile_op cast = tile_value_def(l->f, s->fragment);
+    if (s->scalar != TILE_tf32 || !cast.id || tile_op_opcode(l->f, cast) != TILE_OP_cast ||
+        tile_op_at(l->f, cast)->attr_count ||
+        tile_value_type(l->f, tile_operand_src(l->f, cast))->scalar != TILE_f32)
+        return;
+    s->fragment = tile_operand_src(l->f, cast);
+    s->rounds = true;
+}
+
 static source find_source(lowering *l, tile_op op, unsigned operand, const warpgroup_plan *plan,
                           const tile_layout *acc) {
     const tile_values element = tile_op_segment(&l->old, op, operand);
@@ -72,6 +85,7 @@ static source find_source(lowering *l, tile_op op, unsigned operand, const warpg
                 .k_dim = tile_product_k_dim(&l->old, op, operand)};
     if (type->kind == TILE_TYPE_TILE) {
         s.fragment = lower_mapped(l, element.at[0]);
+        defer_cast(l, &s);
         return s;
     }
     s.buffer = lower_mapped(l, element.at[0]);
@@ -109,9 +123,13 @@ static tile_value take_fragment(lowering *l, const source *s, uint32_t along, ui
     at[1 - s->k_dim] = along;
     uint32_t index = tile_layout_index(s->layout, at);
     while (tile_layout_apply(s->layout, first, 0, 0) != index) first += size;
-    if (tile_layout_registers(s->layout) == size) return s->fragment;
-    return tile_build_extract(&l->builder, s->fragment, lower_int(l, first),
-                              lower_part_type(l, s->scalar, size));
+    tile_value part = s->fragment;
+    const tile_type *type = tile_value_type(l->f, part);
+    if (tile_layout_registers(s->layout) != size)
+        part = tile_build_extract(&l->builder, part, lower_int(l, first),
+                                  lower_part_type(l, type->scalar, size));
+    if (!s->rounds) return part;
+    return tile_build_cast(&l->builder, part, lower_part_type(l, s->scalar, 1));
 }
 
 /* 2. The accumulator. ------------------------------------------------------------------------- */
@@ -206,15 +224,22 @@ static tile_value flag(lowering *l, bool value) {
                                   tile_expr_int(context, value));
 }
 
-/* The first operand of each wgmma, by step and block. Fragments are extracted before the fence. */
+/* Sets the first operand of a step's wgmma, by block. */
+static void take_step(lowering *l, const block_list *list, const source *first, uint32_t k,
+                      tile_value *operands) {
+    for (unsigned b = 0; b < list->count; b++)
+        operands[b] = take_fragment(l, first, list->at[b].row, k);
+}
+
+/* The first operand of each wgmma, by step and block. Fragments are extracted before the fence, but
+ * those that are rounded step by step are left. */
 static tile_value *take_first(lowering *l, const warpgroup_plan *plan, const block_list *list,
                               const source *first) {
     uint32_t depth = tile_layout_extent(first->layout, first->k_dim);
     tile_value *operands =
         TILE_NEW_ARRAY(l->pass->scratch, tile_value, depth / plan->depth * list->count + 1u);
-    for (uint32_t k = 0, at = 0; first->fragment.id && k < depth; k += plan->depth)
-        for (unsigned b = 0; b < list->count; b++)
-            operands[at++] = take_fragment(l, first, list->at[b].row, k);
+    for (uint32_t k = 0; first->fragment.id && !first->rounds && k < depth; k += plan->depth)
+        take_step(l, list, first, k, operands + k / plan->depth * list->count);
     return operands;
 }
 
@@ -275,13 +300,16 @@ static tile_value is_later(lowering *l, tile_value acc) {
 }
 
 static void multiply(lowering *l, tile_op op, const warpgroup_plan *plan, block_list *list,
-                     const source *first, const tile_value *fragments, const source *second,
-                     span ks) {
-    for (uint32_t k = ks.from; k < ks.to; k += plan->depth)
+                     const source *first, tile_value *fragments, const source *second, span ks) {
+    for (uint32_t k = ks.from; k < ks.to; k += plan->depth) {
+        tile_value *step = fragments + k / plan->depth * list->count;
+        if (first->rounds) {
+            take_step(l, list, first, k, step);
+            tile_build_wgmma_fence(&l->builder);
+        }
         for (unsigned b = ks.first; b < ks.end; b++) {
-            unsigned at = k / plan->depth * list->count + b;
             tile_value one =
-                first->fragment.id ? fragments[at] : name_matrix(l, first, list->at[b].row, k);
+                first->fragment.id ? step[b] : name_matrix(l, first, list->at[b].row, k);
             tile_value other = name_matrix(l, second, list->at[b].column, k);
             list->parts[b] = tile_build_wgmma(
                 &l->builder, one, other, list->parts[b],
@@ -289,6 +317,7 @@ static void multiply(lowering *l, tile_op op, const warpgroup_plan *plan, block_
                 TILE_NO_VALUE);
             lower_copy_signs(l, op, list->parts[b], plan->row_dim == TILE_WGMMA_SWAPPED);
         }
+    }
     tile_build_wgmma_commit(&l->builder);
 }
 
@@ -331,8 +360,8 @@ static scaled_sum take_scaled_sum(lowering *l, tile_op dot, const block_list *li
 /* Processes one block at a time, so that the partial sums need only the registers of one block.
  * While one warpgroup adds them up, the wgmma of another one run. */
 static void multiply_promoted(lowering *l, tile_op op, const warpgroup_plan *plan, block_list *list,
-                              const source *first, const tile_value *fragments,
-                              const source *second, bool starts) {
+                              const source *first, tile_value *fragments, const source *second,
+                              bool starts) {
     uint32_t depth = tile_layout_extent(first->layout, first->k_dim);
     scaled_sum scaled = {.fma = TILE_NO_OP};
     for (uint32_t k = 0; k < depth; k += WARPGROUP_PROMOTED_DEPTH) {
@@ -420,7 +449,7 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
         start_blocks(l, &list);
     else
         cut_blocks(l, &list, lower_mapped(l, acc));
-    const tile_value *fragments = take_first(l, &plan, &list, &first);
+    tile_value *fragments = take_first(l, &plan, &list, &first);
     uint32_t depth = tile_layout_extent(first.layout, first.k_dim);
     bool is_partial = async && starts && depth <= WARPGROUP_PROMOTED_DEPTH; /* nothing to add to */
     if (warpgroup_promotes(&l->old, op) && !is_partial) {
@@ -431,7 +460,7 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
         return result;
     }
     span ks = {.to = depth, .end = list.count, .starts = starts, .keep = is_later(l, acc)};
-    tile_build_wgmma_fence(&l->builder);
+    if (!first.rounds) tile_build_wgmma_fence(&l->builder);
     multiply(l, op, &plan, &list, &first, fragments, &second, ks);
     if (!async) wait_for_blocks(l, &list, 0);
     if (repeats) repeat_rows(&all, &list);
