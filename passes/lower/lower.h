@@ -18,6 +18,7 @@
  *   prefetch.c         prefetch of a tile's sectors
  *   copy.c             copies between views and shared buffers
  *   unaligned.c        tiles of rows that begin anywhere
+ *   misaligned.c       the same, copied in whole chunks
  *   store_shifted.c    stores to such rows from registers
  *   tma.c              copies with tensor maps
  *   shape.c            coordinates of a tile's elements, repeated elements
@@ -263,6 +264,16 @@ bool lower_copies_unaligned(lowering *l, tile_op op, bool alone);
 /* The loaded fragment, or no value if unaligned loads do not suit. */
 tile_value lower_load_unaligned(lowering *l, tile_op op, const tile_value *element,
                                 const tile_type *tile);
+
+/* misaligned.c: buffers with the attribute `misaligned`. ------------------------------------ */
+
+bool lower_is_misaligned(const lowering *l, tile_value buffer);
+/* False if op is no alloc_shared of such a buffer. */
+bool lower_alloc_misaligned(lowering *l, tile_op op);
+tile_value lower_load_misaligned(lowering *l, const tile_value *element, unsigned count,
+                                 const tile_type *tile);
+/* Starts the asynchronous copies of whole chunks. False if op has no such buffer. */
+bool lower_copy_misaligned(lowering *l, tile_op op);
 
 /* store_shifted.c: stores a tile to a view whose rows begin anywhere. False if the store is no such
  * one; nothing is built then. */

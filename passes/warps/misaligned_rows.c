@@ -1,0 +1,179 @@
+/* Operands of products with few rows, whose rows in memory begin anywhere: see the header. */
+#include "passes/warps/misaligned_rows.h"
+
+#include "lib/analysis/access.h"
+#include "lib/analysis/executors.h"
+#include "lib/analysis/memory.h"
+#include "lib/analysis/pipeline_plan.h"
+#include "lib/analysis/product.h"
+#include "lib/ir/regions.h"
+#include "lib/layout/cut.h"
+#include "lib/ops/gather.h"
+#include "passes/common/warpgroup.h"
+#include "passes/expand/prepare.h"
+
+enum {
+    CHUNK = 16,      /* bytes of a cp.async */
+    FEW_ROWS = 64,   /* of the product */
+    FEWEST_ROWS = 16 /* with which each warp may read the small operand in parts, too */
+};
+
+/* An operand that can be copied in whole chunks. */
+typedef struct candidate {
+    tile_value buffer;
+    tile_op copy, load; /* load: the load_shared of the whole buffer, or none */
+    unsigned unit;      /* the buffer's dim along which rows are contiguous */
+} candidate;
+
+typedef struct rows {
+    tile_pass *pass;
+    tile_function *f;
+    const tile_range *ranges;
+    const uint32_t *uses;
+} rows;
+
+static bool is_copy(const tile_function *f, tile_op op) {
+    return tile_op_opcode(f, op) == TILE_OP_copy || tile_op_opcode(f, op) == TILE_OP_copy_async;
+}
+
+/* The only copy to the buffer. False if other operations than it, `reader` and free_shared use the
+ * buffer. */
+static bool find_copy(const rows *r, tile_value buffer, tile_op reader, tile_op *copy) {
+    *copy = TILE_NO_OP;
+    TILE_FOR_EACH_OP_INSIDE (r->f, op, r->f->body)
+        for (unsigned i = 0; i < tile_op_operand_count(r->f, op); i++) {
+            if (tile_op_operand(r->f, op, i).id != buffer.id || op.id == reader.id ||
+                tile_op_opcode(r->f, op) == TILE_OP_free_shared)
+                continue;
+            if (!is_copy(r->f, op) || copy->id) return false;
+            *copy = op;
+        }
+    return copy->id;
+}
+
+/* Whether value * stride is a multiple of the chunk, in elements. */
+static bool is_whole(const rows *r, tile_value index, int64_t chunk) {
+    return r->ranges[index.id].divisor % chunk == 0;
+}
+
+/* Whether all rows of the tile have the offsets, modulo 16 bytes, of the rows from the view's first
+ * one on, so that they do not depend on the iteration. */
+static bool has_fixed_offsets(const rows *r, const tile_value *element, const tile_type *view,
+                              unsigned unit, int64_t chunk) {
+    for (unsigned d = 0; d < view->rank; d++) {
+        int64_t known;
+        tile_value index = element[1 + d];
+        if (tile_value_type(r->f, index)->kind == TILE_TYPE_TILE) return false;
+        if (d + 2 < view->rank && !(tile_value_is_int(r->f, index, &known) && !known)) return false;
+        if (!is_whole(r, index, chunk)) return false;
+    }
+    return unit < 2;
+}
+
+/* Whether the copy moves less than 16 bytes at once, because of where rows begin. */
+static bool is_narrow(const rows *r, candidate *c) {
+    tile_function *f = r->f;
+    const tile_values from = tile_operands_src(f, c->copy), to = tile_operands_dst(f, c->copy);
+    const tile_type *view = tile_value_type(f, from.at[0]),
+                    *buffer = tile_value_type(f, c->buffer);
+    if (view->kind != TILE_TYPE_VIEW || view->layout || view->scalar != buffer->scalar ||
+        to.at[0].id != c->buffer.id || to.count != 1 || buffer->rank != 2 || view->rank < 2 ||
+        !tile_is_plain_access(f, c->copy) || tile_op_pads(f, c->copy) ||
+        tile_scalar_bits(view->scalar) < 8)
+        return false;
+    const int64_t bytes = tile_scalar_bytes(view->scalar), chunk = CHUNK / bytes;
+    tile_access_facts facts = tile_view_access(f, r->ranges, from.at);
+    c->unit = tile_unit_dim(&facts, view->rank, 2);
+    if (c->unit >= 2 || facts.points || facts.width * bytes >= CHUNK) return false;
+    return tile_type_dim(buffer, c->unit) % chunk == 0 &&
+           has_fixed_offsets(r, from.at, view, c->unit, chunk);
+}
+
+static bool find_candidate(const rows *r, tile_op dot, unsigned operand, candidate *c) {
+    tile_function *f = r->f;
+    const tile_values element = tile_op_segment(f, dot, operand);
+    tile_op reader = dot;
+    *c = (candidate){.buffer = element.at[0]};
+    if (tile_value_type(f, c->buffer)->kind == TILE_TYPE_TILE) {
+        c->load = tile_value_def(f, c->buffer);
+        if (!c->load.id || tile_op_opcode(f, c->load) != TILE_OP_load_shared ||
+            r->uses[c->buffer.id] != 1)
+            return false;
+        const tile_values src = tile_operands_src(f, c->load);
+        if (src.count != 1) return false;
+        reader = c->load;
+        c->buffer = src.at[0];
+    } else if (element.count != 1) {
+        return false;
+    }
+    const tile_type *type = tile_value_type(f, c->buffer);
+    tile_op alloc = tile_value_def(f, c->buffer);
+    if (type->kind != TILE_TYPE_SHARED || type->layout || type->stages || type->cluster ||
+        !alloc.id || tile_op_opcode(f, alloc) != TILE_OP_alloc_shared ||
+        tile_op_has_attr(f, alloc, TILE_ATTR_misaligned))
+        return false;
+    return find_copy(r, c->buffer, reader, &c->copy) && is_narrow(r, c) &&
+           tile_pipelined_around(f, c->copy).id &&
+           tile_pipelined_around(f, c->copy).id == tile_pipelined_around(f, reader).id;
+}
+
+static void use_chunks(const rows *r, tile_op dot, unsigned operand, const candidate *c) {
+    tile_function *f = r->f;
+    tile_builder b = tile_builder_before(f, dot);
+    tile_op_set_int(f, tile_value_def(f, c->buffer), TILE_ATTR_misaligned, c->unit);
+    if (!c->load.id) prepare_set_operand(f, dot, operand, prepare_tile(&b, &c->buffer, 1));
+    tile_pass_count(r->pass, "operands with misaligned rows", 1);
+}
+
+static int64_t stage_bytes(const tile_function *f, tile_op loop) {
+    int64_t bytes = 0, stride;
+    TILE_FOR_EACH_NESTED_OP (f, op, loop) {
+        if (!is_copy(f, op)) continue;
+        tile_value buffer = tile_operands_dst(f, op).at[0];
+        if (tile_value_type(f, buffer)->kind == TILE_TYPE_SHARED)
+            bytes += tile_alloc_bytes(f, tile_value_def(f, buffer), &stride);
+    }
+    return bytes;
+}
+
+/* The longer rows may need a stage less. */
+static void limit_stages(const rows *r, tile_op loop) {
+    enum { OTHERS = 2048 }; /* bytes of alignment and barriers */
+    int64_t stages = tile_op_attr_int(r->f, loop, TILE_ATTR_pipelined, 0),
+            most = ((int64_t)r->pass->target->max_shared_bytes - OTHERS) /
+                   (stage_bytes(r->f, loop) ? stage_bytes(r->f, loop) : 1);
+    if (stages > most && most > 1) tile_op_set_int(r->f, loop, TILE_ATTR_pipelined, most);
+}
+
+static void visit_dot(const rows *r, tile_op dot) {
+    tile_function *f = r->f;
+    const tile_type *acc = tile_value_type(f, tile_op_result(f, dot, 0));
+    candidate found[2];
+    bool narrow[2];
+    if (acc->rank != 2 || warpgroup_uses_wgmma(f, dot) ||
+        !tile_product_mma(f, dot, r->pass->target))
+        return;
+    const int64_t m = tile_type_dim(acc, 0), n = tile_type_dim(acc, 1);
+    const unsigned large = m > n ? TILE_MMA_LHS : TILE_MMA_RHS;
+    const int64_t few = m > n ? n : m;
+    if (few > FEW_ROWS) return;
+    for (unsigned i = 0; i < 2; i++) narrow[i] = find_candidate(r, dot, i, &found[i]);
+    if (!narrow[large] || (narrow[1 - large] && found[0].buffer.id == found[1].buffer.id)) return;
+    tile_op loop = tile_pipelined_around(f, found[large].copy);
+    if (tile_op_attr_int(f, loop, TILE_ATTR_pipelined, 0) < 3) return;
+    use_chunks(r, dot, large, &found[large]);
+    if (narrow[1 - large] && few <= FEWEST_ROWS) use_chunks(r, dot, 1 - large, &found[1 - large]);
+    tile_op_set_text(f, dot, TILE_ATTR_via, "mma");
+    limit_stages(r, loop);
+}
+
+void choose_misaligned_rows(tile_pass *pass, tile_function *f, const tile_range *ranges,
+                            const uint32_t *uses) {
+    rows r = {.pass = pass, .f = f, .ranges = ranges, .uses = uses};
+    unsigned count = 0;
+    tile_op *dots = TILE_NEW_ARRAY(pass->scratch, tile_op, f->op_count);
+    if (!tile_target_has(pass->target, TILE_FEATURE_cp_async)) return;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (tile_op_opcode(f, op) == TILE_OP_dot) dots[count++] = op;
+    for (unsigned i = 0; i < count; i++) visit_dot(&r, dots[i]);
+}
