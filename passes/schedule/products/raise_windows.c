@@ -482,6 +482,7 @@ static bool is_plain(const tile_function *f, tile_op product) {
 /* Returns whether another form than the windows' own reads less: channels that are contiguous in a
  * copy only, no zeros between elements, or elements instead of windows. */
 static bool pays(const raised *r, const numbers *n) {
+    enum { FEW_BYTES = 128 };
     const tile_value src = r->view.source;
     const tile_type *type = sched_type(r->s, src);
     bool pointwise = true, spreads = false;
@@ -505,7 +506,10 @@ static bool pays(const raised *r, const numbers *n) {
             n->strides[i] == 1 && n->between[i] == 1 && !n->pads[2 * i] && !n->pads[2 * i + 1];
         spreads |= n->between[i] > 1;
     }
-    return spreads || r->view.apart || (pointwise && t.positions == 1) ||
+    /* Few channels may be folded (lib/builder/convolve_fold.c). */
+    const bool few = !t.by_fma && r->groups == 1 && t.positions > 1 &&
+                     t.channels * tile_scalar_bytes(type->scalar) < FEW_BYTES;
+    return spreads || few || r->view.apart || (pointwise && t.positions == 1) ||
            tile_convolution_form_of(&t) == TILE_CONVOLUTION_MOVED;
 }
 
@@ -574,7 +578,7 @@ bool sched_raise_windows(schedule *s) {
     }
     tables = (sched_tables){.s = s};
     fold_transposes(s, &tables);
-    if (!tile_expand_convolutions(s->compute)) return false;
+    if (!tile_expand_convolutions(s->compute, true)) return false;
     sched_fold_reshapes(s);
     return true;
 }
