@@ -509,7 +509,8 @@ static bool pays(const raised *r, const numbers *n) {
     /* Few channels may be folded (lib/builder/convolve_fold.c). */
     const bool few = !t.by_fma && r->groups == 1 && t.positions > 1 &&
                      t.channels * tile_scalar_bytes(type->scalar) < FEW_BYTES;
-    return spreads || few || r->view.apart || (pointwise && t.positions == 1) ||
+    const bool depthwise = r->groups > 1 && r->c == 1; /* a reduction of windows */
+    return spreads || few || depthwise || r->view.apart || (pointwise && t.positions == 1) ||
            tile_convolution_form_of(&t) == TILE_CONVOLUTION_MOVED;
 }
 
