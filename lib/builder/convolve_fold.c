@@ -5,14 +5,13 @@
  * first kernel writes the windows of the last spatial dims, and makes channels of them:
  *
  *     %x : [n, c, h, w], %f : [k, c, r, s]
- *     %1 = windows of w : [n, h, q, s * c], with zeros up to a multiple of 16 bytes
+ *     %1 = windows of w : [n, h, q, s * c], with zeros up to a multiple of 64 bytes
  *     %2 = filter       : [k, r, 1, s * c]
  *     convolve %1, %2 {dims = "nhwc,krsc->nkpq"}
  *
  * The array is s times as large as lhs, but there are only r positions. How many spatial dims are
  * folded, all but those of the last windows, is a matter of bytes: those of the array, which are
- * written and read once, and those of the boxes that a product copies, of which zeros take twice
- * the time. */
+ * written and read once, and those of the boxes that a product copies. */
 #include "lib/builder/convolve_fold.h"
 
 #include <string.h>
@@ -22,7 +21,7 @@
 #include "lib/ir/syntax.h"
 #include "lib/support/scalar.h"
 
-enum { UNIT = 16 /* bytes: the rows of arrays that TMA copies are multiples of it */ };
+enum { UNIT = 16 /* bytes: arrays that TMA copies have rows of multiples of it */ };
 
 /* The numbers of a convolution; all are known. */
 typedef struct sizes {
@@ -52,26 +51,41 @@ static int64_t round_up(int64_t a, int64_t unit) {
     return (a + unit - 1) / unit * unit;
 }
 
+/* The bytes of contiguous channels that a step of a product multiplies, at least. */
+static int64_t step_of(const sizes *z) {
+    return z->bytes == 4 ? 128 : 64;
+}
+
 /* The bytes of a place's channels if the windows of the last `folded` spatial dims are channels. */
 static int64_t row_bytes(const expansion *x, const sizes *z, unsigned folded) {
     int64_t row = z->c * z->bytes;
     for (unsigned i = x->c.spatial - folded; i < x->c.spatial; i++) row *= z->taps[i];
-    return round_up(row, UNIT);
+    return round_up(row, step_of(z));
 }
 
-/* The bytes that take as long as the convolution, if a kernel writes such an array. */
-static double cost_of_fold(const expansion *x, const sizes *z, unsigned folded) {
-    static const double launch = 8e6, again = 0.5 /* from the L2 */;
-    const int64_t step = z->bytes == 4 ? 128 : 64, row = row_bytes(x, z, folded);
-    double array = (double)z->n, places = (double)z->n, taps = 1;
+/* The bytes that take as long as a copy of such rows for all places and positions. TMA takes 2
+ * cycles for a row of 64 bytes that it copies whole, 5 if it fills in zeros for a half of it, and
+ * 12 if rows begin at odd multiples of 16 bytes (H200); a cycle of all multiprocessors is 18 bytes.
+ */
+static double cost_of_copies(const sizes *z, double rows, int64_t row) {
+    enum { SECTOR = 32, CYCLE = 18, UNALIGNED = 12 };
+    static const double again = 0.5 /* from the L2 */, zero = 1.5;
+    const int64_t steps = round_up(row, step_of(z));
+    if (row % SECTOR != 0) return rows * (double)(steps / step_of(z)) * UNALIGNED * CYCLE;
+    return rows * (again * (double)row + zero * (double)(steps - row));
+}
+
+static const double launch_bytes = 8e6; /* that take as long as another kernel */
+
+/* The bytes that take as long as the convolution, if a kernel writes an array with these rows. */
+static double cost_of_fold(const expansion *x, const sizes *z, unsigned folded, int64_t row) {
+    double array = (double)z->n, rows = (double)z->n;
     for (unsigned i = 0; i < x->c.spatial; i++) {
         bool folds = i + folded >= x->c.spatial;
         array *= (double)(folds ? z->places[i] : z->inputs[i]);
-        places *= (double)z->places[i];
-        if (!folds) taps *= (double)z->taps[i];
+        rows *= (double)(folds ? z->places[i] : z->places[i] * z->taps[i]);
     }
-    double zeros = (double)(round_up(row, step) - row);
-    return launch + 2 * array * (double)row + taps * places * (again * (double)row + zeros);
+    return launch_bytes + 2 * array * (double)row + cost_of_copies(z, rows, row);
 }
 
 /* The same without such an array: channels that are contiguous are copied as they are, others are
@@ -79,17 +93,13 @@ static double cost_of_fold(const expansion *x, const sizes *z, unsigned folded) 
 static double cost_of_others(const expansion *x, const sizes *z) {
     enum { BLOCK = 128 /* filters */ };
     const bool last = x->c.lhs.channel + 1u == x->lhs->rank;
-    double places = (double)z->n, taps = 1, array = (double)(z->n * z->c * z->bytes);
-    for (unsigned i = 0; i < x->c.spatial; i++) {
-        places *= (double)z->places[i];
-        taps *= (double)z->taps[i];
-        array *= (double)z->inputs[i];
-    }
+    const int64_t row = z->c * z->bytes;
+    double rows = (double)z->n;
+    for (unsigned i = 0; i < x->c.spatial; i++) rows *= (double)(z->places[i] * z->taps[i]);
     double blocks = z->k > BLOCK ? (double)z->k / BLOCK : 1;
-    double alone = UNIT * places * taps * (double)z->c * blocks;
-    if (z->c * z->bytes % UNIT != 0) return alone;
-    double copied = cost_of_fold(x, z, 0);
-    if (last) return copied - 2 * array;
+    double alone = UNIT * rows * (double)z->c * blocks;
+    if (row % UNIT != 0) return alone;
+    double copied = last ? cost_of_copies(z, rows, row) : cost_of_fold(x, z, 0, row);
     return copied < alone ? copied : alone;
 }
 
@@ -102,9 +112,10 @@ static bool choose_folded(const expansion *x, unsigned *folded) {
     double least = gain * cost_of_others(x, &z);
     bool pays = false;
     for (unsigned i = 0; i <= x->c.spatial; i++) {
-        bool copies = i || z.c * z.bytes % UNIT != 0, windows = false;
+        const int64_t row = row_bytes(x, &z, i);
+        bool copies = i || z.c * z.bytes != row, windows = false;
         for (unsigned k = 0; k + i < x->c.spatial; k++) windows |= z.taps[k] > 1;
-        double cost = cost_of_fold(x, &z, i);
+        double cost = cost_of_fold(x, &z, i, row);
         if (!copies || !windows || cost >= least) continue;
         least = cost;
         *folded = i;
