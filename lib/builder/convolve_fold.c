@@ -23,18 +23,13 @@
 
 enum { UNIT = 16 /* bytes: arrays that TMA copies have rows of multiples of it */ };
 
-/* The numbers of a convolution; all are known. */
-typedef struct sizes {
-    int64_t bytes; /* of an element */
-    int64_t n, c, k;
-    int64_t inputs[TILE_MAX_SPATIAL], places[TILE_MAX_SPATIAL], taps[TILE_MAX_SPATIAL];
-} sizes;
-
 static bool is_positive(const tile_expr *expr, int64_t *number) {
     return tile_expr_is_int(expr, number) && *number > 0;
 }
 
-static bool find_sizes(const expansion *x, sizes *z) {
+static bool find_sizes(const expansion *x, expand_fold_sizes *z) {
+    z->spatial = x->c.spatial;
+    z->channels_last = x->c.lhs.channel + 1u == x->lhs->rank;
     z->bytes = x->lhs->param ? 0 : tile_scalar_bytes(x->lhs->scalar);
     bool known = z->bytes > 0 && is_positive(x->lhs->dims[x->c.lhs.outer], &z->n) &&
                  is_positive(x->lhs->dims[x->c.lhs.channel], &z->c) &&
@@ -52,14 +47,14 @@ static int64_t round_up(int64_t a, int64_t unit) {
 }
 
 /* The bytes of contiguous channels that a step of a product multiplies, at least. */
-static int64_t step_of(const sizes *z) {
+static int64_t step_of(const expand_fold_sizes *z) {
     return z->bytes == 4 ? 128 : 64;
 }
 
 /* The bytes of a place's channels if the windows of the last `folded` spatial dims are channels. */
-static int64_t row_bytes(const expansion *x, const sizes *z, unsigned folded) {
+static int64_t row_bytes(const expand_fold_sizes *z, unsigned folded) {
     int64_t row = z->c * z->bytes;
-    for (unsigned i = x->c.spatial - folded; i < x->c.spatial; i++) row *= z->taps[i];
+    for (unsigned i = z->spatial - folded; i < z->spatial; i++) row *= z->taps[i];
     return round_up(row, step_of(z));
 }
 
@@ -67,7 +62,7 @@ static int64_t row_bytes(const expansion *x, const sizes *z, unsigned folded) {
  * cycles for a row of 64 bytes that it copies whole, 5 if it fills in zeros for a half of it, and
  * 12 if rows begin at odd multiples of 16 bytes (H200); a cycle of all multiprocessors is 18 bytes.
  */
-static double cost_of_copies(const sizes *z, double rows, int64_t row) {
+static double cost_of_copies(const expand_fold_sizes *z, double rows, int64_t row) {
     enum { SECTOR = 32, CYCLE = 18, UNALIGNED = 12 };
     static const double again = 0.5 /* from the L2 */, zero = 1.5;
     const int64_t steps = round_up(row, step_of(z));
@@ -78,10 +73,10 @@ static double cost_of_copies(const sizes *z, double rows, int64_t row) {
 static const double launch_bytes = 8e6; /* that take as long as another kernel */
 
 /* The bytes that take as long as the convolution, if a kernel writes an array with these rows. */
-static double cost_of_fold(const expansion *x, const sizes *z, unsigned folded, int64_t row) {
+static double cost_of_fold(const expand_fold_sizes *z, unsigned folded, int64_t row) {
     double array = (double)z->n, rows = (double)z->n;
-    for (unsigned i = 0; i < x->c.spatial; i++) {
-        bool folds = i + folded >= x->c.spatial;
+    for (unsigned i = 0; i < z->spatial; i++) {
+        bool folds = i + folded >= z->spatial;
         array *= (double)(folds ? z->places[i] : z->inputs[i]);
         rows *= (double)(folds ? z->places[i] : z->places[i] * z->taps[i]);
     }
@@ -90,38 +85,39 @@ static double cost_of_fold(const expansion *x, const sizes *z, unsigned folded, 
 
 /* The same without such an array: channels that are contiguous are copied as they are, others are
  * read one by one, or moved first. */
-static double cost_of_others(const expansion *x, const sizes *z) {
+static double cost_of_others(const expand_fold_sizes *z) {
     enum { BLOCK = 128 /* filters */ };
-    const bool last = x->c.lhs.channel + 1u == x->lhs->rank;
     const int64_t row = z->c * z->bytes;
     double rows = (double)z->n;
-    for (unsigned i = 0; i < x->c.spatial; i++) rows *= (double)(z->places[i] * z->taps[i]);
+    for (unsigned i = 0; i < z->spatial; i++) rows *= (double)(z->places[i] * z->taps[i]);
     double blocks = z->k > BLOCK ? (double)z->k / BLOCK : 1;
     double alone = UNIT * rows * (double)z->c * blocks;
     if (row % UNIT != 0) return alone;
-    double copied = last ? cost_of_copies(z, rows, row) : cost_of_fold(x, z, 0, row);
+    double copied = z->channels_last ? cost_of_copies(z, rows, row) : cost_of_fold(z, 0, row);
     return copied < alone ? copied : alone;
 }
 
-/* The number of spatial dims whose windows become channels, and whether that pays. */
-static bool choose_folded(const expansion *x, unsigned *folded) {
+bool expand_choose_folded(const expand_fold_sizes *z, unsigned *folded) {
     static const double gain = 0.75;
-    sizes z;
-    if (x->groups || tile_convolution_is_by_fma(x->f, x->op, x->lhs) || !find_sizes(x, &z))
-        return false;
-    double least = gain * cost_of_others(x, &z);
+    double least = gain * cost_of_others(z);
     bool pays = false;
-    for (unsigned i = 0; i <= x->c.spatial; i++) {
-        const int64_t row = row_bytes(x, &z, i);
-        bool copies = i || z.c * z.bytes != row, windows = false;
-        for (unsigned k = 0; k + i < x->c.spatial; k++) windows |= z.taps[k] > 1;
-        double cost = cost_of_fold(x, &z, i, row);
+    for (unsigned i = 0; i <= z->spatial; i++) {
+        const int64_t row = row_bytes(z, i);
+        bool copies = i || z->c * z->bytes != row, windows = false;
+        for (unsigned k = 0; k + i < z->spatial; k++) windows |= z->taps[k] > 1;
+        double cost = cost_of_fold(z, i, row);
         if (!copies || !windows || cost >= least) continue;
         least = cost;
         *folded = i;
         pays = true;
     }
     return pays;
+}
+
+static bool is_folded(const expansion *x, unsigned *folded) {
+    expand_fold_sizes z;
+    return !x->groups && !tile_convolution_is_by_fma(x->f, x->op, x->lhs) && find_sizes(x, &z) &&
+           expand_choose_folded(&z, folded);
 }
 
 /* Arrays -------------------------------------------------------------------------------------- */
@@ -234,9 +230,9 @@ static tile_value fold(expansion *x, unsigned folded) {
     int64_t strides[TILE_MAX_SPATIAL], dilations[TILE_MAX_SPATIAL], reversed[TILE_MAX_SPATIAL],
         pads[2 * TILE_MAX_SPATIAL];
     char text[MAX_LETTERS * 3];
-    sizes z;
+    expand_fold_sizes z;
     if (!find_sizes(x, &z)) return TILE_NO_VALUE;
-    const int64_t channels = row_bytes(x, &z, folded) / z.bytes;
+    const int64_t channels = row_bytes(&z, folded) / z.bytes;
     tile_value windows = build_lhs(x, folded, channels), filter = build_rhs(x, folded, channels);
     if (!windows.id || !filter.id) return TILE_NO_VALUE;
     for (unsigned i = 0; i < spatial; i++) {
@@ -272,7 +268,7 @@ bool expand_fold_convolutions(tile_function *f) {
     bool ok = true;
     for (unsigned i = 0; i < count && ok; i++) {
         expansion x = expand_begin(f, ops[i]);
-        if (!choose_folded(&x, &folded)) continue;
+        if (!is_folded(&x, &folded)) continue;
         const tile_value old = tile_op_result(f, ops[i], 0), value = fold(&x, folded);
         ok = value.id != 0;
         if (!ok) break;
