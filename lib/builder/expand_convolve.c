@@ -38,6 +38,7 @@
 #include <string.h>
 
 #include "lib/builder/convolve_dims.h"
+#include "lib/builder/convolve_fold.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
 #include "lib/support/scalar.h"
@@ -48,18 +49,6 @@ static bool is_channels_first(const expansion *x) {
 
 /* Operands and result ------------------------------------------------------------------------- */
 
-static shape name_dims(const expansion *x, const tile_type *type,
-                       const tile_convolution_order *order, char outer, char channel, char first) {
-    shape s = {0};
-    for (unsigned d = 0; d < type->rank; d++) {
-        char letter = d == order->outer ? outer : channel;
-        for (unsigned i = 0; i < x->c.spatial; i++)
-            if (order->spatial[i] == d) letter = (char)(first + (char)i);
-        add(&s, letter, type->dims[d]);
-    }
-    return s;
-}
-
 /* lhs with its spatial dims side by side, as windows need them, and its channels last if they are
  * moved there. */
 static tile_value take_input(expansion *x, shape *s) {
@@ -67,7 +56,7 @@ static tile_value take_input(expansion *x, shape *s) {
                                                            {"c0n", "c01n", "c012n"}};
     const unsigned *spatial = x->c.lhs.spatial, last = x->c.spatial - 1;
     tile_value value = tile_operand_lhs(x->f, x->op);
-    *s = name_dims(x, x->lhs, &x->c.lhs, 'n', 'c', '0');
+    *s = expand_name_dims(x, x->lhs, &x->c.lhs, 'n', 'c', '0');
     bool fits = spatial[last] - spatial[0] == last && x->form != TILE_CONVOLUTION_MOVED;
     if (x->by_place) fits = s->letters[s->rank - 1] == 'n';
     return fits ? value : expand_transpose_together(x, value, s, orders[x->by_place][last], '0');
@@ -140,7 +129,7 @@ static tile_value cut_places(expansion *x, tile_value value) {
 
 /* Moves the dims of s into the order of the result. */
 static tile_value finish(expansion *x, tile_value sums, shape *s) {
-    shape own = name_dims(x, x->result, &x->c.result, 'n', 'k', '0');
+    shape own = expand_name_dims(x, x->result, &x->c.result, 'n', 'k', '0');
     char order[MAX_LETTERS], *end = order;
     for (unsigned d = 0; d < own.rank; d++) {
         char letter = own.letters[d], phase = (char)(letter - '0' + 'A');
@@ -261,7 +250,7 @@ static tile_value take_filter(expansion *x, const row_phases *letters, char term
                               bool *k_first, shape *s) {
     char words[MAX_LETTERS], order[MAX_LETTERS];
     tile_value filter = tile_operand_rhs(x->f, x->op);
-    *s = name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
+    *s = expand_name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
     order_terms(x, s, terms);
     *k_first = s->letters[s->rank - 1] != 'k';
     strcpy(order, *k_first ? "k" : "");
@@ -303,7 +292,7 @@ static bool unites_images(const expansion *x) {
         if (!tile_expr_is_int(own, &extent) || extent > FEW) return false;
         places *= extent;
     }
-    return x->form == TILE_CONVOLUTION_MOVED && places <= FEW && places % TILE != 0;
+    return x->form != TILE_CONVOLUTION_IN_PLACE && places <= FEW && places % TILE != 0;
 }
 
 static tile_value build_product(expansion *x) {
@@ -397,7 +386,7 @@ static bool has_long_images(const expansion *x) {
 static tile_value build_places(expansion *x) {
     static const char *const gradients[TILE_MAX_SPATIAL] = {"c3k", "c34k", "c345k"};
     char words[MAX_LETTERS], terms[TILE_MAX_RANK];
-    shape w, f = name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
+    shape w, f = expand_name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
     window_numbers numbers[TILE_MAX_SPATIAL];
     for (unsigned i = 0; i < x->c.spatial; i++) numbers[i] = expand_number_windows(x, i);
     const bool whole = is_whole_image(x, numbers), direct = whole && has_long_images(x);
@@ -450,7 +439,7 @@ static tile_value stretch(expansion *x, tile_value value, const shape *s, const 
 
 static tile_value build_depthwise(expansion *x) {
     const char *words = is_channels_first(x) ? "n G k 345 0 1 2" : "n 0 1 2 345 G k";
-    shape w, f = name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
+    shape w, f = expand_name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
     tile_value windows = make_windows(x, &w);
     *strchr(w.letters, 'c') = 'G';
     windows = expand_arrange(x, windows, &w, words);
@@ -485,29 +474,15 @@ static tile_value build_depthwise(expansion *x) {
 /* ---------------------------------------------------------------------------------------------- */
 
 static tile_value expand(tile_function *f, tile_op op) {
-    tile_convolution c = tile_convolution_of(f, op);
-    expansion x = {.f = f,
-                   .context = tile_function_context(f),
-                   .b = tile_builder_before(f, op),
-                   .op = op,
-                   .c = c,
-                   .lhs = tile_value_type(f, tile_operand_lhs(f, op)),
-                   .rhs = tile_value_type(f, tile_operand_rhs(f, op)),
-                   .result = tile_value_type(f, tile_op_result(f, op, 0)),
-                   .groups = c.groups ? c.groups : c.batch_groups};
-    x.b.loc = tile_op_at(f, op)->loc;
-    for (unsigned i = 0; i < c.spatial; i++) { /* the distance of one position */
-        if (!tile_expr_is(x.rhs->dims[c.rhs.spatial[i]], 1)) continue;
-        x.c.dilations[i] = 1;
-        x.c.reversed[i] = false;
-    }
+    expansion x = expand_begin(f, op);
     if (is_depthwise(&x)) return build_depthwise(&x);
     return is_filter_gradient(&x) ? build_places(&x) : build_product(&x);
 }
 
-bool tile_expand_convolutions(tile_function *f) {
+bool tile_expand_convolutions(tile_function *f, bool folds) {
     tile_arena scratch = {0};
     unsigned count;
+    if (folds && !expand_fold_convolutions(f)) return false;
     tile_op *ops = tile_find_ops(f, TILE_OP_convolve, &scratch, &count);
     bool ok = true;
     for (unsigned i = 0; i < count && ok; i++) {

@@ -65,6 +65,7 @@ typedef struct lowering {
     tile_executors executors; /* the threads that execute the current insertion point */
     tile_value thread;        /* thread_id: the index within these executors */
     unsigned warp_bits;       /* of the executors */
+    bool rolls_stores;        /* loops compute what stores do piece by piece (roll_elementwise.c) */
     bool *fused;              /* by old operation: its users compute it (store_fusion.c), or an
                                  operation before it does (unaligned.c) */
     tile_op *deferred;        /* by old operation: the dot that it follows (scaled_sum.c) */

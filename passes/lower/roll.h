@@ -59,8 +59,9 @@ typedef struct roller {
     const uint32_t *uses; /* by value */
     uint32_t *place;      /* by operation: its position in program order */
     uint32_t places;
-    bool is_in_flight; /* wgmma may be, at the current operation */
-    bool is_long;      /* the current region's chains are too long together */
+    bool is_in_flight;    /* wgmma may be, at the current operation */
+    bool is_long;         /* the current region's chains are too long together */
+    uint64_t region_code; /* of costly operations of the current region */
     long rolled;
 } roller;
 

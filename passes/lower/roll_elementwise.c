@@ -424,19 +424,20 @@ static bool is_in_flight_at_end(const tile_function *f, tile_region region) {
     return in_flight;
 }
 
-/* Returns whether the costly operations of a region are too long together. */
-static bool is_long_region(const tile_function *f, tile_region region) {
+/* The code of the costly operations of a region. */
+static uint64_t code_of_region(const tile_function *f, tile_region region) {
     uint64_t code = 0;
     TILE_FOR_EACH_OP (f, op, region)
         if (tile_op_is_costly(tile_op_opcode(f, op)))
             code += (uint64_t)length_of(f, op) * roll_code_of(f, op);
-    return code > ROLL_ABOVE_CODE;
+    return code;
 }
 
 static void visit_region(roller *r, tile_region region) {
     tile_function *f = r->f;
-    bool outer = r->is_long;
-    r->is_long = is_long_region(f, region);
+    const uint64_t outer = r->region_code;
+    r->region_code = code_of_region(f, region);
+    r->is_long = r->region_code > ROLL_ABOVE_CODE;
     TILE_FOR_EACH_OP (f, op, region) {
         if (op.id >= r->limit) continue; /* a loop of a segment */
         unsigned length = r->is_in_flight ? 0 : length_of(f, op);
@@ -455,7 +456,8 @@ static void visit_region(roller *r, tile_region region) {
         }
         r->is_in_flight = is_in_flight_after(f, op, r->is_in_flight);
     }
-    r->is_long = outer;
+    r->region_code = outer;
+    r->is_long = outer > ROLL_ABOVE_CODE;
 }
 
 /* Replaces what the loops compute. */

@@ -137,10 +137,10 @@ static unsigned code_of_element(const roller *r, const roll_chain *c) {
 }
 
 /* The number of elements of an iteration; 0: the vectors are too short. */
-static unsigned choose_elements(unsigned length, unsigned code) {
+static unsigned choose_elements(unsigned length, unsigned most, unsigned code) {
     for (unsigned elements = length / 2; elements >= MIN_ELEMENTS; elements--)
         if (length % elements == 0 && elements % MIN_ELEMENTS == 0 &&
-            (elements * code <= ROLL_BODY_CODE || elements == MIN_ELEMENTS))
+            ((elements * code <= ROLL_BODY_CODE && elements <= most) || elements == MIN_ELEMENTS))
             return elements;
     return 0;
 }
@@ -225,8 +225,20 @@ static void fit_registers(roller *r, unsigned registers, roll_plan *p) {
     p->segments = segments;
 }
 
+/* The most elements of an iteration. A chain that is a small part of its region is one of the
+ * pieces of a tile: the others' elements are in registers, too, and all loops are one tile's code.
+ */
+static unsigned limit_elements(const roller *r, const roll_chain *c, unsigned code) {
+    enum { FEW = 8 };
+    uint64_t own = (uint64_t)c->length * code;
+    if (2 * own > r->region_code) return c->length;
+    uint64_t most = ROLL_SEGMENTS_CODE * own / r->region_code / code;
+    return most > FEW ? FEW : (unsigned)most;
+}
+
 bool roll_make_plan(roller *r, roll_chain *c, roll_plan *p) {
-    unsigned code = code_of_element(r, c), elements = choose_elements(c->length, code);
+    unsigned code = code_of_element(r, c);
+    unsigned elements = choose_elements(c->length, limit_elements(r, c, code), code);
     if (!elements || (uint64_t)code * c->length < ROLL_LEAST_CODE) return false;
     unsigned registers = trim(r, c, elements, false, p);
     if (!registers || (uint64_t)code_of_element(r, c) * c->length < ROLL_LEAST_CODE) return false;

@@ -351,7 +351,7 @@ static tile_status schedule_compute(tile_pass *pass, tile_function *compute) {
     unsigned convolutions;
     tile_find_ops(compute, TILE_OP_convolve, pass->scratch, &convolutions);
     if (convolutions) sched_resolve_extents(&s);
-    if (!tile_expand_convolutions(s.compute)) return TILE_INVALID;
+    if (!tile_expand_convolutions(s.compute, true)) return TILE_INVALID;
     sched_unify_extents(pass->scratch, s.compute);
     sched_copy_reshaped(&s);
     if (!compute->result_count)

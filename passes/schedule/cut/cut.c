@@ -504,6 +504,7 @@ static bool *find_wanted(const schedule *s) {
 static void plan_windowed(schedule *s, tile_op op) {
     if (tile_op_opcode(s->compute, op) != TILE_OP_window) return;
     tile_value src = tile_operand_src(s->compute, op);
+    if (sched_reads_folded_windows(s, op)) sched_plan_value(s, src);
     if (sched_is_expensive_to_repeat(s, src))
         sched_plan_value(s, sched_skip_reshapes(s, src, TILE_NO_VALUE));
 }

@@ -204,4 +204,11 @@ bool sched_plan_behind_reshapes(schedule *s, tile_value value);
 /* remarks.c: explains the arrays between kernels. */
 void sched_remark_cuts(schedule *s);
 
+/* windowed.c: whether a window adds elements to the last dim only. */
+bool sched_pads_last_dim(const schedule *s, tile_op op);
+/* windowed.c: whether the last dim of the windows' source consists of positions of windows and
+ * channels, or of channels and zeros, all of which a convolution multiplies as channels
+ * (lib/builder/convolve_fold.c). Copies read them from memory only. */
+bool sched_reads_folded_windows(const schedule *s, tile_op window);
+
 #endif

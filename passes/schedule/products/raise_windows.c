@@ -16,6 +16,7 @@
 
 #include <string.h>
 
+#include "lib/builder/convolve_fold.h"
 #include "lib/builder/expand_convolve.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
@@ -479,6 +480,21 @@ static bool is_plain(const tile_function *f, tile_op product) {
     return plain;
 }
 
+/* Returns whether kernels read the windows from an array of them; `z` has the numbers of channels.
+ */
+static bool is_folded(const raised *r, expand_fold_sizes z) {
+    unsigned folded;
+    z.spatial = r->view.window_count;
+    z.bytes = tile_scalar_bytes(sched_type(r->s, r->view.source)->scalar);
+    for (unsigned i = 0; i < z.spatial; i++) {
+        const view_windows *w = windows_of(r, (char)('0' + i));
+        z.inputs[i] = w->places * w->stride; /* nearly */
+        z.places[i] = w->places;
+        z.taps[i] = w->taps;
+    }
+    return r->groups == 1 && expand_choose_folded(&z, &folded);
+}
+
 /* Returns whether another form than the windows' own reads less: channels that are contiguous in a
  * copy only, no zeros between elements, or elements instead of windows. */
 static bool pays(const raised *r, const numbers *n) {
@@ -505,7 +521,10 @@ static bool pays(const raised *r, const numbers *n) {
             n->strides[i] == 1 && n->between[i] == 1 && !n->pads[2 * i] && !n->pads[2 * i + 1];
         spreads |= n->between[i] > 1;
     }
-    return spreads || r->view.apart || (pointwise && t.positions == 1) ||
+    const bool depthwise = r->groups > 1 && r->c == 1; /* a reduction of windows */
+    const expand_fold_sizes z = {.channels_last = t.channels_last, .n = r->n, .c = r->c, .k = r->k};
+    return spreads || (!t.by_fma && is_folded(r, z)) || depthwise || r->view.apart ||
+           (pointwise && t.positions == 1) ||
            tile_convolution_form_of(&t) == TILE_CONVOLUTION_MOVED;
 }
 
@@ -574,7 +593,7 @@ bool sched_raise_windows(schedule *s) {
     }
     tables = (sched_tables){.s = s};
     fold_transposes(s, &tables);
-    if (!tile_expand_convolutions(s->compute)) return false;
+    if (!tile_expand_convolutions(s->compute, true)) return false;
     sched_fold_reshapes(s);
     return true;
 }
