@@ -120,8 +120,15 @@ tile_value expand_transpose_together(expansion *x, tile_value value, shape *s, c
     char order[MAX_LETTERS] = {0};
     bool together = x->c.spatial > 1 && strncmp(at, to, x->c.spatial) == 0 &&
                     strncmp(at, first == '0' ? "012" : "345", x->c.spatial) == 0;
-    if (!together || strcmp(s->letters, letters) == 0)
-        return expand_transpose(x, value, s, letters);
+    if (strcmp(s->letters, letters) == 0) return value;
+    const tile_type *element = tile_value_type(x->f, value);
+    value = skip_cast(x, value);
+    if (!together) {
+        value = expand_transpose(x, value, s, letters);
+        if (tile_value_type(x->f, value)->scalar != element->scalar)
+            value = tile_build_cast(&x->b, value, expand_type_of(x, element, s));
+        return value;
+    }
     for (unsigned d = 0; d < s->rank; d++) {
         bool continues = s->letters[d] > first && s->letters[d] < first + (int)x->c.spatial;
         if (continues)
@@ -132,8 +139,6 @@ tile_value expand_transpose_together(expansion *x, tile_value value, shape *s, c
     }
     for (unsigned n = 0; *letters; letters++)
         if (strchr(merged.letters, *letters)) order[n++] = *letters;
-    const tile_type *element = tile_value_type(x->f, value);
-    value = skip_cast(x, value);
     value = expand_reshape(x, value, expand_type_of(x, tile_value_type(x->f, value), &merged));
     value = expand_transpose(x, value, &merged, order);
     if (tile_value_type(x->f, value)->scalar != element->scalar)

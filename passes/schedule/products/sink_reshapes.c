@@ -187,6 +187,32 @@ static bool has_reshaped_slice(schedule *s) {
     return found;
 }
 
+/* A result that is a reshape of such values is stored with their dims. */
+static void sink_results(sinking *w, const bool *sunk) {
+    schedule *s = w->s;
+    tile_function *f = s->compute;
+    sched_shape *declared = TILE_NEW_ARRAY(s->arena, sched_shape, f->result_count);
+    bool any = false;
+    if (s->declared || s->is_section) return;
+    for (size_t i = 0; i < f->result_count; i++) {
+        tile_result_decl *result = &f->results[i];
+        const tile_op op = tile_value_def(f, result->value);
+        bool plain = true;
+        declared[i].type = result->type;
+        for (unsigned d = 0; d < result->type->rank; d++) {
+            plain &= !result->strides[d];
+            if (result->strides[d]) declared[i].strides[d] = sched_resolved(s, result->strides[d]);
+        }
+        if (!plain || !op.id || tile_op_opcode(f, op) != TILE_OP_reshape) continue;
+        const tile_value src = tile_operand_src(f, op);
+        if (!sunk[src.id]) continue;
+        any |= sched_type(s, src) != result->type;
+        result->value = src;
+        result->type = sched_type(s, src);
+    }
+    if (any) s->declared = declared;
+}
+
 void sched_sink_reshapes(schedule *s) {
     if (!has_reshaped_slice(s)) return;
     sched_clone_compute(s);
@@ -223,4 +249,7 @@ void sched_sink_reshapes(schedule *s) {
     tile_replace_values(f, f->body, all);
     while (count) tile_erase_op(f, old[--count]);
     sched_fold_reshapes(s);
+    bool *sunk = TILE_NEW_ARRAY(s->arena, bool, f->value_count);
+    for (size_t i = 0; i < w.count; i++) sunk[w.whole[i].id] = w.whole[i].id != 0;
+    sink_results(&w, sunk);
 }

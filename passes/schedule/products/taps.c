@@ -26,8 +26,14 @@ static bool evaluate(const product *p, const sched_coordinate *at, int64_t tap, 
     return true;
 }
 
+/* Returns whether it differs within a tile. */
+static bool is_of_tile(const product *p, const sched_coordinate *at) {
+    return sched_depends(at, p->m) || sched_depends(at, p->n) || sched_depends(at, p->depth);
+}
+
 /* Reads a digit, and what its coordinate adds to its multiple. A single position in each phase has
- * no digit: its coordinate is a number of the block. */
+ * no digit: its coordinate is a number of the block. All values are multiplied if some elements of
+ * the tile are inside of the filter at each of them, as where phases are rows of the product. */
 static bool read_digit(const product *p, const sched_coordinate *at, product_digit *digit) {
     static const sched_coordinate none = {-1, NULL, NULL};
     int64_t value;
@@ -38,6 +44,10 @@ static bool read_digit(const product *p, const sched_coordinate *at, product_dig
     *digit = (product_digit){.at = at, .scale = 1};
     if (evaluate(p, at, 0, &value)) return value == 0;
     const sched_index *sum = at->index;
+    if (is_of_tile(p, at)) {
+        digit->at = sum && sum->kind == SCHED_SUM ? &sum->a : at;
+        return evaluate(p, digit->at, 0, &value) && value == 0;
+    }
     if (!sum || sum->kind != SCHED_SUM || !sum->by.expr ||
         !tile_expr_is_int(sum->by.expr, &digit->scale) || digit->scale < 1)
         return false;
@@ -74,11 +84,10 @@ static bool is_number(const product *p, int64_t taps) {
 
 /* Returns whether the coordinate depends on the tap, or on the block's batch alone. */
 static bool is_of_taps(const product *p, const sched_coordinate *at) {
-    bool moves = sched_depends(at, p->m) || sched_depends(at, p->n) || sched_depends(at, p->depth);
     bool batch = false;
     for (unsigned d = 0; d < p->m; d++) batch |= sched_depends(at, d);
     bool computed = at->index && at->index->kind == SCHED_SUM;
-    return !moves && ((batch && computed) || sched_depends(at, (unsigned)p->taps));
+    return sched_depends(at, (unsigned)p->taps) || (!is_of_tile(p, at) && batch && computed);
 }
 
 /* Returns whether the digits are those of the taps, and some taps are outside. */
@@ -89,7 +98,7 @@ static bool find_digits(product *p, const product_operand *side) {
     const tile_type *type = sched_type(s, side->source);
     bool outside = false;
     p->digit_count = 0;
-    if (!side->plain || side->gathered || side->windowed || taps < 1 || taps > MOST) return false;
+    if (!side->plain || side->windowed || taps < 1 || taps > MOST) return false;
     for (unsigned d = 0; d < type->rank; d++) {
         product_digit digit;
         int64_t extent = sched_constant(sched_dim(s, type, d));
