@@ -17,6 +17,9 @@
  *     y[d * q + b - e] = sum over t of x[q - t] * f[R - 1 - (d * t + b)]       (f[d * t + b] if
  *                                                                              reversed)
  *
+ * With dilation e of the filter, the position r of phase b is one with r * e % d = b, and t counts
+ * those that are d / gcd(d, e) apart. Phases that no position meets are zeros.
+ *
  * The windows x[q - t] are the same for all phases, and are those of a convolution without zeros.
  * The phases of the filter are a batch of products, and their results interleave:
  *
@@ -179,12 +182,48 @@ static tile_value multiply(expansion *x, factor lhs, factor rhs, const shape *pr
     return value;
 }
 
+/* The first `count` elements along an axis. */
+static tile_value take_first(expansion *x, tile_value value, shape *s, unsigned axis,
+                             int64_t count) {
+    const tile_value none = expand_index_of(x, 0, NULL, 0);
+    tile_value first[TILE_MAX_RANK];
+    if (tile_expr_is(s->dims[axis], count)) return value;
+    s->dims[axis] = tile_expr_int(x->context, count);
+    for (unsigned d = 0; d < s->rank; d++) first[d] = none;
+    return tile_build_slice(&x->b, value, first, s->rank, TILE_NO_VALUE,
+                            expand_type_of(x, x->rhs, s));
+}
+
+/* The positions of a dilated filter that each phase meets. Phase b meets b / apart and those that
+ * are a multiple of `step` from it, if `apart` divides b. The others get positions that are outside
+ * of the filter:
+ *
+ *     windows   t * step + first + between * all positions
+ *     phases    b = first * apart + between */
+static tile_value take_dilated_phases(expansion *x, tile_value filter, const shape *s,
+                                      unsigned axis, const phases *p) {
+    const int64_t firsts = (p->count + p->apart - 1) / p->apart; /* step, or more with one t */
+    tile_value stride = expand_index_of(x, 1, NULL, 0), pad = expand_index_of(x, 0, NULL, 0),
+               dilation = expand_index_of(x, p->positions, NULL, 0);
+    shape own = *s;
+    own.dims[axis] = tile_expr_int(x->context, p->taps * firsts);
+    own.dims[axis + 1] = tile_expr_int(x->context, p->apart);
+    filter = tile_build_window(&x->b, filter, &stride, 1, &pad, 1, &dilation, 1,
+                               expand_type_of(x, x->rhs, &own));
+    tile_op_set_expr(x->f, tile_value_def(x->f, filter), TILE_ATTR_axis,
+                     tile_expr_int(x->context, axis));
+    own.dims[axis] = tile_expr_int(x->context, p->taps);
+    own.dims[axis + 1] = tile_expr_int(x->context, firsts * p->apart);
+    filter = expand_reshape(x, filter, expand_type_of(x, x->rhs, &own));
+    return take_first(x, filter, &own, axis + 1, p->count);
+}
+
 /* Makes two dims of each spatial dim that has phases: the positions of a phase, and the phases. */
 static tile_value split_phases(expansion *x, tile_value filter, shape *s) {
     for (unsigned i = 0; i < x->c.spatial; i++) {
         const phases *p = &x->phases[i];
         const unsigned axis = (unsigned)(strchr(s->letters, '3' + (int)i) - s->letters);
-        const int64_t end = (p->taps - 1) * p->count; /* the last t's first position */
+        const int64_t end = (p->taps - 1) * p->step; /* the last t's first position */
         bool reversed = x->c.reversed[i];
         shape to = {0};
         if (!has_phases(x, i)) continue;
@@ -193,12 +232,17 @@ static tile_value split_phases(expansion *x, tile_value filter, shape *s) {
             if (d == axis) add(&to, (char)('A' + (char)i), tile_expr_int(x->context, p->count));
         }
         *s = to;
-        bool in_order = reversed && p->positions == p->taps * p->count; /* and without zeros */
+        /* Without zeros. */
+        bool in_order = reversed && p->positions == p->taps * p->count && p->apart == 1;
         if (in_order && x->form == TILE_CONVOLUTION_IN_PLACE) {
             filter = expand_reshape(x, filter, expand_type_of(x, x->rhs, s));
             continue;
         }
-        tile_value stride = expand_index_of(x, p->count, NULL, 0);
+        if (p->apart > 1) {
+            filter = take_dilated_phases(x, filter, s, axis, p);
+            continue;
+        }
+        tile_value stride = expand_index_of(x, p->step, NULL, 0);
         tile_value pad = expand_index_of(x, reversed ? 0 : end - (p->positions - 1), NULL, 0);
         tile_value dilation = expand_index_of(x, reversed ? 1 : -1, NULL, 0);
         filter = tile_build_window(&x->b, filter, &stride, 1, &pad, 1, &dilation, 1,
@@ -238,7 +282,8 @@ static row_phases place_phases(const expansion *x) {
     bool whole = true, rows = is_channels_first(x) && alternating > 1;
     bool single = true; /* a phase has one position: the filter is read in its own order */
     for (unsigned i = 0; i <= last; i++) {
-        whole &= !has_phases(x, i) || x->phases[i].positions % x->phases[i].count == 0;
+        whole &= !has_phases(x, i) ||
+                 (x->phases[i].positions % x->phases[i].count == 0 && x->phases[i].apart == 1);
         single &= !has_phases(x, i) || x->phases[i].taps == 1;
     }
     rows &= (alternating & (alternating - 1)) == 0; /* tiles have 2^n rows */
