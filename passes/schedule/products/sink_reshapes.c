@@ -41,6 +41,55 @@ void sched_fold_reshapes(schedule *s) {
     }
 }
 
+/* The type of `dims` with these elements. */
+static const tile_type *with_element(schedule *s, const tile_type *dims, tile_value of) {
+    tile_type draft = *dims;
+    draft.scalar = sched_type(s, of)->scalar;
+    draft.param = sched_type(s, of)->param;
+    return tile_type_get(s->context, &draft);
+}
+
+static bool is_widening(const schedule *s, tile_op op) {
+    const tile_function *f = s->compute;
+    if (!op.id || tile_op_opcode(f, op) != TILE_OP_cast || tile_op_at(f, op)->attr_count)
+        return false;
+    return tile_scalar_bytes(sched_type(s, tile_op_result(f, op, 0))->scalar) >
+           tile_scalar_bytes(sched_type(s, tile_operand_src(f, op))->scalar);
+}
+
+/* Returns whether the reshape is of elements that are computed and then cast to a wider type. */
+static bool is_of_widened(const schedule *s, tile_op reshape) {
+    const tile_function *f = s->compute;
+    const tile_op cast = tile_value_def(f, tile_operand_src(f, reshape));
+    return is_widening(s, cast) && tile_value_def(f, tile_operand_src(f, cast)).id;
+}
+
+/* Widens elements after reshapes, so that arrays that kernels exchange have the narrow ones. */
+static void widen_after_reshapes(schedule *s) {
+    unsigned count;
+    bool found = false;
+    tile_op *ops = tile_find_ops(s->compute, TILE_OP_reshape, s->arena, &count);
+    for (unsigned i = 0; i < count; i++) found |= is_of_widened(s, ops[i]);
+    if (!found) return;
+    sched_clone_compute(s);
+    tile_function *f = s->compute;
+    ops = tile_find_ops(f, TILE_OP_reshape, s->arena, &count);
+    for (unsigned i = 0; i < count; i++) {
+        const tile_value result = tile_op_result(f, ops[i], 0);
+        if (!is_of_widened(s, ops[i])) continue;
+        const tile_value src = tile_operand_src(f, tile_value_def(f, tile_operand_src(f, ops[i])));
+        tile_builder b = tile_builder_before(f, ops[i]);
+        b.loc = tile_op_loc(f, ops[i]);
+        tile_value value = tile_build_reshape(&b, src, TILE_NO_VALUE,
+                                              with_element(s, sched_type(s, result), src));
+        value = tile_build_cast(&b, value, sched_type(s, result));
+        tile_value *map = TILE_NEW_ARRAY(s->arena, tile_value, f->value_count);
+        map[result.id] = value;
+        tile_replace_values(f, f->body, map);
+        tile_erase_op(f, ops[i]);
+    }
+}
+
 /* ---------------------------------------------------------------------------------------------- */
 
 typedef struct sinking {
@@ -62,14 +111,6 @@ static bool is_sliced_product(const schedule *s, tile_value value) {
         sliced |= opcode == TILE_OP_slice;
     }
     return false;
-}
-
-/* The type of `dims` with these elements. */
-static const tile_type *with_element(schedule *s, const tile_type *dims, tile_value of) {
-    tile_type draft = *dims;
-    draft.scalar = sched_type(s, of)->scalar;
-    draft.param = sched_type(s, of)->param;
-    return tile_type_get(s->context, &draft);
 }
 
 /* The dims of a repeated operand, whose dims are 1 or those of `merged`, in the dims of `whole`.
@@ -171,13 +212,6 @@ static tile_value sink(sinking *w, tile_op op, const tile_type *dims) {
     return copy_op(w, &b, op, map, dims);
 }
 
-static bool is_widening(const schedule *s, tile_op op) {
-    const tile_function *f = s->compute;
-    if (tile_op_opcode(f, op) != TILE_OP_cast) return false;
-    return tile_scalar_bytes(sched_type(s, tile_op_result(f, op, 0))->scalar) >
-           tile_scalar_bytes(sched_type(s, tile_operand_src(f, op))->scalar);
-}
-
 static bool has_reshaped_slice(schedule *s) {
     const tile_function *f = s->compute;
     bool found = false;
@@ -214,6 +248,7 @@ static void sink_results(sinking *w, const bool *sunk) {
 }
 
 void sched_sink_reshapes(schedule *s) {
+    widen_after_reshapes(s);
     if (!has_reshaped_slice(s)) return;
     sched_clone_compute(s);
     tile_function *f = s->compute;

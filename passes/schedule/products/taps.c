@@ -90,6 +90,38 @@ static bool is_of_taps(const product *p, const sched_coordinate *at) {
     return sched_depends(at, (unsigned)p->taps) || (!is_of_tile(p, at) && batch && computed);
 }
 
+/* The greatest value of a coordinate of numbers that are not below 0; -1: not known. */
+static int64_t greatest(const product *p, const sched_coordinate *at) {
+    int64_t offset = 0, by;
+    if (at->offset && !tile_expr_is_int(at->offset, &offset)) return -1;
+    if (!at->index)
+        return offset + (at->dim < 0 ? 0 : sched_constant(p->k.g->domain.extents[at->dim]) - 1);
+    if (!at->index->by.expr || !tile_expr_is_int(at->index->by.expr, &by) || by < 0) return -1;
+    if (at->index->kind == SCHED_NUMBER) return offset + by;
+    const int64_t a = greatest(p, &at->index->a);
+    if (a < 0) return -1;
+    switch (at->index->kind) {
+    case SCHED_DIV: return by ? offset + a / by : -1;
+    case SCHED_REM: return offset + (a < by ? a : by - 1);
+    case SCHED_SUM:
+    case SCHED_PAIR: {
+        const int64_t b = greatest(p, &at->index->b);
+        return b < 0 ? -1 : offset + a * by + b;
+    }
+    default: return -1;
+    }
+}
+
+/* Returns whether the digit's coordinate reaches the end of the filter. */
+static bool reaches_outside(const product *p, const product_digit *digit) {
+    int64_t offset = 0;
+    if (!digit->rest) return false;
+    if (!digit->weight || digit->scale * digit->count > digit->extent) return true;
+    if (digit->offset && !tile_expr_is_int(digit->offset, &offset)) return false;
+    const int64_t rest = greatest(p, digit->rest);
+    return rest >= 0 && digit->scale * (digit->count - 1) + rest + offset >= digit->extent;
+}
+
 /* Returns whether the digits are those of the taps, and some taps are outside. */
 static bool find_digits(product *p, const product_operand *side) {
     enum { MOST = 1000 };
@@ -107,7 +139,7 @@ static bool find_digits(product *p, const product_operand *side) {
             !read_digit(p, &side->source_map.at[d], &digit) || !measure_digit(p, &digit, taps))
             return false;
         digit.extent = extent;
-        outside |= digit.rest && (!digit.weight || digit.scale * digit.count > extent);
+        outside |= reaches_outside(p, &digit);
         p->digits[p->digit_count++] = digit;
     }
     return outside && is_number(p, taps);
