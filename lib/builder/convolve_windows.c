@@ -2,6 +2,7 @@
 #include "lib/builder/convolve_windows.h"
 
 #include "lib/ir/syntax.h"
+#include "lib/support/scalar.h"
 
 tile_value expand_index_of(expansion *x, int64_t a, const tile_expr *b, int64_t c) {
     const tile_expr *sum = tile_expr_int(x->context, a);
@@ -87,6 +88,35 @@ static bool split_positions(const expansion *x, unsigned i, phases *p) {
     return last * dilation < count && (dilation == 1 || x->c.reversed[i]);
 }
 
+/* Returns whether rows of the result that begin with phase 0 are worth more positions. Otherwise
+ * threads store single elements. */
+static bool stores_rows(const expansion *x, unsigned i) {
+    enum { MOST = 1024 /* terms */, ALIGNED = 4 /* bytes */ };
+    const tile_convolution_order *order = &x->c.result;
+    int64_t row = 0, terms = 0, taps;
+    if (order->channel > order->spatial[i] || i + 1 < x->c.spatial ||
+        !tile_expr_is_int(x->result->dims[order->spatial[i]], &row) ||
+        !tile_expr_is_int(x->rhs->dims[x->c.rhs.outer], &terms))
+        return false;
+    for (unsigned d = 0; d < x->c.spatial; d++) {
+        if (!tile_expr_is_int(x->rhs->dims[x->c.rhs.spatial[d]], &taps)) return false;
+        terms *= (taps + x->c.input_dilations[d] - 1) / x->c.input_dilations[d];
+    }
+    return row * tile_scalar_bytes(x->result->scalar) / 2 % ALIGNED == 0 && terms <= MOST;
+}
+
+/* Zeros before the filter let place 0 have phase 0: then as few places as possible meet all. */
+static void align_phases(const expansion *x, unsigned i, phases *p) {
+    if (!p->first || p->apart != 1) return;
+    const int64_t shift = p->count - p->first,
+                  taps = (p->positions + shift + p->count - 1) / p->count;
+    if (taps != p->taps && !stores_rows(x, i)) return;
+    p->shift = shift;
+    p->taps = taps;
+    p->first = 0;
+    p->begin++;
+}
+
 void expand_find_phases(expansion *x) {
     unsigned rank = x->result->rank + (x->groups != NULL);
     for (unsigned i = 0; i < x->c.spatial && rank < TILE_MAX_RANK; i++) {
@@ -101,6 +131,7 @@ void expand_find_phases(expansion *x) {
         *p = own;
         p->begin = divide_down(end, count);
         p->first = end - p->begin * count;
+        align_phases(x, i, p);
         places = tile_expr_op(x->context, TILE_OP_add, places,
                               tile_expr_int(x->context, p->first + count - 1), NULL);
         p->places =

@@ -13,6 +13,7 @@ typedef struct phases {
     int64_t step;            /* from one position that a phase meets to the next one */
     int64_t apart;           /* phases of neighboring positions; those between them meet none */
     int64_t distance;        /* elements from one position of a phase to the next one */
+    int64_t shift;           /* zeros before the filter, so that place 0 has phase 0 */
     int64_t first, begin;    /* b and q of place 0 */
     const tile_expr *places; /* the number of q's */
 } phases;

@@ -218,9 +218,11 @@ static tile_value take_dilated_phases(expansion *x, tile_value filter, const sha
     return take_first(x, filter, &own, axis + 1, p->count);
 }
 
-/* Makes two dims of each spatial dim that has phases: the positions of a phase, and the phases. */
-static tile_value split_phases(expansion *x, tile_value filter, shape *s) {
+/* Makes two dims of each spatial dim that has these phases: the positions of a phase, and the
+ * phases. */
+static tile_value split_phases(expansion *x, tile_value filter, const char *letters, shape *s) {
     for (unsigned i = 0; i < x->c.spatial; i++) {
+        if (!strchr(letters, 'A' + (int)i)) continue;
         const phases *p = &x->phases[i];
         const unsigned axis = (unsigned)(strchr(s->letters, '3' + (int)i) - s->letters);
         const int64_t end = (p->taps - 1) * p->step; /* the last t's first position */
@@ -233,7 +235,8 @@ static tile_value split_phases(expansion *x, tile_value filter, shape *s) {
         }
         *s = to;
         /* Without zeros. */
-        bool in_order = reversed && p->positions == p->taps * p->count && p->apart == 1;
+        bool in_order =
+            reversed && p->positions == p->taps * p->count && p->apart == 1 && !p->shift;
         if (in_order && x->form == TILE_CONVOLUTION_IN_PLACE) {
             filter = expand_reshape(x, filter, expand_type_of(x, x->rhs, s));
             continue;
@@ -243,7 +246,8 @@ static tile_value split_phases(expansion *x, tile_value filter, shape *s) {
             continue;
         }
         tile_value stride = expand_index_of(x, p->step, NULL, 0);
-        tile_value pad = expand_index_of(x, reversed ? 0 : end - (p->positions - 1), NULL, 0);
+        tile_value pad =
+            expand_index_of(x, reversed ? p->shift : end - (p->positions - 1) - p->shift, NULL, 0);
         tile_value dilation = expand_index_of(x, reversed ? 1 : -1, NULL, 0);
         filter = tile_build_window(&x->b, filter, &stride, 1, &pad, 1, &dilation, 1,
                                    expand_type_of(x, x->rhs, s));
@@ -313,14 +317,23 @@ static tile_value take_filter(expansion *x, const row_phases *letters, char term
     strcat(order, terms);
     if (!*k_first) strcat(order, "k");
     bool same_last = s->letters[s->rank - 1] == order[s->rank - 1];
-    if (x->form != TILE_CONVOLUTION_IN_PLACE)
+    if (x->form != TILE_CONVOLUTION_IN_PLACE && *letters->rows) {
+        /* The copy has the phases that are rows, with zeros, so that its rows are the product's. */
+        *k_first = true;
+        filter = split_phases(x, filter, letters->rows, s);
+        snprintf(order, sizeof order, "k%s%s", letters->rows, terms);
+        filter = expand_transpose(x, filter, s, order);
+    } else if (x->form != TILE_CONVOLUTION_IN_PLACE) {
         filter = same_last ? expand_transpose(x, filter, s, order)
                            : expand_transpose_together(x, filter, s, order, '3');
+    } else {
+        filter = split_phases(x, filter, letters->rows, s);
+    }
     if (*k_first)
         snprintf(words, sizeof words, "%sG k%s %s", letters->outer, letters->rows, terms);
     else
         snprintf(words, sizeof words, "%sG %s k%s", letters->outer, terms, letters->rows);
-    filter = split_phases(x, filter, s);
+    filter = split_phases(x, filter, letters->outer, s);
     return expand_arrange(x, expand_split(x, filter, s, 'k'), s, words);
 }
 
