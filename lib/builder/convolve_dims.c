@@ -104,8 +104,7 @@ tile_value expand_split(expansion *x, tile_value value, shape *s, char letter) {
     return expand_reshape(x, value, expand_type_of(x, tile_value_type(x->f, value), s));
 }
 
-/* The value before a cast between known types. */
-static tile_value skip_cast(const expansion *x, tile_value value) {
+tile_value expand_skip_cast(const expansion *x, tile_value value) {
     const tile_op cast = tile_value_def(x->f, value);
     bool skips = cast.id && tile_op_opcode(x->f, cast) == TILE_OP_cast &&
                  !tile_op_at(x->f, cast)->attr_count && !tile_value_type(x->f, value)->param &&
@@ -122,7 +121,7 @@ tile_value expand_transpose_together(expansion *x, tile_value value, shape *s, c
                     strncmp(at, first == '0' ? "012" : "345", x->c.spatial) == 0;
     if (strcmp(s->letters, letters) == 0) return value;
     const tile_type *element = tile_value_type(x->f, value);
-    value = skip_cast(x, value);
+    value = expand_skip_cast(x, value);
     if (!together) {
         value = expand_transpose(x, value, s, letters);
         if (tile_value_type(x->f, value)->scalar != element->scalar)

@@ -182,16 +182,20 @@ static tile_value multiply(expansion *x, factor lhs, factor rhs, const shape *pr
     return value;
 }
 
+static const tile_type *type_like(const expansion *x, tile_value value, const shape *s) {
+    return expand_type_of(x, tile_value_type(x->f, value), s);
+}
+
 /* The first `count` elements along an axis. */
-static tile_value take_first(expansion *x, tile_value value, shape *s, unsigned axis,
+static tile_value take_first(expansion *x, tile_value filter, shape *s, unsigned axis,
                              int64_t count) {
     const tile_value none = expand_index_of(x, 0, NULL, 0);
     tile_value first[TILE_MAX_RANK];
-    if (tile_expr_is(s->dims[axis], count)) return value;
+    if (tile_expr_is(s->dims[axis], count)) return filter;
     s->dims[axis] = tile_expr_int(x->context, count);
     for (unsigned d = 0; d < s->rank; d++) first[d] = none;
-    return tile_build_slice(&x->b, value, first, s->rank, TILE_NO_VALUE,
-                            expand_type_of(x, x->rhs, s));
+    return tile_build_slice(&x->b, filter, first, s->rank, TILE_NO_VALUE,
+                            type_like(x, filter, s));
 }
 
 /* The positions of a dilated filter that each phase meets. Phase b meets b / apart and those that
@@ -209,12 +213,12 @@ static tile_value take_dilated_phases(expansion *x, tile_value filter, const sha
     own.dims[axis] = tile_expr_int(x->context, p->taps * firsts);
     own.dims[axis + 1] = tile_expr_int(x->context, p->apart);
     filter = tile_build_window(&x->b, filter, &stride, 1, &pad, 1, &dilation, 1,
-                               expand_type_of(x, x->rhs, &own));
+                               type_like(x, filter, &own));
     tile_op_set_expr(x->f, tile_value_def(x->f, filter), TILE_ATTR_axis,
                      tile_expr_int(x->context, axis));
     own.dims[axis] = tile_expr_int(x->context, p->taps);
     own.dims[axis + 1] = tile_expr_int(x->context, firsts * p->apart);
-    filter = expand_reshape(x, filter, expand_type_of(x, x->rhs, &own));
+    filter = expand_reshape(x, filter, type_like(x, filter, &own));
     return take_first(x, filter, &own, axis + 1, p->count);
 }
 
@@ -238,7 +242,7 @@ static tile_value split_phases(expansion *x, tile_value filter, const char *lett
         bool in_order =
             reversed && p->positions == p->taps * p->count && p->apart == 1 && !p->shift;
         if (in_order && x->form == TILE_CONVOLUTION_IN_PLACE) {
-            filter = expand_reshape(x, filter, expand_type_of(x, x->rhs, s));
+            filter = expand_reshape(x, filter, type_like(x, filter, s));
             continue;
         }
         if (p->apart > 1) {
@@ -250,7 +254,7 @@ static tile_value split_phases(expansion *x, tile_value filter, const char *lett
             expand_index_of(x, reversed ? p->shift : end - (p->positions - 1) - p->shift, NULL, 0);
         tile_value dilation = expand_index_of(x, reversed ? 1 : -1, NULL, 0);
         filter = tile_build_window(&x->b, filter, &stride, 1, &pad, 1, &dilation, 1,
-                                   expand_type_of(x, x->rhs, s));
+                                   type_like(x, filter, s));
         tile_op_set_expr(x->f, tile_value_def(x->f, filter), TILE_ATTR_axis,
                          tile_expr_int(x->context, axis));
     }
@@ -320,9 +324,11 @@ static tile_value take_filter(expansion *x, const row_phases *letters, char term
     if (x->form != TILE_CONVOLUTION_IN_PLACE && *letters->rows) {
         /* The copy has the phases that are rows, with zeros, so that its rows are the product's. */
         *k_first = true;
-        filter = split_phases(x, filter, letters->rows, s);
+        filter = split_phases(x, expand_skip_cast(x, filter), letters->rows, s);
         snprintf(order, sizeof order, "k%s%s", letters->rows, terms);
         filter = expand_transpose(x, filter, s, order);
+        if (tile_value_type(x->f, filter)->scalar != x->rhs->scalar)
+            filter = tile_build_cast(&x->b, filter, expand_type_of(x, x->rhs, s));
     } else if (x->form != TILE_CONVOLUTION_IN_PLACE) {
         filter = same_last ? expand_transpose(x, filter, s, order)
                            : expand_transpose_together(x, filter, s, order, '3');

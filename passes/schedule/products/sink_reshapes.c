@@ -160,21 +160,33 @@ static tile_value copy_op(sinking *w, tile_builder *b, tile_op op, const tile_va
 }
 
 /* The operand with these dims; none: it would have to be stored. */
-static tile_value widen(sinking *w, tile_builder *b, tile_value value, const tile_type *dims) {
+static tile_value widen(sinking *w, tile_builder *b, tile_value value, const tile_type *dims,
+                        unsigned steps) {
     schedule *s = w->s;
     tile_function *f = s->compute;
     const tile_type *type = sched_type(s, value);
     const tile_op op = tile_value_def(f, value);
-    if (w->whole[value.id].id) return w->whole[value.id];
+    if (value.id < w->count && w->whole[value.id].id) return w->whole[value.id];
     if (type->kind != TILE_TYPE_TENSOR) return value;
     if (!op.id) return tile_build_reshape(b, value, TILE_NO_VALUE, with_element(s, dims, value));
-    const tile_value *same = TILE_NEW_ARRAY(s->arena, tile_value, w->count);
-    if (tile_op_opcode(f, op) == TILE_OP_splat) return copy_op(w, b, op, same, dims);
-    if (tile_op_opcode(f, op) != TILE_OP_broadcast) return TILE_NO_VALUE;
+    tile_value *map = TILE_NEW_ARRAY(s->arena, tile_value, w->count);
+    const tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode == TILE_OP_splat) return copy_op(w, b, op, map, dims);
+    if (opcode == TILE_OP_reshape && steps)
+        return widen(w, b, tile_operand_src(f, op), dims, steps - 1);
+    if (opcode != TILE_OP_broadcast) {
+        if (!is_of_arguments(s, value, steps) ||
+            !tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE))
+            return TILE_NO_VALUE;
+        for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
+            const tile_value operand = tile_op_operand(f, op, i);
+            if (!(map[operand.id] = widen(w, b, operand, dims, steps - 1)).id) return TILE_NO_VALUE;
+        }
+        return copy_op(w, b, op, map, dims);
+    }
     const tile_value src = tile_operand_src(f, op);
     tile_type own;
-    enum { STEPS = 8 };
-    if (sched_type(s, src)->kind != TILE_TYPE_TENSOR || !is_of_arguments(s, src, STEPS) ||
+    if (sched_type(s, src)->kind != TILE_TYPE_TENSOR || !is_of_arguments(s, src, steps) ||
         !split_dims(s, sched_type(s, src), type, dims, &own))
         return TILE_NO_VALUE;
     tile_value few = tile_build_reshape(b, src, TILE_NO_VALUE,
@@ -199,13 +211,14 @@ static const tile_type *find_dims(const sinking *w, tile_op op) {
 }
 
 static tile_value sink(sinking *w, tile_op op, const tile_type *dims) {
+    enum { STEPS = 8 };
     tile_function *f = w->s->compute;
     tile_builder b = tile_builder_before(f, op);
     tile_value *map = TILE_NEW_ARRAY(w->s->arena, tile_value, w->count);
     b.loc = tile_op_loc(f, op);
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
         const tile_value operand = tile_op_operand(f, op, i);
-        const tile_value wide = widen(w, &b, operand, dims);
+        const tile_value wide = widen(w, &b, operand, dims, STEPS);
         if (!wide.id) return TILE_NO_VALUE;
         map[operand.id] = wide;
     }
