@@ -241,7 +241,7 @@ static tile_value split_phases(expansion *x, tile_value filter, const char *lett
         /* Without zeros. */
         bool in_order =
             reversed && p->positions == p->taps * p->count && p->apart == 1 && !p->shift;
-        if (in_order && x->form == TILE_CONVOLUTION_IN_PLACE) {
+        if (in_order && (x->form == TILE_CONVOLUTION_IN_PLACE || p->taps == 1)) {
             filter = expand_reshape(x, filter, type_like(x, filter, s));
             continue;
         }
@@ -277,9 +277,13 @@ static void order_terms(const expansion *x, const shape *s, char terms[TILE_MAX_
 typedef struct row_phases {
     char outer[2 * TILE_MAX_SPATIAL + 1]; /* with blanks between the letters */
     char rows[TILE_MAX_SPATIAL + 1];
+    char columns[TILE_MAX_SPATIAL + 1]; /* before k, if k is the last dim of both arrays */
 } row_phases;
 
-/* In a result with contiguous places, the phases of the last spatial dim alternate. If they are
+/* If the positions of no phases overlap, the phases of a result with contiguous channels are columns
+ * of the product: the windows are read for all of them.
+ *
+ * In a result with contiguous places, the phases of the last spatial dim alternate. If they are
  * rows of the product, a block has all elements of its part of a row, and stores it whole (passes/
  * schedule/products/interleave.c). The positions of the others are those of a block, so that it
  * leaves out the ones that are zeros; without such zeros, all phases are rows. */
@@ -288,19 +292,25 @@ static row_phases place_phases(const expansion *x) {
     unsigned last = x->c.spatial - 1;
     const int64_t alternating = has_phases(x, last) ? x->phases[last].count : 0;
     bool whole = true, rows = is_channels_first(x) && alternating > 1;
+    bool reversed = true;
     bool single = true; /* a phase has one position: the filter is read in its own order */
     for (unsigned i = 0; i <= last; i++) {
         whole &= !has_phases(x, i) ||
                  (x->phases[i].positions % x->phases[i].count == 0 && x->phases[i].apart == 1);
         single &= !has_phases(x, i) || x->phases[i].taps == 1;
+        reversed &= !has_phases(x, i) || x->c.reversed[i];
     }
+    const bool columns = whole && single && reversed && !is_channels_first(x) && !x->groups &&
+                         x->c.rhs.channel + 1u == x->rhs->rank;
     rows &= (alternating & (alternating - 1)) == 0; /* tiles have 2^n rows */
     rows &= (whole && single) || x->form == TILE_CONVOLUTION_MOVED;
     for (unsigned i = 0; i <= last; i++) {
         bool is_row = rows && (whole || i == last);
         const char letter[] = {(char)('A' + (char)i), ' ', 0}, own[] = {letter[0], 0};
         if (!has_phases(x, i)) continue;
-        if (is_row)
+        if (columns)
+            strcat(out.columns, own);
+        else if (is_row)
             strcat(out.rows, own);
         else
             strcat(out.outer, letter);
@@ -335,10 +345,12 @@ static tile_value take_filter(expansion *x, const row_phases *letters, char term
     } else {
         filter = split_phases(x, filter, letters->rows, s);
     }
+    filter = split_phases(x, filter, letters->columns, s);
     if (*k_first)
         snprintf(words, sizeof words, "%sG k%s %s", letters->outer, letters->rows, terms);
     else
-        snprintf(words, sizeof words, "%sG %s k%s", letters->outer, terms, letters->rows);
+        snprintf(words, sizeof words, "%sG %s %sk%s", letters->outer, terms, letters->columns,
+                 letters->rows);
     filter = split_phases(x, filter, letters->outer, s);
     return expand_arrange(x, expand_split(x, filter, s, 'k'), s, words);
 }
@@ -388,10 +400,10 @@ static tile_value build_product(expansion *x) {
     strcat(words, terms);
     if (!terms_last) strcat(words, " 012");
     windows = expand_arrange(x, windows, &w, words);
-    const char *order = !channels_first ? "%sG n012 k%s"
-                        : unites        ? "%sG k%s n012"
-                                        : "%sn G k%s 012";
-    snprintf(words, sizeof words, order, letters.outer, letters.rows);
+    const char *order = !channels_first ? "%sG n012 %sk%s"
+                        : unites        ? "%sG %sk%s n012"
+                                        : "%sn G %sk%s 012";
+    snprintf(words, sizeof words, order, letters.outer, letters.columns, letters.rows);
     shape sums = name_sums(x, words);
     shape product = expand_combined(x, &sums, words);
     const factor lhs = {filter, k_first ? TILE_ATTR_NONE : TILE_ATTR_trans_lhs},

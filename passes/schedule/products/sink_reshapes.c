@@ -92,6 +92,8 @@ static void widen_after_reshapes(schedule *s) {
 
 /* ---------------------------------------------------------------------------------------------- */
 
+enum { STEPS = 8 /* operations that are followed to arguments or products */ };
+
 typedef struct sinking {
     schedule *s;
     tile_value
@@ -100,7 +102,7 @@ typedef struct sinking {
 } sinking;
 
 /* Returns whether the value is a slice of a product whose dims were moved. */
-static bool is_sliced_product(const schedule *s, tile_value value) {
+static bool is_slice_of_product(const schedule *s, tile_value value) {
     const tile_function *f = s->compute;
     bool sliced = false;
     for (tile_op op; (op = tile_value_def(f, value)).id; value = tile_operand_src(f, op)) {
@@ -111,6 +113,19 @@ static bool is_sliced_product(const schedule *s, tile_value value) {
         sliced |= opcode == TILE_OP_slice;
     }
     return false;
+}
+
+/* Returns whether the value is such a slice, or computed of one element by element. */
+static bool is_sliced_product(const schedule *s, tile_value value, unsigned steps) {
+    const tile_function *f = s->compute;
+    const tile_op op = tile_value_def(f, value);
+    if (is_slice_of_product(s, value)) return true;
+    if (!op.id || !steps || !tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_ELEMENTWISE))
+        return false;
+    bool found = false;
+    for (unsigned i = 0; i < tile_op_operand_count(f, op) && !found; i++)
+        found = is_sliced_product(s, tile_op_operand(f, op, i), steps - 1);
+    return found;
 }
 
 /* The dims of a repeated operand, whose dims are 1 or those of `merged`, in the dims of `whole`.
@@ -211,7 +226,6 @@ static const tile_type *find_dims(const sinking *w, tile_op op) {
 }
 
 static tile_value sink(sinking *w, tile_op op, const tile_type *dims) {
-    enum { STEPS = 8 };
     tile_function *f = w->s->compute;
     tile_builder b = tile_builder_before(f, op);
     tile_value *map = TILE_NEW_ARRAY(w->s->arena, tile_value, w->count);
@@ -230,7 +244,7 @@ static bool has_reshaped_slice(schedule *s) {
     bool found = false;
     TILE_FOR_EACH_OP (f, op, f->body)
         found = found || (tile_op_opcode(f, op) == TILE_OP_reshape &&
-                          is_sliced_product(s, tile_operand_src(f, op)));
+                          is_sliced_product(s, tile_operand_src(f, op), STEPS));
     return found;
 }
 
@@ -278,7 +292,7 @@ void sched_sink_reshapes(schedule *s) {
         if (opcode == TILE_OP_reshape) {
             const tile_value src = tile_operand_src(f, op);
             if (src.id >= w.count) continue;
-            w.whole[result.id] = is_sliced_product(s, src) ? src : w.whole[src.id];
+            w.whole[result.id] = is_sliced_product(s, src, STEPS) ? src : w.whole[src.id];
             continue;
         }
         const bool elementwise = tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
