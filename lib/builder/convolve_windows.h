@@ -28,6 +28,7 @@ typedef struct expansion {
     const tile_expr *groups; /* of the channels or of the batch; NULL: there is one */
     phases phases[TILE_MAX_SPATIAL];
     tile_convolution_form form;
+    bool stores_windows; /* of few channels: a first kernel writes them */
     bool by_place; /* a product for each place: the images of lhs become its last dim */
 } expansion;
 

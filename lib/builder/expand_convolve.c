@@ -194,8 +194,7 @@ static tile_value take_first(expansion *x, tile_value filter, shape *s, unsigned
     if (tile_expr_is(s->dims[axis], count)) return filter;
     s->dims[axis] = tile_expr_int(x->context, count);
     for (unsigned d = 0; d < s->rank; d++) first[d] = none;
-    return tile_build_slice(&x->b, filter, first, s->rank, TILE_NO_VALUE,
-                            type_like(x, filter, s));
+    return tile_build_slice(&x->b, filter, first, s->rank, TILE_NO_VALUE, type_like(x, filter, s));
 }
 
 /* The positions of a dilated filter that each phase meets. Phase b meets b / apart and those that
@@ -280,8 +279,8 @@ typedef struct row_phases {
     char columns[TILE_MAX_SPATIAL + 1]; /* before k, if k is the last dim of both arrays */
 } row_phases;
 
-/* If the positions of no phases overlap, the phases of a result with contiguous channels are columns
- * of the product: the windows are read for all of them.
+/* If the positions of no phases overlap, the phases of a result with contiguous channels are
+ * columns of the product: the windows are read for all of them.
  *
  * In a result with contiguous places, the phases of the last spatial dim alternate. If they are
  * rows of the product, a block has all elements of its part of a row, and stores it whole (passes/
@@ -303,9 +302,9 @@ static row_phases place_phases(const expansion *x) {
     const bool columns = whole && single && reversed && !is_channels_first(x) && !x->groups &&
                          x->c.rhs.channel + 1u == x->rhs->rank;
     rows &= (alternating & (alternating - 1)) == 0; /* tiles have 2^n rows */
-    rows &= (whole && single) || x->form == TILE_CONVOLUTION_MOVED;
+    rows &= (whole && single) || x->form == TILE_CONVOLUTION_MOVED || x->stores_windows;
     for (unsigned i = 0; i <= last; i++) {
-        bool is_row = rows && (whole || i == last);
+        bool is_row = rows && (whole || x->stores_windows || i == last);
         const char letter[] = {(char)('A' + (char)i), ' ', 0}, own[] = {letter[0], 0};
         if (!has_phases(x, i)) continue;
         if (columns)
@@ -331,7 +330,7 @@ static tile_value take_filter(expansion *x, const row_phases *letters, char term
     strcat(order, terms);
     if (!*k_first) strcat(order, "k");
     bool same_last = s->letters[s->rank - 1] == order[s->rank - 1];
-    if (x->form != TILE_CONVOLUTION_IN_PLACE && *letters->rows) {
+    if ((x->form != TILE_CONVOLUTION_IN_PLACE || x->stores_windows) && *letters->rows) {
         /* The copy has the phases that are rows, with zeros, so that its rows are the product's. */
         *k_first = true;
         filter = split_phases(x, expand_skip_cast(x, filter), letters->rows, s);
@@ -382,12 +381,33 @@ static bool unites_images(const expansion *x) {
     return x->form == TILE_CONVOLUTION_MOVED && places <= FEW && places % TILE != 0;
 }
 
+/* Returns whether the windows of few channels are smaller than the result, of which they have all
+ * phases: then a first kernel writes them, and the product reads rows instead of single elements.
+ */
+static bool has_few_terms(const expansion *x) {
+    enum { MOST = 64 /* terms */, UNIT = 8 /* of 16 bytes */ };
+    int64_t terms = 0, filters = 0;
+    if (x->form != TILE_CONVOLUTION_IN_PLACE || !is_channels_first(x) || x->groups ||
+        x->c.lhs.channel + 1u == x->lhs->rank || tile_convolution_is_by_fma(x->f, x->op, x->lhs) ||
+        !tile_expr_is_int(x->rhs->dims[x->c.rhs.outer], &terms) ||
+        !tile_expr_is_int(x->result->dims[x->c.result.channel], &filters))
+        return false;
+    for (unsigned i = 0; i < x->c.spatial; i++) {
+        const phases *p = &x->phases[i];
+        if (!has_phases(x, i) || (p->count & (p->count - 1))) return false;
+        terms *= p->taps;
+        filters *= p->count;
+    }
+    return terms <= MOST && terms % UNIT == 0 && 2 * terms <= filters;
+}
+
 static tile_value build_product(expansion *x) {
     char terms[TILE_MAX_RANK], words[MAX_LETTERS];
     bool k_first, channels_first = is_channels_first(x);
     shape w, f;
     expand_find_phases(x);
     x->form = tile_convolution_choose_form(x->f, x->op, &x->c);
+    x->stores_windows = has_few_terms(x);
     const row_phases letters = place_phases(x);
     tile_value windows = make_windows(x, &w);
     tile_value filter = take_filter(x, &letters, terms, &k_first, &f);

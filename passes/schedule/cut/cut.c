@@ -529,43 +529,6 @@ static void plan_sliced(schedule *s, tile_op op) {
     }
 }
 
-static double count_elements(schedule *s, tile_value value) {
-    const tile_type *type = sched_type(s, value);
-    double count = 1;
-    for (unsigned d = 0; d < type->rank && count >= 0; d++) {
-        const int64_t extent = sched_constant(sched_dim(s, type, d));
-        count = extent < 0 ? -1 : count * (double)extent;
-    }
-    return count;
-}
-
-/* The transpose of windows that the operand is; else no value. */
-static tile_value transposed_windows(schedule *s, tile_value value) {
-    tile_op op;
-    tile_value found = TILE_NO_VALUE;
-    for (; (op = tile_value_def(s->compute, value)).id; value = tile_operand_src(s->compute, op)) {
-        const tile_opcode opcode = tile_op_opcode(s->compute, op);
-        if (opcode == TILE_OP_window) return found;
-        if (opcode == TILE_OP_transpose && !found.id) found = value;
-        if (opcode != TILE_OP_transpose && opcode != TILE_OP_reshape) return TILE_NO_VALUE;
-    }
-    return TILE_NO_VALUE;
-}
-
-/* Stores a filter that is split into phases and transposed, which each tile of a large product
- * would gather. */
-static void plan_phases(schedule *s, tile_op op) {
-    enum { FEW = 64 /* tiles of the operand that take as long as the kernel that writes it */ };
-    if (tile_op_opcode(s->compute, op) != TILE_OP_matmul) return;
-    const double results = count_elements(s, tile_op_result(s->compute, op, 0));
-    for (unsigned i = 0; i < 2; i++) {
-        const tile_value value = transposed_windows(s, tile_op_operand(s->compute, op, i));
-        const double count = value.id ? count_elements(s, value) : -1;
-        if (count >= 0 && count * FEW <= results && sched_is_expensive_to_repeat(s, value))
-            sched_plan_value(s, value);
-    }
-}
-
 /* Stores sources of reductions after each MAX_IN_A_CHAIN dependent reductions. */
 static void plan_long_chains(schedule *s) {
     const tile_function *f = s->compute;
@@ -584,7 +547,7 @@ static void plan_long_chains(schedule *s) {
             sched_plan_value(s, tile_operand_src(f, op));
         if (wanted[op.id]) plan_windowed(s, op);
         if (wanted[op.id]) plan_sliced(s, op);
-        if (wanted[op.id]) plan_phases(s, op);
+        if (wanted[op.id]) sched_plan_phases(s, op);
         if (wanted[op.id]) sched_plan_rounded(s, op);
     }
 }

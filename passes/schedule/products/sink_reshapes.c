@@ -80,8 +80,8 @@ static void widen_after_reshapes(schedule *s) {
         const tile_value src = tile_operand_src(f, tile_value_def(f, tile_operand_src(f, ops[i])));
         tile_builder b = tile_builder_before(f, ops[i]);
         b.loc = tile_op_loc(f, ops[i]);
-        tile_value value = tile_build_reshape(&b, src, TILE_NO_VALUE,
-                                              with_element(s, sched_type(s, result), src));
+        tile_value value =
+            tile_build_reshape(&b, src, TILE_NO_VALUE, with_element(s, sched_type(s, result), src));
         value = tile_build_cast(&b, value, sched_type(s, result));
         tile_value *map = TILE_NEW_ARRAY(s->arena, tile_value, f->value_count);
         map[result.id] = value;
@@ -190,8 +190,7 @@ static tile_value widen(sinking *w, tile_builder *b, tile_value value, const til
     if (opcode == TILE_OP_reshape && steps)
         return widen(w, b, tile_operand_src(f, op), dims, steps - 1);
     if (opcode != TILE_OP_broadcast) {
-        if (!is_of_arguments(s, value, steps) ||
-            !tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE))
+        if (!is_of_arguments(s, value, steps) || !tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE))
             return TILE_NO_VALUE;
         for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
             const tile_value operand = tile_op_operand(f, op, i);
