@@ -126,12 +126,14 @@ static shape name_sums(const expansion *x, const char *letters) {
     return s;
 }
 
-/* Removes the places before the first and after the last one of the result. */
+/* Removes the places before the first and after the last one of the result. A slice of all places
+ * keeps the interleaved phases of a row together: operations on it follow the product, whatever
+ * dims they merge (passes/schedule/products/sink_reshapes.c). */
 static tile_value cut_places(expansion *x, tile_value value) {
     const tile_type *i32 = tile_type_scalar(x->context, TILE_i32);
     tile_value first[TILE_MAX_RANK];
     const tile_type *type = tile_value_type(x->f, value);
-    if (type == x->result) return value;
+    if (type == x->result && !(has_any_phases(x) && is_channels_first(x))) return value;
     for (unsigned d = 0; d < type->rank; d++)
         first[d] = tile_build_constant(&x->b, i32, tile_expr_int(x->context, 0));
     for (unsigned i = 0; i < x->c.spatial; i++)
@@ -294,8 +296,8 @@ static row_phases place_phases(const expansion *x) {
     bool reversed = true;
     bool single = true; /* a phase has one position: the filter is read in its own order */
     for (unsigned i = 0; i <= last; i++) {
-        whole &= !has_phases(x, i) ||
-                 (x->phases[i].positions % x->phases[i].count == 0 && x->phases[i].apart == 1);
+        whole &= !has_phases(x, i) || (x->phases[i].positions % x->phases[i].count == 0 &&
+                                       x->phases[i].apart == 1 && !x->phases[i].shift);
         single &= !has_phases(x, i) || x->phases[i].taps == 1;
         reversed &= !has_phases(x, i) || x->c.reversed[i];
     }

@@ -575,6 +575,7 @@ bool sched_raise_windows(schedule *s) {
     }
     tables = (sched_tables){.s = s};
     fold_transposes(s, &tables);
+    sched_fold_reshapes(s);
     if (!tile_expand_convolutions(s->compute)) return false;
     sched_fold_reshapes(s);
     return true;

@@ -18,7 +18,22 @@
 
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
+#include "lib/ops/gather.h"
 #include "lib/support/scalar.h"
+
+/* Returns whether the value is a slice of a product whose dims were moved. */
+static bool is_slice_of_product(const schedule *s, tile_value value) {
+    const tile_function *f = s->compute;
+    bool sliced = false;
+    for (tile_op op; (op = tile_value_def(f, value)).id; value = tile_operand_src(f, op)) {
+        const tile_opcode opcode = tile_op_opcode(f, op);
+        if (opcode == TILE_OP_matmul) return sliced;
+        if (opcode != TILE_OP_slice && opcode != TILE_OP_reshape && opcode != TILE_OP_transpose)
+            return false;
+        sliced |= opcode == TILE_OP_slice;
+    }
+    return false;
+}
 
 void sched_fold_reshapes(schedule *s) {
     tile_function *f = s->compute;
@@ -57,36 +72,49 @@ static bool is_widening(const schedule *s, tile_op op) {
            tile_scalar_bytes(sched_type(s, tile_operand_src(f, op))->scalar);
 }
 
-/* Returns whether the reshape is of elements that are computed and then cast to a wider type. */
-static bool is_of_widened(const schedule *s, tile_op reshape) {
+/* Returns whether the reshape or window is of elements that are computed and then cast to a wider
+ * type. */
+static bool is_of_widened(const schedule *s, tile_op op) {
     const tile_function *f = s->compute;
-    const tile_op cast = tile_value_def(f, tile_operand_src(f, reshape));
+    const tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode != TILE_OP_reshape && (opcode != TILE_OP_window || tile_op_pads(f, op)))
+        return false;
+    const tile_op cast = tile_value_def(f, tile_operand_src(f, op));
     return is_widening(s, cast) && tile_value_def(f, tile_operand_src(f, cast)).id;
 }
 
-/* Widens elements after reshapes, so that arrays that kernels exchange have the narrow ones. */
-static void widen_after_reshapes(schedule *s) {
-    unsigned count;
+/* Widens elements after reshapes and windows, so that arrays that kernels exchange have the narrow
+ * ones. */
+static void widen_after_moves(schedule *s) {
     bool found = false;
-    tile_op *ops = tile_find_ops(s->compute, TILE_OP_reshape, s->arena, &count);
-    for (unsigned i = 0; i < count; i++) found |= is_of_widened(s, ops[i]);
+    TILE_FOR_EACH_OP (s->compute, op, s->compute->body) found |= is_of_widened(s, op);
     if (!found) return;
     sched_clone_compute(s);
     tile_function *f = s->compute;
-    ops = tile_find_ops(f, TILE_OP_reshape, s->arena, &count);
-    for (unsigned i = 0; i < count; i++) {
-        const tile_value result = tile_op_result(f, ops[i], 0);
-        if (!is_of_widened(s, ops[i])) continue;
-        const tile_value src = tile_operand_src(f, tile_value_def(f, tile_operand_src(f, ops[i])));
-        tile_builder b = tile_builder_before(f, ops[i]);
-        b.loc = tile_op_loc(f, ops[i]);
-        tile_value value =
-            tile_build_reshape(&b, src, TILE_NO_VALUE, with_element(s, sched_type(s, result), src));
-        value = tile_build_cast(&b, value, sched_type(s, result));
+    tile_op *ops = NULL;
+    size_t count = 0, capacity = 0;
+    TILE_FOR_EACH_OP (f, op, f->body) {
+        ops = tile_arena_grow(s->arena, ops, count, &capacity, sizeof *ops);
+        ops[count++] = op;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const tile_op op = ops[i];
+        if (!is_of_widened(s, op)) continue;
+        const tile_value result = tile_op_result(f, op, 0), wide = tile_operand_src(f, op),
+                         src = tile_operand_src(f, tile_value_def(f, wide));
+        const tile_type *type = sched_type(s, result);
         tile_value *map = TILE_NEW_ARRAY(s->arena, tile_value, f->value_count);
+        map[wide.id] = src;
+        tile_builder b = tile_builder_before(f, op);
+        b.loc = tile_op_loc(f, op);
+        const tile_op copy = tile_clone_op(&b, op, map, f->value_count);
+        const tile_value narrow = tile_op_result(f, copy, 0);
+        tile_value_at(f, narrow)->type = with_element(s, type, src);
+        const tile_value value = tile_build_cast(&b, narrow, type);
+        map = TILE_NEW_ARRAY(s->arena, tile_value, f->value_count);
         map[result.id] = value;
         tile_replace_values(f, f->body, map);
-        tile_erase_op(f, ops[i]);
+        tile_erase_op(f, op);
     }
 }
 
@@ -100,20 +128,6 @@ typedef struct sinking {
         *whole;   /* by value: the same elements with the dims of the slice; 0: there is none */
     size_t count; /* of values before */
 } sinking;
-
-/* Returns whether the value is a slice of a product whose dims were moved. */
-static bool is_slice_of_product(const schedule *s, tile_value value) {
-    const tile_function *f = s->compute;
-    bool sliced = false;
-    for (tile_op op; (op = tile_value_def(f, value)).id; value = tile_operand_src(f, op)) {
-        const tile_opcode opcode = tile_op_opcode(f, op);
-        if (opcode == TILE_OP_matmul) return sliced;
-        if (opcode != TILE_OP_slice && opcode != TILE_OP_reshape && opcode != TILE_OP_transpose)
-            return false;
-        sliced |= opcode == TILE_OP_slice;
-    }
-    return false;
-}
 
 /* Returns whether the value is such a slice, or computed of one element by element. */
 static bool is_sliced_product(const schedule *s, tile_value value, unsigned steps) {
@@ -273,8 +287,26 @@ static void sink_results(sinking *w, const bool *sunk) {
     if (any) s->declared = declared;
 }
 
+/* Erases element-wise operations and moves of which nothing depends: users are counted later. */
+static void erase_unused(schedule *s) {
+    tile_function *f = s->compute;
+    uint32_t *uses = tile_count_uses(f, s->arena);
+    for (size_t i = 0; i < f->result_count; i++) uses[f->results[i].value.id]++;
+    for (tile_op op = tile_region_at(f, f->body)->last, before; op.id; op = before) {
+        const tile_opcode opcode = tile_op_opcode(f, op);
+        before = tile_op_at(f, op)->prev;
+        if ((!tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) && !tile_opcode_moves(opcode) &&
+             opcode != TILE_OP_reshape) ||
+            tile_op_result_count(f, op) != 1 || uses[tile_op_result(f, op, 0).id])
+            continue;
+        for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
+            uses[tile_op_operand(f, op, i).id]--;
+        tile_erase_op(f, op);
+    }
+}
+
 void sched_sink_reshapes(schedule *s) {
-    widen_after_reshapes(s);
+    widen_after_moves(s);
     if (!has_reshaped_slice(s)) return;
     sched_clone_compute(s);
     tile_function *f = s->compute;
@@ -310,6 +342,7 @@ void sched_sink_reshapes(schedule *s) {
     tile_replace_values(f, f->body, all);
     while (count) tile_erase_op(f, old[--count]);
     sched_fold_reshapes(s);
+    erase_unused(s);
     bool *sunk = TILE_NEW_ARRAY(s->arena, bool, f->value_count);
     for (size_t i = 0; i < w.count; i++) sunk[w.whole[i].id] = w.whole[i].id != 0;
     sink_results(&w, sunk);
