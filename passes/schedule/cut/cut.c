@@ -549,6 +549,7 @@ static void plan_long_chains(schedule *s) {
             sched_plan_value(s, tile_operand_src(f, op));
         if (wanted[op.id]) plan_windowed(s, op);
         if (wanted[op.id]) plan_sliced(s, op);
+        if (wanted[op.id]) sched_plan_phases(s, op);
         if (wanted[op.id]) sched_plan_rounded(s, op);
     }
 }

@@ -122,6 +122,11 @@ void sched_turn_rounded(schedule *s);
 /* Plans these operands of a product. */
 void sched_plan_rounded(schedule *s, tile_op op);
 
+/* phases.c */
+
+/* Plans the filter that a product multiplies, if its phases are rows, and windows of few terms. */
+void sched_plan_phases(schedule *s, tile_op op);
+
 /* dual.c */
 
 /* The other product of a dual product: one of the same left operand, of which the same elements are
