@@ -311,6 +311,8 @@ static sched_map simplify(const sched_kernel *k, unsigned rank, const sched_map 
 tile_value sched_load_padded(sched_kernel *k, unsigned array, tile_value value,
                              const sched_map *map, const tile_expr *pad) {
     const tile_type *element = sched_element(k->s, value);
+    tile_value lane = k->load_lane ? k->load_lane(k, array, value, map, pad) : TILE_NO_VALUE;
+    if (lane.id) return lane;
     tile_value tile = sched_load(k, array, value, map);
     tile_op op = tile.id ? tile_value_def(k->f, tile) : TILE_NO_OP;
     while (op.id && tile_op_opcode(k->f, op) != TILE_OP_load)
@@ -325,6 +327,8 @@ tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const s
     int64_t back[SCHED_MAX_TILE];
     const sched_map simple = simplify(k, rank, wanted), *map = &simple;
     bool single = k->single && is_one_element(k, rank, map);
+    tile_value lane = k->load_lane ? k->load_lane(k, array, value, map, NULL) : TILE_NO_VALUE;
+    if (lane.id) return lane;
     if (!find_access(k, array, value, map, false, !single, 0, &access)) return TILE_NO_VALUE;
     if (single)
         return tile_build_load(&k->b, access.view, access.index, access.rank, TILE_NO_VALUE, NULL);
