@@ -283,16 +283,20 @@ void sched_place_tiles(sched_kernel *k, int whole, tile_value number) {
     }
 }
 
+int64_t sched_count_bytes(schedule *s, unsigned array) {
+    const tile_type *type = sched_type(s, s->arrays[array].value);
+    int64_t bytes = tile_scalar_bytes(sched_element(s, s->arrays[array].value)->scalar);
+    for (unsigned d = 0; d < type->rank; d++) {
+        int64_t extent = sched_constant(sched_dim(s, type, d));
+        if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes)) return -1;
+    }
+    return bytes;
+}
+
 /* Returns whether the array is larger than what the L2 keeps of it. */
 static bool is_large(const sched_kernel *k, unsigned array) {
     enum { LARGE = 32 << 20 };
-    const tile_type *type = sched_type(k->s, k->s->arrays[array].value);
-    int64_t bytes = tile_scalar_bytes(sched_element(k->s, k->s->arrays[array].value)->scalar);
-    for (unsigned d = 0; d < type->rank; d++) {
-        int64_t extent = sched_constant(sched_dim(k->s, type, d));
-        if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes)) return false;
-    }
-    return bytes > LARGE;
+    return sched_count_bytes(k->s, array) > LARGE;
 }
 
 static bool has_large_array(const sched_kernel *k, const sched_group *g) {

@@ -282,11 +282,14 @@ static bool is_read_by_others(const sched_kernel *k, unsigned array) {
     return false;
 }
 
-/* Returns whether each element is read only once: it is at one position of the domain. */
+/* Returns whether each element is read only once, at one position of the domain, and the dirty
+ * lines in the L2 are a part of the traffic. (Sums of arrays of 1 to 2 GB are 4 to 14 % slower with
+ * the hint, H200.) */
 static bool is_streamed(const sched_kernel *k, unsigned array, unsigned rank,
                         const sched_map *map) {
+    enum { MOST = 256 << 20 /* bytes */ };
     unsigned dims = 0;
-    if (!k->streams) return false;
+    if (!k->streams || sched_count_bytes(k->s, array) > MOST) return false;
     for (unsigned d = 0; d < rank; d++)
         if (map->at[d].dim >= 0 && !map->at[d].index) dims |= 1u << map->at[d].dim;
     for (unsigned d = 0; d < k->g->domain.rank; d++)

@@ -415,6 +415,8 @@ bool sched_flatten(schedule *s, sched_group *g, int64_t *whole);
 void sched_kernel_open(sched_kernel *k, schedule *s, sched_group *g, const char *name);
 /* Builds the checks of the schedule's parts. */
 void sched_check_parts(sched_kernel *k);
+/* The bytes of the array; -1: not known. */
+int64_t sched_count_bytes(schedule *s, unsigned array);
 /* A parameter of kind int; returns it as an expression. */
 const tile_expr *sched_add_param(sched_kernel *k, const char *name);
 /* tune (names) in [points]: point_count x name_count numbers. */
