@@ -95,9 +95,7 @@ static bool fits_clusters(schedule *s, const sched_domain *domain, unsigned axis
     return fits && axis + 1 == domain->rank;
 }
 
-/* Rows for which one block each would leave most SMs idle for long: all blocks share each
- * reduction, and values as long as the rows are computed separately. */
-static bool is_few_and_long(const sched_domain *domain, unsigned axis) {
+bool sched_is_few_and_long(const sched_domain *domain, unsigned axis) {
     enum { FEW = 64, LONG = 1 << 16 };
     int64_t rows = 1;
     for (unsigned d = 0; d < domain->rank; d++) {
@@ -118,7 +116,7 @@ static bool has_dim(const schedule *s, tile_value value, const sched_map *map, u
 
 void sched_set_rows(schedule *s, sched_group *g, tile_op op) {
     g->axis = (unsigned)sched_axis(s, op);
-    g->own_domain = is_few_and_long(&g->domain, g->axis) && !sched_is_along(s, op) &&
+    g->own_domain = sched_is_few_and_long(&g->domain, g->axis) && !sched_is_along(s, op) &&
                     !fits_clusters(s, &g->domain, g->axis);
     g->chains = sched_is_chunked_scan(s, op);
     if (g->chains) g->root = op;

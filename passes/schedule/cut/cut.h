@@ -69,6 +69,9 @@ bool sched_is_latest(const sched_traversal *w, size_t index);
 bool sched_is_all(schedule *s, const sched_mapped_stop *stop, const sched_domain *domain);
 /* Returns whether all other stops are in memory. */
 bool sched_is_only(const sched_traversal *w, size_t index);
+/* Rows for which one block each would leave most SMs idle for long: all blocks share each
+ * reduction, and values as long as the rows are computed separately. */
+bool sched_is_few_and_long(const sched_domain *domain, unsigned axis);
 /* Sets how the group reduces along the operation's axis. The domain is set. */
 void sched_set_rows(schedule *s, sched_group *g, tile_op op);
 /* A product whose elements are needed at the domain's coordinates, and at no others: a tile of the
