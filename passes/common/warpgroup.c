@@ -142,13 +142,11 @@ static bool has_one_use(const tile_function *f, tile_value value) {
     return count == 1;
 }
 
-bool warpgroup_rounds(const tile_function *f, tile_op dot) {
-    unsigned row_dim;
-    if (!warpgroup_uses_wgmma(f, dot) || !warpgroup_row_dim(f, dot, &row_dim)) return false;
+bool warpgroup_rounds(const tile_function *f, tile_op dot, unsigned row_dim) {
     const tile_value value = tile_op_segment(f, dot, warpgroup_first(row_dim)).at[0];
     const tile_op cast = tile_value_def(f, value);
-    if (tile_value_type(f, value)->scalar != TILE_tf32 || !cast.id ||
-        tile_op_opcode(f, cast) != TILE_OP_cast || tile_op_at(f, cast)->attr_count ||
+    if (!warpgroup_uses_wgmma(f, dot) || tile_value_type(f, value)->scalar != TILE_tf32 ||
+        !cast.id || tile_op_opcode(f, cast) != TILE_OP_cast || tile_op_at(f, cast)->attr_count ||
         tile_op_at(f, cast)->parent.id != tile_op_at(f, dot)->parent.id)
         return false;
     const tile_value src = tile_operand_src(f, cast);

@@ -61,7 +61,7 @@ bool warpgroup_may_stay_pending(const tile_function *f, tile_op dot, const bool 
  * rounds and multiplies step by step along k. If the dot is `async`, each step is a wgmma group of
  * its own, and writes the registers of the step one dot before when that group is complete. So the
  * dot may stay pending, if the other operand may. */
-bool warpgroup_rounds(const tile_function *f, tile_op dot);
+bool warpgroup_rounds(const tile_function *f, tile_op dot, unsigned row_dim);
 /* Makes an asynchronous dot synchronous: earlier dots of the same sum are waited for first. Emits a
  * remark with the reason. */
 void warpgroup_make_synchronous(tile_function *f, tile_op dot, const char *why);

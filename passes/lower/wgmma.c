@@ -358,7 +358,7 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
     bool repeats = has_equal_rows(l, op, &plan);
     bool async = tile_op_has_attr(&l->old, op, TILE_ATTR_async) && !repeats;
     block_list list = repeats ? first_rows(l, &all) : all;
-    first.stepwise = async && warpgroup_rounds(&l->old, op);
+    first.stepwise = async && warpgroup_rounds(&l->old, op, plan.row_dim);
     if (starts)
         start_blocks(l, &list);
     else
@@ -437,7 +437,8 @@ static int64_t count_groups(lowering *l) {
         if (l->old.ops[id].opcode != TILE_OP_dot || !warpgroup_uses_wgmma(&l->old, op) ||
             !tile_op_has_attr(&l->old, op, TILE_ATTR_async))
             continue;
-        bool steps = warpgroup_rounds(&l->old, op) && !warpgroup_find_plan(&l->old, op, &plan);
+        bool steps =
+            !warpgroup_find_plan(&l->old, op, &plan) && warpgroup_rounds(&l->old, op, plan.row_dim);
         int64_t groups = steps ? tile_product_query(&l->old, op).k / plan.depth : 1;
         if (!fewest || groups < fewest) fewest = groups;
     }

@@ -79,7 +79,8 @@ static void check_dots(planner *p) {
  * buffer of the ring. */
 static bool rounds_beside_stage(const planner *p, tile_op op) {
     unsigned row_dim, buffers = 0;
-    if (!warpgroup_rounds(p->f, op) || !warpgroup_row_dim(p->f, op, &row_dim)) return false;
+    if (!warpgroup_row_dim(p->f, op, &row_dim) || !warpgroup_rounds(p->f, op, row_dim))
+        return false;
     const tile_value other = tile_op_segment(p->f, op, 1 - warpgroup_first(row_dim)).at[0];
     for (unsigned i = 0; i < p->s->ring.plan.copy_count; i++)
         buffers += p->s->ring.plan.copies[i].buffer.id == other.id ||
