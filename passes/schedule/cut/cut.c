@@ -139,6 +139,10 @@ static bool take_rows(schedule *s, sched_group *g, const sched_mapped_stop *stop
         if (!covered) return false;
     }
     if (sched_is_along(s, op) && !is_in_place(g, stop, map)) return false;
+    /* Elements that are stored one by one take longer than reading the reduced rows. */
+    if (!is_in_place(g, stop, map) && has_dim(s, value, map, g->axis) &&
+        !sched_stores_runs(s, value, map, &g->domain, false))
+        return false;
     sched_set_rows(s, g, op);
     return !g->own_domain || !has_dim(s, value, map, g->axis);
 }

@@ -5,9 +5,10 @@
  * A product's tile has at least 16 columns, of which a vector fills one. The other columns are
  * wasted, and one thread sums along k. A reduction instead distributes k over all threads of a
  * block, each with separate partial sums, and over several blocks. Products without a tensor core
- * instruction for their elements are rewritten: those of f32 and f64. Products that depend on other
- * products, or that others depend on, are unchanged, because an online loop may compute them
- * together (cut/classify.c). */
+ * instruction for their elements are rewritten: those of f32 and f64. So are those of 16-bit floats
+ * and tf32 with a vector [k, 1], whose elements a product would copy one by one (H200, f16[2048,
+ * 1048576]: 2127 us, PyTorch 1068). Products that depend on other products, or that others depend
+ * on, are unchanged, because an online loop may compute them together (cut/classify.c). */
 #include "passes/schedule/products/vector.h"
 
 #include "lib/ir/effects.h"
@@ -46,15 +47,34 @@ static bool has_user_tile(const tile_function *f, tile_op op) {
     return false;
 }
 
+static bool is_narrow(tile_scalar element) {
+    return element == TILE_f16 || element == TILE_bf16 || element == TILE_tf32;
+}
+
+/* Returns whether the product is that of a long row-major matrix [m, k] and a vector [k, 1] of
+ * elements that tensor cores multiply. */
+static bool is_column_vector(schedule *s, tile_op op) {
+    enum { SHORTEST = 1024 };
+    const tile_function *f = s->compute;
+    const tile_type *lhs = sched_type(s, tile_operand_lhs(f, op)),
+                    *rhs = sched_type(s, tile_operand_rhs(f, op));
+    return !tile_op_has_attr(f, op, TILE_ATTR_trans_lhs) &&
+           !tile_op_has_attr(f, op, TILE_ATTR_trans_rhs) &&
+           tile_expr_is(rhs->dims[rhs->rank - 1u], 1) &&
+           !tile_expr_is(lhs->dims[lhs->rank - 2u], 1) &&
+           sched_constant(sched_dim(s, lhs, lhs->rank - 1u)) >= SHORTEST;
+}
+
 /* The operand that is a vector: 1 for rhs, 0 for lhs; -1: none. */
 static int find_vector(schedule *s, tile_op op) {
     const tile_type *result = sched_type(s, tile_op_result(s->compute, op, 0));
     tile_scalar element = sched_element(s, tile_operand_lhs(s->compute, op))->scalar;
-    bool computed = element == TILE_f32 || element == TILE_f64;
+    bool narrow = is_narrow(element) && is_column_vector(s, op);
+    bool computed = element == TILE_f32 || element == TILE_f64 || narrow;
     for (unsigned i = 0; i < 2; i++)
         computed &= sched_element(s, sched_multiplied(s, op, i))->scalar == element;
     tile_scalar declared = sched_element(s, tile_op_result(s->compute, op, 0))->scalar;
-    computed &= declared == element ||
+    computed &= declared == element || (narrow && declared == TILE_f32) ||
                 (element == TILE_f32 && (declared == TILE_f16 || declared == TILE_bf16));
     tile_word precision = tile_op_word(s->compute, op, TILE_ATTR_precision);
     computed &= !precision || precision == TILE_WORD_precision_ieee;
@@ -99,6 +119,12 @@ static tile_value repeat(schedule *s, tile_builder *b, tile_value value, const t
     return type == sched_type(s, value) ? value : tile_build_broadcast(b, value, type);
 }
 
+/* The value as f32 if its elements are narrower. */
+static tile_value widened(schedule *s, tile_builder *b, tile_value value) {
+    if (!is_narrow(sched_element(s, value)->scalar)) return value;
+    return tile_build_cast(b, value, tile_type_scalar(s->context, TILE_f32));
+}
+
 /* Sums the product of the matrix and the vector along k, which is the same dim in both. */
 static tile_value build(schedule *s, tile_op op, unsigned vector) {
     tile_function *f = s->compute;
@@ -107,7 +133,8 @@ static tile_value build(schedule *s, tile_op op, unsigned vector) {
     const tile_type *result = sched_type(s, tile_op_result(f, op, 0));
     bool transposed[] = {tile_op_has_attr(f, op, TILE_ATTR_trans_lhs),
                          tile_op_has_attr(f, op, TILE_ATTR_trans_rhs)};
-    tile_value matrix = tile_op_operand(f, op, 1 - vector), x = tile_op_operand(f, op, vector);
+    tile_value matrix = widened(s, &b, tile_op_operand(f, op, 1 - vector)),
+               x = widened(s, &b, tile_op_operand(f, op, vector));
     bool last = vector ? !transposed[0] : transposed[1]; /* k is the matrix's last dim */
     bool lies = vector ? transposed[1] : !transposed[0]; /* k is the vector's last dim */
     const tile_type *dims = sched_type(s, matrix);
