@@ -13,9 +13,8 @@
 #include "passes/expand/prepare.h"
 
 enum {
-    CHUNK = 16,      /* bytes of a cp.async */
-    FEW_ROWS = 64,   /* of the product */
-    FEWEST_ROWS = 16 /* with which each warp may read the small operand in parts, too */
+    CHUNK = 16,   /* bytes of a cp.async */
+    FEW_ROWS = 64 /* of the product */
 };
 
 /* An operand that can be copied in whole chunks. */
@@ -117,31 +116,49 @@ static bool find_candidate(const rows *r, tile_op dot, unsigned operand, candida
            tile_pipelined_around(f, c->copy).id == tile_pipelined_around(f, reader).id;
 }
 
-static void use_chunks(const rows *r, tile_op dot, unsigned operand, const candidate *c) {
+/* again: all warps read the operand, so it is stored once more, aligned. */
+static void use_chunks(const rows *r, tile_op dot, unsigned operand, const candidate *c,
+                       bool again) {
     tile_function *f = r->f;
-    tile_builder b = tile_builder_before(f, dot);
+    tile_builder b = tile_builder_before(f, c->load.id ? c->load : dot);
+    const tile_type *type = tile_value_type(f, c->buffer);
     tile_op_set_int(f, tile_value_def(f, c->buffer), TILE_ATTR_misaligned, c->unit);
-    if (!c->load.id) prepare_set_operand(f, dot, operand, prepare_tile(&b, &c->buffer, 1));
     tile_pass_count(r->pass, "operands with misaligned rows", 1);
+    if (!again && c->load.id) return;
+    tile_value tile = prepare_tile(&b, &c->buffer, 1);
+    if (again) {
+        tile_value aligned = tile_build_alloc_shared(&b, type);
+        tile_build_store_shared(&b, tile, aligned, NULL, 0);
+        if (c->load.id) {
+            tile_set_operand(f, c->load, TILE_OPERAND_src, aligned);
+            return;
+        }
+        tile = aligned;
+    }
+    prepare_set_operand(f, dot, operand, tile);
 }
 
-static int64_t stage_bytes(const tile_function *f, tile_op loop) {
-    int64_t bytes = 0, stride;
+/* Bytes of the buffers that the loop fills: those of one stage by copies, and the others. */
+static void count_bytes(const tile_function *f, tile_op loop, int64_t *stage, int64_t *others) {
+    int64_t stride;
+    *stage = *others = 0;
     TILE_FOR_EACH_NESTED_OP (f, op, loop) {
-        if (!is_copy(f, op)) continue;
+        bool copies = is_copy(f, op);
+        if (!copies && tile_op_opcode(f, op) != TILE_OP_store_shared) continue;
         tile_value buffer = tile_operands_dst(f, op).at[0];
         if (tile_value_type(f, buffer)->kind == TILE_TYPE_SHARED)
-            bytes += tile_alloc_bytes(f, tile_value_def(f, buffer), &stride);
+            *(copies ? stage : others) +=
+                tile_alloc_bytes(f, tile_value_def(f, tile_shared_source(f, buffer)), &stride);
     }
-    return bytes;
 }
 
 /* The longer rows may need a stage less. */
 static void limit_stages(const rows *r, tile_op loop) {
-    enum { OTHERS = 2048 }; /* bytes of alignment and barriers */
-    int64_t stages = tile_op_attr_int(r->f, loop, TILE_ATTR_pipelined, 0),
-            most = ((int64_t)r->pass->target->max_shared_bytes - OTHERS) /
-                   (stage_bytes(r->f, loop) ? stage_bytes(r->f, loop) : 1);
+    enum { RESERVED = 2048 }; /* bytes of alignment and barriers */
+    int64_t stages = tile_op_attr_int(r->f, loop, TILE_ATTR_pipelined, 0), stage, others;
+    count_bytes(r->f, loop, &stage, &others);
+    int64_t most = ((int64_t)r->pass->target->max_shared_bytes - RESERVED - others) /
+                   (stage > 0 ? stage : 1);
     if (stages > most && most > 1) tile_op_set_int(r->f, loop, TILE_ATTR_pipelined, most);
 }
 
@@ -161,8 +178,8 @@ static void visit_dot(const rows *r, tile_op dot) {
     if (!narrow[large] || (narrow[1 - large] && found[0].buffer.id == found[1].buffer.id)) return;
     tile_op loop = tile_pipelined_around(f, found[large].copy);
     if (tile_op_attr_int(f, loop, TILE_ATTR_pipelined, 0) < 3) return;
-    use_chunks(r, dot, large, &found[large]);
-    if (narrow[1 - large] && few <= FEWEST_ROWS) use_chunks(r, dot, 1 - large, &found[1 - large]);
+    use_chunks(r, dot, large, &found[large], false);
+    if (narrow[1 - large]) use_chunks(r, dot, 1 - large, &found[1 - large], true);
     tile_op_set_text(f, dot, TILE_ATTR_via, "mma");
     limit_stages(r, loop);
 }
