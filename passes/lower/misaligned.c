@@ -1,16 +1,19 @@
 /* Shared buffers with the attribute `misaligned`, whose rows keep the offset, modulo 16 bytes, that
- * they have in global memory. Row i of a buffer with rows of p elements begins at element
+ * they have in global memory. With p elements from row to row and c elements in 16 bytes, row i
+ * begins at element
  *
- *     i * p + (offset of the view + i * stride) mod (elements in 16 bytes)
+ *     i * p + (i / 8) * c + (offset of the view + i * stride) mod c
  *
  * because the coordinates of all copies are multiples of 16 bytes. So threads know where a row
- * begins without loading anything, and mostly before the loop. */
+ * begins without loading anything, and mostly before the loop. Rows i, i + 8, .. i + 56 of 16-bit
+ * elements have the same offset mod c, and (i / 8) * c puts them into eight different groups of
+ * four banks: a warp whose lanes read words of these rows has no conflicts. */
 #include "lib/analysis/access.h"
 #include "lib/analysis/memory.h"
 #include "lib/layout/layout.h"
 #include "passes/lower/lower.h"
 
-enum { CHUNK = 16 /* bytes */, MAX_SHIFTS = 16 };
+enum { CHUNK = 16 /* bytes */, MAX_SHIFTS = 16, ROWS = 8 };
 
 typedef struct misaligned_rows {
     const tile_type *type;
@@ -56,8 +59,16 @@ static misaligned_rows shape_of(const lowering *l, tile_value buffer) {
     r.chunk = CHUNK / (int64_t)tile_scalar_bytes(r.type->scalar);
     r.columns = tile_type_dim(r.type, r.unit);
     r.pitch = r.columns + r.chunk;
-    r.stage = tile_type_dim(r.type, 1 - r.unit) * r.pitch;
+    int64_t rows = tile_type_dim(r.type, 1 - r.unit);
+    r.stage = rows * r.pitch + (rows + ROWS - 1) / ROWS * r.chunk;
     return r;
+}
+
+static tile_value place_of(lowering *l, const misaligned_rows *r, tile_value row) {
+    tile_builder *b = &l->builder;
+    tile_value eights = tile_build_shr(b, row, lower_int(l, 3));
+    return lower_add(l, lower_mul(l, row, lower_int(l, r->pitch)),
+                     lower_mul(l, eights, lower_int(l, r->chunk)));
 }
 
 static misaligned_rows rows_of(lowering *l, tile_value buffer) {
@@ -148,15 +159,16 @@ tile_value lower_load_misaligned(lowering *l, const tile_value *element, unsigne
         tile_value offset = sums ? at[low] : TILE_NO_VALUE;
         if (!sums || !known[low]) {
             tile_value number = coordinate_of(l, &row, sums ? low : own_row);
-            offset = lower_add(l, lower_mul(l, number, lower_int(l, r.pitch)),
-                               shift_of(l, &r, number));
+            offset = lower_add(l, place_of(l, &r, number), shift_of(l, &r, number));
             offset = lower_add(l, offset, coordinate_of(l, &column, sums ? 0 : own_column));
             offset = lower_add(l, offset, stage);
             at[low] = offset;
             known[low] = true;
         }
         if (sums)
-            offset = lower_add(l, offset, lower_int(l, (own_row - low) * r.pitch + own_column));
+            offset = lower_add(l, offset,
+                               lower_int(l, (own_row - low) * r.pitch +
+                                                (own_row - low) / ROWS * r.chunk + own_column));
         parts[i] =
             tile_build_ld_shared(&l->builder, buffer, &offset, 1, TILE_NO_VALUE, part);
     }
@@ -194,7 +206,7 @@ static void copy_chunk(lowering *l, const chunk_copy *c, tile_value row, tile_va
     tile_value source = lower_add(l, c->origin, lower_to_long(l, begin));
     source =
         lower_add(l, source, lower_mul(l, lower_to_long(l, row), c->view->strides[rows]));
-    tile_value target = lower_add(l, lower_mul(l, row, lower_int(l, r->pitch)), column);
+    tile_value target = lower_add(l, place_of(l, r, row), column);
     target = lower_add(l, target, c->stage);
     end = tile_build_select(b, inside, end, lower_int(l, 0));
     tile_build_cp_async_part(b, c->view->base, &source, 1,

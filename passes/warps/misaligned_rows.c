@@ -138,6 +138,83 @@ static void use_chunks(const rows *r, tile_op dot, unsigned operand, const candi
     prepare_set_operand(f, dot, operand, tile);
 }
 
+/* Order of rows -------------------------------------------------------------------------------- */
+
+/* Element (h * a + i) * c + j along the dim becomes element (h * c + j) * a + i. */
+static tile_value regroup(tile_builder *b, tile_value tile, unsigned dim, int64_t a, int64_t c) {
+    tile_function *f = b->function;
+    tile_context *context = tile_function_context(f);
+    const tile_type *type = tile_value_type(f, tile);
+    const int64_t other = tile_type_dim(type, 1 - dim), high = tile_type_dim(type, dim) / (a * c);
+    const int64_t extents[2][4] = {{high, a, c, other}, {other, high, a, c}};
+    static const int64_t order[2][4] = {{0, 2, 1, 3}, {0, 1, 3, 2}};
+    tile_type cut = *type, turned;
+    cut.rank = 4;
+    cut.layout = NULL;
+    for (unsigned d = 0; d < 4; d++) cut.dims[d] = tile_expr_int(context, extents[dim][d]);
+    turned = cut;
+    for (unsigned d = 0; d < 4; d++) turned.dims[d] = cut.dims[order[dim][d]];
+    tile_value parts = tile_build_reshape(b, tile, TILE_NO_VALUE, tile_type_get(context, &cut));
+    parts = tile_build_transpose(b, parts, tile_type_get(context, &turned));
+    tile_op_set_list(f, tile_value_def(f, parts), TILE_ATTR_order, order[dim], 4);
+    return tile_build_reshape(b, parts, TILE_NO_VALUE, type);
+}
+
+/* The index of the loop's carried value that only the dot adds to, and which begins with equal
+ * elements; -1: there is none. */
+static int carried_sum(const rows *r, tile_op dot, tile_op loop) {
+    tile_function *f = r->f;
+    const tile_values acc = tile_operands_acc(f, dot);
+    tile_value result = tile_op_result(f, dot, 0);
+    if (tile_op_opcode(f, loop) != TILE_OP_for || !acc.count ||
+        tile_op_at(f, dot)->parent.id != tile_op_region(f, loop, 0).id)
+        return -1;
+    for (unsigned i = 0; i < tile_carried_count(f, loop); i++) {
+        tile_op init = tile_value_def(f, tile_carried_sent(f, loop, TILE_PARENT_OP, i));
+        if (tile_carried_received(f, loop, 0, i).id == acc.at[0].id &&
+            tile_carried_sent(f, loop, 0, i).id == result.id && r->uses[acc.at[0].id] == 1 &&
+            r->uses[result.id] == 1 && init.id && tile_op_opcode(f, init) == TILE_OP_splat)
+            return (int)i;
+    }
+    return -1;
+}
+
+/* Replaces the loop's result by `order` of it. */
+static void order_result(const rows *r, tile_op loop, unsigned index, unsigned dim, int64_t a,
+                         int64_t c) {
+    tile_function *f = r->f;
+    tile_value result = tile_op_result(f, loop, index);
+    tile_builder b = tile_builder_before(f, tile_op_next(f, loop));
+    tile_value ordered = regroup(&b, result, dim, a, c);
+    tile_value *map = TILE_NEW_ARRAY(r->pass->scratch, tile_value, f->value_count);
+    map[result.id] = ordered;
+    tile_op first = tile_op_next(f, loop);
+    tile_replace_values(f, f->body, map);
+    tile_set_operand(f, first, TILE_OPERAND_src, result);
+}
+
+/* The large operand is contiguous along k: eight lanes read words of eight rows. If these begin at
+ * different offsets, their words are in overlapping banks. So the dot computes the rows (columns of
+ * the sums) in another order, in which they have the same offset. */
+static void order_rows(const rows *r, tile_op dot, unsigned operand, const candidate *c) {
+    enum { LANES = 8 };
+    tile_function *f = r->f;
+    static const tile_attr_id trans[2] = {TILE_ATTR_trans_lhs, TILE_ATTR_trans_rhs};
+    tile_op loop = tile_pipelined_around(f, c->copy);
+    const unsigned of_sums = operand == TILE_MMA_RHS,
+                   dim = of_sums ^ (unsigned)tile_op_has_attr(f, dot, trans[operand]);
+    tile_value tile = tile_op_segment(f, dot, operand).at[0];
+    const tile_type *type = tile_value_type(f, tile);
+    const int64_t extent = tile_type_dim(type, dim),
+                  chunk = CHUNK / (int64_t)tile_scalar_bytes(type->scalar);
+    const int index = carried_sum(r, dot, loop);
+    if (c->unit == dim || index < 0 || extent < 2 * LANES || (extent & (extent - 1))) return;
+    const int64_t same = extent / LANES < chunk ? extent / LANES : chunk;
+    tile_builder b = tile_builder_before(f, dot);
+    prepare_set_operand(f, dot, operand, regroup(&b, tile, dim, LANES, same));
+    order_result(r, loop, (unsigned)index, of_sums, same, LANES);
+}
+
 /* Bytes of the buffers that the loop fills: those of one stage by copies, and the others. */
 static void count_bytes(const tile_function *f, tile_op loop, int64_t *stage, int64_t *others) {
     int64_t stride;
@@ -179,6 +256,7 @@ static void visit_dot(const rows *r, tile_op dot) {
     tile_op loop = tile_pipelined_around(f, found[large].copy);
     if (tile_op_attr_int(f, loop, TILE_ATTR_pipelined, 0) < 3) return;
     use_chunks(r, dot, large, &found[large], false);
+    order_rows(r, dot, large, &found[large]);
     if (narrow[1 - large]) use_chunks(r, dot, 1 - large, &found[1 - large], true);
     tile_op_set_text(f, dot, TILE_ATTR_via, "mma");
     limit_stages(r, loop);
