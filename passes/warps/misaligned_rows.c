@@ -7,8 +7,9 @@
 #include "lib/analysis/pipeline_plan.h"
 #include "lib/analysis/product.h"
 #include "lib/ir/regions.h"
-#include "lib/layout/cut.h"
+#include "lib/layout/layout.h"
 #include "lib/ops/gather.h"
+#include "lib/ops/shape.h"
 #include "passes/common/warpgroup.h"
 #include "passes/expand/prepare.h"
 
@@ -116,6 +117,22 @@ static bool find_candidate(const rows *r, tile_op dot, unsigned operand, candida
            tile_pipelined_around(f, c->copy).id == tile_pipelined_around(f, reader).id;
 }
 
+/* A tile whose lanes read adjacent words of a row. */
+static tile_value load_words(const rows *r, tile_builder *b, const candidate *c) {
+    enum { WORD = 4 };
+    tile_function *f = r->f;
+    tile_type part = *tile_value_type(f, c->buffer);
+    uint32_t dims[TILE_MAX_RANK];
+    tile_type_dims(&part, dims);
+    tile_layout layout =
+        tile_layout_blocked(dims, 2, WORD / tile_scalar_bytes(part.scalar), c->unit,
+                            tile_executors_in(f, b->region).warps);
+    part.kind = TILE_TYPE_TILE;
+    part.layout = &layout;
+    return tile_build_load_shared(b, c->buffer, NULL, 0,
+                                  tile_type_get(tile_function_context(f), &part));
+}
+
 /* again: all warps read the operand, so it is stored once more, aligned. */
 static void use_chunks(const rows *r, tile_op dot, unsigned operand, const candidate *c,
                        bool again) {
@@ -125,7 +142,7 @@ static void use_chunks(const rows *r, tile_op dot, unsigned operand, const candi
     tile_op_set_int(f, tile_value_def(f, c->buffer), TILE_ATTR_misaligned, c->unit);
     tile_pass_count(r->pass, "operands with misaligned rows", 1);
     if (!again && c->load.id) return;
-    tile_value tile = prepare_tile(&b, &c->buffer, 1);
+    tile_value tile = again ? load_words(r, &b, c) : prepare_tile(&b, &c->buffer, 1);
     if (again) {
         tile_value aligned = tile_build_alloc_shared(&b, type);
         tile_build_store_shared(&b, tile, aligned, NULL, 0);
