@@ -21,6 +21,7 @@ typedef struct misaligned_rows {
     int64_t columns, chunk;  /* elements of a row, and in 16 bytes */
     int64_t pitch;           /* from row to row in shared memory */
     int64_t stage;           /* elements of a stage */
+    unsigned width;          /* a divisor of the offsets at which rows begin, in elements */
     tile_value base, stride; /* i32: elements, of which only the lowest bits matter */
 } misaligned_rows;
 
@@ -77,6 +78,7 @@ static misaligned_rows rows_of(lowering *l, tile_value buffer) {
     misaligned_rows r = shape_of(l, buffer);
     unsigned log = 0;
     while (CHUNK >> log > r.chunk) log++;
+    r.width = tile_view_access(&l->old, l->ranges, from.at).width;
     r.stride = to_int(l, view->strides[tile_value_type(&l->old, from.at[0])->rank - 1 - r.unit]);
     r.base = l->ranges[from.at[0].id].divisor % CHUNK == 0
                  ? lower_int(l, 0)
@@ -92,12 +94,12 @@ bool lower_alloc_misaligned(lowering *l, tile_op op) {
     misaligned_rows r = shape_of(l, buffer);
     tile_type draft = *r.type;
     draft.rank = 1;
-    draft.dims[0] = tile_expr_int(tile_function_context(l->f),
-                                  r.stage * tile_type_stage_count(r.type));
+    draft.dims[0] =
+        tile_expr_int(tile_function_context(l->f), r.stage * tile_type_stage_count(r.type));
     draft.dims[1] = draft.stages = NULL;
     draft.layout = NULL;
-    l->map[buffer.id] = tile_build_alloc_shared(
-        &l->builder, tile_type_get(tile_function_context(l->f), &draft));
+    l->map[buffer.id] =
+        tile_build_alloc_shared(&l->builder, tile_type_get(tile_function_context(l->f), &draft));
     tile_value_at(l->f, l->map[buffer.id])->name = tile_value_at(&l->old, buffer)->name;
     tile_op_set_int(l->f, tile_value_def(l->f, l->map[buffer.id]), TILE_ATTR_offset,
                     tile_op_attr_int(&l->old, op, TILE_ATTR_offset, 0));
@@ -132,8 +134,8 @@ static tile_value stage_offset(lowering *l, const misaligned_rows *r, const tile
 
 /* Loads ---------------------------------------------------------------------------------------- */
 
-/* Rows whose numbers in the registers differ by a multiple of the chunk have the same shift, so that
- * one offset serves all of them. */
+/* Rows whose numbers in the registers differ by a multiple of the chunk have the same shift, so
+ * that one offset serves all of them. */
 tile_value lower_load_misaligned(lowering *l, const tile_value *element, unsigned count,
                                  const tile_type *tile) {
     misaligned_rows r = rows_of(l, element[0]);
@@ -147,9 +149,9 @@ tile_value lower_load_misaligned(lowering *l, const tile_value *element, unsigne
         row.start = lower_add(l, row.start, lower_mapped(l, element[first + row_dim]));
     }
     buffer = lower_mapped(l, element[0]);
-    tile_access_split cut = tile_split_accesses_along(layout, 0, 1);
+    tile_access_split cut = tile_split_accesses_along(layout, r.unit, r.width);
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, cut.count);
-    const tile_type *part = lower_part_type(l, tile->scalar, 1);
+    const tile_type *part = lower_part_type(l, tile->scalar, 1u << cut.width_bits);
     for (unsigned i = 0; i < cut.count; i++) {
         unsigned register_ = tile_access_split_register(&cut, i, 0);
         int64_t own_row = lower_register_coordinate(layout, register_, row_dim),
@@ -169,8 +171,7 @@ tile_value lower_load_misaligned(lowering *l, const tile_value *element, unsigne
             offset = lower_add(l, offset,
                                lower_int(l, (own_row - low) * r.pitch +
                                                 (own_row - low) / ROWS * r.chunk + own_column));
-        parts[i] =
-            tile_build_ld_shared(&l->builder, buffer, &offset, 1, TILE_NO_VALUE, part);
+        parts[i] = tile_build_ld_shared(&l->builder, buffer, &offset, 1, TILE_NO_VALUE, part);
     }
     return lower_combine_accesses(l, parts, &cut);
 }
@@ -199,13 +200,12 @@ static void copy_chunk(lowering *l, const chunk_copy *c, tile_value row, tile_va
     tile_value shift = shift_of(l, r, row);
     tile_value begin = tile_build_sub(b, column, shift); /* of the chunk, from the row's start */
     tile_value first = tile_build_max(b, tile_build_sub(b, shift, column), lower_int(l, 0));
-    tile_value end = tile_build_sub(b, c->view->limits[unit],
-                                    lower_add(l, index_of(l, c, r->unit), begin));
-    tile_value inside = tile_build_ult(b, lower_add(l, index_of(l, c, 1 - r->unit), row),
-                                       c->view->limits[rows]);
+    tile_value end =
+        tile_build_sub(b, c->view->limits[unit], lower_add(l, index_of(l, c, r->unit), begin));
+    tile_value inside =
+        tile_build_ult(b, lower_add(l, index_of(l, c, 1 - r->unit), row), c->view->limits[rows]);
     tile_value source = lower_add(l, c->origin, lower_to_long(l, begin));
-    source =
-        lower_add(l, source, lower_mul(l, lower_to_long(l, row), c->view->strides[rows]));
+    source = lower_add(l, source, lower_mul(l, lower_to_long(l, row), c->view->strides[rows]));
     tile_value target = lower_add(l, place_of(l, r, row), column);
     target = lower_add(l, target, c->stage);
     end = tile_build_select(b, inside, end, lower_int(l, 0));
