@@ -158,14 +158,15 @@ static void use_chunks(const rows *r, tile_op dot, unsigned operand, const candi
     prepare_set_operand(f, dot, operand, tile);
 }
 
-/* Registers of mma.sync have 4 bytes along k. Four loads of single bytes for each take longer than
- * loads to registers, or copies of 4 and 8 bytes, which others make: H200, 7 x 9120 x 13576 of e4m3
- * 76 us instead of 70, 1 x 10065 x 12058 of i8 79 instead of 69. */
-static bool has_fast_loads(const rows *r, tile_op dot, unsigned operand, const candidate *c) {
-    enum { REGISTER = 4 };
-    const unsigned dim = dim_of_sums(r->f, dot, operand);
-    return tile_scalar_bytes(tile_value_type(r->f, c->buffer)->scalar) > 1 ||
-           (c->unit != dim && c->bytes >= REGISTER);
+/* Others copy 8 bytes to where wgmma reads them, or load bytes to registers. That is faster for
+ * rows of 16-bit elements that are aligned to 8 bytes (H200, 8 x 10022 x 2308 of bf16: 27 us
+ * instead of 32), and where each register of mma.sync, which has 4 bytes along k, would take four
+ * loads (1 x 10065 x 12058 of i8: 69 us instead of 79). */
+static bool pays(const rows *r, tile_op dot, unsigned operand, const candidate *c) {
+    enum { REGISTER = 4, WIDE = 8 };
+    const unsigned bytes = tile_scalar_bytes(tile_value_type(r->f, c->buffer)->scalar);
+    if (bytes == 2) return c->bytes < WIDE;
+    return bytes == 1 && c->unit != dim_of_sums(r->f, dot, operand) && c->bytes >= REGISTER;
 }
 
 /* Order of rows -------------------------------------------------------------------------------- */
@@ -281,7 +282,7 @@ static void visit_dot(const rows *r, tile_op dot) {
     if (few > FEW_ROWS) return;
     for (unsigned i = 0; i < 2; i++) narrow[i] = find_candidate(r, dot, i, &found[i]);
     if (!narrow[large] || (narrow[1 - large] && found[0].buffer.id == found[1].buffer.id)) return;
-    if (!has_fast_loads(r, dot, large, &found[large])) return;
+    if (!pays(r, dot, large, &found[large])) return;
     tile_op loop = tile_pipelined_around(f, found[large].copy);
     if (tile_op_attr_int(f, loop, TILE_ATTR_pipelined, 0) < 3) return;
     use_chunks(r, dot, large, &found[large], false);

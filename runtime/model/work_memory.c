@@ -209,13 +209,13 @@ static tile_op copy_to(const scan *s, tile_region body, tile_value buffer) {
     return TILE_NO_OP;
 }
 
-/* Whether fragments of 4 bytes along k are loaded by at most two loads. */
-static bool has_fast_loads(const scan *s, tile_value view, tile_value buffer, bool is_lhs) {
-    enum { REGISTER = 4 };
+/* As `pays` in passes/warps/misaligned_rows.c. */
+static bool chunks_pay(const scan *s, tile_value view, tile_value buffer, bool is_lhs) {
+    enum { REGISTER = 4, WIDE = 8 };
     const tile_type *type = tile_value_type(s->f, buffer);
-    const unsigned k = is_lhs ? 1 : 0;
-    return scan_width_of(s, type) > 1 ||
-           (scan_along(s, view, type->rank) == 1 + k && access_of(s, view) >= REGISTER);
+    const unsigned k = is_lhs ? 1 : 0, access = access_of(s, view);
+    if (scan_width_of(s, type) != 1) return scan_width_of(s, type) == 2 && access < WIDE;
+    return scan_along(s, view, type->rank) == 1 + k && access >= REGISTER;
 }
 
 bool scan_copies_chunks(const scan *s, tile_region body, int64_t stages) {
@@ -239,7 +239,7 @@ bool scan_copies_chunks(const scan *s, tile_region body, int64_t stages) {
         return false;
     const tile_value view = tile_op_operand(s->f, copy, 0);
     return tile_value_type(s->f, view)->kind == TILE_TYPE_VIEW && access_of(s, view) < TMA_PITCH &&
-           has_fast_loads(s, view, buffer, m > n);
+           chunks_pay(s, view, buffer, m > n);
 }
 
 void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type *tile,
