@@ -218,7 +218,7 @@ static bool chunks_pay(const scan *s, tile_value view, tile_value buffer, bool i
     return scan_along(s, view, type->rank) == 1 + k && access >= REGISTER;
 }
 
-bool scan_copies_chunks(const scan *s, tile_region body, int64_t stages) {
+bool scan_copies_chunks(scan *s, tile_region body, int64_t stages) {
     enum { FEW_ROWS = 64, LEAST_STAGES = 3 };
     tile_op dot = TILE_NO_OP;
     if (stages < LEAST_STAGES || !tile_target_has(s->target, TILE_FEATURE_cp_async)) return false;
@@ -235,6 +235,7 @@ bool scan_copies_chunks(const scan *s, tile_region body, int64_t stages) {
     if (load.id && tile_op_opcode(s->f, load) == TILE_OP_load_shared)
         buffer = tile_operands_src(s->f, load).at[0];
     copy = copy_to(s, body, buffer);
+    TILE_FOR_EACH_OP (s->f, op, body) scan_fold(s, tile_op_at(s->f, op)); /* strides of views */
     if (!copy.id || tile_value_type(s->f, buffer)->rank != 2 || !scan_is_plain(s, copy))
         return false;
     const tile_value view = tile_op_operand(s->f, copy, 0);

@@ -94,7 +94,7 @@ void scan_add_copy(scan *s, tile_op id, const tile_op_data *op, double times, in
 /* Whether choose-instructions copies the operands of the loop's product in chunks of 16 bytes,
  * because it has few rows and those of its large operand begin anywhere
  * (passes/warps/misaligned_rows.h). */
-bool scan_copies_chunks(const scan *s, tile_region body, int64_t stages);
+bool scan_copies_chunks(scan *s, tile_region body, int64_t stages);
 void scan_note_ring(scan *s, tile_op load, const tile_op_data *op);
 /* 1 + the dim of a tile of this rank in which the view is contiguous; 0: none. */
 unsigned scan_along(const scan *s, tile_value view, unsigned rank);
