@@ -148,55 +148,6 @@ tile_value expand_transpose_together(expansion *x, tile_value value, shape *s, c
     bool together = x->c.spatial > 1 && strncmp(at, to, x->c.spatial) == 0 &&
                     strncmp(at, first == '0' ? "012" : "345", x->c.spatial) == 0;
     if (strcmp(s->letters, letters) == 0) return value;
-    const tile_type *element = tile_value_type(x->f, value);
-    value = expand_skip_cast(x, value);
-    for (unsigned d = 0; d < s->rank; d++) {
-        bool continues = s->letters[d] == '1' || s->letters[d] == '2';
-        if (d && !continues) *end++ = ' ';
-        *end++ = s->letters[d];
-    }
-    *end = 0;
-    return combine(x, value, s, words);
-}
-
-tile_value expand_split(expansion *x, tile_value value, shape *s, char letter) {
-    shape to = {0};
-    if (!x->groups) return value;
-    if (s->rank == TILE_MAX_RANK) value = combine_places(x, value, s);
-    for (unsigned d = 0; d < s->rank; d++) {
-        bool splits = s->letters[d] == letter;
-        if (splits) add(&to, 'G', x->groups);
-        add(&to, s->letters[d], splits ? expand_in_a_group(x, s->dims[d]) : s->dims[d]);
-    }
-    *s = to;
-    return expand_reshape(x, value, expand_type_of(x, tile_value_type(x->f, value), s));
-}
-
-/* The value before a cast between known types. */
-tile_value expand_skip_cast(const expansion *x, tile_value value) {
-    const tile_op cast = tile_value_def(x->f, value);
-    bool skips = cast.id && tile_op_opcode(x->f, cast) == TILE_OP_cast &&
-                 !tile_op_at(x->f, cast)->attr_count && !tile_value_type(x->f, value)->param &&
-                 !tile_value_type(x->f, tile_operand_src(x->f, cast))->param;
-    return skips ? tile_operand_src(x->f, cast) : value;
-}
-
-tile_value expand_transpose_together(expansion *x, tile_value value, shape *s, const char *letters,
-                                     char first) {
-    const char *at = strchr(s->letters, first), *to = strchr(letters, first);
-    shape whole = *s, merged = {0};
-    char order[MAX_LETTERS] = {0};
-    bool together = x->c.spatial > 1 && strncmp(at, to, x->c.spatial) == 0 &&
-                    strncmp(at, first == '0' ? "012" : "345", x->c.spatial) == 0;
-    if (strcmp(s->letters, letters) == 0) return value;
-    const tile_type *element = tile_value_type(x->f, value);
-    value = expand_skip_cast(x, value);
-    if (!together) {
-        value = expand_transpose(x, value, s, letters);
-        if (tile_value_type(x->f, value)->scalar != element->scalar)
-            value = tile_build_cast(&x->b, value, expand_type_of(x, element, s));
-        return value;
-    }
     for (unsigned d = 0; d < s->rank; d++) {
         bool continues =
             together && s->letters[d] > first && s->letters[d] < first + (int)x->c.spatial;
@@ -208,6 +159,8 @@ tile_value expand_transpose_together(expansion *x, tile_value value, shape *s, c
     }
     for (unsigned n = 0; *letters; letters++)
         if (strchr(merged.letters, *letters)) order[n++] = *letters;
+    const tile_type *element = tile_value_type(x->f, value);
+    value = expand_skip_cast(x, value);
     value = expand_reshape(x, value, expand_type_of(x, tile_value_type(x->f, value), &merged));
     value = expand_transpose(x, value, &merged, order);
     if (tile_value_type(x->f, value)->scalar != element->scalar)

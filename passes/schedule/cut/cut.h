@@ -209,6 +209,9 @@ tile_value sched_skip_reshapes(schedule *s, tile_value value, tile_value made);
  * makes such a reshape a view. Returns whether it does. */
 bool sched_plan_behind_reshapes(schedule *s, tile_value value);
 
+/* narrowed.c: stores narrow functions of the products that the group reads for this value. */
+void sched_plan_narrowed(schedule *s, const sched_group *g, tile_value value, const sched_map *map);
+
 /* remarks.c: explains the arrays between kernels. */
 void sched_remark_cuts(schedule *s);
 
