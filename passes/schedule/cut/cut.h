@@ -125,6 +125,11 @@ void sched_turn_rounded(schedule *s);
 /* Plans these operands of a product. */
 void sched_plan_rounded(schedule *s, tile_op op);
 
+/* phases.c */
+
+/* Plans the filter that a product multiplies, if its phases are rows, and windows of few terms. */
+void sched_plan_phases(schedule *s, tile_op op);
+
 /* dual.c */
 
 /* The other product of a dual product: one of the same left operand, of which the same elements are
@@ -204,7 +209,17 @@ tile_value sched_skip_reshapes(schedule *s, tile_value value, tile_value made);
  * makes such a reshape a view. Returns whether it does. */
 bool sched_plan_behind_reshapes(schedule *s, tile_value value);
 
+/* narrowed.c: stores narrow functions of the products that the group reads for this value. */
+void sched_plan_narrowed(schedule *s, const sched_group *g, tile_value value, const sched_map *map);
+
 /* remarks.c: explains the arrays between kernels. */
 void sched_remark_cuts(schedule *s);
+
+/* windowed.c: whether a window adds elements to the last dim only. */
+bool sched_pads_last_dim(const schedule *s, tile_op op);
+/* windowed.c: whether the last dim of the windows' source consists of positions of windows and
+ * channels, or of channels and zeros, all of which a convolution multiplies as channels
+ * (lib/builder/convolve_fold.c). Copies read them from memory only. */
+bool sched_reads_folded_windows(const schedule *s, tile_op window);
 
 #endif
