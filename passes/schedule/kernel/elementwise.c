@@ -60,6 +60,16 @@ static void add_instructions(schedule *s, const sched_group *g, tile_value value
         add_instructions(s, g, tile_op_operand(s->compute, op, i), seen, count);
 }
 
+/* Returns whether many elements of the array are read several times, which tiles of several rows
+ * load once. */
+static bool is_repeated(schedule *s, const sched_group *g, unsigned array) {
+    enum { FEW = 64 << 10 /* bytes: they stay in the L1 */ };
+    const int64_t bytes = sched_count_bytes(s, array);
+    int64_t elements = tile_scalar_bytes(sched_element(s, s->arrays[array].value)->scalar);
+    for (unsigned d = 0; d < g->domain.rank; d++) elements *= sched_constant(g->domain.extents[d]);
+    return bytes > FEW && bytes != elements;
+}
+
 /* Elements of a vector of 16 bytes if each thread should have one only; else 0. Memory is fastest
  * if few bytes are requested at a time (H200, relu of 402653184 f32: 752 us with one vector, 766
  * with four), but each thread also computes addresses: that is for large arrays, and functions that
@@ -81,6 +91,7 @@ static int find_vector(const sched_kernel *k) {
     for (size_t i = 0; i < g->input_count; i++) {
         tile_value value = s->arrays[g->inputs[i].array].value;
         unsigned own = tile_scalar_bytes(sched_element(s, value)->scalar);
+        if (is_repeated(s, g, g->inputs[i].array)) return 0;
         bytes += own;
         widest = own > widest ? own : widest;
     }

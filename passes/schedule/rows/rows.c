@@ -260,19 +260,35 @@ static bool add_point(int *points, unsigned count, int height, int width, int wa
 
 enum { COLUMN_POINTS = 5 };
 
+/* Returns whether the rows are of large arrays of 4 bytes. */
+static bool reads_much(const rows *r) {
+    enum { LARGE = 128 << 20 /* bytes */, WIDTH = 4 };
+    bool much = false;
+    for (size_t i = 0; i < r->k.g->input_count; i++) {
+        const unsigned array = r->k.g->inputs[i].array;
+        tile_value value = r->k.s->arrays[array].value;
+        if (tile_scalar_bytes(sched_element(r->k.s, value)->scalar) != WIDTH) return false;
+        much |= sched_count_bytes(r->k.s, array) >= LARGE;
+    }
+    return much;
+}
+
 /* Lists tiles that are at most as wide as the array, if that is known, and correspondingly taller,
  * up to the extent of the axis. Returns their number. */
 static unsigned list_columns(const rows *r, int beside, bool in_parts,
                              int points[COLUMN_POINTS * 3]) {
     /* A few wide loads per thread. With parts there are enough blocks, and these need few registers
      * if the tiles of few warps are combined. */
-    static const int shapes[2][COLUMN_POINTS][3] = {
+    static const int shapes[][COLUMN_POINTS][3] = {
         {{64, 32, 8}, {128, 32, 8}, {32, 64, 8}, {32, 128, 8}, {16, 256, 8}},
-        {{16, 128, 4}, {32, 64, 4}, {64, 32, 4}, {8, 256, 4}, {32, 128, 4}}};
+        {{16, 128, 4}, {32, 64, 4}, {64, 32, 4}, {8, 256, 4}, {32, 128, 4}},
+        /* H200, maxima of 32 x 4096 x 4095 f32: 508 us, 576 with {128, 32, 8} */
+        {{32, 64, 16}}};
     int64_t extent = sched_constant(r->k.g->domain.extents[beside]);
+    const bool large = !in_parts && reads_much(r);
     unsigned count = 0;
-    for (unsigned i = 0; i < COLUMN_POINTS; i++) {
-        const int *shape = shapes[in_parts][i];
+    for (unsigned i = 0; i < (large ? 1 : COLUMN_POINTS); i++) {
+        const int *shape = shapes[large ? 2 : in_parts][i];
         int width = extent < 0 ? shape[1] : power_above(extent, shape[1]);
         int height = shape[0] * (shape[1] / width);
         if (r->known >= 0) height = power_above(r->known, height);
@@ -331,16 +347,20 @@ static bool copies_much(const rows *r) {
     return false;
 }
 
-/* The point whose threads have 8 elements each: memory is fastest if few bytes are requested at a
- * time (H200, rows of 8192 f32: 507 us with 8 elements, 516 with 16, 524 with 32). Returns the
- * number of points: 0 if other times count, too. */
+/* The point whose threads have few elements each: memory is fastest if few bytes are requested at a
+ * time. (H200, f32, warps of the best point and of the usual one: rows of 8192 are normalized in
+ * 507 us with 32, 524 with 8, their softmax in 518 with 16; rows of 4096 take 518 with 16, 524 with
+ * 4, and 822 with 32; rows of 1024 508, and 524 if a block has two.) Returns the number of points:
+ * 0 if other times count, too. */
 static unsigned list_small(const rows *r, int block, int height, int *points) {
-    enum { EACH = 8, WARP = 32, LEAST = 4, MOST = 32 };
+    enum { EACH = 8, WARP = 32, LEAST = 4, MOST = 16, LIGHT = 8192 };
+    const bool light =
+        block == LIGHT && height == 1 && r->k.g->reduction_count == 1 && r->k.g->input_count == 1;
     if (!copies_much(r)) return 0;
     while (height > 1 && block * height > EACH * WARP * LEAST) height /= 2;
-    int warps = block * height / (EACH * WARP);
+    int warps = block * height / (EACH * WARP), most = light ? 2 * MOST : MOST;
     points[0] = height;
-    points[1] = warps < LEAST ? LEAST : warps > MOST ? MOST : warps;
+    points[1] = warps < LEAST ? LEAST : warps > most ? most : warps;
     return 1;
 }
 
