@@ -33,14 +33,17 @@ static unsigned bytes_of(const tile_dot_facts *dot, unsigned operand) {
 }
 
 /* Registers for the instruction's first operand: each warp holds the rows of its sums. Warpgroups
- * that cannot share the rows evenly hold all of them. */
+ * that cannot share the rows evenly hold all of them; of elements below 32 bits, which are computed
+ * (attention), three groups share 192 rows (cooperative_3). */
 static int64_t first_registers(const tile_dot_facts *dot, unsigned row_dim, unsigned warps) {
     unsigned operand = first_operand_of(row_dim);
     const uint32_t *dims = dot->operand[operand].dims;
     uint32_t rows = row_dim == TILE_WGMMA_PLAIN ? dot->query.m : dot->query.n;
+    const int64_t apart = rows / (TILE_WGMMA_ROWS / TILE_WARPGROUP);
     const uint32_t blocks = rows / TILE_WGMMA_ROWS, groups = warps / TILE_WARPGROUP;
-    const int64_t shared_by = (int64_t)tile_gcd(groups, blocks);
-    int64_t holders = blocks && groups ? TILE_WARPGROUP * shared_by : warps;
+    int64_t holders = apart && apart < warps ? apart : warps;
+    if (bytes_of(dot, operand) == 4 && blocks && groups)
+        holders = TILE_WARPGROUP * (int64_t)tile_gcd(groups, blocks);
     return (int64_t)dims[0] * dims[1] * bytes_of(dot, operand) / (128 * holders);
 }
 
