@@ -97,21 +97,11 @@ static void share_among_warps(const assignment *a, tile_op dot, dim_bits *rows, 
     }
 }
 
-/* The lane's bit that is bit i of the rows' or columns' lanes. The lowest bit is a column's and the
- * next one a row's, so that of each operand two neighboring lanes, or every second lane, read the
- * same address: shared memory then serves 16 lanes at once with 16 bytes each, instead of 8. */
-static unsigned lane_bit(unsigned d, unsigned lanes, unsigned i) {
-    if (d == 1) return i ? i + 1 : 0;
-    return i ? TILE_LANE_BITS - lanes + i : 1;
-}
-
 static void add_bits(tile_layout *layout, unsigned d, const dim_bits *bits) {
     uint32_t next = UINT32_C(1) << tile_layout_dim_shift(layout, d);
-    const bool mixed = bits->lanes && bits->lanes < TILE_LANE_BITS;
-    unsigned warp = layout->warp_bits;
+    unsigned lane = d == 1 ? 0 : TILE_LANE_BITS - bits->lanes, warp = layout->warp_bits;
     for (unsigned i = 0; i < bits->width; i++, next <<= 1) layout->reg[layout->reg_bits++] = next;
-    for (unsigned i = 0; i < bits->lanes; i++, next <<= 1)
-        layout->lane[mixed ? lane_bit(d, bits->lanes, i) : i] = next;
+    for (unsigned i = 0; i < bits->lanes; i++, next <<= 1) layout->lane[lane + i] = next;
     for (unsigned i = bits->width; i < bits->registers; i++, next <<= 1)
         layout->reg[layout->reg_bits++] = next;
     for (unsigned i = 0; i < bits->warps; i++, next <<= 1) layout->warp[warp + i] = next;

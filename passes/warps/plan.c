@@ -76,9 +76,11 @@ static void check_dots(planner *p) {
 }
 
 /* Returns whether the dot rounds its first operand in registers, and reads the other one from a
- * buffer of the ring. */
+ * buffer of the ring. Groups that alternate between tiles are faster if each completes its
+ * iterations (H200, tf32, 4096^3 in tiles of 128 x 128: 495 us, and 517 with pending dots). */
 static bool rounds_beside_stage(const planner *p, tile_op op) {
     unsigned row_dim, buffers = 0;
+    if (warpgroup_requests(p->f, p->loop, "ping_pong")) return false;
     if (!warpgroup_row_dim(p->f, op, &row_dim) || !warpgroup_rounds(p->f, op, row_dim))
         return false;
     const tile_value other = tile_op_segment(p->f, op, 1 - warpgroup_first(row_dim)).at[0];
