@@ -241,7 +241,9 @@ bool scan_copies_chunks(scan *s, tile_region body, int64_t stages) {
     const int64_t m = scan_dim_of(s, acc, 0), n = scan_dim_of(s, acc, 1);
     tile_value buffer = data->operands[m > n ? 0 : data->segment[0]];
     tile_op load = tile_value_def(s->f, buffer), copy;
-    if (least((double)m, (double)n) > FEW_ROWS) return false;
+    /* Tiles of few rows of a larger product are not measured yet, and estimated as without chunks.
+     */
+    if (least((double)m, (double)n) > FEW_ROWS || s->w->grid[m > n] > 1) return false;
     if (load.id && tile_op_opcode(s->f, load) == TILE_OP_load_shared)
         buffer = tile_operands_src(s->f, load).at[0];
     copy = copy_to(s, body, buffer);
