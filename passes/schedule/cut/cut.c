@@ -14,19 +14,6 @@ tile_value sched_skip_reshapes(schedule *s, tile_value value, tile_value made) {
     return value;
 }
 
-int sched_writer_of(const schedule *s, unsigned array) {
-    for (size_t i = 0; i < s->group_count; i++)
-        for (size_t o = 0; o < s->groups[i]->output_count; o++)
-            if (s->groups[i]->outputs[o].array == array) return (int)i;
-    return -1;
-}
-
-bool sched_is_planned(const schedule *s, tile_value value) {
-    int array = sched_array_of(s, value);
-    return array >= 0 &&
-           (s->arrays[array].place == SCHED_ARGUMENT || sched_writer_of(s, (unsigned)array) >= 0);
-}
-
 /* Choosing a kind ----------------------------------------------------------------------------- */
 
 bool sched_is_latest(const sched_traversal *w, size_t index) {

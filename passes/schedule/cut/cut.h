@@ -50,8 +50,6 @@ tile_value sched_visibility_mask(const schedule *s, tile_value value);
 
 /* cut.c */
 
-/* Returns whether a group writes it, or the caller provides it. */
-bool sched_is_planned(const schedule *s, tile_value value);
 /* Returns whether no other stop depends on this one, so that it is computed last. */
 bool sched_is_latest(const sched_traversal *w, size_t index);
 /* Returns whether the stopped value has the domain and is needed at its identity map. */
@@ -179,8 +177,6 @@ void sched_choose(schedule *s, sched_group *g, tile_value value, sched_map *map)
 void sched_plan_value(schedule *s, tile_value value);
 /* The only operation that uses the value; none if there are several, or if it is a result. */
 tile_op sched_only_user(const schedule *s, tile_value value);
-/* The group that writes an array; -1 if the caller provides it, or if none does. */
-int sched_writer_of(const schedule *s, unsigned array);
 
 /* The value that must be in memory so that reshapes of it can be read there. made: a value that is
  * not in memory yet. */
