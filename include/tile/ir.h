@@ -62,7 +62,7 @@ typedef enum tile_attr_id {
     TILE_ATTR_NONE = 0,
 #define ATTR(number, name, ...) TILE_ATTR_##name = number,
 #include "tile/attrs.def"
-    TILE_ATTR_LIMIT = 192
+    TILE_ATTR_LIMIT = 256
 } tile_attr_id;
 
 typedef enum tile_attr_kind {

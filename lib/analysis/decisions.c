@@ -1,5 +1,6 @@
 #include "lib/analysis/decisions.h"
 
+#include "lib/support/integer.h"
 #include "lib/support/scalar.h"
 #include "lib/support/target.h"
 
@@ -31,13 +32,15 @@ static unsigned bytes_of(const tile_dot_facts *dot, unsigned operand) {
     return tile_scalar_bytes(operand == TILE_MMA_LHS ? dot->query.lhs : dot->query.rhs);
 }
 
-/* Registers for the instruction's first operand: each warp holds the rows of its sums. */
+/* Registers for the instruction's first operand: each warp holds the rows of its sums. Warpgroups
+ * that cannot share the rows evenly hold all of them. */
 static int64_t first_registers(const tile_dot_facts *dot, unsigned row_dim, unsigned warps) {
     unsigned operand = first_operand_of(row_dim);
     const uint32_t *dims = dot->operand[operand].dims;
     uint32_t rows = row_dim == TILE_WGMMA_PLAIN ? dot->query.m : dot->query.n;
-    int64_t apart = rows / (TILE_WGMMA_ROWS / TILE_WARPGROUP);
-    int64_t holders = apart && apart < warps ? apart : warps;
+    const uint32_t blocks = rows / TILE_WGMMA_ROWS, groups = warps / TILE_WARPGROUP;
+    const int64_t shared_by = (int64_t)tile_gcd(groups, blocks);
+    int64_t holders = blocks && groups ? TILE_WARPGROUP * shared_by : warps;
     return (int64_t)dims[0] * dims[1] * bytes_of(dot, operand) / (128 * holders);
 }
 

@@ -6,6 +6,33 @@
 
 #include "lib/ir/syntax.h"
 
+expansion expand_begin(tile_function *f, tile_op op) {
+    tile_convolution c = tile_convolution_of(f, op);
+    expansion x = {.f = f,
+                   .context = tile_function_context(f),
+                   .b = tile_builder_before(f, op),
+                   .op = op,
+                   .c = c,
+                   .lhs = tile_value_type(f, tile_operand_lhs(f, op)),
+                   .rhs = tile_value_type(f, tile_operand_rhs(f, op)),
+                   .result = tile_value_type(f, tile_op_result(f, op, 0)),
+                   .groups = c.groups ? c.groups : c.batch_groups};
+    x.b.loc = tile_op_at(f, op)->loc;
+    return x;
+}
+
+shape expand_name_dims(const expansion *x, const tile_type *type,
+                       const tile_convolution_order *order, char outer, char channel, char first) {
+    shape s = {0};
+    for (unsigned d = 0; d < type->rank; d++) {
+        char letter = d == order->outer ? outer : channel;
+        for (unsigned i = 0; i < x->c.spatial; i++)
+            if (order->spatial[i] == d) letter = (char)(first + (char)i);
+        add(&s, letter, type->dims[d]);
+    }
+    return s;
+}
+
 const tile_expr *expand_extent_of(const shape *s, char letter) {
     for (unsigned d = 0; d < s->rank; d++)
         if (s->letters[d] == letter) return s->dims[d];
@@ -105,7 +132,7 @@ tile_value expand_split(expansion *x, tile_value value, shape *s, char letter) {
 }
 
 /* The value before a cast between known types. */
-static tile_value skip_cast(const expansion *x, tile_value value) {
+tile_value expand_skip_cast(const expansion *x, tile_value value) {
     const tile_op cast = tile_value_def(x->f, value);
     bool skips = cast.id && tile_op_opcode(x->f, cast) == TILE_OP_cast &&
                  !tile_op_at(x->f, cast)->attr_count && !tile_value_type(x->f, value)->param &&
@@ -120,10 +147,10 @@ tile_value expand_transpose_together(expansion *x, tile_value value, shape *s, c
     char order[MAX_LETTERS] = {0};
     bool together = x->c.spatial > 1 && strncmp(at, to, x->c.spatial) == 0 &&
                     strncmp(at, first == '0' ? "012" : "345", x->c.spatial) == 0;
-    if (!together || strcmp(s->letters, letters) == 0)
-        return expand_transpose(x, value, s, letters);
+    if (strcmp(s->letters, letters) == 0) return value;
     for (unsigned d = 0; d < s->rank; d++) {
-        bool continues = s->letters[d] > first && s->letters[d] < first + (int)x->c.spatial;
+        bool continues =
+            together && s->letters[d] > first && s->letters[d] < first + (int)x->c.spatial;
         if (continues)
             merged.dims[merged.rank - 1] = tile_expr_op(
                 x->context, TILE_OP_mul, merged.dims[merged.rank - 1], s->dims[d], NULL);
@@ -133,14 +160,14 @@ tile_value expand_transpose_together(expansion *x, tile_value value, shape *s, c
     for (unsigned n = 0; *letters; letters++)
         if (strchr(merged.letters, *letters)) order[n++] = *letters;
     const tile_type *element = tile_value_type(x->f, value);
-    value = skip_cast(x, value);
+    value = expand_skip_cast(x, value);
     value = expand_reshape(x, value, expand_type_of(x, tile_value_type(x->f, value), &merged));
     value = expand_transpose(x, value, &merged, order);
     if (tile_value_type(x->f, value)->scalar != element->scalar)
         value = tile_build_cast(&x->b, value, expand_type_of(x, element, &merged));
     *s = (shape){0};
     for (unsigned d = 0; d < merged.rank; d++)
-        for (unsigned i = 0; i < (merged.letters[d] == first ? x->c.spatial : 1); i++) {
+        for (unsigned i = 0; i < (together && merged.letters[d] == first ? x->c.spatial : 1); i++) {
             char letter = (char)(merged.letters[d] + (char)i);
             add(s, letter, expand_extent_of(&whole, letter));
         }

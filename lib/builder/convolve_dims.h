@@ -6,6 +6,14 @@
 
 enum { MAX_LETTERS = 2 * TILE_MAX_RANK + 8 /* with blanks between words */ };
 
+/* What is known of a convolution before it is expanded. */
+expansion expand_begin(tile_function *f, tile_op op);
+/* The dims of an array, with the letters of batch and channel, and of spatial dims from `first` on.
+ */
+shape expand_name_dims(const expansion *x, const tile_type *type,
+                       const tile_convolution_order *order, char outer, char channel, char first);
+/* The value before a cast between known types. */
+tile_value expand_skip_cast(const expansion *x, tile_value value);
 /* The extent of the letter's dim; NULL: there is none. */
 const tile_expr *expand_extent_of(const shape *s, char letter);
 /* The type with the element of another one, and these dims. */
@@ -25,5 +33,8 @@ tile_value expand_arrange(expansion *x, tile_value value, shape *s, const char *
 const tile_expr *expand_in_a_group(const expansion *x, const tile_expr *extent);
 /* Makes two dims of one: the groups, and what is left. Places are combined if there is no room. */
 tile_value expand_split(expansion *x, tile_value value, shape *s, char letter);
+
+/* The value before a cast between known types. */
+tile_value expand_skip_cast(const expansion *x, tile_value value);
 
 #endif

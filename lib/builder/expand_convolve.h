@@ -8,7 +8,8 @@
 #include "lib/ir/function.h"
 
 /* Replaces every `convolve` of a compute by `window`, `matmul` or `reduce`, and operations that
- * move elements. Returns false after a diagnostic. */
-bool tile_expand_convolutions(tile_function *f);
+ * move elements. If `folds`, windows of few channels are first written to an array whose channels
+ * are these windows (convolve_fold.c): kernels read it faster. Returns false after a diagnostic. */
+bool tile_expand_convolutions(tile_function *f, bool folds);
 
 #endif

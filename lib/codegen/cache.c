@@ -53,6 +53,7 @@ tile_cache_hint tile_find_cache_hint(const tile_function *f, tile_op op, bool re
         if (no_line) hint.machine = TILE_MACHINE_st_global_no_line;
         break;
     case TILE_OP_cp_async:
+    case TILE_OP_cp_async_part:
         if (policy) hint.machine = tile_cp_async_machine(f, op, true, false, 0);
         break;
     case TILE_OP_tma_load:

@@ -249,7 +249,31 @@ static LLVMValueRef keep_nan(tile_emitter *e, LLVMValueRef source, LLVMValueRef 
     return LLVMBuildSelect(e->builder, nan, tile_llvm_int(e->i32, 0x7fffffff), bits, "");
 }
 
-static void to_tf32(tile_emitter *e, elements *x, tile_arith_flags arith_flags) {
+/* Returns whether all uses of the value are products, or parts of it that only products use: these
+ * ignore the low bits. */
+static bool is_only_multiplied(const tile_emitter *e, tile_value value) {
+    unsigned found = 0;
+    TILE_FOR_EACH_OP_INSIDE (e->f, op, e->f->body) {
+        const tile_opcode opcode = tile_op_opcode(e->f, op);
+        for (unsigned i = 0; i < tile_op_operand_count(e->f, op); i++) {
+            if (tile_op_operand(e->f, op, i).id != value.id) continue;
+            const bool part =
+                opcode == TILE_OP_extract && is_only_multiplied(e, tile_op_result(e->f, op, 0));
+            found += part || opcode == TILE_OP_wgmma || opcode == TILE_OP_mma;
+        }
+    }
+    return found == e->uses[value.id];
+}
+
+/* ptxas makes six instructions of cvt.rna.tf32, with tests for infinity and NaN. Adding half of the
+ * last place rounds an infinity to itself. */
+static LLVMValueRef round_to_tf32(tile_emitter *e, LLVMValueRef bits, bool keeps_low_bits) {
+    LLVMValueRef sum = LLVMBuildAdd(e->builder, bits, tile_llvm_int(e->i32, 0x1000), "");
+    return keeps_low_bits ? sum : mask(e, sum, ~INT64_C(0x1fff));
+}
+
+static void to_tf32(tile_emitter *e, elements *x, tile_arith_flags arith_flags,
+                    bool keeps_low_bits) {
     bool exact = tile_scalar_contains(TILE_tf32, x->scalar);
     bool cuts = arith_flags.rounding == TILE_ROUNDING_ZERO;
     bool floats = tile_scalar_is_floating(x->scalar);
@@ -257,9 +281,8 @@ static void to_tf32(tile_emitter *e, elements *x, tile_arith_flags arith_flags) 
     for (unsigned i = 0; i < x->count; i++) sources[i] = x->values[i];
     to_f32(e, x);
     for (unsigned i = 0; i < x->count && !exact; i++) {
-        LLVMValueRef bits = cuts ? LLVMBuildBitCast(e->builder, x->values[i], e->i32, "")
-                                 : tile_machine_call(e, TILE_MACHINE_f32_to_tf32, &x->values[i], 1);
-        if (cuts) bits = mask(e, bits, ~INT64_C(0x1fff));
+        LLVMValueRef bits = LLVMBuildBitCast(e->builder, x->values[i], e->i32, "");
+        bits = cuts ? mask(e, bits, ~INT64_C(0x1fff)) : round_to_tf32(e, bits, keeps_low_bits);
         if (floats) bits = keep_nan(e, sources[i], bits);
         x->values[i] = LLVMBuildBitCast(e->builder, bits, f32_of(e), "");
     }
@@ -433,7 +456,6 @@ static void to_byte_floats(tile_emitter *e, elements *x, tile_value result) {
 
 tile_machine tile_cast_machine(tile_scalar from, tile_scalar to, const tile_target *target) {
     if (from == to) return TILE_MACHINE_COUNT;
-    if (to == TILE_tf32 && !tile_scalar_contains(TILE_tf32, from)) return TILE_MACHINE_f32_to_tf32;
     if (!has_byte_floats(target)) return TILE_MACHINE_COUNT;
     if (is_byte_float(to)) return TILE_MACHINE_f32_to_e4m3; /* same target for all 8-bit floats */
     return is_byte_float(from) ? TILE_MACHINE_e4m3_to_f16 : TILE_MACHINE_COUNT;
@@ -492,7 +514,7 @@ void tile_emit_cast(tile_emitter *e, tile_op op) {
         return;
     }
     if (type->scalar == TILE_tf32)
-        to_tf32(e, &x, arith_flags);
+        to_tf32(e, &x, arith_flags, is_only_multiplied(e, result));
     else
         cast_plain(e, &x, tile_cast_scalar(type->scalar, arith_flags), arith_flags);
     tile_set_elements(e, result, x.values);

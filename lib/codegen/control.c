@@ -102,7 +102,8 @@ static bool is_flat(const tile_function *f, tile_op op) {
     for (unsigned r = 0; r < 2; r++)
         TILE_FOR_EACH_OP (f, inner, tile_op_region(f, op, r)) {
             tile_opcode opcode = tile_op_opcode(f, inner);
-            bool copy = opcode == TILE_OP_cp_async && r == 0;
+            bool copy =
+                (opcode == TILE_OP_cp_async || opcode == TILE_OP_cp_async_part) && r == 0;
             copies |= copy;
             if (opcode == TILE_OP_yield || copy) continue;
             if (tile_op_effects(f, inner) || may_trap(f, inner)) return false;

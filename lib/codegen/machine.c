@@ -164,6 +164,8 @@ _Static_assert(COUNTED(4) && COUNTED(8) && COUNTED(16), "h counts 1, if 2, z 4, 
 tile_machine tile_cp_async_machine(const tile_function *f, tile_op op, bool hinted,
                                    bool conditional, unsigned ptx_version) {
     unsigned row = 1u * hinted + 2u * conditional;
+    if (tile_op_opcode(f, op) == TILE_OP_cp_async_part)
+        return (tile_machine)(TILE_MACHINE_cp_async_16 + row + 4);
     if (tile_operands_predicate(f, op).count)
         row += ptx_version < tile_machine_ptx(TILE_MACHINE_cp_async_4i) ? 4 : 8;
     switch (tile_op_attr_int(f, op, TILE_ATTR_bytes, 0)) {
@@ -305,7 +307,8 @@ tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     case TILE_OP_wgmma_fence: return TILE_MACHINE_wgmma_fence;
     case TILE_OP_wgmma_commit: return TILE_MACHINE_wgmma_commit;
     case TILE_OP_wgmma_wait: return TILE_MACHINE_wgmma_wait;
-    case TILE_OP_cp_async: return tile_cp_async_machine(f, op, false, false, 0);
+    case TILE_OP_cp_async:
+    case TILE_OP_cp_async_part: return tile_cp_async_machine(f, op, false, false, 0);
     case TILE_OP_ld_global: return predicated_machine(f, op, TILE_MACHINE_ld_global_if);
     case TILE_OP_ld_global_unaligned: return TILE_MACHINE_ld_global_if;
     case TILE_OP_st_global: return predicated_machine(f, op, TILE_MACHINE_st_global_if);

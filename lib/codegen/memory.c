@@ -450,7 +450,8 @@ static LLVMValueRef zero_operand(tile_emitter *e, tile_value inside, int64_t byt
                            "");
 }
 
-void tile_emit_cp_async(tile_emitter *e, tile_op op) {
+/* copied: the bytes to copy, or the predicate; or NULL. */
+static void emit_cp_async(tile_emitter *e, tile_op op, LLVMValueRef copied) {
     tile_cache_hint hint = hint_of(e, op, false);
     bool hinted = says_something(hint);
     LLVMValueRef from = tile_emit_address(e, op, TILE_OPERAND_src);
@@ -459,11 +460,8 @@ void tile_emit_cp_async(tile_emitter *e, tile_op op) {
     tile_machine machine =
         tile_cp_async_machine(e->f, op, hinted, e->only_if != NULL, e->ptx_version);
     LLVMValueRef args[3] = {to, from};
-    unsigned count = 2;
-    const tile_values inside = tile_operands_predicate(e->f, op);
-    if (inside.count)
-        args[count++] =
-            zero_operand(e, inside.at[0], tile_op_attr_int(e->f, op, TILE_ATTR_bytes, 0));
+    unsigned count = copied ? 3 : 2;
+    args[2] = copied;
     if (!tile_machine_is_ptx(machine)) {
         tile_machine_call(e, machine, args, count);
         return;
@@ -477,6 +475,28 @@ void tile_emit_cp_async(tile_emitter *e, tile_op op) {
     add_policy(&ptx, hint);
     if (e->only_if) tile_ptx_add_inputs(&ptx, &e->only_if, 1);
     tile_ptx_call(&ptx, NULL);
+}
+
+void tile_emit_cp_async(tile_emitter *e, tile_op op) {
+    const tile_values inside = tile_operands_predicate(e->f, op);
+    emit_cp_async(
+        e, op,
+        inside.count ? zero_operand(e, inside.at[0], tile_op_attr_int(e->f, op, TILE_ATTR_bytes, 0))
+                     : NULL);
+}
+
+/* The elements before the first one are copied as well: they are in the same 16 bytes, and so on
+ * the same page. */
+void tile_emit_cp_async_part(tile_emitter *e, tile_op op) {
+    const tile_type *from = tile_value_type(e->f, tile_operands_src(e->f, op).at[0]);
+    LLVMValueRef end = tile_get_scalar(e, tile_operand_end(e->f, op));
+    LLVMValueRef size = tile_llvm_int(e->i32, tile_scalar_bytes(from->scalar)),
+                 zero = tile_llvm_int(e->i32, 0), whole = tile_llvm_int(e->i32, 16);
+    LLVMValueRef bytes = LLVMBuildMul(e->builder, end, size, ""),
+                 some = LLVMBuildICmp(e->builder, LLVMIntSGT, bytes, zero, ""),
+                 all = LLVMBuildICmp(e->builder, LLVMIntSGT, bytes, whole, "");
+    bytes = LLVMBuildSelect(e->builder, some, bytes, zero, "");
+    emit_cp_async(e, op, LLVMBuildSelect(e->builder, all, whole, bytes, ""));
 }
 
 /* Synchronization words of blocks -------------------------------------------------------------- */

@@ -149,6 +149,11 @@ static void close_guard(lowering *l, tile_op guard, tile_builder outer) {
     l->builder = outer;
 }
 
+static void complete_copies(lowering *l) {
+    tile_build_commit_group(&l->builder);
+    tile_build_wait_group(&l->builder, lower_int(l, 0));
+}
+
 /* The barrier waits for the asynchronous copies of each thread; ordinary stores precede the
  * arrival. Operands of wgmma are completed and fenced before the arrival, because no thread could
  * do that later. */
@@ -168,6 +173,11 @@ static void arrive_on_completion(lowering *l, tile_op op) {
 void lower_copy(lowering *l, tile_op op) {
     tile_mechanism mechanism = tile_op_mechanism(&l->old, op);
     bool counted = mechanism == TILE_MECHANISM_BARRIER;
+    if (lower_copy_misaligned(l, op)) {
+        if (counted) arrive_on_completion(l, op);
+        if (tile_op_opcode(&l->old, op) == TILE_OP_copy) complete_copies(l);
+        return;
+    }
     if ((counted || mechanism == TILE_MECHANISM_BULK_GROUP) && lower_tma(l, op)) return;
     if (lower_copies_unaligned(l, op, counted)) {
         if (counted) arrive_on_completion(l, op);

@@ -18,6 +18,7 @@
  *   prefetch.c         prefetch of a tile's sectors
  *   copy.c             copies between views and shared buffers
  *   unaligned.c        tiles of rows that begin anywhere
+ *   misaligned.c       the same, copied in whole chunks
  *   store_shifted.c    stores to such rows from registers
  *   tma.c              copies with tensor maps
  *   shape.c            coordinates of a tile's elements, repeated elements
@@ -27,6 +28,7 @@
  *   sort.c             sorting along an axis
  *   print.c            print
  *   dot.c              mma on fragments
+ *   wgmma_operands.c   descriptors and fragments
  *   wgmma.c            wgmma on descriptors and fragments
  *   scaled_sum.c       sums of wgmma that are scaled where they are added
  *   fma.c              dot by scalar fma */
@@ -64,6 +66,7 @@ typedef struct lowering {
     tile_executors executors; /* the threads that execute the current insertion point */
     tile_value thread;        /* thread_id: the index within these executors */
     unsigned warp_bits;       /* of the executors */
+    bool rolls_stores;        /* loops compute what stores do piece by piece (roll_elementwise.c) */
     bool *fused;              /* by old operation: its users compute it (store_fusion.c), or an
                                  operation before it does (unaligned.c) */
     tile_op *deferred;        /* by old operation: the dot that it follows (scaled_sum.c) */
@@ -263,6 +266,16 @@ bool lower_copies_unaligned(lowering *l, tile_op op, bool alone);
 /* The loaded fragment, or no value if unaligned loads do not suit. */
 tile_value lower_load_unaligned(lowering *l, tile_op op, const tile_value *element,
                                 const tile_type *tile);
+
+/* misaligned.c: buffers with the attribute `misaligned`. ------------------------------------ */
+
+bool lower_is_misaligned(const lowering *l, tile_value buffer);
+/* False if op is no alloc_shared of such a buffer. */
+bool lower_alloc_misaligned(lowering *l, tile_op op);
+tile_value lower_load_misaligned(lowering *l, const tile_value *element, unsigned count,
+                                 const tile_type *tile);
+/* Starts the asynchronous copies of whole chunks. False if op has no such buffer. */
+bool lower_copy_misaligned(lowering *l, tile_op op);
 
 /* store_shifted.c: stores a tile to a view whose rows begin anywhere. False if the store is no such
  * one; nothing is built then. */

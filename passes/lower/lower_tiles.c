@@ -417,6 +417,7 @@ void lower_operation(lowering *l, tile_op op) {
     case TILE_OP_ordered_arrive: lower_ordered_issue(l, op); break;
     case TILE_OP_free_shared: break; /* memory is already allocated, so nothing remains to do */
     default:
+        if (opcode == TILE_OP_alloc_shared && lower_alloc_misaligned(l, op)) break;
         if (!lower_compare(l, op) && !lower_shifted_iota(l, op)) lower_other(l, op, opcode);
         break;
     }

@@ -18,11 +18,11 @@
  *   {
  *     %few = ld_global %p[0] : vector<f32[4]>
  *     %some = concat %few, %few, %few, %few : vector<f32[16]>
- *     %more = concat %some, %some, %some : vector<f32[48]>
- *     %x = concat %more, %more, %more : vector<f32[144]>
- *     %y = erf %x : vector<f32[144]>
- *     %z = extract %y, 4 : vector<f32[4]>
- *     st_global %z, %p[0]
+ *     %x = concat %some, %some, %some, %some : vector<f32[64]>
+ *     %y = erf %x : vector<f32[64]>
+ *     %z = softplus %y : vector<f32[64]>
+ *     %last = extract %z, 60 : vector<f32[4]>
+ *     st_global %last, %p[0]
  *   }
  *
  * after:
@@ -33,17 +33,17 @@
  *   {
  *     %few = ld_global %p[0] : vector<f32[4]>
  *     %some = concat %few, %few, %few, %few : vector<f32[16]>
- *     %more = concat %some, %some, %some : vector<f32[48]>
- *     %x = concat %more, %more, %more : vector<f32[144]>
- *     %0 = for %1 = 0 to 12 step 1 iter (%2 = %x) {
- *       %3 = extract %2, 0 : vector<f32[12]>
- *       %y = erf %3 : vector<f32[12]>
- *       %4 = extract %2, 12 : vector<f32[132]>
- *       %5 = concat %4, %y : vector<f32[144]>
+ *     %x = concat %some, %some, %some, %some : vector<f32[64]>
+ *     %0 = for %1 = 0 to 4 step 1 iter (%2 = %x) {
+ *       %3 = extract %2, 0 : vector<f32[16]>
+ *       %y = erf %3 : vector<f32[16]>
+ *       %z = softplus %y : vector<f32[16]>
+ *       %4 = extract %2, 16 : vector<f32[48]>
+ *       %5 = concat %4, %z : vector<f32[64]>
  *       yield %5
  *     }
- *     %z = extract %0, 4 : vector<f32[4]>
- *     st_global %z, %p[0]
+ *     %last = extract %0, 60 : vector<f32[4]>
+ *     st_global %last, %p[0]
  *   }
  *
  * A loop cannot index registers. So each iteration computes the first elements of the vectors that
@@ -57,6 +57,12 @@
  *
  * A result takes the registers of an operand of the same type. With a body of about 2000
  * instructions, the moves are less than a tenth of the loop.
+ *
+ * ptxas does not rotate in place: it needs the registers that a loop carries twice. Where there are
+ * too many of them, several loops compute a segment of the vectors each, and the others stay where
+ * they are. A loop is then placed before the first use of what it computes: a tile that is stored
+ * piece by piece needs fewer registers with each piece. (One loop that rotated the 192 accumulators
+ * of a thread moved 2 KB through local memory in each iteration: more time than the product.)
  *
  * A chain consists of connected operations on vectors of one length. It ends where another
  * operation uses one of its values, and, once it is long, where another vector is needed: adding
@@ -257,25 +263,101 @@ static tile_value build_zeros(tile_builder *b, const tile_type *type) {
     return tile_build_splat(b, zero, type);
 }
 
-/* Inserts the loop before `after`. */
-static void build(roller *r, const roll_plan *p, tile_op after) {
-    tile_function *f = r->f;
-    tile_builder b = tile_builder_before(f, after);
+/* The source of a permutation, as the loops of the segments before would have rotated it. */
+static tile_value build_rotated(roller *r, tile_builder *b, const roll_plan *p,
+                                const roll_carrier *s, unsigned segment) {
+    int64_t size = (int64_t)tile_type_elements(tile_value_type(r->f, s->init));
+    int64_t iterations = p->c->length / p->segments / p->elements;
+    int64_t shift = segment * iterations * s->step % size;
+    int64_t *order = TILE_NEW_ARRAY(r->pass->scratch, int64_t, (size_t)size);
+    if (!shift) return s->init;
+    for (int64_t i = 0; i < size; i++) order[i] = (i + shift) % size;
+    tile_value rotated = tile_build_permute(b, s->init, tile_value_type(r->f, s->init));
+    tile_op_set_list(r->f, tile_value_def(r->f, rotated), TILE_ATTR_order, order, (size_t)size);
+    return rotated;
+}
+
+/* What the loop of a segment carries first. */
+static tile_value build_init(roller *r, tile_builder *b, const roll_plan *p, const roll_carrier *s,
+                             unsigned segment) {
+    unsigned length = p->c->length / p->segments;
+    if (!s->init.id) return build_zeros(b, vector_like(r, s->output, length));
+    if (s->is_source) return build_rotated(r, b, p, s, segment);
+    if (p->segments == 1) return s->init;
+    return extract(r, b, s->init, segment * length, length);
+}
+
+/* Inserts the loop of a segment before `before`. */
+static tile_op build_loop(roller *r, const roll_plan *p, unsigned segment, tile_op before) {
+    tile_builder b = tile_builder_before(r->f, before);
     tile_value inits[2 * ROLL_MAX_INPUTS], carried[2 * ROLL_MAX_INPUTS];
-    b.loc = tile_op_loc(f, p->c->ops[0]);
-    for (unsigned i = 0; i < p->carrier_count; i++) {
-        const roll_carrier *s = &p->carriers[i];
-        inits[i] = s->init.id ? s->init : build_zeros(&b, tile_value_type(f, s->output));
-    }
+    b.loc = tile_op_loc(r->f, p->c->ops[0]);
+    for (unsigned i = 0; i < p->carrier_count; i++)
+        inits[i] = build_init(r, &b, p, &p->carriers[i], segment);
     tile_op loop = tile_build_for_loop(&b, tile_build_int(&b, 0),
-                                       tile_build_int(&b, p->c->length / p->elements),
+                                       tile_build_int(&b, p->c->length / p->segments / p->elements),
                                        tile_build_int(&b, 1), inits, p->carrier_count);
-    tile_builder inner = tile_builder_at_end(f, tile_op_region(f, loop, 0));
+    tile_builder inner = tile_builder_at_end(r->f, tile_op_region(r->f, loop, 0));
     for (unsigned i = 0; i < p->carrier_count; i++)
-        carried[i] = tile_region_arg(f, inner.region, 1 + i);
+        carried[i] = tile_region_arg(r->f, inner.region, 1 + i);
     build_body(r, &inner, p, carried);
-    for (unsigned i = 0; i < p->carrier_count; i++)
-        if (p->carriers[i].output.id) r->map[p->carriers[i].output.id] = tile_op_result(f, loop, i);
+    return loop;
+}
+
+/* Elements `first` to `first + count` of the output of a carrier, which the loops compute. */
+static tile_value collect(roller *r, tile_builder *b, const roll_plan *p, const tile_op *loops,
+                          unsigned carrier, unsigned first, unsigned count) {
+    unsigned length = p->c->length / p->segments, begin = first / length;
+    unsigned end = (first + count + length - 1) / length;
+    tile_value *parts = TILE_NEW_ARRAY(r->pass->scratch, tile_value, end - begin);
+    for (unsigned k = begin; k < end; k++)
+        parts[k - begin] = tile_op_result(r->f, loops[k], carrier);
+    return end - begin == 1 ? parts[0] : tile_build_concat(b, parts, end - begin);
+}
+
+static bool is_used_by(const roll_plan *p, const roll_use *use, unsigned segment) {
+    unsigned length = p->c->length / p->segments;
+    return use->first < (segment + 1) * length && segment * length < use->first + use->count;
+}
+
+/* The operation before which a segment is computed. */
+static tile_op place_of_segment(const roll_plan *p, unsigned segment, tile_op after) {
+    for (size_t i = 0; i < p->use_count; i++)
+        if (is_used_by(p, &p->uses[i], segment)) return p->uses[i].before;
+    return after;
+}
+
+/* The extractions of parts of the results read what the loops of their segments computed. */
+static void replace_uses(roller *r, const roll_plan *p, const tile_op *loops) {
+    unsigned length = p->c->length / p->segments;
+    for (size_t i = 0; i < p->use_count; i++) {
+        const roll_use *use = &p->uses[i];
+        tile_value output = tile_operand_src(r->f, use->op),
+                   result = tile_op_result(r->f, use->op, 0);
+        unsigned carrier = 0;
+        while (p->carriers[carrier].output.id != output.id) carrier++;
+        tile_builder b = tile_builder_before(r->f, use->op);
+        tile_value all = collect(r, &b, p, loops, carrier, use->first, use->count);
+        r->map[result.id] = tile_build_extract(&b, all, tile_build_int(&b, use->first % length),
+                                               tile_value_type(r->f, result));
+        r->is_replaced[use->op.id] = true;
+    }
+}
+
+/* Inserts the loops before `after`, or before the first use of what they compute: ptxas then has
+ * registers again for each piece that was stored. */
+static void build(roller *r, roll_plan *p, tile_op after) {
+    tile_function *f = r->f;
+    tile_op *loops = TILE_NEW_ARRAY(r->pass->scratch, tile_op, p->segments);
+    bool late = p->segments > 1 && roll_find_uses(r, p, after);
+    if (late) roll_fit_piece(r, p, roll_piece(p));
+    for (unsigned k = 0; k < p->segments; k++)
+        loops[k] = build_loop(r, p, k, late ? place_of_segment(p, k, after) : after);
+    if (late) replace_uses(r, p, loops);
+    tile_builder b = tile_builder_before(f, after);
+    for (unsigned i = 0; i < p->carrier_count && !late; i++)
+        if (p->carriers[i].output.id)
+            r->map[p->carriers[i].output.id] = collect(r, &b, p, loops, i, 0, p->c->length);
     r->rolled++;
 }
 
@@ -342,20 +424,22 @@ static bool is_in_flight_at_end(const tile_function *f, tile_region region) {
     return in_flight;
 }
 
-/* Returns whether the costly operations of a region are too long together. */
-static bool is_long_region(const tile_function *f, tile_region region) {
+/* The code of the costly operations of a region. */
+static uint64_t code_of_region(const tile_function *f, tile_region region) {
     uint64_t code = 0;
     TILE_FOR_EACH_OP (f, op, region)
         if (tile_op_is_costly(tile_op_opcode(f, op)))
             code += (uint64_t)length_of(f, op) * roll_code_of(f, op);
-    return code > ROLL_ABOVE_CODE;
+    return code;
 }
 
 static void visit_region(roller *r, tile_region region) {
     tile_function *f = r->f;
-    bool outer = r->is_long;
-    r->is_long = is_long_region(f, region);
+    const uint64_t outer = r->region_code;
+    r->region_code = code_of_region(f, region);
+    r->is_long = r->region_code > ROLL_ABOVE_CODE;
     TILE_FOR_EACH_OP (f, op, region) {
+        if (op.id >= r->limit) continue; /* a loop of a segment */
         unsigned length = r->is_in_flight ? 0 : length_of(f, op);
         r->place[op.id] = r->places++;
         if (length) {
@@ -372,7 +456,8 @@ static void visit_region(roller *r, tile_region region) {
         }
         r->is_in_flight = is_in_flight_after(f, op, r->is_in_flight);
     }
-    r->is_long = outer;
+    r->region_code = outer;
+    r->is_long = outer > ROLL_ABOVE_CODE;
 }
 
 /* Replaces what the loops compute. */

@@ -213,6 +213,7 @@ tile_value lower_load_mapped(lowering *l, const lower_shared_map *map, const til
 
 tile_value lower_load_shared(lowering *l, const tile_value *element, unsigned count,
                              const tile_type *tile, bool whole_warps) {
+    if (lower_is_misaligned(l, element[0])) return lower_load_misaligned(l, element, count, tile);
     lower_shared_map map = lower_map_shared(l, element, count, tile->layout);
     return lower_load_mapped(l, &map, tile, whole_warps);
 }

@@ -223,11 +223,12 @@ static tile_value begins_inside(lowering *l, const store *s, unsigned g) {
 }
 
 /* A long computation is skipped if the grain is out of bounds. The branch also keeps ptxas from
- * interleaving the arithmetic of many grains, which would exceed the registers. */
+ * interleaving the arithmetic of many grains, which would exceed the registers. Where it is so long
+ * that it becomes a loop (roll-elementwise), the loop does that. */
 static void write_grain(lowering *l, store *s, unsigned i, unsigned g, const uint32_t *inside) {
     lower_shared_map map = map_grain(l, s, i, inside);
     const tile_type *type = piece_type(l, s, &s->grains.piece);
-    if (!s->fused.is_long) {
+    if (!s->fused.is_long || l->rolls_stores) {
         lower_store_mapped(l, lower_compute_store_fused(l, &s->each[g]), &map, type);
         return;
     }
@@ -399,7 +400,7 @@ static void plan_loads(lowering *l, store *s) {
     unsigned loaded = lower_store_fused_load_bytes(l, &s->fused);
     s->batch_pieces = bytes < BATCH / 2 ? (unsigned)(BATCH / bytes) : 2;
     if (loaded * s->batch_pieces > ROOM) s->batch_pieces = loaded < ROOM ? ROOM / loaded : 1;
-    if (s->fused.is_long) {
+    if (s->fused.is_long && !l->rolls_stores) {
         cut_grains(s);
         s->fused = lower_start_store_fusion(l, s->op, &s->grains);
     }

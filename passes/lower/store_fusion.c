@@ -8,8 +8,7 @@
  * operations on the whole tile would be spilled. Only operations in the region of their stores are
  * fused, so they run as often as before. A division or a function of one element per row is not
  * fused, because each piece of the row would compute it again. A load is moved only across
- * operations that cannot change its result. Costly operations of long chains are computed for the
- * whole tile, in the loop that roll-elementwise makes of them. */
+ * operations that cannot change its result. */
 #include "lib/analysis/memory.h"
 #include "lib/ir/cost.h"
 #include "lib/ir/remark.h"
@@ -29,7 +28,6 @@ typedef struct fusion_finder {
     uint32_t *place;           /* by operation: its position in the traversal; later operations have
                                   smaller numbers */
     uint32_t places;
-    bool is_long; /* costly operations are computed for the whole tile, see is_long_chain */
 } fusion_finder;
 
 static bool is_sink(const tile_function *f, tile_op op) {
@@ -125,29 +123,6 @@ static bool is_of_row(const tile_function *f, tile_op op, const tile_layout *who
            tile_layout_extent(whole, whole->rank - 1u) > 1;
 }
 
-/* Returns whether the value is computed from loads and constants by a few cheap operations. */
-static bool is_light(const tile_function *f, tile_value value) {
-    tile_op def = tile_value_def(f, value);
-    if (tile_value_type(f, value)->kind != TILE_TYPE_TILE) return true;
-    if (!def.id || tile_op_at(f, def)->region_count) return false;
-    tile_opcode opcode = tile_op_opcode(f, def);
-    if (opcode == TILE_OP_load || opcode == TILE_OP_iota) return true;
-    if (tile_op_is_costly(opcode) || (!tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) &&
-                                      tile_op_dims(opcode) != TILE_DIMS_stretched))
-        return false;
-    for (unsigned i = 0; i < tile_op_operand_count(f, def); i++)
-        if (!is_light(f, tile_op_operand(f, def, i))) return false;
-    return true;
-}
-
-/* Returns whether pieces of the operation need more than one vector of the whole tile. */
-static bool joins_wholes(const tile_function *f, tile_op op) {
-    unsigned wholes = 0;
-    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
-        wholes += !is_light(f, tile_op_operand(f, op, i));
-    return wholes > 1;
-}
-
 /* Costly operations are not duplicated for two stores or for the pieces of a row. */
 static bool can_fuse(const fusion_finder *s, tile_op op) {
     const tile_function *f = s->f;
@@ -158,7 +133,6 @@ static bool can_fuse(const fusion_finder *s, tile_op op) {
         s->needed_whole[tile_op_result(f, op, 0).id] ||
         (tile_op_is_costly(opcode) && is_of_row(f, op, whole)))
         return false;
-    if (s->is_long && (tile_op_is_costly(opcode) || joins_wholes(f, op))) return false;
     tile_dims dims = tile_op_dims(opcode);
     if (!load && dims != TILE_DIMS_counted && dims != TILE_DIMS_stretched &&
         !tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE))
@@ -221,7 +195,7 @@ static void find_in(fusion_finder *s, tile_region region) {
 }
 
 /* Returns whether the code of all pieces' costly operations is so long that roll-elementwise makes
- * a loop of operations on the whole tile. It counts the same operations. */
+ * a loop of those of each piece. It counts the same operations. */
 static bool is_long_chain(const fusion_finder *s) {
     const tile_function *f = s->f;
     uint64_t code = 0;
@@ -254,8 +228,7 @@ void lower_find_store_fused(lowering *l) {
     if (!any) return;
     fusion_finder s = {.l = l, .f = f};
     find_all(&s, scratch);
-    s.is_long = is_long_chain(&s);
-    if (s.is_long) find_all(&s, scratch);
+    l->rolls_stores = is_long_chain(&s);
 }
 
 /* Pieces --------------------------------------------------------------------------------------- */

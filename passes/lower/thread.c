@@ -98,7 +98,7 @@ tile_value lower_buffer_offset(lowering *l, const tile_value *element) {
 static bool moves_run(tile_opcode opcode) {
     return opcode == TILE_OP_ld_shared || opcode == TILE_OP_st_shared ||
            opcode == TILE_OP_atomic_thread || opcode == TILE_OP_atomic_cas_thread ||
-           opcode == TILE_OP_cp_async;
+           opcode == TILE_OP_cp_async || opcode == TILE_OP_cp_async_part;
 }
 
 /* Computes the offset of an element from its stage and coordinates. False after a diagnostic. */

@@ -187,7 +187,8 @@ void lower_copy_cache_hints(lowering *l, tile_op op) {
     tile_op access = tile_region_at(l->f, l->builder.region)->last;
     tile_opcode opcode = tile_op_opcode(l->f, access);
     bool conditional = tile_op_has_attr(&l->old, op, TILE_ATTR_cache_if);
-    bool streams = opcode == TILE_OP_tma_load || (opcode == TILE_OP_cp_async && are_flat(l));
+    bool copies = opcode == TILE_OP_cp_async || opcode == TILE_OP_cp_async_part;
+    bool streams = opcode == TILE_OP_tma_load || (copies && are_flat(l));
     if (conditional && !streams) return;
     tile_op_take_attr(l->f, access, &l->old, op, TILE_ATTR_cache);
     tile_op_take_attr(l->f, access, &l->old, op, TILE_ATTR_cache_if);

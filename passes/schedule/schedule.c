@@ -97,6 +97,7 @@
 #include "passes/schedule/plan.h"
 #include "passes/schedule/products/order.h"
 #include "passes/schedule/products/raise_windows.h"
+#include "passes/schedule/products/sink_reshapes.h"
 #include "passes/schedule/products/space.h"
 #include "passes/schedule/products/slices.h"
 #include "passes/schedule/kernel/packed.h"
@@ -252,9 +253,11 @@ static void check_room(schedule *s, const tile_function *made) {
 /* Makes the kernels of a compute without loops. Returns false after a diagnostic. */
 static bool make_kernels(schedule *s, size_t before) {
     if (!check_length(s) || !sched_raise_windows(s)) return false;
+    sched_sink_reshapes(s);
     sched_find_scans(s);
     sched_expand_log_sums(s);
     if (s->failed) return false;
+    sched_simplify_activations(s);
     sched_move_slices(s);
     sched_order_sums(s);
     sched_find_scaled(s);
@@ -348,7 +351,7 @@ static tile_status schedule_compute(tile_pass *pass, tile_function *compute) {
     unsigned convolutions;
     tile_find_ops(compute, TILE_OP_convolve, pass->scratch, &convolutions);
     if (convolutions) sched_resolve_extents(&s);
-    if (!tile_expand_convolutions(s.compute)) return TILE_INVALID;
+    if (!tile_expand_convolutions(s.compute, true)) return TILE_INVALID;
     sched_unify_extents(pass->scratch, s.compute);
     sched_copy_reshaped(&s);
     if (!compute->result_count)

@@ -77,6 +77,7 @@
 #include "lib/support/target.h"
 #include "passes/common/warpgroup.h"
 #include "passes/expand/prepare.h"
+#include "passes/warps/misaligned_rows.h"
 
 typedef struct chooser {
     tile_pass *pass;
@@ -582,6 +583,8 @@ static void decide(chooser *c, tile_op dot) {
 
 tile_status tile_pass_choose_instructions(tile_pass *pass, tile_function *f) {
     chooser c = {.pass = pass, .f = f};
+    choose_misaligned_rows(pass, f, tile_range_analyse(f, pass->scratch),
+                           tile_count_uses(f, pass->scratch));
     c.ranges = tile_range_analyse(f, pass->scratch);
     c.uses = tile_count_uses(f, pass->scratch);
     c.along = TILE_NEW_ARRAY(pass->scratch, uint8_t, f->value_count);

@@ -28,12 +28,25 @@ void scan_set_value(scan *s, tile_value value, int64_t integer) {
     s->known[value.id] = true;
 }
 
+/* The end of a loop that some blocks skip, such as those of tiles that a mask hides: the end for
+ * the others. */
+static bool fold_skipped(scan *s, const tile_op_data *op) {
+    int64_t condition, ends[2];
+    if (op->opcode != TILE_OP_select || scan_value_of(s, op->operands[0], &condition)) return false;
+    for (unsigned i = 0; i < 2; i++)
+        if (!scan_value_of(s, op->operands[1 + i], &ends[i])) return false;
+    if (ends[0] && ends[1]) return false;
+    scan_set_value(s, op->first_result, ends[0] ? ends[0] : ends[1]);
+    return true;
+}
+
 /* min(x, y) of a loaded value, a bounded length, counts as its bound. */
 void scan_fold(scan *s, const tile_op_data *op) {
     int64_t in[3] = {0}, out;
     if (op->result_count != 1 || op->operand_count < 1 || op->operand_count > 3) return;
     const tile_type *type = tile_value_type(s->f, op->first_result);
     if (type->kind != TILE_TYPE_SCALAR || tile_scalar_is_floating(type->scalar)) return;
+    if (fold_skipped(s, op)) return;
     for (uint32_t i = 0; i < op->operand_count; i++)
         if (!scan_value_of(s, op->operands[i], &in[i])) {
             if (op->opcode != TILE_OP_min || !scan_value_of(s, op->operands[1 - i], &in[i])) return;

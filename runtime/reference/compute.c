@@ -414,7 +414,7 @@ static const tile_function *expand_ops(const tile_function *compute, tile_module
     *copy = has_composed_ops(compute) ? tile_module_clone(compute->module) : NULL;
     if (!*copy) return compute;
     tile_function *f = tile_module_find(*copy, compute->name);
-    bool ok = tile_inline_calls(f) && tile_expand_convolutions(f);
+    bool ok = tile_inline_calls(f) && tile_expand_convolutions(f, false);
     return ok && tile_function_verify(f) == TILE_OK ? f : NULL;
 }
 

@@ -82,9 +82,7 @@ static bool fits_clusters(schedule *s, const sched_domain *domain, unsigned axis
     return fits && axis + 1 == domain->rank;
 }
 
-/* Rows for which one block each would leave most SMs idle for long: all blocks share each
- * reduction, and values as long as the rows are computed separately. */
-static bool is_few_and_long(const sched_domain *domain, unsigned axis) {
+bool sched_is_few_and_long(const sched_domain *domain, unsigned axis) {
     enum { FEW = 64, LONG = 1 << 16 };
     int64_t rows = 1;
     for (unsigned d = 0; d < domain->rank; d++) {
@@ -105,7 +103,7 @@ static bool has_dim(const schedule *s, tile_value value, const sched_map *map, u
 
 void sched_set_rows(schedule *s, sched_group *g, tile_op op) {
     g->axis = (unsigned)sched_axis(s, op);
-    g->own_domain = is_few_and_long(&g->domain, g->axis) && !sched_is_along(s, op) &&
+    g->own_domain = sched_is_few_and_long(&g->domain, g->axis) && !sched_is_along(s, op) &&
                     !fits_clusters(s, &g->domain, g->axis);
     g->chains = sched_is_chunked_scan(s, op);
     if (g->chains) g->root = op;
@@ -143,6 +141,10 @@ static bool take_rows(schedule *s, sched_group *g, const sched_mapped_stop *stop
         if (!covered) return false;
     }
     if (sched_is_along(s, op) && !is_in_place(g, stop, map)) return false;
+    /* Elements that are stored one by one take longer than reading the reduced rows. */
+    if (!is_in_place(g, stop, map) && has_dim(s, value, map, g->axis) &&
+        !sched_stores_runs(s, value, map, &g->domain, false))
+        return false;
     if (!sched_is_along(s, op) && scatters(s, g, value, map)) return false;
     sched_set_rows(s, g, op);
     return !g->own_domain || !has_dim(s, value, map, g->axis);
@@ -329,6 +331,7 @@ static void plan_inputs(schedule *s, sched_group *g, tile_value value, const sch
     sched_traversal w = {.s = s, .g = g, .passed = g->passed};
     if (g->moves) w.through = g->root;
     sched_plan_narrowed(s, g, value, map);
+    sched_plan_row_values(s, g, value, map);
     sched_traverse_value(&w, value, map, true);
     for (size_t i = 0; i < w.stop_count && !s->failed; i++) {
         tile_value read = sched_skip_reshapes(s, w.stops[i].value, value);
@@ -470,6 +473,7 @@ static bool *find_wanted(const schedule *s) {
 static void plan_windowed(schedule *s, tile_op op) {
     if (tile_op_opcode(s->compute, op) != TILE_OP_window) return;
     tile_value src = tile_operand_src(s->compute, op);
+    if (sched_reads_folded_windows(s, op)) sched_plan_value(s, src);
     if (sched_is_expensive_to_repeat(s, src))
         sched_plan_value(s, sched_skip_reshapes(s, src, TILE_NO_VALUE));
 }
@@ -514,6 +518,7 @@ static void plan_long_chains(schedule *s) {
             sched_plan_value(s, tile_operand_src(f, op));
         if (wanted[op.id]) plan_windowed(s, op);
         if (wanted[op.id]) plan_sliced(s, op);
+        if (wanted[op.id]) sched_plan_phases(s, op);
         if (wanted[op.id]) sched_plan_rounded(s, op);
     }
 }

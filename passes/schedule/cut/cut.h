@@ -48,6 +48,17 @@ tile_value sched_original_operand(const schedule *s, tile_value value);
  * the mask. */
 tile_value sched_visibility_mask(const schedule *s, tile_value value);
 
+/* activations.c */
+
+/* Writes the hyperbolic tangent of a softplus with a sigmoid, in a copy of the compute. */
+void sched_simplify_activations(schedule *s);
+
+/* row_values.c */
+
+/* Stores values that the group's reductions reduce, and that kernels of rows can compute. */
+void sched_plan_row_values(schedule *s, const sched_group *g, tile_value value,
+                           const sched_map *map);
+
 /* cut.c */
 
 /* Returns whether no other stop depends on this one, so that it is computed last. */
@@ -56,6 +67,9 @@ bool sched_is_latest(const sched_traversal *w, size_t index);
 bool sched_is_all(schedule *s, const sched_mapped_stop *stop, const sched_domain *domain);
 /* Returns whether all other stops are in memory. */
 bool sched_is_only(const sched_traversal *w, size_t index);
+/* Rows for which one block each would leave most SMs idle for long: all blocks share each
+ * reduction, and values as long as the rows are computed separately. */
+bool sched_is_few_and_long(const sched_domain *domain, unsigned axis);
 /* Sets how the group reduces along the operation's axis. The domain is set. */
 void sched_set_rows(schedule *s, sched_group *g, tile_op op);
 /* A product whose elements are needed at the domain's coordinates, and at no others: a tile of the
@@ -108,6 +122,11 @@ void sched_split_deviations(schedule *s);
 void sched_turn_rounded(schedule *s);
 /* Plans these operands of a product. */
 void sched_plan_rounded(schedule *s, tile_op op);
+
+/* phases.c */
+
+/* Plans the filter that a product multiplies, if its phases are rows, and windows of few terms. */
+void sched_plan_phases(schedule *s, tile_op op);
 
 /* dual.c */
 
@@ -191,5 +210,12 @@ void sched_plan_narrowed(schedule *s, const sched_group *g, tile_value value, co
 
 /* remarks.c: explains the arrays between kernels. */
 void sched_remark_cuts(schedule *s);
+
+/* windowed.c: whether a window adds elements to the last dim only. */
+bool sched_pads_last_dim(const schedule *s, tile_op op);
+/* windowed.c: whether the last dim of the windows' source consists of positions of windows and
+ * channels, or of channels and zeros, all of which a convolution multiplies as channels
+ * (lib/builder/convolve_fold.c). Copies read them from memory only. */
+bool sched_reads_folded_windows(const schedule *s, tile_op window);
 
 #endif

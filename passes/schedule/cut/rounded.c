@@ -15,15 +15,18 @@
 enum {
     /* A product that takes mma.sync less time than the first kernel, some 5 us. */
     FEW_OPERATIONS = 1 << 30,
-    /* An operand that is multiplied by at most as many columns is read for each of them in less
-     * time than it takes to write and read it again: its elements are rounded in registers. */
-    FEW_COLUMNS = 2048,
+    /* An operand that is multiplied by at most as many columns is rounded in registers: that takes
+     * about 4 % of the time of the product, and a first kernel that rounds takes more. */
+    FEW_COLUMNS = 8192,
+    /* The same of an operand that is computed before it is rounded. */
+    FEW_COLUMNS_COMPUTED = 2048,
 };
 
 /* An operand of a product. */
 typedef struct rounded {
     tile_value cast; /* whose result is tf32; none: it is not rounded, or cannot be stored */
     bool windowed;   /* elements are in several windows */
+    bool direct;     /* the cast's source is an argument, perhaps moved */
     bool k_major;    /* k is the last dim */
     bool contiguous; /* and that of the argument whose elements it has */
     double elements; /* of the cast; -1: not known */
@@ -93,7 +96,12 @@ static rounded find_rounded(schedule *s, tile_op matmul, unsigned side) {
     r.contiguous = r.windowed ||
                    is_contiguous(s, tile_op_operand(f, matmul, side), rank - (r.k_major ? 1u : 2u));
     r.cast = value;
-    r.elements = count_of(s, sched_type(s, value));
+    for (value = tile_operand_src(f, op); (op = tile_value_def(f, value)).id &&
+                                          tile_op_opcode(f, op) != TILE_OP_window &&
+                                          sched_only_moves(s, op);)
+        value = tile_operand_src(f, op);
+    r.direct = !op.id;
+    r.elements = count_of(s, sched_type(s, r.cast));
     r.columns = (double)sched_constant(sched_dim(s, result, result->rank - 1u - (side == 1)));
     return r;
 }
@@ -107,6 +115,27 @@ static double count_operations(schedule *s, tile_op matmul) {
     return terms < 0 || results < 0 ? -1 : 2 * results * (double)terms;
 }
 
+/* Returns whether the operand can be rounded in registers, which wgmma reads. */
+static bool may_stay(const rounded *own) {
+    const double few = own->direct ? FEW_COLUMNS : FEW_COLUMNS_COMPUTED;
+    return !own->windowed && (own->direct || own->contiguous) && own->columns >= 0 &&
+           own->columns <= few;
+}
+
+/* The operand that is rounded in registers: the larger one. 2: none. */
+static unsigned find_staying(const rounded sides[2]) {
+    const rounded *l = &sides[0], *r = &sides[1];
+    const bool lhs = may_stay(l), rhs = may_stay(r);
+    if (!lhs || !rhs) {
+        const unsigned only = lhs ? 0 : 1;
+        const double own = sides[only].elements, other = sides[1 - only].elements;
+        return (lhs || rhs) && (own < 0 || (other >= 0 && own >= other)) ? only : 2;
+    }
+    if (l->elements != r->elements && l->elements >= 0 && r->elements >= 0)
+        return l->elements > r->elements ? 0 : 1;
+    return !l->contiguous && r->contiguous ? 1 : 0;
+}
+
 /* Which operands are stored. */
 static void choose_stored(schedule *s, tile_op matmul, rounded sides[2], bool stored[2]) {
     const tile_target *target = s->pass->has_target ? s->pass->target : NULL;
@@ -118,13 +147,8 @@ static void choose_stored(schedule *s, tile_op matmul, rounded sides[2], bool st
     for (unsigned i = 0; i < 2; i++) sides[i] = find_rounded(s, matmul, i);
     if (operations >= 0 && operations < FEW_OPERATIONS) return;
     if (!sides[0].cast.id || !sides[1].cast.id) return;
-    for (unsigned i = 0; i < 2; i++) {
-        const rounded *own = &sides[i], *other = &sides[1 - i];
-        bool larger =
-            own->elements < 0 || (other->elements >= 0 && own->elements > other->elements);
-        bool few = own->columns >= 0 && own->columns <= FEW_COLUMNS;
-        stored[i] = own->windowed || !own->contiguous || !larger || !few;
-    }
+    const unsigned staying = find_staying(sides);
+    for (unsigned i = 0; i < 2; i++) stored[i] = i != staying;
 }
 
 /* K-major operands ----------------------------------------------------------------------------- */

@@ -364,7 +364,7 @@ static void traverse_windowed(sched_traversal *w, tile_op op, const sched_map *m
     const unsigned rank = sched_type(s, src)->rank;
     const unsigned end = (unsigned)sched_axis(s, op) + tile_operands_strides(s->compute, op).count;
     bool stored =
-        w->own_domain && end < rank && changes_last_dim(s, src) &&
+        w->own_domain && end < rank && !sched_pads_last_dim(s, op) && changes_last_dim(s, src) &&
         !has_quotient(&map->at[sched_type(s, tile_op_result(s->compute, op, 0))->rank - 1]);
     const tile_op def = tile_value_def(s->compute, src);
     bool is_window = def.id && tile_op_opcode(s->compute, def) == TILE_OP_window;

@@ -263,3 +263,36 @@ bool sched_take_windowed(schedule *s, sched_group *g, tile_value value, sched_ma
     return take(s, g, value, false, map) ||
            (take(s, g, value, true, map) && is_domain_of_other(s, &g->domain));
 }
+
+/* Whether each window has one position. */
+static bool has_single_positions(const schedule *s, tile_op window) {
+    const tile_type *type = sched_type(s, tile_op_result(s->compute, window, 0));
+    const unsigned count = tile_operands_strides(s->compute, window).count;
+    const unsigned first = (unsigned)sched_axis(s, window) + count;
+    for (unsigned i = 0; i < count; i++)
+        if (!tile_expr_is(type->dims[first + i], 1)) return false;
+    return true;
+}
+
+bool sched_pads_last_dim(const schedule *s, tile_op op) {
+    if (tile_op_opcode(s->compute, op) != TILE_OP_window || !has_single_positions(s, op))
+        return false;
+    const unsigned rank = sched_type(s, tile_operand_src(s->compute, op))->rank;
+    return (unsigned)sched_axis(s, op) + 1 == rank;
+}
+
+bool sched_reads_folded_windows(const schedule *s, tile_op window) {
+    const tile_function *f = s->compute;
+    bool moved = false;
+    tile_op op;
+    if (has_single_positions(s, window)) return false;
+    for (tile_value value = tile_operand_src(f, window); (op = tile_value_def(f, value)).id;
+         value = tile_operand_src(f, op)) {
+        const tile_opcode opcode = tile_op_opcode(f, op);
+        if (sched_pads_last_dim(s, op) || (opcode == TILE_OP_window && moved)) return true;
+        moved |= opcode == TILE_OP_transpose;
+        if (opcode != TILE_OP_transpose && opcode != TILE_OP_reshape && opcode != TILE_OP_cast)
+            return false;
+    }
+    return false;
+}

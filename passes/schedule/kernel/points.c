@@ -119,11 +119,6 @@ static int find_run_dim(const sched_coordinate *at, int64_t *length) {
     return whole ? index->a.dim : -1;
 }
 
-static bool divides_block(const sched_kernel *k, unsigned t, int64_t size) {
-    int64_t block = sched_constant(k->block[t]);
-    return block < 0 || block % size == 0;
-}
-
 static bool find_run(const sched_kernel *k, const sched_shape *shape, const sched_map *map,
                      const tile_type *element, run *out) {
     enum { BYTES = 16 };
@@ -143,7 +138,7 @@ static bool find_run(const sched_kernel *k, const sched_shape *shape, const sche
     out->t = (unsigned)k->tile_of[dim];
     for (out->size = BYTES / bytes; out->size > 1; out->size /= 2) {
         const sched_coordinate *last = &map->at[out->d];
-        bool same = length % out->size == 0 && divides_block(k, out->t, out->size);
+        bool same = length % out->size == 0 && sched_has_multiples(k, k->block[out->t], out->size);
         if (last->index->kind == SCHED_PAIR)
             same &= is_same_in_run(&last->index->a, out->dim, out->size);
         for (unsigned d = 0; d < out->d && same; d++)
@@ -207,12 +202,8 @@ static const tile_type *with_runs(sched_kernel *k, const tile_type *points,
 /* The number of runs along the tile's last dim. */
 static const tile_expr *count_runs(sched_kernel *k, const tile_expr *block, int64_t size) {
     tile_context *context = k->s->context;
-    const tile_expr *length = tile_expr_int(context, size);
-    const tile_expr *rest = tile_expr_op(context, TILE_OP_rem, block, length, NULL);
-    if (sched_constant(block) < 0)
-        tile_function_add_where(
-            k->f, tile_expr_op(context, TILE_OP_eq, rest, tile_expr_int(context, 0), NULL));
-    return tile_expr_op(context, TILE_OP_div, block, length, NULL);
+    sched_keep_multiples(k, block, size);
+    return tile_expr_op(context, TILE_OP_div, block, tile_expr_int(context, size), NULL);
 }
 
 static void find_run_points(sched_kernel *k, unsigned array, const sched_shape *shape,

@@ -158,12 +158,19 @@ void product_set_loop(product *p, tile_op loop) {
     set_split(p, loop);
 }
 
+/* The end of a loop that adds up the product: 0 if a mask hides the block's tile. */
+static tile_value unless_hidden(product *p, tile_value end) {
+    tile_builder *b = &p->k.b;
+    if (!p->seen.found) return end;
+    return tile_build_select(b, product_sees_tile(p), end, tile_build_int(b, 0));
+}
+
 /* The number of tiles along k; *along: those of one tap. */
 static tile_value count_steps(product *p, tile_value *along) {
     sched_kernel *k = &p->k;
     const tile_expr *extent = sched_expr(k->s, p->extent_k), *block = product_param(p, "block_k");
     *along = sched_number(k, tile_expr_op(k->s->context, TILE_OP_ceildiv, extent, block, NULL));
-    if (p->taps < 0) return *along;
+    if (p->taps < 0) return unless_hidden(p, *along);
     const tile_expr *taps = sched_expr(k->s, k->g->domain.extents[p->taps]);
     tile_value number = p->digit_count ? product_count_taps(p) : sched_number(k, taps);
     return tile_build_mul(&k->b, number, *along);
@@ -178,8 +185,8 @@ tile_op product_build_steps(product *p, const tile_value *sums, unsigned count, 
     if (p->scaled)
         block = tile_expr_multiply(k->s->context, tile_expr_int(k->s->context, 2), block);
     if (p->taps < 0)
-        return tile_build_for_loop(&k->b, zero, sched_number(k, extent), sched_number(k, block),
-                                   sums, count);
+        return tile_build_for_loop(&k->b, zero, unless_hidden(p, sched_number(k, extent)),
+                                   sched_number(k, block), sums, count);
     tile_value steps = count_steps(p, parts);
     return tile_build_for_loop(&k->b, zero, steps, tile_build_int(&k->b, 1), sums, count);
 }
@@ -450,6 +457,7 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     for (unsigned i = 0; i < p.side_count; i++) find_gathered(&p, i);
     product_choose_order(&p);
     product_find_digits(&p);
+    product_find_hidden_tiles(&p);
     if (!product_set_points(&p)) return;
     sched_set_raster(s, p.op, p.k.f);
     product_set_grid(&p);

@@ -101,6 +101,17 @@ static void find_source(search *f, tile_value value, const sched_map *map) {
     }
 }
 
+/* Returns whether the operand is the array rounded from f32 to tf32, perhaps moved. */
+static bool is_rounded(const product *p, const product_operand *side) {
+    schedule *s = p->k.s;
+    const tile_op cast = tile_value_def(s->compute, side->value);
+    return side->array >= 0 && side->element->scalar == TILE_tf32 && cast.id &&
+           tile_op_opcode(s->compute, cast) == TILE_OP_cast &&
+           sched_element(s, side->source)->scalar == TILE_f32 &&
+           sched_without_moves(s, p->k.g, tile_operand_src(s->compute, cast), p->taps < 0).id ==
+               side->source.id;
+}
+
 void product_take_operand(product *p, unsigned index) {
     schedule *s = p->k.s;
     product_operand *side = &p->sides[index];
@@ -117,6 +128,7 @@ void product_take_operand(product *p, unsigned index) {
     if (f.found != 1) side->array = -1;
     side->plain = side->array >= 0 && sched_element(s, side->source) == side->element &&
                   sched_without_moves(s, p->k.g, side->value, p->taps < 0).id == side->source.id;
+    side->rounded = is_rounded(p, side);
 }
 
 /* Windows -------------------------------------------------------------------------------------- */

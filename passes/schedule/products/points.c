@@ -43,9 +43,11 @@ static bool is_in_large_plan(const product *p) {
 
 static sched_space choose_space(const product *p) {
     tile_scalar type = p->sides[0].element->scalar, sum = p->sum->scalar;
-    bool part = is_in_large_plan(p), computed = false, gathered = false, rows = true;
+    bool part = is_in_large_plan(p), gathered = false, rows = true;
+    unsigned computed = 0, rounded = 0;
     for (unsigned i = 0; i < p->side_count; i++) {
-        computed |= !p->sides[i].plain;
+        computed += !p->sides[i].plain;
+        rounded += p->sides[i].rounded;
         gathered |= p->sides[i].gathered;
         rows &= product_gathers_rows(p, &p->sides[i]);
     }
@@ -60,10 +62,11 @@ static sched_space choose_space(const product *p) {
     if (tf32 && gathered && rows) return SCHED_SPACE_GATHERED;
     if (half && computed) return SCHED_SPACE_REGISTER_OPERAND;
     if (half) return part ? SCHED_SPACE_HALF_PART : SCHED_SPACE_HALF;
+    /* wgmma takes one operand from registers. */
     if (tf32)
-        return computed ? SCHED_SPACE_TF32_COMPUTED
-               : part   ? SCHED_SPACE_TF32_PART
-                        : SCHED_SPACE_TF32;
+        return computed && (computed > 1 || !rounded) ? SCHED_SPACE_TF32_COMPUTED
+               : part                                 ? SCHED_SPACE_TF32_PART
+                                                      : SCHED_SPACE_TF32;
     if (p->precision) return SCHED_SPACE_PARTS;
     if (bytes)
         return computed ? SCHED_SPACE_BYTES_COMPUTED
@@ -120,26 +123,49 @@ static sched_space_needs find_needs(const product *p, const sched_fixed *fixed) 
                                             : NULL};
 }
 
-/* A tile that the epilogue reads is loaded to registers beside the sums. Two groups of warps that
- * alternate between tiles spill it, and a persistent kernel has fewer registers: with a residual,
- * 8192 x 8192 x 1024 of f16 takes 855 us with ping_pong, 371 with a tile for each block (H200). */
-static void keep_room_for_tile(product *p) {
+/* Each block computes one tile, and all warps compute it together. */
+static void drop_persistent(product *p) {
     static const struct {
         const char *param, *word;
     } kept_out[] = {{"consumers", "ping_pong"}, {"strategy", "stream_k"}};
     tile_context *context = p->k.s->context;
-    enum { MOST = 24576 }; /* elements of a tile, of which nothing is spilled */
-    if (!product_has_param(p, "consumers") || !reads_tile(p)) return;
     tile_function_set_persistent(p->k.f, false, NULL);
     tile_function_set_persistent_if(p->k.f, NULL);
     for (unsigned i = 0; i < sizeof kept_out / sizeof *kept_out; i++)
         tile_function_add_where(
             p->k.f, tile_expr_op(context, TILE_OP_ne, product_param(p, kept_out[i].param),
                                  tile_expr_word(context, kept_out[i].word), NULL));
+}
+
+/* A tile that the epilogue reads is loaded to registers beside the sums. Two groups of warps that
+ * alternate between tiles spill it, and a persistent kernel has fewer registers: with a residual,
+ * 8192 x 8192 x 1024 of f16 takes 855 us with ping_pong, 371 with a tile for each block (H200). */
+static void keep_room_for_tile(product *p) {
+    tile_context *context = p->k.s->context;
+    enum { MOST = 24576 }; /* elements of a tile, of which nothing is spilled */
+    if (!product_has_param(p, "consumers") || !reads_tile(p)) return;
+    drop_persistent(p);
     const tile_expr *tile =
         tile_expr_multiply(context, product_param(p, "block_m"), product_param(p, "block_n"));
     tile_function_add_where(
         p->k.f, tile_expr_op(context, TILE_OP_le, tile, tile_expr_int(context, MOST), NULL));
+}
+
+/* Hidden tiles take no time. Blocks even that out, but not iterations of persistent ones. Parts of
+ * hidden tiles would be exchanged, too. */
+static void spread_tiles(product *p, const sched_fixed *fixed) {
+    enum { MANY = 1 << 20 }; /* elements of a result whose tiles occupy all multiprocessors */
+    const sched_domain *domain = &p->k.g->domain;
+    const int64_t rows = sched_constant(domain->extents[p->m]),
+                  columns = sched_constant(domain->extents[p->n]), terms = product_count_terms(p);
+    if (product_has_param(p, "consumers")) drop_persistent(p);
+    if (terms < 0 || terms > SCHED_LONG_SUM) return;
+    if (!product_has_param(p, SCHED_SPLIT) || sched_find_fixed(fixed, SCHED_SPLIT) || rows < 1 ||
+        columns < MANY / rows)
+        return;
+    tile_context *context = p->k.s->context;
+    tile_function_add_where(p->k.f, tile_expr_op(context, TILE_OP_eq, product_param(p, SCHED_SPLIT),
+                                                 tile_expr_int(context, 1), NULL));
 }
 
 /* Windows whose taps are along k keep the splits that were measured for them: few or many parts.
@@ -172,6 +198,7 @@ bool product_set_points(product *p) {
         return false;
     }
     keep_room_for_tile(p);
+    if (p->seen.found) spread_tiles(p, &fixed);
     restrict_splits(p, &fixed);
     if (g->has_rows) product_restrict_tiles(p, product_has_param(p, "consumers") && reads_tile(p));
     return true;

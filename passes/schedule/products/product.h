@@ -24,6 +24,7 @@ typedef struct product_operand {
     tile_value source; /* the value of the array */
     sched_map source_map;
     bool plain;    /* it is the array itself */
+    bool rounded;  /* it is the array, rounded to tf32 in registers */
     bool gathered; /* loaded with index tiles */
     bool windowed; /* copied from a view of windows (windows.c) */
     bool reversed; /* from the last position of the filter on */
@@ -55,6 +56,13 @@ typedef struct product_groups {
     sched_map identity;                  /* of the result in the domain before */
 } product_groups;
 
+/* The elements that a mask shows: those where one number is above or below another one. */
+typedef struct product_seen {
+    bool found;
+    tile_opcode compare;
+    sched_linear side[2]; /* along m, along n, or the same everywhere */
+} product_seen;
+
 /* The left operand, the right one, and that of a second product. */
 enum { PRODUCT_SIDES = 3 };
 
@@ -69,6 +77,7 @@ typedef struct product {
     product_operand sides[PRODUCT_SIDES];
     unsigned side_count;
     product_groups groups;
+    product_seen seen;
     const tile_type *sum;       /* type of an accumulator element */
     const sched_scaled *scaled; /* scales of the sums of each step; NULL: none */
     const sched_packed *packed; /* how the right operand is unpacked; NULL: it is not */
@@ -118,6 +127,13 @@ void product_copy_windows(product *p, const product_operand *side);
 
 /* Sets the grid, and where a block begins along m, n and the batch dims. */
 void product_set_grid(product *p);
+
+/* hidden_tiles.c */
+
+/* Finds out whether a mask hides tiles of the product. */
+void product_find_hidden_tiles(product *p);
+/* An i1: whether the mask shows an element of the block's tile. */
+tile_value product_sees_tile(product *p);
 
 /* taps.c */
 

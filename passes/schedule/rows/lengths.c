@@ -172,17 +172,29 @@ void rows_build_either(rows *r, int beside, const tile_expr *others, const tile_
     k->b = outside;
 }
 
+/* A few blocks with a row of one array each wait for memory, not for its bytes: a tile of 1024
+ * threads holds the whole row. (The last kernel of a loss adds 32768 numbers.) */
+static bool prefers_whole_row(const rows *r, int64_t blocks) {
+    enum { LONGEST = 32768, FEW = 64 };
+    return blocks >= 0 && blocks <= FEW && r->known >= 0 && r->known <= LONGEST &&
+           r->k.g->reduction_count == 1 && r->k.g->input_count == 1 && !rows_return_index(r) &&
+           tile_scalar_bytes(rows_type(r, 0)->scalar) <= 4;
+}
+
 void rows_build_unknown(rows *r, int beside) {
-    static const int points[] = {8192,  8, 6144,  8, 4096,  8, 4096,  4, 2048,  4, 1024, 4,
+    static const int points[] = {4096,  4, 8192,  8, 6144,  8, 4096,  8, 2048,  4, 1024, 4,
                                  10240, 8, 12288, 8, 14336, 8, 16384, 8, 16384, 16};
-    static const int summed[] = {8192, 8, 16384, 8, 4096, 4, 2048, 4, 1024, 4};
+    static const int all_summed[] = {32768, 32, 8192, 8, 16384, 8, 4096, 4, 2048, 4, 1024, 4};
     const tile_expr *parts[2];
     bool once = r->last == 1 && !rows_has_long_output(r);
     int64_t blocks = rows_count_others(r, -1, 1);
+    const bool whole = once && prefers_whole_row(r, blocks);
+    const int *summed = whole ? all_summed : all_summed + 2;
     /* An unknown number of rows is assumed to be large. */
     bool few = once || blocks >= 0 || rows_must_split(r);
     bool splits = few && rows_may_split(r, summed[0], blocks);
-    rows_tile_params p = rows_add_lengths(r, beside, once ? summed : points, once ? 5 : 11, splits);
+    rows_tile_params p =
+        rows_add_lengths(r, beside, once ? summed : points, once ? whole ? 6 : 5 : 11, splits);
     if (splits) rows_add_splits(r, summed[0], blocks, 1, parts);
     sched_set_grid(&r->k, (int)r->axis);
     rows_choose_pad(r);

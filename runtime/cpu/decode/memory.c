@@ -441,6 +441,14 @@ void cpu_decode_cp_async(cpu_decoder *d, tile_op op) {
     insn->integer = tile_op_attr_int(d->f, op, TILE_ATTR_bytes, 16);
 }
 
+void cpu_decode_cp_async_part(cpu_decoder *d, tile_op op) {
+    enum { CHUNK = 16 };
+    cpu_decode_cp_async(d, op);
+    cpu_insn *insn = &d->program->insns[d->program->insn_count - 1];
+    insn->integer = CHUNK;
+    insn->handler = cpu_run_cp_async_part;
+}
+
 static cpu_insn *decode_word(cpu_decoder *d, tile_op op, cpu_handler handler,
                              tile_operand_name memory) {
     cpu_insn *insn =

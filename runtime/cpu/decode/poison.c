@@ -410,6 +410,7 @@ static propagate_function find_propagator(tile_opcode opcode) {
         {TILE_OP_copy, propagate_copy},
         {TILE_OP_copy_async, propagate_copy},
         {TILE_OP_cp_async, propagate_copy},
+        {TILE_OP_cp_async_part, propagate_copy},
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (others[i].opcode == opcode) return others[i].propagate;

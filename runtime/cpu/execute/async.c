@@ -23,14 +23,34 @@ static cpu_copy *add_copy(cpu_agent *agent, const cpu_insn *insn) {
     return copy;
 }
 
-CPU_HANDLER(cpu_run_cp_async) {
-    uint32_t bytes = (uint32_t)insn->integer, active = cpu_active_lanes(run, agent, insn, 2);
-    cpu_copy *copy = add_copy(agent, insn);
-    copy->zeros = agent->mask & ~active;
+/* Reads the sources of these lanes, element by element if parts of them differ in length. */
+static bool read_sources(cpu_run *run, cpu_agent *agent, const cpu_copy *copy, uint32_t lanes) {
+    const cpu_insn *insn = copy->insn;
+    uint32_t bytes = (uint32_t)insn->integer, each = insn->size;
+    if (insn->opcode == TILE_OP_cp_async)
+        return cpu_global_lanes(run, agent, insn, lanes & ~copy->zeros, copy->source, bytes,
+                                CPU_READ);
+    for (uint32_t at = 0; at < bytes; at += each) {
+        uint64_t addresses[CPU_LANES] = {0};
+        uint32_t read = 0;
+        for (unsigned lane = 0; lane < CPU_LANES; lane++) {
+            bool inside = at >= copy->first[lane] && at < copy->end[lane];
+            if (lanes >> lane & 1 && inside) read |= UINT32_C(1) << lane;
+            addresses[lane] = copy->source[lane] + at;
+        }
+        if (!cpu_global_lanes(run, agent, insn, read, addresses, each, CPU_READ)) return false;
+    }
+    return true;
+}
+
+/* The part of each lane is known. */
+static cpu_outcome start_lanes(cpu_run *run, cpu_agent *agent, cpu_copy *copy) {
+    const cpu_insn *insn = copy->insn;
+    uint32_t bytes = (uint32_t)insn->integer, active = agent->mask & ~copy->zeros;
     cpu_global_addresses(run, agent, insn, 0, active, copy->source);
     if (!cpu_shared_offsets(run, agent, insn, 1, insn->second, agent->mask, bytes, copy->target))
         return CPU_STOP;
-    if (!cpu_global_lanes(run, agent, insn, active, copy->source, bytes, CPU_READ)) return CPU_STOP;
+    if (!read_sources(run, agent, copy, agent->mask)) return CPU_STOP;
     for (unsigned lane = 0; lane < CPU_LANES; lane++) {
         if (agent->mask >> lane & 1 &&
             !cpu_shared_start_copy(run, agent, insn, (int)lane, cpu_thread(agent, lane),
@@ -40,10 +60,39 @@ CPU_HANDLER(cpu_run_cp_async) {
     copy->seen = tile_malloc((size_t)bytes * CPU_LANES);
     for (unsigned lane = 0; lane < CPU_LANES; lane++)
         if (active >> lane & 1)
-            memcpy(copy->seen + lane * bytes, (const void *)(uintptr_t)copy->source[lane], bytes);
+            memcpy(copy->seen + lane * bytes + copy->first[lane],
+                   (const char *)(uintptr_t)copy->source[lane] + copy->first[lane],
+                   (size_t)copy->end[lane] - copy->first[lane]);
     cpu_count_sectors(run, active, copy->source);
     cpu_count_conflicts(run, agent->mask, copy->target, bytes);
     return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_cp_async) {
+    uint32_t active = cpu_active_lanes(run, agent, insn, 2);
+    cpu_copy *copy = add_copy(agent, insn);
+    copy->zeros = agent->mask & ~active;
+    memset(copy->end, (int)insn->integer, sizeof copy->end);
+    return start_lanes(run, agent, copy);
+}
+
+static int32_t clamp(int32_t value, int32_t least, int32_t most) {
+    return value < least ? least : value > most ? most : value;
+}
+
+CPU_HANDLER(cpu_run_cp_async_part) {
+    const int32_t *first = cpu_at(run, agent, insn->operand[2]),
+                  *end = cpu_at(run, agent, insn->operand[3]);
+    int32_t count = (int32_t)(insn->integer / insn->size);
+    cpu_copy *copy = add_copy(agent, insn);
+    for (unsigned lane = 0; lane < CPU_LANES; lane++) {
+        if (!(agent->mask >> lane & 1)) continue;
+        int32_t to = clamp(end[lane], 0, count), from = clamp(first[lane], 0, to);
+        copy->first[lane] = (uint8_t)(from * insn->size);
+        copy->end[lane] = (uint8_t)(to * insn->size);
+        if (from == to) copy->zeros |= UINT32_C(1) << lane;
+    }
+    return start_lanes(run, agent, copy);
 }
 
 CPU_HANDLER(cpu_run_copy_async) {
@@ -71,21 +120,27 @@ static bool fault_changed(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
     return false;
 }
 
+/* What precedes the part has arbitrary contents. */
+static void write_lane(const cpu_copy *copy, unsigned lane, uint8_t *to) {
+    uint32_t bytes = (uint32_t)copy->insn->integer, first = copy->first[lane],
+             end = copy->zeros >> lane & 1 ? first : copy->end[lane];
+    memset(to, 0xff, first);
+    memcpy(to + first, copy->seen + lane * bytes + first, end - first);
+    memset(to + end, 0, bytes - end);
+}
+
 static bool land_lanes(cpu_run *run, cpu_agent *agent, cpu_copy *copy, uint32_t lanes) {
     uint32_t bytes = (uint32_t)copy->insn->integer, read = lanes & ~copy->zeros;
     for (unsigned lane = 0; lane < CPU_LANES; lane++)
-        if (read >> lane & 1 && memcmp((const void *)(uintptr_t)copy->source[lane],
-                                       copy->seen + lane * bytes, bytes) != 0)
+        if (read >> lane & 1 &&
+            memcmp((const char *)(uintptr_t)copy->source[lane] + copy->first[lane],
+                   copy->seen + lane * bytes + copy->first[lane],
+                   (size_t)copy->end[lane] - copy->first[lane]) != 0)
             return fault_changed(run, agent, copy->insn, (int)lane);
-    if (!cpu_global_lanes(run, agent, copy->insn, read, copy->source, bytes, CPU_READ))
-        return false;
+    if (!read_sources(run, agent, copy, read)) return false;
     for (unsigned lane = 0; lane < CPU_LANES; lane++) {
         if (!(lanes >> lane & 1)) continue;
-        uint8_t *to = agent->block->shared + copy->target[lane];
-        if (read >> lane & 1)
-            memcpy(to, copy->seen + lane * bytes, bytes);
-        else
-            memset(to, 0, bytes);
+        write_lane(copy, lane, agent->block->shared + copy->target[lane]);
         cpu_shared_end_copy(run, agent, cpu_thread(agent, lane), copy->done[lane],
                             copy->target[lane], bytes);
     }

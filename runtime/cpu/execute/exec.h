@@ -179,6 +179,7 @@ CPU_HANDLER(cpu_run_uniform);
 
 /* async.c */
 CPU_HANDLER(cpu_run_cp_async);
+CPU_HANDLER(cpu_run_cp_async_part);
 CPU_HANDLER(cpu_run_copy_async);
 CPU_HANDLER(cpu_run_commit_group);
 CPU_HANDLER(cpu_run_pdl_wait);

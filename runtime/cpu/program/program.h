@@ -260,6 +260,7 @@ typedef struct cpu_copy {
     uint32_t group[CPU_LANES]; /* by lane: its group */
     uint64_t source[CPU_LANES];
     uint32_t target[CPU_LANES]; /* offset in shared memory */
+    uint8_t first[CPU_LANES], end[CPU_LANES]; /* the bytes that are read; zeros follow them */
     cpu_view view;              /* level 2 */
     int64_t at[TILE_MAX_RANK];
     uint8_t *kept; /* level 2: from cpu_snapshot_gather */

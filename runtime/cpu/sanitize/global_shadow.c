@@ -346,7 +346,9 @@ static bool walk_bytes(walk *w, uint64_t address, uint64_t bytes) {
         return false;
     if (!check_written(w, address, bytes)) return false;
     /* async.c finds writes to a source that is being copied. */
-    cpu_lanes kept = w->insn->opcode == TILE_OP_cp_async ? (cpu_lanes){CPU_ANY_LANES, 0} : w->lanes;
+    tile_opcode opcode = w->insn->opcode;
+    bool copies = opcode == TILE_OP_cp_async || opcode == TILE_OP_cp_async_part;
+    cpu_lanes kept = copies ? (cpu_lanes){CPU_ANY_LANES, 0} : w->lanes;
     w->event =
         cpu_log_event(&global->log, &w->agent->clock, w->agent->recent,
                       (uint32_t)(w->insn - w->run->program->insns), w->access & CPU_ATOMIC, kept);
