@@ -14,19 +14,6 @@ tile_value sched_skip_reshapes(schedule *s, tile_value value, tile_value made) {
     return value;
 }
 
-int sched_writer_of(const schedule *s, unsigned array) {
-    for (size_t i = 0; i < s->group_count; i++)
-        for (size_t o = 0; o < s->groups[i]->output_count; o++)
-            if (s->groups[i]->outputs[o].array == array) return (int)i;
-    return -1;
-}
-
-bool sched_is_planned(const schedule *s, tile_value value) {
-    int array = sched_array_of(s, value);
-    return array >= 0 &&
-           (s->arrays[array].place == SCHED_ARGUMENT || sched_writer_of(s, (unsigned)array) >= 0);
-}
-
 /* Choosing a kind ----------------------------------------------------------------------------- */
 
 bool sched_is_latest(const sched_traversal *w, size_t index) {
@@ -122,21 +109,6 @@ void sched_set_rows(schedule *s, sched_group *g, tile_op op) {
     if (g->chains) g->root = op;
 }
 
-/* Returns whether a block with whole rows would store columns of the value of one element each: the
- * value's innermost dim is one of the rows', which are too long for a block to have several. */
-static bool scatters(schedule *s, const sched_group *g, tile_value value, const sched_map *map) {
-    enum { LONG = 1024 };
-    const sched_domain own = sched_domain_of(s, value);
-    unsigned last = own.rank;
-    bool has_axis = false;
-    for (unsigned d = 0; d < own.rank; d++) {
-        if (!tile_expr_is(own.extents[d], 1)) last = d;
-        has_axis |= map->at[d].dim == (int)g->axis;
-    }
-    return has_axis && g->axis + 1 == g->domain.rank && map->at[last].dim != (int)g->axis &&
-           sched_constant(g->domain.extents[g->axis]) > LONG;
-}
-
 static bool take_rows(schedule *s, sched_group *g, const sched_mapped_stop *stop, tile_value value,
                       sched_map *map) {
     tile_op op = tile_value_def(s->compute, stop->value);
@@ -158,7 +130,6 @@ static bool take_rows(schedule *s, sched_group *g, const sched_mapped_stop *stop
     if (!is_in_place(g, stop, map) && has_dim(s, value, map, g->axis) &&
         !sched_stores_runs(s, value, map, &g->domain, false))
         return false;
-    if (!sched_is_along(s, op) && scatters(s, g, value, map)) return false;
     sched_set_rows(s, g, op);
     return !g->own_domain || !has_dim(s, value, map, g->axis);
 }

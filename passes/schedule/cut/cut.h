@@ -61,8 +61,6 @@ void sched_plan_row_values(schedule *s, const sched_group *g, tile_value value,
 
 /* cut.c */
 
-/* Returns whether a group writes it, or the caller provides it. */
-bool sched_is_planned(const schedule *s, tile_value value);
 /* Returns whether no other stop depends on this one, so that it is computed last. */
 bool sched_is_latest(const sched_traversal *w, size_t index);
 /* Returns whether the stopped value has the domain and is needed at its identity map. */
@@ -198,8 +196,6 @@ void sched_choose(schedule *s, sched_group *g, tile_value value, sched_map *map)
 void sched_plan_value(schedule *s, tile_value value);
 /* The only operation that uses the value; none if there are several, or if it is a result. */
 tile_op sched_only_user(const schedule *s, tile_value value);
-/* The group that writes an array; -1 if the caller provides it, or if none does. */
-int sched_writer_of(const schedule *s, unsigned array);
 
 /* The value that must be in memory so that reshapes of it can be read there. made: a value that is
  * not in memory yet. */

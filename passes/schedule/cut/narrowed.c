@@ -1,5 +1,5 @@
-/* What is stored of a product that other kernels read: an element-wise function of it from which all
- * else is computed, if its elements are narrower, such as f16 in
+/* What is stored of a product that other kernels read: an element-wise function of it from which
+ * all else is computed, if its elements are narrower, such as f16 in
  *
  *     %y = layer_norm(f32(f16(matmul(%x, %w) + %bias)))
  *

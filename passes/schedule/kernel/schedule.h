@@ -279,6 +279,10 @@ bool sched_reshape_strides(schedule *s, const sched_shape *from, const tile_type
                            const tile_expr *strides[TILE_MAX_RANK]);
 /* The array that holds the value; -1: none. */
 int sched_array_of(const schedule *s, tile_value value);
+/* The group that writes an array; -1 if the caller provides it, or if none does. */
+int sched_writer_of(const schedule *s, unsigned array);
+/* Returns whether a group writes it, or the caller provides it. */
+bool sched_is_planned(const schedule *s, tile_value value);
 /* Adds an array with the strides that the compute declares for it; returns its index. */
 unsigned sched_add_array(schedule *s, const char *name, tile_value value, sched_place place);
 /* The shape of the array for a value: its own, or a reshape of it. */

@@ -60,6 +60,19 @@ int sched_array_of(const schedule *s, tile_value value) {
     return -1;
 }
 
+int sched_writer_of(const schedule *s, unsigned array) {
+    for (size_t i = 0; i < s->group_count; i++)
+        for (size_t o = 0; o < s->groups[i]->output_count; o++)
+            if (s->groups[i]->outputs[o].array == array) return (int)i;
+    return -1;
+}
+
+bool sched_is_planned(const schedule *s, tile_value value) {
+    int array = sched_array_of(s, value);
+    return array >= 0 &&
+           (s->arrays[array].place == SCHED_ARGUMENT || sched_writer_of(s, (unsigned)array) >= 0);
+}
+
 unsigned sched_add_array(schedule *s, const char *name, tile_value value, sched_place place) {
     sched_array array = {.name = name, .value = value, .place = place};
     const tile_expr *const *declared = declared_strides(s, &array);

@@ -11,8 +11,8 @@
  * contiguous elements. It is not free, and the value is stored before it, if
  *
  *   - a product, a reduction, a window or a concat is below it: the kernel of a product or a
- *     reduction stores its result at moved positions instead (cut/moved.c). A small reduction that
- *     is in memory already is an array (cut/behind_reshapes.c),
+ *     reduction stores its result at moved positions instead (cut/moved.c). A result that a
+ *     kernel has written already is an array (cut/behind_reshapes.c),
  *   - a large array would be read in runs of less than a sector (32 bytes),
  *   - extents are not provably split or merged.
  *
@@ -142,6 +142,7 @@ static bool reaches_arrays(search *f, tile_value value, const sched_map *map) {
     if (f->count > MOST_VISITED) return false;
     if (!op.id) return reads_runs(f, value, map);
     if (sched_array_of(s, value) >= 0 && is_small(s, sched_type(s, value), f->type)) return true;
+    if (sched_is_planned(s, value) && reads_runs(f, value, map)) return true;
     tile_opcode opcode = tile_op_opcode(s->compute, op);
     unsigned result = value.id - tile_op_result(s->compute, op, 0).id;
     sched_map at;
