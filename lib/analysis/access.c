@@ -234,8 +234,22 @@ tile_layout tile_transfer_layout(const tile_function *f, const tile_range *range
     return tile_access_layout(f, ranges, element, tile, num_warps);
 }
 
+/* Whether the buffer is contiguous along another dim than the view, and its elements are as long as
+ * the smallest asynchronous copy. */
+static bool is_turned(const tile_function *f, const tile_range *ranges, const tile_value *element,
+                      const tile_type *tile) {
+    const tile_layout *to = tile->layout;
+    const tile_access_facts facts = tile_view_access(f, ranges, element);
+    const unsigned unit = tile_unit_dim(&facts, tile_value_type(f, element[0])->rank, tile->rank);
+    return tile_scalar_bytes(tile->scalar) == 4 && to && to->kind == TILE_LAYOUT_SHARED &&
+           to->reg_bits && unit < tile->rank && to->dim_bits[unit] &&
+           !tile_layout_coordinate(to, to->reg[0], unit);
+}
+
 tile_layout tile_copy_layout(const tile_function *f, const tile_range *ranges,
                              const tile_value *element, const tile_type *tile, unsigned num_warps) {
+    if (is_turned(f, ranges, element, tile))
+        return tile_narrow_copy_layout(f, ranges, element, tile, num_warps, 1);
     return lay_out(tile_layout_chunked, f, ranges, element, tile, num_warps, WIDEST, true);
 }
 

@@ -54,7 +54,8 @@ unsigned tile_store_width(const tile_access_facts *facts, const tile_layout *lay
 /* The layout for copying the tile to a shared buffer: accesses are as wide as possible, so a small
  * tile uses fewer threads. Asynchronous copies of less than 16 bytes go through the L1 cache. Rows
  * that allow only accesses of less than 4 bytes, less than the smallest asynchronous copy, are
- * copied by unaligned loads. For plain accesses (lib/ops/gather.h). */
+ * copied by unaligned loads. To a buffer of 4-byte elements that is contiguous along another dim,
+ * elements are copied one by one. For plain accesses (lib/ops/gather.h). */
 tile_layout tile_copy_layout(const tile_function *f, const tile_range *ranges,
                              const tile_value *element, const tile_type *tile, unsigned num_warps);
 /* The same with aligned accesses of at most `most` elements. */

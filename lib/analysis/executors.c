@@ -126,13 +126,16 @@ bool tile_op_is_alloc(tile_opcode opcode) {
     return opcode == TILE_OP_alloc_shared || opcode == TILE_OP_alloc_barrier;
 }
 
-/* Rows that keep their offset modulo 16 bytes have 16 bytes more. */
+/* Rows that keep their offset modulo 16 bytes have 16 bytes more, and each eight rows as well:
+ * passes/lower/misaligned.c. */
 static int64_t longer_rows(const tile_function *f, tile_op alloc, const tile_type *type) {
-    enum { CHUNK = 16 };
+    enum { CHUNK = 16, ROWS = 8 };
     int64_t unit = tile_op_attr_int(f, alloc, TILE_ATTR_misaligned, -1);
     if (unit < 0 || unit >= type->rank) return 0;
     int64_t columns = tile_type_dim(type, (unsigned)unit), stages = tile_type_stage_count(type);
-    return columns > 0 && stages > 0 ? tile_type_elements(type) / columns * CHUNK * stages : 0;
+    if (columns <= 0 || stages <= 0) return 0;
+    int64_t rows = tile_type_elements(type) / columns;
+    return (rows + (rows + ROWS - 1) / ROWS) * CHUNK * stages;
 }
 
 int64_t tile_alloc_bytes(const tile_function *f, tile_op alloc, int64_t *stride) {

@@ -34,4 +34,7 @@ const tile_expr *expand_in_a_group(const expansion *x, const tile_expr *extent);
 /* Makes two dims of one: the groups, and what is left. Places are combined if there is no room. */
 tile_value expand_split(expansion *x, tile_value value, shape *s, char letter);
 
+/* The value before a cast between known types. */
+tile_value expand_skip_cast(const expansion *x, tile_value value);
+
 #endif

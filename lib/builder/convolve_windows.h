@@ -10,6 +10,10 @@
 typedef struct phases {
     int64_t count;
     int64_t positions, taps; /* of the filter: all, and the most that one phase meets */
+    int64_t step;            /* from one position that a phase meets to the next one */
+    int64_t apart;           /* phases of neighboring positions; those between them meet none */
+    int64_t distance;        /* elements from one position of a phase to the next one */
+    int64_t shift;           /* zeros before the filter, so that place 0 has phase 0 */
     int64_t first, begin;    /* b and q of place 0 */
     const tile_expr *places; /* the number of q's */
 } phases;
@@ -24,6 +28,7 @@ typedef struct expansion {
     const tile_expr *groups; /* of the channels or of the batch; NULL: there is one */
     phases phases[TILE_MAX_SPATIAL];
     tile_convolution_form form;
+    bool stores_windows; /* of few channels: a first kernel writes them */
     bool by_place; /* a product for each place: the images of lhs become its last dim */
 } expansion;
 

@@ -17,6 +17,9 @@
  *     y[d * q + b - e] = sum over t of x[q - t] * f[R - 1 - (d * t + b)]       (f[d * t + b] if
  *                                                                              reversed)
  *
+ * With dilation e of the filter, the position r of phase b is one with r * e % d = b, and t counts
+ * those that are d / gcd(d, e) apart. Phases that no position meets are zeros.
+ *
  * The windows x[q - t] are the same for all phases, and are those of a convolution without zeros.
  * The phases of the filter are a batch of products, and their results interleave:
  *
@@ -112,12 +115,14 @@ static shape name_sums(const expansion *x, const char *letters) {
     return s;
 }
 
-/* Removes the places before the first and after the last one of the result. */
+/* Removes the places before the first and after the last one of the result. A slice of all places
+ * keeps the interleaved phases of a row together: operations on it follow the product, whatever
+ * dims they merge (passes/schedule/products/sink_reshapes.c). */
 static tile_value cut_places(expansion *x, tile_value value) {
     const tile_type *i32 = tile_type_scalar(x->context, TILE_i32);
     tile_value first[TILE_MAX_RANK];
     const tile_type *type = tile_value_type(x->f, value);
-    if (type == x->result) return value;
+    if (type == x->result && !(has_any_phases(x) && is_channels_first(x))) return value;
     for (unsigned d = 0; d < type->rank; d++)
         first[d] = tile_build_constant(&x->b, i32, tile_expr_int(x->context, 0));
     for (unsigned i = 0; i < x->c.spatial; i++)
@@ -168,12 +173,53 @@ static tile_value multiply(expansion *x, factor lhs, factor rhs, const shape *pr
     return value;
 }
 
-/* Makes two dims of each spatial dim that has phases: the positions of a phase, and the phases. */
-static tile_value split_phases(expansion *x, tile_value filter, shape *s) {
+static const tile_type *type_like(const expansion *x, tile_value value, const shape *s) {
+    return expand_type_of(x, tile_value_type(x->f, value), s);
+}
+
+/* The first `count` elements along an axis. */
+static tile_value take_first(expansion *x, tile_value filter, shape *s, unsigned axis,
+                             int64_t count) {
+    const tile_value none = expand_index_of(x, 0, NULL, 0);
+    tile_value first[TILE_MAX_RANK];
+    if (tile_expr_is(s->dims[axis], count)) return filter;
+    s->dims[axis] = tile_expr_int(x->context, count);
+    for (unsigned d = 0; d < s->rank; d++) first[d] = none;
+    return tile_build_slice(&x->b, filter, first, s->rank, TILE_NO_VALUE, type_like(x, filter, s));
+}
+
+/* The positions of a dilated filter that each phase meets. Phase b meets b / apart and those that
+ * are a multiple of `step` from it, if `apart` divides b. The others get positions that are outside
+ * of the filter:
+ *
+ *     windows   t * step + first + between * all positions
+ *     phases    b = first * apart + between */
+static tile_value take_dilated_phases(expansion *x, tile_value filter, const shape *s,
+                                      unsigned axis, const phases *p) {
+    const int64_t firsts = (p->count + p->apart - 1) / p->apart; /* step, or more with one t */
+    tile_value stride = expand_index_of(x, 1, NULL, 0), pad = expand_index_of(x, 0, NULL, 0),
+               dilation = expand_index_of(x, p->positions, NULL, 0);
+    shape own = *s;
+    own.dims[axis] = tile_expr_int(x->context, p->taps * firsts);
+    own.dims[axis + 1] = tile_expr_int(x->context, p->apart);
+    filter = tile_build_window(&x->b, filter, &stride, 1, &pad, 1, &dilation, 1,
+                               type_like(x, filter, &own));
+    tile_op_set_expr(x->f, tile_value_def(x->f, filter), TILE_ATTR_axis,
+                     tile_expr_int(x->context, axis));
+    own.dims[axis] = tile_expr_int(x->context, p->taps);
+    own.dims[axis + 1] = tile_expr_int(x->context, firsts * p->apart);
+    filter = expand_reshape(x, filter, type_like(x, filter, &own));
+    return take_first(x, filter, &own, axis + 1, p->count);
+}
+
+/* Makes two dims of each spatial dim that has these phases: the positions of a phase, and the
+ * phases. */
+static tile_value split_phases(expansion *x, tile_value filter, const char *letters, shape *s) {
     for (unsigned i = 0; i < x->c.spatial; i++) {
+        if (!strchr(letters, 'A' + (int)i)) continue;
         const phases *p = &x->phases[i];
         const unsigned axis = (unsigned)(strchr(s->letters, '3' + (int)i) - s->letters);
-        const int64_t end = (p->taps - 1) * p->count; /* the last t's first position */
+        const int64_t end = (p->taps - 1) * p->step; /* the last t's first position */
         bool reversed = x->c.reversed[i];
         shape to = {0};
         if (!has_phases(x, i)) continue;
@@ -182,16 +228,23 @@ static tile_value split_phases(expansion *x, tile_value filter, shape *s) {
             if (d == axis) add(&to, (char)('A' + (char)i), tile_expr_int(x->context, p->count));
         }
         *s = to;
-        bool in_order = reversed && p->positions == p->taps * p->count; /* and without zeros */
-        if (in_order && x->form == TILE_CONVOLUTION_IN_PLACE) {
-            filter = expand_reshape(x, filter, expand_type_of(x, x->rhs, s));
+        /* Without zeros. */
+        bool in_order =
+            reversed && p->positions == p->taps * p->count && p->apart == 1 && !p->shift;
+        if (in_order && (x->form == TILE_CONVOLUTION_IN_PLACE || p->taps == 1)) {
+            filter = expand_reshape(x, filter, type_like(x, filter, s));
             continue;
         }
-        tile_value stride = expand_index_of(x, p->count, NULL, 0);
-        tile_value pad = expand_index_of(x, reversed ? 0 : end - (p->positions - 1), NULL, 0);
+        if (p->apart > 1) {
+            filter = take_dilated_phases(x, filter, s, axis, p);
+            continue;
+        }
+        tile_value stride = expand_index_of(x, p->step, NULL, 0);
+        tile_value pad =
+            expand_index_of(x, reversed ? p->shift : end - (p->positions - 1) - p->shift, NULL, 0);
         tile_value dilation = expand_index_of(x, reversed ? 1 : -1, NULL, 0);
         filter = tile_build_window(&x->b, filter, &stride, 1, &pad, 1, &dilation, 1,
-                                   expand_type_of(x, x->rhs, s));
+                                   type_like(x, filter, s));
         tile_op_set_expr(x->f, tile_value_def(x->f, filter), TILE_ATTR_axis,
                          tile_expr_int(x->context, axis));
     }
@@ -214,9 +267,13 @@ static void order_terms(const expansion *x, const shape *s, char terms[TILE_MAX_
 typedef struct row_phases {
     char outer[2 * TILE_MAX_SPATIAL + 1]; /* with blanks between the letters */
     char rows[TILE_MAX_SPATIAL + 1];
+    char columns[TILE_MAX_SPATIAL + 1]; /* before k, if k is the last dim of both arrays */
 } row_phases;
 
-/* In a result with contiguous places, the phases of the last spatial dim alternate. If they are
+/* If the positions of no phases overlap, the phases of a result with contiguous channels are
+ * columns of the product: the windows are read for all of them.
+ *
+ * In a result with contiguous places, the phases of the last spatial dim alternate. If they are
  * rows of the product, a block has all elements of its part of a row, and stores it whole (passes/
  * schedule/products/interleave.c). The positions of the others are those of a block, so that it
  * leaves out the ones that are zeros; without such zeros, all phases are rows. */
@@ -225,18 +282,25 @@ static row_phases place_phases(const expansion *x) {
     unsigned last = x->c.spatial - 1;
     const int64_t alternating = has_phases(x, last) ? x->phases[last].count : 0;
     bool whole = true, rows = is_channels_first(x) && alternating > 1;
+    bool reversed = true;
     bool single = true; /* a phase has one position: the filter is read in its own order */
     for (unsigned i = 0; i <= last; i++) {
-        whole &= !has_phases(x, i) || x->phases[i].positions % x->phases[i].count == 0;
+        whole &= !has_phases(x, i) || (x->phases[i].positions % x->phases[i].count == 0 &&
+                                       x->phases[i].apart == 1 && !x->phases[i].shift);
         single &= !has_phases(x, i) || x->phases[i].taps == 1;
+        reversed &= !has_phases(x, i) || x->c.reversed[i];
     }
+    const bool columns = whole && single && reversed && !is_channels_first(x) && !x->groups &&
+                         x->c.rhs.channel + 1u == x->rhs->rank;
     rows &= (alternating & (alternating - 1)) == 0; /* tiles have 2^n rows */
-    rows &= (whole && single) || x->form == TILE_CONVOLUTION_MOVED;
+    rows &= (whole && single) || x->form == TILE_CONVOLUTION_MOVED || x->stores_windows;
     for (unsigned i = 0; i <= last; i++) {
-        bool is_row = rows && (whole || i == last);
+        bool is_row = rows && (whole || x->stores_windows || i == last);
         const char letter[] = {(char)('A' + (char)i), ' ', 0}, own[] = {letter[0], 0};
         if (!has_phases(x, i)) continue;
-        if (is_row)
+        if (columns)
+            strcat(out.columns, own);
+        else if (is_row)
             strcat(out.rows, own);
         else
             strcat(out.outer, letter);
@@ -257,14 +321,27 @@ static tile_value take_filter(expansion *x, const row_phases *letters, char term
     strcat(order, terms);
     if (!*k_first) strcat(order, "k");
     bool same_last = s->letters[s->rank - 1] == order[s->rank - 1];
-    if (x->form != TILE_CONVOLUTION_IN_PLACE)
+    if ((x->form != TILE_CONVOLUTION_IN_PLACE || x->stores_windows) && *letters->rows) {
+        /* The copy has the phases that are rows, with zeros, so that its rows are the product's. */
+        *k_first = true;
+        filter = split_phases(x, expand_skip_cast(x, filter), letters->rows, s);
+        snprintf(order, sizeof order, "k%s%s", letters->rows, terms);
+        filter = expand_transpose(x, filter, s, order);
+        if (tile_value_type(x->f, filter)->scalar != x->rhs->scalar)
+            filter = tile_build_cast(&x->b, filter, expand_type_of(x, x->rhs, s));
+    } else if (x->form != TILE_CONVOLUTION_IN_PLACE) {
         filter = same_last ? expand_transpose(x, filter, s, order)
                            : expand_transpose_together(x, filter, s, order, '3');
+    } else {
+        filter = split_phases(x, filter, letters->rows, s);
+    }
+    filter = split_phases(x, filter, letters->columns, s);
     if (*k_first)
         snprintf(words, sizeof words, "%sG k%s %s", letters->outer, letters->rows, terms);
     else
-        snprintf(words, sizeof words, "%sG %s k%s", letters->outer, terms, letters->rows);
-    filter = split_phases(x, filter, s);
+        snprintf(words, sizeof words, "%sG %s %sk%s", letters->outer, terms, letters->columns,
+                 letters->rows);
+    filter = split_phases(x, filter, letters->outer, s);
     return expand_arrange(x, expand_split(x, filter, s, 'k'), s, words);
 }
 
@@ -295,12 +372,33 @@ static bool unites_images(const expansion *x) {
     return x->form != TILE_CONVOLUTION_IN_PLACE && places <= FEW && places % TILE != 0;
 }
 
+/* Returns whether the windows of few channels are smaller than the result, of which they have all
+ * phases: then a first kernel writes them, and the product reads rows instead of single elements.
+ */
+static bool has_few_terms(const expansion *x) {
+    enum { MOST = 64 /* terms */, UNIT = 8 /* of 16 bytes */ };
+    int64_t terms = 0, filters = 0;
+    if (x->form != TILE_CONVOLUTION_IN_PLACE || !is_channels_first(x) || x->groups ||
+        x->c.lhs.channel + 1u == x->lhs->rank || tile_convolution_is_by_fma(x->f, x->op, x->lhs) ||
+        !tile_expr_is_int(x->rhs->dims[x->c.rhs.outer], &terms) ||
+        !tile_expr_is_int(x->result->dims[x->c.result.channel], &filters))
+        return false;
+    for (unsigned i = 0; i < x->c.spatial; i++) {
+        const phases *p = &x->phases[i];
+        if (!has_phases(x, i) || (p->count & (p->count - 1))) return false;
+        terms *= p->taps;
+        filters *= p->count;
+    }
+    return terms <= MOST && terms % UNIT == 0 && 2 * terms <= filters;
+}
+
 static tile_value build_product(expansion *x) {
     char terms[TILE_MAX_RANK], words[MAX_LETTERS];
     bool k_first, channels_first = is_channels_first(x);
     shape w, f;
     expand_find_phases(x);
     x->form = tile_convolution_choose_form(x->f, x->op, &x->c);
+    x->stores_windows = has_few_terms(x);
     const row_phases letters = place_phases(x);
     tile_value windows = make_windows(x, &w);
     tile_value filter = take_filter(x, &letters, terms, &k_first, &f);
@@ -313,10 +411,10 @@ static tile_value build_product(expansion *x) {
     strcat(words, terms);
     if (!terms_last) strcat(words, " 012");
     windows = expand_arrange(x, windows, &w, words);
-    const char *order = !channels_first ? "%sG n012 k%s"
-                        : unites        ? "%sG k%s n012"
-                                        : "%sn G k%s 012";
-    snprintf(words, sizeof words, order, letters.outer, letters.rows);
+    const char *order = !channels_first ? "%sG n012 %sk%s"
+                        : unites        ? "%sG %sk%s n012"
+                                        : "%sn G %sk%s 012";
+    snprintf(words, sizeof words, order, letters.outer, letters.columns, letters.rows);
     shape sums = name_sums(x, words);
     shape product = expand_combined(x, &sums, words);
     const factor lhs = {filter, k_first ? TILE_ATTR_NONE : TILE_ATTR_trans_lhs},

@@ -6,7 +6,6 @@
 #include "lib/codegen/emitter.h"
 #include "lib/codegen/ptx.h"
 #include "lib/codegen/sums.h"
-#include "lib/ir/regions.h"
 #include "lib/launch/abi.h"
 #include "lib/ops/atomic.h"
 #include "lib/support/target.h"
@@ -245,45 +244,10 @@ static unsigned blocks_with_all_registers(const tile_emitter *e, unsigned warps)
     return tile_target_residency(target, warps, ALL, shared, NULL) == most ? most : 0;
 }
 
-/* The elements of f32 that the loop carries, if it adds many products to each of them by fma; else
- * 0. */
-static int64_t count_fma_sums(const tile_function *f, tile_op loop) {
-    enum { MANY = 8 /* products */ };
-    int64_t sums = 0, products = 0;
-    for (unsigned i = 0; i < tile_carried_count(f, loop); i++) {
-        const tile_type *type = tile_value_type(f, tile_op_result(f, loop, i));
-        if (type->scalar == TILE_f32) sums += tile_type_elements(type);
-    }
-    TILE_FOR_EACH_NESTED_OP (f, op, loop)
-        if (tile_op_opcode(f, op) == TILE_OP_fma)
-            products += tile_type_elements(tile_value_type(f, tile_op_result(f, op, 0)));
-    return products >= MANY * sums ? sums : 0;
-}
-
-/* A thread of a product by fma needs its sums, the operands of two k, and addresses. ptxas takes
- * more registers, to load operands earlier, and then half as many warps hide the latency of all
- * loads and barriers. Returns the number of blocks that fit if a thread has what it needs; 0 if
- * that is the number which fits anyway. */
-static unsigned blocks_of_fma(const tile_emitter *e, unsigned warps) {
-    enum { FEWEST = 32, MOST = 64 /* sums */, NEEDED = 128, ALL = 255 /* registers */ };
-    const tile_target *target = e->options->target;
-    const unsigned shared = (unsigned)tile_shared_bytes(e->f);
-    int64_t sums = 0;
-    TILE_FOR_EACH_OP_INSIDE (e->f, op, e->f->body) {
-        if (tile_op_opcode(e->f, op) != TILE_OP_for) continue;
-        const int64_t own = count_fma_sums(e->f, op);
-        sums = own > sums ? own : sums;
-    }
-    if (sums < FEWEST || sums > MOST) return 0;
-    const unsigned blocks = tile_target_residency(target, warps, NEEDED, shared, NULL);
-    return blocks > tile_target_residency(target, warps, ALL, shared, NULL) ? blocks : 0;
-}
-
 static void set_launch_attributes(tile_emitter *e) {
     int64_t extent[3];
     unsigned warps = tile_executors_of_block(e->f).warps;
     unsigned blocks = blocks_with_all_registers(e, warps);
-    if (!blocks) blocks = blocks_of_fma(e, warps);
     set_attribute(e, "nvvm.reqntid", tile_arena_format(&e->arena, "%u", 32 * warps));
     if (tile_target_has(e->options->target, TILE_FEATURE_setmaxnreg) && tile_sets_registers(e->f))
         set_attribute(e, "nvvm.maxnreg",

@@ -481,9 +481,8 @@ void tile_emit_cp_async(tile_emitter *e, tile_op op) {
     const tile_values inside = tile_operands_predicate(e->f, op);
     emit_cp_async(
         e, op,
-        inside.count
-            ? zero_operand(e, inside.at[0], tile_op_attr_int(e->f, op, TILE_ATTR_bytes, 0))
-            : NULL);
+        inside.count ? zero_operand(e, inside.at[0], tile_op_attr_int(e->f, op, TILE_ATTR_bytes, 0))
+                     : NULL);
 }
 
 /* The elements before the first one are copied as well: they are in the same 16 bytes, and so on

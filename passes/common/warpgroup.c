@@ -134,6 +134,29 @@ bool warpgroup_may_stay_pending(const tile_function *f, tile_op dot, const bool 
     return warpgroup_operand(f, dot, second)->kind != TILE_TYPE_TILE || staged[second];
 }
 
+static bool has_one_use(const tile_function *f, tile_value value) {
+    unsigned count = 0;
+    for (uint32_t id = 1; id < f->op_count; id++)
+        for (unsigned i = 0; f->ops[id].opcode && i < f->ops[id].operand_count; i++)
+            count += f->ops[id].operands[i].id == value.id;
+    return count == 1;
+}
+
+bool warpgroup_rounds(const tile_function *f, tile_op dot, unsigned row_dim) {
+    const tile_value value = tile_op_segment(f, dot, warpgroup_first(row_dim)).at[0];
+    const tile_op cast = tile_value_def(f, value);
+    if (!warpgroup_uses_wgmma(f, dot) || tile_value_type(f, value)->scalar != TILE_tf32 ||
+        !cast.id || tile_op_opcode(f, cast) != TILE_OP_cast || tile_op_at(f, cast)->attr_count ||
+        tile_op_at(f, cast)->parent.id != tile_op_at(f, dot)->parent.id)
+        return false;
+    const tile_value src = tile_operand_src(f, cast);
+    const tile_op load = tile_value_def(f, src);
+    return load.id && tile_op_opcode(f, load) == TILE_OP_load_shared &&
+           tile_op_at(f, load)->parent.id == tile_op_at(f, dot)->parent.id &&
+           tile_value_type(f, src)->scalar == TILE_f32 && has_one_use(f, value) &&
+           has_one_use(f, src);
+}
+
 bool warpgroup_accumulator(const tile_function *f, tile_op dot, unsigned *row_dim,
                            tile_layout *layout) {
     uint32_t dims[TILE_MAX_RANK];

@@ -56,6 +56,12 @@ unsigned warpgroup_first(unsigned row_dim);
  * staged: for lhs and rhs, whether it is a stage of a ring, or a
  * load that becomes one. */
 bool warpgroup_may_stay_pending(const tile_function *f, tile_op dot, const bool staged[2]);
+/* Returns whether the instruction's first operand is a buffer of f32 that only this dot loads, and
+ * that is rounded to tf32 in registers: dot(cast(load_shared(buffer)), ..). lower-tiles loads,
+ * rounds and multiplies step by step along k. If the dot is `async`, each step is a wgmma group of
+ * its own, and writes the registers of the step one dot before when that group is complete. So the
+ * dot may stay pending, if the other operand may. */
+bool warpgroup_rounds(const tile_function *f, tile_op dot, unsigned row_dim);
 /* Makes an asynchronous dot synchronous: earlier dots of the same sum are waited for first. Emits a
  * remark with the reason. */
 void warpgroup_make_synchronous(tile_function *f, tile_op dot, const char *why);

@@ -16,6 +16,11 @@ tile_status check_uniform(tile_pass *pass, tile_function *f);
 tile_status lay_out_buffers(tile_pass *pass, tile_function *f, const tile_range *ranges,
                             tile_layout *shared);
 
+/* fma_sums.c: whether the buffer, an operand of a dot without an instruction that is copied from a
+ * view contiguous along this dim, is contiguous along its other dim. */
+bool layouts_turns_copy(const tile_pass *pass, const tile_function *f, tile_value buffer,
+                        unsigned along);
+
 /* convert_layouts.c: inserts conversions where a tile is needed in another layout. All tiles must
  * have layouts. */
 void convert_layouts(tile_pass *pass, tile_function *f, const tile_range *ranges);

@@ -5,8 +5,12 @@
  *
  *     registers   if the operand's elements are contiguous along it: a thread reads 16 bytes of it
  *     lanes       if they are contiguous along k: a thread reads 16 bytes along k, and the swizzle
- * of the buffer keeps lanes with consecutive rows in different banks */
+ * of the buffer keeps lanes with consecutive rows in different banks
+ *
+ * 16 bytes along k stay in registers for four k. A thread of 64 sums and more has no room for that:
+ * its operands of f32 are contiguous along the other dim, whatever the view. */
 #include "lib/analysis/access.h"
+#include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/ir/effects.h"
 #include "lib/layout/layout.h"
@@ -17,6 +21,10 @@
 #include "passes/layouts/requests.h"
 
 enum { MAX_WIDTH_BITS = 2 };
+
+static unsigned k_dim_of(unsigned operand) {
+    return operand == TILE_MMA_LHS ? 1 : 0;
+}
 
 /* Whether op copies a view to the buffer; sets the dim along which the buffer is contiguous. */
 static bool copies_to(const assignment *a, tile_op op, tile_value buffer, unsigned *along) {
@@ -33,16 +41,41 @@ static bool copies_to(const assignment *a, tile_op op, tile_value buffer, unsign
     return unit < 2;
 }
 
+/* Whether each thread adds so many products for each element that it reads that copies of single
+ * elements cost little beside them. */
+static bool has_many_products(const tile_function *f, tile_op dot) {
+    enum { MANY = 64 /* sums of a thread */ };
+    const tile_type *acc = tile_value_type(f, tile_op_result(f, dot, 0));
+    const int64_t threads = INT64_C(32) * tile_executors_of(f, dot).warps;
+    return tile_type_elements(acc) >= MANY * threads;
+}
+
+bool layouts_turns_copy(const tile_pass *pass, const tile_function *f, tile_value buffer,
+                        unsigned along) {
+    const tile_type *type = tile_value_type(f, buffer);
+    if (type->rank != 2 || type->scalar != TILE_f32) return false;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) {
+        if (tile_op_opcode(f, op) != TILE_OP_dot) continue;
+        for (unsigned operand = 0; operand < 2; operand++) {
+            const tile_value value = tile_op_segment(f, op, operand).at[0];
+            if (tile_shared_source(f, value).id == buffer.id)
+                return along == k_dim_of(operand) && has_many_products(f, op) &&
+                       !warpgroup_uses_wgmma(f, op) && !layouts_choose_mma(pass, f, op, false);
+        }
+    }
+    return false;
+}
+
 /* Whether the operand's elements are contiguous along k in shared memory, where tiles are put with
  * their last dim contiguous. */
 static bool is_along_k(const assignment *a, tile_op dot, unsigned operand) {
-    unsigned along = 1, k_dim = operand == TILE_MMA_LHS ? 1 : 0;
+    unsigned along = 1;
     tile_value value = tile_op_segment(a->f, dot, operand).at[0];
-    if (layouts_is_tile(a, value)) return along == k_dim;
+    if (layouts_is_tile(a, value)) return along == k_dim_of(operand);
     tile_value buffer = tile_shared_source(a->f, value);
     TILE_FOR_EACH_OP_INSIDE (a->f, op, a->f->body)
         if (copies_to(a, op, buffer, &along)) break;
-    return along == k_dim;
+    return along == k_dim_of(operand) && !layouts_turns_copy(a->pass, a->f, buffer, along);
 }
 
 /* The bits of one dim of the sums. */
@@ -64,11 +97,21 @@ static void share_among_warps(const assignment *a, tile_op dot, dim_bits *rows, 
     }
 }
 
+/* The lane's bit that is bit i of the rows' or columns' lanes. The lowest bit is a column's and the
+ * next one a row's, so that of each operand two neighboring lanes, or every second lane, read the
+ * same address: shared memory then serves 16 lanes at once with 16 bytes each, instead of 8. */
+static unsigned lane_bit(unsigned d, unsigned lanes, unsigned i) {
+    if (d == 1) return i ? i + 1 : 0;
+    return i ? TILE_LANE_BITS - lanes + i : 1;
+}
+
 static void add_bits(tile_layout *layout, unsigned d, const dim_bits *bits) {
     uint32_t next = UINT32_C(1) << tile_layout_dim_shift(layout, d);
-    unsigned lane = d == 1 ? 0 : TILE_LANE_BITS - bits->lanes, warp = layout->warp_bits;
+    const bool mixed = bits->lanes && bits->lanes < TILE_LANE_BITS;
+    unsigned warp = layout->warp_bits;
     for (unsigned i = 0; i < bits->width; i++, next <<= 1) layout->reg[layout->reg_bits++] = next;
-    for (unsigned i = 0; i < bits->lanes; i++, next <<= 1) layout->lane[lane + i] = next;
+    for (unsigned i = 0; i < bits->lanes; i++, next <<= 1)
+        layout->lane[mixed ? lane_bit(d, bits->lanes, i) : i] = next;
     for (unsigned i = bits->width; i < bits->registers; i++, next <<= 1)
         layout->reg[layout->reg_bits++] = next;
     for (unsigned i = 0; i < bits->warps; i++, next <<= 1) layout->warp[warp + i] = next;

@@ -119,7 +119,10 @@ static void lay_copied(plan *p, tile_op op) {
     unsigned rank = tile_value_type(f, buffer[0])->rank;
     tile_access_facts facts = tile_view_access(f, p->ranges, view);
     unsigned unit = tile_unit_dim(&facts, tile_value_type(f, view[0])->rank, rank);
-    if (unit < rank) lay_buffer(p, buffer[0], unit);
+    if (unit == rank) return;
+    const tile_value source = tile_shared_source(f, buffer[0]);
+    const bool turned = in && layouts_turns_copy(p->pass, f, source, unit);
+    lay_buffer(p, buffer[0], turned ? 1 - unit : unit);
 }
 
 /* A buffer that wgmma reads and no copy fills uses the dim that wgmma prefers. */

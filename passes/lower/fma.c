@@ -10,7 +10,13 @@
  *                                        otherwise part and high bits are the induction variable
  *                                        of one loop, whose rounds unroll the low bits
  *
- * Accumulators therefore add in the order of k, as the CPU device does at level 2. */
+ * Accumulators therefore add in the order of k, as the CPU device does at level 2.
+ *
+ * Products of one k have no order. An fma of f32 reads three registers, and the register file
+ * delivers two in a cycle, one from each of its banks: it takes one cycle if one operand is that
+ * of the instruction before (`.reuse` in SASS). So the products of a thread are single ones, in two
+ * halves of its columns, row after row, forward and back. Of 1024 products of 8 x 8 sums, 2959 us
+ * instead of 3199 for 4096 x 4096 x 4096 (H200). */
 #include <string.h>
 
 #include "lib/analysis/product.h"
@@ -50,6 +56,7 @@ typedef struct fma_loop {
     bool is_loop;
     loop_operand lhs, rhs;
     tile_value *accs; /* by group */
+    uint32_t *order;  /* groups in the order in which they are added to */
 } fma_loop;
 
 /* Layouts ------------------------------------------------------------------------------------- */
@@ -232,7 +239,8 @@ static tile_value add_product(lowering *l, tile_value a, tile_value b, tile_valu
 static void add_step(fma_loop *x, uint32_t k) {
     tile_value rhs = TILE_NO_VALUE;
     uint32_t column_of_rhs = 0;
-    for (unsigned g = 0; g < x->groups; g++) {
+    for (unsigned i = 0; i < x->groups; i++) {
+        const uint32_t g = x->order[i];
         uint32_t row = (uint32_t)lower_register_coordinate(x->acc->layout, g * x->vec, 0);
         uint32_t column = (uint32_t)lower_register_coordinate(x->acc->layout, g * x->vec, 1);
         if (!rhs.id || column != column_of_rhs) rhs = columns_at(x, k, column);
@@ -279,6 +287,46 @@ static void add_in_loop(fma_loop *x) {
     for (unsigned g = 0; g < x->groups; g++) x->accs[g] = tile_op_result(l->f, loop, g);
 }
 
+/* Whether operands of consecutive products matter (above). */
+static bool shares_operands(tile_scalar acc) {
+    return acc == TILE_f32;
+}
+
+/* The bits of registers that move along a dim, by bit; returns how many. */
+static unsigned bits_along(const tile_layout *acc, unsigned d, uint32_t to[32]) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < acc->reg_bits; i++)
+        if (tile_layout_coordinate(acc, acc->reg[i], d)) to[count++] = UINT32_C(1) << i;
+    return count;
+}
+
+static uint32_t register_at(const uint32_t *bits, unsigned count, uint32_t number) {
+    uint32_t register_ = 0;
+    for (unsigned i = 0; i < count; i++)
+        if (number >> i & 1) register_ |= bits[i];
+    return register_;
+}
+
+/* In two halves of the columns, row after row, forward and back. */
+static void order_products(fma_loop *x) {
+    const tile_layout *acc = x->acc->layout;
+    uint32_t row_bits[32], column_bits[32], at = 0;
+    for (uint32_t g = 0; g < x->groups; g++) x->order[g] = g;
+    const unsigned rows = bits_along(acc, 0, row_bits),
+                   columns = bits_along(acc, 1, column_bits);
+    if (!shares_operands(x->acc->scalar) || !columns || rows + columns != acc->reg_bits ||
+        x->groups != UINT32_C(1) << acc->reg_bits)
+        return;
+    const uint32_t half = UINT32_C(1) << (columns - 1), last_row = (UINT32_C(1) << rows) - 1;
+    for (uint32_t i = 0; i < x->groups; i++) {
+        const uint32_t block = i / half, second = block > last_row;
+        const uint32_t row = second ? 2 * last_row + 1 - block : block;
+        const uint32_t step = i % half, column = block % 2 ? half - 1 - step : step;
+        x->order[at++] = register_at(row_bits, rows, row) |
+                         register_at(column_bits, columns, column + second * half);
+    }
+}
+
 /* The number of contiguous columns in a thread's lowest registers. */
 static unsigned run_of(const tile_layout *acc) {
     unsigned bits = 0;
@@ -318,8 +366,11 @@ tile_value lower_fma_loop(lowering *l, tile_op op) {
     const tile_type *type = tile_value_type(&l->old, acc);
     const tile_type *lhs =
         tile_value_type(&l->old, tile_op_segment(&l->old, op, TILE_MMA_LHS).at[0]);
-    fma_loop x = {.l = l, .op = op, .acc = type, .vec = run_of(type->layout)};
+    fma_loop x = {.l = l, .op = op, .acc = type};
+    x.vec = shares_operands(type->scalar) ? 1 : run_of(type->layout);
     x.groups = tile_layout_registers(type->layout) / x.vec;
+    x.order = TILE_NEW_ARRAY(l->pass->scratch, uint32_t, x.groups);
+    order_products(&x);
     plan_rounds(&x, lhs->layout);
     x.accs = TILE_NEW_ARRAY(l->pass->scratch, tile_value, x.groups);
     for (unsigned g = 0; g < x.groups; g++)

@@ -28,6 +28,7 @@
  *   sort.c             sorting along an axis
  *   print.c            print
  *   dot.c              mma on fragments
+ *   wgmma_operands.c   descriptors and fragments
  *   wgmma.c            wgmma on descriptors and fragments
  *   scaled_sum.c       sums of wgmma that are scaled where they are added
  *   fma.c              dot by scalar fma */

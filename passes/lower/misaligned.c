@@ -1,16 +1,19 @@
 /* Shared buffers with the attribute `misaligned`, whose rows keep the offset, modulo 16 bytes, that
- * they have in global memory. Row i of a buffer with rows of p elements begins at element
+ * they have in global memory. With p elements from row to row and c elements in 16 bytes, row i
+ * begins at element
  *
- *     i * p + (offset of the view + i * stride) mod (elements in 16 bytes)
+ *     i * p + (i / 8) * c + (offset of the view + i * stride) mod c
  *
  * because the coordinates of all copies are multiples of 16 bytes. So threads know where a row
- * begins without loading anything, and mostly before the loop. */
+ * begins without loading anything, and mostly before the loop. Rows i, i + 8, .. i + 56 of 16-bit
+ * elements have the same offset mod c, and (i / 8) * c puts them into eight different groups of
+ * four banks: a warp whose lanes read words of these rows has no conflicts. */
 #include "lib/analysis/access.h"
 #include "lib/analysis/memory.h"
 #include "lib/layout/layout.h"
 #include "passes/lower/lower.h"
 
-enum { CHUNK = 16 /* bytes */, MAX_SHIFTS = 16 };
+enum { CHUNK = 16 /* bytes */, MAX_SHIFTS = 16, ROWS = 8 };
 
 typedef struct misaligned_rows {
     const tile_type *type;
@@ -18,6 +21,7 @@ typedef struct misaligned_rows {
     int64_t columns, chunk;  /* elements of a row, and in 16 bytes */
     int64_t pitch;           /* from row to row in shared memory */
     int64_t stage;           /* elements of a stage */
+    unsigned width;          /* a divisor of the offsets at which rows begin, in elements */
     tile_value base, stride; /* i32: elements, of which only the lowest bits matter */
 } misaligned_rows;
 
@@ -56,8 +60,16 @@ static misaligned_rows shape_of(const lowering *l, tile_value buffer) {
     r.chunk = CHUNK / (int64_t)tile_scalar_bytes(r.type->scalar);
     r.columns = tile_type_dim(r.type, r.unit);
     r.pitch = r.columns + r.chunk;
-    r.stage = tile_type_dim(r.type, 1 - r.unit) * r.pitch;
+    int64_t rows = tile_type_dim(r.type, 1 - r.unit);
+    r.stage = rows * r.pitch + (rows + ROWS - 1) / ROWS * r.chunk;
     return r;
+}
+
+static tile_value place_of(lowering *l, const misaligned_rows *r, tile_value row) {
+    tile_builder *b = &l->builder;
+    tile_value eights = tile_build_shr(b, row, lower_int(l, 3));
+    return lower_add(l, lower_mul(l, row, lower_int(l, r->pitch)),
+                     lower_mul(l, eights, lower_int(l, r->chunk)));
 }
 
 static misaligned_rows rows_of(lowering *l, tile_value buffer) {
@@ -66,6 +78,7 @@ static misaligned_rows rows_of(lowering *l, tile_value buffer) {
     misaligned_rows r = shape_of(l, buffer);
     unsigned log = 0;
     while (CHUNK >> log > r.chunk) log++;
+    r.width = tile_view_access(&l->old, l->ranges, from.at).width;
     r.stride = to_int(l, view->strides[tile_value_type(&l->old, from.at[0])->rank - 1 - r.unit]);
     r.base = l->ranges[from.at[0].id].divisor % CHUNK == 0
                  ? lower_int(l, 0)
@@ -81,12 +94,12 @@ bool lower_alloc_misaligned(lowering *l, tile_op op) {
     misaligned_rows r = shape_of(l, buffer);
     tile_type draft = *r.type;
     draft.rank = 1;
-    draft.dims[0] = tile_expr_int(tile_function_context(l->f),
-                                  r.stage * tile_type_stage_count(r.type));
+    draft.dims[0] =
+        tile_expr_int(tile_function_context(l->f), r.stage * tile_type_stage_count(r.type));
     draft.dims[1] = draft.stages = NULL;
     draft.layout = NULL;
-    l->map[buffer.id] = tile_build_alloc_shared(
-        &l->builder, tile_type_get(tile_function_context(l->f), &draft));
+    l->map[buffer.id] =
+        tile_build_alloc_shared(&l->builder, tile_type_get(tile_function_context(l->f), &draft));
     tile_value_at(l->f, l->map[buffer.id])->name = tile_value_at(&l->old, buffer)->name;
     tile_op_set_int(l->f, tile_value_def(l->f, l->map[buffer.id]), TILE_ATTR_offset,
                     tile_op_attr_int(&l->old, op, TILE_ATTR_offset, 0));
@@ -121,8 +134,8 @@ static tile_value stage_offset(lowering *l, const misaligned_rows *r, const tile
 
 /* Loads ---------------------------------------------------------------------------------------- */
 
-/* Rows whose numbers in the registers differ by a multiple of the chunk have the same shift, so that
- * one offset serves all of them. */
+/* Rows whose numbers in the registers differ by a multiple of the chunk have the same shift, so
+ * that one offset serves all of them. */
 tile_value lower_load_misaligned(lowering *l, const tile_value *element, unsigned count,
                                  const tile_type *tile) {
     misaligned_rows r = rows_of(l, element[0]);
@@ -136,9 +149,9 @@ tile_value lower_load_misaligned(lowering *l, const tile_value *element, unsigne
         row.start = lower_add(l, row.start, lower_mapped(l, element[first + row_dim]));
     }
     buffer = lower_mapped(l, element[0]);
-    tile_access_split cut = tile_split_accesses_along(layout, 0, 1);
+    tile_access_split cut = tile_split_accesses_along(layout, r.unit, r.width);
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, cut.count);
-    const tile_type *part = lower_part_type(l, tile->scalar, 1);
+    const tile_type *part = lower_part_type(l, tile->scalar, 1u << cut.width_bits);
     for (unsigned i = 0; i < cut.count; i++) {
         unsigned register_ = tile_access_split_register(&cut, i, 0);
         int64_t own_row = lower_register_coordinate(layout, register_, row_dim),
@@ -148,17 +161,17 @@ tile_value lower_load_misaligned(lowering *l, const tile_value *element, unsigne
         tile_value offset = sums ? at[low] : TILE_NO_VALUE;
         if (!sums || !known[low]) {
             tile_value number = coordinate_of(l, &row, sums ? low : own_row);
-            offset = lower_add(l, lower_mul(l, number, lower_int(l, r.pitch)),
-                               shift_of(l, &r, number));
+            offset = lower_add(l, place_of(l, &r, number), shift_of(l, &r, number));
             offset = lower_add(l, offset, coordinate_of(l, &column, sums ? 0 : own_column));
             offset = lower_add(l, offset, stage);
             at[low] = offset;
             known[low] = true;
         }
         if (sums)
-            offset = lower_add(l, offset, lower_int(l, (own_row - low) * r.pitch + own_column));
-        parts[i] =
-            tile_build_ld_shared(&l->builder, buffer, &offset, 1, TILE_NO_VALUE, part);
+            offset = lower_add(l, offset,
+                               lower_int(l, (own_row - low) * r.pitch +
+                                                (own_row - low) / ROWS * r.chunk + own_column));
+        parts[i] = tile_build_ld_shared(&l->builder, buffer, &offset, 1, TILE_NO_VALUE, part);
     }
     return lower_combine_accesses(l, parts, &cut);
 }
@@ -187,14 +200,13 @@ static void copy_chunk(lowering *l, const chunk_copy *c, tile_value row, tile_va
     tile_value shift = shift_of(l, r, row);
     tile_value begin = tile_build_sub(b, column, shift); /* of the chunk, from the row's start */
     tile_value first = tile_build_max(b, tile_build_sub(b, shift, column), lower_int(l, 0));
-    tile_value end = tile_build_sub(b, c->view->limits[unit],
-                                    lower_add(l, index_of(l, c, r->unit), begin));
-    tile_value inside = tile_build_ult(b, lower_add(l, index_of(l, c, 1 - r->unit), row),
-                                       c->view->limits[rows]);
+    tile_value end =
+        tile_build_sub(b, c->view->limits[unit], lower_add(l, index_of(l, c, r->unit), begin));
+    tile_value inside =
+        tile_build_ult(b, lower_add(l, index_of(l, c, 1 - r->unit), row), c->view->limits[rows]);
     tile_value source = lower_add(l, c->origin, lower_to_long(l, begin));
-    source =
-        lower_add(l, source, lower_mul(l, lower_to_long(l, row), c->view->strides[rows]));
-    tile_value target = lower_add(l, lower_mul(l, row, lower_int(l, r->pitch)), column);
+    source = lower_add(l, source, lower_mul(l, lower_to_long(l, row), c->view->strides[rows]));
+    tile_value target = lower_add(l, place_of(l, r, row), column);
     target = lower_add(l, target, c->stage);
     end = tile_build_select(b, inside, end, lower_int(l, 0));
     tile_build_cp_async_part(b, c->view->base, &source, 1,

@@ -190,7 +190,7 @@ static bool start_accesses(lowering *l, row_tile *t, const tile_layout *layout) 
 static bool start_copy(lowering *l, tile_op op, row_tile *t) {
     const tile_values from = tile_operands_src(&l->old, op), to = tile_operands_dst(&l->old, op);
     if (tile_value_type(&l->old, from.at[0])->kind != TILE_TYPE_VIEW ||
-        !tile_is_plain_access(&l->old, op))
+        !tile_is_plain_access(&l->old, op) || lower_is_misaligned(l, to.at[0]))
         return false;
     *t = (row_tile){.op = op, .element = from.at, .type = tile_value_type(&l->old, to.at[0])};
     tile_layout *layout = TILE_NEW(l->pass->scratch, tile_layout);

@@ -6,6 +6,11 @@
  * of stage and warpgroup are added once. All wgmma of the dot form one group; waiting for it makes
  * the accumulator available.
  *
+ * An operand that is rounded to tf32 in registers is loaded and rounded step by step (rounds). If
+ * the dot is `async`, each step is a group of its own. It first waits until fewer groups are
+ * pending than a dot has. The same step of the dot before is then complete, so ptxas can use its
+ * registers again.
+ *
  * Sums of 8-bit floats are promoted to f32 registers every 128 elements of k, unless the dot is
  * `fast`. If an `fma` scales and adds these sums, it takes the place of the addition. An `async`
  * dot of at most 128 elements that begins from zero has nothing to add, and is not waited for.
@@ -17,19 +22,7 @@
 #include "lib/layout/layout.h"
 #include "lib/ops/gather.h"
 #include "lib/support/scalar.h"
-#include "passes/common/warpgroup.h"
-#include "passes/lower/lower.h"
-
-/* An operand of the dot: lhs [m, k] or rhs [k, n]. A buffer may hold it transposed. */
-typedef struct source {
-    const tile_layout *layout;
-    tile_scalar scalar;
-    unsigned k_dim;
-    tile_value fragment;             /* a tile's registers; no value for a buffer */
-    bool rounds;                     /* it holds f32, which are still to be rounded to tf32 */
-    tile_value buffer, begin;        /* begin: i32 offset of stage and warpgroup, in elements */
-    const tile_wgmma_matrix *matrix; /* for a buffer */
-} source;
+#include "passes/lower/wgmma.h"
 
 /* The start of a block, in the first warpgroup's share. */
 typedef struct block_place {
@@ -48,91 +41,7 @@ typedef struct block_list {
     tile_value *parts;
 } block_list;
 
-/* 1. Operands. -------------------------------------------------------------------------------- */
-
-/* The warp index's contribution to an operand's start: the warpgroups' steps along its non-k
- * dim. */
-static tile_value warpgroup_begin(lowering *l, const source *s, const tile_layout *acc,
-                                  unsigned acc_dim) {
-    uint32_t bases[TILE_LANE_BITS + TILE_LAYOUT_MAX_WARP_BITS] = {0};
-    unsigned bytes = tile_scalar_bytes(s->scalar);
-    for (unsigned i = 2; i < acc->warp_bits; i++) {
-        uint32_t at[2] = {0};
-        at[1 - s->k_dim] = tile_layout_coordinate(acc, acc->warp[i], acc_dim);
-        bases[TILE_LANE_BITS + i] = tile_wgmma_start(s->layout, s->matrix, bytes, at) / bytes;
-    }
-    return lower_thread_map(l, bases, TILE_LANE_BITS + acc->warp_bits);
-}
-
-/* Rounding a fragment to tf32 takes about as long as one wgmma. It is done step by step, while the
- * wgmma of the steps before execute. */
-static void defer_cast(lowering *l, source *s) {
-    tile_op cast = tile_value_def(l->f, s->fragment);
-    if (s->scalar != TILE_tf32 || !cast.id || tile_op_opcode(l->f, cast) != TILE_OP_cast ||
-        tile_op_at(l->f, cast)->attr_count ||
-        tile_value_type(l->f, tile_operand_src(l->f, cast))->scalar != TILE_f32)
-        return;
-    s->fragment = tile_operand_src(l->f, cast);
-    s->rounds = true;
-}
-
-static source find_source(lowering *l, tile_op op, unsigned operand, const warpgroup_plan *plan,
-                          const tile_layout *acc) {
-    const tile_values element = tile_op_segment(&l->old, op, operand);
-    const tile_type *type = tile_value_type(&l->old, element.at[0]);
-    source s = {.layout = type->layout,
-                .scalar = type->scalar,
-                .k_dim = tile_product_k_dim(&l->old, op, operand)};
-    if (type->kind == TILE_TYPE_TILE) {
-        s.fragment = lower_mapped(l, element.at[0]);
-        defer_cast(l, &s);
-        return s;
-    }
-    s.buffer = lower_mapped(l, element.at[0]);
-    s.matrix = &plan->matrix[operand];
-    tile_value stage = type->stages ? lower_mapped(l, element.at[1]) : lower_int(l, 0);
-    stage = lower_mul(l, stage, lower_int(l, tile_type_elements(type)));
-    unsigned acc_dim = operand == TILE_MMA_LHS ? 0 : 1;
-    s.begin = lower_add(l, stage, warpgroup_begin(l, &s, acc, acc_dim));
-    return s;
-}
-
-static tile_value name_matrix(lowering *l, const source *s, uint32_t along, uint32_t k) {
-    const tile_wgmma_matrix *m = s->matrix;
-    unsigned bytes = tile_scalar_bytes(s->scalar);
-    uint32_t at[2];
-    at[s->k_dim] = k;
-    at[1 - s->k_dim] = along;
-    uint32_t start = tile_wgmma_start(s->layout, m, bytes, at) / bytes;
-    tile_value offset = lower_add(l, s->begin, lower_int(l, start));
-    const tile_type *type =
-        tile_type_descriptor(tile_function_context(l->f), s->scalar, m->mn_major);
-    tile_value descriptor = tile_build_wgmma_descriptor(&l->builder, s->buffer, &offset, 1, type);
-    tile_op def = tile_value_def(l->f, descriptor);
-    if (m->swizzle > 16) tile_op_set_int(l->f, def, TILE_ATTR_swizzle, m->swizzle);
-    tile_op_set_int(l->f, def, TILE_ATTR_leading, m->leading);
-    tile_op_set_int(l->f, def, TILE_ATTR_stride, m->stride);
-    return descriptor;
-}
-
-/* The registers of a tile that hold 64 rows x 32 bytes: 16 contiguous bytes per thread. */
-static tile_value take_fragment(lowering *l, const source *s, uint32_t along, uint32_t k) {
-    unsigned size = 16 / tile_scalar_bytes(s->scalar);
-    uint32_t at[2], first = 0;
-    at[s->k_dim] = k;
-    at[1 - s->k_dim] = along;
-    uint32_t index = tile_layout_index(s->layout, at);
-    while (tile_layout_apply(s->layout, first, 0, 0) != index) first += size;
-    tile_value part = s->fragment;
-    const tile_type *type = tile_value_type(l->f, part);
-    if (tile_layout_registers(s->layout) != size)
-        part = tile_build_extract(&l->builder, part, lower_int(l, first),
-                                  lower_part_type(l, type->scalar, size));
-    if (!s->rounds) return part;
-    return tile_build_cast(&l->builder, part, lower_part_type(l, s->scalar, 1));
-}
-
-/* 2. The accumulator. ------------------------------------------------------------------------- */
+/* 1. The accumulator. ------------------------------------------------------------------------- */
 
 static const tile_type *block_type(lowering *l, const block_list *list) {
     return lower_part_type(l, list->scalar, list->size);
@@ -216,7 +125,7 @@ static tile_value join_blocks(lowering *l, const block_list *list) {
     return permute(l, all, back, registers);
 }
 
-/* 3. Products. -------------------------------------------------------------------------------- */
+/* 2. Products. -------------------------------------------------------------------------------- */
 
 static tile_value flag(lowering *l, bool value) {
     tile_context *context = tile_function_context(l->f);
@@ -225,16 +134,16 @@ static tile_value flag(lowering *l, bool value) {
 }
 
 /* Sets the first operand of a step's wgmma, by block. */
-static void take_step(lowering *l, const block_list *list, const source *first, uint32_t k,
+static void take_step(lowering *l, const block_list *list, const wgmma_source *first, uint32_t k,
                       tile_value *operands) {
     for (unsigned b = 0; b < list->count; b++)
-        operands[b] = take_fragment(l, first, list->at[b].row, k);
+        operands[b] = wgmma_take_fragment(l, first, list->at[b].row, k);
 }
 
 /* The first operand of each wgmma, by step and block. Fragments are extracted before the fence, but
  * those that are rounded step by step are left. */
 static tile_value *take_first(lowering *l, const warpgroup_plan *plan, const block_list *list,
-                              const source *first) {
+                              const wgmma_source *first) {
     uint32_t depth = tile_layout_extent(first->layout, first->k_dim);
     tile_value *operands =
         TILE_NEW_ARRAY(l->pass->scratch, tile_value, depth / plan->depth * list->count + 1u);
@@ -300,25 +209,29 @@ static tile_value is_later(lowering *l, tile_value acc) {
 }
 
 static void multiply(lowering *l, tile_op op, const warpgroup_plan *plan, block_list *list,
-                     const source *first, tile_value *fragments, const source *second, span ks) {
+                     const wgmma_source *first, tile_value *fragments, const wgmma_source *second,
+                     span ks) {
+    const unsigned steps = (ks.to - ks.from) / plan->depth;
     for (uint32_t k = ks.from; k < ks.to; k += plan->depth) {
         tile_value *step = fragments + k / plan->depth * list->count;
+        if (first->stepwise) tile_build_wgmma_wait(&l->builder, lower_int(l, steps - 1), NULL, 0);
         if (first->rounds) {
             take_step(l, list, first, k, step);
             tile_build_wgmma_fence(&l->builder);
         }
         for (unsigned b = ks.first; b < ks.end; b++) {
             tile_value one =
-                first->fragment.id ? step[b] : name_matrix(l, first, list->at[b].row, k);
-            tile_value other = name_matrix(l, second, list->at[b].column, k);
+                first->fragment.id ? step[b] : wgmma_name_matrix(l, first, list->at[b].row, k);
+            tile_value other = wgmma_name_matrix(l, second, list->at[b].column, k);
             list->parts[b] = tile_build_wgmma(
                 &l->builder, one, other, list->parts[b],
                 k == ks.from && ks.keep.id ? ks.keep : flag(l, k > ks.from || !ks.starts),
                 TILE_NO_VALUE);
             lower_copy_signs(l, op, list->parts[b], plan->row_dim == TILE_WGMMA_SWAPPED);
         }
+        if (first->stepwise) tile_build_wgmma_commit(&l->builder);
     }
-    tile_build_wgmma_commit(&l->builder);
+    if (!first->stepwise) tile_build_wgmma_commit(&l->builder);
 }
 
 /* The initial value is not read if it is zero, so its registers stay undefined. */
@@ -360,8 +273,8 @@ static scaled_sum take_scaled_sum(lowering *l, tile_op dot, const block_list *li
 /* Processes one block at a time, so that the partial sums need only the registers of one block.
  * While one warpgroup adds them up, the wgmma of another one run. */
 static void multiply_promoted(lowering *l, tile_op op, const warpgroup_plan *plan, block_list *list,
-                              const source *first, tile_value *fragments, const source *second,
-                              bool starts) {
+                              const wgmma_source *first, tile_value *fragments,
+                              const wgmma_source *second, bool starts) {
     uint32_t depth = tile_layout_extent(first->layout, first->k_dim);
     scaled_sum scaled = {.fma = TILE_NO_OP};
     for (uint32_t k = 0; k < depth; k += WARPGROUP_PROMOTED_DEPTH) {
@@ -439,12 +352,13 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
     const tile_type *type = tile_value_type(&l->old, acc);
     bool starts = warpgroup_is_zero(&l->old, acc);
     unsigned order = warpgroup_first(plan.row_dim);
-    source first = find_source(l, op, order, &plan, type->layout);
-    source second = find_source(l, op, 1 - order, &plan, type->layout);
+    wgmma_source first = wgmma_find_source(l, op, order, &plan, type->layout);
+    wgmma_source second = wgmma_find_source(l, op, 1 - order, &plan, type->layout);
     block_list all = find_blocks(l, type, &plan);
     bool repeats = has_equal_rows(l, op, &plan);
     bool async = tile_op_has_attr(&l->old, op, TILE_ATTR_async) && !repeats;
     block_list list = repeats ? first_rows(l, &all) : all;
+    first.stepwise = async && warpgroup_rounds(&l->old, op, plan.row_dim);
     if (starts)
         start_blocks(l, &list);
     else
@@ -462,6 +376,7 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
     span ks = {.to = depth, .end = list.count, .starts = starts, .keep = is_later(l, acc)};
     if (!first.rounds) tile_build_wgmma_fence(&l->builder);
     multiply(l, op, &plan, &list, &first, fragments, &second, ks);
+    wgmma_drop_join(l, &first);
     if (!async) wait_for_blocks(l, &list, 0);
     if (repeats) repeat_rows(&all, &list);
     return join_blocks(l, &all);
@@ -513,6 +428,23 @@ static tile_value wait_for_parts(lowering *l, tile_op op, tile_value src, int64_
     return join_blocks(l, &list);
 }
 
+/* The groups of a pending dot; of several in the function, the fewest. */
+static int64_t count_groups(lowering *l) {
+    int64_t fewest = 0;
+    for (uint32_t id = 1; id < l->old.op_count; id++) {
+        warpgroup_plan plan;
+        const tile_op op = {id};
+        if (l->old.ops[id].opcode != TILE_OP_dot || !warpgroup_uses_wgmma(&l->old, op) ||
+            !tile_op_has_attr(&l->old, op, TILE_ATTR_async))
+            continue;
+        bool steps =
+            !warpgroup_find_plan(&l->old, op, &plan) && warpgroup_rounds(&l->old, op, plan.row_dim);
+        int64_t groups = steps ? tile_product_query(&l->old, op).k / plan.depth : 1;
+        if (!fewest || groups < fewest) fewest = groups;
+    }
+    return fewest ? fewest : 1;
+}
+
 /* Counts the `async` dots from op to the wait, in the region of both. */
 static int64_t count_dots(const tile_function *f, tile_op op, tile_op wait) {
     int64_t count = 0;
@@ -548,7 +480,8 @@ tile_value lower_dot_wait(lowering *l, tile_op op) {
             found |= warpgroup_uses_wgmma(&l->old, dot);
     tile_value_is_int(&l->old, tile_operand_pending(&l->old, op), &left);
     if (!found) return src; /* mma.sync is synchronous */
-    if (is_finished(&l->old, op, left)) return wait_for_parts(l, op, src, left);
-    tile_build_wgmma_wait(&l->builder, lower_int(l, left), NULL, 0);
+    const int64_t groups = left ? left * count_groups(l) : 0;
+    if (is_finished(&l->old, op, left)) return wait_for_parts(l, op, src, groups);
+    tile_build_wgmma_wait(&l->builder, lower_int(l, groups), NULL, 0);
     return src;
 }

@@ -75,6 +75,19 @@ static void check_dots(planner *p) {
     if (!p->dots) reject(p, p->loop, "there is no `dot` in it", NULL);
 }
 
+/* Returns whether the dot rounds its first operand in registers, and reads the other one from a
+ * buffer of the ring. */
+static bool rounds_beside_stage(const planner *p, tile_op op) {
+    unsigned row_dim, buffers = 0;
+    if (!warpgroup_row_dim(p->f, op, &row_dim) || !warpgroup_rounds(p->f, op, row_dim))
+        return false;
+    const tile_value other = tile_op_segment(p->f, op, 1 - warpgroup_first(row_dim)).at[0];
+    for (unsigned i = 0; i < p->s->ring.plan.copy_count; i++)
+        buffers += p->s->ring.plan.copies[i].buffer.id == other.id ||
+                   p->s->ring.plan.copies[i].op.id == tile_value_def(p->f, other).id;
+    return buffers > 0;
+}
+
 /* Returns the operation of the body whose accumulator is the only use of the value; TILE_NO_OP if
  * there is none. A dot with promoted sums waits for its own result, and so does one whose operand
  * the next iteration writes. */
@@ -83,7 +96,7 @@ static tile_op next_of_chain(planner *p, tile_value value) {
         if (p->uses[value.id] == 1 && tile_op_opcode(p->f, op) == TILE_OP_dot &&
             tile_op_segment(p->f, op, TILE_MMA_ACC).at[0].id == value.id &&
             warpgroup_uses_wgmma(p->f, op) && !warpgroup_promotes(p->f, op) &&
-            ring_may_stay_pending(&p->s->ring, op))
+            (ring_may_stay_pending(&p->s->ring, op) || rounds_beside_stage(p, op)))
             return op;
     return TILE_NO_OP;
 }

@@ -79,6 +79,7 @@ static void begin_pipelined(scan *s, tile_op id, tile_region body, int64_t stage
                                          .is_explicit = s->f->sync_explicit,
                                          .over_tiles = counts_tiles(s)}};
     const tile_loop_facts *facts = &s->loop.facts;
+    s->loop.chunked = scan_copies_chunks(s, body, stages);
     s->loop.roles = s->loops++ == 0 && s->groups == 1 && tile_specializes_warps(s->target) &&
                     !tile_loop_rejects_roles(facts).why &&
                     !(chained && tile_loop_rejects_chain(facts).why);

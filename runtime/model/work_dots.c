@@ -127,6 +127,7 @@ static bool takes_wgmma(const scan *s, tile_op id, const tile_dot_facts *dot, un
     const char *via = scan_attr_word(s->f, s->point, id, TILE_ATTR_via);
     const bool asked = via && strcmp(via, "wgmma") == 0;
     if (!tile_target_has(s->target, TILE_FEATURE_wgmma) || (via && !asked)) return false;
+    if (s->loop.facts.target && s->loop.chunked) return false;
     const tile_dot_operand *l = &dot->operand[TILE_MMA_LHS], *r = &dot->operand[TILE_MMA_RHS];
     const unsigned sum_warps = warps_of_sums(s, dot), by_3 = row_dim_of_cooperative_3(s, dot);
     /* Other facts of the product do not depend on the point. */
@@ -326,8 +327,10 @@ void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
         s->cost->reads += times * width * reads_of_warpgroups(s, &dot, of, row_dim);
         s->w->promotes |= tile_dot_promotes(&dot);
     } else {
-        const operands_read one = {of.lhs * cost_across(&dot, TILE_MMA_LHS),
-                                   of.rhs * cost_across(&dot, TILE_MMA_RHS)};
+        operands_read one = {of.lhs * cost_across(&dot, TILE_MMA_LHS),
+                             of.rhs * cost_across(&dot, TILE_MMA_RHS)};
+        /* Elements of the large operand are loaded one by one, to registers of 4 bytes. */
+        if (s->loop.facts.target && s->loop.chunked) *(m > n ? &one.lhs : &one.rhs) = 4 / width;
         s->cost->reads += times * width *
                           reads_of_warps(one, rows, columns, k, dot.warps,
                                          scan_attr_word(s->f, s->point, id, TILE_ATTR_policy));

@@ -209,13 +209,59 @@ static bool loads_pieces(const scan *s, tile_op id, const tile_op_data *op) {
     return (copies || s->f->only_copies || becomes_ring(s, id, op)) && scan_is_plain(s, id);
 }
 
+static tile_op copy_to(const scan *s, tile_region body, tile_value buffer) {
+    TILE_FOR_EACH_OP_INSIDE (s->f, op, body) {
+        const tile_op_data *data = tile_op_at(s->f, op);
+        if ((data->opcode == TILE_OP_copy || data->opcode == TILE_OP_copy_async) &&
+            data->operands[data->segment[0]].id == buffer.id)
+            return op;
+    }
+    return TILE_NO_OP;
+}
+
+/* As `pays` in passes/warps/misaligned_rows.c. */
+static bool chunks_pay(const scan *s, tile_value view, tile_value buffer, bool is_lhs) {
+    enum { REGISTER = 4, WIDE = 8 };
+    const tile_type *type = tile_value_type(s->f, buffer);
+    const unsigned k = is_lhs ? 1 : 0, access = access_of(s, view);
+    if (scan_width_of(s, type) != 1) return scan_width_of(s, type) == 2 && access < WIDE;
+    return scan_along(s, view, type->rank) == 1 + k && access >= REGISTER;
+}
+
+bool scan_copies_chunks(scan *s, tile_region body, int64_t stages) {
+    enum { FEW_ROWS = 64, LEAST_STAGES = 3 };
+    tile_op dot = TILE_NO_OP;
+    if (stages < LEAST_STAGES || !tile_target_has(s->target, TILE_FEATURE_cp_async)) return false;
+    TILE_FOR_EACH_OP (s->f, op, body)
+        if (tile_op_opcode(s->f, op) == TILE_OP_dot) dot = op;
+    if (!dot.id) return false;
+    const tile_op_data *data = tile_op_at(s->f, dot);
+    const tile_type *acc = tile_value_type(s->f, data->first_result);
+    if (acc->rank != 2) return false;
+    const int64_t m = scan_dim_of(s, acc, 0), n = scan_dim_of(s, acc, 1);
+    tile_value buffer = data->operands[m > n ? 0 : data->segment[0]];
+    tile_op load = tile_value_def(s->f, buffer), copy;
+    if (least((double)m, (double)n) > FEW_ROWS) return false;
+    if (load.id && tile_op_opcode(s->f, load) == TILE_OP_load_shared)
+        buffer = tile_operands_src(s->f, load).at[0];
+    copy = copy_to(s, body, buffer);
+    TILE_FOR_EACH_OP (s->f, op, body) scan_fold(s, tile_op_at(s->f, op)); /* strides of views */
+    if (!copy.id || tile_value_type(s->f, buffer)->rank != 2 || !scan_is_plain(s, copy))
+        return false;
+    const tile_value view = tile_op_operand(s->f, copy, 0);
+    return tile_value_type(s->f, view)->kind == TILE_TYPE_VIEW && access_of(s, view) < TMA_PITCH &&
+           chunks_pay(s, view, buffer, m > n);
+}
+
 void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type *tile,
                    double times) {
     if (tile_value_type(s->f, op->operands[0])->kind != TILE_TYPE_VIEW) return;
     if (s->cost == &s->w->loop) scan_add_indexing(s, id, tile, times);
     double bytes = times * bytes_inside(s, op->operands[0], tile);
     unsigned access = access_of(s, op->operands[0]);
-    if (access < ASYNCHRONOUS && loads_pieces(s, id, op))
+    if (s->loop.chunked && s->loop.facts.target && access < TMA_PITCH && tile->rank == 2)
+        s->cost->chunks += bytes;
+    else if (access < ASYNCHRONOUS && loads_pieces(s, id, op))
         s->cost->shifted += bytes;
     else if (access < ASYNCHRONOUS)
         s->cost->elements += bytes / access;

@@ -13,6 +13,7 @@ enum { LINE = 128 /* bytes of an L2 line, and of the widest row of a TMA box */ 
 typedef struct pipelined_scan {
     tile_loop_facts facts; /* facts.target is NULL if there is no such loop */
     bool roles;            /* so far, producer warps that only copy are possible */
+    bool chunked;          /* rows that begin anywhere are copied in chunks of 16 bytes */
     unsigned dots, copies;
     unsigned row_dim; /* row dim of the last dot's sums, of extents `sums` */
     uint32_t sums[2];
@@ -90,6 +91,10 @@ void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type 
                    double times);
 void scan_add_copy(scan *s, tile_op id, const tile_op_data *op, double times, int64_t stages);
 
+/* Whether choose-instructions copies the operands of the loop's product in chunks of 16 bytes,
+ * because it has few rows and those of its large operand begin anywhere
+ * (passes/warps/misaligned_rows.h). */
+bool scan_copies_chunks(scan *s, tile_region body, int64_t stages);
 void scan_note_ring(scan *s, tile_op load, const tile_op_data *op);
 /* 1 + the dim of a tile of this rank in which the view is contiguous; 0: none. */
 unsigned scan_along(const scan *s, tile_value view, unsigned rank);

@@ -232,6 +232,7 @@ static const char *const text_corpus[] = {
                 "  %sh = permute %c {order = [3, 2, 1, 0]} : vector<f32[4]>\n"
                 "  cp_async %h[%l], %s[%tid], %n > 0 {bytes = 16}\n"
                 "  cp_async %h[%tid], %s[0] {bytes = 2 * 2}\n"
+                "  cp_async_part %h[%l], %s[8 * %tid], 0 - %n, %n {cache = evict_first}\n"
                 "  wait_acquire %w[0], 3\n"
                 "  st_release %w[%tid], %n\n"
                 "  wait_acquire %w[0], 3 {compare = lt, scope = sys}\n"

@@ -23,7 +23,7 @@ static tile_value operand_of(const schedule *s, tile_value value, tile_opcode op
     tile_op op = tile_value_def(s->compute, value);
     bool fits = op.id && tile_op_opcode(s->compute, op) == opcode &&
                 !tile_op_at(s->compute, op)->attr_count;
-    return fits ? tile_op_operand(s->compute, op, 0) : TILE_NO_VALUE;
+    return fits ? tile_first_operand(s->compute, op) : TILE_NO_VALUE;
 }
 
 /* x if the value is exp(x) + 1. */

@@ -95,9 +95,7 @@ static bool fits_clusters(schedule *s, const sched_domain *domain, unsigned axis
     return fits && axis + 1 == domain->rank;
 }
 
-/* Rows for which one block each would leave most SMs idle for long: all blocks share each
- * reduction, and values as long as the rows are computed separately. */
-static bool is_few_and_long(const sched_domain *domain, unsigned axis) {
+bool sched_is_few_and_long(const sched_domain *domain, unsigned axis) {
     enum { FEW = 64, LONG = 1 << 16 };
     int64_t rows = 1;
     for (unsigned d = 0; d < domain->rank; d++) {
@@ -118,10 +116,25 @@ static bool has_dim(const schedule *s, tile_value value, const sched_map *map, u
 
 void sched_set_rows(schedule *s, sched_group *g, tile_op op) {
     g->axis = (unsigned)sched_axis(s, op);
-    g->own_domain = is_few_and_long(&g->domain, g->axis) && !sched_is_along(s, op) &&
+    g->own_domain = sched_is_few_and_long(&g->domain, g->axis) && !sched_is_along(s, op) &&
                     !fits_clusters(s, &g->domain, g->axis);
     g->chains = sched_is_chunked_scan(s, op);
     if (g->chains) g->root = op;
+}
+
+/* Returns whether a block with whole rows would store columns of the value of one element each: the
+ * value's innermost dim is one of the rows', which are too long for a block to have several. */
+static bool scatters(schedule *s, const sched_group *g, tile_value value, const sched_map *map) {
+    enum { LONG = 1024 };
+    const sched_domain own = sched_domain_of(s, value);
+    unsigned last = own.rank;
+    bool has_axis = false;
+    for (unsigned d = 0; d < own.rank; d++) {
+        if (!tile_expr_is(own.extents[d], 1)) last = d;
+        has_axis |= map->at[d].dim == (int)g->axis;
+    }
+    return has_axis && g->axis + 1 == g->domain.rank && map->at[last].dim != (int)g->axis &&
+           sched_constant(g->domain.extents[g->axis]) > LONG;
 }
 
 static bool take_rows(schedule *s, sched_group *g, const sched_mapped_stop *stop, tile_value value,
@@ -141,6 +154,11 @@ static bool take_rows(schedule *s, sched_group *g, const sched_mapped_stop *stop
         if (!covered) return false;
     }
     if (sched_is_along(s, op) && !is_in_place(g, stop, map)) return false;
+    /* Elements that are stored one by one take longer than reading the reduced rows. */
+    if (!is_in_place(g, stop, map) && has_dim(s, value, map, g->axis) &&
+        !sched_stores_runs(s, value, map, &g->domain, false))
+        return false;
+    if (!sched_is_along(s, op) && scatters(s, g, value, map)) return false;
     sched_set_rows(s, g, op);
     return !g->own_domain || !has_dim(s, value, map, g->axis);
 }
@@ -320,48 +338,12 @@ tile_op sched_only_user(const schedule *s, tile_value value) {
     return found;
 }
 
-/* The value to store for a product that other kernels read: an element-wise function of it from
- * which all else is computed, if its elements are narrower, such as f16 in
- *
- *     %y = layer_norm(f32(f16(matmul(%x, %w) + %bias))) */
-static tile_value narrowed(schedule *s, tile_value product) {
-    tile_value found = product, at = product;
-    tile_op op = tile_value_def(s->compute, product);
-    if (sched_array_of(s, product) >= 0 || !op.id ||
-        tile_op_opcode(s->compute, op) != TILE_OP_matmul)
-        return product;
-    const sched_domain domain = sched_domain_of(s, product);
-    while ((op = sched_only_user(s, at)).id &&
-           tile_op_has_trait(tile_op_opcode(s->compute, op), TILE_TRAIT_ELEMENTWISE)) {
-        at = tile_op_result(s->compute, op, 0);
-        sched_domain own = sched_domain_of(s, at);
-        if (!sched_same_domain(&own, &domain)) break;
-        if (tile_scalar_bits(sched_element(s, at)->scalar) <
-            tile_scalar_bits(sched_element(s, found)->scalar))
-            found = at;
-    }
-    return found;
-}
-
-/* Stores narrowed products that the group reads. */
-static void plan_narrowed(schedule *s, const sched_group *g, tile_value value,
-                          const sched_map *map) {
-    sched_group alone = *g; /* the traversal adds reductions */
-    sched_traversal w = {.s = s, .g = &alone};
-    sched_traverse_value(&w, value, map, true);
-    for (size_t i = 0; i < w.stop_count && !s->failed; i++) {
-        if (w.stops[i].own_domain) continue;
-        tile_value narrow = narrowed(s, w.stops[i].value);
-        if (narrow.id != w.stops[i].value.id && narrow.id != value.id) sched_plan_value(s, narrow);
-    }
-}
-
 /* Stores the group's inputs first. The group is then traversed again, because values that have an
  * array by then are read, not computed. */
 static void plan_inputs(schedule *s, sched_group *g, tile_value value, const sched_map *map) {
     sched_traversal w = {.s = s, .g = g, .passed = g->passed};
     if (g->moves) w.through = g->root;
-    plan_narrowed(s, g, value, map);
+    sched_plan_narrowed(s, g, value, map);
     sched_plan_row_values(s, g, value, map);
     sched_traverse_value(&w, value, map, true);
     for (size_t i = 0; i < w.stop_count && !s->failed; i++) {
@@ -549,6 +531,7 @@ static void plan_long_chains(schedule *s) {
             sched_plan_value(s, tile_operand_src(f, op));
         if (wanted[op.id]) plan_windowed(s, op);
         if (wanted[op.id]) plan_sliced(s, op);
+        if (wanted[op.id]) sched_plan_phases(s, op);
         if (wanted[op.id]) sched_plan_rounded(s, op);
     }
 }

@@ -69,6 +69,9 @@ bool sched_is_latest(const sched_traversal *w, size_t index);
 bool sched_is_all(schedule *s, const sched_mapped_stop *stop, const sched_domain *domain);
 /* Returns whether all other stops are in memory. */
 bool sched_is_only(const sched_traversal *w, size_t index);
+/* Rows for which one block each would leave most SMs idle for long: all blocks share each
+ * reduction, and values as long as the rows are computed separately. */
+bool sched_is_few_and_long(const sched_domain *domain, unsigned axis);
 /* Sets how the group reduces along the operation's axis. The domain is set. */
 void sched_set_rows(schedule *s, sched_group *g, tile_op op);
 /* A product whose elements are needed at the domain's coordinates, and at no others: a tile of the
@@ -121,6 +124,11 @@ void sched_split_deviations(schedule *s);
 void sched_turn_rounded(schedule *s);
 /* Plans these operands of a product. */
 void sched_plan_rounded(schedule *s, tile_op op);
+
+/* phases.c */
+
+/* Plans the filter that a product multiplies, if its phases are rows, and windows of few terms. */
+void sched_plan_phases(schedule *s, tile_op op);
 
 /* dual.c */
 
@@ -200,6 +208,9 @@ tile_value sched_skip_reshapes(schedule *s, tile_value value, tile_value made);
 /* behind_reshapes.c: plans the reductions behind reshapes of this value's inputs first, where this
  * makes such a reshape a view. Returns whether it does. */
 bool sched_plan_behind_reshapes(schedule *s, tile_value value);
+
+/* narrowed.c: stores narrow functions of the products that the group reads for this value. */
+void sched_plan_narrowed(schedule *s, const sched_group *g, tile_value value, const sched_map *map);
 
 /* remarks.c: explains the arrays between kernels. */
 void sched_remark_cuts(schedule *s);

@@ -282,11 +282,14 @@ static bool is_read_by_others(const sched_kernel *k, unsigned array) {
     return false;
 }
 
-/* Returns whether each element is read only once: it is at one position of the domain. */
+/* Returns whether each element is read only once, at one position of the domain, and the dirty
+ * lines in the L2 are a part of the traffic. (Sums of arrays of 1 to 2 GB are 4 to 14 % slower with
+ * the hint, H200.) */
 static bool is_streamed(const sched_kernel *k, unsigned array, unsigned rank,
                         const sched_map *map) {
+    enum { MOST = 256 << 20 /* bytes */ };
     unsigned dims = 0;
-    if (!k->streams) return false;
+    if (!k->streams || sched_count_bytes(k->s, array) > MOST) return false;
     for (unsigned d = 0; d < rank; d++)
         if (map->at[d].dim >= 0 && !map->at[d].index) dims |= 1u << map->at[d].dim;
     for (unsigned d = 0; d < k->g->domain.rank; d++)
@@ -311,6 +314,8 @@ static sched_map simplify(const sched_kernel *k, unsigned rank, const sched_map 
 tile_value sched_load_padded(sched_kernel *k, unsigned array, tile_value value,
                              const sched_map *map, const tile_expr *pad) {
     const tile_type *element = sched_element(k->s, value);
+    tile_value lane = k->load_lane ? k->load_lane(k, array, value, map, pad) : TILE_NO_VALUE;
+    if (lane.id) return lane;
     tile_value tile = sched_load(k, array, value, map);
     tile_op op = tile.id ? tile_value_def(k->f, tile) : TILE_NO_OP;
     while (op.id && tile_op_opcode(k->f, op) != TILE_OP_load)
@@ -325,6 +330,8 @@ tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const s
     int64_t back[SCHED_MAX_TILE];
     const sched_map simple = simplify(k, rank, wanted), *map = &simple;
     bool single = k->single && is_one_element(k, rank, map);
+    tile_value lane = k->load_lane ? k->load_lane(k, array, value, map, NULL) : TILE_NO_VALUE;
+    if (lane.id) return lane;
     if (!find_access(k, array, value, map, false, !single, 0, &access)) return TILE_NO_VALUE;
     if (single)
         return tile_build_load(&k->b, access.view, access.index, access.rank, TILE_NO_VALUE, NULL);

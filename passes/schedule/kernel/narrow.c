@@ -4,6 +4,11 @@
  *
  *     matmul(reshape(f32(%q)), f32(%k))    becomes    matmul(f32(reshape(%q)), f32(%k))
  *
+ * The same holds for other operations that use what a kernel may have to write, because a reshape
+ * may be the place where it is written:
+ *
+ *     exp(reshape(f32(f16(matmul(%a, %b)))))   becomes   exp(f32(reshape(f16(matmul(%a, %b)))))
+ *
  * The pass changes a copy of the compute, because the compute is the reference for what is
  * generated from it. */
 #include "passes/schedule/kernel/schedule.h"
@@ -197,13 +202,74 @@ tile_value sched_reduce(schedule *s, tile_builder *b, tile_value value, unsigned
     return tile_op_result(s->compute, op, 0);
 }
 
+/* Written values ------------------------------------------------------------------------------ */
+
+/* By value: whether it is computed, in the last place, from a product, reduction or scan. */
+static bool *find_written(schedule *s) {
+    const tile_function *f = s->compute;
+    bool *written = TILE_NEW_ARRAY(s->arena, bool, f->value_count);
+    TILE_FOR_EACH_OP (f, op, f->body) {
+        const tile_opcode opcode = tile_op_opcode(f, op);
+        bool own = !tile_opcode_moves(opcode) && tile_op_dims(opcode) != TILE_DIMS_counted &&
+                   !tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
+        for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
+            own |= written[tile_op_operand(f, op, i).id];
+        for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
+            written[tile_op_result(f, op, i).id] = own;
+    }
+    return written;
+}
+
+/* Returns whether the operand consists of moved elements that were cast, and may be written. */
+static bool moves_written(narrowing *n, const bool *written, tile_value value) {
+    return value.id < n->count && written[value.id] && is_moved(n->s, value) &&
+           find_narrow(n, value);
+}
+
+/* Returns whether the operation, which moves no elements itself, has such an operand. */
+static bool uses_written(narrowing *n, const bool *written, tile_op op) {
+    bool found = false;
+    if (sched_moved_operands(n->s, op)) return false;
+    for (unsigned i = 0; i < tile_op_operand_count(n->s->compute, op); i++)
+        found |= moves_written(n, written, tile_op_operand(n->s->compute, op, i));
+    return found;
+}
+
+static void change_operands(narrowing *n, const bool *written, tile_op op) {
+    schedule *s = n->s;
+    for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++) {
+        tile_value value = tile_op_operand(s->compute, op, i);
+        if (!moves_written(n, written, value)) continue;
+        tile_value moved = move_narrow(n, value);
+        tile_builder b = tile_builder_before(s->compute, op);
+        b.loc = tile_op_loc(s->compute, op);
+        tile_op_at(s->compute, op)->operands[i] =
+            tile_build_cast(&b, moved, sched_element(s, value));
+    }
+}
+
+static void move_written(schedule *s) {
+    const bool *written = find_written(s);
+    bool found = false;
+    narrowing n = begin_narrowing(s);
+    TILE_FOR_EACH_OP (s->compute, op, s->compute->body) found |= uses_written(&n, written, op);
+    if (!found) return;
+    sched_clone_compute(s);
+    written = find_written(s);
+    n = begin_narrowing(s);
+    TILE_FOR_EACH_OP (s->compute, op, s->compute->body)
+        if (uses_written(&n, written, op)) change_operands(&n, written, op);
+}
+
 void sched_move_casts(schedule *s) {
     bool found = false;
     narrowing n = begin_narrowing(s);
     TILE_FOR_EACH_OP (s->compute, op, s->compute->body) found |= find_product(&n, op) != NULL;
-    if (!found) return;
-    sched_clone_compute(s);
-    n = begin_narrowing(s);
-    TILE_FOR_EACH_OP (s->compute, op, s->compute->body)
-        if (find_product(&n, op)) change_product(&n, op);
+    if (found) {
+        sched_clone_compute(s);
+        n = begin_narrowing(s);
+        TILE_FOR_EACH_OP (s->compute, op, s->compute->body)
+            if (find_product(&n, op)) change_product(&n, op);
+    }
+    move_written(s);
 }

@@ -366,6 +366,11 @@ typedef struct sched_kernel sched_kernel;
 typedef tile_value sched_reduce_builder(sched_kernel *k, tile_op op, unsigned result,
                                         const sched_map *map, const tile_type *element);
 
+/* Loads one of several contiguous elements that a thread needs (windows/lanes.c). No value: it is
+ * not one of them. pad: outside of the array; NULL: 0. */
+typedef tile_value sched_lane_loader(sched_kernel *k, unsigned array, tile_value value,
+                                     const sched_map *map, const tile_expr *pad);
+
 struct sched_kernel {
     schedule *s;
     sched_group *g;
@@ -391,8 +396,9 @@ struct sched_kernel {
     bool single;               /* loads of one element are scalars */
     bool streams;              /* each element of the domain is read once, and few are written */
     sched_reduce_builder
-        *reduce;          /* of windowed kernels, whose coordinates are simplified; or NULL */
-    sched_padded *padded; /* of windowed kernels */
+        *reduce; /* of windowed kernels, whose coordinates are simplified; or NULL */
+    sched_lane_loader *load_lane; /* of windowed kernels; or NULL */
+    sched_padded *padded;         /* of windowed kernels */
     size_t padded_count, padded_capacity;
 };
 
@@ -409,6 +415,8 @@ bool sched_flatten(schedule *s, sched_group *g, int64_t *whole);
 void sched_kernel_open(sched_kernel *k, schedule *s, sched_group *g, const char *name);
 /* Builds the checks of the schedule's parts. */
 void sched_check_parts(sched_kernel *k);
+/* The bytes of the array; -1: not known. */
+int64_t sched_count_bytes(schedule *s, unsigned array);
 /* A parameter of kind int; returns it as an expression. */
 const tile_expr *sched_add_param(sched_kernel *k, const char *name);
 /* tune (names) in [points]: point_count x name_count numbers. */

@@ -22,7 +22,7 @@ static bool is_phase(const product *p, unsigned d) {
             depends |= sched_depends(&p->sides[i].map.at[n], d);
         repeated |= !depends;
     }
-    return p->k.g->moves && repeated && extent > 1 && extent <= MOST_PHASES;
+    return (p->k.g->moves || p->k.g->passed) && repeated && extent > 1 && extent <= MOST_PHASES;
 }
 
 /* The coordinates of a block along batch dims, the last of which is fastest; returns the rest. */

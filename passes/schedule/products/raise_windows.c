@@ -382,6 +382,7 @@ static tile_value reshape_source(raised *r, tile_builder *b, tile_value value,
                                  const tile_type *to) {
     const tile_function *f = r->s->compute;
     const tile_op cast = tile_value_def(f, value);
+    if (sched_type(r->s, value) == to) return value;
     if (!cast.id || tile_op_opcode(f, cast) != TILE_OP_cast || tile_op_at(f, cast)->attr_count)
         return tile_build_reshape(b, value, TILE_NO_VALUE, to);
     tile_value src = tile_operand_src(f, cast);
@@ -447,8 +448,8 @@ static tile_value build_convolution(raised *r, const numbers *n) {
     const tile_type *to = sched_type(s, product);
     char of_filter[MOST_LETTERS];
     tile_value filter = build_filter(r, &b, of_filter);
-    tile_value src = tile_build_reshape(&b, r->view.source, TILE_NO_VALUE,
-                                        type_of(r, 0, sched_type(s, r->view.source), r->source));
+    tile_value src = reshape_source(r, &b, r->view.source,
+                                    type_of(r, 0, sched_type(s, r->view.source), r->source));
     if (r->view.type) src = cast_to(r, &b, src, r->view.type);
     tile_value value = tile_build_convolve(&b, src, filter, type_of(r, 2, to, r->result));
     const tile_op op = tile_value_def(f, value);
@@ -593,6 +594,7 @@ bool sched_raise_windows(schedule *s) {
     }
     tables = (sched_tables){.s = s};
     fold_transposes(s, &tables);
+    sched_fold_reshapes(s);
     if (!tile_expand_convolutions(s->compute, true)) return false;
     sched_fold_reshapes(s);
     return true;

@@ -18,7 +18,22 @@
 
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
+#include "lib/ops/gather.h"
 #include "lib/support/scalar.h"
+
+/* Returns whether the value is a slice of a product whose dims were moved. */
+static bool is_slice_of_product(const schedule *s, tile_value value) {
+    const tile_function *f = s->compute;
+    bool sliced = false;
+    for (tile_op op; (op = tile_value_def(f, value)).id; value = tile_operand_src(f, op)) {
+        const tile_opcode opcode = tile_op_opcode(f, op);
+        if (opcode == TILE_OP_matmul) return sliced;
+        if (opcode != TILE_OP_slice && opcode != TILE_OP_reshape && opcode != TILE_OP_transpose)
+            return false;
+        sliced |= opcode == TILE_OP_slice;
+    }
+    return false;
+}
 
 void sched_fold_reshapes(schedule *s) {
     tile_function *f = s->compute;
@@ -41,7 +56,71 @@ void sched_fold_reshapes(schedule *s) {
     }
 }
 
+/* The type of `dims` with these elements. */
+static const tile_type *with_element(schedule *s, const tile_type *dims, tile_value of) {
+    tile_type draft = *dims;
+    draft.scalar = sched_type(s, of)->scalar;
+    draft.param = sched_type(s, of)->param;
+    return tile_type_get(s->context, &draft);
+}
+
+static bool is_widening(const schedule *s, tile_op op) {
+    const tile_function *f = s->compute;
+    if (!op.id || tile_op_opcode(f, op) != TILE_OP_cast || tile_op_at(f, op)->attr_count)
+        return false;
+    return tile_scalar_bytes(sched_type(s, tile_op_result(f, op, 0))->scalar) >
+           tile_scalar_bytes(sched_type(s, tile_operand_src(f, op))->scalar);
+}
+
+/* Returns whether the reshape or window is of elements that are computed and then cast to a wider
+ * type. */
+static bool is_of_widened(const schedule *s, tile_op op) {
+    const tile_function *f = s->compute;
+    const tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode != TILE_OP_reshape && (opcode != TILE_OP_window || tile_op_pads(f, op)))
+        return false;
+    const tile_op cast = tile_value_def(f, tile_operand_src(f, op));
+    return is_widening(s, cast) && tile_value_def(f, tile_operand_src(f, cast)).id;
+}
+
+/* Widens elements after reshapes and windows, so that arrays that kernels exchange have the narrow
+ * ones. */
+static void widen_after_moves(schedule *s) {
+    bool found = false;
+    TILE_FOR_EACH_OP (s->compute, op, s->compute->body) found |= is_of_widened(s, op);
+    if (!found) return;
+    sched_clone_compute(s);
+    tile_function *f = s->compute;
+    tile_op *ops = NULL;
+    size_t count = 0, capacity = 0;
+    TILE_FOR_EACH_OP (f, op, f->body) {
+        ops = tile_arena_grow(s->arena, ops, count, &capacity, sizeof *ops);
+        ops[count++] = op;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const tile_op op = ops[i];
+        if (!is_of_widened(s, op)) continue;
+        const tile_value result = tile_op_result(f, op, 0), wide = tile_operand_src(f, op),
+                         src = tile_operand_src(f, tile_value_def(f, wide));
+        const tile_type *type = sched_type(s, result);
+        tile_value *map = TILE_NEW_ARRAY(s->arena, tile_value, f->value_count);
+        map[wide.id] = src;
+        tile_builder b = tile_builder_before(f, op);
+        b.loc = tile_op_loc(f, op);
+        const tile_op copy = tile_clone_op(&b, op, map, f->value_count);
+        const tile_value narrow = tile_op_result(f, copy, 0);
+        tile_value_at(f, narrow)->type = with_element(s, type, src);
+        const tile_value value = tile_build_cast(&b, narrow, type);
+        map = TILE_NEW_ARRAY(s->arena, tile_value, f->value_count);
+        map[result.id] = value;
+        tile_replace_values(f, f->body, map);
+        tile_erase_op(f, op);
+    }
+}
+
 /* ---------------------------------------------------------------------------------------------- */
+
+enum { STEPS = 8 /* operations that are followed to arguments or products */ };
 
 typedef struct sinking {
     schedule *s;
@@ -50,26 +129,17 @@ typedef struct sinking {
     size_t count; /* of values before */
 } sinking;
 
-/* Returns whether the value is a slice of a product whose dims were moved. */
-static bool is_sliced_product(const schedule *s, tile_value value) {
+/* Returns whether the value is such a slice, or computed of one element by element. */
+static bool is_sliced_product(const schedule *s, tile_value value, unsigned steps) {
     const tile_function *f = s->compute;
-    bool sliced = false;
-    for (tile_op op; (op = tile_value_def(f, value)).id; value = tile_operand_src(f, op)) {
-        const tile_opcode opcode = tile_op_opcode(f, op);
-        if (opcode == TILE_OP_matmul) return sliced;
-        if (opcode != TILE_OP_slice && opcode != TILE_OP_reshape && opcode != TILE_OP_transpose)
-            return false;
-        sliced |= opcode == TILE_OP_slice;
-    }
-    return false;
-}
-
-/* The type of `dims` with these elements. */
-static const tile_type *with_element(schedule *s, const tile_type *dims, tile_value of) {
-    tile_type draft = *dims;
-    draft.scalar = sched_type(s, of)->scalar;
-    draft.param = sched_type(s, of)->param;
-    return tile_type_get(s->context, &draft);
+    const tile_op op = tile_value_def(f, value);
+    if (is_slice_of_product(s, value)) return true;
+    if (!op.id || !steps || !tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_ELEMENTWISE))
+        return false;
+    bool found = false;
+    for (unsigned i = 0; i < tile_op_operand_count(f, op) && !found; i++)
+        found = is_sliced_product(s, tile_op_operand(f, op, i), steps - 1);
+    return found;
 }
 
 /* The dims of a repeated operand, whose dims are 1 or those of `merged`, in the dims of `whole`.
@@ -119,21 +189,32 @@ static tile_value copy_op(sinking *w, tile_builder *b, tile_op op, const tile_va
 }
 
 /* The operand with these dims; none: it would have to be stored. */
-static tile_value widen(sinking *w, tile_builder *b, tile_value value, const tile_type *dims) {
+static tile_value widen(sinking *w, tile_builder *b, tile_value value, const tile_type *dims,
+                        unsigned steps) {
     schedule *s = w->s;
     tile_function *f = s->compute;
     const tile_type *type = sched_type(s, value);
     const tile_op op = tile_value_def(f, value);
-    if (w->whole[value.id].id) return w->whole[value.id];
+    if (value.id < w->count && w->whole[value.id].id) return w->whole[value.id];
     if (type->kind != TILE_TYPE_TENSOR) return value;
     if (!op.id) return tile_build_reshape(b, value, TILE_NO_VALUE, with_element(s, dims, value));
-    const tile_value *same = TILE_NEW_ARRAY(s->arena, tile_value, w->count);
-    if (tile_op_opcode(f, op) == TILE_OP_splat) return copy_op(w, b, op, same, dims);
-    if (tile_op_opcode(f, op) != TILE_OP_broadcast) return TILE_NO_VALUE;
+    tile_value *map = TILE_NEW_ARRAY(s->arena, tile_value, w->count);
+    const tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode == TILE_OP_splat) return copy_op(w, b, op, map, dims);
+    if (opcode == TILE_OP_reshape && steps)
+        return widen(w, b, tile_operand_src(f, op), dims, steps - 1);
+    if (opcode != TILE_OP_broadcast) {
+        if (!is_of_arguments(s, value, steps) || !tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE))
+            return TILE_NO_VALUE;
+        for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
+            const tile_value operand = tile_op_operand(f, op, i);
+            if (!(map[operand.id] = widen(w, b, operand, dims, steps - 1)).id) return TILE_NO_VALUE;
+        }
+        return copy_op(w, b, op, map, dims);
+    }
     const tile_value src = tile_operand_src(f, op);
     tile_type own;
-    enum { STEPS = 8 };
-    if (sched_type(s, src)->kind != TILE_TYPE_TENSOR || !is_of_arguments(s, src, STEPS) ||
+    if (sched_type(s, src)->kind != TILE_TYPE_TENSOR || !is_of_arguments(s, src, steps) ||
         !split_dims(s, sched_type(s, src), type, dims, &own))
         return TILE_NO_VALUE;
     tile_value few = tile_build_reshape(b, src, TILE_NO_VALUE,
@@ -164,18 +245,11 @@ static tile_value sink(sinking *w, tile_op op, const tile_type *dims) {
     b.loc = tile_op_loc(f, op);
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
         const tile_value operand = tile_op_operand(f, op, i);
-        const tile_value wide = widen(w, &b, operand, dims);
+        const tile_value wide = widen(w, &b, operand, dims, STEPS);
         if (!wide.id) return TILE_NO_VALUE;
         map[operand.id] = wide;
     }
     return copy_op(w, &b, op, map, dims);
-}
-
-static bool is_widening(const schedule *s, tile_op op) {
-    const tile_function *f = s->compute;
-    if (tile_op_opcode(f, op) != TILE_OP_cast) return false;
-    return tile_scalar_bytes(sched_type(s, tile_op_result(f, op, 0))->scalar) >
-           tile_scalar_bytes(sched_type(s, tile_operand_src(f, op))->scalar);
 }
 
 static bool has_reshaped_slice(schedule *s) {
@@ -183,11 +257,56 @@ static bool has_reshaped_slice(schedule *s) {
     bool found = false;
     TILE_FOR_EACH_OP (f, op, f->body)
         found = found || (tile_op_opcode(f, op) == TILE_OP_reshape &&
-                          is_sliced_product(s, tile_operand_src(f, op)));
+                          is_sliced_product(s, tile_operand_src(f, op), STEPS));
     return found;
 }
 
+/* A result that is a reshape of such values is stored with their dims. */
+static void sink_results(sinking *w, const bool *sunk) {
+    schedule *s = w->s;
+    tile_function *f = s->compute;
+    sched_shape *declared = TILE_NEW_ARRAY(s->arena, sched_shape, f->result_count);
+    bool any = false;
+    if (s->declared || s->is_section) return;
+    for (size_t i = 0; i < f->result_count; i++) {
+        tile_result_decl *result = &f->results[i];
+        const tile_op op = tile_value_def(f, result->value);
+        bool plain = true;
+        declared[i].type = result->type;
+        for (unsigned d = 0; d < result->type->rank; d++) {
+            plain &= !result->strides[d];
+            if (result->strides[d]) declared[i].strides[d] = sched_resolved(s, result->strides[d]);
+        }
+        if (!plain || !op.id || tile_op_opcode(f, op) != TILE_OP_reshape) continue;
+        const tile_value src = tile_operand_src(f, op);
+        if (!sunk[src.id]) continue;
+        any |= sched_type(s, src) != result->type;
+        result->value = src;
+        result->type = sched_type(s, src);
+    }
+    if (any) s->declared = declared;
+}
+
+/* Erases element-wise operations and moves of which nothing depends: users are counted later. */
+static void erase_unused(schedule *s) {
+    tile_function *f = s->compute;
+    uint32_t *uses = tile_count_uses(f, s->arena);
+    for (size_t i = 0; i < f->result_count; i++) uses[f->results[i].value.id]++;
+    for (tile_op op = tile_region_at(f, f->body)->last, before; op.id; op = before) {
+        const tile_opcode opcode = tile_op_opcode(f, op);
+        before = tile_op_at(f, op)->prev;
+        if ((!tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) && !tile_opcode_moves(opcode) &&
+             opcode != TILE_OP_reshape) ||
+            tile_op_result_count(f, op) != 1 || uses[tile_op_result(f, op, 0).id])
+            continue;
+        for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
+            uses[tile_op_operand(f, op, i).id]--;
+        tile_erase_op(f, op);
+    }
+}
+
 void sched_sink_reshapes(schedule *s) {
+    widen_after_moves(s);
     if (!has_reshaped_slice(s)) return;
     sched_clone_compute(s);
     tile_function *f = s->compute;
@@ -204,7 +323,7 @@ void sched_sink_reshapes(schedule *s) {
         if (opcode == TILE_OP_reshape) {
             const tile_value src = tile_operand_src(f, op);
             if (src.id >= w.count) continue;
-            w.whole[result.id] = is_sliced_product(s, src) ? src : w.whole[src.id];
+            w.whole[result.id] = is_sliced_product(s, src, STEPS) ? src : w.whole[src.id];
             continue;
         }
         const bool elementwise = tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
@@ -223,4 +342,8 @@ void sched_sink_reshapes(schedule *s) {
     tile_replace_values(f, f->body, all);
     while (count) tile_erase_op(f, old[--count]);
     sched_fold_reshapes(s);
+    erase_unused(s);
+    bool *sunk = TILE_NEW_ARRAY(s->arena, bool, f->value_count);
+    for (size_t i = 0; i < w.count; i++) sunk[w.whole[i].id] = w.whole[i].id != 0;
+    sink_results(&w, sunk);
 }

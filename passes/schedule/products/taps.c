@@ -26,8 +26,14 @@ static bool evaluate(const product *p, const sched_coordinate *at, int64_t tap, 
     return true;
 }
 
+/* Returns whether it differs within a tile. */
+static bool is_of_tile(const product *p, const sched_coordinate *at) {
+    return sched_depends(at, p->m) || sched_depends(at, p->n) || sched_depends(at, p->depth);
+}
+
 /* Reads a digit, and what its coordinate adds to its multiple. A single position in each phase has
- * no digit: its coordinate is a number of the block. */
+ * no digit: its coordinate is a number of the block. All values are multiplied if some elements of
+ * the tile are inside of the filter at each of them, as where phases are rows of the product. */
 static bool read_digit(const product *p, const sched_coordinate *at, product_digit *digit) {
     static const sched_coordinate none = {-1, NULL, NULL};
     int64_t value;
@@ -38,6 +44,10 @@ static bool read_digit(const product *p, const sched_coordinate *at, product_dig
     *digit = (product_digit){.at = at, .scale = 1};
     if (evaluate(p, at, 0, &value)) return value == 0;
     const sched_index *sum = at->index;
+    if (is_of_tile(p, at)) {
+        digit->at = sum && sum->kind == SCHED_SUM ? &sum->a : at;
+        return evaluate(p, digit->at, 0, &value) && value == 0;
+    }
     if (!sum || sum->kind != SCHED_SUM || !sum->by.expr ||
         !tile_expr_is_int(sum->by.expr, &digit->scale) || digit->scale < 1)
         return false;
@@ -74,11 +84,42 @@ static bool is_number(const product *p, int64_t taps) {
 
 /* Returns whether the coordinate depends on the tap, or on the block's batch alone. */
 static bool is_of_taps(const product *p, const sched_coordinate *at) {
-    bool moves = sched_depends(at, p->m) || sched_depends(at, p->n) || sched_depends(at, p->depth);
     bool batch = false;
     for (unsigned d = 0; d < p->m; d++) batch |= sched_depends(at, d);
     bool computed = at->index && at->index->kind == SCHED_SUM;
-    return !moves && ((batch && computed) || sched_depends(at, (unsigned)p->taps));
+    return sched_depends(at, (unsigned)p->taps) || (!is_of_tile(p, at) && batch && computed);
+}
+
+/* The greatest value of a coordinate of numbers that are not below 0; -1: not known. */
+static int64_t greatest(const product *p, const sched_coordinate *at) {
+    int64_t offset = 0, by;
+    if (at->offset && !tile_expr_is_int(at->offset, &offset)) return -1;
+    if (!at->index)
+        return offset + (at->dim < 0 ? 0 : sched_constant(p->k.g->domain.extents[at->dim]) - 1);
+    if (!at->index->by.expr || !tile_expr_is_int(at->index->by.expr, &by) || by < 0) return -1;
+    if (at->index->kind == SCHED_NUMBER) return offset + by;
+    const int64_t a = greatest(p, &at->index->a);
+    if (a < 0) return -1;
+    switch (at->index->kind) {
+    case SCHED_DIV: return by ? offset + a / by : -1;
+    case SCHED_REM: return offset + (a < by ? a : by - 1);
+    case SCHED_SUM:
+    case SCHED_PAIR: {
+        const int64_t b = greatest(p, &at->index->b);
+        return b < 0 ? -1 : offset + a * by + b;
+    }
+    default: return -1;
+    }
+}
+
+/* Returns whether the digit's coordinate reaches the end of the filter. */
+static bool reaches_outside(const product *p, const product_digit *digit) {
+    int64_t offset = 0;
+    if (!digit->rest) return false;
+    if (!digit->weight || digit->scale * digit->count > digit->extent) return true;
+    if (digit->offset && !tile_expr_is_int(digit->offset, &offset)) return false;
+    const int64_t rest = greatest(p, digit->rest);
+    return rest >= 0 && digit->scale * (digit->count - 1) + rest + offset >= digit->extent;
 }
 
 /* Returns whether the digits are those of the taps, and some taps are outside. */
@@ -89,7 +130,7 @@ static bool find_digits(product *p, const product_operand *side) {
     const tile_type *type = sched_type(s, side->source);
     bool outside = false;
     p->digit_count = 0;
-    if (!side->plain || side->gathered || side->windowed || taps < 1 || taps > MOST) return false;
+    if (!side->plain || side->windowed || taps < 1 || taps > MOST) return false;
     for (unsigned d = 0; d < type->rank; d++) {
         product_digit digit;
         int64_t extent = sched_constant(sched_dim(s, type, d));
@@ -98,7 +139,7 @@ static bool find_digits(product *p, const product_operand *side) {
             !read_digit(p, &side->source_map.at[d], &digit) || !measure_digit(p, &digit, taps))
             return false;
         digit.extent = extent;
-        outside |= digit.rest && (!digit.weight || digit.scale * digit.count > extent);
+        outside |= reaches_outside(p, &digit);
         p->digits[p->digit_count++] = digit;
     }
     return outside && is_number(p, taps);

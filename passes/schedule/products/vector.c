@@ -4,10 +4,18 @@
  *
  * A product's tile has at least 16 columns, of which a vector fills one. The other columns are
  * wasted, and one thread sums along k. A reduction instead distributes k over all threads of a
- * block, each with separate partial sums, and over several blocks. Products without a tensor core
- * instruction for their elements are rewritten: those of f32 and f64. Products that depend on other
- * products, or that others depend on, are unchanged, because an online loop may compute them
- * together (cut/classify.c). */
+ * block, each with separate partial sums, and over several blocks.
+ *
+ * Products without a tensor core instruction for their elements are rewritten: those of f32 and
+ * f64. Those of f16, bf16 and tf32 are rewritten if a kernel of the reduction reads the matrix as
+ * fast as memory allows:
+ *
+ *   - rows of the matrix that are contiguous along k
+ *   - windows, with positions as k: a depthwise convolution (windows/windows.c)
+ *
+ * Their elements are cast to f32, which is exact. Products that depend on other products, or that
+ * others depend on, are unchanged, because an online loop may compute them together
+ * (cut/classify.c). No online loop has windows. */
 #include "passes/schedule/products/vector.h"
 
 #include "lib/ir/effects.h"
@@ -46,23 +54,59 @@ static bool has_user_tile(const tile_function *f, tile_op op) {
     return false;
 }
 
-/* The operand that is a vector: 1 for rhs, 0 for lhs; -1: none. */
-static int find_vector(schedule *s, tile_op op) {
+/* The operand with one row or column: 1 for rhs, 0 for lhs; -1: none. Types contain the extents as
+ * written, so a parameter `m` whose given value is 1 does not count. */
+static int find_single(const schedule *s, tile_op op) {
     const tile_type *result = sched_type(s, tile_op_result(s->compute, op, 0));
-    tile_scalar element = sched_element(s, tile_operand_lhs(s->compute, op))->scalar;
-    bool computed = element == TILE_f32 || element == TILE_f64;
-    for (unsigned i = 0; i < 2; i++)
-        computed &= sched_element(s, sched_multiplied(s, op, i))->scalar == element;
-    tile_scalar declared = sched_element(s, tile_op_result(s->compute, op, 0))->scalar;
-    computed &= declared == element ||
-                (element == TILE_f32 && (declared == TILE_f16 || declared == TILE_bf16));
-    tile_word precision = tile_op_word(s->compute, op, TILE_ATTR_precision);
-    computed &= !precision || precision == TILE_WORD_precision_ieee;
-    if (!computed || has_user_tile(s->compute, op) || shares_dims(s, op)) return -1;
-    /* Types contain the extents as written, so a parameter `m` whose given value is 1 does not
-     * count. */
     if (tile_expr_is(result->dims[result->rank - 1u], 1)) return 1;
     return tile_expr_is(result->dims[result->rank - 2u], 1) ? 0 : -1;
+}
+
+/* Returns whether the value consists of windows, moved and cast. */
+static bool has_windows(const schedule *s, tile_value value) {
+    for (tile_op op; (op = tile_value_def(s->compute, value)).id;) {
+        switch (tile_op_opcode(s->compute, op)) {
+        case TILE_OP_window: return true;
+        case TILE_OP_reshape:
+        case TILE_OP_transpose:
+        case TILE_OP_cast: value = tile_operand_src(s->compute, op); break;
+        default: return false;
+        }
+    }
+    return false;
+}
+
+/* The greatest number of positions in a window for which a thread sums them one by one. */
+enum { MAX_POSITIONS = 128 };
+
+/* Returns whether a reduction reads the matrix as fast as memory allows. */
+static bool is_streamed(schedule *s, tile_op op, int vector) {
+    tile_value matrix = tile_op_operand(s->compute, op, 1u - (unsigned)vector);
+    const tile_type *type = sched_type(s, matrix);
+    bool transposed =
+        tile_op_has_attr(s->compute, op, vector ? TILE_ATTR_trans_lhs : TILE_ATTR_trans_rhs);
+    bool last = vector ? !transposed : transposed; /* k is the last dim */
+    int64_t terms = sched_constant(sched_dim(s, type, type->rank - (last ? 1u : 2u)));
+    if (has_windows(s, matrix)) return terms > 0 && terms <= MAX_POSITIONS;
+    return last && vector == 1;
+}
+
+/* The operand that is a vector: 1 for rhs, 0 for lhs; -1: none, or the product is not rewritten. */
+static int find_vector(schedule *s, tile_op op) {
+    tile_scalar element = sched_element(s, tile_operand_lhs(s->compute, op))->scalar;
+    tile_scalar declared = sched_element(s, tile_op_result(s->compute, op, 0))->scalar;
+    bool narrow = element == TILE_f16 || element == TILE_bf16 || element == TILE_tf32;
+    int vector = find_single(s, op);
+    if (vector < 0 || (!narrow && element != TILE_f32 && element != TILE_f64)) return -1;
+    for (unsigned i = 0; i < 2; i++)
+        if (sched_element(s, sched_multiplied(s, op, i))->scalar != element) return -1;
+    bool is_f32_sum = declared == TILE_f32 || declared == TILE_f16 || declared == TILE_bf16;
+    if (element == TILE_f64 ? declared != TILE_f64 : !is_f32_sum) return -1;
+    tile_word precision = tile_op_word(s->compute, op, TILE_ATTR_precision);
+    if (precision && precision != TILE_WORD_precision_ieee) return -1;
+    tile_value matrix = tile_op_operand(s->compute, op, 1u - (unsigned)vector);
+    if (has_user_tile(s->compute, op) || (!has_windows(s, matrix) && shares_dims(s, op))) return -1;
+    return narrow && !is_streamed(s, op, vector) ? -1 : vector;
 }
 
 /* Building ------------------------------------------------------------------------------------- */
@@ -99,6 +143,15 @@ static tile_value repeat(schedule *s, tile_builder *b, tile_value value, const t
     return type == sched_type(s, value) ? value : tile_build_broadcast(b, value, type);
 }
 
+/* Elements narrower than f32 as f32. */
+static tile_value widen(schedule *s, tile_builder *b, tile_value value) {
+    tile_scalar element = sched_element(s, value)->scalar;
+    tile_type draft = *sched_type(s, value);
+    if (element == TILE_f32 || element == TILE_f64) return value;
+    draft.scalar = TILE_f32, draft.param = NULL;
+    return tile_build_cast(b, value, tile_type_get(s->context, &draft));
+}
+
 /* Sums the product of the matrix and the vector along k, which is the same dim in both. */
 static tile_value build(schedule *s, tile_op op, unsigned vector) {
     tile_function *f = s->compute;
@@ -112,6 +165,7 @@ static tile_value build(schedule *s, tile_op op, unsigned vector) {
     bool lies = vector ? transposed[1] : !transposed[0]; /* k is the vector's last dim */
     const tile_type *dims = sched_type(s, matrix);
     if (last != lies) x = transpose(s, &b, x);
+    matrix = widen(s, &b, matrix), x = widen(s, &b, x);
     tile_value products =
         tile_build_mul(&b, repeat(s, &b, matrix, result, dims), repeat(s, &b, x, result, dims));
     tile_value sums =

@@ -105,13 +105,14 @@ static bool is_invariant(const online_sum_planner *f, const sched_mapped_value *
     return is_known_early(f, at) && !varies(f, at, STEPS);
 }
 
+/* nan: also one that propagates NaN. */
 static tile_op reduction_of(const online_sum_planner *f, const sched_mapped_value *at,
-                            tile_word kind) {
+                            tile_word kind, bool nan) {
     tile_op op = def_of(f, at->value, TILE_OP_reduce), none = {0};
     const tile_function *compute = f->r->k.s->compute;
     bool fits = op.id && rows_reduction_index(f->r, at->value) >= 0 &&
                 tile_op_word(compute, op, TILE_ATTR_kind) == kind &&
-                !tile_op_has_attr(compute, op, TILE_ATTR_nan);
+                (nan || !tile_op_has_attr(compute, op, TILE_ATTR_nan));
     return fits ? op : none;
 }
 
@@ -127,7 +128,7 @@ static bool reduces(const online_sum_planner *f, tile_op op, tile_value x) {
 static bool is_mean(const online_sum_planner *f, sched_mapped_value row, tile_value x) {
     row = sched_skip_broadcasts(f->r->k.s, row);
     tile_op op = tile_value_def(f->r->k.s->compute, row.value);
-    if (reduces(f, reduction_of(f, &row, TILE_WORD_kind_add), x)) return true;
+    if (reduces(f, reduction_of(f, &row, TILE_WORD_kind_add, false), x)) return true;
     if (!op.id || tile_op_at(f->r->k.s->compute, op)->attr_count) return false;
     switch (tile_op_opcode(f->r->k.s->compute, op)) {
     case TILE_OP_div: {
@@ -178,7 +179,8 @@ static bool plan_difference(online_sum_planner *f, tile_op op, const sched_map *
 
 /* Exponentials --------------------------------------------------------------------------------- */
 
-/* Returns whether the row's value is the maximum of x, or larger. */
+/* Returns whether the row's value is the maximum of x, or larger. With a NaN in x it may be NaN:
+ * the sum is NaN then, because one of its terms is, unless a select hides that term. */
 static bool is_upper_bound(const online_sum_planner *f, sched_mapped_value row, tile_value x) {
     row = sched_skip_broadcasts(f->r->k.s, row);
     tile_op op = def_of(f, row.value, TILE_OP_max);
@@ -188,7 +190,7 @@ static bool is_upper_bound(const online_sum_planner *f, sched_mapped_value row, 
         if (is_invariant(f, &other) && is_upper_bound(f, operand_of(f, op, 1 - i, &row.map), x))
             return true;
     }
-    return reduces(f, reduction_of(f, &row, TILE_WORD_kind_max), x);
+    return reduces(f, reduction_of(f, &row, TILE_WORD_kind_max, !f->online_sum->seen.value.id), x);
 }
 
 static bool find_exponent(const online_sum_planner *f, sched_mapped_value at,

@@ -182,7 +182,7 @@ static bool prefers_whole_row(const rows *r, int64_t blocks) {
 }
 
 void rows_build_unknown(rows *r, int beside) {
-    static const int points[] = {8192,  8, 6144,  8, 4096,  8, 4096,  4, 2048,  4, 1024, 4,
+    static const int points[] = {4096,  4, 8192,  8, 6144,  8, 4096,  8, 2048,  4, 1024, 4,
                                  10240, 8, 12288, 8, 14336, 8, 16384, 8, 16384, 16};
     static const int all_summed[] = {32768, 32, 8192, 8, 16384, 8, 4096, 4, 2048, 4, 1024, 4};
     const tile_expr *parts[2];

@@ -109,8 +109,10 @@ static void scale_domain(windows *w) {
                              tile_expr_int(context, w->neighbors[d]), NULL);
 }
 
-/* The map over the scaled domain of the neighbor with this number. */
-static sched_map neighbor_map(windows *w, const sched_map *map, unsigned rank, int64_t number) {
+/* The map over the scaled domain of the neighbor with this number. stores: over a domain that has
+ * each column. */
+static sched_map neighbor_map(windows *w, const sched_map *map, unsigned rank, int64_t number,
+                              bool stores) {
     schedule *s = w->k.s;
     sched_coordinate dims[SCHED_MAX_DIMS];
     sched_map out = *map;
@@ -120,7 +122,10 @@ static sched_map neighbor_map(windows *w, const sched_map *map, unsigned rank, i
         const sched_coordinate rest = sched_number_coordinate(s, number % neighbors);
         dims[d] = tile_expr_is(w->scaled.domain.extents[d], 1) ? sched_zero_coordinate()
                                                                : sched_dim_coordinate(d);
-        if (neighbors > 1) dims[d] = sched_sum(s, &dims[d], by, &rest);
+        if (stores && w->lanes > 1 && d == w->columns)
+            dims[d] = sched_dim_coordinate(d);
+        else if (neighbors > 1)
+            dims[d] = sched_sum(s, &dims[d], by, &rest);
         number /= neighbors;
     }
     for (unsigned d = 0; d < rank; d++) out.at[d] = sched_substituted(s, &map->at[d], dims);
@@ -164,6 +169,18 @@ static tile_value build_output(windows *w, const sched_output *output, const sch
     return sched_value(&w->k, value, map, sched_element(w->k.s, value));
 }
 
+/* number: of the first neighbor whose results are stored. */
+static void store(windows *w, const sched_output *output, int64_t number, const sched_map *map,
+                  const tile_value *tiles) {
+    if (w->lanes == 1) {
+        sched_store_output(&w->k, output, map, tiles[0]);
+        return;
+    }
+    const unsigned rank = sched_type(w->k.s, sched_output_value(w->k.s, output))->rank;
+    const sched_map all = neighbor_map(w, &output->map, rank, number, true);
+    windows_store_lanes(w, output, &all, tiles);
+}
+
 static void build_outputs(windows *w) {
     schedule *s = w->k.s;
     const size_t outputs = w->g->output_count, count = (size_t)windows_count_neighbors(w);
@@ -173,14 +190,15 @@ static void build_outputs(windows *w) {
     for (size_t i = 0; i < outputs * count; i++) {
         const sched_output *output = &w->g->outputs[i / count];
         tile_value value = sched_output_value(s, output);
-        maps[i] = neighbor_map(w, &output->map, sched_type(s, value)->rank, (int64_t)(i % count));
+        maps[i] =
+            neighbor_map(w, &output->map, sched_type(s, value)->rank, (int64_t)(i % count), false);
         list_uses(w, &uses, value, &maps[i]);
     }
     windows_reduce(w, uses.items, uses.count);
     for (size_t i = 0; i < outputs * count && !s->failed; i++)
         tiles[i] = build_output(w, &w->g->outputs[i / count], &maps[i]);
-    for (size_t i = 0; i < outputs * count && !s->failed; i++)
-        sched_store_output(&w->k, &w->g->outputs[i / count], &maps[i], tiles[i]);
+    for (size_t i = 0; i < outputs * count && !s->failed; i += (size_t)w->lanes)
+        store(w, &w->g->outputs[i / count], (int64_t)(i % count), &maps[i], &tiles[i]);
 }
 
 void sched_make_windowed(schedule *s, sched_group *g, const char *name) {
@@ -193,6 +211,7 @@ void sched_make_windowed(schedule *s, sched_group *g, const char *name) {
     scale_domain(w);
     w->k.g = &w->scaled;
     w->k.reduce = windows_reduce_one;
+    if (w->lanes > 1) w->k.load_lane = windows_load_lane;
     set_tiles(w);
     sched_set_grid(&w->k, -1);
     build_outputs(w);

@@ -20,10 +20,14 @@ typedef struct windows {
     int64_t neighbors[SCHED_MAX_DIMS]; /* by the domain's dim: elements of the result that a thread
                                           computes along it */
     int vector;                        /* elements of a tile that a thread has, contiguous */
+    int64_t lanes;                     /* neighbors along the columns, which are stored together; 1:
+                                          a thread has one column */
     unsigned columns;                  /* the dim along which a tile's elements are contiguous */
     int rows;                          /* the tile's other dim; -1: none */
     windows_partial *partials;
     size_t partial_count, partial_capacity;
+    struct windows_vector **vectors; /* lanes.c */
+    size_t vector_count, vector_capacity;
 } windows;
 
 /* neighbors.c */
@@ -32,6 +36,15 @@ typedef struct windows {
 void windows_choose(windows *w);
 /* The number of elements of the result that a thread computes. */
 int64_t windows_count_neighbors(const windows *w);
+
+/* lanes.c */
+
+/* sched_lane_loader */
+tile_value windows_load_lane(sched_kernel *k, unsigned array, tile_value value,
+                             const sched_map *map, const tile_expr *pad);
+/* Stores tiles of contiguous results. map: over a domain that has each of them. */
+void windows_store_lanes(windows *w, const sched_output *output, const sched_map *map,
+                         const tile_value *tiles);
 
 /* reduce.c */
 
