@@ -481,8 +481,7 @@ static bool is_plain(const tile_function *f, tile_op product) {
     return plain;
 }
 
-/* Returns whether kernels read the windows from an array of them; `z` has the numbers of channels.
- */
+/* Returns whether kernels read an array of the windows; `z` has the numbers of channels. */
 static bool is_folded(const raised *r, expand_fold_sizes z) {
     unsigned folded;
     z.spatial = r->view.window_count;
