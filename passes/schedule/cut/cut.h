@@ -115,9 +115,6 @@ void sched_plan_rounded(schedule *s, tile_op op);
 
 /* Plans the filter that a product multiplies, if its phases are rows, and windows of few terms. */
 void sched_plan_phases(schedule *s, tile_op op);
-/* Returns whether the value is a slice of a product whose dims were moved, or computed of one by at
- * most so many element-wise operations. */
-bool sched_is_sliced_product(const schedule *s, tile_value value, unsigned steps);
 /* Plans the operand of a reduction, before it is widened, if it is such a value. */
 void sched_plan_interleaved(schedule *s, tile_op op);
 

@@ -20,7 +20,6 @@
 #include "lib/ir/syntax.h"
 #include "lib/ops/gather.h"
 #include "lib/support/scalar.h"
-#include "passes/schedule/cut/cut.h"
 
 void sched_fold_reshapes(schedule *s) {
     tile_function *f = s->compute;
