@@ -17,8 +17,10 @@
  *     y[d * q + b - e] = sum over t of x[q - t] * f[R - 1 - (d * t + b)]       (f[d * t + b] if
  *                                                                              reversed)
  *
- * With dilation e of the filter, the position r of phase b is one with r * e % d = b, and t counts
- * those that are d / gcd(d, e) apart. Phases that no position meets are zeros.
+ * With dilation s of the filter, e is (R - 1) * s - pad. Phase b meets the positions r with
+ * r * s % d = b, of which each is d / gcd(d, s) from the next one. Phases without positions are
+ * zeros. If e is no multiple of d, zeros before the filter make it one, so that place 0 has phase 0
+ * and rows of the result begin with all phases (convolve_windows.c).
  *
  * The windows x[q - t] are the same for all phases, and are those of a convolution without zeros.
  * The phases of the filter are a batch of products, and their results interleave:
