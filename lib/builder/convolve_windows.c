@@ -81,7 +81,7 @@ static bool split_positions(const expansion *x, unsigned i, phases *p) {
     p->count = count;
     p->step = count / common;
     p->taps = (p->positions + p->step - 1) / p->step;
-    p->apart = dilation;
+    p->spacing = dilation;
     p->distance = dilation / common;
     const int64_t last = (p->positions < p->step ? p->positions : p->step) - 1;
     /* Else the windows of some phases begin later. */
@@ -107,7 +107,7 @@ static bool stores_rows(const expansion *x, unsigned i) {
 
 /* Zeros before the filter let place 0 have phase 0: then as few places as possible meet all. */
 static void align_phases(const expansion *x, unsigned i, phases *p) {
-    if (!p->first || p->apart != 1) return;
+    if (!p->first || p->spacing != 1) return;
     const int64_t shift = p->count - p->first,
                   taps = (p->positions + shift + p->count - 1) / p->count;
     if (taps != p->taps && !stores_rows(x, i)) return;
@@ -126,7 +126,7 @@ void expand_find_phases(expansion *x) {
             !tile_expr_is_int(x->rhs->dims[x->c.rhs.spatial[i]], &own.positions) ||
             own.positions < 1 || !split_positions(x, i, &own))
             continue;
-        const int64_t end = (own.positions - 1) * own.apart - x->c.pads[i][0];
+        const int64_t end = (own.positions - 1) * own.spacing - x->c.pads[i][0];
         const tile_expr *places = x->result->dims[x->c.result.spatial[i]];
         *p = own;
         p->begin = divide_down(end, count);

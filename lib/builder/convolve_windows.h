@@ -11,7 +11,7 @@ typedef struct phases {
     int64_t count;
     int64_t positions, taps; /* of the filter: all, and the most that one phase meets */
     int64_t step;            /* from one position that a phase meets to the next one */
-    int64_t apart;           /* phases of neighboring positions; those between them meet none */
+    int64_t spacing;         /* phases of neighboring positions; those between them meet none */
     int64_t distance;        /* elements from one position of a phase to the next one */
     int64_t shift;           /* zeros before the filter, so that place 0 has phase 0 */
     int64_t first, begin;    /* b and q of place 0 */
@@ -29,7 +29,7 @@ typedef struct expansion {
     phases phases[TILE_MAX_SPATIAL];
     tile_convolution_form form;
     bool stores_windows; /* of few channels: a first kernel writes them */
-    bool by_place; /* a product for each place: the images of lhs become its last dim */
+    bool by_place;       /* a product for each place: the images of lhs become its last dim */
 } expansion;
 
 /* The dims of an array: their letters and extents. */

@@ -17,8 +17,10 @@
  *     y[d * q + b - e] = sum over t of x[q - t] * f[R - 1 - (d * t + b)]       (f[d * t + b] if
  *                                                                              reversed)
  *
- * With dilation e of the filter, the position r of phase b is one with r * e % d = b, and t counts
- * those that are d / gcd(d, e) apart. Phases that no position meets are zeros.
+ * With dilation s of the filter, e is (R - 1) * s - pad. Phase b meets the positions r with
+ * r * s % d = b, of which each is d / gcd(d, s) from the next one. Phases without positions are
+ * zeros. If e is no multiple of d, zeros before the filter make it one, so that place 0 has phase 0
+ * and rows of the result begin with all phases (convolve_windows.c).
  *
  * The windows x[q - t] are the same for all phases, and are those of a convolution without zeros.
  * The phases of the filter are a batch of products, and their results interleave:
@@ -42,13 +44,10 @@
 
 #include "lib/builder/convolve_dims.h"
 #include "lib/builder/convolve_fold.h"
+#include "lib/builder/convolve_phases.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
 #include "lib/support/scalar.h"
-
-static bool is_channels_first(const expansion *x) {
-    return x->c.result.channel < x->c.result.spatial[x->c.spatial - 1];
-}
 
 /* Operands and result ------------------------------------------------------------------------- */
 
@@ -122,7 +121,7 @@ static tile_value cut_places(expansion *x, tile_value value) {
     const tile_type *i32 = tile_type_scalar(x->context, TILE_i32);
     tile_value first[TILE_MAX_RANK];
     const tile_type *type = tile_value_type(x->f, value);
-    if (type == x->result && !(has_any_phases(x) && is_channels_first(x))) return value;
+    if (type == x->result && !(has_any_phases(x) && expand_is_channels_first(x))) return value;
     for (unsigned d = 0; d < type->rank; d++)
         first[d] = tile_build_constant(&x->b, i32, tile_expr_int(x->context, 0));
     for (unsigned i = 0; i < x->c.spatial; i++)
@@ -173,84 +172,6 @@ static tile_value multiply(expansion *x, factor lhs, factor rhs, const shape *pr
     return value;
 }
 
-static const tile_type *type_like(const expansion *x, tile_value value, const shape *s) {
-    return expand_type_of(x, tile_value_type(x->f, value), s);
-}
-
-/* The first `count` elements along an axis. */
-static tile_value take_first(expansion *x, tile_value filter, shape *s, unsigned axis,
-                             int64_t count) {
-    const tile_value none = expand_index_of(x, 0, NULL, 0);
-    tile_value first[TILE_MAX_RANK];
-    if (tile_expr_is(s->dims[axis], count)) return filter;
-    s->dims[axis] = tile_expr_int(x->context, count);
-    for (unsigned d = 0; d < s->rank; d++) first[d] = none;
-    return tile_build_slice(&x->b, filter, first, s->rank, TILE_NO_VALUE, type_like(x, filter, s));
-}
-
-/* The positions of a dilated filter that each phase meets. Phase b meets b / apart and those that
- * are a multiple of `step` from it, if `apart` divides b. The others get positions that are outside
- * of the filter:
- *
- *     windows   t * step + first + between * all positions
- *     phases    b = first * apart + between */
-static tile_value take_dilated_phases(expansion *x, tile_value filter, const shape *s,
-                                      unsigned axis, const phases *p) {
-    const int64_t firsts = (p->count + p->apart - 1) / p->apart; /* step, or more with one t */
-    tile_value stride = expand_index_of(x, 1, NULL, 0), pad = expand_index_of(x, 0, NULL, 0),
-               dilation = expand_index_of(x, p->positions, NULL, 0);
-    shape own = *s;
-    own.dims[axis] = tile_expr_int(x->context, p->taps * firsts);
-    own.dims[axis + 1] = tile_expr_int(x->context, p->apart);
-    filter = tile_build_window(&x->b, filter, &stride, 1, &pad, 1, &dilation, 1,
-                               type_like(x, filter, &own));
-    tile_op_set_expr(x->f, tile_value_def(x->f, filter), TILE_ATTR_axis,
-                     tile_expr_int(x->context, axis));
-    own.dims[axis] = tile_expr_int(x->context, p->taps);
-    own.dims[axis + 1] = tile_expr_int(x->context, firsts * p->apart);
-    filter = expand_reshape(x, filter, type_like(x, filter, &own));
-    return take_first(x, filter, &own, axis + 1, p->count);
-}
-
-/* Makes two dims of each spatial dim that has these phases: the positions of a phase, and the
- * phases. */
-static tile_value split_phases(expansion *x, tile_value filter, const char *letters, shape *s) {
-    for (unsigned i = 0; i < x->c.spatial; i++) {
-        if (!strchr(letters, 'A' + (int)i)) continue;
-        const phases *p = &x->phases[i];
-        const unsigned axis = (unsigned)(strchr(s->letters, '3' + (int)i) - s->letters);
-        const int64_t end = (p->taps - 1) * p->step; /* the last t's first position */
-        bool reversed = x->c.reversed[i];
-        shape to = {0};
-        if (!has_phases(x, i)) continue;
-        for (unsigned d = 0; d < s->rank; d++) {
-            add(&to, s->letters[d], d == axis ? tile_expr_int(x->context, p->taps) : s->dims[d]);
-            if (d == axis) add(&to, (char)('A' + (char)i), tile_expr_int(x->context, p->count));
-        }
-        *s = to;
-        /* Without zeros. */
-        bool in_order =
-            reversed && p->positions == p->taps * p->count && p->apart == 1 && !p->shift;
-        if (in_order && (x->form == TILE_CONVOLUTION_IN_PLACE || p->taps == 1)) {
-            filter = expand_reshape(x, filter, type_like(x, filter, s));
-            continue;
-        }
-        if (p->apart > 1) {
-            filter = take_dilated_phases(x, filter, s, axis, p);
-            continue;
-        }
-        tile_value stride = expand_index_of(x, p->step, NULL, 0);
-        tile_value pad =
-            expand_index_of(x, reversed ? p->shift : end - (p->positions - 1) - p->shift, NULL, 0);
-        tile_value dilation = expand_index_of(x, reversed ? 1 : -1, NULL, 0);
-        filter = tile_build_window(&x->b, filter, &stride, 1, &pad, 1, &dilation, 1,
-                                   type_like(x, filter, s));
-        tile_op_set_expr(x->f, tile_value_def(x->f, filter), TILE_ATTR_axis,
-                         tile_expr_int(x->context, axis));
-    }
-    return filter;
-}
-
 /* The order of the terms: that of rhs, or positions and then channels, so that a step along the
  * terms stays at one position and its channels are contiguous. */
 static void order_terms(const expansion *x, const shape *s, char terms[TILE_MAX_RANK]) {
@@ -261,51 +182,6 @@ static void order_terms(const expansion *x, const shape *s, char terms[TILE_MAX_
             *end++ = s->letters[d];
     if (channels_last) *end++ = 'c';
     *end = 0;
-}
-
-/* The phases that are batches of products, and those that are rows beside k. */
-typedef struct row_phases {
-    char outer[2 * TILE_MAX_SPATIAL + 1]; /* with blanks between the letters */
-    char rows[TILE_MAX_SPATIAL + 1];
-    char columns[TILE_MAX_SPATIAL + 1]; /* before k, if k is the last dim of both arrays */
-} row_phases;
-
-/* If the positions of no phases overlap, the phases of a result with contiguous channels are
- * columns of the product: the windows are read for all of them.
- *
- * In a result with contiguous places, the phases of the last spatial dim alternate. If they are
- * rows of the product, a block has all elements of its part of a row, and stores it whole (passes/
- * schedule/products/interleave.c). The positions of the others are those of a block, so that it
- * leaves out the ones that are zeros; without such zeros, all phases are rows. */
-static row_phases place_phases(const expansion *x) {
-    row_phases out = {.outer = ""};
-    unsigned last = x->c.spatial - 1;
-    const int64_t alternating = has_phases(x, last) ? x->phases[last].count : 0;
-    bool whole = true, rows = is_channels_first(x) && alternating > 1;
-    bool reversed = true;
-    bool single = true; /* a phase has one position: the filter is read in its own order */
-    for (unsigned i = 0; i <= last; i++) {
-        whole &= !has_phases(x, i) || (x->phases[i].positions % x->phases[i].count == 0 &&
-                                       x->phases[i].apart == 1 && !x->phases[i].shift);
-        single &= !has_phases(x, i) || x->phases[i].taps == 1;
-        reversed &= !has_phases(x, i) || x->c.reversed[i];
-    }
-    const bool columns = whole && single && reversed && !is_channels_first(x) && !x->groups &&
-                         x->c.rhs.channel + 1u == x->rhs->rank;
-    rows &= (alternating & (alternating - 1)) == 0; /* tiles have 2^n rows */
-    rows &= (whole && single) || x->form == TILE_CONVOLUTION_MOVED || x->stores_windows;
-    for (unsigned i = 0; i <= last; i++) {
-        bool is_row = rows && (whole || x->stores_windows || i == last);
-        const char letter[] = {(char)('A' + (char)i), ' ', 0}, own[] = {letter[0], 0};
-        if (!has_phases(x, i)) continue;
-        if (columns)
-            strcat(out.columns, own);
-        else if (is_row)
-            strcat(out.rows, own);
-        else
-            strcat(out.outer, letter);
-    }
-    return out;
 }
 
 /* rhs with two dims: [A, B, C, G, terms, k], or with k before the terms if it is there already. The
@@ -324,7 +200,7 @@ static tile_value take_filter(expansion *x, const row_phases *letters, char term
     if ((x->form != TILE_CONVOLUTION_IN_PLACE || x->stores_windows) && *letters->rows) {
         /* The copy has the phases that are rows, with zeros, so that its rows are the product's. */
         *k_first = true;
-        filter = split_phases(x, expand_skip_cast(x, filter), letters->rows, s);
+        filter = expand_split_phases(x, expand_skip_cast(x, filter), letters->rows, s);
         snprintf(order, sizeof order, "k%s%s", letters->rows, terms);
         filter = expand_transpose(x, filter, s, order);
         if (tile_value_type(x->f, filter)->scalar != x->rhs->scalar)
@@ -333,15 +209,15 @@ static tile_value take_filter(expansion *x, const row_phases *letters, char term
         filter = same_last ? expand_transpose(x, filter, s, order)
                            : expand_transpose_together(x, filter, s, order, '3');
     } else {
-        filter = split_phases(x, filter, letters->rows, s);
+        filter = expand_split_phases(x, filter, letters->rows, s);
     }
-    filter = split_phases(x, filter, letters->columns, s);
+    filter = expand_split_phases(x, filter, letters->columns, s);
     if (*k_first)
         snprintf(words, sizeof words, "%sG k%s %s", letters->outer, letters->rows, terms);
     else
         snprintf(words, sizeof words, "%sG %s %sk%s", letters->outer, terms, letters->columns,
                  letters->rows);
-    filter = split_phases(x, filter, letters->outer, s);
+    filter = expand_split_phases(x, filter, letters->outer, s);
     return expand_arrange(x, expand_split(x, filter, s, 'k'), s, words);
 }
 
@@ -378,7 +254,7 @@ static bool unites_images(const expansion *x) {
 static bool has_few_terms(const expansion *x) {
     enum { MOST = 64 /* terms */, UNIT = 8 /* of 16 bytes */ };
     int64_t terms = 0, filters = 0;
-    if (x->form != TILE_CONVOLUTION_IN_PLACE || !is_channels_first(x) || x->groups ||
+    if (x->form != TILE_CONVOLUTION_IN_PLACE || !expand_is_channels_first(x) || x->groups ||
         x->c.lhs.channel + 1u == x->lhs->rank || tile_convolution_is_by_fma(x->f, x->op, x->lhs) ||
         !tile_expr_is_int(x->rhs->dims[x->c.rhs.outer], &terms) ||
         !tile_expr_is_int(x->result->dims[x->c.result.channel], &filters))
@@ -394,12 +270,12 @@ static bool has_few_terms(const expansion *x) {
 
 static tile_value build_product(expansion *x) {
     char terms[TILE_MAX_RANK], words[MAX_LETTERS];
-    bool k_first, channels_first = is_channels_first(x);
+    bool k_first, channels_first = expand_is_channels_first(x);
     shape w, f;
     expand_find_phases(x);
     x->form = tile_convolution_choose_form(x->f, x->op, &x->c);
     x->stores_windows = has_few_terms(x);
-    const row_phases letters = place_phases(x);
+    const row_phases letters = expand_place_phases(x);
     tile_value windows = make_windows(x, &w);
     tile_value filter = take_filter(x, &letters, terms, &k_first, &f);
     const bool unites = !channels_first || unites_images(x);
@@ -536,13 +412,13 @@ static tile_value stretch(expansion *x, tile_value value, const shape *s, const 
 }
 
 static tile_value build_depthwise(expansion *x) {
-    const char *words = is_channels_first(x) ? "n G k 345 0 1 2" : "n 0 1 2 345 G k";
+    const char *words = expand_is_channels_first(x) ? "n G k 345 0 1 2" : "n 0 1 2 345 G k";
     shape w, f = expand_name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
     tile_value windows = make_windows(x, &w);
     *strchr(w.letters, 'c') = 'G';
     windows = expand_arrange(x, windows, &w, words);
     tile_value filter = expand_arrange(x, expand_split(x, tile_operand_rhs(x->f, x->op), &f, 'k'),
-                                       &f, is_channels_first(x) ? "G k 345 c" : "345 c G k");
+                                       &f, expand_is_channels_first(x) ? "G k 345 c" : "345 c G k");
     shape all = {0}, sums;
     for (; *words; words++) {
         const tile_expr *extent = expand_extent_of(&w, *words),

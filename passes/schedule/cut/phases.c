@@ -1,4 +1,7 @@
-/* Filters of transposed convolutions that are stored with their phases.
+/* Transposed convolutions: results whose phases are interleaved, and filters with phases as rows.
+ *
+ * The result is a slice of a product whose dims were moved. What follows it element by element is
+ * computed by the product's kernel, and stored before it is reduced.
  *
  * Where phases are rows of a product (lib/builder/expand_convolve.c), its operand is a transpose of
  * windows of the filter. Read in place, each tile gathers it by index tiles, which producer warps
@@ -61,4 +64,15 @@ void sched_plan_phases(schedule *s, tile_op op) {
         terms <= TERMS && !tile_op_has_attr(s->compute, op, TILE_ATTR_trans_rhs) &&
         counts[1] * SMALLER <= results)
         sched_plan_value(s, values[1]);
+}
+
+void sched_plan_interleaved(schedule *s, tile_op op) {
+    enum { STEPS = 8 };
+    if (!sched_is_reduction(s, op)) return;
+    tile_value value = tile_operand_src(s->compute, op), before = TILE_NO_VALUE;
+    while (value.id != before.id) {
+        before = value;
+        value = sched_skip_reshapes(s, sched_strip_cast(s, value), TILE_NO_VALUE);
+    }
+    if (sched_is_sliced_product(s, value, STEPS)) sched_plan_value(s, value);
 }

@@ -81,9 +81,10 @@ static bool has_taken(const sched_coordinate *at) {
 static bool is_same_in_run(const sched_coordinate *at, unsigned dim, int64_t size) {
     const sched_index *index = at->index;
     if (!sched_depends(at, dim)) return true;
-    if (!index || at->offset || !index->by.expr) return false;
+    if (!index || !index->by.expr) return false;
     int64_t by = sched_constant(index->by.expr);
     switch (index->kind) {
+    case SCHED_SUM:
     case SCHED_PAIR:
         return is_same_in_run(&index->a, dim, size) && is_same_in_run(&index->b, dim, size);
     case SCHED_REM: return is_same_in_run(&index->a, dim, size);
@@ -98,7 +99,6 @@ static bool is_same_in_run(const sched_coordinate *at, unsigned dim, int64_t siz
         if (of->index) return is_same_in_run(of, dim, size);
         return by > 0 && by % size == 0 && !of->offset;
     }
-    case SCHED_SUM:
     case SCHED_EXACT:
     case SCHED_NUMBER:
     case SCHED_TAKEN: break;

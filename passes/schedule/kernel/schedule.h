@@ -331,6 +331,12 @@ tile_value sched_reduce(schedule *s, tile_builder *b, tile_value value, unsigned
  * schedule then has a copy of the compute, which is not part of the module. */
 void sched_move_casts(schedule *s);
 
+/* sliced.c ------------------------------------------------------------------------------------- */
+
+/* Returns whether the value is a slice of a product whose dims were moved, or computed of one by at
+ * most so many element-wise operations. */
+bool sched_is_sliced_product(const schedule *s, tile_value value, unsigned steps);
+
 /* window.c ------------------------------------------------------------------------------------- */
 
 /* Fills `expands`, and begins with an empty `free`. */

@@ -123,6 +123,29 @@ static sched_space_needs find_needs(const product *p, const sched_fixed *fixed) 
                                             : NULL};
 }
 
+/* Removes points of larger tiles, unless all are larger: the first point that is left is the one
+ * without a model. */
+static void drop_large(tile_tune_clause *clause, int64_t most) {
+    const unsigned count = clause->name_count;
+    unsigned kept = 0, m = count, n = count;
+    for (unsigned i = 0; i < count; i++) {
+        if (strcmp(clause->names[i], "block_m") == 0) m = i;
+        if (strcmp(clause->names[i], "block_n") == 0) n = i;
+    }
+    if (m == count || n == count) return;
+    for (unsigned pass = 0; pass < 2; pass++) {
+        if (pass && !kept) return;
+        kept = 0;
+        for (unsigned i = 0; i < clause->point_count; i++) {
+            const tile_expr **point = clause->values + (size_t)i * count;
+            if (sched_constant(point[m]) * sched_constant(point[n]) > most) continue;
+            if (pass) memmove(clause->values + (size_t)kept * count, point, count * sizeof *point);
+            kept++;
+        }
+    }
+    clause->point_count = kept;
+}
+
 /* Each block computes one tile, and all warps compute it together. */
 static void drop_persistent(product *p) {
     static const struct {
@@ -168,6 +191,37 @@ static void spread_tiles(product *p, const sched_fixed *fixed) {
                                                  tile_expr_int(context, 1), NULL));
 }
 
+/* Returns whether threads store less than 8 contiguous elements of 2 bytes: those of phases in rows
+ * that begin at any multiple of an element. */
+static bool stores_elements(const product *p) {
+    enum { RUN = 16 /* bytes */ };
+    const sched_group *g = p->k.g;
+    for (size_t i = 0; g->moves && i < g->output_count; i++) {
+        const sched_output *output = &g->outputs[i];
+        const tile_value value = p->k.s->arrays[output->array].value;
+        const tile_type *type = sched_type(p->k.s, value);
+        const int64_t row = sched_constant(sched_dim(p->k.s, type, type->rank - 1u));
+        const sched_coordinate *last = &output->map.at[type->rank - 1u];
+        if (last->index &&
+            (last->offset || row < 0 || row * (int64_t)tile_scalar_bytes(type->scalar) % RUN != 0))
+            return true;
+    }
+    return false;
+}
+
+/* Each element has an address of its own: 128 x 192 elements spill 1.6 to 3.9 KB a thread, and
+ * blocks that store them one after the other wait for each. 128 filters of 4 x 4 with stride 2 take
+ * 209 us in tiles of 64 x 128, 230 of 128 x 128 and 409 as a persistent kernel of 128 x 192 (H200).
+ */
+static void keep_room_for_addresses(product *p) {
+    enum { MOST = 8192 /* elements of a tile */ };
+    if (!product_has_param(p, "consumers") || !stores_elements(p) ||
+        sched_is_given(p->k.s, "block_m") || sched_is_given(p->k.s, "block_n"))
+        return;
+    drop_persistent(p);
+    for (size_t i = 0; i < p->k.f->tune_count; i++) drop_large(&p->k.f->tunes[i], MOST);
+}
+
 /* Windows whose taps are along k keep the splits that were measured for them: few or many parts.
  * The others are for sums over the positions of images, of which there are few tiles. */
 static void restrict_splits(const product *p, const sched_fixed *fixed) {
@@ -199,6 +253,7 @@ bool product_set_points(product *p) {
     }
     keep_room_for_tile(p);
     if (p->seen.found) spread_tiles(p, &fixed);
+    keep_room_for_addresses(p);
     restrict_splits(p, &fixed);
     if (g->has_rows) product_restrict_tiles(p, product_has_param(p, "consumers") && reads_tile(p));
     return true;

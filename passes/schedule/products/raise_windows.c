@@ -352,8 +352,8 @@ static const char *write_dims(const raised *r, const char *filter) {
     return text;
 }
 
-static const tile_type *type_of(const raised *r, unsigned array, const tile_type *element,
-                                const char *letters) {
+static const tile_type *array_type(const raised *r, unsigned array, const tile_type *element,
+                                   const char *letters) {
     tile_type draft = *element;
     draft.rank = 0;
     for (; *letters; letters++)
@@ -399,7 +399,7 @@ static tile_value move_dims(raised *r, tile_builder *b, tile_value value, unsign
     tile_function *f = r->s->compute;
     if (strcmp(from, to) == 0) return value;
     for (unsigned d = 0; to[d]; d++) order[d] = strchr(from, to[d]) - from;
-    value = tile_build_transpose(b, value, type_of(r, array, sched_type(r->s, value), to));
+    value = tile_build_transpose(b, value, array_type(r, array, sched_type(r->s, value), to));
     tile_op_set_list(f, tile_value_def(f, value), TILE_ATTR_order, order, (unsigned)strlen(to));
     return value;
 }
@@ -426,14 +426,14 @@ static tile_value merge_groups(raised *r, tile_builder *b, tile_value filter, ch
     *letters = 0;
     for (const char *own = to; *own; own++)
         if (*own != 'G') append(letters, *own);
-    return reshape_source(r, b, filter, type_of(r, 1, sched_type(r->s, filter), letters));
+    return reshape_source(r, b, filter, array_type(r, 1, sched_type(r->s, filter), letters));
 }
 
 static tile_value build_filter(raised *r, tile_builder *b, char *letters) {
     strcpy(letters, r->own_filter);
     tile_value filter =
         r->has_filter ? r->filter.source : tile_op_operand(r->s->compute, r->product, !r->side);
-    filter = reshape_source(r, b, filter, type_of(r, 3, sched_type(r->s, filter), letters));
+    filter = reshape_source(r, b, filter, array_type(r, 3, sched_type(r->s, filter), letters));
     filter = merge_groups(r, b, sort_positions(r, b, filter, letters), letters);
     return r->has_filter && r->filter.type ? cast_to(r, b, filter, r->filter.type) : filter;
 }
@@ -449,9 +449,9 @@ static tile_value build_convolution(raised *r, const numbers *n) {
     char of_filter[MOST_LETTERS];
     tile_value filter = build_filter(r, &b, of_filter);
     tile_value src = reshape_source(r, &b, r->view.source,
-                                    type_of(r, 0, sched_type(s, r->view.source), r->source));
+                                    array_type(r, 0, sched_type(s, r->view.source), r->source));
     if (r->view.type) src = cast_to(r, &b, src, r->view.type);
-    tile_value value = tile_build_convolve(&b, src, filter, type_of(r, 2, to, r->result));
+    tile_value value = tile_build_convolve(&b, src, filter, array_type(r, 2, to, r->result));
     const tile_op op = tile_value_def(f, value);
     const tile_attr *precision = tile_op_attr(f, r->product, TILE_ATTR_precision);
     tile_op_set_text(f, op, TILE_ATTR_dims, write_dims(r, of_filter));

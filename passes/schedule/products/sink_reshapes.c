@@ -21,20 +21,6 @@
 #include "lib/ops/gather.h"
 #include "lib/support/scalar.h"
 
-/* Returns whether the value is a slice of a product whose dims were moved. */
-static bool is_slice_of_product(const schedule *s, tile_value value) {
-    const tile_function *f = s->compute;
-    bool sliced = false;
-    for (tile_op op; (op = tile_value_def(f, value)).id; value = tile_operand_src(f, op)) {
-        const tile_opcode opcode = tile_op_opcode(f, op);
-        if (opcode == TILE_OP_matmul) return sliced;
-        if (opcode != TILE_OP_slice && opcode != TILE_OP_reshape && opcode != TILE_OP_transpose)
-            return false;
-        sliced |= opcode == TILE_OP_slice;
-    }
-    return false;
-}
-
 void sched_fold_reshapes(schedule *s) {
     tile_function *f = s->compute;
     unsigned count;
@@ -128,19 +114,6 @@ typedef struct sinking {
         *whole;   /* by value: the same elements with the dims of the slice; 0: there is none */
     size_t count; /* of values before */
 } sinking;
-
-/* Returns whether the value is such a slice, or computed of one element by element. */
-static bool is_sliced_product(const schedule *s, tile_value value, unsigned steps) {
-    const tile_function *f = s->compute;
-    const tile_op op = tile_value_def(f, value);
-    if (is_slice_of_product(s, value)) return true;
-    if (!op.id || !steps || !tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_ELEMENTWISE))
-        return false;
-    bool found = false;
-    for (unsigned i = 0; i < tile_op_operand_count(f, op) && !found; i++)
-        found = is_sliced_product(s, tile_op_operand(f, op, i), steps - 1);
-    return found;
-}
 
 /* The dims of a repeated operand, whose dims are 1 or those of `merged`, in the dims of `whole`.
  * False if one of the merged dims is not several of them. */
@@ -257,7 +230,7 @@ static bool has_reshaped_slice(schedule *s) {
     bool found = false;
     TILE_FOR_EACH_OP (f, op, f->body)
         found = found || (tile_op_opcode(f, op) == TILE_OP_reshape &&
-                          is_sliced_product(s, tile_operand_src(f, op), STEPS));
+                          sched_is_sliced_product(s, tile_operand_src(f, op), STEPS));
     return found;
 }
 
@@ -323,7 +296,7 @@ void sched_sink_reshapes(schedule *s) {
         if (opcode == TILE_OP_reshape) {
             const tile_value src = tile_operand_src(f, op);
             if (src.id >= w.count) continue;
-            w.whole[result.id] = is_sliced_product(s, src, STEPS) ? src : w.whole[src.id];
+            w.whole[result.id] = sched_is_sliced_product(s, src, STEPS) ? src : w.whole[src.id];
             continue;
         }
         const bool elementwise = tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);

@@ -20,7 +20,7 @@
 
 #include "lib/ir/syntax.h"
 #include "lib/ops/gather.h"
-#include "passes/schedule/cut/online.h"
+#include "lib/ops/shape.h"
 
 static int64_t extent_at(window_view *v, tile_value value, unsigned d) {
     return sched_constant(sched_dim(v->s, sched_type(v->s, value), d));
@@ -427,13 +427,17 @@ static bool take_windows(window_view *v, tile_op op) {
  */
 
 static bool is_zero(schedule *s, tile_value value) {
-    double number;
+    int64_t integer;
     tile_op op;
     while ((op = tile_value_def(s->compute, value)).id &&
            (tile_op_opcode(s->compute, op) == TILE_OP_reshape ||
             tile_op_opcode(s->compute, op) == TILE_OP_cast))
         value = tile_operand_src(s->compute, op);
-    return sched_is_number(s, value, &number) && number == 0;
+    const tile_value_data *data = tile_value_at(s->compute, tile_repeated_value(s->compute, value));
+    if (data->kind != TILE_VALUE_CONSTANT || !data->expr) return false;
+    const tile_expr *expr = sched_resolved(s, data->expr);
+    if (expr->kind == TILE_EXPR_FLOAT) return expr->number == 0;
+    return tile_expr_is_int(expr, &integer) && integer == 0;
 }
 
 /* The operand whose elements the operation moves, beside zeros; -1: none. */

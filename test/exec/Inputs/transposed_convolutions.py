@@ -233,7 +233,7 @@ def plan(file):
     made = subprocess.run(["tile-opt", file, "--schedule", "--target=sm_90a"], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True).stdout
     names = {}
-    kernels = made[made.find("\nkernel "):]
+    kernels = re.sub(r"\[(?:[01], )+", "[", made[made.find("\nkernel "):])  # dims of extent 1
     return re.sub(r"%part\d+", lambda found: names.setdefault(found.group(), "%%part_%d" % len(names)), kernels)
 
 
