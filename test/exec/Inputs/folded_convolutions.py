@@ -25,7 +25,7 @@ def make(draw):
     all_taps = 1
     for t in taps:
         all_taps *= t
-    wanted = 1100000 // (n * c * all_taps)  # places, so that an array with windows pays
+    wanted = 2600000 // (n * c * all_taps)  # places, so that an array with windows pays
     places = {1: [wanted], 2: [max(2, wanted // 40), 40], 3: [3, max(2, wanted // 60), 20]}[s]
     inputs = [max(1, (places[i] - 1) * strides[i] + (taps[i] - 1) * dilations[i] + 1 - sum(pads[i])) for i in range(s)]
     places = [(inputs[i] + sum(pads[i]) - (taps[i] - 1) * dilations[i] - 1) // strides[i] + 1 for i in range(s)]
