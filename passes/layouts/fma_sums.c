@@ -7,8 +7,8 @@
  *     lanes       if they are contiguous along k: a thread reads 16 bytes along k, and the swizzle
  * of the buffer keeps lanes with consecutive rows in different banks
  *
- * 16 bytes along k stay in registers for four k. A thread of 64 sums and more has no room for that:
- * its operands of f32 are contiguous along the other dim, whatever the view. */
+ * 16 bytes along k stay in registers for four k, which is too much beside 64 sums and more: there,
+ * operands of f32 are contiguous along the other dim, whatever the view. */
 #include "lib/analysis/access.h"
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"

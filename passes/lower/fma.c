@@ -312,8 +312,7 @@ static void order_products(fma_loop *x) {
     const tile_layout *acc = x->acc->layout;
     uint32_t row_bits[32], column_bits[32], at = 0;
     for (uint32_t g = 0; g < x->groups; g++) x->order[g] = g;
-    const unsigned rows = bits_along(acc, 0, row_bits),
-                   columns = bits_along(acc, 1, column_bits);
+    const unsigned rows = bits_along(acc, 0, row_bits), columns = bits_along(acc, 1, column_bits);
     if (!shares_operands(x->acc->scalar) || !columns || rows + columns != acc->reg_bits ||
         x->groups != UINT32_C(1) << acc->reg_bits)
         return;
