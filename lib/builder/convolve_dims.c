@@ -18,6 +18,9 @@ expansion expand_begin(tile_function *f, tile_op op) {
                    .result = tile_value_type(f, tile_op_result(f, op, 0)),
                    .groups = c.groups ? c.groups : c.batch_groups};
     x.b.loc = tile_op_at(f, op)->loc;
+    /* A single position has no direction: the form for the reversed ones reads less. */
+    for (unsigned i = 0; i < c.spatial; i++)
+        x.c.reversed[i] |= tile_expr_is(x.rhs->dims[c.rhs.spatial[i]], 1);
     return x;
 }
 
