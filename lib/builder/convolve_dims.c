@@ -24,6 +24,15 @@ expansion expand_begin(tile_function *f, tile_op op) {
     return x;
 }
 
+void expand_replace(tile_function *f, tile_op op, tile_value value, tile_arena *scratch) {
+    const tile_value old = tile_op_result(f, op, 0);
+    tile_value *map = TILE_NEW_ARRAY(scratch, tile_value, f->value_count);
+    map[old.id] = value;
+    tile_value_at(f, value)->name = tile_value_at(f, old)->name;
+    tile_erase_op(f, op);
+    tile_replace_values(f, f->body, map);
+}
+
 shape expand_name_dims(const expansion *x, const tile_type *type,
                        const tile_convolution_order *order, char outer, char channel, char first) {
     shape s = {0};

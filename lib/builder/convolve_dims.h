@@ -8,6 +8,8 @@ enum { MAX_LETTERS = 2 * TILE_MAX_RANK + 8 /* with blanks between words */ };
 
 /* What is known of a convolution before it is expanded. */
 expansion expand_begin(tile_function *f, tile_op op);
+/* Replaces the convolution by what computes it, which takes its name. */
+void expand_replace(tile_function *f, tile_op op, tile_value value, tile_arena *scratch);
 /* The dims of an array, with the letters of batch and channel, and of spatial dims from `first` on.
  */
 shape expand_name_dims(const expansion *x, const tile_type *type,
@@ -33,8 +35,5 @@ tile_value expand_arrange(expansion *x, tile_value value, shape *s, const char *
 const tile_expr *expand_in_a_group(const expansion *x, const tile_expr *extent);
 /* Makes two dims of one: the groups, and what is left. Places are combined if there is no room. */
 tile_value expand_split(expansion *x, tile_value value, shape *s, char letter);
-
-/* The value before a cast between known types. */
-tile_value expand_skip_cast(const expansion *x, tile_value value);
 
 #endif

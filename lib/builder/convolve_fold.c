@@ -269,14 +269,9 @@ bool expand_fold_convolutions(tile_function *f) {
     for (unsigned i = 0; i < count && ok; i++) {
         expansion x = expand_begin(f, ops[i]);
         if (!is_folded(&x, &folded)) continue;
-        const tile_value old = tile_op_result(f, ops[i], 0), value = fold(&x, folded);
+        const tile_value value = fold(&x, folded);
         ok = value.id != 0;
-        if (!ok) break;
-        tile_value *map = TILE_NEW_ARRAY(&scratch, tile_value, f->value_count);
-        map[old.id] = value;
-        tile_value_at(f, value)->name = tile_value_at(f, old)->name;
-        tile_erase_op(f, ops[i]);
-        tile_replace_values(f, f->body, map);
+        if (ok) expand_replace(f, ops[i], value, &scratch);
     }
     tile_arena_reset(&scratch);
     return ok;

@@ -2,6 +2,7 @@
 #include "lib/builder/convolve_windows.h"
 
 #include "lib/ir/syntax.h"
+#include "lib/support/integer.h"
 #include "lib/support/scalar.h"
 
 tile_value expand_index_of(expansion *x, int64_t a, const tile_expr *b, int64_t c) {
@@ -65,19 +66,10 @@ static int64_t divide_down(int64_t a, int64_t b) {
     return a / b - (a % b < 0);
 }
 
-static int64_t divisor_of(int64_t a, int64_t b) {
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Position r of the filter meets phase r * dilation % count. */
 static bool split_positions(const expansion *x, unsigned i, phases *p) {
     const int64_t count = x->c.input_dilations[i], dilation = x->c.dilations[i],
-                  common = divisor_of(count, dilation);
+                  common = (int64_t)tile_gcd((uint64_t)count, (uint64_t)dilation);
     p->count = count;
     p->step = count / common;
     p->taps = (p->positions + p->step - 1) / p->step;

@@ -460,14 +460,9 @@ bool tile_expand_convolutions(tile_function *f, bool folds) {
     tile_op *ops = tile_find_ops(f, TILE_OP_convolve, &scratch, &count);
     bool ok = true;
     for (unsigned i = 0; i < count && ok; i++) {
-        tile_value old = tile_op_result(f, ops[i], 0), value = expand(f, ops[i]);
+        const tile_value value = expand(f, ops[i]);
         ok = value.id != 0;
-        if (!ok) break;
-        tile_value *map = TILE_NEW_ARRAY(&scratch, tile_value, f->value_count);
-        map[old.id] = value;
-        tile_value_at(f, value)->name = tile_value_at(f, old)->name;
-        tile_erase_op(f, ops[i]);
-        tile_replace_values(f, f->body, map);
+        if (ok) expand_replace(f, ops[i], value, &scratch);
     }
     tile_arena_reset(&scratch);
     return ok;

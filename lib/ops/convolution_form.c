@@ -3,6 +3,7 @@
 
 #include "lib/ir/effects.h"
 #include "lib/ir/syntax.h"
+#include "lib/support/integer.h"
 
 tile_convolution_form tile_convolution_form_of(const tile_convolution_traffic *t) {
     enum { VECTOR = 16 /* bytes */, WIDE = 8 /* channels */, BLOCK = 128 /* filters */ };
@@ -52,15 +53,6 @@ static bool are_apart(const tile_convolution *c, const tile_type *lhs, const til
     return row >= 0 && row % (moved ? BY_TMA : BY_CP_ASYNC) != 0;
 }
 
-static int64_t divisor_of(int64_t a, int64_t b) {
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 tile_convolution_form tile_convolution_choose_form(const tile_function *f, tile_op op,
                                                    const tile_convolution *c) {
     tile_context *context = tile_function_context(f);
@@ -85,7 +77,7 @@ tile_convolution_form tile_convolution_choose_form(const tile_function *f, tile_
     for (unsigned d = 0; d < lhs->rank; d++) t.input = times(t.input, number(lhs->dims[d]));
     for (unsigned i = 0; i < c->spatial; i++) {
         int64_t taps = number(rhs->dims[c->rhs.spatial[i]]), step = c->input_dilations[i];
-        step /= divisor_of(step, c->dilations[i]);
+        step /= (int64_t)tile_gcd((uint64_t)step, (uint64_t)c->dilations[i]);
         taps = taps < 0 ? -1 : (taps + step - 1) / step; /* of a phase */
         t.positions = taps < 0 || t.positions < 0 ? -1 : t.positions * taps;
         t.windows = times(t.windows, number(result->dims[c->result.spatial[i]]));
