@@ -8,7 +8,7 @@ enum { MAX_LETTERS = 2 * TILE_MAX_RANK + 8 /* with blanks between words */ };
 
 /* What is known of a convolution before it is expanded. */
 expansion expand_begin(tile_function *f, tile_op op);
-/* Replaces the convolution by what computes it, which takes its name. */
+/* Replaces the convolution by this value, which takes its name. */
 void expand_replace(tile_function *f, tile_op op, tile_value value, tile_arena *scratch);
 /* The dims of an array, with the letters of batch and channel, and of spatial dims from `first` on.
  */

@@ -3,18 +3,12 @@ multiplied: level 1 computes the windows, the kernels are those of a convolution
 
 usage: raised_chains.py SEED COUNT FOLDER
 """
+import math
 import random
 import subprocess
 import sys
 
 import shares
-
-
-def product(numbers):
-    result = 1
-    for n in numbers:
-        result *= n
-    return result
 
 
 class Text:
@@ -24,7 +18,7 @@ class Text:
         self.lines, self.count, self.extents, self.element = [], 0, {}, element
 
     def size(self, letters):
-        return product(self.extents[letter] for letter in letters)
+        return math.prod(self.extents[letter] for letter in letters)
 
     def shape(self, dims):
         return "[%s]" % ", ".join(str(self.size(dim)) for dim in dims)

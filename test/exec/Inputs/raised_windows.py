@@ -2,18 +2,12 @@
 
 usage: raised_windows.py SEED COUNT FOLDER
 """
+import math
 import random
 import subprocess
 import sys
 
 import shares
-
-
-def product(numbers):
-    result = 1
-    for n in numbers:
-        result *= n
-    return result
 
 
 class Case:
@@ -27,7 +21,7 @@ class Case:
         self.between = [draw.choice([1, 1, 1, 2]) for _ in range(s)]
         self.n, self.c, self.k = draw.randint(1, 2), draw.choice([4, 8, 24, 64]), draw.choice([5, 8, 16])
         # Enough elements that moving the channels pays.
-        wanted = 560000 // (self.n * self.c * product(self.taps))
+        wanted = 560000 // (self.n * self.c * math.prod(self.taps))
         last = draw.choice([8, 17, 40])
         self.places = [max(2, wanted // last), last] if s == 2 else [max(2, wanted)]
         self.inputs, self.pads = [], []
@@ -54,7 +48,7 @@ class Case:
         places = ("n" if self.merged else "") + digits
         last = self.windows_first != self.turned[not self.windows_first]
         order = ("" if self.merged else "n") + (places + terms if last else terms + places)
-        size = lambda letters: product(extents[letter] for letter in letters)
+        size = lambda letters: math.prod(extents[letter] for letter in letters)
         matrix = ([] if self.merged else [self.n]) + ([size(places), size(terms)] if last else [size(terms), size(places)])
         k_first = self.turned[1] if self.windows_first else not self.turned[0]
         filters = [self.k, size(terms)] if k_first else [size(terms), self.k]

@@ -3,19 +3,13 @@ reversed, and windows are multiplied. Level 1 does all that. The kernels must be
 
 usage: transposed_convolutions.py SEED COUNT FOLDER
 """
+import math
 import random
 import re
 import subprocess
 import sys
 
 import shares
-
-
-def product(numbers):
-    result = 1
-    for n in numbers:
-        result *= n
-    return result
 
 
 class Text:
@@ -68,12 +62,12 @@ class Transposed:
             even = t.add("eq %s, 0" % rest)
             at = place if at is None else t.add("add %s, %s" % (t.add("mul %s, %d" % (at, self.size[i])), place))
             inside = even if inside is None else t.add("and %s, %s" % (inside, even))
-        every = [self.n, self.c, product(to)]
+        every = [self.n, self.c, math.prod(to)]
         mask = t.add("broadcast %s : tensor<i1%s>" % (
-            t.add("reshape %s : tensor<i1%s>" % (inside, shape([1, 1, product(to)]))), shape(every)))
+            t.add("reshape %s : tensor<i1%s>" % (inside, shape([1, 1, math.prod(to)]))), shape(every)))
         at = t.add("broadcast %s : tensor<i32%s>" % (
-            t.add("reshape %s : tensor<i32%s>" % (at, shape([1, 1, product(to)]))), shape(every)))
-        flat = t.add("reshape %s : tensor<%s%s>" % (x, self.element, shape([self.n, self.c, product(self.size)])))
+            t.add("reshape %s : tensor<i32%s>" % (at, shape([1, 1, math.prod(to)]))), shape(every)))
+        flat = t.add("reshape %s : tensor<%s%s>" % (x, self.element, shape([self.n, self.c, math.prod(self.size)])))
         taken = t.add("gather %s, %s {axis = 2}" % (flat, at))
         chosen = t.add("select %s, %s, 0.0" % (mask, taken))
         return t.add("reshape %s : tensor<%s%s>" % (chosen, self.element, shape([self.n, self.c] + to))), to
@@ -132,7 +126,7 @@ class Transposed:
             w = t.add("transpose(%s, order = %s)" % (w, [1, 0] + list(range(2, 2 + self.s))))
             lead = [kg, cg]
         if self.flip == "flat":
-            all_taps = product(self.taps)
+            all_taps = math.prod(self.taps)
             w = t.add("reshape %s : tensor<%s%s>" % (w, self.element, shape(lead + [all_taps])))
             at = t.add("iota {axis = %d, start = %d, step = -1} : tensor<i32%s>" % (len(lead), all_taps - 1, shape(lead + [all_taps])))
             w = t.add("gather %s, %s {axis = %d}" % (w, at, len(lead)))
@@ -140,7 +134,7 @@ class Transposed:
             for i in range(self.s):
                 at = t.add("iota {axis = %d, start = %d, step = -1} : tensor<i32%s>" % (len(lead) + i, self.taps[i] - 1, shape(lead + self.taps)))
                 w = t.add("gather %s, %s {axis = %d}" % (w, at, len(lead) + i))
-        matrix = ([self.groups, kg] if self.groups > 1 else [kg]) + [cg * product(self.taps)]
+        matrix = ([self.groups, kg] if self.groups > 1 else [kg]) + [cg * math.prod(self.taps)]
         return t.add("reshape %s : tensor<%s%s>" % (w, self.element, shape(matrix)))
 
     # The windows as a matrix, and what the product's dims are.
@@ -160,8 +154,8 @@ class Transposed:
             order = [0, 1] + list(range(2 + s, 2 + 2 * s)) + list(range(2, 2 + s))
             x = t.add("transpose(%s, order = %s)" % (x, order))
             lead = [n, self.groups] if self.groups > 1 else [n]
-            x = t.add("reshape %s : tensor<%s%s>" % (x, memory, shape(lead + [cg * product(self.taps), product(self.out)])))
-            result = lead + [self.k // self.groups, product(self.out)]
+            x = t.add("reshape %s : tensor<%s%s>" % (x, memory, shape(lead + [cg * math.prod(self.taps), math.prod(self.out)])))
+            result = lead + [self.k // self.groups, math.prod(self.out)]
             y = t.add("matmul(%s, %s) : tensor<f32%s>" % (w, x, shape(result)))
             return t.add("reshape %s : tensor<f32%s>" % (y, shape([n, self.k] + self.out)))
         one = lambda i: "[1], [%d]%s" % (pads[i], ", [%d]" % self.dilation[i] if dilations else "")
@@ -170,8 +164,8 @@ class Transposed:
             x = t.add("window %s, %s {axis = 3} : tensor<%s%s>" % (x, one(1), memory, shape([n, self.c, now[0], self.out[1], self.taps[1]])))
             x = t.add("window %s, %s {axis = 2} : tensor<%s%s>" % (x, one(0), memory, shape([n, self.c, self.out[0], self.taps[0], self.out[1], self.taps[1]])))
             x = t.add("transpose(%s, order = [0, 1, 3, 5, 2, 4])" % x)
-            x = t.add("reshape %s : tensor<%s%s>" % (x, memory, shape([n, self.c * product(self.taps), product(self.out)])))
-            y = t.add("matmul(%s, %s) : tensor<f32%s>" % (w, x, shape([n, self.k, product(self.out)])))
+            x = t.add("reshape %s : tensor<%s%s>" % (x, memory, shape([n, self.c * math.prod(self.taps), math.prod(self.out)])))
+            y = t.add("matmul(%s, %s) : tensor<f32%s>" % (w, x, shape([n, self.k, math.prod(self.out)])))
             return t.add("reshape %s : tensor<f32%s>" % (y, shape([n, self.k] + self.out)))
         d, h, v = self.out
         td, th, tv = self.taps
