@@ -239,11 +239,12 @@ tile_layout tile_transfer_layout(const tile_function *f, const tile_range *range
 static bool is_turned(const tile_function *f, const tile_range *ranges, const tile_value *element,
                       const tile_type *tile) {
     const tile_layout *to = tile->layout;
+    if (tile_scalar_bytes(tile->scalar) != 4 || !to || to->kind != TILE_LAYOUT_SHARED ||
+        !to->reg_bits)
+        return false;
     const tile_access_facts facts = tile_view_access(f, ranges, element);
     const unsigned unit = tile_unit_dim(&facts, tile_value_type(f, element[0])->rank, tile->rank);
-    return tile_scalar_bytes(tile->scalar) == 4 && to && to->kind == TILE_LAYOUT_SHARED &&
-           to->reg_bits && unit < tile->rank && to->dim_bits[unit] &&
-           !tile_layout_coordinate(to, to->reg[0], unit);
+    return unit < tile->rank && to->dim_bits[unit] && !tile_layout_coordinate(to, to->reg[0], unit);
 }
 
 tile_layout tile_copy_layout(const tile_function *f, const tile_range *ranges,

@@ -19,6 +19,7 @@
 #include "lib/builder/convolve_dims.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
+#include "lib/support/integer.h"
 #include "lib/support/scalar.h"
 
 enum { UNIT = 16 /* bytes: arrays that TMA copies have rows of multiples of it */ };
@@ -42,10 +43,6 @@ static bool find_sizes(const expansion *x, expand_fold_sizes *z) {
     return known;
 }
 
-static int64_t round_up(int64_t a, int64_t unit) {
-    return (a + unit - 1) / unit * unit;
-}
-
 /* The bytes of contiguous channels that a step of a product multiplies, at least. */
 static int64_t step_of(const expand_fold_sizes *z) {
     return z->bytes == 4 ? 128 : 64;
@@ -55,7 +52,7 @@ static int64_t step_of(const expand_fold_sizes *z) {
 static int64_t row_bytes(const expand_fold_sizes *z, unsigned folded) {
     int64_t row = z->c * z->bytes;
     for (unsigned i = z->spatial - folded; i < z->spatial; i++) row *= z->taps[i];
-    return round_up(row, step_of(z));
+    return tile_round_up(row, step_of(z));
 }
 
 /* The bytes that take as long as a copy of such rows for all places and positions. TMA takes 2
@@ -65,7 +62,7 @@ static int64_t row_bytes(const expand_fold_sizes *z, unsigned folded) {
 static double cost_of_copies(const expand_fold_sizes *z, double rows, int64_t row) {
     enum { SECTOR = 32, CYCLE = 18, UNALIGNED = 12 };
     static const double again = 0.5 /* from the L2 */, zero = 1.5;
-    const int64_t steps = round_up(row, step_of(z));
+    const int64_t steps = tile_round_up(row, step_of(z));
     if (row % SECTOR != 0) return rows * (double)(steps / step_of(z)) * UNALIGNED * CYCLE;
     return rows * (again * (double)row + zero * (double)(steps - row));
 }

@@ -12,6 +12,7 @@
 #include "lib/analysis/access.h"
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
+#include "lib/analysis/product.h"
 #include "lib/ir/effects.h"
 #include "lib/layout/layout.h"
 #include "lib/ops/shape.h"
@@ -21,10 +22,6 @@
 #include "passes/layouts/requests.h"
 
 enum { MAX_WIDTH_BITS = 2 };
-
-static unsigned k_dim_of(unsigned operand) {
-    return operand == TILE_MMA_LHS ? 1 : 0;
-}
 
 /* Whether op copies a view to the buffer; sets the dim along which the buffer is contiguous. */
 static bool copies_to(const assignment *a, tile_op op, tile_value buffer, unsigned *along) {
@@ -59,7 +56,7 @@ bool layouts_turns_copy(const tile_pass *pass, const tile_function *f, tile_valu
         for (unsigned operand = 0; operand < 2; operand++) {
             const tile_value value = tile_op_segment(f, op, operand).at[0];
             if (tile_shared_source(f, value).id == buffer.id)
-                return along == k_dim_of(operand) && has_many_products(f, op) &&
+                return along == tile_product_k_dim(f, op, operand) && has_many_products(f, op) &&
                        !warpgroup_uses_wgmma(f, op) && !layouts_choose_mma(pass, f, op, false);
         }
     }
@@ -69,13 +66,14 @@ bool layouts_turns_copy(const tile_pass *pass, const tile_function *f, tile_valu
 /* Whether the operand's elements are contiguous along k in shared memory, where tiles are put with
  * their last dim contiguous. */
 static bool is_along_k(const assignment *a, tile_op dot, unsigned operand) {
+    const unsigned k_dim = tile_product_k_dim(a->f, dot, operand);
     unsigned along = 1;
     tile_value value = tile_op_segment(a->f, dot, operand).at[0];
-    if (layouts_is_tile(a, value)) return along == k_dim_of(operand);
+    if (layouts_is_tile(a, value)) return along == k_dim;
     tile_value buffer = tile_shared_source(a->f, value);
     TILE_FOR_EACH_OP_INSIDE (a->f, op, a->f->body)
         if (copies_to(a, op, buffer, &along)) break;
-    return along == k_dim_of(operand) && !layouts_turns_copy(a->pass, a->f, buffer, along);
+    return along == k_dim && !layouts_turns_copy(a->pass, a->f, buffer, along);
 }
 
 /* The bits of one dim of the sums. */

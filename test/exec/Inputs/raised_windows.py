@@ -4,9 +4,9 @@ usage: raised_windows.py SEED COUNT FOLDER
 """
 import math
 import random
-import subprocess
 import sys
 
+import raised
 import shares
 
 
@@ -81,21 +81,15 @@ class Case:
 
 def main(seed, count, folder):
     draw = random.Random(seed)
-    tried = failed = raised = 0
+    tried = failed = several = 0
     for number, text in shares.take([(i, Case(draw).text()) for i in range(count)]):
         tried += 1
         file = "%s/%d.tile" % (folder, number)
-        with open(file, "w") as to:
-            to.write(text)
-        words = ["tile-run", file, "--device=cpu", "--arg=x=int", "--arg=f=int", "--arg=y=poison", "--check"]
-        ran = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        kernels = subprocess.run(["tile-opt", file, "--schedule"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        raised += kernels.stdout.count("\nkernel ") > 1
-        if ran.returncode or ": 0 wrong" not in ran.stdout:
-            failed += 1
-            print(text + " ".join(words) + "\n" + ran.stdout)
+        right, many = raised.check(text, file)
+        failed += not right
+        several += many > 1
     print("%d products of windows, %d failed" % (tried, failed))
-    print("%d of several kernels" % raised, file=sys.stderr)
+    print("%d of several kernels" % several, file=sys.stderr)
     sys.exit(failed > 0)
 
 
