@@ -11,8 +11,6 @@
  * rows of it, as they do if the columns of a product are normalized in groups: each piece is then
  * normalized while the others are still sums. A load is moved only across operations that cannot
  * change its result. */
-#include <stdio.h>
-#include <stdlib.h>
 #include "lib/analysis/memory.h"
 #include "lib/ir/cost.h"
 #include "lib/ir/remark.h"
@@ -105,8 +103,6 @@ static bool can_fuse_load(const fusion_finder *s, tile_op load) {
         !tile_is_plain_access(f, load))
         return false;
     while (op.id != last.id && can_move_across(f, load, view, op)) op = tile_op_next(f, op);
-    if (getenv("DBG") && op.id != last.id) fprintf(stderr, "blocked by %s\n", tile_op_name(f, op));
-    if (getenv("DBG") && (tile_value_type(f, view)->kind != TILE_TYPE_VIEW || tile_value_type(f, view)->layout || !tile_is_plain_access(f, load))) fprintf(stderr, "kind\n");
     return op.id == last.id && (!tile_may_write(f, last, view) || is_same_element(f, load, last));
 }
 
@@ -234,7 +230,6 @@ static void visit(fusion_finder *s, tile_op op) {
         for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
             need_per_piece(s, op, tile_op_operand(f, op, i), frame, s->last[op.id]);
     } else {
-        if (getenv("DBG") && s->whole[op.id]) fprintf(stderr, "not fused: %s needed %d\n", tile_op_name(f, op), s->needed_whole[tile_op_result(f, op, 0).id]);
         need_whole(s, op);
     }
 }
