@@ -98,7 +98,7 @@ tile_access_facts tile_view_access(const tile_function *f, const tile_range *ran
     unsigned width = power_of_two_part(ranges[element[0].id].divisor, 16) / bytes;
     width = width ? width : 1;
     for (unsigned d = 0; d < type->rank && type->has_strides; d++)
-        if (d != unit)
+        if (d != unit && !tile_expr_is(type->dims[d], 1)) /* where only element 0 is inside */
             width = power_of_two_part(divisor_along(f, ranges, element[0], d, true), width);
     width = power_of_two_part(divisor_along(f, ranges, element[0], unit, false), width);
     facts.width = power_of_two_part(ranges[element[1 + unit].id].divisor, width);

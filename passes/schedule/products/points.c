@@ -12,23 +12,38 @@ static bool is_operand(const product *p, unsigned array) {
     return false;
 }
 
-/* Whether the epilogue reads an array of the result's extents, such as a residual. */
+/* Whether the input has the result's extents, as a residual does, and not those of a row or column.
+ */
+static bool is_tile(const product *p, const sched_input *input) {
+    const unsigned rank = sched_type(p->k.s, p->k.s->arrays[input->array].value)->rank;
+    bool rows = false, columns = false;
+    for (unsigned d = 0; d < rank; d++) {
+        const sched_coordinate *at = &input->map.at[d];
+        rows |= sched_depends(at, p->m);
+        columns |= sched_depends(at, p->n);
+        columns |= p->k.g->width && sched_depends(at, p->n + 1);
+    }
+    return rows && columns;
+}
+
+/* Whether the epilogue reads an array of the result's extents. */
 static bool reads_tile(const product *p) {
     const sched_group *g = p->k.g;
-    for (size_t i = 0; i < g->input_count; i++) {
-        const sched_input *input = &g->inputs[i];
-        const unsigned rank = sched_type(p->k.s, p->k.s->arrays[input->array].value)->rank;
-        bool rows = false, columns = false;
-        if (is_operand(p, input->array)) continue;
-        for (unsigned d = 0; d < rank; d++) {
-            const sched_coordinate *at = &input->map.at[d];
-            rows |= sched_depends(at, p->m);
-            columns |= sched_depends(at, p->n);
-            columns |= g->width && sched_depends(at, p->n + 1);
-        }
-        if (rows && columns) return true;
-    }
+    for (size_t i = 0; i < g->input_count; i++)
+        if (!is_operand(p, g->inputs[i].array) && is_tile(p, &g->inputs[i])) return true;
     return false;
+}
+
+/* Rows and columns that the epilogue reads, such as biases, are read by several blocks, in no
+ * order. So no block writes them, and they can be loaded when a piece of the tile needs them. */
+static void mark_constant(const product *p) {
+    const sched_group *g = p->k.g;
+    for (size_t i = 0; i < g->input_count; i++) {
+        const unsigned array = g->inputs[i].array;
+        if (is_operand(p, array) || is_tile(p, &g->inputs[i])) continue;
+        const tile_value view = p->k.arrays[array];
+        tile_function_set_arg_noalias(p->k.f, tile_value_at(p->k.f, view)->index, true);
+    }
 }
 
 /* Products of a plan share their points. Ranking all points takes as long as there are kernels. */
@@ -255,6 +270,7 @@ bool product_set_points(product *p) {
     if (p->seen.found) spread_tiles(p, &fixed);
     keep_room_for_addresses(p);
     restrict_splits(p, &fixed);
+    if (g->has_rows) mark_constant(p);
     if (g->has_rows) product_restrict_tiles(p, product_has_param(p, "consumers") && reads_tile(p));
     return true;
 }
