@@ -54,8 +54,15 @@ static num num_absolute(math *m, num a) {
     return call(m, TILE_MACHINE_float_abs, a, NULL, NULL);
 }
 
+/* One instruction. LLVM looks for the sign of a float that was cast from f16 in the f16, which
+ * takes it five. */
 static num num_copy_sign(math *m, num size, num sign) {
-    return call(m, TILE_MACHINE_copy_sign, size, sign, NULL);
+    LLVMBuilderRef b = m->e->builder;
+    if (m->wide) return call(m, TILE_MACHINE_copy_sign, size, sign, NULL);
+    const LLVMTypeRef word = word_type(m);
+    size = LLVMBuildAnd(b, LLVMBuildBitCast(b, size, word, ""), tile_llvm_int(word, INT32_MAX), "");
+    sign = LLVMBuildAnd(b, LLVMBuildBitCast(b, sign, word, ""), tile_llvm_int(word, INT32_MIN), "");
+    return LLVMBuildBitCast(b, LLVMBuildOr(b, size, sign, ""), float_type(m), "");
 }
 
 static num num_clamp(math *m, num a, double low, double high) {

@@ -241,8 +241,9 @@ static num body_tanh(math *m, num x) {
     num tail = m->wide ? polynomial(m, z, wide_tanh, COUNT(wide_tanh))
                        : polynomial(m, z, narrow_tanh, COUNT(narrow_tanh));
     num near = num_fma(m, num_mul(m, size, z), tail, size);
-    num twice = num_add(m, size, size);
-    num power = num_add(m, m->wide ? wide_exp(m, twice) : near_exp(m, twice), one);
+    num exponential = m->wide ? wide_exp(m, num_add(m, size, size))
+                              : num_exp2_flushed(m, num_mul(m, size, num_number(m, 0x1.715476p+1)));
+    num power = num_add(m, exponential, one);
     num part = m->wide ? num_divide(m, one, power) : num_reciprocal_approx(m, power);
     num far = num_fma(m, part, num_number(m, -2), one);
     truth is_near = num_less(m, size, num_number(m, 0.55));
