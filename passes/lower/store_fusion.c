@@ -14,6 +14,7 @@
 #include "lib/analysis/memory.h"
 #include "lib/ir/cost.h"
 #include "lib/ir/remark.h"
+#include "lib/layout/pieces.h"
 #include "lib/ops/gather.h"
 #include "lib/ops/shape.h"
 #include "passes/lower/lower.h"
@@ -243,19 +244,33 @@ static void find_in(fusion_finder *s, tile_region region) {
     }
 }
 
+static unsigned count_pieces(const tile_function *f, tile_op store) {
+    const tile_type *ring = tile_value_type(f, tile_operand_ring(f, store));
+    uint32_t extents[TILE_MAX_RANK];
+    tile_pieces pieces;
+    tile_type_dims(ring, extents);
+    bool cut =
+        tile_pieces_cut(tile_value_type(f, tile_operand_src(f, store))->layout, extents, &pieces);
+    return cut && pieces.count ? pieces.count : 1;
+}
+
 /* Returns whether the code of all pieces' costly operations is so long that roll-elementwise makes
- * a loop of those of each piece. It counts the same operations. */
+ * a loop of those of each piece, and that of a piece long enough for one. It counts the same
+ * operations. */
 static bool is_long_chain(const fusion_finder *s) {
     const tile_function *f = s->f;
-    uint64_t code = 0;
+    uint64_t code = 0, of_piece = 0;
     for (uint32_t id = 1; id < f->op_count; id++) {
         tile_op op = {id};
         if (!f->ops[id].opcode || !s->l->fused[id] || !tile_op_is_costly(tile_op_opcode(f, op)))
             continue;
         const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
-        if (type->layout) code += roll_code_of(f, op) * (uint64_t)tile_type_registers(type);
+        if (!type->layout) continue;
+        const uint64_t own = roll_code_of(f, op) * (uint64_t)tile_type_registers(type);
+        code += own;
+        of_piece += own / count_pieces(f, s->last[id]);
     }
-    return code > ROLL_ABOVE_CODE;
+    return code > ROLL_ABOVE_CODE && of_piece >= ROLL_LEAST_CODE;
 }
 
 static void find_all(fusion_finder *s, tile_arena *scratch) {
