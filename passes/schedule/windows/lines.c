@@ -136,24 +136,29 @@ static int rows_of(const windows *w, int warps, int vector, int columns) {
 }
 
 void windows_set_line_tiles(windows *w) {
-    enum { BYTES = 16, REGISTERS = 48, LEAST = 16, WIDE = 64, POINTS = 4, VALUES = 3 };
+    enum { BYTES = 16, REGISTERS = 48, RUN = 512 /* bytes */, WIDE = 64, POINTS = 4, VALUES = 3 };
     static const int warps[POINTS] = {4, 8, 4, 2}, shorter[POINTS] = {1, 1, 2, 1};
     sched_kernel *k = &w->k;
     const int64_t stride = w->steps[w->columns].stride, odd = stride / (stride & -stride);
     const int64_t extent = sched_constant(w->scaled.domain.extents[w->columns]);
-    const int columns = windows_best_width(extent, LEAST, WIDE);
-    int vector = BYTES / (int)widest_input(w), points[POINTS * VALUES], count = 0;
+    const int bytes = (int)widest_input(w);
+    int least = 1, vector = BYTES / bytes, points[POINTS * VALUES], count = 0;
+    while (least < WIDE && least * stride * bytes < RUN) least *= 2;
+    const int columns = windows_best_width(extent, least, WIDE);
     while (vector > 1 && vector * odd > REGISTERS) vector /= 2;
     w->rows = windows_choose_rows(w, rows_of(w, warps[0], vector, columns));
     const int64_t others = w->rows < 0 ? 1 : sched_constant(w->scaled.domain.extents[w->rows]);
     const unsigned first = w->rows < 0;
     for (unsigned i = 0; i < POINTS; i++) {
         const int own = vector / shorter[i] > 1 ? vector / shorter[i] : 1;
-        int height = rows_of(w, warps[i], own, columns);
+        int height = rows_of(w, warps[i], own, columns), before = 0;
         while (height > 1 && others > 0 && height / 2 >= others) height /= 2;
         const int all[VALUES] = {height, columns, warps[i]};
-        memcpy(points + (VALUES - first) * count++, all + first, (VALUES - first) * sizeof *all);
+        while (before < count && memcmp(points + VALUES * before, all, sizeof all) != 0) before++;
+        if (before == count) memcpy(points + VALUES * count++, all, sizeof all);
     }
+    for (int i = 0; i < count && first; i++)
+        memmove(points + (VALUES - 1) * i, points + VALUES * i + 1, (VALUES - 1) * sizeof *points);
     const tile_expr *params[VALUES];
     if (!first) params[0] = sched_add_param(k, "rows");
     params[1] = sched_add_param(k, "columns");
