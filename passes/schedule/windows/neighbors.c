@@ -77,7 +77,7 @@ static bool is_long(const windows *w, unsigned d) {
     return !tile_expr_is(w->g->domain.extents[d], 1);
 }
 
-static bool overlaps(const windows *w, unsigned d) {
+bool windows_overlap(const windows *w, unsigned d) {
     const windows_step *step = &w->steps[d];
     return step->positions > 1 && count_elements(step, 2) < 2 * step->positions;
 }
@@ -210,7 +210,7 @@ static void choose_neighbors(windows *w, int64_t most) {
     double fewest = 0;
     unsigned count = 0;
     for (unsigned d = w->columns; d-- > 0 && count < 2;)
-        if (overlaps(w, d) || (weights && w->steps[d].positions)) dims[count++] = (int)d;
+        if (windows_overlap(w, d) || (weights && w->steps[d].positions)) dims[count++] = (int)d;
     for (unsigned d = 0; d < SCHED_MAX_DIMS; d++) w->neighbors[d] = tried[d] = 1;
     w->neighbors[w->columns] = tried[w->columns] = w->lanes;
     if (!count) {

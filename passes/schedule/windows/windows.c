@@ -41,16 +41,16 @@ static double used_part(int64_t extent, int64_t block) {
     return (double)extent / (double)((extent + block - 1) / block * block);
 }
 
-/* Among equals, one along which windows move, so that a block reads few elements, and the innermost
- * one. */
+/* Among equals, one along which windows move, so that a block reads few elements, most of all if
+ * windows overlap; and the innermost one. */
 int windows_choose_rows(const windows *w, int height) {
-    const double preferred = 0.25;
+    const double preferred = 0.25, near = 0.05;
     double best = 0;
     int found = -1;
     for (unsigned d = w->columns; d-- > 0;) {
         if (tile_expr_is(w->scaled.domain.extents[d], 1)) continue;
-        double own = used_part(sched_constant(w->scaled.domain.extents[d]), height) +
-                     (w->steps[d].positions > 1 ? preferred : 0);
+        double own = used_part(sched_constant(w->scaled.domain.extents[d]), height);
+        if (w->steps[d].positions > 1) own += windows_overlap(w, d) ? preferred : near;
         if (own <= best) continue;
         best = own;
         found = (int)d;

@@ -42,6 +42,8 @@ int64_t windows_count_neighbors(const windows *w);
 /* Returns whether a product with another operand of the window's extents is summed: each element of
  * the operand is used once for each neighbor. */
 bool windows_have_weights(const windows *w);
+/* Returns whether windows next to each other along the dim share elements. */
+bool windows_overlap(const windows *w, unsigned d);
 /* A traversal of all that the group computes. */
 sched_traversal windows_traverse(const windows *w);
 
