@@ -80,11 +80,13 @@ typedef struct sched_group {
     size_t input_count, input_capacity;
     tile_op *reductions; /* the group's reductions, in order of their dependencies */
     size_t reduction_count, reduction_capacity; /* windowed: also reductions inside of others */
-    /* matmul with reductions (cut/absorb.c): the domain of its epilogue, in which its maps are. The
-     * last dim is the reduced one: the product's columns, or, if `width` is given, groups of that
-     * many columns, with the number of groups as the dim before. */
+    /* matmul with reductions (cut/absorb.c): the domain of its epilogue, in which its maps are, and
+     * the dim of it that is reduced. This is the last one, the product's columns, or, if `width` is
+     * given, groups of that many columns, with the number of groups as the dim before. Or it is the
+     * product's rows, the last dim but one. */
     bool has_rows;
     sched_domain rows;
+    unsigned reduced;
     const tile_expr *width;
     tile_function *kernel;
     bool recomputes; /* windowed: also reductions whose results are in memory */
