@@ -101,14 +101,17 @@ static void find_source(search *f, tile_value value, const sched_map *map) {
     }
 }
 
-/* Returns whether the operand is the array rounded from f32 to tf32, perhaps moved. */
+/* Returns whether the operand is the array rounded from f32 to tf32, perhaps moved before or after
+ * that. */
 static bool is_rounded(const product *p, const product_operand *side) {
     schedule *s = p->k.s;
-    const tile_op cast = tile_value_def(s->compute, side->value);
+    const bool slices = p->taps < 0;
+    const tile_op cast =
+        tile_value_def(s->compute, sched_without_moves(s, p->k.g, side->value, slices));
     return side->array >= 0 && side->element->scalar == TILE_tf32 && cast.id &&
            tile_op_opcode(s->compute, cast) == TILE_OP_cast &&
            sched_element(s, side->source)->scalar == TILE_f32 &&
-           sched_without_moves(s, p->k.g, tile_operand_src(s->compute, cast), p->taps < 0).id ==
+           sched_without_moves(s, p->k.g, tile_operand_src(s->compute, cast), slices).id ==
                side->source.id;
 }
 
