@@ -253,8 +253,8 @@ static void choose_window_points(const product *p) {
     if (space != SCHED_SPACE_TF32 && space != SCHED_SPACE_TF32_PART) return;
     for (unsigned i = 0; i < p->side_count; i++) windowed |= p->sides[i].windowed;
     const int64_t channels = sched_constant(p->extent_k);
-    const bool shallow = windowed && channels > 0 && channels % STEP != 0 &&
-                         channels % STEP <= STEP / 2;
+    const bool shallow =
+        windowed && channels > 0 && channels % STEP != 0 && channels % STEP <= STEP / 2;
     for (size_t i = 0; i < p->k.f->tune_count; i++)
         drop_for_windows(&p->k.f->tunes[i], shallow, windowed);
 }
