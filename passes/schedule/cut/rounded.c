@@ -110,6 +110,26 @@ static bool read_windows(schedule *s, tile_op window, tile_im2col *w) {
     return true;
 }
 
+/* Returns whether k is positions and then channels, which are dim d of the array. */
+static bool has_whole_channels(schedule *s, tile_op matmul, unsigned side, tile_op window,
+                               unsigned d) {
+    const tile_function *f = s->compute;
+    tile_value value = tile_op_operand(f, matmul, side);
+    const tile_value src = tile_operand_src(f, window);
+    const unsigned k = sched_type(s, value)->rank - (is_k_last(s, matmul, side) ? 1u : 2u);
+    const sched_domain domain = sched_domain_of(s, value);
+    sched_map map = sched_identity(&domain);
+    while (value.id != src.id) {
+        const tile_op op = tile_value_def(f, value);
+        map = sched_operand_map(s, op, 0, 0, &map);
+        value = tile_operand_src(f, op);
+    }
+    const sched_coordinate *at = &map.at[d], depth = sched_dim_coordinate(k);
+    return at->index && !at->offset && at->index->kind == SCHED_REM &&
+           sched_same_coordinate(&at->index->a, &depth) && at->index->by.expr &&
+           sched_same_extent(s, at->index->by.expr, sched_dim(s, sched_type(s, src), d));
+}
+
 /* Returns whether the product's kernel copies these windows by tensor maps in im2col mode, so that
  * they are in shared memory as their array has them (products/windows.c). */
 static bool is_copied_by_im2col(schedule *s, tile_op matmul, unsigned side, tile_op window) {
@@ -129,18 +149,24 @@ static bool is_copied_by_im2col(schedule *s, tile_op matmul, unsigned side, tile
         (own->rank > 2 && terms * tile_scalar_bytes(TILE_f32) <= SHORT) ||
         !read_windows(s, window, &w) || tile_im2col_broken_rule(&w))
         return false;
-    /* k is positions and then channels. */
-    const sched_domain domain = sched_domain_of(s, value);
-    sched_map map = sched_identity(&domain);
-    while (value.id != tile_operand_src(f, window).id) {
-        const tile_op op = tile_value_def(f, value);
-        map = sched_operand_map(s, op, 0, 0, &map);
-        value = tile_operand_src(f, op);
-    }
-    const sched_coordinate *last = &map.at[type->rank - 1u], depth = sched_dim_coordinate(k);
-    return last->index && !last->offset && last->index->kind == SCHED_REM &&
-           sched_same_coordinate(&last->index->a, &depth) && last->index->by.expr &&
-           tile_expr_is(last->index->by.expr, channels);
+    return has_whole_channels(s, matmul, side, window, type->rank - 1u);
+}
+
+/* Returns whether the product's kernel copies these windows as shifted rows [terms, places] of an
+ * array [n, channels, places], and multiplies the elements from registers, as it does those of a
+ * transposed operand. */
+static bool is_copied_shifted(schedule *s, tile_op matmul, unsigned side, tile_op window) {
+    const tile_function *f = s->compute;
+    const tile_value src = tile_operand_src(f, window);
+    const tile_op cast = tile_value_def(f, src);
+    int64_t stride;
+    return side == 1 && !is_k_last(s, matmul, side) && cast.id &&
+           tile_op_opcode(f, cast) == TILE_OP_cast &&
+           !tile_value_def(f, tile_operand_src(f, cast)).id && sched_type(s, src)->rank == 3 &&
+           sched_axis(s, window) == 2 && tile_operands_strides(f, window).count == 1 &&
+           read_number(f, tile_operands_strides(f, window), 0, 1, &stride) && stride == 1 &&
+           !tile_op_has_attr(f, window, TILE_ATTR_input_dilations) && !tile_op_pads(f, window) &&
+           has_whole_channels(s, matmul, side, window, 1);
 }
 
 /* The cast from f32 whose elements the operand has, moved. */
@@ -172,7 +198,8 @@ static rounded find_rounded(schedule *s, tile_op matmul, unsigned side) {
     r.elements = count_of(s, sched_type(s, r.cast));
     r.columns = (double)sched_constant(sched_dim(s, result, result->rank - 1u - (side == 1)));
     if (!r.window.id || r.columns < 0) return r;
-    if (is_copied_by_im2col(s, matmul, side, r.window) && r.elements > 0)
+    if (r.elements > 0 && (is_copied_by_im2col(s, matmul, side, r.window) ||
+                           is_copied_shifted(s, matmul, side, r.window)))
         r.columns *= count_of(s, sched_type(s, tile_op_operand(f, matmul, side))) / r.elements;
     else
         r.columns = -1;

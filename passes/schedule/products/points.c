@@ -249,9 +249,8 @@ static void drop_for_windows(tile_tune_clause *clause, bool shallow_wanted, bool
 static void choose_window_points(const product *p) {
     enum { STEP = 32 };
     const sched_space space = choose_space(p);
-    bool windowed = false;
     if (space != SCHED_SPACE_TF32 && space != SCHED_SPACE_TF32_PART) return;
-    for (unsigned i = 0; i < p->side_count; i++) windowed |= p->sides[i].windowed;
+    const bool windowed = p->taps >= 0;
     const int64_t channels = sched_constant(p->extent_k);
     const bool shallow =
         windowed && channels > 0 && channels % STEP != 0 && channels % STEP <= STEP / 2;
