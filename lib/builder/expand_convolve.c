@@ -245,7 +245,8 @@ static bool unites_images(const expansion *x) {
         if (!tile_expr_is_int(own, &extent) || extent > FEW) return false;
         places *= extent;
     }
-    return x->form != TILE_CONVOLUTION_IN_PLACE && places <= FEW && places % TILE != 0;
+    return x->form != TILE_CONVOLUTION_IN_PLACE && x->form != TILE_CONVOLUTION_SHIFTED &&
+           places <= FEW && places % TILE != 0;
 }
 
 /* Returns whether the windows of few channels are smaller than the result, of which they have all
@@ -282,7 +283,8 @@ static tile_value build_product(expansion *x) {
     if (!unites && has_any_phases(x)) filter = add_unit(x, filter, &f);
     windows = expand_split(x, windows, &w, x->c.groups ? 'c' : 'n');
     /* As rhs, windows with contiguous channels are [places, terms] as well. */
-    bool terms_last = !channels_first || x->form != TILE_CONVOLUTION_IN_PLACE;
+    bool terms_last = !channels_first ||
+                      (x->form != TILE_CONVOLUTION_IN_PLACE && x->form != TILE_CONVOLUTION_SHIFTED);
     strcpy(words, unites ? "G n012 " : terms_last ? "n G 012 " : "n G ");
     strcat(words, terms);
     if (!terms_last) strcat(words, " 012");

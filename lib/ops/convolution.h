@@ -45,6 +45,9 @@ typedef enum tile_convolution_form {
     TILE_CONVOLUTION_CHANNELS_LAST,
     /* A kernel first writes lhs with contiguous channels. */
     TILE_CONVOLUTION_MOVED,
+    /* The places of lhs are contiguous. Those of a position of the filter are the places of the
+     * result, shifted. */
+    TILE_CONVOLUTION_SHIFTED,
 } tile_convolution_form;
 
 /* What each form moves. Numbers below 0 are not known. */
@@ -54,13 +57,16 @@ typedef struct tile_convolution_traffic {
     int64_t channels;   /* of a group */
     int64_t positions;  /* of the filter, or of one of its phases */
     bool apart;         /* windows of one position have rows that begin at odd multiples */
+    bool shifted;       /* those of a position are shifted rows of lhs, which matrix instructions
+                           multiply from shared memory as they are, or from registers */
     double input;       /* bytes of lhs */
     double windows;     /* elements of the matrix of windows */
     double filters;     /* of a group: the k dim of the product */
 } tile_convolution_traffic;
 
-/* The rule: MOVED if matrix instructions multiply, lhs has 8 or more channels in a group, the
- * filter has several positions or its windows are apart, and
+/* The rule: SHIFTED if matrix instructions multiply, lhs has 8 or more channels, the filter has
+ * several positions and its windows are shifted rows. MOVED if they are not, lhs has 8 or more
+ * channels in a group, the filter has several positions or its windows are apart, and
  *
  *     16 * windows * blocks of filters > 2 * input + 8 MB
  *

@@ -12,6 +12,7 @@ tile_convolution_form tile_convolution_form_of(const tile_convolution_traffic *t
     if (t->channels_last) return wide ? TILE_CONVOLUTION_CHANNELS_LAST : TILE_CONVOLUTION_IN_PLACE;
     if (!wide || t->by_fma) return TILE_CONVOLUTION_IN_PLACE;
     if (t->positions == 1 && !t->apart) return TILE_CONVOLUTION_IN_PLACE;
+    if (t->shifted) return TILE_CONVOLUTION_SHIFTED;
     if (!known) return TILE_CONVOLUTION_MOVED;
     double blocks = t->filters > BLOCK ? t->filters / BLOCK : 1;
     return VECTOR * t->windows * blocks > 2 * t->input + launch ? TILE_CONVOLUTION_MOVED
@@ -53,6 +54,39 @@ static bool are_apart(const tile_convolution *c, const tile_type *lhs, const til
     return row >= 0 && row % (moved ? BY_TMA : BY_CP_ASYNC) != 0;
 }
 
+/* Returns whether the product copies the rows of lhs [n, c, places] by TMA, at one position of the
+ * filter after the other, and multiplies them as they are: places are contiguous, so that wgmma
+ * takes elements of 2 bytes from shared memory, and those of an array that are rounded to tf32 from
+ * registers (passes/schedule/cut/rounded.c). Fewer places are united with those of other images. */
+static bool are_shifted(const tile_function *f, tile_op op, const tile_convolution *c) {
+    enum {
+        FEW = 1024 /* places */,
+        ROW = 16 /* bytes */,
+        MOST = 4096 /* products of an element */
+    };
+    tile_value value = tile_operand_lhs(f, op);
+    const tile_type *lhs = tile_value_type(f, value),
+                    *rhs = tile_value_type(f, tile_operand_rhs(f, op)),
+                    *result = tile_value_type(f, tile_op_result(f, op, 0));
+    const bool rounded = !lhs->param && lhs->scalar == TILE_tf32;
+    if (lhs->param || (!rounded && lhs->scalar != TILE_f16 && lhs->scalar != TILE_bf16) ||
+        c->spatial != 1 || c->groups || c->batch_groups || c->strides[0] != 1 ||
+        c->input_dilations[0] != 1 || lhs->rank != 3 || c->lhs.outer != 0 ||
+        c->lhs.spatial[0] != 2 || c->result.outer != 0 || c->result.spatial[0] != 2)
+        return false;
+    const tile_op cast = tile_value_def(f, value);
+    if (rounded && cast.id && tile_op_opcode(f, cast) == TILE_OP_cast)
+        value = tile_operand_src(f, cast);
+    else if (rounded)
+        return false;
+    const int64_t extent = number(lhs->dims[2]), places = number(result->dims[2]),
+                  filters = number(result->dims[1]), taps = number(rhs->dims[c->rhs.spatial[0]]);
+    const tile_type *stored = tile_value_type(f, value);
+    return !tile_value_def(f, value).id && stored->scalar == (rounded ? TILE_f32 : lhs->scalar) &&
+           extent > 0 && extent * tile_scalar_bytes(stored->scalar) % ROW == 0 && places > FEW &&
+           (!rounded || (filters > 0 && taps > 0 && filters <= MOST / taps));
+}
+
 tile_convolution_form tile_convolution_choose_form(const tile_function *f, tile_op op,
                                                    const tile_convolution *c) {
     tile_context *context = tile_function_context(f);
@@ -70,6 +104,7 @@ tile_convolution_form tile_convolution_choose_form(const tile_function *f, tile_
         .channels = number(rhs->dims[c->rhs.outer]),
         .positions = 1,
         .apart = are_apart(c, lhs, result),
+        .shifted = are_shifted(f, op, c),
         .input = lhs->param ? 2 : tile_scalar_bytes(lhs->scalar),
         .windows = 1,
         .filters = (double)number(filters),

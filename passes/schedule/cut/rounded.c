@@ -7,9 +7,12 @@
  *
  * of f32 arrays is not left to mma.sync, a kernel writes the rounded elements of one operand or of
  * both, with k contiguous, because wgmma reads operands of 32 bits in no other way. */
+#include "lib/analysis/tensor_map.h"
 #include "lib/builder/builder.h"
 #include "lib/ir/effects.h"
 #include "lib/ir/syntax.h"
+#include "lib/ops/gather.h"
+#include "lib/support/scalar.h"
 #include "passes/schedule/cut/cut.h"
 
 enum {
@@ -25,12 +28,12 @@ enum {
 /* An operand of a product. */
 typedef struct rounded {
     tile_value cast; /* whose result is tf32; none: it is not rounded, or cannot be stored */
-    bool windowed;   /* elements are in several windows */
+    tile_op window;  /* elements are in several windows; none: in one */
     bool direct;     /* the cast's source is an argument, perhaps moved */
     bool k_major;    /* k is the last dim */
     bool contiguous; /* and that of the argument whose elements it has */
     double elements; /* of the cast; -1: not known */
-    double columns;  /* of the product, by which each element is multiplied; -1: not known */
+    double columns;  /* by which each element is multiplied, in all windows; -1: not known */
 } rounded;
 
 static bool is_k_last(const schedule *s, tile_op matmul, unsigned side) {
@@ -75,6 +78,97 @@ static bool is_contiguous(schedule *s, tile_value value, unsigned k) {
     return sched_depends(&map.at[sched_type(s, value)->rank - 1u], k);
 }
 
+/* Sets the number that operand `i` of a window's list is. */
+static bool read_number(const tile_function *f, tile_values list, unsigned i, int64_t otherwise,
+                        int64_t *number) {
+    *number = otherwise;
+    return i >= list.count || tile_expr_is_int(tile_value_at(f, list.at[i])->expr, number);
+}
+
+/* Reads the windows of all spatial dims of an array [n, spatial dims, channels]. */
+static bool read_windows(schedule *s, tile_op window, tile_im2col *w) {
+    const tile_function *f = s->compute;
+    const tile_type *type = sched_type(s, tile_operand_src(f, window)),
+                    *windows = sched_type(s, tile_op_result(f, window, 0));
+    *w = (tile_im2col){.spatial = type->rank - 2u};
+    if (type->rank < 3 || w->spatial > TILE_MAX_SPATIAL || sched_axis(s, window) != 1 ||
+        tile_operands_strides(f, window).count != w->spatial || tile_op_pads(f, window) ||
+        tile_op_has_attr(f, window, TILE_ATTR_input_dilations))
+        return false;
+    for (unsigned i = 0; i < w->spatial; i++) {
+        const int64_t extent = sched_constant(sched_dim(s, type, 1 + i)),
+                      places = sched_constant(sched_dim(s, windows, 1 + i));
+        w->filter[i] = sched_constant(sched_dim(s, windows, 1 + w->spatial + i));
+        if (extent < 1 || places < 1 || w->filter[i] < 1 ||
+            !read_number(f, tile_operands_strides(f, window), i, 1, &w->strides[i]) ||
+            !read_number(f, tile_operands_dilations(f, window), i, 1, &w->dilations[i]) ||
+            !read_number(f, tile_operands_pads(f, window), i, 0, &w->pads[i][0]))
+            return false;
+        w->pads[i][1] = (places - 1) * w->strides[i] + (w->filter[i] - 1) * w->dilations[i] + 1 -
+                        extent - w->pads[i][0];
+    }
+    return true;
+}
+
+/* Returns whether k is positions and then channels, which are dim d of the array. */
+static bool has_whole_channels(schedule *s, tile_op matmul, unsigned side, tile_op window,
+                               unsigned d) {
+    const tile_function *f = s->compute;
+    tile_value value = tile_op_operand(f, matmul, side);
+    const tile_value src = tile_operand_src(f, window);
+    const unsigned k = sched_type(s, value)->rank - (is_k_last(s, matmul, side) ? 1u : 2u);
+    const sched_domain domain = sched_domain_of(s, value);
+    sched_map map = sched_identity(&domain);
+    while (value.id != src.id) {
+        const tile_op op = tile_value_def(f, value);
+        map = sched_operand_map(s, op, 0, 0, &map);
+        value = tile_operand_src(f, op);
+    }
+    const sched_coordinate *at = &map.at[d], depth = sched_dim_coordinate(k);
+    return at->index && !at->offset && at->index->kind == SCHED_REM &&
+           sched_same_coordinate(&at->index->a, &depth) && at->index->by.expr &&
+           sched_same_extent(s, at->index->by.expr, sched_dim(s, sched_type(s, src), d));
+}
+
+/* Returns whether the product's kernel copies these windows by tensor maps in im2col mode, so that
+ * they are in shared memory as their array has them (products/windows.c). */
+static bool is_copied_by_im2col(schedule *s, tile_op matmul, unsigned side, tile_op window) {
+    enum { UNIT = 16 /* bytes */, SHORT = 1024 /* bytes of a row: phases are copied otherwise */ };
+    const tile_function *f = s->compute;
+    const tile_op cast = tile_value_def(f, tile_operand_src(f, window));
+    const tile_type *type = sched_type(s, tile_operand_src(f, window));
+    tile_value value = tile_op_operand(f, matmul, side);
+    const tile_type *own = sched_type(s, value);
+    const unsigned k = own->rank - (is_k_last(s, matmul, side) ? 1u : 2u);
+    const int64_t channels = sched_constant(sched_dim(s, type, type->rank - 1u)),
+                  terms = sched_constant(sched_dim(s, own, k));
+    tile_im2col w;
+    if (!cast.id || tile_op_opcode(f, cast) != TILE_OP_cast ||
+        tile_value_def(f, tile_operand_src(f, cast)).id || channels < 1 ||
+        channels * tile_scalar_bytes(TILE_f32) % UNIT != 0 ||
+        (own->rank > 2 && terms * tile_scalar_bytes(TILE_f32) <= SHORT) ||
+        !read_windows(s, window, &w) || tile_im2col_broken_rule(&w))
+        return false;
+    return has_whole_channels(s, matmul, side, window, type->rank - 1u);
+}
+
+/* Returns whether the product's kernel copies these windows as shifted rows [terms, places] of an
+ * array [n, channels, places], and multiplies the elements from registers, as it does those of a
+ * transposed operand. */
+static bool is_copied_shifted(schedule *s, tile_op matmul, unsigned side, tile_op window) {
+    const tile_function *f = s->compute;
+    const tile_value src = tile_operand_src(f, window);
+    const tile_op cast = tile_value_def(f, src);
+    int64_t stride;
+    return side == 1 && !is_k_last(s, matmul, side) && cast.id &&
+           tile_op_opcode(f, cast) == TILE_OP_cast &&
+           !tile_value_def(f, tile_operand_src(f, cast)).id && sched_type(s, src)->rank == 3 &&
+           sched_axis(s, window) == 2 && tile_operands_strides(f, window).count == 1 &&
+           read_number(f, tile_operands_strides(f, window), 0, 1, &stride) && stride == 1 &&
+           !tile_op_has_attr(f, window, TILE_ATTR_input_dilations) && !tile_op_pads(f, window) &&
+           has_whole_channels(s, matmul, side, window, 1);
+}
+
 /* The cast from f32 whose elements the operand has, moved. */
 static rounded find_rounded(schedule *s, tile_op matmul, unsigned side) {
     const tile_function *f = s->compute;
@@ -84,7 +178,7 @@ static rounded find_rounded(schedule *s, tile_op matmul, unsigned side) {
     tile_op op;
     if (sched_element(s, value)->param || sched_element(s, value)->scalar != TILE_tf32) return r;
     while ((op = tile_value_def(f, value)).id && tile_op_opcode(f, op) != TILE_OP_cast) {
-        r.windowed |= tile_op_opcode(f, op) == TILE_OP_window;
+        if (tile_op_opcode(f, op) == TILE_OP_window) r.window = op;
         if (tile_op_opcode(f, op) != TILE_OP_window && !sched_only_moves(s, op)) return r;
         value = tile_operand_src(f, op);
     }
@@ -93,7 +187,7 @@ static rounded find_rounded(schedule *s, tile_op matmul, unsigned side) {
         !is_of_arguments(s, seen, value))
         return r;
     const unsigned rank = sched_type(s, tile_op_operand(f, matmul, side))->rank;
-    r.contiguous = r.windowed ||
+    r.contiguous = r.window.id ||
                    is_contiguous(s, tile_op_operand(f, matmul, side), rank - (r.k_major ? 1u : 2u));
     r.cast = value;
     for (value = tile_operand_src(f, op); (op = tile_value_def(f, value)).id &&
@@ -103,6 +197,12 @@ static rounded find_rounded(schedule *s, tile_op matmul, unsigned side) {
     r.direct = !op.id;
     r.elements = count_of(s, sched_type(s, r.cast));
     r.columns = (double)sched_constant(sched_dim(s, result, result->rank - 1u - (side == 1)));
+    if (!r.window.id || r.columns < 0) return r;
+    if (r.elements > 0 && (is_copied_by_im2col(s, matmul, side, r.window) ||
+                           is_copied_shifted(s, matmul, side, r.window)))
+        r.columns *= count_of(s, sched_type(s, tile_op_operand(f, matmul, side))) / r.elements;
+    else
+        r.columns = -1;
     return r;
 }
 
@@ -118,7 +218,7 @@ static double count_operations(schedule *s, tile_op matmul) {
 /* Returns whether the operand can be rounded in registers, which wgmma reads. */
 static bool may_stay(const rounded *own) {
     const double few = own->direct ? FEW_COLUMNS : FEW_COLUMNS_COMPUTED;
-    return !own->windowed && (own->direct || own->contiguous) && own->columns >= 0 &&
+    return (own->direct || (own->contiguous && !own->window.id)) && own->columns >= 0 &&
            own->columns <= few;
 }
 

@@ -101,14 +101,17 @@ static void find_source(search *f, tile_value value, const sched_map *map) {
     }
 }
 
-/* Returns whether the operand is the array rounded from f32 to tf32, perhaps moved. */
+/* Returns whether the operand is the array rounded from f32 to tf32, perhaps moved before or after
+ * that. */
 static bool is_rounded(const product *p, const product_operand *side) {
     schedule *s = p->k.s;
-    const tile_op cast = tile_value_def(s->compute, side->value);
+    const bool slices = p->taps < 0;
+    const tile_op cast =
+        tile_value_def(s->compute, sched_without_moves(s, p->k.g, side->value, slices));
     return side->array >= 0 && side->element->scalar == TILE_tf32 && cast.id &&
            tile_op_opcode(s->compute, cast) == TILE_OP_cast &&
            sched_element(s, side->source)->scalar == TILE_f32 &&
-           sched_without_moves(s, p->k.g, tile_operand_src(s->compute, cast), p->taps < 0).id ==
+           sched_without_moves(s, p->k.g, tile_operand_src(s->compute, cast), slices).id ==
                side->source.id;
 }
 
@@ -180,6 +183,32 @@ static const tile_expr *channels_of(const product *p, const product_operand *sid
     return divided && fits ? last->index->by.expr : NULL;
 }
 
+/* The same if rows are contiguous along the other dim of the product, and each position of the
+ * filter shifts them: k is [taps, channels], and a tile of a tap's channels has whole rows. */
+static const tile_expr *channels_of_shifted(const product *p, const product_operand *side) {
+    const unsigned other = side->row == p->depth ? side->column : side->row;
+    const sched_coordinate depth = sched_dim_coordinate(p->depth);
+    sched_digit digits[2];
+    unsigned count;
+    int64_t offset;
+    if (side->array < 0 ||
+        !sched_find_digits(p->k.s, contiguous_coordinate(p, side), digits, 2, &count, &offset) ||
+        count != 2)
+        return NULL;
+    const unsigned own = digits[0].dim == (int)other ? 0 : 1;
+    if (digits[own].dim != (int)other || digits[own].low != 1 || digits[own].size ||
+        digits[own].scale != 1 || digits[1 - own].dim != (int)p->depth)
+        return NULL;
+    for (unsigned d = 0; d < sched_type(p->k.s, side->source)->rank; d++) {
+        const sched_coordinate *at = &side->source_map.at[d];
+        if (at->index && !at->offset && at->index->kind == SCHED_REM &&
+            sched_same_coordinate(&at->index->a, &depth) && at->index->by.expr &&
+            tile_expr_is(at->index->by.expr, digits[1 - own].low))
+            return at->index->by.expr;
+    }
+    return NULL;
+}
+
 bool product_gathers_rows(const product *p, const product_operand *side) {
     bool grouped;
     if (!side->gathered || p->taps >= 0) return true;
@@ -234,6 +263,7 @@ void product_choose_taps(product *p) {
     sched_domain *domain = &p->k.g->domain;
     const tile_expr *channels = channels_of(p, &p->sides[0]), *taps = NULL;
     if (!channels) channels = channels_of(p, &p->sides[1]);
+    for (unsigned i = 0; i < 2 && !channels; i++) channels = channels_of_shifted(p, &p->sides[i]);
     if (channels) taps = sched_without(s, p->extent_k, channels);
     if (!taps || domain->rank == TILE_MAX_RANK) return;
     for (unsigned i = 0; i < p->side_count; i++)

@@ -138,15 +138,19 @@ static sched_space_needs find_needs(const product *p, const sched_fixed *fixed) 
                                             : NULL};
 }
 
+/* The index of the clause's parameter; its number of parameters if it has no such one. */
+static unsigned find_name(const tile_tune_clause *clause, const char *name) {
+    unsigned i = 0;
+    while (i < clause->name_count && strcmp(clause->names[i], name) != 0) i++;
+    return i;
+}
+
 /* Removes points of larger tiles, unless all are larger: the first point that is left is the one
  * without a model. */
 static void drop_large(tile_tune_clause *clause, int64_t most) {
-    const unsigned count = clause->name_count;
-    unsigned kept = 0, m = count, n = count;
-    for (unsigned i = 0; i < count; i++) {
-        if (strcmp(clause->names[i], "block_m") == 0) m = i;
-        if (strcmp(clause->names[i], "block_n") == 0) n = i;
-    }
+    const unsigned count = clause->name_count, m = find_name(clause, "block_m"),
+                   n = find_name(clause, "block_n");
+    unsigned kept = 0;
     if (m == count || n == count) return;
     for (unsigned pass = 0; pass < 2; pass++) {
         if (pass && !kept) return;
@@ -237,6 +241,38 @@ static void keep_room_for_addresses(product *p) {
     for (size_t i = 0; i < p->k.f->tune_count; i++) drop_large(&p->k.f->tunes[i], MOST);
 }
 
+/* Removes points of steps along k with 16 elements of tf32, and of few rows with 256 columns, as
+ * far as these are `wanted`. */
+static void drop_for_windows(tile_tune_clause *clause, bool shallow_wanted, bool wide_wanted) {
+    enum { SHALLOW = 16, FEW_ROWS = 64, WIDE = 256 };
+    const unsigned count = clause->name_count, k = find_name(clause, "block_k"),
+                   m = find_name(clause, "block_m"), n = find_name(clause, "block_n");
+    unsigned kept = 0;
+    for (unsigned i = 0; i < clause->point_count; i++) {
+        const tile_expr **point = clause->values + (size_t)i * count;
+        const bool shallow = k < count && sched_constant(point[k]) <= SHALLOW,
+                   wide = m < count && n < count && sched_constant(point[m]) <= FEW_ROWS &&
+                          sched_constant(point[n]) >= WIDE;
+        if ((shallow && !shallow_wanted) || (wide && !wide_wanted)) continue;
+        memmove(clause->values + (size_t)kept++ * count, point, count * sizeof *point);
+    }
+    clause->point_count = kept;
+}
+
+/* A step along k multiplies 32 channels of tf32, or 16 if a position of the filter has an odd
+ * multiple of these: each row that is copied is read from the L2, and that takes longest. */
+static void choose_window_points(const product *p) {
+    enum { STEP = 32 };
+    const sched_space space = choose_space(p);
+    if (space != SCHED_SPACE_TF32 && space != SCHED_SPACE_TF32_PART) return;
+    const bool windowed = p->taps >= 0;
+    const int64_t channels = sched_constant(p->extent_k);
+    const bool shallow =
+        windowed && channels > 0 && channels % STEP != 0 && channels % STEP <= STEP / 2;
+    for (size_t i = 0; i < p->k.f->tune_count; i++)
+        drop_for_windows(&p->k.f->tunes[i], shallow, windowed);
+}
+
 /* Windows whose taps are along k keep the splits that were measured for them: few or many parts.
  * The others are for sums over the positions of images, of which there are few tiles. */
 static void restrict_splits(const product *p, const sched_fixed *fixed) {
@@ -266,6 +302,7 @@ bool product_set_points(product *p) {
         s->failed = true;
         return false;
     }
+    choose_window_points(p);
     keep_room_for_tile(p);
     if (p->seen.found) spread_tiles(p, &fixed);
     keep_room_for_addresses(p);

@@ -162,7 +162,7 @@ static bool is_short(const product *p, const product_operand *side) {
 
 bool product_find_windows(product *p, unsigned index) {
     product_operand *side = &p->sides[index];
-    return p->taps >= 0 && side->plain && product_uses_tensor_cores(p) &&
+    return p->taps >= 0 && (side->plain || side->rounded) && product_uses_tensor_cores(p) &&
            find_windows(p, side, index ? p->n : p->m) && has_map(p, side) && !is_short(p, side);
 }
 
