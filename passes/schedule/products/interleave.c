@@ -164,6 +164,16 @@ static bool reads_sums(sums_search *search, tile_value value, const sched_map *m
     return fits && !s->failed;
 }
 
+/* The sums in a buffer, from which threads can take contiguous elements of interleaved rows. */
+static tile_value reload(product *p, tile_value sums) {
+    sched_kernel *k = &p->k;
+    tile_type draft = *tile_value_type(k->f, sums);
+    draft.kind = TILE_TYPE_SHARED;
+    tile_value buffer = tile_build_alloc_shared(&k->b, tile_type_get(k->s->context, &draft));
+    tile_build_store_shared(&k->b, sums, buffer, NULL, 0);
+    return tile_build_load_shared(&k->b, buffer, NULL, 0, NULL);
+}
+
 bool product_build_interleaved(product *p, tile_value sums) {
     sched_kernel *k = &p->k;
     schedule *s = k->s;
@@ -182,7 +192,7 @@ bool product_build_interleaved(product *p, tile_value sums) {
     const tile_type *working = sched_compute_type(s, sched_element(s, result));
     sums_search search = {.p = p, .sums = &at};
     if (!reads_sums(&search, value, &rows.map)) return false;
-    tile_value tile = enter_rows(p, &rows, sums, &before);
+    tile_value tile = enter_rows(p, &rows, reload(p, sums), &before);
     if (tile.id) {
         sched_remember(k, result, &at, working, sched_convert(k, tile, working));
         tile =
