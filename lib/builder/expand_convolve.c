@@ -103,7 +103,7 @@ static shape name_sums(const expansion *x, const char *letters) {
     for (; *letters; letters++) {
         unsigned i = (unsigned)(*letters - '0'), phase = (unsigned)(*letters - 'A');
         if (has_phases(x, phase))
-            add(&s, *letters, tile_expr_int(x->context, x->phases[phase].count));
+            add(&s, *letters, tile_expr_int(x->context, x->phases[phase].computed));
         if (*letters == 'n') add(&s, 'n', x->result->dims[order->outer]);
         if (*letters == 'G' && x->groups) add(&s, 'G', x->groups);
         if (*letters == 'k') add(&s, 'k', expand_in_a_group(x, x->result->dims[order->channel]));
@@ -277,6 +277,7 @@ static tile_value build_product(expansion *x) {
     x->form = tile_convolution_choose_form(x->f, x->op, &x->c);
     x->stores_windows = has_few_terms(x);
     const row_phases letters = expand_place_phases(x);
+    expand_leave_out_phases(x, &letters);
     tile_value windows = make_windows(x, &w);
     tile_value filter = take_filter(x, &letters, terms, &k_first, &f);
     const bool unites = !channels_first || unites_images(x);
@@ -302,7 +303,7 @@ static tile_value build_product(expansion *x) {
     tile_value value =
         channels_first ? multiply(x, lhs, columns, &product) : multiply(x, rows, rhs, &product);
     value = expand_reshape(x, value, expand_type_of(x, x->result, &sums));
-    return finish(x, value, &sums);
+    return finish(x, expand_add_phases(x, value, &sums), &sums);
 }
 
 /* The gradient of a filter --------------------------------------------------------------------- */

@@ -503,6 +503,7 @@ static void plan_long_chains(schedule *s) {
         if (wanted[op.id]) plan_windowed(s, op);
         if (wanted[op.id]) plan_sliced(s, op);
         if (wanted[op.id]) sched_plan_phases(s, op);
+        if (wanted[op.id]) sched_plan_scattered(s, op);
         if (wanted[op.id]) sched_plan_interleaved(s, op);
         if (wanted[op.id]) sched_plan_rounded(s, op);
     }

@@ -26,8 +26,7 @@ static bool is_tile(const product *p, const sched_input *input) {
     return rows && columns;
 }
 
-/* Whether the epilogue reads an array of the result's extents. */
-static bool reads_tile(const product *p) {
+bool product_reads_tile(const product *p) {
     const sched_group *g = p->k.g;
     for (size_t i = 0; i < g->input_count; i++)
         if (!is_operand(p, g->inputs[i].array) && is_tile(p, &g->inputs[i])) return true;
@@ -185,7 +184,7 @@ static void drop_persistent(product *p) {
 static void keep_room_for_tile(product *p) {
     tile_context *context = p->k.s->context;
     enum { MOST = 24576 }; /* elements of a tile, of which nothing is spilled */
-    if (!product_has_param(p, "consumers") || !reads_tile(p)) return;
+    if (!product_has_param(p, "consumers") || !product_reads_tile(p)) return;
     drop_persistent(p);
     const tile_expr *tile =
         tile_expr_multiply(context, product_param(p, "block_m"), product_param(p, "block_n"));
@@ -308,6 +307,7 @@ bool product_set_points(product *p) {
     keep_room_for_addresses(p);
     restrict_splits(p, &fixed);
     if (g->has_rows) mark_constant(p);
-    if (g->has_rows) product_restrict_tiles(p, product_has_param(p, "consumers") && reads_tile(p));
+    if (g->has_rows)
+        product_restrict_tiles(p, product_has_param(p, "consumers") && product_reads_tile(p));
     return true;
 }
