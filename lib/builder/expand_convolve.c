@@ -192,7 +192,7 @@ static tile_value take_filter(expansion *x, const row_phases *letters, char term
     tile_value filter = tile_operand_rhs(x->f, x->op);
     *s = expand_name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
     order_terms(x, s, terms);
-    *k_first = s->letters[s->rank - 1] != 'k';
+    *k_first = s->letters[s->rank - 1] != 'k' && x->form != TILE_CONVOLUTION_POSITIONS_FIRST;
     strcpy(order, *k_first ? "k" : "");
     strcat(order, terms);
     if (!*k_first) strcat(order, "k");
@@ -282,7 +282,8 @@ static tile_value build_product(expansion *x) {
     if (!unites && has_any_phases(x)) filter = add_unit(x, filter, &f);
     windows = expand_split(x, windows, &w, x->c.groups ? 'c' : 'n');
     /* As rhs, windows with contiguous channels are [places, terms] as well. */
-    bool terms_last = !channels_first || x->form != TILE_CONVOLUTION_IN_PLACE;
+    bool terms_last = !channels_first || x->form == TILE_CONVOLUTION_CHANNELS_LAST ||
+                      x->form == TILE_CONVOLUTION_MOVED;
     strcpy(words, unites ? "G n012 " : terms_last ? "n G 012 " : "n G ");
     strcat(words, terms);
     if (!terms_last) strcat(words, " 012");
