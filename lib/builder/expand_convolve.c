@@ -284,9 +284,9 @@ static tile_value build_product(expansion *x) {
     /* As rhs, windows with contiguous channels are [places, terms] as well. */
     bool terms_last = !channels_first || x->form == TILE_CONVOLUTION_CHANNELS_LAST ||
                       x->form == TILE_CONVOLUTION_MOVED;
-    strcpy(words, unites ? "G n012 " : terms_last ? "n G 012 " : "n G ");
-    strcat(words, terms);
-    if (!terms_last) strcat(words, " 012");
+    const char *batch = unites ? "G" : "n G", *places = unites ? "n012" : "012";
+    snprintf(words, sizeof words, "%s %s %s", batch, terms_last ? places : terms,
+             terms_last ? terms : places);
     windows = expand_arrange(x, windows, &w, words);
     const char *order = !channels_first ? "%sG n012 %sk%s"
                         : unites        ? "%sG %sk%s n012"
