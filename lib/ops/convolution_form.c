@@ -7,10 +7,10 @@
 
 /* Returns whether the steps along the channels of one position are nearly full, and many. */
 static bool fills_steps(const tile_convolution_traffic *t) {
-    enum { STEP = 16 /* channels */, EMPTY = 8 /* at most one part in so many */ };
+    enum { STEP = 16, SHORT = 8 /* channels */, EMPTY = 8 /* at most one part in so many */ };
     static const double many = 1e9; /* products, which take 10 launches */
-    if (t->channels < STEP || t->positions < 2) return false;
-    const int64_t empty = (STEP - t->channels % STEP) % STEP;
+    if (t->channels < SHORT || t->positions < 2) return false;
+    const int64_t empty = t->channels == SHORT ? 0 : (STEP - t->channels % STEP) % STEP;
     return empty * EMPTY <= t->channels && t->windows * t->filters >= many;
 }
 
