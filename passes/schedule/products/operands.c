@@ -188,7 +188,8 @@ static const tile_expr *find_channels(const product *p, const sched_coordinate *
 static const tile_expr *channels_of(const product *p, const product_operand *side) {
     if (side->array < 0) return NULL;
     bool grouped = false;
-    const tile_expr *found = find_channels(p, last_coordinate(p, side, &grouped), grouped);
+    const sched_coordinate *last = last_coordinate(p, side, &grouped);
+    const tile_expr *found = find_channels(p, last, grouped);
     if (product_uses_tensor_cores(p)) return found;
     const unsigned rank = sched_type(p->k.s, side->source)->rank;
     for (unsigned d = 0; d < rank && !found; d++) {
