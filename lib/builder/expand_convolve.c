@@ -192,7 +192,7 @@ static tile_value take_filter(expansion *x, const row_phases *letters, char term
     tile_value filter = tile_operand_rhs(x->f, x->op);
     *s = expand_name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
     order_terms(x, s, terms);
-    *k_first = s->letters[s->rank - 1] != 'k';
+    *k_first = s->letters[s->rank - 1] != 'k' && x->form != TILE_CONVOLUTION_POSITIONS_FIRST;
     strcpy(order, *k_first ? "k" : "");
     strcat(order, terms);
     if (!*k_first) strcat(order, "k");
@@ -235,9 +235,10 @@ static tile_value add_unit(expansion *x, tile_value filter, const shape *s) {
 }
 
 /* Returns whether the places of all images are the columns of one product. The last tile of an
- * image is partly empty: of 7 x 7 places, a tile of 64 columns has 49. */
+ * image is partly empty: of 7 x 7 places, a tile of 64 columns has 49. Rows of lhs itself are then
+ * copied element by element, which costs less than an eighth of the products by fma. */
 static bool unites_images(const expansion *x) {
-    enum { FEW = 1024, TILE = 128 /* columns */ };
+    enum { FEW = 1024, TILE = 128, SMALL = 64 /* columns */, EMPTY = 8 };
     int64_t places = 1, extent;
     for (unsigned i = 0; i < x->c.spatial; i++) {
         const tile_expr *own =
@@ -245,8 +246,13 @@ static bool unites_images(const expansion *x) {
         if (!tile_expr_is_int(own, &extent) || extent > FEW) return false;
         places *= extent;
     }
-    return x->form != TILE_CONVOLUTION_IN_PLACE && x->form != TILE_CONVOLUTION_SHIFTED &&
-           places <= FEW && places % TILE != 0;
+    if (x->form == TILE_CONVOLUTION_SHIFTED) return false;
+    if (x->form == TILE_CONVOLUTION_IN_PLACE) {
+        const int64_t empty = (SMALL - places % SMALL) % SMALL;
+        return tile_convolution_is_by_fma(x->f, x->op, x->lhs) && places <= FEW &&
+               empty * EMPTY > places;
+    }
+    return places <= FEW && places % TILE != 0;
 }
 
 /* Returns whether the windows of few channels are smaller than the result, of which they have all
@@ -284,11 +290,11 @@ static tile_value build_product(expansion *x) {
     if (!unites && has_any_phases(x)) filter = add_unit(x, filter, &f);
     windows = expand_split(x, windows, &w, x->c.groups ? 'c' : 'n');
     /* As rhs, windows with contiguous channels are [places, terms] as well. */
-    bool terms_last = !channels_first ||
-                      (x->form != TILE_CONVOLUTION_IN_PLACE && x->form != TILE_CONVOLUTION_SHIFTED);
-    strcpy(words, unites ? "G n012 " : terms_last ? "n G 012 " : "n G ");
-    strcat(words, terms);
-    if (!terms_last) strcat(words, " 012");
+    bool terms_last = !channels_first || x->form == TILE_CONVOLUTION_CHANNELS_LAST ||
+                      x->form == TILE_CONVOLUTION_MOVED;
+    const char *batch = unites ? "G" : "n G", *places = unites ? "n012" : "012";
+    snprintf(words, sizeof words, "%s %s %s", batch, terms_last ? places : terms,
+             terms_last ? terms : places);
     windows = expand_arrange(x, windows, &w, words);
     const char *order = !channels_first ? "%sG n012 %sk%s"
                         : unites        ? "%sG %sk%s n012"

@@ -200,6 +200,10 @@ static bool add_value(const separator *s, tile_value value, unsigned index, int6
         tile_value part = part_of(s, def, &index);
         return part.id && add_value(s, part, index, coefficient, to);
     }
+    if (opcode == TILE_OP_permute) {
+        index = (unsigned)tile_op_attr(s->f, def, TILE_ATTR_order)->list[index];
+        return add_value(s, tile_operand_src(s->f, def), index, coefficient, to);
+    }
     if (opcode == TILE_OP_extract && type->kind == TILE_TYPE_SCALAR &&
         tile_value_is_int(s->f, tile_operand_first(s->f, def), &number))
         return add_value(s, tile_operand_src(s->f, def), (unsigned)number, coefficient, to);
@@ -212,15 +216,19 @@ static int compare_terms(const void *a, const void *b) {
     return (x->index > y->index) - (x->index < y->index);
 }
 
+static bool accesses_global(tile_opcode opcode) {
+    return opcode == TILE_OP_ld_global || opcode == TILE_OP_st_global || opcode == TILE_OP_cp_async;
+}
+
 /* Only accesses to pointers: an index of a view has bounds. */
 static void add_address(separator *s, tile_op op) {
     tile_opcode opcode = tile_op_opcode(s->f, op);
-    if (opcode != TILE_OP_ld_global && opcode != TILE_OP_st_global) return;
+    if (!accesses_global(opcode)) return;
     address a = {.op = op, .region = tile_op_at(s->f, op)->parent};
     const tile_op_data *data = tile_op_at(s->f, op);
-    a.memory = opcode == TILE_OP_ld_global ? tile_operands_src(s->f, op).at[0]
-                                           : tile_operands_dst(s->f, op).at[0];
-    a.operand = opcode == TILE_OP_ld_global ? 1 : 2;
+    const bool stores = opcode == TILE_OP_st_global;
+    a.memory = stores ? tile_operands_dst(s->f, op).at[0] : tile_operands_src(s->f, op).at[0];
+    a.operand = stores ? 2 : 1;
     if (a.operand >= data->operand_count ||
         tile_value_type(s->f, a.memory)->kind != TILE_TYPE_PTR ||
         tile_value_type(s->f, data->operands[a.operand])->scalar != TILE_i64 ||
@@ -317,7 +325,7 @@ static void separate(separator *s, size_t first) {
 tile_status tile_pass_separate_offsets(tile_pass *pass, tile_function *f) {
     separator s = {.pass = pass, .f = f};
     bool accesses = false;
-    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) accesses |= tile_op_opcode(f, op) == TILE_OP_ld_global;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) accesses |= accesses_global(tile_op_opcode(f, op));
     if (!accesses) return TILE_OK;
     s.ranges = tile_range_analyse(f, pass->scratch);
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body) add_address(&s, op);

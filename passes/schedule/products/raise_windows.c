@@ -523,9 +523,10 @@ static bool pays(const raised *r, const numbers *n) {
     }
     const bool depthwise = r->groups > 1 && r->c == 1; /* a reduction of windows */
     const expand_fold_sizes z = {.channels_last = t.channels_last, .n = r->n, .c = r->c, .k = r->k};
+    const tile_convolution_form form = tile_convolution_form_of(&t);
     return spreads || (!t.by_fma && is_folded(r, z)) || depthwise || r->view.apart ||
-           (pointwise && t.positions == 1) ||
-           tile_convolution_form_of(&t) == TILE_CONVOLUTION_MOVED;
+           (pointwise && t.positions == 1) || form == TILE_CONVOLUTION_MOVED ||
+           form == TILE_CONVOLUTION_POSITIONS_FIRST;
 }
 
 static bool find_convolution(schedule *s, sched_tables *tables, tile_op op, raised *r, numbers *n) {
