@@ -22,6 +22,5 @@ double point_time_epilogue(const point_estimate *s, double each, double resident
         const double own = cycles / (OF_GROUP * s->m->clock);
         return own + (each - 1) * most(own - loop, 0) / 2;
     }
-    const bool alone = s->made.persistent || resident < 2;
-    return (alone ? each : 1) * cycles / (PER_CYCLE * s->m->clock);
+    return (resident < 2 ? each : 1) * cycles / (PER_CYCLE * s->m->clock);
 }
