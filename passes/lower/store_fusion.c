@@ -18,6 +18,7 @@
 #include "lib/ops/shape.h"
 #include "passes/lower/lower.h"
 #include "passes/lower/roll.h"
+#include "passes/lower/store_frames.h"
 
 /* Selecting the operations --------------------------------------------------------------------- */
 
