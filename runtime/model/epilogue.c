@@ -15,7 +15,9 @@ enum {
 double point_time_epilogue(const point_estimate *s, double each, double resident, double loop) {
     const double sums = s->w->accumulator / BYTES_OF_SUM;
     const double cycles = most(s->w->once.epilogue - PLAIN * sums, 0);
-    if (s->w->dots != 1) return 0; /* sums that another product multiplies */
+    /* Not for sums that another product multiplies. Epilogues without reductions were not measured:
+     * the time of storing a tile contains theirs. */
+    if (s->w->dots != 1 || s->w->once.reduced < sums) return 0;
     if (s->strategy == TILE_STRATEGY_stream_k) each = s->each;
     if (s->made.ping_pong_fits) {
         /* While one group computes, the other one's products run. */

@@ -288,6 +288,7 @@ static void add_arithmetic(scan *s, const tile_op_data *op, double times) {
     double each = tile_op_is_costly(opcode) ? tile_op_cost(opcode).issue : packed ? 0.5 : 1;
     *(s->cost == &s->w->loop ? &s->cost->arithmetic : &s->cost->epilogue) +=
         times * each * elements;
+    if (opcode == TILE_OP_reduce) s->cost->reduced += times * elements;
 }
 
 static void scan_op(scan *s, tile_op id, double times, int64_t stages) {
