@@ -412,13 +412,8 @@ void lower_store_rows(lowering *l, lower_rows *rows, unsigned j, tile_value stag
 /* Sets `fused`: the tile operations whose values only piecewise stores use. */
 void lower_find_store_fused(lowering *l);
 
-/* A shape in which operations of a fused computation see the stored tile. A reshape renames the
- * elements of each piece: [64, 64] of a tile, and [64, 2, 32] of the same tile with groups of 32
- * columns. All frames have the same registers in a piece. */
-typedef struct lower_frame {
-    tile_layout whole; /* of the tile */
-    tile_pieces pieces;
-} lower_frame;
+/* store_frames.h */
+typedef struct lower_frame lower_frame;
 
 /* The operations that a piecewise store_async computes itself. */
 typedef struct lower_store_fusion {
@@ -451,18 +446,6 @@ lower_piece lower_start_piece(lowering *l, const lower_store_fusion *fused, unsi
  * computes its fragment in the register order of the piece's layout. */
 void lower_load_store_fused(lowering *l, const lower_piece *piece);
 tile_value lower_compute_store_fused(lowering *l, const lower_piece *piece);
-
-/* store_frames.c ------------------------------------------------------------------------------ */
-
-/* The frame of the operand of a reshape whose result has the frame `to`. False if the reshape does
- * not rename the elements of each piece. */
-bool lower_find_frame(const lower_frame *to, const tile_type *operand, lower_frame *from);
-/* Returns whether a piece has whole rows, and the threads of its warps combine them without shared
- * memory. */
-bool lower_reduces_pieces(const tile_function *f, tile_op reduce, const lower_frame *frame);
-/* Coordinates in `from` of the element at these coordinates in `to`, where a piece begins. */
-void lower_move_ahead(lowering *l, const lower_frame *to, const tile_value *ahead,
-                      const lower_frame *from, tile_value *moved);
 
 /* atomic.c ------------------------------------------------------------------------------------ */
 

@@ -7,10 +7,11 @@
  *     tile  [128, 8, 32]    piece  [64, 2, 32]
  *
  * Dims that both shapes have first stay; the others have the same elements in row-major order. */
+#include "passes/lower/store_frames.h"
+
 #include "lib/layout/rearrange.h"
 #include "lib/ops/reduce.h"
 #include "lib/ops/shape.h"
-#include "passes/lower/lower.h"
 
 /* The number of first dims that both shapes have. */
 static unsigned count_common(const tile_layout *a, const tile_layout *b) {

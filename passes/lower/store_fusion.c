@@ -19,6 +19,7 @@
 #include "lib/ops/shape.h"
 #include "passes/lower/lower.h"
 #include "passes/lower/roll.h"
+#include "passes/lower/store_frames.h"
 
 /* Selecting the operations --------------------------------------------------------------------- */
 
@@ -121,6 +122,13 @@ static void remark_not_fused(const fusion_finder *s, tile_op load) {
             "the kernel may write it before the last piece is stored");
 }
 
+/* Returns whether the frame has groups of the stored tile's columns, so that a piece has whole rows
+ * of it. */
+static bool has_groups(const fusion_finder *s, tile_op op) {
+    const tile_value stored = tile_operand_src(s->f, s->last[op.id]);
+    return !s->several[op.id] && s->whole[op.id]->whole.rank > tile_value_type(s->f, stored)->rank;
+}
+
 /* Returns whether op computes one element per row, which each piece of the row would compute
  * again. */
 static bool is_of_row(const fusion_finder *s, tile_op op, const lower_frame *whole) {
@@ -129,7 +137,7 @@ static bool is_of_row(const fusion_finder *s, tile_op op, const lower_frame *who
     const uint32_t row = tile_layout_extent(&whole->whole, last),
                    piece = tile_layout_extent(&whole->pieces.piece, last);
     return type->rank && tile_type_dim(type, type->rank - 1) == 1 &&
-           row > (s->several[op.id] ? 1 : piece);
+           row > (has_groups(s, op) ? piece : 1);
 }
 
 static bool is_costly(tile_opcode opcode) {
@@ -183,7 +191,7 @@ static bool can_fuse(fusion_finder *s, tile_op op) {
     if (!load && !reduces && dims != TILE_DIMS_counted && dims != TILE_DIMS_stretched &&
         !tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE))
         return false;
-    if (reduces && (s->several[op.id] || !lower_reduces_pieces(f, op, whole))) return false;
+    if (reduces && (!has_groups(s, op) || !lower_reduces_pieces(f, op, whole))) return false;
     bool held = is_held_within(f, tile_op_result(f, op, 0), &whole->whole);
     for (unsigned i = 0; i < tile_op_operand_count(f, op) && held && !load; i++)
         held = is_held_within(f, tile_op_operand(f, op, i), &whole->whole);

@@ -71,7 +71,6 @@
 #include "lib/analysis/memory.h"
 #include "lib/analysis/pipeline_plan.h"
 #include "lib/analysis/product.h"
-#include "lib/analysis/reduced_sums.h"
 #include "lib/ir/remark.h"
 #include "lib/ops/gather.h"
 #include "lib/ops/shape.h"

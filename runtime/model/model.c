@@ -328,7 +328,8 @@ static double estimate(const point_estimate *s) {
     double seconds = launch + start + (starts - 1) * start_again / resident +
                      (s->cost.operations > 0 ? start_more * (resident - 1) : 0) +
                      sqrt(body * body + memory * memory);
-    seconds += time_stores(s, each, resident) + time_stages(s);
+    seconds += time_stores(s, each, resident) + time_stages(s) +
+               point_time_epilogue(s, each, resident, body / each);
     if (s->w->semaphores) seconds += (s->blocks / (double)s->w->semaphores - 1) * tile_turnaround;
     if (s->made.roles && s->cost.shared > 0)
         seconds += multicast_rendezvous;

@@ -4,7 +4,6 @@
 
 #include "lib/analysis/pipeline_plan.h"
 #include "lib/analysis/product.h"
-#include "lib/analysis/reduced_sums.h"
 #include "lib/ops/gather.h"
 #include "lib/ops/precision.h"
 #include "lib/support/integer.h"

@@ -23,9 +23,9 @@
  *     %y = 1.0 / (1.0 + exp(-%x))
  *
  * A kernel computes it in f32 and rounds the result to 16 bits. A correctly rounded f32 quotient,
- * which branches, would not change that result by more than the rounding of f32 does. So the
- * approximations of the special function unit take the place of 22 instructions and two branches.
- */
+ * which branches, would not change that result by more than the rounding of f32 does. So an
+ * approximation takes the place of 22 instructions and two branches. Of f16, results that f32 has
+ * no normal number for are zero, and the special function unit computes it in four instructions. */
 #include "passes/schedule/cut/cut.h"
 #include "passes/schedule/cut/online.h"
 
@@ -127,7 +127,8 @@ static void expand_sigmoid(schedule *s, tile_op op, tile_value x) {
     tile_builder b = tile_builder_before(s->compute, op);
     b.loc = tile_op_loc(s->compute, op);
     tile_value sigmoid = tile_build_sigmoid(&b, x);
-    tile_op_set_flag(s->compute, tile_value_def(s->compute, sigmoid), TILE_ATTR_fast);
+    if (sched_element(s, x)->scalar == TILE_f16)
+        tile_op_set_flag(s->compute, tile_value_def(s->compute, sigmoid), TILE_ATTR_fast);
     sched_replace(s, op, sigmoid);
 }
 

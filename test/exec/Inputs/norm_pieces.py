@@ -19,7 +19,8 @@ import shares  # noqa: E402
 
 TOLERANCE = {"f16": 2**-9, "bf16": 2**-6, "f32": 2**-15}
 TILES = [(128, 128, 8, "ping_pong"), (256, 128, 8, "cooperative"), (128, 256, 8, "cooperative"),
-         (64, 128, 4, "cooperative"), (128, 64, 4, "cooperative"), (64, 64, 4, "cooperative")]
+         (128, 192, 8, "cooperative"), (64, 128, 4, "cooperative"), (128, 64, 4, "cooperative"),
+         (64, 64, 4, "cooperative")]
 
 
 def pack(scalar, values):
