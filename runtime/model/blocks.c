@@ -8,7 +8,6 @@
 
 enum {
     SM_REGISTERS = 65536,
-    SM_PARTS = 4,
     MAX_REGISTERS = 255,
     OTHER_REGISTERS = 40, /* of a thread, besides accumulators: fragments, addresses */
 };
@@ -109,15 +108,11 @@ const char *point_find_obstacle(const point_estimate *s, tile_arena *arena) {
 double point_count_resident(const point_estimate *s, double tile_registers) {
     const tile_target *target = s->m->target;
     if (s->made.persistent) return 1;
-    unsigned warps = point_warps(s);
-    /* A producer beside one warpgroup of consumers has no idle warps. The estimates of splits were
-     * fitted to blocks with idle warps. */
-    if (s->made.roles) warps += warps > PRODUCER_WARPS || s->factor > 1 ? PRODUCER_WARPS : 1;
+    unsigned warps = point_warps(s) + (s->made.roles ? PRODUCER_WARPS : 0);
+    double threads = 32.0 * warps;
     double registers = least(MAX_REGISTERS + 1, ceil((tile_registers + OTHER_REGISTERS) / 8) * 8);
     double blocks = least(target->sm_blocks, target->sm_warps / warps);
-    /* Each of the multiprocessor's parts has registers of its own for its warps. */
-    double fitting = SM_PARTS * floor(SM_REGISTERS / SM_PARTS / (32 * registers));
-    blocks = least(blocks, floor(fitting / warps));
+    blocks = least(blocks, floor(SM_REGISTERS / (registers * threads)));
     double shared = (double)s->made.shared + TILE_SHARED_RESERVED;
     blocks = least(blocks, floor(target->sm_shared_bytes / shared));
     return most(blocks, 1);
