@@ -35,6 +35,10 @@
  *     product   [k * d + b, q]
  *     result    [k, q, b] as [k, q * d + b]
  *
+ * If they are a batch instead, the product is stored, and its elements are moved to rows of the
+ * result by another kernel. Then it has no phases without positions: these are zeros that are added
+ * to it (expand_add_phases).
+ *
  * While dims are moved, each has a letter: n, c and k, G for groups, 0 to 2 for places, 3 to 5 for
  * positions, A to C for phases. */
 #include "lib/builder/expand_convolve.h"

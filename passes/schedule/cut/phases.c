@@ -3,6 +3,9 @@
  * The result is a slice of a product whose dims were moved. What follows it element by element is
  * computed by the product's kernel, and stored before it is reduced.
  *
+ * If the phases that alternate along a row are a batch of the product, it is stored as it is, and
+ * what follows is computed by the kernel that interleaves them.
+ *
  * Where phases are rows of a product (lib/builder/expand_convolve.c), its operand is a transpose of
  * windows of the filter. Read in place, each tile gathers it by index tiles, which producer warps
  * and tensor maps cannot do. It is small, so that a kernel writes it first. */
@@ -102,7 +105,8 @@ void sched_plan_scattered(schedule *s, tile_op op) {
     const double bytes = count_elements(s, value) * tile_scalar_bytes(type->scalar);
     if (bytes < LEAST || count_phases(s, op, type) <= FEW) return;
     sched_plan_value(s, value);
-    s->expands[tile_op_result(s->compute, op, 0).id] = true; /* nor is the transpose stored */
+    /* Reshapes of the transpose are computed where they are used, so that it is not stored. */
+    s->expands[tile_op_result(s->compute, op, 0).id] = true;
 }
 
 void sched_plan_interleaved(schedule *s, tile_op op) {

@@ -178,6 +178,21 @@ static void drop_persistent(product *p) {
                                  tile_expr_word(context, kept_out[i].word), NULL));
 }
 
+/* Blocks of interleaved rows that multiply little wait for the tile that their epilogue reads.
+ * Small ones have few registers, so that others compute meanwhile. 16 images of 16 x 16 x 16
+ * places, 32 channels, 64 filters of 3 x 3 x 3 with stride 2 and a residual take 135 us in tiles of
+ * 32 x 64, 157 of 64 x 64, 233 of 64 x 128 (H200). */
+static void keep_blocks_small(product *p) {
+    enum { FEW = 1024 /* terms */, MOST = 4096 /* elements of a tile */ };
+    const sched_group *g = p->k.g;
+    const int64_t terms = product_count_terms(p);
+    product_interleaved rows;
+    if (g->output_count != 1 || terms < 0 || terms > FEW || sched_is_given(p->k.s, "block_m") ||
+        sched_is_given(p->k.s, "block_n") || !product_find_interleaved(p, &g->outputs[0], &rows))
+        return;
+    for (size_t i = 0; i < p->k.f->tune_count; i++) drop_large(&p->k.f->tunes[i], MOST);
+}
+
 /* A tile that the epilogue reads is loaded to registers beside the sums. Two groups of warps that
  * alternate between tiles spill it, and a persistent kernel has fewer registers: with a residual,
  * 8192 x 8192 x 1024 of f16 takes 855 us with ping_pong, 371 with a tile for each block (H200). */
@@ -186,6 +201,7 @@ static void keep_room_for_tile(product *p) {
     enum { MOST = 24576 }; /* elements of a tile, of which nothing is spilled */
     if (!product_has_param(p, "consumers") || !product_reads_tile(p)) return;
     drop_persistent(p);
+    keep_blocks_small(p);
     const tile_expr *tile =
         tile_expr_multiply(context, product_param(p, "block_m"), product_param(p, "block_n"));
     tile_function_add_where(
@@ -272,6 +288,53 @@ static void choose_window_points(const product *p) {
         drop_for_windows(&p->k.f->tunes[i], shallow, windowed);
 }
 
+/* Returns whether the result is moved with index tiles, and is the product but for casts. */
+static bool moves_sums(const product *p) {
+    const sched_group *g = p->k.g;
+    const tile_function *f = p->k.s->compute;
+    bool moves = false;
+    if (g->output_count != 1) return false;
+    const tile_value value = sched_output_value(p->k.s, &g->outputs[0]);
+    for (unsigned d = 0; d < sched_type(p->k.s, value)->rank; d++)
+        moves |= g->outputs[0].map.at[d].index && sched_depends(&g->outputs[0].map.at[d], p->n);
+    if (!moves) return false;
+    tile_op op = tile_value_def(f, value);
+    while (op.id && op.id != p->op.id &&
+           (tile_op_opcode(f, op) == TILE_OP_cast || sched_only_moves(p->k.s, op)))
+        op = tile_value_def(f, tile_operand_src(f, op));
+    return op.id == p->op.id;
+}
+
+/* Such a tile is exchanged as a whole, so that threads store 16 bytes. Two groups of warps that
+ * alternate have a buffer each, beside the stages. Without room for these, threads store 4 bytes of
+ * a sector: 32768 x 512 x 256 of bf16 take 46 us in tiles of 128 x 192, and 24 in tiles of 128 x
+ * 128 (H200). */
+static void keep_room_for_exchange(product *p) {
+    enum { GROUPS = 2, BARRIERS = 256, SECTORS = 4 /* bytes of an element; lanes fill sectors */ };
+    tile_context *context = p->k.s->context;
+    const tile_pass *pass = p->k.s->pass;
+    if (!product_has_param(p, "consumers") || !pass->has_target || !moves_sums(p)) return;
+    const sched_output *output = &p->k.g->outputs[0];
+    const int64_t result = tile_scalar_bytes(
+                      sched_type(p->k.s, sched_output_value(p->k.s, output))->scalar),
+                  operand = tile_scalar_bytes(p->sides[0].element->scalar);
+    if (result >= SECTORS) return;
+    const tile_expr *m = product_param(p, "block_m"), *n = product_param(p, "block_n");
+    const tile_expr *stages = tile_expr_multiply(
+        context,
+        tile_expr_multiply(context, product_param(p, "stages"), product_param(p, "block_k")),
+        tile_expr_multiply(context, tile_expr_op(context, TILE_OP_add, m, n, NULL),
+                           tile_expr_int(context, operand)));
+    const tile_expr *buffers = tile_expr_multiply(context, tile_expr_multiply(context, m, n),
+                                                  tile_expr_int(context, GROUPS * result));
+    const tile_expr *fits = tile_expr_op(
+        context, TILE_OP_le, tile_expr_op(context, TILE_OP_add, stages, buffers, NULL),
+        tile_expr_int(context, (int64_t)pass->target->max_shared_bytes - BARRIERS), NULL);
+    const tile_expr *other = tile_expr_op(context, TILE_OP_ne, product_param(p, "consumers"),
+                                          tile_expr_word(context, "ping_pong"), NULL);
+    tile_function_add_where(p->k.f, tile_expr_op(context, TILE_OP_or, other, fits, NULL));
+}
+
 /* Windows whose taps are along k keep the splits that were measured for them: few or many parts.
  * The others are for sums over the positions of images, of which there are few tiles. */
 static void restrict_splits(const product *p, const sched_fixed *fixed) {
@@ -305,9 +368,11 @@ bool product_set_points(product *p) {
     keep_room_for_tile(p);
     if (p->seen.found) spread_tiles(p, &fixed);
     keep_room_for_addresses(p);
+    keep_room_for_exchange(p);
     restrict_splits(p, &fixed);
-    if (g->has_rows) mark_constant(p);
-    if (g->has_rows)
+    if (g->has_rows) {
+        mark_constant(p);
         product_restrict_tiles(p, product_has_param(p, "consumers") && product_reads_tile(p));
+    }
     return true;
 }
