@@ -226,36 +226,48 @@ static void keep_room_for_addresses(product *p) {
     for (size_t i = 0; i < p->k.f->tune_count; i++) drop_large(&p->k.f->tunes[i], MOST);
 }
 
-/* Removes points of steps along k with 16 elements of tf32, and of few rows with 256 columns, as
- * far as these are `wanted`. */
-static void drop_for_windows(tile_tune_clause *clause, bool shallow_wanted, bool wide_wanted) {
-    enum { SHALLOW = 16, FEW_ROWS = 64, WIDE = 256 };
+/* Which points a product of windows has beside those of all products of tf32. */
+typedef struct window_points {
+    bool shallow;    /* steps along k have 16 elements, not 32 */
+    int64_t filters; /* rows of the product, for which 256 columns are worth it; -1: not known; 0:
+                        no windows */
+} window_points;
+
+/* Of the tiles of few rows and 256 columns, those with the fewest rows for the filters are left. */
+static bool is_wanted(const window_points *w, int64_t k, int64_t m, int64_t n) {
+    enum { SHALLOW = 16, FEW_ROWS = 64, LEAST = 32, STEP = 16, WIDE = 256 };
+    if (k && (k <= SHALLOW) != w->shallow) return false;
+    if (m < 1 || m > FEW_ROWS || n < WIDE) return true;
+    return w->filters && (m <= LEAST || w->filters < 0 || w->filters > m - STEP);
+}
+
+static void drop_unwanted(tile_tune_clause *clause, const window_points *wanted) {
     const unsigned count = clause->name_count, k = find_name(clause, "block_k"),
                    m = find_name(clause, "block_m"), n = find_name(clause, "block_n");
     unsigned kept = 0;
     for (unsigned i = 0; i < clause->point_count; i++) {
         const tile_expr **point = clause->values + (size_t)i * count;
-        const bool shallow = k < count && sched_constant(point[k]) <= SHALLOW,
-                   wide = m < count && n < count && sched_constant(point[m]) <= FEW_ROWS &&
-                          sched_constant(point[n]) >= WIDE;
-        if ((shallow && !shallow_wanted) || (wide && !wide_wanted)) continue;
-        memmove(clause->values + (size_t)kept++ * count, point, count * sizeof *point);
+        if (is_wanted(wanted, k < count ? sched_constant(point[k]) : 0,
+                      m < count ? sched_constant(point[m]) : 0,
+                      n < count ? sched_constant(point[n]) : 0))
+            memmove(clause->values + (size_t)kept++ * count, point, count * sizeof *point);
     }
     clause->point_count = kept;
 }
 
-/* A step along k multiplies 32 channels of tf32, or 16 if a position of the filter has an odd
- * multiple of these: each row that is copied is read from the L2, and that takes longest. */
+/* A step along k multiplies 32 channels of tf32, or 16 if an odd multiple of 16 holds those of a
+ * position of the filter: reading rows from the L2 takes longest, and also rows of zeros. */
 static void choose_window_points(const product *p) {
     enum { STEP = 32 };
     const sched_space space = choose_space(p);
     if (space != SCHED_SPACE_TF32 && space != SCHED_SPACE_TF32_PART) return;
-    const bool windowed = p->taps >= 0;
-    const int64_t channels = sched_constant(p->extent_k);
-    const bool shallow =
-        windowed && channels > 0 && channels % STEP != 0 && channels % STEP <= STEP / 2;
-    for (size_t i = 0; i < p->k.f->tune_count; i++)
-        drop_for_windows(&p->k.f->tunes[i], shallow, windowed);
+    const int64_t channels = p->taps < 0 ? 0 : sched_constant(p->extent_k);
+    const window_points wanted = {
+        .shallow = channels > 0 && channels % STEP != 0 && channels % STEP <= STEP / 2,
+        .filters = p->taps < 0 ? 0 : sched_constant(p->k.g->domain.extents[p->m]),
+    };
+    if (sched_is_given(p->k.s, "block_k")) return;
+    for (size_t i = 0; i < p->k.f->tune_count; i++) drop_unwanted(&p->k.f->tunes[i], &wanted);
 }
 
 /* Windows whose taps are along k keep the splits that were measured for them: few or many parts.
