@@ -229,8 +229,8 @@ static void keep_room_for_addresses(product *p) {
 /* Which points a product of windows has beside those of all products of tf32. */
 typedef struct window_points {
     bool shallow;    /* steps along k have 16 elements, not 32 */
-    int64_t filters; /* rows of the product, for which 256 columns are worth it; -1: not known; 0:
-                        no windows */
+    int64_t filters; /* rows of the product, for which 256 columns are worth it: they are places,
+                        which wgmma reads from shared memory; -1: not known; 0: they are not */
 } window_points;
 
 /* Of the tiles of few rows and 256 columns, those with the fewest rows for the filters are left. */
@@ -264,7 +264,9 @@ static void choose_window_points(const product *p) {
     const int64_t channels = p->taps < 0 ? 0 : sched_constant(p->extent_k);
     const window_points wanted = {
         .shallow = channels > 0 && channels % STEP != 0 && channels % STEP <= STEP / 2,
-        .filters = p->taps < 0 ? 0 : sched_constant(p->k.g->domain.extents[p->m]),
+        .filters = p->sides[1].windowed && p->sides[1].plain
+                       ? sched_constant(p->k.g->domain.extents[p->m])
+                       : 0,
     };
     if (sched_is_given(p->k.s, "block_k")) return;
     for (size_t i = 0; i < p->k.f->tune_count; i++) drop_unwanted(&p->k.f->tunes[i], &wanted);
