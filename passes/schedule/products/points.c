@@ -66,6 +66,7 @@ static sched_space choose_space(const product *p) {
     if (tf32)
         return computed && (computed > 1 || !rounded) ? SCHED_SPACE_TF32_COMPUTED
                : part                                 ? SCHED_SPACE_TF32_PART
+               : p->taps >= 0                         ? SCHED_SPACE_TF32_WINDOWS
                                                       : SCHED_SPACE_TF32;
     if (p->precision) return SCHED_SPACE_PARTS;
     if (bytes)
@@ -226,6 +227,8 @@ static void keep_room_for_addresses(product *p) {
     for (size_t i = 0; i < p->k.f->tune_count; i++) drop_large(&p->k.f->tunes[i], MOST);
 }
 
+enum { FEW_ROWS = 64, WIDE = 256 /* columns */ };
+
 /* Which points a product of windows has beside those of all products of tf32. */
 typedef struct window_points {
     bool shallow;    /* steps along k have 16 elements, not 32 */
@@ -235,7 +238,7 @@ typedef struct window_points {
 
 /* Of the tiles of few rows and 256 columns, those with the fewest rows for the filters are left. */
 static bool is_wanted(const window_points *w, int64_t k, int64_t m, int64_t n) {
-    enum { SHALLOW = 16, FEW_ROWS = 64, LEAST = 32, STEP = 16, WIDE = 256 };
+    enum { SHALLOW = 16, LEAST = 32, STEP = 16 };
     if (k && (k <= SHALLOW) != w->shallow) return false;
     if (m < 1 || m > FEW_ROWS || n < WIDE) return true;
     return w->filters && (m <= LEAST || w->filters < 0 || w->filters > m - STEP);
@@ -259,9 +262,9 @@ static void drop_unwanted(tile_tune_clause *clause, const window_points *wanted)
  * position of the filter: reading rows from the L2 takes longest, and also rows of zeros. */
 static void choose_window_points(const product *p) {
     enum { STEP = 32 };
-    const sched_space space = choose_space(p);
-    if (space != SCHED_SPACE_TF32 && space != SCHED_SPACE_TF32_PART) return;
-    const int64_t channels = p->taps < 0 ? 0 : sched_constant(p->extent_k);
+    tile_context *context = p->k.s->context;
+    if (choose_space(p) != SCHED_SPACE_TF32_WINDOWS) return;
+    const int64_t channels = sched_constant(p->extent_k);
     const window_points wanted = {
         .shallow = channels > 0 && channels % STEP != 0 && channels % STEP <= STEP / 2,
         .filters = p->sides[1].windowed && p->sides[1].plain
@@ -270,6 +273,19 @@ static void choose_window_points(const product *p) {
     };
     if (sched_is_given(p->k.s, "block_k")) return;
     for (size_t i = 0; i < p->k.f->tune_count; i++) drop_unwanted(&p->k.f->tunes[i], &wanted);
+    if (!wanted.filters || !product_has_param(p, SCHED_STRATEGY)) return;
+    /* Not measured: the cost model estimates them low. */
+    const tile_expr *any = tile_expr_op(context, TILE_OP_ne, product_param(p, SCHED_STRATEGY),
+                                        tile_expr_word(context, "stream_k"), NULL);
+    any = tile_expr_op(context, TILE_OP_or, any,
+                       tile_expr_op(context, TILE_OP_gt, product_param(p, "block_m"),
+                                    tile_expr_int(context, FEW_ROWS), NULL),
+                       NULL);
+    any = tile_expr_op(context, TILE_OP_or, any,
+                       tile_expr_op(context, TILE_OP_lt, product_param(p, "block_n"),
+                                    tile_expr_int(context, WIDE), NULL),
+                       NULL);
+    tile_function_add_where(p->k.f, any);
 }
 
 /* Windows whose taps are along k keep the splits that were measured for them: few or many parts.
