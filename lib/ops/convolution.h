@@ -60,8 +60,8 @@ typedef struct tile_convolution_traffic {
     int64_t channels;   /* of a group */
     int64_t positions;  /* of the filter, or of one of its phases */
     bool apart;         /* windows of one position have rows that begin at odd multiples */
-    bool shifted;       /* those of a position are shifted rows of lhs, which matrix instructions
-                           multiply from shared memory as they are, or from registers */
+    bool shifted;       /* those of a position are shifted rows of lhs, which are multiplied from
+                           registers */
     double input;       /* bytes of lhs */
     double windows;     /* elements of the matrix of windows */
     double filters;     /* of a group: the k dim of the product */

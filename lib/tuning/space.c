@@ -19,7 +19,8 @@ enum {
     SCALED = 256,
     PARTS = 512,
     PACKED = 1024,
-    ALL_CLASSES = 2047
+    ALL_CLASSES = 2047,
+    WINDOWS = 2048 /* beside TF32 */
 };
 enum { CORE = 1, FULL = 0, MOST_ROLES = 5 };
 #define FEATURE(name, text, needs) FEATURE_##name = TILE_FEATURE_##name,
@@ -304,7 +305,8 @@ static const tile_expr *known_value(const builder *b, tile_role role) {
 }
 
 static bool exists(const builder *b, const row *r) {
-    return (r->classes & classes_of(b->q)) && tile_target_has(b->q->target, r->needs) &&
+    const unsigned classes = classes_of(b->q) | (b->q->has_windows ? WINDOWS : 0);
+    return (r->classes & classes) && tile_target_has(b->q->target, r->needs) &&
            (r->is_core || !b->q->is_core);
 }
 

@@ -19,6 +19,7 @@ typedef struct tile_product_space {
     tile_operands operands;    /* as in tile_roles */
     unsigned chunks;           /* as in tile_roles */
     bool is_tf32;              /* f32 is multiplied as tf32 */
+    bool has_windows;          /* of f32: each step is at one position of a filter */
     bool columns_first;        /* as in tile_roles */
     bool is_core;              /* only the rows of scope CORE */
     bool is_free;              /* without rules */

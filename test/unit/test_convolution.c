@@ -9,6 +9,7 @@ enum { MB = 1000000 };
 #define POSITIONS_FIRST TILE_CONVOLUTION_POSITIONS_FIRST
 #define LAST TILE_CONVOLUTION_CHANNELS_LAST
 #define MOVED TILE_CONVOLUTION_MOVED
+#define SHIFTED TILE_CONVOLUTION_SHIFTED
 
 static const struct {
     const char *what;
@@ -67,6 +68,17 @@ static const struct {
       .input = 25.6 * MB,
       .windows = 58 * MB,
       .filters = 64},
+     IN_PLACE},
+    {"NCH 32x64x131072, 3",
+     {.channels = 64,
+      .positions = 3,
+      .shifted = true,
+      .input = 1074 * MB,
+      .windows = 805 * MB,
+      .filters = 128},
+     SHIFTED},
+    {"the same with 3 channels",
+     {.channels = 3, .positions = 3, .shifted = true, .input = 50 * MB, .windows = 38 * MB},
      IN_PLACE},
     {"NCHW of 3 channels, 7x7",
      {.channels = 3, .positions = 49, .input = 9.6 * MB, .windows = 59 * MB, .filters = 64},

@@ -74,13 +74,29 @@ static const struct {
 };
 enum { CLASSES = sizeof elements / sizeof *elements };
 
-/* Weights of 4 bits, whose kernels only `schedule` makes. */
-enum { PACKED = 10, PACKED_BYTES = 2 };
+#define MADE(element) \
+    TUNE_PRODUCT("bm: int, bn: int, bk: int, stages: int, w: int, cm: int, cn: int, split: int, " \
+                 "strategy: word, consumers: word", \
+                 element, "grid [ceildiv(%m, bm), ceildiv(%n, bn)] cluster [cm, cn] warps w")
+
+/* Products whose kernels only `schedule` makes: with weights of 4 bits, and of windows. */
+static const struct {
+    const char *text;
+    unsigned bytes, bit;
+    tile_product_space query;
+} made[] = {
+    {MADE("f16"), 2, 10, {.element = TILE_f16, .operands = TILE_OPERANDS_packed, .is_core = true}},
+    {MADE("tf32"),
+     4,
+     11,
+     {.element = TILE_tf32, .operands = TILE_OPERANDS_plain, .is_tf32 = true, .has_windows = true}},
+};
+enum { MADE_COUNT = sizeof made / sizeof *made };
 
 typedef struct spaces {
     text_fixture text;
-    tune_point *points[CLASSES], *packed;
-    size_t count[CLASSES], packed_count;
+    tune_point *points[CLASSES], *made[MADE_COUNT];
+    size_t count[CLASSES], made_count[MADE_COUNT];
     unsigned rows;
 } spaces;
 
@@ -109,8 +125,9 @@ static void expect_row(const tile_space_row *row, void *user) {
         for (size_t i = 0; i < s->count[class] && !found && row->classes >> elements[class].bit & 1;
              i++)
             found = has_row(&s->points[class][i].c, row, elements[class].bytes);
-    for (size_t i = 0; i < s->packed_count && !found && row->classes >> PACKED & 1; i++)
-        found = has_row(&s->packed[i].c, row, PACKED_BYTES);
+    for (unsigned m = 0; m < MADE_COUNT && !found; m++)
+        for (size_t i = 0; i < s->made_count[m] && !found && row->classes >> made[m].bit & 1; i++)
+            found = has_row(&s->made[m][i].c, row, made[m].bytes);
     s->rows++;
     cr_expect(found, "row %u, %s = %d .. %s, is in no space", s->rows,
               tile_role_name(row->roles[0]), row->values[0], row->word ? row->word : "");
@@ -129,27 +146,21 @@ static void list(spaces *s, unsigned class, const char *target) {
     tile_module_destroy(module);
 }
 
-static void list_packed(spaces *s) {
-    static const char text[] = TUNE_PRODUCT(
-        "bm: int, bn: int, bk: int, stages: int, w: int, cm: int, cn: int, split: int, "
-        "strategy: word, consumers: word",
-        "f16", "grid [ceildiv(%m, bm), ceildiv(%n, bn)] cluster [cm, cn] warps w");
-    tile_module *module = text_parse(&s->text, text);
+static void list_made(spaces *s, unsigned m) {
+    tile_module *module = text_parse(&s->text, made[m].text);
     cr_assert(module, "%s", s->text.messages);
     tile_function *f = tile_module_function(module, 0);
-    tile_product_space q = {.element = TILE_f16,
-                            .sum = TILE_f32,
-                            .operands = TILE_OPERANDS_packed,
-                            .chunks = 1,
-                            .is_core = true,
-                            .target = tile_target_find("sm_90a")};
+    tile_product_space q = made[m].query;
+    q.sum = TILE_f32;
+    q.chunks = 1;
+    q.target = tile_target_find("sm_90a");
     for (tile_role role = 0; role < TILE_ROLE_COUNT; role++) {
         if (!tile_function_find_param(f, names[role], strlen(names[role]))) continue;
         q.covered |= 1u << role;
         q.at[role] = tile_expr_param(tile_module_context(module), names[role]);
     }
     cr_assert(tile_space_add(f, &q));
-    cr_assert(tune_list_points(f, NULL, 0, NULL, &s->text.arena, &s->packed, &s->packed_count),
+    cr_assert(tune_list_points(f, NULL, 0, NULL, &s->text.arena, &s->made[m], &s->made_count[m]),
               "%s", s->text.messages);
     tile_module_destroy(module);
 }
@@ -158,7 +169,7 @@ Test(space, each_row_is_a_point) {
     spaces s = {.rows = 0};
     text_open(&s.text);
     for (unsigned class = 0; class < CLASSES; class ++) list(&s, class, "sm_90a");
-    list_packed(&s);
+    for (unsigned m = 0; m < MADE_COUNT; m++) list_made(&s, m);
     tile_space_visit_rows(expect_row, &s);
     cr_expect_gt(s.rows, 50);
     text_close(&s.text);

@@ -202,15 +202,16 @@ static const tile_expr *channels_of(const product *p, const product_operand *sid
     return found;
 }
 
-/* The same if rows are contiguous along the other dim of the product, and each position of the
- * filter shifts them: k is [taps, channels], and a tile of a tap's channels has whole rows. */
+/* The same of rows that are rounded in registers, are contiguous along the other dim of the
+ * product, and which each position of the filter shifts: k is [taps, channels], and a tile of a
+ * tap's channels has whole rows. */
 static const tile_expr *channels_of_shifted(const product *p, const product_operand *side) {
     const unsigned other = side->row == p->depth ? side->column : side->row;
     const sched_coordinate depth = sched_dim_coordinate(p->depth);
     sched_digit digits[2];
     unsigned count;
     int64_t offset;
-    if (side->array < 0 ||
+    if (side->array < 0 || !side->rounded ||
         !sched_find_digits(p->k.s, contiguous_coordinate(p, side), digits, 2, &count, &offset) ||
         count != 2)
         return NULL;

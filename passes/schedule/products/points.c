@@ -80,6 +80,7 @@ static sched_space choose_space(const product *p) {
     if (tf32)
         return computed && (computed > 1 || !rounded) ? SCHED_SPACE_TF32_COMPUTED
                : part                                 ? SCHED_SPACE_TF32_PART
+               : p->taps >= 0                         ? SCHED_SPACE_TF32_WINDOWS
                                                       : SCHED_SPACE_TF32;
     if (p->precision) return SCHED_SPACE_PARTS;
     if (bytes)
@@ -256,36 +257,65 @@ static void keep_room_for_addresses(product *p) {
     for (size_t i = 0; i < p->k.f->tune_count; i++) drop_large(&p->k.f->tunes[i], MOST);
 }
 
-/* Removes points of steps along k with 16 elements of tf32, and of few rows with 256 columns, as
- * far as these are `wanted`. */
-static void drop_for_windows(tile_tune_clause *clause, bool shallow_wanted, bool wide_wanted) {
-    enum { SHALLOW = 16, FEW_ROWS = 64, WIDE = 256 };
+enum { FEW_ROWS = 64, WIDE = 256 /* columns */ };
+
+/* Which points a product of windows has beside those of all products of tf32. */
+typedef struct window_points {
+    bool shallow;    /* steps along k have 16 elements, not 32 */
+    int64_t filters; /* rows of the product, for which 256 columns are worth it: they are places,
+                        which wgmma reads from shared memory; -1: not known; 0: they are not */
+} window_points;
+
+/* Of the tiles of few rows and 256 columns, those with the fewest rows for the filters are left. */
+static bool is_wanted(const window_points *w, int64_t k, int64_t m, int64_t n) {
+    enum { SHALLOW = 16, LEAST = 32, STEP = 16 };
+    if (k && (k <= SHALLOW) != w->shallow) return false;
+    if (m < 1 || m > FEW_ROWS || n < WIDE) return true;
+    return w->filters && (m <= LEAST || w->filters < 0 || w->filters > m - STEP);
+}
+
+static void drop_unwanted(tile_tune_clause *clause, const window_points *wanted) {
     const unsigned count = clause->name_count, k = find_name(clause, "block_k"),
                    m = find_name(clause, "block_m"), n = find_name(clause, "block_n");
     unsigned kept = 0;
     for (unsigned i = 0; i < clause->point_count; i++) {
         const tile_expr **point = clause->values + (size_t)i * count;
-        const bool shallow = k < count && sched_constant(point[k]) <= SHALLOW,
-                   wide = m < count && n < count && sched_constant(point[m]) <= FEW_ROWS &&
-                          sched_constant(point[n]) >= WIDE;
-        if ((shallow && !shallow_wanted) || (wide && !wide_wanted)) continue;
-        memmove(clause->values + (size_t)kept++ * count, point, count * sizeof *point);
+        if (is_wanted(wanted, k < count ? sched_constant(point[k]) : 0,
+                      m < count ? sched_constant(point[m]) : 0,
+                      n < count ? sched_constant(point[n]) : 0))
+            memmove(clause->values + (size_t)kept++ * count, point, count * sizeof *point);
     }
     clause->point_count = kept;
 }
 
-/* A step along k multiplies 32 channels of tf32, or 16 if a position of the filter has an odd
- * multiple of these: each row that is copied is read from the L2, and that takes longest. */
+/* A step along k multiplies 32 channels of tf32, or 16 if an odd multiple of 16 holds those of a
+ * position of the filter: reading rows from the L2 takes longest, and also rows of zeros. */
 static void choose_window_points(const product *p) {
     enum { STEP = 32 };
-    const sched_space space = choose_space(p);
-    if (space != SCHED_SPACE_TF32 && space != SCHED_SPACE_TF32_PART) return;
-    const bool windowed = p->taps >= 0;
+    tile_context *context = p->k.s->context;
+    if (choose_space(p) != SCHED_SPACE_TF32_WINDOWS) return;
     const int64_t channels = sched_constant(p->extent_k);
-    const bool shallow =
-        windowed && channels > 0 && channels % STEP != 0 && channels % STEP <= STEP / 2;
-    for (size_t i = 0; i < p->k.f->tune_count; i++)
-        drop_for_windows(&p->k.f->tunes[i], shallow, windowed);
+    const window_points wanted = {
+        .shallow = channels > 0 && channels % STEP != 0 && channels % STEP <= STEP / 2,
+        .filters = p->sides[1].windowed && p->sides[1].plain
+                       ? sched_constant(p->k.g->domain.extents[p->m])
+                       : 0,
+    };
+    if (sched_is_given(p->k.s, "block_k")) return;
+    for (size_t i = 0; i < p->k.f->tune_count; i++) drop_unwanted(&p->k.f->tunes[i], &wanted);
+    if (!wanted.filters || !product_has_param(p, SCHED_STRATEGY)) return;
+    /* Not measured: the cost model estimates them low. */
+    const tile_expr *any = tile_expr_op(context, TILE_OP_ne, product_param(p, SCHED_STRATEGY),
+                                        tile_expr_word(context, "stream_k"), NULL);
+    any = tile_expr_op(context, TILE_OP_or, any,
+                       tile_expr_op(context, TILE_OP_gt, product_param(p, "block_m"),
+                                    tile_expr_int(context, FEW_ROWS), NULL),
+                       NULL);
+    any = tile_expr_op(context, TILE_OP_or, any,
+                       tile_expr_op(context, TILE_OP_lt, product_param(p, "block_n"),
+                                    tile_expr_int(context, WIDE), NULL),
+                       NULL);
+    tile_function_add_where(p->k.f, any);
 }
 
 /* Returns whether the result is moved with index tiles, and is the product but for casts. */

@@ -36,6 +36,7 @@ static const extent extents[SCHED_SPACE_COUNT] = {
     [SCHED_SPACE_SCATTERED] = {SPLIT_ROLES, CORE, TILE_OPERANDS_scattered, false, false},
     [SCHED_SPACE_REGISTER_OPERAND] = {SPLIT_ROLES, CORE, TILE_OPERANDS_computed, false, false},
     [SCHED_SPACE_TF32] = {ALL_ROLES, FULL, TILE_OPERANDS_plain, true, true},
+    [SCHED_SPACE_TF32_WINDOWS] = {ALL_ROLES, FULL, TILE_OPERANDS_plain, true, true},
     [SCHED_SPACE_TF32_PART] = {GROUP_ROLES, CORE, TILE_OPERANDS_plain, true, true},
     [SCHED_SPACE_TF32_COMPUTED] = {TILE_ROLES, FREE_CORE, TILE_OPERANDS_plain, false, false},
     [SCHED_SPACE_PARTS] = {SPLIT_ROLES, CORE, TILE_OPERANDS_parts, false, false},
@@ -70,6 +71,7 @@ static tile_function *make_head(schedule *s, tile_module *module, sched_space sp
                             .operands = x->operands,
                             .chunks = x->operands == TILE_OPERANDS_scaled ? CHUNKS_OF_SCALED : 1,
                             .is_tf32 = !by_fma,
+                            .has_windows = space == SCHED_SPACE_TF32_WINDOWS,
                             .is_core = x->rows == CORE || x->rows == FREE_CORE,
                             .is_free = x->rows >= FREE_CORE,
                             /* Without a target: that of a GPU with all rows. */
@@ -110,7 +112,8 @@ void sched_copy_points(tile_function *to, const tile_function *from) {
 /* A space for the same products without conditions that a point must satisfy. */
 static sched_space without_conditions(sched_space space) {
     if (space == SCHED_SPACE_HALF) return SCHED_SPACE_HALF_PART;
-    if (space == SCHED_SPACE_TF32 || space == SCHED_SPACE_TF32_PART)
+    if (space == SCHED_SPACE_TF32 || space == SCHED_SPACE_TF32_WINDOWS ||
+        space == SCHED_SPACE_TF32_PART)
         return SCHED_SPACE_TF32_COMPUTED;
     if (space == SCHED_SPACE_FMA || space == SCHED_SPACE_FMA_PART) return SCHED_SPACE_FMA_FIXED;
     bool bytes = space == SCHED_SPACE_BYTES || space == SCHED_SPACE_BYTES_PART;

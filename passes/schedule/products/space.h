@@ -16,6 +16,7 @@ typedef enum sched_space {
     SCHED_SPACE_SCATTERED,        /* the same with single elements, whose indices need registers */
     SCHED_SPACE_REGISTER_OPERAND, /* an operand is computed in registers */
     SCHED_SPACE_TF32,             /* f32 multiplied as tf32 */
+    SCHED_SPACE_TF32_WINDOWS,     /* the same, in steps at one position of a filter */
     SCHED_SPACE_TF32_PART,        /* the same in a large plan, with fewer points */
     SCHED_SPACE_TF32_COMPUTED,    /* an operand is computed */
     SCHED_SPACE_PARTS,            /* f32 split into several bf16 in registers */

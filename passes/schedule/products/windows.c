@@ -162,7 +162,9 @@ static bool is_short(const product *p, const product_operand *side) {
 
 bool product_find_windows(product *p, unsigned index) {
     product_operand *side = &p->sides[index];
-    return p->taps >= 0 && (side->plain || side->rounded) && product_uses_tensor_cores(p) &&
+    /* wgmma takes one operand from registers: two that are rounded are gathered for mma.sync. */
+    const bool rounded = side->rounded && p->sides[index ? 0 : 1].plain;
+    return p->taps >= 0 && (side->plain || rounded) && product_uses_tensor_cores(p) &&
            find_windows(p, side, index ? p->n : p->m) && has_map(p, side) && !is_short(p, side);
 }
 

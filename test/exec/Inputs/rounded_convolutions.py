@@ -21,9 +21,10 @@ def make(draw):
     all_taps = 1
     for t in taps:
         all_taps *= t
-    wanted = 600000000 // (n * c * k * all_taps)  # places, so that the product takes a kernel of its own
+    wanted = 560000000 // (n * c * k * all_taps * groups)  # places, so that the product takes a kernel of its own
     places = {1: [wanted], 2: [max(2, wanted // 40), 40], 3: [3, max(2, wanted // 60), 20]}[s]
     inputs = [max(1, (places[i] - 1) * strides[i] + (taps[i] - 1) * dilations[i] + 1 - sum(pads[i])) for i in range(s)]
+    inputs[-1] += -inputs[-1] % draw.choice([1, 4])  # rows of multiples of 16 bytes are shifted
     places = [(inputs[i] + sum(pads[i]) - (taps[i] - 1) * dilations[i] - 1) // strides[i] + 1 for i in range(s)]
     orders = draw.choice([("n" + digits + "c", "k" + digits + "c", "n" + digits + "k"), ("n" + digits + "c", "k" + digits + "c", "nk" + digits),
                           ("n" + digits + "c", digits + "ck", "n" + digits + "k"), ("nc" + digits, "kc" + digits, "nk" + digits)])
