@@ -123,21 +123,6 @@ static bool reduces_columns(schedule *s, const sched_group *g, const sched_group
     return is_plain(along) && along->dim == (int)g->domain.rank - 2;
 }
 
-/* Returns whether the product has tiles for most multiprocessors, or short sums: sums that are
- * reduced as whole columns are not split. */
-static bool needs_no_split(schedule *s, const sched_group *g) {
-    enum { BUSY = 132, COLUMNS = 128, SHORT = 1024 };
-    const tile_type *lhs = sched_type(s, tile_operand_lhs(s->compute, g->root));
-    const bool transposed = tile_op_has_attr(s->compute, g->root, TILE_ATTR_trans_lhs);
-    const int64_t sum = sched_constant(sched_dim(s, lhs, lhs->rank - (transposed ? 2u : 1u)));
-    double tiles = 1.0 / COLUMNS;
-    for (unsigned d = 0; d < g->domain.rank; d++)
-        if (d + 2 != g->domain.rank) tiles *= (double)sched_constant(g->domain.extents[d]);
-    for (unsigned d = 0; d < g->domain.rank; d++)
-        if (sched_constant(g->domain.extents[d]) < 0) tiles = 0;
-    return (sum > 0 && sum <= SHORT) || tiles >= BUSY;
-}
-
 /* Sets the domain of the product's epilogue to that of whole columns. False if a tile may not have
  * whole ones. */
 static bool choose_columns(schedule *s, sched_group *g) {
@@ -145,7 +130,7 @@ static bool choose_columns(schedule *s, sched_group *g) {
     int64_t height = sched_constant(g->domain.extents[m]);
     if (height < 2 || height > HEIGHT || tile_expr_is(g->domain.extents[m + 1], 1) ||
         tile_op_has_attr(s->compute, g->root, TILE_ATTR_tile) || sched_given_number(s, "block_m") ||
-        sched_scaled_of(s, g->root) || sched_packed_of(s, g->root) || !needs_no_split(s, g))
+        sched_scaled_of(s, g->root) || sched_packed_of(s, g->root))
         return false;
     g->rows = g->domain;
     g->reduced = m;

@@ -12,6 +12,15 @@
 
 /* Tuning points -------------------------------------------------------------------------------- */
 
+/* Returns whether a tile with so many rows has whole columns, and at most half of it is empty,
+ * except that wgmma has at least 64 rows. (H200, minima of 64 channels: tiles of 128 rows take as
+ * long for the product alone as those of 64 rows and a second kernel.) */
+static bool fits_columns(const product *p, int64_t rows) {
+    enum { LEAST = 64 };
+    const int64_t height = sched_constant(p->k.g->rows.extents[p->m]);
+    return rows >= height && rows < 2 * (height > LEAST ? height : LEAST);
+}
+
 /* Returns whether a tile with so many rows and columns has whole rows or groups, and leaves
  * registers for the values of the epilogue. */
 static bool fits_rows(const product *p, int64_t rows, int64_t columns, bool reads_tile) {
@@ -20,7 +29,7 @@ static bool fits_rows(const product *p, int64_t rows, int64_t columns, bool read
     const sched_group *g = p->k.g;
     int64_t width = sched_constant(g->width ? g->width : g->rows.extents[p->n]);
     bool has_room = rows * columns <= LARGE || (rows * columns == LARGEST && !reads_tile);
-    if (g->reduced == p->m) return has_room && rows >= sched_constant(g->rows.extents[p->m]);
+    if (g->reduced == p->m) return has_room && fits_columns(p, rows);
     return has_room && (g->width ? columns % width == 0 : columns >= width);
 }
 
@@ -72,18 +81,13 @@ static void exclude_large_in_turns(product *p) {
     tile_function_add_where(p->k.f, tile_expr_op(context, TILE_OP_or, other, small, NULL));
 }
 
-/* Each of three groups of warps has a third of a tile's rows, and some strategies have parts of a
- * tile's rows in each block. */
+/* Each of three groups of warps has a third of a tile's rows. */
 static void exclude_parts_of_columns(product *p) {
-    static const char consumers[] = "consumers", split[] = SCHED_SPLIT;
+    static const char consumers[] = "consumers";
     tile_context *context = p->k.s->context;
-    if (tile_function_find_param(p->k.f, consumers, strlen(consumers)))
-        tile_function_add_where(p->k.f,
-                                tile_expr_op(context, TILE_OP_ne, product_param(p, consumers),
-                                             tile_expr_word(context, "cooperative_3"), NULL));
-    if (tile_function_find_param(p->k.f, split, strlen(split)))
-        tile_function_add_where(p->k.f, tile_expr_op(context, TILE_OP_eq, product_param(p, split),
-                                                     tile_expr_int(context, 1), NULL));
+    if (!tile_function_find_param(p->k.f, consumers, strlen(consumers))) return;
+    tile_function_add_where(p->k.f, tile_expr_op(context, TILE_OP_ne, product_param(p, consumers),
+                                                 tile_expr_word(context, "cooperative_3"), NULL));
 }
 
 /* Points are removed, not excluded by a condition, because the first one is used where nothing else
