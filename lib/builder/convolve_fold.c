@@ -43,8 +43,11 @@ static bool find_sizes(const expansion *x, expand_fold_sizes *z) {
     return known;
 }
 
-/* The bytes of contiguous channels that a step of a product multiplies, at least. */
-static int64_t step_of(const expand_fold_sizes *z) {
+/* The bytes of contiguous channels that a step of a product multiplies, at least. 16 channels of
+ * f16 have steps of their own (passes/schedule/products/points.c). */
+static int64_t step_of(const expand_fold_sizes *z, int64_t row) {
+    enum { SHORT = 32 };
+    if (z->bytes == 2 && row == SHORT) return SHORT;
     return z->bytes == 4 ? 128 : 64;
 }
 
@@ -52,7 +55,7 @@ static int64_t step_of(const expand_fold_sizes *z) {
 static int64_t row_bytes(const expand_fold_sizes *z, unsigned folded) {
     int64_t row = z->c * z->bytes;
     for (unsigned i = z->spatial - folded; i < z->spatial; i++) row *= z->taps[i];
-    return tile_round_up(row, step_of(z));
+    return tile_round_up(row, step_of(z, row));
 }
 
 /* The bytes that take as long as a copy of such rows for all places and positions. TMA takes 2
@@ -62,8 +65,8 @@ static int64_t row_bytes(const expand_fold_sizes *z, unsigned folded) {
 static double cost_of_copies(const expand_fold_sizes *z, double rows, int64_t row) {
     enum { SECTOR = 32, CYCLE = 18, UNALIGNED = 12 };
     static const double again = 0.5 /* from the L2 */, zero = 1.5;
-    const int64_t steps = tile_round_up(row, step_of(z));
-    if (row % SECTOR != 0) return rows * (double)(steps / step_of(z)) * UNALIGNED * CYCLE;
+    const int64_t step = step_of(z, row), steps = tile_round_up(row, step);
+    if (row % SECTOR != 0) return rows * (double)(steps / step) * UNALIGNED * CYCLE;
     return rows * (again * (double)row + zero * (double)(steps - row));
 }
 

@@ -240,6 +240,32 @@ static void restrict_splits(const product *p, const sched_fixed *fixed) {
     tile_function_add_where(p->k.f, any);
 }
 
+/* Windows of 16 channels are copied in rows of 32 bytes, which a step of 32 elements would fill up
+ * with zeros. */
+static void fit_depth(product *p) {
+    enum { DEPTH = 16, WIDE = 32 /* elements of a step */, HALF = 2 /* bytes */ };
+    const tile_function *f = p->k.f;
+    tile_context *context = p->k.s->context;
+    if (p->taps < 0 || sched_constant(p->extent_k) != DEPTH || sched_is_given(p->k.s, "block_k") ||
+        tile_scalar_bytes(p->sides[0].element->scalar) != HALF)
+        return;
+    for (size_t i = 0; i < f->tune_count; i++) {
+        const tile_tune_clause *clause = &f->tunes[i];
+        unsigned k = clause->name_count, stages = k;
+        for (unsigned d = 0; d < clause->name_count; d++) {
+            if (strcmp(clause->names[d], "block_k") == 0) k = d;
+            if (strcmp(clause->names[d], "stages") == 0) stages = d;
+        }
+        for (unsigned j = 0; k < clause->name_count && j < clause->point_count; j++) {
+            const tile_expr **point = clause->values + (size_t)j * clause->name_count;
+            if (sched_constant(point[k]) != WIDE) continue;
+            point[k] = tile_expr_int(context, DEPTH);
+            if (stages < clause->name_count)
+                point[stages] = tile_expr_int(context, 2 * sched_constant(point[stages]));
+        }
+    }
+}
+
 bool product_set_points(product *p) {
     schedule *s = p->k.s;
     sched_group *g = p->k.g;
@@ -254,6 +280,7 @@ bool product_set_points(product *p) {
     keep_room_for_tile(p);
     if (p->seen.found) spread_tiles(p, &fixed);
     keep_room_for_addresses(p);
+    fit_depth(p);
     restrict_splits(p, &fixed);
     if (g->has_rows) product_restrict_tiles(p, product_has_param(p, "consumers") && reads_tile(p));
     return true;
