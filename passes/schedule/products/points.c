@@ -1,5 +1,6 @@
 /* The points of a product: its tuning space, the values that attributes fix, and the points that it
  * cannot use. */
+#include "lib/ir/cost.h"
 #include "lib/support/scalar.h"
 #include "passes/schedule/kernel/long.h"
 #include "passes/schedule/products/product.h"
@@ -174,6 +175,53 @@ static void keep_room_for_tile(product *p) {
         p->k.f, tile_expr_op(context, TILE_OP_le, tile, tile_expr_int(context, MOST), NULL));
 }
 
+/* Adds the code for an element of the value, of operations between the product and the results that
+ * take several instructions. */
+static void add_costly(const product *p, tile_value value, bool *seen, unsigned *code) {
+    enum { FAST = 4 };
+    const tile_function *f = p->k.s->compute;
+    const tile_op op = tile_value_def(f, value);
+    if (seen[value.id] || !op.id || op.id == p->op.id || op.id == p->dual.id ||
+        sched_find_input(p->k.s, p->k.g, value) >= 0)
+        return;
+    seen[value.id] = true;
+    const tile_opcode opcode = tile_op_opcode(f, op);
+    const unsigned own = tile_op_cost(opcode).code;
+    if (tile_op_is_costly(opcode))
+        *code += tile_op_has_attr(f, op, TILE_ATTR_fast) && own > FAST ? FAST : own;
+    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
+        add_costly(p, tile_op_operand(f, op, i), seen, code);
+}
+
+/* Of two groups of warps that alternate between tiles, one computes the epilogue while the other
+ * one multiplies. Where sums are short and the epilogue is long, that is all the time. A thread
+ * that has 192 sums then has no registers left to overlap elements: 64 to 128 channels of 3 x 3
+ * with a hyperbolic tangent take 252 us in tiles of 128 x 192 and 186 in tiles of 128 x 128, with
+ * mish and a hyperbolic tangent 279 and 206, with a bias 133 and 139 (H200). */
+static void keep_room_for_functions(product *p) {
+    enum { SHORT = 1024 /* terms */, LONG = 22 /* code of an element */, MOST = 16384 };
+    const sched_group *g = p->k.g;
+    tile_context *context = p->k.s->context;
+    const int64_t terms = product_count_terms(p);
+    bool *seen = TILE_NEW_ARRAY(p->k.s->arena, bool, p->k.s->compute->value_count);
+    unsigned code = 0;
+    if (p->taps < 0 || terms < 0 || terms > SHORT || !product_has_param(p, "consumers") ||
+        sched_is_given(p->k.s, "consumers"))
+        return;
+    for (size_t i = 0; i < g->output_count; i++)
+        add_costly(p, sched_output_value(p->k.s, &g->outputs[i]), seen, &code);
+    if (code < LONG) return;
+    const tile_expr *tile =
+        tile_expr_multiply(context, product_param(p, "block_m"), product_param(p, "block_n"));
+    tile_function_add_where(
+        p->k.f,
+        tile_expr_op(context, TILE_OP_or,
+                     tile_expr_op(context, TILE_OP_ne, product_param(p, "consumers"),
+                                  tile_expr_word(context, "ping_pong"), NULL),
+                     tile_expr_op(context, TILE_OP_le, tile, tile_expr_int(context, MOST), NULL),
+                     NULL));
+}
+
 /* Hidden tiles take no time. Blocks even that out, but not iterations of persistent ones. Parts of
  * hidden tiles would be exchanged, too. */
 static void spread_tiles(product *p, const sched_fixed *fixed) {
@@ -278,6 +326,7 @@ bool product_set_points(product *p) {
         return false;
     }
     keep_room_for_tile(p);
+    keep_room_for_functions(p);
     if (p->seen.found) spread_tiles(p, &fixed);
     keep_room_for_addresses(p);
     fit_depth(p);
