@@ -62,6 +62,8 @@ typedef struct sched_input {
     unsigned array;
     bool same;     /* every use reads it at the coordinates of map, over the domain */
     sched_map map; /* by the array's dims */
+    /* If all uses read this reshape of the array's value, over the domain: map is by its dims. */
+    tile_value reshape;
 } sched_input;
 
 typedef struct sched_group {

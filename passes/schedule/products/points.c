@@ -1,5 +1,6 @@
 /* The points of a product: its tuning space, the values that attributes fix, and the points that it
  * cannot use. */
+#include "lib/ir/cost.h"
 #include "lib/support/scalar.h"
 #include "passes/schedule/kernel/long.h"
 #include "passes/schedule/products/product.h"
@@ -209,6 +210,53 @@ static void keep_room_for_tile(product *p) {
         p->k.f, tile_expr_op(context, TILE_OP_le, tile, tile_expr_int(context, MOST), NULL));
 }
 
+/* Adds the code for an element of the value, of operations between the product and the results that
+ * take several instructions. */
+static void add_costly(const product *p, tile_value value, bool *seen, unsigned *code) {
+    enum { FAST = 4 };
+    const tile_function *f = p->k.s->compute;
+    const tile_op op = tile_value_def(f, value);
+    if (seen[value.id] || !op.id || op.id == p->op.id || op.id == p->dual.id ||
+        sched_find_input(p->k.s, p->k.g, value) >= 0)
+        return;
+    seen[value.id] = true;
+    const tile_opcode opcode = tile_op_opcode(f, op);
+    const unsigned own = tile_op_cost(opcode).code;
+    if (tile_op_is_costly(opcode))
+        *code += tile_op_has_attr(f, op, TILE_ATTR_fast) && own > FAST ? FAST : own;
+    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
+        add_costly(p, tile_op_operand(f, op, i), seen, code);
+}
+
+/* Of two groups of warps that alternate between tiles, one computes the epilogue while the other
+ * one multiplies. Where sums are short and the epilogue is long, that is all the time. A thread
+ * that has 192 sums then has no registers left to overlap elements: 64 to 128 channels of 3 x 3
+ * with a hyperbolic tangent take 252 us in tiles of 128 x 192 and 186 in tiles of 128 x 128, with
+ * mish and a hyperbolic tangent 279 and 206, with a bias 133 and 139 (H200). */
+static void keep_room_for_functions(product *p) {
+    enum { SHORT = 1024 /* terms */, LONG = 22 /* code of an element */, MOST = 16384 };
+    const sched_group *g = p->k.g;
+    tile_context *context = p->k.s->context;
+    const int64_t terms = product_count_terms(p);
+    bool *seen = TILE_NEW_ARRAY(p->k.s->arena, bool, p->k.s->compute->value_count);
+    unsigned code = 0;
+    if (p->taps < 0 || terms < 0 || terms > SHORT || !product_has_param(p, "consumers") ||
+        sched_is_given(p->k.s, "consumers"))
+        return;
+    for (size_t i = 0; i < g->output_count; i++)
+        add_costly(p, sched_output_value(p->k.s, &g->outputs[i]), seen, &code);
+    if (code < LONG) return;
+    const tile_expr *tile =
+        tile_expr_multiply(context, product_param(p, "block_m"), product_param(p, "block_n"));
+    tile_function_add_where(
+        p->k.f,
+        tile_expr_op(context, TILE_OP_or,
+                     tile_expr_op(context, TILE_OP_ne, product_param(p, "consumers"),
+                                  tile_expr_word(context, "ping_pong"), NULL),
+                     tile_expr_op(context, TILE_OP_le, tile, tile_expr_int(context, MOST), NULL),
+                     NULL));
+}
+
 /* Hidden tiles take no time. Blocks even that out, but not iterations of persistent ones. Parts of
  * hidden tiles would be exchanged, too. */
 static void spread_tiles(product *p, const sched_fixed *fixed) {
@@ -383,6 +431,32 @@ static void restrict_splits(const product *p, const sched_fixed *fixed) {
     tile_function_add_where(p->k.f, any);
 }
 
+/* Windows of 16 channels are copied in rows of 32 bytes, which a step of 32 elements would fill up
+ * with zeros. */
+static void fit_depth(product *p) {
+    enum { DEPTH = 16, WIDE = 32 /* elements of a step */, HALF = 2 /* bytes */ };
+    const tile_function *f = p->k.f;
+    tile_context *context = p->k.s->context;
+    if (p->taps < 0 || sched_constant(p->extent_k) != DEPTH || sched_is_given(p->k.s, "block_k") ||
+        tile_scalar_bytes(p->sides[0].element->scalar) != HALF)
+        return;
+    for (size_t i = 0; i < f->tune_count; i++) {
+        const tile_tune_clause *clause = &f->tunes[i];
+        unsigned k = clause->name_count, stages = k;
+        for (unsigned d = 0; d < clause->name_count; d++) {
+            if (strcmp(clause->names[d], "block_k") == 0) k = d;
+            if (strcmp(clause->names[d], "stages") == 0) stages = d;
+        }
+        for (unsigned j = 0; k < clause->name_count && j < clause->point_count; j++) {
+            const tile_expr **point = clause->values + (size_t)j * clause->name_count;
+            if (sched_constant(point[k]) != WIDE) continue;
+            point[k] = tile_expr_int(context, DEPTH);
+            if (stages < clause->name_count)
+                point[stages] = tile_expr_int(context, 2 * sched_constant(point[stages]));
+        }
+    }
+}
+
 bool product_set_points(product *p) {
     schedule *s = p->k.s;
     sched_group *g = p->k.g;
@@ -396,9 +470,11 @@ bool product_set_points(product *p) {
     }
     choose_window_points(p);
     keep_room_for_tile(p);
+    keep_room_for_functions(p);
     if (p->seen.found) spread_tiles(p, &fixed);
     keep_room_for_addresses(p);
     keep_room_for_exchange(p);
+    fit_depth(p);
     restrict_splits(p, &fixed);
     if (g->has_rows) {
         mark_constant(p);
