@@ -64,7 +64,11 @@
  * Correctness: sums in 64 bits are equal modulo 2^64 in any order. A sum in 32 bits is split only
  * if its range shows that it does not wrap around.
  *
- * Only groups of several addresses are changed: a single one would gain nothing. */
+ * Only groups of several addresses are changed: a single one would gain nothing.
+ *
+ * Asynchronous copies of windows have other channels and positions of the filter each, but the same
+ * places. Their addresses then share the sum of all terms from outside of the region, which licm
+ * moves out of the loop, and the other terms are added in 32 bits if these suffice. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -72,7 +76,7 @@
 #include "lib/analysis/range.h"
 #include "passes/pass.h"
 
-enum { MAX_TERMS = 8, MIN_ADDRESSES = 4 };
+enum { MAX_TERMS = 12, MIN_ADDRESSES = 4 };
 #define LARGEST 0x1p50 /* of a coefficient */
 
 /* coefficient * a scalar, or a register of a vector. */
@@ -94,7 +98,7 @@ typedef struct address {
     tile_value memory;
     tile_region region;
     form sum;
-    bool grouped;
+    bool grouped, separated;
 } address;
 
 typedef struct separator {
@@ -153,7 +157,13 @@ static tile_range range_of(const separator *s, tile_value value, unsigned index,
         return part.id ? range_of(s, part, index, depth - 1) : s->ranges[value.id];
     }
     if (opcode == TILE_OP_splat) return s->ranges[tile_operand_src(s->f, def).id];
-    if (opcode != TILE_OP_add && opcode != TILE_OP_mul) return s->ranges[value.id];
+    if (opcode == TILE_OP_permute) {
+        index = (unsigned)tile_op_attr(s->f, def, TILE_ATTR_order)->list[index];
+        return range_of(s, tile_operand_src(s->f, def), index, depth - 1);
+    }
+    if (opcode != TILE_OP_add && opcode != TILE_OP_mul && opcode != TILE_OP_div &&
+        opcode != TILE_OP_rem)
+        return s->ranges[value.id];
     const tile_range both[] = {range_of(s, tile_operand_lhs(s->f, def), index, depth - 1),
                                range_of(s, tile_operand_rhs(s->f, def), index, depth - 1)};
     return tile_range_apply(opcode, tile_value_type(s->f, value)->scalar, both);
@@ -242,13 +252,17 @@ static void add_address(separator *s, tile_op op) {
 
 /* Changing ------------------------------------------------------------------------------------- */
 
-static bool same_sum(const address *a, const address *b) {
-    bool same = a->memory.id == b->memory.id && a->region.id == b->region.id &&
-                a->sum.count == b->sum.count;
-    for (unsigned i = 0; same && i < a->sum.count; i++)
-        same = compare_terms(&a->sum.terms[i], &b->sum.terms[i]) == 0 &&
-               a->sum.terms[i].coefficient == b->sum.terms[i].coefficient;
+static bool has_same_terms(const form *a, const form *b) {
+    bool same = a->count == b->count;
+    for (unsigned i = 0; same && i < a->count; i++)
+        same = compare_terms(&a->terms[i], &b->terms[i]) == 0 &&
+               a->terms[i].coefficient == b->terms[i].coefficient;
     return same;
+}
+
+static bool same_sum(const address *a, const address *b) {
+    return a->memory.id == b->memory.id && a->region.id == b->region.id &&
+           has_same_terms(&a->sum, &b->sum);
 }
 
 static tile_value build_term(const separator *s, tile_builder *b, const term *t) {
@@ -318,6 +332,90 @@ static void separate(separator *s, size_t first) {
                            : own->sum.constant ? tile_build_add(&b, sum, constant)
                                                : sum;
         tile_op_at(s->f, own->op)->operands[own->operand] = index;
+        own->separated = true;
+        s->changed++;
+    }
+}
+
+/* Parts of addresses --------------------------------------------------------------------------- */
+
+static bool is_outer(const separator *s, const address *a, const term *t) {
+    const tile_op def = tile_value_def(s->f, t->value);
+    return def.id && tile_op_at(s->f, def)->parent.id != a->region.id;
+}
+
+/* The terms from outside of the region, or the others and the constant. */
+static form part_of_sum(const separator *s, const address *a, bool outer) {
+    form part = {.constant = outer ? 0 : a->sum.constant};
+    for (unsigned i = 0; i < a->sum.count; i++) {
+        const term *t = &a->sum.terms[i];
+        if (t->coefficient && is_outer(s, a, t) == outer) part.terms[part.count++] = *t;
+    }
+    return part;
+}
+
+/* Returns whether the terms are of 32 bits, and so are their sums in any order. */
+static bool is_short(const separator *s, const form *sum) {
+    enum { DEPTH = 6 };
+    double most = fabs((double)sum->constant);
+    for (unsigned i = 0; i < sum->count; i++) {
+        const term *t = &sum->terms[i];
+        if (!is_narrow(s, t->value)) return false;
+        const tile_range range = range_of(s, t->value, t->index, DEPTH);
+        most +=
+            fabs((double)t->coefficient) * fmax(fabs((double)range.min), fabs((double)range.max));
+    }
+    return most <= INT32_MAX;
+}
+
+/* The terms and the constant, in 32 bits and then cast. */
+static tile_value build_short(const separator *s, tile_builder *b, const form *sum) {
+    tile_context *context = tile_function_context(s->f);
+    const tile_type *narrow = tile_type_scalar(context, TILE_i32);
+    tile_value all = TILE_NO_VALUE;
+    for (unsigned i = 0; i < sum->count; i++) {
+        const term *t = &sum->terms[i];
+        tile_value own = t->value;
+        if (tile_value_type(s->f, own)->kind != TILE_TYPE_SCALAR)
+            own = tile_build_extract(b, own, tile_build_int(b, t->index), narrow);
+        if (t->coefficient != 1) own = tile_build_mul(b, own, tile_build_int(b, t->coefficient));
+        all = all.id ? tile_build_add(b, all, own) : own;
+    }
+    if (sum->constant) all = tile_build_add(b, all, tile_build_int(b, sum->constant));
+    return tile_build_cast(b, all, tile_type_scalar(context, TILE_i64));
+}
+
+/* Returns whether the address consists of an outer part, which *outer becomes, and a short one. */
+static bool has_parts(const separator *s, const address *a, form *outer) {
+    const form inner = part_of_sum(s, a, false);
+    *outer = part_of_sum(s, a, true);
+    return !a->separated && tile_op_opcode(s->f, a->op) == TILE_OP_cp_async && outer->count > 1 &&
+           inner.count && is_short(s, &inner);
+}
+
+static void separate_parts(separator *s, size_t first) {
+    form outer, own;
+    size_t count = 0;
+    const address *a = &s->addresses[first];
+    if (!has_parts(s, a, &outer)) return;
+    bool *member = TILE_NEW_ARRAY(s->pass->scratch, bool, s->count);
+    for (size_t i = first; i < s->count; i++) {
+        const address *other = &s->addresses[i];
+        member[i] = other->memory.id == a->memory.id && other->region.id == a->region.id &&
+                    has_parts(s, other, &own) && has_same_terms(&outer, &own);
+        count += member[i];
+    }
+    if (count < MIN_ADDRESSES) return;
+    tile_builder b = tile_builder_before(s->f, a->op);
+    const tile_value sum = build_sum(s, &b, &outer);
+    for (size_t i = first; i < s->count; i++) {
+        if (!member[i]) continue;
+        address *other = &s->addresses[i];
+        const form inner = part_of_sum(s, other, false);
+        b = tile_builder_before(s->f, other->op);
+        tile_op_at(s->f, other->op)->operands[other->operand] =
+            tile_build_add(&b, sum, build_short(s, &b, &inner));
+        other->separated = true;
         s->changed++;
     }
 }
@@ -336,6 +434,7 @@ tile_status tile_pass_separate_offsets(tile_pass *pass, tile_function *f) {
             s.addresses[j].grouped |= same_sum(&s.addresses[i], &s.addresses[j]);
         if (many) separate(&s, i);
     }
+    for (size_t i = 0; i < s.count; i++) separate_parts(&s, i);
     tile_pass_count(pass, "addresses", s.changed);
     return TILE_OK;
 }
