@@ -10,6 +10,10 @@
  * are a batch of both. The filter of a depthwise convolution has one channel: it is multiplied
  * element by element, and the positions are added.
  *
+ * The terms have the order of rhs, which the product then reads as it is. They are positions and
+ * then channels if the channels of lhs are contiguous, or if a step of the product has channels of
+ * one position (lib/ops/convolution.h). A kernel then first writes rhs in this order.
+ *
  * An input dilation d leaves d - 1 zeros between the elements of lhs. With stride 1 and dilation 1,
  * each place meets elements at every d-th position of the filter only. Let e = R - 1 - pad. Place p
  * is place q of phase b if p + e = d * q + b, 0 <= b < d:
