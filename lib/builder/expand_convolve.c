@@ -239,10 +239,9 @@ static tile_value add_unit(expansion *x, tile_value filter, const shape *s) {
 }
 
 /* Returns whether the places of all images are the columns of one product. The last tile of an
- * image is partly empty: of 7 x 7 places, a tile of 64 columns has 49. Rows of lhs itself are then
- * copied element by element, which costs less than an eighth of the products by fma. */
+ * image is partly empty: of 7 x 7 places, a tile of 64 columns has 49. */
 static bool unites_images(const expansion *x) {
-    enum { FEW = 1024, TILE = 128, SMALL = 64 /* columns */, EMPTY = 8 };
+    enum { FEW = 1024, TILE = 128 /* columns */ };
     int64_t places = 1, extent;
     for (unsigned i = 0; i < x->c.spatial; i++) {
         const tile_expr *own =
@@ -250,12 +249,7 @@ static bool unites_images(const expansion *x) {
         if (!tile_expr_is_int(own, &extent) || extent > FEW) return false;
         places *= extent;
     }
-    if (x->form == TILE_CONVOLUTION_IN_PLACE) {
-        const int64_t empty = (SMALL - places % SMALL) % SMALL;
-        return tile_convolution_is_by_fma(x->f, x->op, x->lhs) && places <= FEW &&
-               empty * EMPTY > places;
-    }
-    return places <= FEW && places % TILE != 0;
+    return x->form != TILE_CONVOLUTION_IN_PLACE && places <= FEW && places % TILE != 0;
 }
 
 /* Returns whether the windows of few channels are smaller than the result, of which they have all

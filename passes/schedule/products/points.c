@@ -72,7 +72,8 @@ static sched_space choose_space(const product *p) {
         return computed ? SCHED_SPACE_BYTES_COMPUTED
                : part   ? SCHED_SPACE_BYTES_PART
                         : SCHED_SPACE_BYTES;
-    return part ? SCHED_SPACE_FMA_PART : SCHED_SPACE_FMA;
+    if (part) return SCHED_SPACE_FMA_PART;
+    return gathered ? SCHED_SPACE_FMA_WINDOWS : SCHED_SPACE_FMA;
 }
 
 /* The values that its attributes fix. */
@@ -240,24 +241,14 @@ static void restrict_splits(const product *p, const sched_fixed *fixed) {
     tile_function_add_where(p->k.f, any);
 }
 
-/* Wide tiles of few rows are for few filters. With more rows the model estimates them too low:
- * 32768 rows of windows of 256 channels and 512 columns take 2430 us in tiles of 32 x 256 (H200).
- */
+/* Wide tiles are for few filters. With more rows the model estimates their time too low. */
 static void restrict_wide_tiles(const product *p) {
-    enum { FEW = 96, ROWS = 64, WIDE = 4096 /* elements of a tile */ };
-    tile_context *context = p->k.s->context;
+    enum { FEW = 96 /* rows */, WIDE = 256 /* columns */ };
     const int64_t rows = sched_constant(p->k.g->domain.extents[p->m]);
-    const sched_space space = choose_space(p);
-    if ((space != SCHED_SPACE_FMA && space != SCHED_SPACE_FMA_PART) || (rows >= 0 && rows <= FEW))
-        return;
-    const tile_expr *m = product_param(p, "block_m"),
-                    *tile = tile_expr_multiply(context, m, product_param(p, "block_n"));
-    tile_function_add_where(
-        p->k.f,
-        tile_expr_op(context, TILE_OP_or,
-                     tile_expr_op(context, TILE_OP_ge, m, tile_expr_int(context, ROWS), NULL),
-                     tile_expr_op(context, TILE_OP_lt, tile, tile_expr_int(context, WIDE), NULL),
-                     NULL));
+    if (choose_space(p) != SCHED_SPACE_FMA_WINDOWS || (rows >= 0 && rows <= FEW)) return;
+    tile_function_add_where(p->k.f,
+                            tile_expr_op(p->k.s->context, TILE_OP_lt, product_param(p, "block_n"),
+                                         tile_expr_int(p->k.s->context, WIDE), NULL));
 }
 
 bool product_set_points(product *p) {
@@ -275,7 +266,7 @@ bool product_set_points(product *p) {
     if (p->seen.found) spread_tiles(p, &fixed);
     keep_room_for_addresses(p);
     restrict_splits(p, &fixed);
-    if (!sched_is_given(s, "block_m") && !sched_is_given(s, "block_n")) restrict_wide_tiles(p);
+    if (!sched_is_given(s, "block_n")) restrict_wide_tiles(p);
     if (g->has_rows) product_restrict_tiles(p, product_has_param(p, "consumers") && reads_tile(p));
     return true;
 }
