@@ -34,7 +34,7 @@ void tile_pass_count(const tile_pass *pass, const char *what, long value) {
 /* CSE runs after LICM: equal addresses in different loops become mergeable once hoisted out of the
  * loops. It also runs before separate-offsets, which compares the terms of addresses by value. */
 #define LAST_PASSES \
-    "canonicalize,shift-comparisons,licm,cse,separate-offsets,licm,cse,roll-elementwise,dce"
+    "canonicalize,shift-comparisons,cse,separate-offsets,licm,cse,roll-elementwise,dce"
 
 const char *tile_last_passes(void) {
     return "flatten-grid," LAST_PASSES;
