@@ -10,6 +10,10 @@
  * are a batch of both. The filter of a depthwise convolution has one channel: it is multiplied
  * element by element, and the positions are added.
  *
+ * The terms have the order of rhs, which the product then reads as it is. They are positions and
+ * then channels if the channels of lhs are contiguous, or if a step of the product has channels of
+ * one position (lib/ops/convolution.h). A kernel then first writes rhs in this order.
+ *
  * An input dilation d leaves d - 1 zeros between the elements of lhs. With stride 1 and dilation 1,
  * each place meets elements at every d-th position of the filter only. Let e = R - 1 - pad. Place p
  * is place q of phase b if p + e = d * q + b, 0 <= b < d:
@@ -239,10 +243,9 @@ static tile_value add_unit(expansion *x, tile_value filter, const shape *s) {
 }
 
 /* Returns whether the places of all images are the columns of one product. The last tile of an
- * image is partly empty: of 7 x 7 places, a tile of 64 columns has 49. Rows of lhs itself are then
- * copied element by element, which costs less than an eighth of the products by fma. */
+ * image is partly empty: of 7 x 7 places, a tile of 64 columns has 49. */
 static bool unites_images(const expansion *x) {
-    enum { FEW = 1024, TILE = 128, SMALL = 64 /* columns */, EMPTY = 8 };
+    enum { FEW = 1024, TILE = 128 /* columns */ };
     int64_t places = 1, extent;
     for (unsigned i = 0; i < x->c.spatial; i++) {
         const tile_expr *own =
@@ -250,13 +253,8 @@ static bool unites_images(const expansion *x) {
         if (!tile_expr_is_int(own, &extent) || extent > FEW) return false;
         places *= extent;
     }
-    if (x->form == TILE_CONVOLUTION_SHIFTED) return false;
-    if (x->form == TILE_CONVOLUTION_IN_PLACE) {
-        const int64_t empty = (SMALL - places % SMALL) % SMALL;
-        return tile_convolution_is_by_fma(x->f, x->op, x->lhs) && places <= FEW &&
-               empty * EMPTY > places;
-    }
-    return places <= FEW && places % TILE != 0;
+    return x->form != TILE_CONVOLUTION_IN_PLACE && x->form != TILE_CONVOLUTION_SHIFTED &&
+           places <= FEW && places % TILE != 0;
 }
 
 /* Returns whether the windows of few channels are smaller than the result, of which they have all

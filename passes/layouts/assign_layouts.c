@@ -81,19 +81,13 @@ tile_value layouts_moved_tile(const tile_function *f, tile_op op) {
     return tile_value_type(f, moved)->kind == TILE_TYPE_TILE ? moved : TILE_NO_VALUE;
 }
 
-bool layouts_of_copy(const tile_pass *pass, const tile_function *f, const tile_range *ranges,
-                     tile_op op, tile_layout *layout) {
+bool layouts_of_copy(const tile_function *f, const tile_range *ranges, tile_op op,
+                     tile_layout *layout) {
     tile_gather g;
     if (tile_op_opcode(f, op) != TILE_OP_copy_async || !tile_gather_of(f, op, &g)) return false;
-    enum { WIDEST = 16, TURNED = 2 }; /* elements; the threads of index tiles and predicates */
-    const tile_value *view = tile_op_segment(f, op, g.operand).at;
-    const tile_access_facts facts = tile_view_access(f, ranges, view);
-    const unsigned rank = g.type->rank,
-                   unit = tile_unit_dim(&facts, tile_value_type(f, view[0])->rank, rank);
-    const tile_value buffer = tile_shared_source(f, tile_operands_dst(f, op).at[0]);
-    bool turned = unit < rank && layouts_turns_copy(pass, f, buffer, unit);
-    *layout = tile_narrow_copy_layout(f, ranges, view, g.type, tile_executors_of(f, op).warps,
-                                      turned ? TURNED : WIDEST);
+    enum { WIDEST = 16 }; /* elements; the threads of index tiles and predicates */
+    *layout = tile_narrow_copy_layout(f, ranges, tile_op_segment(f, op, g.operand).at, g.type,
+                                      tile_executors_of(f, op).warps, WIDEST);
     return true;
 }
 

@@ -65,8 +65,8 @@ tile_layout layouts_of_pieces(const tile_function *f, tile_op store_async,
 tile_value layouts_moved_tile(const tile_function *f, tile_op op);
 /* The distribution of a copy_async between a view and a buffer over threads. False if op is no such
  * copy. */
-bool layouts_of_copy(const tile_pass *pass, const tile_function *f, const tile_range *ranges,
-                     tile_op op, tile_layout *layout);
+bool layouts_of_copy(const tile_function *f, const tile_range *ranges, tile_op op,
+                     tile_layout *layout);
 bool layouts_is_atomic_tile(const tile_function *f, tile_op op);
 
 #endif

@@ -412,7 +412,7 @@ static void convert_gathered(conversions *c, tile_op op) {
     tile_gather g;
     tile_layout points, copied;
     tile_value moved = layouts_moved_tile(c->f, op);
-    bool copies = layouts_of_copy(c->pass, c->f, c->ranges, op, &copied);
+    bool copies = layouts_of_copy(c->f, c->ranges, op, &copied);
     if ((!moved.id && !copies) || !tile_gather_of(c->f, op, &g)) return;
     const tile_layout *layout = copies ? &copied : tile_value_type(c->f, moved)->layout;
     if (g.tiles) points = tile_points_layout(g.shape, layout, false);

@@ -320,7 +320,7 @@ static void add_points(class_costs *s, tile_op op, const tile_gather *g) {
     tile_layout copied;
     tile_value moved = layouts_moved_tile(a->f, op);
     const tile_layout *layout = moved.id ? requested_layout(a, moved) : NULL;
-    if (layouts_of_copy(a->pass, a->f, a->ranges, op, &copied)) layout = &copied;
+    if (layouts_of_copy(a->f, a->ranges, op, &copied)) layout = &copied;
     if (!layout || in_class(s, moved)) return;
     if (in_class(s, g->predicate)) add_conversion(s, op, g->predicate, layout);
     if (!g->tiles) return;

@@ -32,7 +32,7 @@ static void propagate_index_tiles(assignment *a, tile_op op) {
     if (!tile_gather_of(a->f, op, &g)) return;
     tile_value moved = layouts_moved_tile(a->f, op);
     const tile_layout *layout = moved.id ? requested_layout(a, moved) : NULL;
-    if (layouts_of_copy(a->pass, a->f, a->ranges, op, &copied)) layout = &copied;
+    if (layouts_of_copy(a->f, a->ranges, op, &copied)) layout = &copied;
     if (!layout) return;
     if (!moved.id && g.predicate.id && layouts_is_tile(a, g.predicate))
         request_narrow(a, g.predicate, layout);

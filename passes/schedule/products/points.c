@@ -88,7 +88,8 @@ static sched_space choose_space(const product *p) {
         return computed ? SCHED_SPACE_BYTES_COMPUTED
                : part   ? SCHED_SPACE_BYTES_PART
                         : SCHED_SPACE_BYTES;
-    return part ? SCHED_SPACE_FMA_PART : SCHED_SPACE_FMA;
+    if (part) return SCHED_SPACE_FMA_PART;
+    return gathered ? SCHED_SPACE_FMA_WINDOWS : SCHED_SPACE_FMA;
 }
 
 /* The values that its attributes fix. */
@@ -457,6 +458,16 @@ static void fit_depth(product *p) {
     }
 }
 
+/* Wide tiles are for few filters. With more rows the model estimates their time too low. */
+static void restrict_wide_tiles(const product *p) {
+    enum { FEW = 96 /* rows */, WIDE = 256 /* columns */ };
+    const int64_t rows = sched_constant(p->k.g->domain.extents[p->m]);
+    if (choose_space(p) != SCHED_SPACE_FMA_WINDOWS || (rows >= 0 && rows <= FEW)) return;
+    tile_function_add_where(p->k.f,
+                            tile_expr_op(p->k.s->context, TILE_OP_lt, product_param(p, "block_n"),
+                                         tile_expr_int(p->k.s->context, WIDE), NULL));
+}
+
 bool product_set_points(product *p) {
     schedule *s = p->k.s;
     sched_group *g = p->k.g;
@@ -476,6 +487,7 @@ bool product_set_points(product *p) {
     keep_room_for_exchange(p);
     fit_depth(p);
     restrict_splits(p, &fixed);
+    if (!sched_is_given(s, "block_n")) restrict_wide_tiles(p);
     if (g->has_rows) {
         mark_constant(p);
         product_restrict_tiles(p, product_has_param(p, "consumers") && product_reads_tile(p));

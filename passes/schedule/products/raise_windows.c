@@ -500,11 +500,10 @@ static bool is_folded(const raised *r, expand_fold_sizes z) {
 static bool pays(const raised *r, const numbers *n) {
     const tile_value src = r->view.source;
     const tile_type *type = sched_type(r->s, src);
+    const tile_type *lhs = sched_type(r->s, tile_operand_lhs(r->s->compute, r->product));
     bool pointwise = true, spreads = false;
     tile_convolution_traffic t = {
-        .by_fma = tile_convolution_is_by_fma(
-            r->s->compute, r->product,
-            sched_type(r->s, tile_operand_lhs(r->s->compute, r->product))),
+        .by_fma = tile_convolution_is_by_fma(r->s->compute, r->product, lhs),
         .channels_last = r->source[strlen(r->source) - 1] == 'c',
         .channels = r->c,
         .positions = 1,
@@ -517,8 +516,8 @@ static bool pays(const raised *r, const numbers *n) {
         const view_windows *w = windows_of(r, (char)('0' + i));
         t.windows *= (double)(w->places * w->taps);
         t.positions *= w->taps;
-        pointwise &=
-            n->strides[i] == 1 && n->between[i] == 1 && !n->pads[2 * i] && !n->pads[2 * i + 1];
+        pointwise &= n->strides[i] == 1 && n->between[i] == 1;
+        pointwise &= !n->pads[2 * i] && !n->pads[2 * i + 1];
         spreads |= n->between[i] > 1;
     }
     const bool depthwise = r->groups > 1 && r->c == 1; /* a reduction of windows */
