@@ -41,6 +41,9 @@ enum {
 
 enum { SPACE_GENERIC = 0, SPACE_GLOBAL = 1, SPACE_SHARED = 3, SPACE_CLUSTER = 7 };
 
+/* Of the block's shared memory. */
+enum { TILE_SHARED_ALIGNMENT = 1024 };
+
 enum { TILE_CACHE_POLICIES = 2 };
 
 enum { TILE_RECENT_STEPS = 32 };

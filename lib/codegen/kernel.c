@@ -10,10 +10,7 @@
 #include "lib/ops/atomic.h"
 #include "lib/support/target.h"
 
-enum {
-    KERNEL_CONVENTION = 71, /* LLVM's CallingConv::PTX_Kernel */
-    SHARED_ALIGNMENT = 1024,
-};
+enum { KERNEL_CONVENTION = 71 /* LLVM's CallingConv::PTX_Kernel */ };
 
 /* What arguments point to ---------------------------------------------------------------------- */
 
@@ -194,7 +191,7 @@ static void declare_shared(tile_emitter *e) {
     if (!tile_shared_bytes(e->f)) return;
     e->shared = LLVMAddGlobalInAddressSpace(e->module, LLVMArrayType2(e->i8, 0), "shared_memory",
                                             SPACE_SHARED);
-    LLVMSetAlignment(e->shared, SHARED_ALIGNMENT);
+    LLVMSetAlignment(e->shared, TILE_SHARED_ALIGNMENT);
     LLVMSetLinkage(e->shared, LLVMExternalLinkage);
 }
 

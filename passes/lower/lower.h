@@ -13,6 +13,7 @@
  *   fragment.c         conversion between tiles and per-thread fragments
  *   thread.c           single-thread accesses to shared buffers by coordinates
  *   element.c          single-thread accesses to views by coordinates
+ *   shared_sum.c       sums in shared buffers
  *   atomic.c           atomic accesses
  *   barrier.c          barriers in shared memory
  *   prefetch.c         prefetch of a tile's sectors
@@ -446,6 +447,13 @@ lower_piece lower_start_piece(lowering *l, const lower_store_fusion *fused, unsi
  * computes its fragment in the register order of the piece's layout. */
 void lower_load_store_fused(lowering *l, const lower_piece *piece);
 tile_value lower_compute_store_fused(lowering *l, const lower_piece *piece);
+
+/* shared_sum.c -------------------------------------------------------------------------------- */
+
+/* Sets `fused`: loads from a shared buffer and additions whose sums are stored there again. */
+void lower_find_shared_sums(lowering *l);
+/* Stores such a sum. False if the stored tile is none. */
+bool lower_shared_sum(lowering *l, tile_op store);
 
 /* atomic.c ------------------------------------------------------------------------------------ */
 

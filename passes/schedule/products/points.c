@@ -435,7 +435,7 @@ static void restrict_splits(const product *p, const sched_fixed *fixed) {
 /* Windows of 16 channels are copied in rows of 32 bytes, which a step of 32 elements would fill up
  * with zeros. */
 static void fit_depth(product *p) {
-    enum { DEPTH = 16, WIDE = 32 /* elements of a step */, HALF = 2 /* bytes */ };
+    enum { DEPTH = 16, FILLED = 32 /* elements of a step */, HALF = 2 /* bytes */ };
     const tile_function *f = p->k.f;
     tile_context *context = p->k.s->context;
     if (p->taps < 0 || sched_constant(p->extent_k) != DEPTH || sched_is_given(p->k.s, "block_k") ||
@@ -450,7 +450,7 @@ static void fit_depth(product *p) {
         }
         for (unsigned j = 0; k < clause->name_count && j < clause->point_count; j++) {
             const tile_expr **point = clause->values + (size_t)j * clause->name_count;
-            if (sched_constant(point[k]) != WIDE) continue;
+            if (sched_constant(point[k]) != FILLED) continue;
             point[k] = tile_expr_int(context, DEPTH);
             if (stages < clause->name_count)
                 point[stages] = tile_expr_int(context, 2 * sched_constant(point[stages]));
@@ -460,7 +460,7 @@ static void fit_depth(product *p) {
 
 /* Wide tiles are for few filters. With more rows the model estimates their time too low. */
 static void restrict_wide_tiles(const product *p) {
-    enum { FEW = 96 /* rows */, WIDE = 256 /* columns */ };
+    enum { FEW = 96 /* rows */ };
     const int64_t rows = sched_constant(p->k.g->domain.extents[p->m]);
     if (choose_space(p) != SCHED_SPACE_FMA_WINDOWS || (rows >= 0 && rows <= FEW)) return;
     tile_function_add_where(p->k.f,
