@@ -1,0 +1,278 @@
+/* interleave-rows: gives each block rows of the large operand that begin at the same offset.
+ *
+ * A product with few rows reads one large operand once, and reading it takes all the time. The rows
+ * of an operand with 1001 halves each begin at eight different offsets modulo 16 bytes, so that
+ * whole chunks of 16 bytes contain other terms of each row, and warps have to shift each row by its
+ * own offset. Rows that are eight apart begin at the same offset. If a block has such rows, it can
+ * begin with the first whole chunk of all of them. Their tile then has the same terms in each row,
+ * and only the few rows of the other operand are shifted.
+ *
+ * level: 2 to 2
+ * requires: instantiated
+ * keeps: instantiated
+ * breaks: laid_out, allocated, synchronised
+ *
+ * How. With `period` rows from one offset to its next occurrence, block y has the rows r, r +
+ * period, .. of the array, where r = y mod period: views with a first dim for r and a longer stride
+ * replace the views of all accesses to the tile's rows. `head` terms precede the first whole chunk,
+ * less than a chunk. The loop starts after them, and a small product adds them when it has ended.
+ * The grid has blocks for whole tiles of each r.
+ *
+ * Phases: 1. find the product (interleave_find.c); 2. coordinates; 3. accesses to the tile's rows;
+ * 4. the loop without the head; 5. the product of the head; 6. the grid. */
+#include "lib/analysis/product.h"
+#include "lib/ir/effects.h"
+#include "lib/ir/syntax.h"
+#include "lib/layout/mma.h"
+#include "lib/ops/gather.h"
+#include "passes/common/host_value.h"
+#include "passes/expand/prepare.h"
+#include "passes/grid/interleave_rows.h"
+
+typedef struct interleaving {
+    tile_pass *pass;
+    tile_function *f;
+    interleave_plan plan;
+    tile_value remainder; /* r: the tile's first row in memory */
+    tile_value first_row; /* of the tile, among the rows r, r + period, .. */
+    tile_value head;      /* terms before the first whole chunk */
+} interleaving;
+
+/* Numbers -------------------------------------------------------------------------------------- */
+
+static tile_value wide(tile_builder *b, tile_value value) {
+    return host_value_cast(b, value, TILE_i64);
+}
+
+static tile_value multiply(tile_builder *b, tile_value x, tile_value y) {
+    tile_context *context = tile_function_context(b->function);
+    int64_t left, right;
+    if (tile_value_is(b->function, x, 1)) return y;
+    if (tile_value_is(b->function, y, 1)) return x;
+    if (tile_value_is_int(b->function, x, &left) && tile_value_is_int(b->function, y, &right) &&
+        left >= 0 && right >= 0 && left < INT32_MAX && right < INT32_MAX)
+        return tile_build_constant(b, tile_type_scalar(context, TILE_i64),
+                                   tile_expr_int(context, left * right));
+    return tile_build_mul(b, wide(b, x), wide(b, y));
+}
+
+static tile_value extent_of(tile_builder *b, tile_value view, unsigned d) {
+    tile_function *f = b->function;
+    const tile_value_data *data = tile_value_at(f, view);
+    if (data->kind != TILE_VALUE_ARG)
+        return tile_operands_extents(f, tile_value_def(f, view)).at[d];
+    return host_value_cast(b, host_value(b, tile_function_arg_extent(f, data->index, d)), TILE_i32);
+}
+
+/* In elements; without strides the product of the later extents. */
+static tile_value stride_of(tile_builder *b, tile_value view, unsigned d) {
+    tile_function *f = b->function;
+    const tile_value_data *data = tile_value_at(f, view);
+    const tile_type *type = tile_value_type(f, view);
+    if (type->has_strides && data->kind == TILE_VALUE_ARG)
+        return host_value(b, tile_function_arg_stride(f, data->index, d));
+    if (type->has_strides) return tile_operands_strides(f, tile_value_def(f, view)).at[d];
+    tile_value stride = tile_build_int(b, 1);
+    for (unsigned i = d + 1; i < type->rank; i++) stride = multiply(b, stride, extent_of(b, view, i));
+    return stride;
+}
+
+/* Views ---------------------------------------------------------------------------------------- */
+
+/* A view of the same memory while its dims change. */
+typedef struct dims {
+    tile_value extents[TILE_MAX_RANK], strides[TILE_MAX_RANK], index[TILE_MAX_RANK];
+    unsigned rank;
+} dims;
+
+static dims dims_of(tile_builder *b, tile_value view, const tile_value *index) {
+    dims all = {.rank = tile_value_type(b->function, view)->rank};
+    for (unsigned d = 0; d < all.rank; d++) {
+        all.extents[d] = extent_of(b, view, d);
+        all.strides[d] = stride_of(b, view, d);
+        all.index[d] = index[d];
+    }
+    return all;
+}
+
+/* Adds a first dim, along which the tile does not extend. */
+static void add_dim(dims *all, tile_value extent, tile_value stride, tile_value index) {
+    for (unsigned d = all->rank++; d > 0; d--) {
+        all->extents[d] = all->extents[d - 1];
+        all->strides[d] = all->strides[d - 1];
+        all->index[d] = all->index[d - 1];
+    }
+    all->extents[0] = extent, all->strides[0] = stride, all->index[0] = index;
+}
+
+/* Along dim d, the rows r, r + period, .. */
+static void interleave(const interleaving *s, tile_builder *b, dims *all, unsigned d) {
+    const tile_value period = tile_build_int(b, s->plan.period), stride = all->strides[d];
+    tile_value rest = tile_build_sub(b, tile_build_int(b, s->plan.period - 1), s->remainder);
+    all->extents[d] = tile_build_div(b, tile_build_add(b, all->extents[d], rest), period);
+    all->strides[d] = multiply(b, stride, period);
+    all->index[d] = s->first_row;
+    add_dim(all, period, stride, s->remainder);
+}
+
+/* element: the view, then its coordinates. */
+static void build_view(tile_builder *b, tile_value view, const dims *all, tile_value *element) {
+    tile_value base = tile_build_base(b, view);
+    element[0] = tile_build_view(b, base, all->extents, all->rank, all->strides, all->rank, NULL);
+    for (unsigned d = 0; d < all->rank; d++) element[1 + d] = all->index[d];
+}
+
+/* 2. Coordinates ------------------------------------------------------------------------------- */
+
+/* Moves the operation that computes the value before the loop. */
+static void hoist(const interleaving *s, tile_value value) {
+    tile_op op = tile_value_def(s->f, value);
+    if (!op.id || tile_op_parent(s->f, op).id != s->plan.loop.id) return;
+    for (unsigned i = 0; i < tile_op_operand_count(s->f, op); i++)
+        hoist(s, tile_op_operand(s->f, op, i));
+    tile_move_op(s->f, op, s->f->body, s->plan.loop);
+}
+
+static void find_rows(interleaving *s) {
+    tile_function *f = s->f;
+    tile_builder b = tile_builder_before(f, tile_op_next(f, s->plan.block_id));
+    tile_value block = tile_op_result(f, s->plan.block_id, s->plan.grid_dim);
+    tile_value period = tile_build_int(&b, s->plan.period);
+    s->remainder = tile_build_rem(&b, block, period);
+    tile_value tile = tile_build_div(&b, block, period);
+    s->first_row = tile_build_mul(&b, tile, tile_build_int(&b, s->plan.tile));
+}
+
+/* Terms up to the next multiple of 16 bytes after the start of row r. */
+static void find_head(interleaving *s) {
+    const interleave_operand *o = &s->plan.operands[s->plan.large];
+    tile_function *f = s->f;
+    tile_builder b = tile_builder_before(f, s->plan.loop);
+    const int64_t bytes = tile_scalar_bytes(tile_value_type(f, o->view)->scalar);
+    tile_value start = tile_build_div(&b, tile_build_misalignment(&b, tile_build_base(&b, o->view)),
+                                      tile_build_int(&b, bytes));
+    for (unsigned d = 0; d < o->rank; d++) {
+        if (d == o->k) continue;
+        tile_value index = d == o->rows ? s->remainder : o->index[d];
+        tile_value stride = host_value_cast(&b, stride_of(&b, o->view, d), TILE_i32);
+        start = tile_build_add(&b, start,
+                               tile_build_mul(&b, host_value_cast(&b, index, TILE_i32), stride));
+    }
+    start = tile_build_sub(&b, tile_build_int(&b, 0), start);
+    s->head = tile_build_and(&b, start, tile_build_int(&b, s->plan.chunk - 1));
+}
+
+/* 3. Accesses ---------------------------------------------------------------------------------- */
+
+static void visit_access(const interleaving *s, tile_op op) {
+    tile_function *f = s->f;
+    tile_gather g;
+    tile_value element[TILE_MAX_RANK + 1];
+    if (!tile_gather_of(f, op, &g) || tile_value_type(f, g.memory)->kind != TILE_TYPE_VIEW) return;
+    for (unsigned d = 0; d < tile_value_type(f, g.memory)->rank; d++) {
+        if (!interleave_is_first_row(f, &s->plan, g.index[d])) continue;
+        tile_builder b = tile_builder_before(f, op);
+        dims all = dims_of(&b, g.memory, g.index);
+        interleave(s, &b, &all, d);
+        build_view(&b, g.memory, &all, element);
+        prepare_set_element(f, op, g.operand, element, all.rank + 1);
+        return;
+    }
+}
+
+/* 4. The loop ---------------------------------------------------------------------------------- */
+
+/* The operand's terms from `head` on, or only those before. */
+static void build_terms(const interleaving *s, tile_builder *b, const interleave_operand *o,
+                        bool is_head, tile_value *element, unsigned *rank) {
+    dims all = dims_of(b, o->view, o->index);
+    tile_value own = all.strides[o->k], rest = tile_build_sub(b, all.extents[o->k], s->head);
+    if (is_head)
+        all.extents[o->k] = tile_build_min(b, all.extents[o->k], s->head);
+    else
+        all.extents[o->k] = tile_build_max(b, rest, tile_build_int(b, 0));
+    if (is_head) all.index[o->k] = tile_build_int(b, 0);
+    if (o == &s->plan.operands[s->plan.large]) interleave(s, b, &all, o->rows);
+    if (!is_head) add_dim(&all, tile_build_int(b, s->plan.chunk), own, s->head);
+    build_view(b, o->view, &all, element);
+    *rank = all.rank;
+}
+
+static void rewrite_copy(const interleaving *s, const interleave_operand *o) {
+    tile_value element[TILE_MAX_RANK + 1];
+    unsigned rank;
+    tile_builder b = tile_builder_before(s->f, s->plan.loop);
+    build_terms(s, &b, o, false, element, &rank);
+    prepare_set_element(s->f, o->copy, 0, element, rank + 1);
+}
+
+/* 5. The head ---------------------------------------------------------------------------------- */
+
+static tile_value load_head(const interleaving *s, tile_builder *b, unsigned number, int64_t depth) {
+    const interleave_operand *o = &s->plan.operands[number];
+    tile_value element[TILE_MAX_RANK + 1];
+    unsigned rank;
+    tile_type draft = *tile_value_type(s->f, o->buffer);
+    build_terms(s, b, o, true, element, &rank);
+    draft.kind = TILE_TYPE_TILE;
+    draft.dims[tile_product_k_dim(s->f, s->plan.dot, number)] =
+        tile_expr_int(tile_function_context(s->f), depth);
+    return tile_build_load(b, element[0], element + 1, rank, TILE_NO_VALUE,
+                           tile_type_get(tile_function_context(s->f), &draft));
+}
+
+static void add_head(const interleaving *s) {
+    static const tile_attr_id kept[] = {TILE_ATTR_unsigned_lhs, TILE_ATTR_unsigned_rhs,
+                                        TILE_ATTR_fast, TILE_ATTR_policy, TILE_ATTR_precision};
+    tile_function *f = s->f;
+    tile_builder b = tile_builder_before(f, tile_op_next(f, s->plan.loop));
+    const int64_t depth = tile_product_mma(f, s->plan.dot, s->pass->target)->k;
+    tile_value sums = tile_op_result(f, s->plan.loop, 0);
+    tile_value lhs = load_head(s, &b, TILE_MMA_LHS, depth);
+    tile_value rhs = load_head(s, &b, TILE_MMA_RHS, depth);
+    tile_value all = tile_build_dot(&b, lhs, NULL, 0, rhs, NULL, 0, sums);
+    tile_op dot = tile_value_def(f, all);
+    for (unsigned i = 0; i < sizeof kept / sizeof *kept; i++)
+        tile_op_take_attr(f, dot, f, s->plan.dot, kept[i]);
+    tile_value *map = TILE_NEW_ARRAY(s->pass->scratch, tile_value, f->value_count);
+    map[sums.id] = all;
+    tile_replace_values(f, f->body, map);
+    tile_set_operand(f, dot, TILE_OPERAND_acc, sums);
+}
+
+/* 6. The grid ---------------------------------------------------------------------------------- */
+
+static void resize_grid(const interleaving *s) {
+    tile_context *context = tile_function_context(s->f);
+    const tile_expr **extent = &s->f->grid[s->plan.grid_dim];
+    const tile_expr *period = tile_expr_int(context, s->plan.period),
+                    *tile = tile_expr_int(context, s->plan.tile);
+    const interleave_operand *o = &s->plan.operands[s->plan.large];
+    const tile_expr *rows = interleave_extent(s->f, o->view, o->rows);
+    rows = tile_expr_op(context, TILE_OP_ceildiv, rows, period, NULL);
+    *extent = tile_expr_op(context, TILE_OP_mul, period,
+                           tile_expr_op(context, TILE_OP_ceildiv, rows, tile, NULL), NULL);
+}
+
+tile_status tile_pass_interleave_rows(tile_pass *pass, tile_function *f) {
+    interleaving s = {.pass = pass, .f = f};
+    if (!interleave_find(pass, f, &s.plan)) return TILE_OK;
+    const interleave_plan *plan = &s.plan;
+    resize_grid(&s);
+    for (unsigned i = 0; i < 2; i++) {
+        const tile_op view = tile_value_def(f, plan->operands[i].view);
+        if (view.id) hoist(&s, plan->operands[i].view);
+        for (unsigned d = 0; d < plan->operands[i].rank; d++)
+            if (d != plan->operands[i].k) hoist(&s, plan->operands[i].index[d]);
+    }
+    find_rows(&s);
+    find_head(&s);
+    add_head(&s);
+    for (unsigned i = 0; i < 2; i++) rewrite_copy(&s, &plan->operands[i]);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit_access(&s, op);
+    tile_op_set_int(f, tile_value_def(f, plan->operands[plan->large].buffer), TILE_ATTR_row_divisor,
+                    plan->chunk);
+    tile_op_set_text(f, plan->dot, TILE_ATTR_via, "mma");
+    tile_pass_count(pass, "products with interleaved rows", 1);
+    return TILE_OK;
+}
