@@ -82,9 +82,9 @@ static bool loads_single_row(const tile_function *f) {
     return false;
 }
 
-/* A divisor of the offsets at which the rows of a tile begin, in elements, at most 16 bytes. Without
- * strides in the type, the stride of dim d is the product of the later extents. It is a multiple of
- * the last extent's divisor. */
+/* A divisor of the offsets at which the rows of a tile begin, in elements, at most 16 bytes.
+ * Without strides in the type, the stride of dim d is the product of the later extents. It is a
+ * multiple of the last extent's divisor. */
 static unsigned row_divisor(const tile_function *f, const tile_range *ranges,
                             const tile_value *element, unsigned unit) {
     const tile_type *type = tile_value_type(f, element[0]);

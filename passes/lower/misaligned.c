@@ -275,6 +275,6 @@ bool lower_copy_misaligned(lowering *l, tile_op op) {
     c.stage = stage_offset(l, &c.rows, to.at);
     c.origin = lower_view_offset(l, from.at, from.count);
     copy_columns(l, &c, 0, c.rows.columns);
-    copy_columns(l, &c, c.rows.columns, c.rows.chunk);
+    if (c.rows.width < c.rows.chunk) copy_columns(l, &c, c.rows.columns, c.rows.chunk);
     return true;
 }

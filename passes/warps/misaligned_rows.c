@@ -89,7 +89,8 @@ static bool is_narrow(const rows *r, candidate *c) {
     c->unit = tile_unit_dim(&facts, view->rank, 2);
     c->bytes = facts.width * (unsigned)bytes;
     c->row_bytes = facts.row_width * (unsigned)bytes;
-    const int64_t told = tile_op_attr_int(f, tile_value_def(f, c->buffer), TILE_ATTR_row_divisor, 1);
+    const int64_t told =
+        tile_op_attr_int(f, tile_value_def(f, c->buffer), TILE_ATTR_row_divisor, 1);
     if (told * bytes > c->row_bytes) c->row_bytes = (unsigned)(told * bytes);
     if (c->unit >= 2 || facts.points || c->bytes >= CHUNK) return false;
     return tile_type_dim(buffer, c->unit) % chunk == 0 &&

@@ -1,5 +1,5 @@
 /* Finds products for interleave-rows: see the header. */
-#include "passes/grid/interleave_rows.h"
+#include "passes/expand/interleave_rows.h"
 
 #include <limits.h>
 #include <string.h>
@@ -14,7 +14,13 @@
 #include "lib/ops/shape.h"
 #include "passes/common/warpgroup.h"
 
-enum { CHUNK = 16 /* bytes */, FEW_ROWS = 64, LEAST_STAGES = 3, LEAST_DEPTH = 256 };
+enum {
+    CHUNK = 16,   /* bytes of a cp.async */
+    SEGMENT = 64, /* bytes that memory transfers at once */
+    FEW_ROWS = 64,
+    LEAST_STAGES = 3,
+    LEAST_DEPTH = 256
+};
 
 typedef struct finding {
     tile_function *f;
@@ -156,8 +162,9 @@ static bool is_misaligned(const finding *s) {
     const int64_t bytes = tile_scalar_bytes(tile_value_type(f, o->view)->scalar);
     if (bytes > 2 || facts.points || tile_unit_dim(&facts, o->rank, o->rank) != o->k) return false;
     s->plan->chunk = CHUNK / bytes;
-    s->plan->period = s->plan->chunk / facts.row_width;
-    return s->plan->period > 1;
+    s->plan->segment = SEGMENT / bytes;
+    s->plan->period = s->plan->segment / facts.row_width;
+    return facts.row_width < s->plan->chunk;
 }
 
 /* Each block has the rows from its coordinate on, and the grid has blocks for all rows. */
@@ -176,9 +183,9 @@ static bool find_grid(const finding *s) {
         if (tile_grid_cluster_extent(f, d) > 1) return false;
     tile_context *context = tile_function_context(f);
     const tile_expr *extent = interleave_extent(f, o->view, o->rows);
-    return extent && f->grid[plan->grid_dim] ==
-                         tile_expr_op(context, TILE_OP_ceildiv, extent,
-                                      tile_expr_int(context, plan->tile), NULL);
+    return extent &&
+           f->grid[plan->grid_dim] == tile_expr_op(context, TILE_OP_ceildiv, extent,
+                                                   tile_expr_int(context, plan->tile), NULL);
 }
 
 /* Other accesses at the tile's rows: a bias, a residual, the result. */
@@ -206,8 +213,9 @@ static bool only_accesses_depend(const finding *s) {
     const interleave_plan *plan = s->plan;
     const tile_value block = tile_op_result(f, plan->block_id, plan->grid_dim);
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body) {
-        if (tile_op_uses(f, op, block) && (tile_op_result_count(f, op) != 1 ||
-                                           !interleave_is_first_row(f, plan, tile_op_result(f, op, 0))))
+        if (tile_op_uses(f, op, block) &&
+            (tile_op_result_count(f, op) != 1 ||
+             !interleave_is_first_row(f, plan, tile_op_result(f, op, 0))))
             return false;
         for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
             tile_value row = tile_op_operand(f, op, i);
@@ -223,8 +231,8 @@ bool interleave_find(tile_pass *pass, tile_function *f, interleave_plan *plan) {
     *plan = (interleave_plan){.period = 0};
     if (f->kind != TILE_KERNEL || !tile_target_has(pass->target, TILE_FEATURE_cp_async) ||
         !find_loop(&s) || !find_dot(&s, pass->target) || !find_operand(&s, TILE_MMA_LHS) ||
-        !find_operand(&s, TILE_MMA_RHS) ||
-        plan->operands[0].copy.id == plan->operands[1].copy.id || !reads_all_terms(&s))
+        !find_operand(&s, TILE_MMA_RHS) || plan->operands[0].copy.id == plan->operands[1].copy.id ||
+        !reads_all_terms(&s))
         return false;
     s.ranges = tile_range_analyse(f, pass->scratch);
     return is_misaligned(&s) && find_grid(&s) && only_accesses_depend(&s);

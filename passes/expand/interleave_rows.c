@@ -24,10 +24,11 @@
 #include "lib/ir/effects.h"
 #include "lib/ir/syntax.h"
 #include "lib/layout/mma.h"
+#include "lib/support/integer.h"
 #include "lib/ops/gather.h"
 #include "passes/common/host_value.h"
 #include "passes/expand/prepare.h"
-#include "passes/grid/interleave_rows.h"
+#include "passes/expand/interleave_rows.h"
 
 typedef struct interleaving {
     tile_pass *pass;
@@ -73,7 +74,8 @@ static tile_value stride_of(tile_builder *b, tile_value view, unsigned d) {
         return host_value(b, tile_function_arg_stride(f, data->index, d));
     if (type->has_strides) return tile_operands_strides(f, tile_value_def(f, view)).at[d];
     tile_value stride = tile_build_int(b, 1);
-    for (unsigned i = d + 1; i < type->rank; i++) stride = multiply(b, stride, extent_of(b, view, i));
+    for (unsigned i = d + 1; i < type->rank; i++)
+        stride = multiply(b, stride, extent_of(b, view, i));
     return stride;
 }
 
@@ -159,7 +161,7 @@ static void find_head(interleaving *s) {
                                tile_build_mul(&b, host_value_cast(&b, index, TILE_i32), stride));
     }
     start = tile_build_sub(&b, tile_build_int(&b, 0), start);
-    s->head = tile_build_and(&b, start, tile_build_int(&b, s->plan.chunk - 1));
+    s->head = tile_build_and(&b, start, tile_build_int(&b, s->plan.segment - 1));
 }
 
 /* 3. Accesses ---------------------------------------------------------------------------------- */
@@ -193,7 +195,7 @@ static void build_terms(const interleaving *s, tile_builder *b, const interleave
         all.extents[o->k] = tile_build_max(b, rest, tile_build_int(b, 0));
     if (is_head) all.index[o->k] = tile_build_int(b, 0);
     if (o == &s->plan.operands[s->plan.large]) interleave(s, b, &all, o->rows);
-    if (!is_head) add_dim(&all, tile_build_int(b, s->plan.chunk), own, s->head);
+    if (!is_head) add_dim(&all, tile_build_int(b, s->plan.segment), own, s->head);
     build_view(b, o->view, &all, element);
     *rank = all.rank;
 }
@@ -206,9 +208,31 @@ static void rewrite_copy(const interleaving *s, const interleave_operand *o) {
     prepare_set_element(s->f, o->copy, 0, element, rank + 1);
 }
 
+/* A block reads whole segments of memory, which no other block reads unless the grid has blocks for
+ * other rows of the few. */
+static void add_hint(const interleaving *s) {
+    enum { FEW = 4 };
+    tile_context *context = tile_function_context(s->f);
+    const interleave_operand *o = &s->plan.operands[s->plan.large];
+    const tile_expr *few = NULL;
+    if (tile_op_has_attr(s->f, o->copy, TILE_ATTR_cache)) return;
+    for (unsigned d = 0; d < s->f->grid_rank; d++) {
+        const tile_value block = tile_op_result(s->f, s->plan.block_id, d);
+        bool own_batch = d == s->plan.grid_dim || tile_expr_is(s->f->grid[d], 1);
+        for (unsigned i = 0; i < o->rank; i++) own_batch |= o->index[i].id == block.id;
+        if (own_batch) continue;
+        const tile_expr *own = tile_expr_op(context, TILE_OP_le, s->f->grid[d],
+                                            tile_expr_int(context, FEW), NULL);
+        few = few ? tile_expr_op(context, TILE_OP_and, few, own, NULL) : own;
+    }
+    tile_op_set_text(s->f, o->copy, TILE_ATTR_cache, "evict_first");
+    if (few) tile_op_set_expr(s->f, o->copy, TILE_ATTR_cache_if, few);
+}
+
 /* 5. The head ---------------------------------------------------------------------------------- */
 
-static tile_value load_head(const interleaving *s, tile_builder *b, unsigned number, int64_t depth) {
+static tile_value load_head(const interleaving *s, tile_builder *b, unsigned number,
+                            int64_t depth) {
     const interleave_operand *o = &s->plan.operands[number];
     tile_value element[TILE_MAX_RANK + 1];
     unsigned rank;
@@ -226,7 +250,8 @@ static void add_head(const interleaving *s) {
                                         TILE_ATTR_fast, TILE_ATTR_policy, TILE_ATTR_precision};
     tile_function *f = s->f;
     tile_builder b = tile_builder_before(f, tile_op_next(f, s->plan.loop));
-    const int64_t depth = tile_product_mma(f, s->plan.dot, s->pass->target)->k;
+    const int64_t depth =
+        tile_round_up(s->plan.segment, tile_product_mma(f, s->plan.dot, s->pass->target)->k);
     tile_value sums = tile_op_result(f, s->plan.loop, 0);
     tile_value lhs = load_head(s, &b, TILE_MMA_LHS, depth);
     tile_value rhs = load_head(s, &b, TILE_MMA_RHS, depth);
@@ -270,6 +295,7 @@ tile_status tile_pass_interleave_rows(tile_pass *pass, tile_function *f) {
     add_head(&s);
     for (unsigned i = 0; i < 2; i++) rewrite_copy(&s, &plan->operands[i]);
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit_access(&s, op);
+    add_hint(&s);
     tile_op_set_int(f, tile_value_def(f, plan->operands[plan->large].buffer), TILE_ATTR_row_divisor,
                     plan->chunk);
     tile_op_set_text(f, plan->dot, TILE_ATTR_via, "mma");

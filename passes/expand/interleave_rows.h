@@ -1,7 +1,7 @@
 /* Which operand interleave-rows reads in another order: see the head comment of interleave_rows.c.
  */
-#ifndef TILE_PASSES_GRID_INTERLEAVE_ROWS_H
-#define TILE_PASSES_GRID_INTERLEAVE_ROWS_H
+#ifndef TILE_PASSES_EXPAND_INTERLEAVE_ROWS_H
+#define TILE_PASSES_EXPAND_INTERLEAVE_ROWS_H
 
 #include "lib/analysis/range.h"
 #include "passes/pass.h"
@@ -11,9 +11,9 @@ typedef struct interleave_operand {
     tile_op copy;
     tile_value buffer, view;
     tile_value index[TILE_MAX_RANK]; /* of the copied tile in the view */
-    unsigned rank;           /* of the view */
-    unsigned k;              /* the view's dim along k */
-    unsigned rows;           /* its other dim that the tile has */
+    unsigned rank;                   /* of the view */
+    unsigned k;                      /* the view's dim along k */
+    unsigned rows;                   /* its other dim that the tile has */
 } interleave_operand;
 
 /* A product with few rows, or few columns, whose other operand has rows that begin anywhere. */
@@ -23,9 +23,10 @@ typedef struct interleave_plan {
     interleave_operand operands[2];
     unsigned grid_dim; /* the dim of the grid along which blocks have other rows */
     tile_op block_id;
-    int64_t tile;   /* rows of a tile */
-    int64_t period; /* rows this far apart begin at the same offset, modulo 16 bytes */
-    int64_t chunk;  /* elements of 16 bytes */
+    int64_t tile;    /* rows of a tile */
+    int64_t period;  /* rows this far apart begin at the same offset in their segments */
+    int64_t segment; /* elements of 64 bytes, which memory transfers at once */
+    int64_t chunk;   /* elements of 16 bytes */
 } interleave_plan;
 
 /* Returns false if the kernel has no such product, or does something that the pass cannot
