@@ -88,6 +88,12 @@ static bool loads_single_row(const tile_function *f) {
 static unsigned row_divisor(const tile_function *f, const tile_range *ranges,
                             const tile_value *element, unsigned unit) {
     const tile_type *type = tile_value_type(f, element[0]);
+    const tile_op maker = tile_value_def(f, element[0]);
+    const int64_t told = maker.id ? tile_op_attr_int(f, maker, TILE_ATTR_row_divisor, 0) : 0;
+    const unsigned widest = 16 / tile_scalar_bytes(type->scalar);
+    if (told > 0)
+        return power_of_two_part(ranges[element[1 + unit].id].divisor,
+                                 power_of_two_part(told, widest));
     unsigned width =
         power_of_two_part(ranges[element[0].id].divisor, 16) / tile_scalar_bytes(type->scalar);
     width = width ? width : 1;

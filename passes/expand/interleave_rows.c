@@ -36,7 +36,8 @@ typedef struct interleaving {
     interleave_plan plan;
     tile_value remainder; /* r: the tile's first row in memory */
     tile_value first_row; /* of the tile, among the rows r, r + period, .. */
-    tile_value head;      /* terms before the first whole chunk */
+    tile_value head;      /* terms before the first segment */
+    tile_value whole;     /* terms in whole chunks after it */
 } interleaving;
 
 /* Numbers -------------------------------------------------------------------------------------- */
@@ -184,27 +185,42 @@ static void visit_access(const interleaving *s, tile_op op) {
 
 /* 4. The loop ---------------------------------------------------------------------------------- */
 
-/* The operand's terms from `head` on, or only those before. */
+/* Which terms of a row: whole chunks after the head, or the head, or the tail after the chunks. */
+typedef enum terms { CHUNKS, HEAD, TAIL } terms;
+
 static void build_terms(const interleaving *s, tile_builder *b, const interleave_operand *o,
-                        bool is_head, tile_value *element, unsigned *rank) {
+                        terms part, tile_value *element, unsigned *rank) {
+    const bool is_large = o == &s->plan.operands[s->plan.large];
     dims all = dims_of(b, o->view, o->index);
-    tile_value own = all.strides[o->k], rest = tile_build_sub(b, all.extents[o->k], s->head);
-    if (is_head)
-        all.extents[o->k] = tile_build_min(b, all.extents[o->k], s->head);
-    else
-        all.extents[o->k] = tile_build_max(b, rest, tile_build_int(b, 0));
-    if (is_head) all.index[o->k] = tile_build_int(b, 0);
-    if (o == &s->plan.operands[s->plan.large]) interleave(s, b, &all, o->rows);
-    if (!is_head) add_dim(&all, tile_build_int(b, s->plan.segment), own, s->head);
+    tile_value own = all.strides[o->k], zero = tile_build_int(b, 0);
+    if (part == HEAD) all.extents[o->k] = tile_build_min(b, all.extents[o->k], s->head);
+    if (part == CHUNKS) all.extents[o->k] = s->whole;
+    if (part == HEAD) all.index[o->k] = zero;
+    if (part == TAIL) all.index[o->k] = tile_build_add(b, s->head, s->whole);
+    if (is_large) interleave(s, b, &all, o->rows);
+    if (part == CHUNKS) add_dim(&all, tile_build_int(b, s->plan.segment), own, s->head);
     build_view(b, o->view, &all, element);
+    if (part == CHUNKS && is_large)
+        tile_op_set_int(s->f, tile_value_def(s->f, element[0]), TILE_ATTR_row_divisor,
+                        s->plan.chunk);
     *rank = all.rank;
+}
+
+/* Terms in whole chunks after the head. */
+static void find_whole(interleaving *s) {
+    const interleave_operand *o = &s->plan.operands[s->plan.large];
+    tile_builder b = tile_builder_before(s->f, s->plan.loop);
+    tile_value chunk = tile_build_int(&b, s->plan.chunk);
+    tile_value rest = tile_build_sub(&b, extent_of(&b, o->view, o->k), s->head);
+    rest = tile_build_max(&b, rest, tile_build_int(&b, 0));
+    s->whole = tile_build_mul(&b, tile_build_div(&b, rest, chunk), chunk);
 }
 
 static void rewrite_copy(const interleaving *s, const interleave_operand *o) {
     tile_value element[TILE_MAX_RANK + 1];
     unsigned rank;
     tile_builder b = tile_builder_before(s->f, s->plan.loop);
-    build_terms(s, &b, o, false, element, &rank);
+    build_terms(s, &b, o, CHUNKS, element, &rank);
     prepare_set_element(s->f, o->copy, 0, element, rank + 1);
 }
 
@@ -221,23 +237,23 @@ static void add_hint(const interleaving *s) {
         bool own_batch = d == s->plan.grid_dim || tile_expr_is(s->f->grid[d], 1);
         for (unsigned i = 0; i < o->rank; i++) own_batch |= o->index[i].id == block.id;
         if (own_batch) continue;
-        const tile_expr *own = tile_expr_op(context, TILE_OP_le, s->f->grid[d],
-                                            tile_expr_int(context, FEW), NULL);
+        const tile_expr *own =
+            tile_expr_op(context, TILE_OP_le, s->f->grid[d], tile_expr_int(context, FEW), NULL);
         few = few ? tile_expr_op(context, TILE_OP_and, few, own, NULL) : own;
     }
     tile_op_set_text(s->f, o->copy, TILE_ATTR_cache, "evict_first");
     if (few) tile_op_set_expr(s->f, o->copy, TILE_ATTR_cache_if, few);
 }
 
-/* 5. The head ---------------------------------------------------------------------------------- */
+/* 5. Head and tail ----------------------------------------------------------------------------- */
 
-static tile_value load_head(const interleaving *s, tile_builder *b, unsigned number,
-                            int64_t depth) {
+static tile_value load_terms(const interleaving *s, tile_builder *b, unsigned number, terms part,
+                             int64_t depth) {
     const interleave_operand *o = &s->plan.operands[number];
     tile_value element[TILE_MAX_RANK + 1];
     unsigned rank;
     tile_type draft = *tile_value_type(s->f, o->buffer);
-    build_terms(s, b, o, true, element, &rank);
+    build_terms(s, b, o, part, element, &rank);
     draft.kind = TILE_TYPE_TILE;
     draft.dims[tile_product_k_dim(s->f, s->plan.dot, number)] =
         tile_expr_int(tile_function_context(s->f), depth);
@@ -245,24 +261,31 @@ static tile_value load_head(const interleaving *s, tile_builder *b, unsigned num
                            tile_type_get(tile_function_context(s->f), &draft));
 }
 
-static void add_head(const interleaving *s) {
+/* The sums with these terms. */
+static tile_value add_terms(const interleaving *s, tile_builder *b, terms part, tile_value sums) {
     static const tile_attr_id kept[] = {TILE_ATTR_unsigned_lhs, TILE_ATTR_unsigned_rhs,
                                         TILE_ATTR_fast, TILE_ATTR_policy, TILE_ATTR_precision};
     tile_function *f = s->f;
-    tile_builder b = tile_builder_before(f, tile_op_next(f, s->plan.loop));
-    const int64_t depth =
-        tile_round_up(s->plan.segment, tile_product_mma(f, s->plan.dot, s->pass->target)->k);
-    tile_value sums = tile_op_result(f, s->plan.loop, 0);
-    tile_value lhs = load_head(s, &b, TILE_MMA_LHS, depth);
-    tile_value rhs = load_head(s, &b, TILE_MMA_RHS, depth);
-    tile_value all = tile_build_dot(&b, lhs, NULL, 0, rhs, NULL, 0, sums);
-    tile_op dot = tile_value_def(f, all);
+    const int64_t depth = tile_round_up(part == HEAD ? s->plan.segment : s->plan.chunk,
+                                        tile_product_mma(f, s->plan.dot, s->pass->target)->k);
+    tile_value lhs = load_terms(s, b, TILE_MMA_LHS, part, depth);
+    tile_value rhs = load_terms(s, b, TILE_MMA_RHS, part, depth);
+    tile_value all = tile_build_dot(b, lhs, NULL, 0, rhs, NULL, 0, sums);
     for (unsigned i = 0; i < sizeof kept / sizeof *kept; i++)
-        tile_op_take_attr(f, dot, f, s->plan.dot, kept[i]);
+        tile_op_take_attr(f, tile_value_def(f, all), f, s->plan.dot, kept[i]);
+    return all;
+}
+
+static void add_ends(const interleaving *s) {
+    tile_function *f = s->f;
+    tile_builder b = tile_builder_before(f, tile_op_next(f, s->plan.loop));
+    tile_value sums = tile_op_result(f, s->plan.loop, 0), with_head, all;
+    with_head = add_terms(s, &b, HEAD, sums);
+    all = add_terms(s, &b, TAIL, with_head);
     tile_value *map = TILE_NEW_ARRAY(s->pass->scratch, tile_value, f->value_count);
     map[sums.id] = all;
     tile_replace_values(f, f->body, map);
-    tile_set_operand(f, dot, TILE_OPERAND_acc, sums);
+    tile_set_operand(f, tile_value_def(f, with_head), TILE_OPERAND_acc, sums);
 }
 
 /* 6. The grid ---------------------------------------------------------------------------------- */
@@ -292,12 +315,11 @@ tile_status tile_pass_interleave_rows(tile_pass *pass, tile_function *f) {
     }
     find_rows(&s);
     find_head(&s);
-    add_head(&s);
+    find_whole(&s);
+    add_ends(&s);
     for (unsigned i = 0; i < 2; i++) rewrite_copy(&s, &plan->operands[i]);
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit_access(&s, op);
     add_hint(&s);
-    tile_op_set_int(f, tile_value_def(f, plan->operands[plan->large].buffer), TILE_ATTR_row_divisor,
-                    plan->chunk);
     tile_op_set_text(f, plan->dot, TILE_ATTR_via, "mma");
     tile_pass_count(pass, "products with interleaved rows", 1);
     return TILE_OK;

@@ -84,19 +84,13 @@ static void add_first_row(lowering *l, const tile_value *from, misaligned_rows *
     }
 }
 
-static unsigned row_width_of(lowering *l, tile_value buffer, const tile_value *from) {
-    const unsigned known = tile_view_access(&l->old, l->ranges, from).row_width;
-    const int64_t told = tile_op_attr_int(&l->old, alloc_of(l, buffer), TILE_ATTR_row_divisor, 1);
-    return told > known ? (unsigned)told : known;
-}
-
 static misaligned_rows rows_of(lowering *l, tile_value buffer) {
     const tile_values from = tile_operands_src(&l->old, find_copy(l, buffer));
     const lower_view *view = l->views[from.at[0].id];
     misaligned_rows r = shape_of(l, buffer);
     unsigned log = 0;
     while (CHUNK >> log > r.chunk) log++;
-    r.width = row_width_of(l, buffer, from.at);
+    r.width = tile_view_access(&l->old, l->ranges, from.at).row_width;
     r.stride = to_int(l, view->strides[tile_value_type(&l->old, from.at[0])->rank - 1 - r.unit]);
     r.base = l->ranges[from.at[0].id].divisor % CHUNK == 0
                  ? lower_int(l, 0)

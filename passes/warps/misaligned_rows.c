@@ -89,9 +89,6 @@ static bool is_narrow(const rows *r, candidate *c) {
     c->unit = tile_unit_dim(&facts, view->rank, 2);
     c->bytes = facts.width * (unsigned)bytes;
     c->row_bytes = facts.row_width * (unsigned)bytes;
-    const int64_t told =
-        tile_op_attr_int(f, tile_value_def(f, c->buffer), TILE_ATTR_row_divisor, 1);
-    if (told * bytes > c->row_bytes) c->row_bytes = (unsigned)(told * bytes);
     if (c->unit >= 2 || facts.points || c->bytes >= CHUNK) return false;
     return tile_type_dim(buffer, c->unit) % chunk == 0 &&
            has_fixed_offsets(r, c->copy, from.at, view, c->unit, chunk);
@@ -291,6 +288,13 @@ static void visit_dot(const rows *r, tile_op dot) {
     const int64_t few = m > n ? n : m;
     if (few > FEW_ROWS) return;
     for (unsigned i = 0; i < 2; i++) narrow[i] = find_candidate(r, dot, i, &found[i]);
+    /* The rows of the large operand are interleaved (interleave-rows). */
+    if (!narrow[large] && narrow[1 - large] && warpgroup_uses_mma(f, dot)) {
+        tile_op loop = tile_pipelined_around(f, found[1 - large].copy);
+        use_chunks(r, dot, 1 - large, &found[1 - large], true);
+        limit_stages(r, loop);
+        return;
+    }
     if (!narrow[large] || (narrow[1 - large] && found[0].buffer.id == found[1].buffer.id)) return;
     if (!pays(r, dot, large, &found[large])) return;
     tile_op loop = tile_pipelined_around(f, found[large].copy);
