@@ -94,7 +94,7 @@ static bool is_array(const tile_function *f, tile_value view) {
 
 static bool find_operand(const finding *s, unsigned number) {
     const tile_function *f = s->f;
-    interleave_operand *o = &s->plan->operands[number];
+    interleave_operand *o = &s->plan->sides[number];
     const tile_values element = tile_op_segment(f, s->plan->dot, number);
     if (element.count != 1) return false;
     *o = (interleave_operand){.buffer = element.at[0]};
@@ -139,24 +139,24 @@ static bool reads_all_terms(const finding *s) {
     const tile_value variable = tile_region_arg(f, tile_op_region(f, s->plan->loop, 0), 0);
     int64_t depth;
     for (unsigned i = 0; i < 2; i++) {
-        const interleave_operand *o = &s->plan->operands[i];
+        const interleave_operand *o = &s->plan->sides[i];
         const tile_expr *extent = interleave_extent(f, o->view, o->k);
         if (o->index[o->k].id != variable.id || !extent ||
-            tile_value_as_expr(f, tile_op_operand(f, s->plan->loop, 1)) != extent ||
+            tile_value_as_expr(f, tile_operand_end(f, s->plan->loop)) != extent ||
             (tile_expr_is_int(extent, &depth) && depth < LEAST_DEPTH))
             return false;
     }
     TILE_FOR_EACH_NESTED_OP (f, op, s->plan->loop)
-        if (op.id != s->plan->operands[0].copy.id && op.id != s->plan->operands[1].copy.id &&
+        if (op.id != s->plan->sides[0].copy.id && op.id != s->plan->sides[1].copy.id &&
             tile_op_uses(f, op, variable))
             return false;
-    return tile_value_is(f, tile_op_operand(f, s->plan->loop, 0), 0);
+    return tile_value_is(f, tile_operand_begin(f, s->plan->loop), 0);
 }
 
 /* Rows that are contiguous along k and begin at no multiples of 16 bytes. */
 static bool is_misaligned(const finding *s) {
     const tile_function *f = s->f;
-    const interleave_operand *o = &s->plan->operands[s->plan->large];
+    const interleave_operand *o = &s->plan->sides[s->plan->large];
     const tile_values from = tile_operands_src(f, o->copy);
     const tile_access_facts facts = tile_view_access(f, s->ranges, from.at);
     const int64_t bytes = tile_scalar_bytes(tile_value_type(f, o->view)->scalar);
@@ -171,7 +171,7 @@ static bool is_misaligned(const finding *s) {
 static bool find_grid(const finding *s) {
     tile_function *f = s->f;
     interleave_plan *plan = s->plan;
-    const interleave_operand *o = &plan->operands[plan->large];
+    const interleave_operand *o = &plan->sides[plan->large];
     unsigned found = 0;
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
         if (tile_op_opcode(f, op) == TILE_OP_block_id) plan->block_id = op, found++;
@@ -231,7 +231,7 @@ bool interleave_find(tile_pass *pass, tile_function *f, interleave_plan *plan) {
     *plan = (interleave_plan){.period = 0};
     if (f->kind != TILE_KERNEL || !tile_target_has(pass->target, TILE_FEATURE_cp_async) ||
         !find_loop(&s) || !find_dot(&s, pass->target) || !find_operand(&s, TILE_MMA_LHS) ||
-        !find_operand(&s, TILE_MMA_RHS) || plan->operands[0].copy.id == plan->operands[1].copy.id ||
+        !find_operand(&s, TILE_MMA_RHS) || plan->sides[0].copy.id == plan->sides[1].copy.id ||
         !reads_all_terms(&s))
         return false;
     s.ranges = tile_range_analyse(f, pass->scratch);

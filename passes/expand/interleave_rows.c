@@ -3,23 +3,106 @@
  * A product with few rows reads one large operand once, and reading it takes all the time. The rows
  * of an operand with 1001 halves each begin at eight different offsets modulo 16 bytes, so that
  * whole chunks of 16 bytes contain other terms of each row, and warps have to shift each row by its
- * own offset. Rows that are eight apart begin at the same offset. If a block has such rows, it can
- * begin with the first whole chunk of all of them. Their tile then has the same terms in each row,
- * and only the few rows of the other operand are shifted.
+ * own offset. Rows that are eight apart begin at the same offset. If a block has such rows, all of
+ * them have the same terms in whole chunks, and only the few rows of the other operand are shifted.
+ * Memory transfers segments of 64 bytes, so rows are chosen that begin at the same offset in these:
+ * no segment is read by two blocks, or in two iterations.
  *
  * level: 2 to 2
  * requires: instantiated
  * keeps: instantiated
  * breaks: laid_out, allocated, synchronised
  *
+ * target: sm_90a
+ * pipeline: instantiate,interleave-rows,canonicalize,cse,dce
+ * before:
+ *   kernel @rows(%n: i32, %k: i32, %a: view<f16[16, %k]>,
+ *                %b: view<f16[%k, %n], strides [1, %k]>, %c: view<f32[16, %n]>)
+ *       grid [ceildiv(%n, 64)]
+ *       warps 4
+ *   {
+ *     %y, %z, %w = block_id : i32
+ *     %j = mul %y, 64 : i32
+ *     %sa = alloc_shared : shared<f16[16, 64]>
+ *     %sb = alloc_shared : shared<f16[64, 64]>
+ *     %zero = splat 0.0 : tile<f32[16, 64]>
+ *     %acc = for %i = 0 to %k step 64 iter (%sum = %zero) pipelined (4) {
+ *       copy %a[0, %i], %sa
+ *       copy %b[%i, %j], %sb
+ *       %part = dot %sa, %sb, %sum : tile<f32[16, 64]>
+ *       yield %part
+ *     }
+ *     store %acc, %c[0, %j]
+ *   }
+ *
+ * after:
+ *   kernel @rows(%n: i32,
+ *               %k: i32,
+ *               %a: view<f16[16, %k]> {divisible = 16},
+ *               %b: view<f16[%k, %n], strides [1, %k]> {divisible = 16},
+ *               %c: view<f32[16, %n]> {divisible = 16})
+ *       grid [32 * ceildiv(ceildiv(%n, 32), 64)]
+ *       warps 4
+ *   {
+ *     %y, %z, %w = block_id : i32
+ *     %0 = rem %y, 32 : i32
+ *     %1 = div %y, 32 : i32
+ *     %2 = mul %1, 64 : i32
+ *     %sa = alloc_shared : shared<f16[16, 64]>
+ *     %sb = alloc_shared : shared<f16[64, 64]>
+ *     %zero = splat 0.0 : tile<f32[16, 64]>
+ *     %3 = base %b : ptr<f16>
+ *     %4 = misalignment %3 : i32
+ *     %5 = div %4, 2 : i32
+ *     %6 = mul %0, %k : i32
+ *     %7 = add %5, %6 : i32
+ *     %8 = sub 0, %7 : i32
+ *     %9 = and %8, 31 : i32
+ *     %10 = sub %k, %9 : i32
+ *     %11 = max %10, 0 : i32
+ *     %12 = div %11, 8 : i32
+ *     %13 = mul %12, 8 : i32
+ *     %14 = base %a : ptr<f16>
+ *     %15 = view %14, [32, 16, %13], [1, %k, 1] : view<f16[32, 16, ?], strides [1, ?, 1]>
+ *     %16 = sub 31, %0 : i32
+ *     %17 = add %n, %16 : i32
+ *     %18 = div %17, 32 : i32
+ *     %19 = cast %k : i64
+ *     %20 = mul %19, i64(32) : i64
+ *     %21 = view %3, [32, 32, %13, %18], [1, %k, 1, %20]
+ *         {row_divisor = 8} : view<f16[32, 32, ?, ?], strides [1, ?, 1, ?]>
+ *     %acc = for %i = 0 to %k step 64 iter (%sum = %zero) pipelined (4) {
+ *       copy %15[%9, 0, %i], %sa
+ *       copy %21[%9, %0, %i, %2], %sb {cache = evict_first}
+ *       %part = dot %sa, %sb, %sum {via = mma} : tile<f32[16, 64]>
+ *       yield %part
+ *     }
+ *     %22 = min %k, %9 : i32
+ *     %23 = view %14, [16, %22], [%k, 1] : view<f16[16, ?], strides [?, 1]>
+ *     %24 = load %23[0, 0] : tile<f16[16, 32]>
+ *     %25 = view %3, [32, %22, %18], [%k, 1, %20] : view<f16[32, ?, ?], strides [?, 1, ?]>
+ *     %26 = load %25[%0, 0, %2] : tile<f16[32, 64]>
+ *     %27 = dot %24, %26, %acc : tile<f32[16, 64]>
+ *     %28 = add %9, %13 : i32
+ *     %29 = view %14, [16, %k], [%k, 1] : view<f16[16, ?], strides [?, 1]>
+ *     %30 = load %29[0, %28] : tile<f16[16, 16]>
+ *     %31 = view %3, [32, %k, %18], [%k, 1, %20] : view<f16[32, ?, ?], strides [?, 1, ?]>
+ *     %32 = load %31[%0, %28, %2] : tile<f16[16, 64]>
+ *     %33 = dot %30, %32, %27 : tile<f32[16, 64]>
+ *     %34 = base %c : ptr<f32>
+ *     %35 = view %34, [32, 16, %18], [1, %n, 32] : view<f32[32, 16, ?], strides [1, ?, 32]>
+ *     store %33, %35[%0, 0, %2]
+ *   }
+ *
  * How. With `period` rows from one offset to its next occurrence, block y has the rows r, r +
  * period, .. of the array, where r = y mod period: views with a first dim for r and a longer stride
- * replace the views of all accesses to the tile's rows. `head` terms precede the first whole chunk,
- * less than a chunk. The loop starts after them, and a small product adds them when it has ended.
- * The grid has blocks for whole tiles of each r.
+ * replace the views of all accesses to the tile's rows. `head` terms precede the first segment,
+ * less than one. The loop reads whole chunks after them. Two small products add the head, and the
+ * tail after the last whole chunk, when it has ended. The grid has blocks for whole tiles of each
+ * r.
  *
  * Phases: 1. find the product (interleave_find.c); 2. coordinates; 3. accesses to the tile's rows;
- * 4. the loop without the head; 5. the product of the head; 6. the grid. */
+ * 4. the loop; 5. head and tail; 6. the grid. */
 #include "lib/analysis/product.h"
 #include "lib/ir/effects.h"
 #include "lib/ir/syntax.h"
@@ -148,7 +231,7 @@ static void find_rows(interleaving *s) {
 
 /* Terms up to the next multiple of 16 bytes after the start of row r. */
 static void find_head(interleaving *s) {
-    const interleave_operand *o = &s->plan.operands[s->plan.large];
+    const interleave_operand *o = &s->plan.sides[s->plan.large];
     tile_function *f = s->f;
     tile_builder b = tile_builder_before(f, s->plan.loop);
     const int64_t bytes = tile_scalar_bytes(tile_value_type(f, o->view)->scalar);
@@ -190,7 +273,7 @@ typedef enum terms { CHUNKS, HEAD, TAIL } terms;
 
 static void build_terms(const interleaving *s, tile_builder *b, const interleave_operand *o,
                         terms part, tile_value *element, unsigned *rank) {
-    const bool is_large = o == &s->plan.operands[s->plan.large];
+    const bool is_large = o == &s->plan.sides[s->plan.large];
     dims all = dims_of(b, o->view, o->index);
     tile_value own = all.strides[o->k], zero = tile_build_int(b, 0);
     if (part == HEAD) all.extents[o->k] = tile_build_min(b, all.extents[o->k], s->head);
@@ -208,7 +291,7 @@ static void build_terms(const interleaving *s, tile_builder *b, const interleave
 
 /* Terms in whole chunks after the head. */
 static void find_whole(interleaving *s) {
-    const interleave_operand *o = &s->plan.operands[s->plan.large];
+    const interleave_operand *o = &s->plan.sides[s->plan.large];
     tile_builder b = tile_builder_before(s->f, s->plan.loop);
     tile_value chunk = tile_build_int(&b, s->plan.chunk);
     tile_value rest = tile_build_sub(&b, extent_of(&b, o->view, o->k), s->head);
@@ -221,7 +304,8 @@ static void rewrite_copy(const interleaving *s, const interleave_operand *o) {
     unsigned rank;
     tile_builder b = tile_builder_before(s->f, s->plan.loop);
     build_terms(s, &b, o, CHUNKS, element, &rank);
-    prepare_set_element(s->f, o->copy, 0, element, rank + 1);
+    prepare_set_element(s->f, o->copy, tile_place_of(TILE_OP_copy, TILE_OPERAND_src), element,
+                        rank + 1);
 }
 
 /* A block reads whole segments of memory, which no other block reads unless the grid has blocks for
@@ -229,7 +313,7 @@ static void rewrite_copy(const interleaving *s, const interleave_operand *o) {
 static void add_hint(const interleaving *s) {
     enum { FEW = 4 };
     tile_context *context = tile_function_context(s->f);
-    const interleave_operand *o = &s->plan.operands[s->plan.large];
+    const interleave_operand *o = &s->plan.sides[s->plan.large];
     const tile_expr *few = NULL;
     if (tile_op_has_attr(s->f, o->copy, TILE_ATTR_cache)) return;
     for (unsigned d = 0; d < s->f->grid_rank; d++) {
@@ -249,7 +333,7 @@ static void add_hint(const interleaving *s) {
 
 static tile_value load_terms(const interleaving *s, tile_builder *b, unsigned number, terms part,
                              int64_t depth) {
-    const interleave_operand *o = &s->plan.operands[number];
+    const interleave_operand *o = &s->plan.sides[number];
     tile_value element[TILE_MAX_RANK + 1];
     unsigned rank;
     tile_type draft = *tile_value_type(s->f, o->buffer);
@@ -295,7 +379,7 @@ static void resize_grid(const interleaving *s) {
     const tile_expr **extent = &s->f->grid[s->plan.grid_dim];
     const tile_expr *period = tile_expr_int(context, s->plan.period),
                     *tile = tile_expr_int(context, s->plan.tile);
-    const interleave_operand *o = &s->plan.operands[s->plan.large];
+    const interleave_operand *o = &s->plan.sides[s->plan.large];
     const tile_expr *rows = interleave_extent(s->f, o->view, o->rows);
     rows = tile_expr_op(context, TILE_OP_ceildiv, rows, period, NULL);
     *extent = tile_expr_op(context, TILE_OP_mul, period,
@@ -308,16 +392,16 @@ tile_status tile_pass_interleave_rows(tile_pass *pass, tile_function *f) {
     const interleave_plan *plan = &s.plan;
     resize_grid(&s);
     for (unsigned i = 0; i < 2; i++) {
-        const tile_op view = tile_value_def(f, plan->operands[i].view);
-        if (view.id) hoist(&s, plan->operands[i].view);
-        for (unsigned d = 0; d < plan->operands[i].rank; d++)
-            if (d != plan->operands[i].k) hoist(&s, plan->operands[i].index[d]);
+        const tile_op view = tile_value_def(f, plan->sides[i].view);
+        if (view.id) hoist(&s, plan->sides[i].view);
+        for (unsigned d = 0; d < plan->sides[i].rank; d++)
+            if (d != plan->sides[i].k) hoist(&s, plan->sides[i].index[d]);
     }
     find_rows(&s);
     find_head(&s);
     find_whole(&s);
     add_ends(&s);
-    for (unsigned i = 0; i < 2; i++) rewrite_copy(&s, &plan->operands[i]);
+    for (unsigned i = 0; i < 2; i++) rewrite_copy(&s, &plan->sides[i]);
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit_access(&s, op);
     add_hint(&s);
     tile_op_set_text(f, plan->dot, TILE_ATTR_via, "mma");

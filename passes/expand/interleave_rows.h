@@ -20,7 +20,7 @@ typedef struct interleave_operand {
 typedef struct interleave_plan {
     tile_op loop, dot;
     unsigned large; /* TILE_MMA_LHS or TILE_MMA_RHS: the operand whose rows are interleaved */
-    interleave_operand operands[2];
+    interleave_operand sides[2];
     unsigned grid_dim; /* the dim of the grid along which blocks have other rows */
     tile_op block_id;
     int64_t tile;    /* rows of a tile */
