@@ -10,6 +10,7 @@
 #include "lib/analysis/pipeline_plan.h"
 #include "lib/analysis/product.h"
 #include "lib/ir/effects.h"
+#include "lib/ir/regions.h"
 #include "lib/ops/gather.h"
 #include "lib/ops/shape.h"
 #include "passes/common/warpgroup.h"
@@ -74,9 +75,8 @@ static bool find_dot(const finding *s, const tile_target *target) {
     const tile_value result = tile_op_result(f, plan->dot, 0);
     const tile_type *type = tile_value_type(f, result);
     const tile_region body = tile_op_region(f, plan->loop, 0);
-    const tile_op end = tile_region_at(f, body)->last;
     if (type->rank != 2 || acc.count != 1 || acc.at[0].id != tile_region_arg(f, body, 1).id ||
-        tile_op_operand(f, end, 0).id != result.id ||
+        tile_carried_sent(f, plan->loop, 0, 0).id != result.id ||
         tile_op_has_attr(f, plan->dot, TILE_ATTR_async) || warpgroup_uses_wgmma(f, plan->dot) ||
         !tile_product_mma(f, plan->dot, target))
         return false;
