@@ -336,7 +336,8 @@ void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
         operands_read one = {of.lhs * cost_across(&dot, TILE_MMA_LHS),
                              of.rhs * cost_across(&dot, TILE_MMA_RHS)};
         /* Elements of the large operand are loaded one by one, to registers of 4 bytes. */
-        if (s->loop.facts.target && s->loop.chunked) *(m > n ? &one.lhs : &one.rhs) = 4 / width;
+        if (s->loop.facts.target && s->loop.chunked)
+            *(m > n ? &one.lhs : &one.rhs) = s->loop.interleaved ? 1 : 4 / width;
         s->cost->reads += times * width *
                           reads_of_warps(one, rows, columns, k, dot.warps,
                                          scan_attr_word(s->f, s->point, id, TILE_ATTR_policy));
