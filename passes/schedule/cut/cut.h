@@ -50,7 +50,8 @@ tile_value sched_visibility_mask(const schedule *s, tile_value value);
 
 /* activations.c */
 
-/* Writes the hyperbolic tangent of a softplus with a sigmoid, in a copy of the compute. */
+/* Writes the hyperbolic tangent of a softplus, and 1 / (1 + exp(-x)) of 16-bit floats, with a
+ * sigmoid, in a copy of the compute. */
 void sched_simplify_activations(schedule *s);
 
 /* row_values.c */

@@ -67,7 +67,8 @@ class Case:
     def text(self):
         t, m, n, k, w = self.scalar, self.m, self.n, self.k, self.width
         g = n // w
-        right, product = (f"[{n}, {k}]", "matmul(%a, transpose(%w))") if self.turned else (f"[{k}, {n}]", "matmul(%a, %w)")
+        right = f"[{n}, {k}]" if self.turned else f"[{k}, {n}]"
+        product = "matmul(%a, transpose(%w))" if self.turned else "matmul(%a, %w)"
         lines = [f"%p = {product}" + (" : f32" if t != "f32" else "")]
         if t == "f32":
             lines = [f"%wt = transpose %w {{order = [1, 0]}}" if self.turned else "",
