@@ -106,7 +106,8 @@ static bool has_few_lines(schedule *s, tile_op reduce, int64_t positions) {
     const int64_t stride = number_in(s, strides, last);
     const int64_t line = sched_constant(sched_dim(s, type, type->rank - 1u));
     return (unsigned)sched_axis(s, op) + 2 * strides.count == type->rank && line > 3 &&
-           stride > 2 && stride <= MAX_STRIDE && line <= 2 * stride &&
+           stride > 2 && stride <= MAX_STRIDE &&
+           stride / (stride & -stride) <= TILE_MAX_ODD_EXTENT && line <= 2 * stride &&
            number_in(s, tile_operands_dilations(f, op), last) == 1 && positions / line <= MAX_LINES;
 }
 

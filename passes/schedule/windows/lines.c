@@ -93,8 +93,10 @@ void windows_choose_lines(windows *w) {
     const sched_traversal t = windows_traverse(w);
     unsigned reductions = 0;
     if (step->positions < LEAST_POSITIONS || step->stride < LEAST_STRIDE || step->dilation != 1 ||
-        step->stride > MOST_STRIDE || step->positions > MOST_OVERLAP * step->stride ||
-        windows_have_weights(w) || w->g->domain.rank + 1 > SCHED_MAX_DIMS)
+        step->stride > MOST_STRIDE ||
+        step->stride / (step->stride & -step->stride) > TILE_MAX_ODD_EXTENT ||
+        step->positions > MOST_OVERLAP * step->stride || windows_have_weights(w) ||
+        w->g->domain.rank + 1 > SCHED_MAX_DIMS)
         return;
     for (size_t i = 0; i < t.done.count; i++) {
         const tile_value value = t.done.items[i].value;

@@ -46,7 +46,7 @@ class Windows:
         self.pads = [0] * spatial if draw.random() < 0.3 else draws(-2, 3)
         self.positions = draws(1, 4 if spatial < 3 else 3)
         if far:
-            self.strides[-1], self.dilations[-1] = draw.randint(3, 9), 1
+            self.strides[-1], self.dilations[-1] = draw.randint(3, 9 if spatial > 1 else 40), 1
             self.positions[-1] = draw.choice([self.strides[-1], draw.randint(4, 2 * self.strides[-1])])
         self.windows = []
         for i in range(spatial):
