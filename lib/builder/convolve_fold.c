@@ -1,8 +1,9 @@
 /* Convolutions of few channels.
  *
- * A step of a product multiplies 64 bytes or more of contiguous channels. Of 8 channels of f16, a
- * copy by TMA fills in zeros for three quarters of them; of 3 channels, it cannot copy any. So a
- * first kernel writes the windows of the last spatial dims, and makes channels of them:
+ * A step of a product multiplies 64 bytes or more of contiguous channels, or 32 bytes if that is
+ * all of them. Of 8 channels of f16, a copy by TMA fills in zeros for three quarters of such a
+ * step; of 3 channels, it cannot copy any. So a first kernel writes the windows of the last spatial
+ * dims, and makes channels of them:
  *
  *     %x : [n, c, h, w], %f : [k, c, r, s]
  *     %1 = windows of w : [n, h, q, s * c], with zeros up to a multiple of 64 bytes
