@@ -63,8 +63,8 @@ typedef struct tile_convolution_traffic {
 } tile_convolution_traffic;
 
 /* The rule without matrix instructions: POSITIONS_FIRST if the product takes longer than the kernel
- * that writes the filter, and of steps of 16 channels, or one of 8, at most an eighth is empty. Then
- * a step has the same distance between the addresses of all elements, and a thread checks once
+ * that writes the filter, and of steps of 16 channels, or one of 8, at most an eighth is empty.
+ * Then a step has the same distance between the addresses of all elements, and a thread checks once
  * whether they are outside of lhs.
  *
  * With matrix instructions: MOVED if lhs has 8 or more channels in a group, the filter has several
