@@ -193,7 +193,7 @@ static const tile_expr *channels_of(const product *p, const product_operand *sid
     bool grouped = false;
     const sched_coordinate *last = last_coordinate(p, side, &grouped);
     const tile_expr *found = find_channels(p, last, grouped);
-    if (product_uses_tensor_cores(p)) return found;
+    if (product_uses_tensor_cores(p) && p->sides[0].element->scalar != TILE_f64) return found;
     const unsigned rank = sched_type(p->k.s, side->source)->rank;
     for (unsigned d = 0; d < rank && !found; d++) {
         const sched_coordinate *at = without_group(p, &side->source_map.at[d], &grouped);
