@@ -72,11 +72,14 @@ static void extend_to_groups(const liveness *l, tile_lifetime *lifetime, tile_op
     extend(lifetime, first, last);
 }
 
-/* Returns whether the use is in another region of the roles of which one region frees the buffer:
- * this region has waited for the other one then, which may follow it in the text. */
+/* Returns whether the use is a copy that signals a barrier, in another region of the roles of which
+ * one region frees the buffer: the thread that frees it has waited for the copy, which may follow
+ * in the text. */
 static bool is_before_free(const liveness *l, const tile_lifetime *lifetime, tile_op use) {
     const tile_region role = tile_executors_of(l->f, use).role;
     return lifetime->freed_in.id && role.id && role.id != lifetime->freed_in.id &&
+           tile_op_starts(l->f, use) != TILE_MECHANISM_NONE &&
+           tile_op_mechanism(l->f, use) == TILE_MECHANISM_BARRIER &&
            tile_region_at(l->f, role)->parent.id ==
                tile_region_at(l->f, lifetime->freed_in)->parent.id;
 }
