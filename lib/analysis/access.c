@@ -82,12 +82,34 @@ static bool loads_single_row(const tile_function *f) {
     return false;
 }
 
-/* Without strides in the type, the stride of dim d is the product of the later extents. It is a
- * multiple of the last extent's divisor, which is checked as an extent. */
+/* A divisor of the offsets at which the rows of a tile begin, in elements, at most 16 bytes.
+ * Without strides in the type, the stride of dim d is the product of the later extents. It is a
+ * multiple of the last extent's divisor. */
+static unsigned row_divisor(const tile_function *f, const tile_range *ranges,
+                            const tile_value *element, unsigned unit) {
+    const tile_type *type = tile_value_type(f, element[0]);
+    const tile_op maker = tile_value_def(f, element[0]);
+    const int64_t told = maker.id ? tile_op_attr_int(f, maker, TILE_ATTR_row_divisor, 0) : 0;
+    const unsigned widest = 16 / tile_scalar_bytes(type->scalar);
+    if (told > 0)
+        return power_of_two_part(ranges[element[1 + unit].id].divisor,
+                                 power_of_two_part(told, widest));
+    unsigned width =
+        power_of_two_part(ranges[element[0].id].divisor, 16) / tile_scalar_bytes(type->scalar);
+    width = width ? width : 1;
+    for (unsigned d = 0; d < type->rank && type->has_strides; d++)
+        if (d != unit && !tile_expr_is(type->dims[d], 1)) /* where only element 0 is inside */
+            width = power_of_two_part(divisor_along(f, ranges, element[0], d, true), width);
+    if (!type->has_strides)
+        width = power_of_two_part(divisor_along(f, ranges, element[0], unit, false), width);
+    return power_of_two_part(ranges[element[1 + unit].id].divisor, width);
+}
+
 tile_access_facts tile_view_access(const tile_function *f, const tile_range *ranges,
                                    const tile_value *element) {
     const tile_type *type = tile_value_type(f, element[0]);
-    tile_access_facts facts = {.unit_dim = find_unit_dim(type), .width = 1, .unaligned = 1};
+    tile_access_facts facts = {
+        .unit_dim = find_unit_dim(type), .width = 1, .row_width = 1, .unaligned = 1};
     unsigned unit = facts.unit_dim, bytes = tile_scalar_bytes(type->scalar);
     for (unsigned d = 0; d < type->rank; d++)
         if (tile_value_type(f, element[1 + d])->kind == TILE_TYPE_TILE)
@@ -95,13 +117,9 @@ tile_access_facts tile_view_access(const tile_function *f, const tile_range *ran
     if (unit < type->rank && tile_value_type(f, element[1 + unit])->kind == TILE_TYPE_TILE)
         facts.unit_dim = unit = type->rank;
     if (unit == type->rank) return facts;
-    unsigned width = power_of_two_part(ranges[element[0].id].divisor, 16) / bytes;
-    width = width ? width : 1;
-    for (unsigned d = 0; d < type->rank && type->has_strides; d++)
-        if (d != unit)
-            width = power_of_two_part(divisor_along(f, ranges, element[0], d, true), width);
-    width = power_of_two_part(divisor_along(f, ranges, element[0], unit, false), width);
-    facts.width = power_of_two_part(ranges[element[1 + unit].id].divisor, width);
+    facts.row_width = row_divisor(f, ranges, element, unit);
+    facts.width =
+        power_of_two_part(divisor_along(f, ranges, element[0], unit, false), facts.row_width);
     facts.unaligned = tile_im2col_maker(f, element[0]).id
                           ? facts.width
                           : unaligned_width(&ranges[element[1 + unit].id], facts.width, bytes);

@@ -15,6 +15,8 @@ typedef struct tile_access_facts {
      * unit_dim that begins at a multiple of the width, relative to the element's indices. It is
      * aligned and entirely in or out of bounds. */
     unsigned width;
+    /* The same for rows that need not end at such a multiple: an access may end after its row. */
+    unsigned row_width;
     /* Elements per access of loads that need no alignment (ld_global_unaligned), where these pay:
      * if an aligned access has less than 4 bytes. Such an access is entirely before a row or
      * begins in it, and may end after the row. Otherwise as `width`. */

@@ -72,9 +72,23 @@ static void extend_to_groups(const liveness *l, tile_lifetime *lifetime, tile_op
     extend(lifetime, first, last);
 }
 
+/* Returns whether the use is in another region of the roles of which one region frees the buffer:
+ * this region has waited for the other one then, which may follow it in the text. */
+static bool is_before_free(const liveness *l, const tile_lifetime *lifetime, tile_op use) {
+    const tile_region role = tile_executors_of(l->f, use).role;
+    return lifetime->freed_in.id && role.id && role.id != lifetime->freed_in.id &&
+           tile_region_at(l->f, role)->parent.id ==
+               tile_region_at(l->f, lifetime->freed_in)->parent.id;
+}
+
 /* An operation in a loop runs again in the next iteration, with the same buffer unless the loop
  * allocates it. */
 static void extend_to_use(liveness *l, tile_lifetime *lifetime, tile_op use) {
+    if (is_before_free(l, lifetime, use)) {
+        extend(lifetime, l->position[tile_region_at(l->f, lifetime->freed_in)->parent.id],
+               l->end[lifetime->free.id]);
+        return;
+    }
     extend(lifetime, l->position[use.id], l->end[use.id]);
     for (tile_op at = tile_op_parent(l->f, use); at.id; at = tile_op_parent(l->f, at)) {
         bool freed = lifetime->freed_in.id && tile_op_parent(l->f, lifetime->free).id == at.id;

@@ -44,9 +44,11 @@ static bool find_sizes(const expansion *x, expand_fold_sizes *z) {
 }
 
 /* The bytes of contiguous channels that a step of a product multiplies, at least. Steps of 16
- * channels of f32 are for an odd multiple of them. */
-static int64_t step_of(const expand_fold_sizes *z, unsigned folded) {
-    enum { STEP = 64, STEP_OF_F32 = 128 };
+ * channels exist for f16 (passes/schedule/products/points.c), and for an odd multiple of 16
+ * channels of f32. */
+static int64_t step_of(const expand_fold_sizes *z, unsigned folded, int64_t row) {
+    enum { SHORT = 32, STEP = 64, STEP_OF_F32 = 128 };
+    if (z->bytes == 2 && row == SHORT) return SHORT;
     return z->bytes == 4 && (folded || z->c * z->bytes < STEP) ? STEP_OF_F32 : STEP;
 }
 
@@ -54,7 +56,7 @@ static int64_t step_of(const expand_fold_sizes *z, unsigned folded) {
 static int64_t row_bytes(const expand_fold_sizes *z, unsigned folded) {
     int64_t row = z->c * z->bytes;
     for (unsigned i = z->spatial - folded; i < z->spatial; i++) row *= z->taps[i];
-    return tile_round_up(row, step_of(z, folded));
+    return tile_round_up(row, step_of(z, folded, row));
 }
 
 /* The bytes that take as long as a copy of such rows for all places and positions. TMA takes 2
@@ -79,7 +81,8 @@ static double cost_of_fold(const expand_fold_sizes *z, unsigned folded, int64_t 
         array *= (double)(folds ? z->places[i] : z->inputs[i]);
         rows *= (double)(folds ? z->places[i] : z->places[i] * z->taps[i]);
     }
-    return launch_bytes + 2 * array * (double)row + cost_of_copies(rows, row, step_of(z, folded));
+    return launch_bytes + 2 * array * (double)row +
+           cost_of_copies(rows, row, step_of(z, folded, row));
 }
 
 /* The bytes below which such an array pays. Without it, rows of 16 bytes and more are copied as
@@ -94,8 +97,8 @@ static double bytes_to_pay(const expand_fold_sizes *z) {
     for (unsigned i = 0; i < z->spatial; i++) rows *= (double)(z->places[i] * z->taps[i]);
     double blocks = z->k > BLOCK ? (double)z->k / BLOCK : 1;
     if (row % UNIT != 0 || z->c < WIDE) return gain_of_single * UNIT * rows * (double)z->c * blocks;
-    return gain *
-           (z->channels_last ? cost_of_copies(rows, row, step_of(z, 0)) : cost_of_fold(z, 0, row));
+    return gain * (z->channels_last ? cost_of_copies(rows, row, step_of(z, 0, row))
+                                    : cost_of_fold(z, 0, row));
 }
 
 bool expand_choose_folded(const expand_fold_sizes *z, unsigned *folded) {

@@ -56,10 +56,16 @@ static tile_value take_dilated_phases(expansion *x, tile_value filter, const sha
 tile_value expand_split_phases(expansion *x, tile_value filter, const char *letters, shape *s) {
     for (unsigned i = 0; i < x->c.spatial; i++) {
         if (!strchr(letters, 'A' + (int)i)) continue;
-        const phases *p = &x->phases[i];
+        phases own = x->phases[i];
+        const phases *p = &own;
         const unsigned axis = (unsigned)(strchr(s->letters, '3' + (int)i) - s->letters);
         const int64_t end = (p->taps - 1) * p->step; /* the last t's first position */
         bool reversed = x->c.reversed[i];
+        if (p->computed < p->count) { /* in the order of the phases that meet one */
+            own.count = own.computed;
+            own.spacing = 1;
+            own.shift = 0;
+        }
         shape to = {0};
         if (!has_phases(x, i)) continue;
         for (unsigned d = 0; d < s->rank; d++) {
@@ -126,4 +132,64 @@ row_phases expand_place_phases(const expansion *x) {
             strcat(out.outer, letter);
     }
     return out;
+}
+
+/* Phases without positions -------------------------------------------------------------------- */
+
+/* Returns whether the phases of the last spatial dim alternate along rows of the result, and are a
+ * batch of the product: it is stored before its elements are moved (passes/schedule/cut/phases.c).
+ */
+static bool alternate(const expansion *x, const row_phases *placed) {
+    enum { FEW = 2 };
+    const unsigned last = x->c.spatial - 1;
+    return expand_is_channels_first(x) && has_phases(x, last) && x->phases[last].count > FEW &&
+           strchr(placed->outer, 'A' + (int)last) && !*placed->rows && !*placed->columns;
+}
+
+void expand_leave_out_phases(expansion *x, const row_phases *placed) {
+    enum { LEAST = 1 << 20 /* bytes, as in passes/schedule/cut/phases.c */ };
+    double bytes = tile_scalar_bytes(x->result->scalar);
+    int64_t extent;
+    for (unsigned d = 0; d < x->result->rank; d++)
+        bytes *= tile_expr_is_int(x->result->dims[d], &extent) ? (double)extent : 0;
+    if (bytes < LEAST || !alternate(x, placed)) return;
+    for (unsigned i = 0; i < x->c.spatial; i++) {
+        phases *p = &x->phases[i];
+        if (has_phases(x, i) && p->taps == 1 && p->positions < p->count) p->computed = p->positions;
+    }
+}
+
+tile_value expand_add_phases(expansion *x, tile_value sums, shape *s) {
+    tile_value strides[TILE_MAX_SPATIAL], pads[TILE_MAX_SPATIAL];
+    int64_t between[TILE_MAX_SPATIAL];
+    const tile_expr *one = tile_expr_int(x->context, 1), *rest = one;
+    shape from = {0}, to = {0};
+    unsigned count = 0;
+    bool adds = false;
+    for (; count < s->rank && strchr("ABC", s->letters[count]); count++) {
+        const phases *p = &x->phases[s->letters[count] - 'A'];
+        adds |= p->computed < p->count;
+        strides[count] = expand_index_of(x, 1, NULL, 0);
+        pads[count] = expand_index_of(x, p->computed < p->count ? p->shift : 0, NULL, 0);
+        between[count] = p->computed < p->count ? p->spacing : 1;
+        add(&from, s->letters[count], s->dims[count]);
+        add(&to, s->letters[count], tile_expr_int(x->context, p->count));
+    }
+    if (!adds) return sums;
+    for (unsigned d = count; d < s->rank; d++)
+        rest = tile_expr_op(x->context, TILE_OP_mul, rest, s->dims[d], NULL);
+    rest = tile_extent_canonical(x->context, rest);
+    for (unsigned d = 0; d < count; d++) {
+        s->dims[d] = to.dims[d];
+        add(&to, (char)('3' + (char)d), one); /* one position of each window */
+    }
+    add(&from, 'n', rest);
+    add(&to, 'n', rest);
+    sums = expand_reshape(x, sums, expand_type_of(x, x->result, &from));
+    sums = tile_build_window(&x->b, sums, strides, count, pads, count, strides, count,
+                             expand_type_of(x, x->result, &to));
+    const tile_op op = tile_value_def(x->f, sums);
+    tile_op_set_expr(x->f, op, TILE_ATTR_axis, tile_expr_int(x->context, 0));
+    tile_op_set_list(x->f, op, TILE_ATTR_input_dilations, between, count);
+    return expand_reshape(x, sums, expand_type_of(x, x->result, s));
 }

@@ -14,6 +14,11 @@ typedef struct row_phases {
 /* Returns whether the channels of the result precede its last spatial dim. */
 bool expand_is_channels_first(const expansion *x);
 row_phases expand_place_phases(const expansion *x);
+/* Leaves out the phases that meet no position, if threads would store single elements: the result
+ * is moved once more, and they are added to it. */
+void expand_leave_out_phases(expansion *x, const row_phases *placed);
+/* Adds them to the product's result, which has these dims, as zeros. */
+tile_value expand_add_phases(expansion *x, tile_value sums, shape *s);
 /* Makes two dims of each spatial dim that has these phases: the positions of a phase, and the
  * phases. */
 tile_value expand_split_phases(expansion *x, tile_value filter, const char *letters, shape *s);

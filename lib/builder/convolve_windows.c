@@ -121,6 +121,7 @@ void expand_find_phases(expansion *x) {
         const int64_t end = (own.positions - 1) * own.spacing - x->c.pads[i][0];
         const tile_expr *places = x->result->dims[x->c.result.spatial[i]];
         *p = own;
+        p->computed = count;
         p->begin = divide_down(end, count);
         p->first = end - p->begin * count;
         align_phases(x, i, p);

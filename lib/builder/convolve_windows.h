@@ -16,6 +16,8 @@ typedef struct phases {
     int64_t shift;           /* zeros before the filter, so that place 0 has phase 0 */
     int64_t first, begin;    /* b and q of place 0 */
     const tile_expr *places; /* the number of q's */
+    int64_t computed; /* phases of the product; fewer than `count`: one for each position, and the
+                         others, which are zeros, are added to its result */
 } phases;
 
 typedef struct expansion {

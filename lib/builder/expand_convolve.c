@@ -10,6 +10,10 @@
  * are a batch of both. The filter of a depthwise convolution has one channel: it is multiplied
  * element by element, and the positions are added.
  *
+ * The terms have the order of rhs, which the product then reads as it is. They are positions and
+ * then channels if the channels of lhs are contiguous, or if a step of the product has channels of
+ * one position (lib/ops/convolution.h). A kernel then first writes rhs in this order.
+ *
  * An input dilation d leaves d - 1 zeros between the elements of lhs. With stride 1 and dilation 1,
  * each place meets elements at every d-th position of the filter only. Let e = R - 1 - pad. Place p
  * is place q of phase b if p + e = d * q + b, 0 <= b < d:
@@ -34,6 +38,10 @@
  *
  *     product   [k * d + b, q]
  *     result    [k, q, b] as [k, q * d + b]
+ *
+ * If they are a batch instead, the product is stored, and its elements are moved to rows of the
+ * result by another kernel. Then it has no phases without positions: these are zeros that are added
+ * to it (expand_add_phases).
  *
  * While dims are moved, each has a letter: n, c and k, G for groups, 0 to 2 for places, 3 to 5 for
  * positions, A to C for phases. */
@@ -103,7 +111,7 @@ static shape name_sums(const expansion *x, const char *letters) {
     for (; *letters; letters++) {
         unsigned i = (unsigned)(*letters - '0'), phase = (unsigned)(*letters - 'A');
         if (has_phases(x, phase))
-            add(&s, *letters, tile_expr_int(x->context, x->phases[phase].count));
+            add(&s, *letters, tile_expr_int(x->context, x->phases[phase].computed));
         if (*letters == 'n') add(&s, 'n', x->result->dims[order->outer]);
         if (*letters == 'G' && x->groups) add(&s, 'G', x->groups);
         if (*letters == 'k') add(&s, 'k', expand_in_a_group(x, x->result->dims[order->channel]));
@@ -192,7 +200,7 @@ static tile_value take_filter(expansion *x, const row_phases *letters, char term
     tile_value filter = tile_operand_rhs(x->f, x->op);
     *s = expand_name_dims(x, x->rhs, &x->c.rhs, 'c', 'k', '3');
     order_terms(x, s, terms);
-    *k_first = s->letters[s->rank - 1] != 'k';
+    *k_first = s->letters[s->rank - 1] != 'k' && x->form != TILE_CONVOLUTION_POSITIONS_FIRST;
     strcpy(order, *k_first ? "k" : "");
     strcat(order, terms);
     if (!*k_first) strcat(order, "k");
@@ -277,17 +285,18 @@ static tile_value build_product(expansion *x) {
     x->form = tile_convolution_choose_form(x->f, x->op, &x->c);
     x->stores_windows = has_few_terms(x);
     const row_phases letters = expand_place_phases(x);
+    expand_leave_out_phases(x, &letters);
     tile_value windows = make_windows(x, &w);
     tile_value filter = take_filter(x, &letters, terms, &k_first, &f);
     const bool unites = !channels_first || unites_images(x);
     if (!unites && has_any_phases(x)) filter = add_unit(x, filter, &f);
     windows = expand_split(x, windows, &w, x->c.groups ? 'c' : 'n');
     /* As rhs, windows with contiguous channels are [places, terms] as well. */
-    bool terms_last = !channels_first ||
-                      (x->form != TILE_CONVOLUTION_IN_PLACE && x->form != TILE_CONVOLUTION_SHIFTED);
-    strcpy(words, unites ? "G n012 " : terms_last ? "n G 012 " : "n G ");
-    strcat(words, terms);
-    if (!terms_last) strcat(words, " 012");
+    bool terms_last = !channels_first || x->form == TILE_CONVOLUTION_CHANNELS_LAST ||
+                      x->form == TILE_CONVOLUTION_MOVED;
+    const char *batch = unites ? "G" : "n G", *places = unites ? "n012" : "012";
+    snprintf(words, sizeof words, "%s %s %s", batch, terms_last ? places : terms,
+             terms_last ? terms : places);
     windows = expand_arrange(x, windows, &w, words);
     const char *order = !channels_first ? "%sG n012 %sk%s"
                         : unites        ? "%sG %sk%s n012"
@@ -302,7 +311,7 @@ static tile_value build_product(expansion *x) {
     tile_value value =
         channels_first ? multiply(x, lhs, columns, &product) : multiply(x, rows, rhs, &product);
     value = expand_reshape(x, value, expand_type_of(x, x->result, &sums));
-    return finish(x, value, &sums);
+    return finish(x, expand_add_phases(x, value, &sums), &sums);
 }
 
 /* The gradient of a filter --------------------------------------------------------------------- */

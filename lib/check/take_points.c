@@ -15,6 +15,8 @@
  *
  * What depends on a variable of a loop is left to the kernel: who chooses a point for the sizes of
  * a launch evaluates these conditions for each iteration (runtime/model/plan_launch.c). */
+#include "lib/check/take_points.h"
+
 #include <string.h>
 
 #include "lib/ir/syntax.h"
@@ -332,7 +334,9 @@ static void take_wheres(launched *l) {
 
 /* Plans --------------------------------------------------------------------------------------- */
 
-static launched *list_launches(taker *t, unsigned *count) {
+/* kernels: NULL for all. */
+static launched *list_launches(taker *t, const tile_function *const *kernels, unsigned kernel_count,
+                               unsigned *count) {
     size_t capacity = 0;
     launched *list = NULL;
     *count = 0;
@@ -340,7 +344,9 @@ static launched *list_launches(taker *t, unsigned *count) {
         const char *callee = tile_op_attr_text(t->plan, op, TILE_ATTR_callee);
         bool launches = tile_op_opcode(t->plan, op) == TILE_OP_launch && callee;
         const tile_function *kernel = launches ? tile_module_find(t->plan->module, callee) : NULL;
-        if (!kernel || !kernel->param_count) continue;
+        bool wanted = !kernels;
+        for (unsigned i = 0; i < kernel_count; i++) wanted |= kernels[i] == kernel;
+        if (!kernel || !kernel->param_count || !wanted) continue;
         list = tile_arena_grow(&t->arena, list, *count, &capacity, sizeof *list);
         launched *l = &list[(*count)++];
         *l = (launched){.t = t, .kernel = kernel, .op = op};
@@ -349,21 +355,26 @@ static launched *list_launches(taker *t, unsigned *count) {
     return list;
 }
 
-tile_status tile_plan_take_points(tile_function *plan) {
-    TILE_GUARD(plan ? tile_function_context(plan) : NULL, TILE_OUT_OF_MEMORY)
+void tile_plan_take_points_of(tile_function *plan, const tile_function *const *kernels,
+                              unsigned kernel_count) {
     unsigned count;
-    if (!plan) return TILE_INVALID;
-    if (plan->kind != TILE_PLAN || plan->has_points) return TILE_OK;
-    tile_status status = tile_function_verify(plan);
-    if (status == TILE_OK) status = tile_resolve_tuning(plan, NULL, NULL, 0);
-    if (status != TILE_OK) return status;
     taker t = {.plan = plan, .context = tile_function_context(plan)};
-    launched *list = list_launches(&t, &count);
+    launched *list = list_launches(&t, kernels, kernel_count, &count);
     for (unsigned i = 0; i < count; i++) take_clauses(&list[i]);
     for (taken *c = t.first; c; c = c->next) declare(&t, c);
     for (unsigned i = 0; i < count; i++) pass_values(&list[i]);
     for (unsigned i = 0; i < count && plan->tune_count; i++) take_wheres(&list[i]);
     tile_arena_reset(&t.arena);
     plan->has_points = true;
+}
+
+tile_status tile_plan_take_points(tile_function *plan) {
+    TILE_GUARD(plan ? tile_function_context(plan) : NULL, TILE_OUT_OF_MEMORY)
+    if (!plan) return TILE_INVALID;
+    if (plan->kind != TILE_PLAN || plan->has_points) return TILE_OK;
+    tile_status status = tile_function_verify(plan);
+    if (status == TILE_OK) status = tile_resolve_tuning(plan, NULL, NULL, 0);
+    if (status != TILE_OK) return status;
+    tile_plan_take_points_of(plan, NULL, 0);
     return tile_function_verify(plan);
 }

@@ -15,7 +15,12 @@
  * the same for all threads and is held in a uniform register, whereas one address per row, computed
  * before the loop, would take two registers of every thread (a 128x128x64 loop: 255 registers and
  * 302 us, instead of 242 and 288). Stepping from each row to the next would take even fewer
- * registers, but then each address waits for the one before it (297 us). */
+ * registers, but then each address waits for the one before it (297 us).
+ *
+ * So are swizzles that are written after the stage, (lane's part + stage) ^ swizzle: all of them
+ * share the register of the sum. Each access flips bits of the whole address if the buffer begins
+ * at a multiple of these bits. */
+#include "lib/analysis/executors.h"
 #include "lib/codegen/emitter.h"
 #include "lib/ir/regions.h"
 
@@ -154,10 +159,67 @@ static LLVMValueRef step(tile_emitter *e, LLVMTypeRef element, LLVMValueRef base
     return *address;
 }
 
+static tile_op def_as(const tile_function *f, tile_value value, tile_opcode opcode) {
+    tile_op def = tile_value_def(f, value);
+    return def.id && tile_op_opcode(f, def) == opcode ? def : (tile_op){0};
+}
+
+/* An offset (sum ^ swizzle) + distance. */
+typedef struct swizzled_offset {
+    tile_value sum;
+    int64_t swizzle, distance;
+} swizzled_offset;
+
+/* Whether the offset has this form, and the swizzle flips bits below the buffer's alignment. */
+static bool is_swizzled(const tile_emitter *e, tile_value buffer, tile_value offset,
+                        swizzled_offset *to) {
+    const tile_function *f = e->f;
+    const tile_type *type = tile_value_type(f, buffer);
+    const tile_op alloc = def_as(f, buffer, TILE_OP_alloc_shared),
+                  added = def_as(f, offset, TILE_OP_add);
+    *to = (swizzled_offset){.sum = offset};
+    if (added.id && tile_value_is_int(f, tile_operand_rhs(f, added), &to->distance))
+        offset = tile_operand_lhs(f, added);
+    const tile_op flipped = def_as(f, offset, TILE_OP_xor);
+    if (!alloc.id || !flipped.id || type->cluster ||
+        !tile_value_is_int(f, tile_operand_rhs(f, flipped), &to->swizzle) || to->swizzle <= 0)
+        return false;
+    to->sum = tile_operand_lhs(f, flipped);
+    const int64_t bytes = tile_scalar_bytes(type->scalar);
+    int64_t above = 1, stride;
+    while (above <= to->swizzle * bytes) above *= 2;
+    tile_alloc_bytes(f, alloc, &stride);
+    return above <= TILE_SHARED_ALIGNMENT && def_as(f, to->sum, TILE_OP_add).id &&
+           tile_op_attr_int(f, alloc, TILE_ATTR_offset, 0) % above == 0 && stride % above == 0;
+}
+
+static LLVMValueRef flip_bits(tile_emitter *e, LLVMValueRef address, int64_t bits) {
+    LLVMValueRef number = LLVMBuildPtrToInt(e->builder, address, e->i32, "");
+    number = LLVMBuildXor(e->builder, number, tile_llvm_int(e->i32, bits), "");
+    return LLVMBuildIntToPtr(e->builder, number, LLVMTypeOf(address), "");
+}
+
+static LLVMValueRef emit_swizzled(tile_emitter *e, tile_value buffer, swizzled_offset offset) {
+    const tile_type *type = tile_value_type(e->f, buffer);
+    LLVMTypeRef element = tile_llvm_scalar(e, type->scalar);
+    LLVMValueRef address = tile_get_scalar(e, buffer);
+    sum terms = {.count = 0};
+    add_terms(e, &terms, offset.sum);
+    for (unsigned i = 0; i < terms.count; i++)
+        address = step(e, element, address, terms.terms[i].value);
+    address = flip_bits(e, address, offset.swizzle * tile_scalar_bytes(type->scalar));
+    return offset.distance ? step(e, element, address, tile_llvm_int(e->i32, offset.distance))
+                           : address;
+}
+
 static LLVMValueRef emit_address(tile_emitter *e, tile_op op, tile_operand_name operand,
                                  bool hidden) {
     const tile_values values = tile_named_operands(e->f, op, operand);
     const tile_type *type = tile_value_type(e->f, values.at[0]);
+    swizzled_offset swizzled;
+    if (!hidden && type->kind == TILE_TYPE_SHARED && type->scalar != TILE_i1 &&
+        is_swizzled(e, values.at[0], values.at[1], &swizzled))
+        return emit_swizzled(e, values.at[0], swizzled);
     LLVMValueRef address = tile_get_scalar(e, values.at[0]);
     /* i1 takes a byte in memory */
     LLVMTypeRef element = type->scalar == TILE_i1 ? e->i8 : tile_llvm_scalar(e, type->scalar);

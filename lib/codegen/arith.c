@@ -438,8 +438,8 @@ static const emission *row_of(tile_opcode opcode, tile_scalar scalar) {
 static LLVMValueRef emit_part(tile_emitter *e, tile_op op, tile_opcode opcode, tile_scalar scalar,
                               const LLVMValueRef *args) {
     bool real = tile_scalar_is_floating(scalar);
-    LLVMValueRef wide = multiply_wide(e, op, opcode);
-    if (wide) return wide;
+    LLVMValueRef own = multiply_wide(e, op, opcode);
+    if (own || (own = tile_emit_quotient(e, op, args))) return own;
     const emission *row = row_of(opcode, scalar);
     unsigned arity = emissions[opcode].arity;
     switch (row->how) {

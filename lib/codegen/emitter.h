@@ -41,6 +41,9 @@ enum {
 
 enum { SPACE_GENERIC = 0, SPACE_GLOBAL = 1, SPACE_SHARED = 3, SPACE_CLUSTER = 7 };
 
+/* Of the block's shared memory. */
+enum { TILE_SHARED_ALIGNMENT = 1024 };
+
 enum { TILE_CACHE_POLICIES = 2 };
 
 enum { TILE_RECENT_STEPS = 32 };
@@ -211,6 +214,9 @@ void tile_emit_bitcast(tile_emitter *e, tile_op op);
 void tile_stamps_begin(tile_emitter *e);
 void tile_stamps_put(tile_emitter *e, tile_op op, bool behind);
 void tile_stamps_end(tile_emitter *e);
+/* quotient.c: the quotient of a div {fast}; NULL if it is another operation, or needs the code of
+ * one without `fast`. */
+LLVMValueRef tile_emit_quotient(tile_emitter *e, tile_op op, const LLVMValueRef *args);
 /* arith.c: floats to whole numbers. */
 tile_machine tile_machine_of_rounding(tile_rounding rounding);
 

@@ -10,10 +10,7 @@
 #include "lib/ops/atomic.h"
 #include "lib/support/target.h"
 
-enum {
-    KERNEL_CONVENTION = 71, /* LLVM's CallingConv::PTX_Kernel */
-    SHARED_ALIGNMENT = 1024,
-};
+enum { KERNEL_CONVENTION = 71 /* LLVM's CallingConv::PTX_Kernel */ };
 
 /* What arguments point to ---------------------------------------------------------------------- */
 
@@ -194,7 +191,7 @@ static void declare_shared(tile_emitter *e) {
     if (!tile_shared_bytes(e->f)) return;
     e->shared = LLVMAddGlobalInAddressSpace(e->module, LLVMArrayType2(e->i8, 0), "shared_memory",
                                             SPACE_SHARED);
-    LLVMSetAlignment(e->shared, SHARED_ALIGNMENT);
+    LLVMSetAlignment(e->shared, TILE_SHARED_ALIGNMENT);
     LLVMSetLinkage(e->shared, LLVMExternalLinkage);
 }
 
@@ -244,10 +241,37 @@ static unsigned blocks_with_all_registers(const tile_emitter *e, unsigned warps)
     return tile_target_residency(target, warps, ALL, shared, NULL) == most ? most : 0;
 }
 
+/* The factor of num_sms in the most blocks of a grid, such as 2 in min(n, num_sms * 2); 0: none. */
+static int64_t factor_of_sms(const tile_expr *expr) {
+    int64_t factor;
+    if (expr->kind == TILE_EXPR_NUM_SMS) return 1;
+    if (expr->kind != TILE_EXPR_OP) return 0;
+    if (expr->opcode == TILE_OP_mul && expr->args[0]->kind == TILE_EXPR_NUM_SMS &&
+        tile_expr_is_int(expr->args[1], &factor))
+        return factor;
+    for (unsigned i = expr->opcode == TILE_OP_min ? 0 : 2; i < 2; i++)
+        if ((factor = factor_of_sms(expr->args[i]))) return factor;
+    return expr->opcode == TILE_OP_select ? factor_of_sms(expr->args[2]) : 0;
+}
+
+/* A grid of num_sms * 2 blocks shares its work between blocks that run at once. With too many
+ * registers for that, the second half of them would begin when the first half has ended, and no
+ * block would compute while another one stores. Returns 0 if nothing limits the registers. */
+static unsigned blocks_of_grid(const tile_emitter *e, unsigned warps) {
+    enum { REGISTERS = 1 << 16, LEAST = 96 /* of a thread */ };
+    const int64_t factor = e->f->grid_rank ? factor_of_sms(e->f->grid[0]) : 0;
+    const unsigned threads = warps << TILE_LANE_BITS;
+    if (factor < 2 || factor * threads * LEAST > REGISTERS) return 0;
+    const unsigned shared = (unsigned)tile_shared_bytes(e->f);
+    const unsigned most = tile_target_residency(e->options->target, warps, 0, shared, NULL);
+    return factor <= most ? (unsigned)factor : 0;
+}
+
 static void set_launch_attributes(tile_emitter *e) {
     int64_t extent[3];
     unsigned warps = tile_executors_of_block(e->f).warps;
     unsigned blocks = blocks_with_all_registers(e, warps);
+    if (!blocks) blocks = blocks_of_grid(e, warps);
     set_attribute(e, "nvvm.reqntid", tile_arena_format(&e->arena, "%u", 32 * warps));
     if (tile_target_has(e->options->target, TILE_FEATURE_setmaxnreg) && tile_sets_registers(e->f))
         set_attribute(e, "nvvm.maxnreg",

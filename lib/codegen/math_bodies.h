@@ -8,6 +8,7 @@
  *   number                       a constant
  *   add sub mul divide fma absolute
  *   copy_sign                    the first number with the second one's sign
+ *   give_sign                    the same of a first number that is not negative
  *   clamp                        into low .. high; NaN becomes either
  *   nearest                      the nearest integer, ties to even
  *   scale                        x * 2^n, n an integer, rounded once
@@ -241,12 +242,13 @@ static num body_tanh(math *m, num x) {
     num tail = m->wide ? polynomial(m, z, wide_tanh, COUNT(wide_tanh))
                        : polynomial(m, z, narrow_tanh, COUNT(narrow_tanh));
     num near = num_fma(m, num_mul(m, size, z), tail, size);
-    num twice = num_add(m, size, size);
-    num power = num_add(m, m->wide ? wide_exp(m, twice) : near_exp(m, twice), one);
+    num exponential = m->wide ? wide_exp(m, num_add(m, size, size))
+                              : num_exp2_flushed(m, num_mul(m, size, num_number(m, 0x1.715476p+1)));
+    num power = num_add(m, exponential, one);
     num part = m->wide ? num_divide(m, one, power) : num_reciprocal_approx(m, power);
     num far = num_fma(m, part, num_number(m, -2), one);
     truth is_near = num_less(m, size, num_number(m, 0.55));
-    return num_copy_sign(m, num_pick(m, is_near, near, far), x);
+    return num_give_sign(m, num_pick(m, is_near, near, far), x);
 }
 
 static const double narrow_erf[] = {/* (erf(x) - x) / x over x^2, x <= 1: 2^-29 */
@@ -306,7 +308,7 @@ static num body_erf(math *m, num x) {
     num far = num_sub(m, one, m->wide ? wide_exp(m, exponent) : near_exp(m, exponent));
     num result = num_pick(m, num_less(m, size, one), near, far);
     result = num_pick(m, num_equal(m, x, x), result, x);
-    return num_copy_sign(m, result, x);
+    return num_give_sign(m, result, x);
 }
 
 /* Sine and cosine ------------------------------------------------------------------------------ */

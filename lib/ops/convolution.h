@@ -41,6 +41,9 @@ const tile_expr *tile_convolution_extent(tile_context *context, const tile_convo
 typedef enum tile_convolution_form {
     /* In any order of dims: lhs has few channels, or is read about once. */
     TILE_CONVOLUTION_IN_PLACE,
+    /* The same, and each step multiplies channels of one position of the filter, which a kernel
+     * first writes in this order. */
+    TILE_CONVOLUTION_POSITIONS_FIRST,
     /* The channels of lhs are contiguous. */
     TILE_CONVOLUTION_CHANNELS_LAST,
     /* A kernel first writes lhs with contiguous channels. */
@@ -64,9 +67,14 @@ typedef struct tile_convolution_traffic {
     double filters;     /* of a group: the k dim of the product */
 } tile_convolution_traffic;
 
-/* The rule: SHIFTED if matrix instructions multiply, lhs has 8 or more channels, the filter has
- * several positions and its windows are shifted rows. MOVED if they are not, lhs has 8 or more
- * channels in a group, the filter has several positions or its windows are apart, and
+/* The rule without matrix instructions: POSITIONS_FIRST if the product takes longer than the kernel
+ * that writes the filter, and of steps of 16 channels, or one of 8, at most an eighth is empty.
+ * Then a step has the same distance between the addresses of all elements, and a thread checks once
+ * whether they are outside of lhs.
+ *
+ * With matrix instructions: SHIFTED if lhs has 8 or more channels, the filter has several positions
+ * and its windows are shifted rows. MOVED if they are not, lhs has 8 or more channels in a group,
+ * the filter has several positions or its windows are apart, and
  *
  *     16 * windows * blocks of filters > 2 * input + 8 MB
  *

@@ -5,11 +5,21 @@
 #include "lib/ir/syntax.h"
 #include "lib/support/integer.h"
 
+/* Returns whether the steps along the channels of one position are nearly full, and many. */
+static bool fills_steps(const tile_convolution_traffic *t) {
+    enum { STEP = 16, SHORT = 8 /* channels */, EMPTY = 8 /* at most one part in so many */ };
+    static const double many = 1e9; /* products, which take 10 launches */
+    if (t->channels < SHORT || t->positions < 2) return false;
+    const int64_t empty = t->channels == SHORT ? 0 : (STEP - t->channels % STEP) % STEP;
+    return empty * EMPTY <= t->channels && t->windows * t->filters >= many;
+}
+
 tile_convolution_form tile_convolution_form_of(const tile_convolution_traffic *t) {
     enum { VECTOR = 16 /* bytes */, WIDE = 8 /* channels */, BLOCK = 128 /* filters */ };
     static const double launch = 8e6; /* bytes */
     bool wide = t->channels < 0 || t->channels >= WIDE, known = t->input >= 0 && t->windows >= 0;
     if (t->channels_last) return wide ? TILE_CONVOLUTION_CHANNELS_LAST : TILE_CONVOLUTION_IN_PLACE;
+    if (t->by_fma && fills_steps(t)) return TILE_CONVOLUTION_POSITIONS_FIRST;
     if (!wide || t->by_fma) return TILE_CONVOLUTION_IN_PLACE;
     if (t->positions == 1 && !t->apart) return TILE_CONVOLUTION_IN_PLACE;
     if (t->shifted) return TILE_CONVOLUTION_SHIFTED;

@@ -20,7 +20,8 @@ enum {
     PARTS = 512,
     PACKED = 1024,
     ALL_CLASSES = 2047,
-    WINDOWS = 2048 /* beside TF32 */
+    WINDOWS = 2048, /* beside TF32 */
+    INDEXED = 4096  /* no class: FMA with an operand that is copied by index */
 };
 enum { CORE = 1, FULL = 0, MOST_ROLES = 5 };
 #define FEATURE(name, text, needs) FEATURE_##name = TILE_FEATURE_##name,
@@ -304,9 +305,15 @@ static const tile_expr *known_value(const builder *b, tile_role role) {
     return known ? own : NULL;
 }
 
+static unsigned classes_of_row(const builder *b, const row *r) {
+    const tile_operands operands = b->q->operands;
+    bool by_index = operands == TILE_OPERANDS_gathered || operands == TILE_OPERANDS_scattered;
+    return (r->classes & ~(unsigned)INDEXED) | (r->classes & INDEXED && by_index ? FMA : 0);
+}
+
 static bool exists(const builder *b, const row *r) {
     const unsigned classes = classes_of(b->q) | (b->q->has_windows ? WINDOWS : 0);
-    return (r->classes & classes) && tile_target_has(b->q->target, r->needs) &&
+    return (classes_of_row(b, r) & classes) && tile_target_has(b->q->target, r->needs) &&
            (r->is_core || !b->q->is_core);
 }
 
@@ -335,10 +342,10 @@ static void add_point(const builder *b, const table *t, const row *r, points *p)
     for (unsigned i = 0; i < p->count; i++) {
         const tile_expr **other = p->values + (size_t)i * p->name_count;
         if (memcmp(other, to, sizeof *to * p->name_count) != 0) continue;
-        p->classes[i] |= r->classes;
+        p->classes[i] |= classes_of_row(b, r);
         return;
     }
-    p->classes[p->count++] = r->classes;
+    p->classes[p->count++] = classes_of_row(b, r);
 }
 
 static void list_points(const builder *b, const table *t, points *p) {

@@ -7,7 +7,7 @@
 #include "tile/compile.h"
 
 /* Part of the key of tuned points. */
-#define TILE_SPACE_VERSION 5
+#define TILE_SPACE_VERSION 6
 
 /* A kernel, as the space sees it. */
 typedef struct tile_product_space {

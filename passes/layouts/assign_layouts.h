@@ -20,6 +20,8 @@ tile_status lay_out_buffers(tile_pass *pass, tile_function *f, const tile_range 
  * view contiguous along this dim, is contiguous along its other dim. */
 bool layouts_turns_copy(const tile_pass *pass, const tile_function *f, tile_value buffer,
                         unsigned along);
+/* Whether the buffer only keeps tiles that are laid out as sums of such a dot. */
+bool layouts_keeps_sums(const tile_pass *pass, const tile_function *f, tile_value buffer);
 
 /* convert_layouts.c: inserts conversions where a tile is needed in another layout. All tiles must
  * have layouts. */

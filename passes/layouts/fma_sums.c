@@ -63,6 +63,35 @@ bool layouts_turns_copy(const tile_pass *pass, const tile_function *f, tile_valu
     return false;
 }
 
+/* Whether threads compute a tile of this type as many sums of products. */
+static bool has_sums_of(const tile_pass *pass, const tile_function *f, const tile_type *type) {
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) {
+        if (tile_op_opcode(f, op) != TILE_OP_dot) continue;
+        const tile_type *acc = tile_value_type(f, tile_op_result(f, op, 0));
+        if (acc->scalar == TILE_f32 && acc->rank == type->rank &&
+            tile_type_dim(acc, 0) == tile_type_dim(type, 0) &&
+            tile_type_dim(acc, 1) == tile_type_dim(type, 1) && has_many_products(f, op) &&
+            !warpgroup_uses_wgmma(f, op) && !layouts_choose_mma(pass, f, op, false))
+            return true;
+    }
+    return false;
+}
+
+bool layouts_keeps_sums(const tile_pass *pass, const tile_function *f, tile_value buffer) {
+    const tile_type *type = tile_value_type(f, buffer);
+    if (type->rank != 2 || type->scalar != TILE_f32 || type->stages) return false;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) {
+        const tile_opcode opcode = tile_op_opcode(f, op);
+        bool uses = false;
+        for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
+            uses |= tile_op_operand(f, op, i).id == buffer.id;
+        if (uses && opcode != TILE_OP_load_shared && opcode != TILE_OP_store_shared &&
+            opcode != TILE_OP_free_shared)
+            return false;
+    }
+    return has_sums_of(pass, f, type);
+}
+
 /* Whether the operand's elements are contiguous along k in shared memory, where tiles are put with
  * their last dim contiguous. */
 static bool is_along_k(const assignment *a, tile_op dot, unsigned operand) {

@@ -97,13 +97,23 @@ static void check_offsets(plan *p, tile_op op) {
     }
 }
 
+/* Row after row: threads access 16 bytes of a row each, and neighboring ones are in one row. One
+ * address then serves all of a thread's accesses, where a swizzle takes several registers. */
+static void lay_unswizzled(plan *p, tile_value buffer, unsigned fastest) {
+    const tile_type *type = tile_value_type(p->f, buffer);
+    uint32_t dims[TILE_MAX_RANK], id = tile_shared_source(p->f, buffer).id;
+    tile_type_dims(type, dims);
+    if (!p->named[id] && !p->copied[id]) p->shared[id] = lay_plain(dims, type->rank, fastest);
+}
+
 static void lay_operands(plan *p, tile_op op) {
     tile_function *f = p->f;
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
         tile_value value = tile_op_operand(f, op, i);
         const tile_type *type = tile_value_type(f, value);
-        if (type->kind == TILE_TYPE_SHARED && tile_op_handles_tile(f, op, value))
-            lay_buffer(p, value, type->rank - 1);
+        if (type->kind != TILE_TYPE_SHARED || !tile_op_handles_tile(f, op, value)) continue;
+        lay_buffer(p, value, type->rank - 1);
+        if (layouts_keeps_sums(p->pass, f, value)) lay_unswizzled(p, value, type->rank - 1);
     }
 }
 
@@ -123,6 +133,7 @@ static void lay_copied(plan *p, tile_op op) {
     const tile_value source = tile_shared_source(f, buffer[0]);
     const bool turned = in && layouts_turns_copy(p->pass, f, source, unit);
     lay_buffer(p, buffer[0], turned ? 1 - unit : unit);
+    if (in && layouts_turns_copy(p->pass, f, source, 1 - unit)) lay_unswizzled(p, buffer[0], unit);
 }
 
 /* A buffer that wgmma reads and no copy fills uses the dim that wgmma prefers. */

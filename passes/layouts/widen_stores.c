@@ -31,6 +31,13 @@ static unsigned reach_along(const tile_layout *layout, unsigned d) {
     return reach;
 }
 
+/* How often a warp writes each sector, where each lane stores `width` of its elements at once. */
+static unsigned writes_of_sector(const tile_layout *layout, unsigned d, unsigned width,
+                                 unsigned sector) {
+    const unsigned run = run_along(layout, d);
+    return (run < sector ? run : sector) / width;
+}
+
 /* Whether shared memory has room for a buffer through which threads exchange the tile before op. */
 static bool has_room(const store_widening *w, tile_op op, const tile_type *tile) {
     int64_t taken = w->exchanged + (op.id < w->op_count ? w->shared_bytes[op.id] : 0);
@@ -80,9 +87,10 @@ static unsigned find_adjacent(const tile_function *f, const tile_gather *g,
 }
 
 /* A conversion pays off if the lanes do not fill sectors, or if accesses are narrower than they
- * could be. */
+ * could be. Lanes that have many elements of a sector, and store few at once, write it again and
+ * again. */
 bool widen_store(const store_widening *w, tile_op op, tile_layout *wide) {
-    enum { SECTOR = 32 };
+    enum { SECTOR = 32, OFTEN = 4 };
     tile_gather g;
     tile_value tile = tile_operand_src(w->f, op);
     const tile_type *type = tile_value_type(w->f, tile);
@@ -102,6 +110,9 @@ bool widen_store(const store_widening *w, tile_op op, tile_layout *wide) {
     bool narrow = now < facts.width && now < then;
     bool scattered = reach_along(type->layout, d) * bytes < SECTOR &&
                      reach_along(wide, d) > reach_along(type->layout, d);
-    if (!narrow && !scattered) return false;
+    const unsigned writes = writes_of_sector(type->layout, d, facts.width, SECTOR / bytes);
+    bool repeated =
+        writes >= OFTEN && writes > writes_of_sector(wide, d, facts.width, SECTOR / bytes);
+    if (!narrow && !scattered && !repeated) return false;
     return tile_conversion_of(type, wide, NULL) != TILE_CONVERTS_BY_MEMORY || has_room(w, op, type);
 }

@@ -14,9 +14,27 @@
  *
  * Products of one k have no order. An fma of f32 reads three registers, and the register file
  * delivers two in a cycle, one from each of its banks: it takes one cycle if one operand is that
- * of the instruction before (`.reuse` in SASS). So the products of a thread are single ones, in two
- * halves of its columns, row after row, forward and back. Of 1024 products of 8 x 8 sums, 2959 us
- * instead of 3199 for 4096 x 4096 x 4096 (H200). */
+ * of the instruction before (`.reuse` in SASS) and the other two are in different banks. So the
+ * products of a thread are single ones, in two halves of its columns, row after row, forward and
+ * back. ptxas selects the registers, and considers banks only while it has enough of them: of 1024
+ * products of 8 x 8 sums, 108 to 200 then take a second cycle, otherwise about 650. What the loop
+ * keeps in registers counts therefore:
+ *
+ *     operands that are read along m or n as they were copied are not swizzled (lay_out_buffers.c)
+ *     swizzles are applied to the address of the stage, which is one register (address.c)
+ *     sums of chunks are added to shared memory a vector at a time (shared_sum.c)
+ *
+ * Times of 2048 x 4096 x 8192 at 128 x 128 x 16 with 8 warps (H200, us):
+ *
+ *     contiguous along    without   with these three
+ *     lhs m, rhs n        3018      2674
+ *     lhs k, rhs n        3304      2979
+ *     lhs m, rhs k        3151      2865
+ *     lhs k, rhs k        3464      3220
+ *
+ * In the last case both operands are swizzled, and the order is that of the transposed product: in
+ * two halves of the rows, column after column. There, 200 of 1024 products take a second cycle
+ * instead of 680 (the time above is without it). */
 #include <string.h>
 
 #include "lib/analysis/product.h"
@@ -36,8 +54,10 @@ typedef struct loop_operand {
     lower_shared_access access;
     uint32_t high[TILE_LAYOUT_MAX_BITS]; /* contribution of the high bits of k to the offset */
     int64_t part_stride;                 /* elements from one part along k to the next */
+    bool is_swizzled;     /* offsets of different k differ in bits that depend on the thread */
+    bool swizzles_late;   /* the stage is added before k's low bits are xored */
     tile_value offset;    /* of this round: contribution of k's part, its high bits and the
-                             thread */
+                             thread, and the stage */
     tile_value *loaded;   /* by access of the cut, converted; no value if not loaded in this
                              round */
     tile_value *elements; /* by register */
@@ -111,6 +131,16 @@ static void number_registers(fma_loop *x, loop_operand *o) {
     }
 }
 
+/* Whether (thread's bits + stage) ^ k's bits == (thread's bits ^ k's bits) + stage. The swizzled
+ * addresses of all k then take one register, and not one each for every k of a swizzle, which ptxas
+ * needs for the sums (above). */
+static bool can_swizzle_late(const loop_operand *o, const tile_type *type, bool has_parts) {
+    int64_t above = 1;
+    while (above <= o->access.thread_bits) above *= 2;
+    return type->stages && tile_type_elements(type) % above == 0 &&
+           (!has_parts || o->part_stride % above == 0);
+}
+
 /* Prepares everything that does not depend on the round. */
 static void start_operand(fma_loop *x, loop_operand *o, unsigned operand) {
     static const tile_attr_id signs[] = {TILE_ATTR_unsigned_lhs, TILE_ATTR_unsigned_rhs};
@@ -132,7 +162,10 @@ static void start_operand(fma_loop *x, loop_operand *o, unsigned operand) {
     }
     o->access.cut = tile_split_fragment_accesses(&o->layout, o->access.map.reg,
                                                  o->access.thread_bits, lower_widest(type->scalar));
-    o->offset = o->access.thread_part;
+    o->swizzles_late = can_swizzle_late(o, type, x->k_parts > 1);
+    for (uint32_t r = 0; r < tile_layout_registers(&o->layout); r++)
+        o->is_swizzled |=
+            (lower_register_offset(&o->access.map, &o->layout, r) & o->access.thread_bits) != 0;
     number_registers(x, o);
 }
 
@@ -171,6 +204,7 @@ static tile_value load(fma_loop *x, loop_operand *o, unsigned index) {
     lower_shared_access access = o->access;
     access.layout = &o->layout;
     access.thread_part = o->offset;
+    if (o->swizzles_late) access.map.stage = lower_int(l, 0);
     tile_value offset =
         lower_shared_access_offset(l, &access, tile_access_split_register(&access.cut, index, 0));
     tile_scalar scalar = tile_value_type(l->f, access.map.buffer)->scalar;
@@ -254,15 +288,15 @@ static void begin_round(fma_loop *x, loop_operand *o, tile_value k) {
     memset(o->loaded, 0, sizeof *o->loaded * o->access.cut.count);
     memset(o->elements, 0, sizeof *o->elements * tile_layout_registers(&o->layout));
     o->offset = o->access.thread_part;
-    if (!k.id) return;
-    if (x->low_bits < x->k_bits) {
+    if (k.id && x->low_bits < x->k_bits) {
         tile_value added = lower_bit_map(l, k, x->k_parts > 1 ? 32 : x->k_bits, o->high, x->k_bits);
         o->offset = tile_build_xor(&l->builder, o->offset, added);
     }
-    if (x->k_parts > 1) {
+    if (k.id && x->k_parts > 1) {
         tile_value part = tile_build_shr(&l->builder, k, lower_int(l, x->k_bits));
         o->offset = lower_add(l, o->offset, lower_mul(l, part, lower_int(l, o->part_stride)));
     }
+    if (o->swizzles_late) o->offset = lower_add(l, o->offset, o->access.map.stage);
 }
 
 /* Adds the products of `count` values of k, beginning at the loop's k, or at 0 without a loop. */
@@ -307,22 +341,25 @@ static uint32_t register_at(const uint32_t *bits, unsigned count, uint32_t numbe
     return register_;
 }
 
-/* In two halves of the columns, row after row, forward and back. */
+/* In two halves of the columns, row after row, forward and back; or likewise with rows and columns
+ * exchanged (above). */
 static void order_products(fma_loop *x) {
     const tile_layout *acc = x->acc->layout;
-    uint32_t row_bits[32], column_bits[32], at = 0;
+    const unsigned outer_dim = x->lhs.is_swizzled && x->rhs.is_swizzled;
+    uint32_t outer_bits[32], inner_bits[32], at = 0;
     for (uint32_t g = 0; g < x->groups; g++) x->order[g] = g;
-    const unsigned rows = bits_along(acc, 0, row_bits), columns = bits_along(acc, 1, column_bits);
-    if (!shares_operands(x->acc->scalar) || !columns || rows + columns != acc->reg_bits ||
+    const unsigned outer = bits_along(acc, outer_dim, outer_bits),
+                   inner = bits_along(acc, 1 - outer_dim, inner_bits);
+    if (!shares_operands(x->acc->scalar) || !inner || outer + inner != acc->reg_bits ||
         x->groups != UINT32_C(1) << acc->reg_bits)
         return;
-    const uint32_t half = UINT32_C(1) << (columns - 1), last_row = (UINT32_C(1) << rows) - 1;
+    const uint32_t half = UINT32_C(1) << (inner - 1), last = (UINT32_C(1) << outer) - 1;
     for (uint32_t i = 0; i < x->groups; i++) {
-        const uint32_t block = i / half, second = block > last_row;
-        const uint32_t row = second ? 2 * last_row + 1 - block : block;
-        const uint32_t step = i % half, column = block % 2 ? half - 1 - step : step;
-        x->order[at++] = register_at(row_bits, rows, row) |
-                         register_at(column_bits, columns, column + second * half);
+        const uint32_t block = i / half, second = block > last;
+        const uint32_t line = second ? 2 * last + 1 - block : block;
+        const uint32_t step = i % half, place = block % 2 ? half - 1 - step : step;
+        x->order[at++] = register_at(outer_bits, outer, line) |
+                         register_at(inner_bits, inner, place + second * half);
     }
 }
 
@@ -369,7 +406,6 @@ tile_value lower_fma_loop(lowering *l, tile_op op) {
     x.vec = shares_operands(type->scalar) ? 1 : run_of(type->layout);
     x.groups = tile_layout_registers(type->layout) / x.vec;
     x.order = TILE_NEW_ARRAY(l->pass->scratch, uint32_t, x.groups);
-    order_products(&x);
     plan_rounds(&x, lhs->layout);
     x.accs = TILE_NEW_ARRAY(l->pass->scratch, tile_value, x.groups);
     for (unsigned g = 0; g < x.groups; g++)
@@ -377,6 +413,7 @@ tile_value lower_fma_loop(lowering *l, tile_op op) {
                                        lower_part_type(l, type->scalar, x.vec));
     start_operand(&x, &x.lhs, TILE_MMA_LHS);
     start_operand(&x, &x.rhs, TILE_MMA_RHS);
+    order_products(&x);
     if (x.is_loop)
         add_in_loop(&x);
     else

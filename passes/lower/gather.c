@@ -13,6 +13,13 @@ static tile_value inside(lowering *l, tile_value index, tile_value limit) {
     return tile_build_ult(&l->builder, index, is_long ? lower_to_long(l, limit) : limit);
 }
 
+/* Returns whether all elements of the index tile are provably in bounds of the view. */
+static bool has_index_inside(const lowering *l, const lower_view_access *a, unsigned d) {
+    const tile_range at = l->ranges[a->index[d].id];
+    int64_t limit;
+    return tile_value_is_int(l->f, a->view->limits[d], &limit) && at.min >= 0 && at.max < limit;
+}
+
 lower_point lower_point_of_register(lowering *l, lower_view_access *a, unsigned register_) {
     unsigned own = tile_layout_narrow_register(a->layout, &a->point_layout, register_);
     lower_point *point = &a->point[own];
@@ -26,7 +33,8 @@ lower_point lower_point_of_register(lowering *l, lower_view_access *a, unsigned 
                                lower_part_type(l, type->scalar, 1));
         tile_value step = lower_mul(l, lower_to_long(l, index), a->view->strides[d]);
         point->offset = lower_add(l, point->offset, step);
-        point->predicate = lower_and(l, point->predicate, inside(l, index, a->view->limits[d]));
+        if (!has_index_inside(l, a, d))
+            point->predicate = lower_and(l, point->predicate, inside(l, index, a->view->limits[d]));
     }
     return *point;
 }

@@ -13,6 +13,7 @@
  *   fragment.c         conversion between tiles and per-thread fragments
  *   thread.c           single-thread accesses to shared buffers by coordinates
  *   element.c          single-thread accesses to views by coordinates
+ *   shared_sum.c       sums in shared buffers
  *   atomic.c           atomic accesses
  *   barrier.c          barriers in shared memory
  *   prefetch.c         prefetch of a tile's sectors
@@ -412,12 +413,16 @@ void lower_store_rows(lowering *l, lower_rows *rows, unsigned j, tile_value stag
 /* Sets `fused`: the tile operations whose values only piecewise stores use. */
 void lower_find_store_fused(lowering *l);
 
+/* store_frames.h */
+typedef struct lower_frame lower_frame;
+
 /* The operations that a piecewise store_async computes itself. */
 typedef struct lower_store_fusion {
     tile_value tile; /* of the old body */
-    const tile_layout *whole;
-    const tile_pieces *pieces;
-    tile_op *ops; /* of the old body, in reverse order */
+    lower_frame *frames;
+    unsigned frame_count;
+    uint8_t *frame; /* by old value: 1 + the number of its frame; 0: none */
+    tile_op *ops;   /* of the old body, in reverse order */
     unsigned count;
     size_t values; /* number of values in the old body */
     bool is_long;  /* many instructions per element */
@@ -425,12 +430,16 @@ typedef struct lower_store_fusion {
 lower_store_fusion lower_start_store_fusion(lowering *l, tile_op op, const tile_pieces *pieces);
 /* Bytes that a thread loads for one piece. */
 unsigned lower_store_fused_load_bytes(const lowering *l, const lower_store_fusion *fused);
+/* Returns whether the operations can be computed for these pieces: each has whole rows of what it
+ * reduces. */
+bool lower_fits_pieces(lowering *l, const lower_store_fusion *fused, const tile_pieces *pieces);
 
 typedef struct lower_piece {
     const lower_store_fusion *fused;
-    unsigned index;                  /* of the piece */
-    tile_value ahead[TILE_MAX_RANK]; /* distance of its start from the tile's first element */
-    tile_value *known;               /* by old value: parts that are already built */
+    unsigned index;                     /* of the piece */
+    tile_value (*ahead)[TILE_MAX_RANK]; /* by frame: distance of its start from the tile's first
+                                           element */
+    tile_value *known;                  /* by old value: parts that are already built */
 } lower_piece;
 lower_piece lower_start_piece(lowering *l, const lower_store_fusion *fused, unsigned index,
                               const tile_value *ahead);
@@ -438,6 +447,13 @@ lower_piece lower_start_piece(lowering *l, const lower_store_fusion *fused, unsi
  * computes its fragment in the register order of the piece's layout. */
 void lower_load_store_fused(lowering *l, const lower_piece *piece);
 tile_value lower_compute_store_fused(lowering *l, const lower_piece *piece);
+
+/* shared_sum.c -------------------------------------------------------------------------------- */
+
+/* Sets `fused`: loads from a shared buffer and additions whose sums are stored there again. */
+void lower_find_shared_sums(lowering *l);
+/* Stores such a sum. False if the stored tile is none. */
+bool lower_shared_sum(lowering *l, tile_op store);
 
 /* atomic.c ------------------------------------------------------------------------------------ */
 
@@ -521,6 +537,9 @@ tile_value lower_scalar(lowering *l, tile_op op);
 
 /* places: where the coordinates of a reduce_arg go, or NULL. */
 tile_value lower_reduce(lowering *l, tile_op op, tile_value *places);
+/* A reduce of one piece of its operand, which has whole rows. from, to: the types of the pieces. */
+tile_value lower_reduce_piece(lowering *l, tile_op op, tile_value piece, const tile_type *from,
+                              const tile_type *to);
 /* Register i of the result is register order[i] of the vector. */
 tile_value lower_permute(lowering *l, tile_value vector, const int64_t *order, unsigned count);
 tile_value lower_shfl(lowering *l, tile_value value, tile_value lane, const char *kind);

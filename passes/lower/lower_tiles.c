@@ -311,6 +311,7 @@ static bool lower_scalar_transfer(lowering *l, tile_op op, tile_opcode opcode) {
 static void lower_transfer(lowering *l, tile_op op, tile_opcode opcode) {
     tile_value picked;
     if (opcode == TILE_OP_store && lower_scattered_store(l, op)) return;
+    if (opcode == TILE_OP_store_shared && lower_shared_sum(l, op)) return;
     if (opcode == TILE_OP_load && lower_gathered_load(l, op, &picked)) {
         set_result(l, op, picked);
         return;
@@ -448,6 +449,7 @@ tile_status tile_pass_lower_tiles(tile_pass *pass, tile_function *f) {
     l.map = TILE_NEW_ARRAY(pass->scratch, tile_value, l.old.value_count);
     l.views = TILE_NEW_ARRAY(pass->scratch, lower_view *, l.old.value_count);
     lower_find_store_fused(&l);
+    lower_find_shared_sums(&l);
     lower_find_deferred(&l);
     map_constants(&l);
     for (unsigned i = 0; i < f->arg_count; i++)

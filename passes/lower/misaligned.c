@@ -72,18 +72,31 @@ static tile_value place_of(lowering *l, const misaligned_rows *r, tile_value row
                      lower_mul(l, eights, lower_int(l, r->chunk)));
 }
 
+/* Adds the coordinates of the tile's first row, which are the same for all copies unless they are
+ * multiples of 16 bytes. */
+static void add_first_row(lowering *l, const tile_value *from, misaligned_rows *r) {
+    const lower_view *view = l->views[from[0].id];
+    const unsigned rank = tile_value_type(&l->old, from[0])->rank;
+    for (unsigned d = 0; d < rank; d++) {
+        if (l->ranges[from[1 + d].id].divisor % r->chunk == 0) continue;
+        tile_value index = to_int(l, lower_mapped(l, from[1 + d]));
+        r->base = lower_add(l, r->base, lower_mul(l, index, to_int(l, view->strides[d])));
+    }
+}
+
 static misaligned_rows rows_of(lowering *l, tile_value buffer) {
     const tile_values from = tile_operands_src(&l->old, find_copy(l, buffer));
     const lower_view *view = l->views[from.at[0].id];
     misaligned_rows r = shape_of(l, buffer);
     unsigned log = 0;
     while (CHUNK >> log > r.chunk) log++;
-    r.width = tile_view_access(&l->old, l->ranges, from.at).width;
+    r.width = tile_view_access(&l->old, l->ranges, from.at).row_width;
     r.stride = to_int(l, view->strides[tile_value_type(&l->old, from.at[0])->rank - 1 - r.unit]);
     r.base = l->ranges[from.at[0].id].divisor % CHUNK == 0
                  ? lower_int(l, 0)
                  : tile_build_shr(&l->builder, tile_build_misalignment(&l->builder, view->base),
                                   lower_int(l, log));
+    if (r.width < r.chunk) add_first_row(l, from.at, &r);
     return r;
 }
 
@@ -107,6 +120,7 @@ bool lower_alloc_misaligned(lowering *l, tile_op op) {
 }
 
 static tile_value shift_of(lowering *l, const misaligned_rows *r, tile_value row) {
+    if (r->width == r->chunk) return lower_int(l, 0);
     tile_value offset = lower_add(l, r->base, lower_mul(l, row, r->stride));
     return tile_build_and(&l->builder, offset, lower_int(l, r->chunk - 1));
 }
@@ -255,6 +269,6 @@ bool lower_copy_misaligned(lowering *l, tile_op op) {
     c.stage = stage_offset(l, &c.rows, to.at);
     c.origin = lower_view_offset(l, from.at, from.count);
     copy_columns(l, &c, 0, c.rows.columns);
-    copy_columns(l, &c, c.rows.columns, c.rows.chunk);
+    if (c.rows.width < c.rows.chunk) copy_columns(l, &c, c.rows.columns, c.rows.chunk);
     return true;
 }

@@ -262,19 +262,18 @@ static bundle find_sequential(const combining *c, const tile_reduce_plan *plan, 
     return best;
 }
 
-/* op: a reduce or reduce_arg; *places: the coordinates of a reduce_arg. */
-tile_value lower_reduce(lowering *l, tile_op op, tile_value *places) {
+/* Combines all elements of the operand, or of a piece of it. *places: the coordinates of a
+ * reduce_arg. */
+static tile_value combine_rows(lowering *l, tile_op op, tile_value all, const tile_type *from,
+                               const tile_type *to, tile_value *places) {
     tile_reduction reduction;
-    tile_value src = tile_operand_src(&l->old, op);
-    const tile_type *from = tile_value_type(&l->old, src),
-                    *to = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
     tile_context *context = tile_function_context(l->f);
     tile_reduction_of(&l->old, op, &reduction);
     combining c = {l, tile_kind_opcode(reduction.kind), reduction.kind,
                    tile_reduction_scalar(reduction.kind, from->scalar),
                    tile_op_has_attr(&l->old, op, TILE_ATTR_nan)};
     tile_reduce_plan plan = tile_reduce_make_plan(from->layout, reduction.axis);
-    bundle sum = {.value = lower_mapped(l, src)};
+    bundle sum = {.value = all};
     if (c.scalar != from->scalar)
         sum.value = tile_build_cast(&l->builder, sum.value,
                                     tile_type_vector(context, c.scalar, tile_type_registers(from)));
@@ -287,4 +286,16 @@ tile_value lower_reduce(lowering *l, tile_op op, tile_value *places) {
     if (c.scalar == from->scalar) return sum.value;
     return tile_build_cast(&l->builder, sum.value,
                            tile_type_vector(context, from->scalar, tile_type_registers(to)));
+}
+
+tile_value lower_reduce_piece(lowering *l, tile_op op, tile_value piece, const tile_type *from,
+                              const tile_type *to) {
+    return combine_rows(l, op, piece, from, to, NULL);
+}
+
+/* op: a reduce or reduce_arg */
+tile_value lower_reduce(lowering *l, tile_op op, tile_value *places) {
+    const tile_value src = tile_operand_src(&l->old, op), result = tile_op_result(&l->old, op, 0);
+    return combine_rows(l, op, lower_mapped(l, src), tile_value_type(&l->old, src),
+                        tile_value_type(&l->old, result), places);
 }

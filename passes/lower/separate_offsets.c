@@ -64,7 +64,11 @@
  * Correctness: sums in 64 bits are equal modulo 2^64 in any order. A sum in 32 bits is split only
  * if its range shows that it does not wrap around.
  *
- * Only groups of several addresses are changed: a single one would gain nothing. */
+ * Only groups of several addresses are changed: a single one would gain nothing.
+ *
+ * Asynchronous copies of windows have other channels and positions of the filter each, but the same
+ * places. Their addresses then share the sum of all terms from outside of the region, which licm
+ * moves out of the loop, and the other terms are added in 32 bits if these suffice. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -72,7 +76,7 @@
 #include "lib/analysis/range.h"
 #include "passes/pass.h"
 
-enum { MAX_TERMS = 8, MIN_ADDRESSES = 4 };
+enum { MAX_TERMS = 12, MIN_ADDRESSES = 4 };
 #define LARGEST 0x1p50 /* of a coefficient */
 
 /* coefficient * a scalar, or a register of a vector. */
@@ -94,7 +98,7 @@ typedef struct address {
     tile_value memory;
     tile_region region;
     form sum;
-    bool grouped;
+    bool grouped, separated;
 } address;
 
 typedef struct separator {
@@ -103,6 +107,7 @@ typedef struct separator {
     const tile_range *ranges;
     address *addresses;
     size_t count, capacity;
+    bool copies; /* asynchronous copies are read, too */
     long changed;
 } separator;
 
@@ -153,7 +158,12 @@ static tile_range range_of(const separator *s, tile_value value, unsigned index,
         return part.id ? range_of(s, part, index, depth - 1) : s->ranges[value.id];
     }
     if (opcode == TILE_OP_splat) return s->ranges[tile_operand_src(s->f, def).id];
-    if (opcode != TILE_OP_add && opcode != TILE_OP_mul) return s->ranges[value.id];
+    if (s->copies && opcode == TILE_OP_permute) {
+        index = (unsigned)tile_op_attr(s->f, def, TILE_ATTR_order)->list[index];
+        return range_of(s, tile_operand_src(s->f, def), index, depth - 1);
+    }
+    bool divides = s->copies && (opcode == TILE_OP_div || opcode == TILE_OP_rem);
+    if (opcode != TILE_OP_add && opcode != TILE_OP_mul && !divides) return s->ranges[value.id];
     const tile_range both[] = {range_of(s, tile_operand_lhs(s->f, def), index, depth - 1),
                                range_of(s, tile_operand_rhs(s->f, def), index, depth - 1)};
     return tile_range_apply(opcode, tile_value_type(s->f, value)->scalar, both);
@@ -200,6 +210,10 @@ static bool add_value(const separator *s, tile_value value, unsigned index, int6
         tile_value part = part_of(s, def, &index);
         return part.id && add_value(s, part, index, coefficient, to);
     }
+    if (s->copies && opcode == TILE_OP_permute) {
+        index = (unsigned)tile_op_attr(s->f, def, TILE_ATTR_order)->list[index];
+        return add_value(s, tile_operand_src(s->f, def), index, coefficient, to);
+    }
     if (opcode == TILE_OP_extract && type->kind == TILE_TYPE_SCALAR &&
         tile_value_is_int(s->f, tile_operand_first(s->f, def), &number))
         return add_value(s, tile_operand_src(s->f, def), (unsigned)number, coefficient, to);
@@ -212,15 +226,32 @@ static int compare_terms(const void *a, const void *b) {
     return (x->index > y->index) - (x->index < y->index);
 }
 
+static bool accesses_global(const separator *s, tile_opcode opcode) {
+    return opcode == TILE_OP_ld_global || opcode == TILE_OP_st_global ||
+           (s->copies && opcode == TILE_OP_cp_async);
+}
+
+/* Addresses of copies take the place of products by fma, which all threads compute. Matrix
+ * instructions leave them enough time. */
+static bool adds_by_fma(const tile_function *f) {
+    bool copies = false;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) {
+        const tile_opcode opcode = tile_op_opcode(f, op);
+        copies |= opcode == TILE_OP_cp_async;
+        if (opcode == TILE_OP_mma || opcode == TILE_OP_wgmma) return false;
+    }
+    return copies;
+}
+
 /* Only accesses to pointers: an index of a view has bounds. */
 static void add_address(separator *s, tile_op op) {
     tile_opcode opcode = tile_op_opcode(s->f, op);
-    if (opcode != TILE_OP_ld_global && opcode != TILE_OP_st_global) return;
+    if (!accesses_global(s, opcode)) return;
     address a = {.op = op, .region = tile_op_at(s->f, op)->parent};
     const tile_op_data *data = tile_op_at(s->f, op);
-    a.memory = opcode == TILE_OP_ld_global ? tile_operands_src(s->f, op).at[0]
-                                           : tile_operands_dst(s->f, op).at[0];
-    a.operand = opcode == TILE_OP_ld_global ? 1 : 2;
+    const bool stores = opcode == TILE_OP_st_global;
+    a.memory = stores ? tile_operands_dst(s->f, op).at[0] : tile_operands_src(s->f, op).at[0];
+    a.operand = stores ? 2 : 1;
     if (a.operand >= data->operand_count ||
         tile_value_type(s->f, a.memory)->kind != TILE_TYPE_PTR ||
         tile_value_type(s->f, data->operands[a.operand])->scalar != TILE_i64 ||
@@ -234,13 +265,17 @@ static void add_address(separator *s, tile_op op) {
 
 /* Changing ------------------------------------------------------------------------------------- */
 
-static bool same_sum(const address *a, const address *b) {
-    bool same = a->memory.id == b->memory.id && a->region.id == b->region.id &&
-                a->sum.count == b->sum.count;
-    for (unsigned i = 0; same && i < a->sum.count; i++)
-        same = compare_terms(&a->sum.terms[i], &b->sum.terms[i]) == 0 &&
-               a->sum.terms[i].coefficient == b->sum.terms[i].coefficient;
+static bool has_same_terms(const form *a, const form *b) {
+    bool same = a->count == b->count;
+    for (unsigned i = 0; same && i < a->count; i++)
+        same = compare_terms(&a->terms[i], &b->terms[i]) == 0 &&
+               a->terms[i].coefficient == b->terms[i].coefficient;
     return same;
+}
+
+static bool same_sum(const address *a, const address *b) {
+    return a->memory.id == b->memory.id && a->region.id == b->region.id &&
+           has_same_terms(&a->sum, &b->sum);
 }
 
 static tile_value build_term(const separator *s, tile_builder *b, const term *t) {
@@ -310,14 +345,115 @@ static void separate(separator *s, size_t first) {
                            : own->sum.constant ? tile_build_add(&b, sum, constant)
                                                : sum;
         tile_op_at(s->f, own->op)->operands[own->operand] = index;
+        own->separated = true;
+        s->changed++;
+    }
+}
+
+/* Parts of addresses --------------------------------------------------------------------------- */
+
+/* Returns whether the value is the same in all iterations: it comes from outside of the region, or
+ * is computed from such values, so that licm moves it there. */
+static bool is_outer(const separator *s, tile_region region, tile_value value, unsigned depth) {
+    const tile_op def = tile_value_def(s->f, value);
+    if (tile_value_at(s->f, value)->kind == TILE_VALUE_CONSTANT) return true;
+    if (!def.id) return false;
+    if (tile_op_at(s->f, def)->parent.id != region.id) return true;
+    const tile_opcode opcode = tile_op_opcode(s->f, def);
+    bool outer = depth > 0 && (tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) ||
+                               opcode == TILE_OP_concat || opcode == TILE_OP_permute ||
+                               opcode == TILE_OP_extract || opcode == TILE_OP_splat);
+    for (unsigned i = 0; outer && i < tile_op_operand_count(s->f, def); i++)
+        outer = is_outer(s, region, tile_op_operand(s->f, def, i), depth - 1);
+    return outer;
+}
+
+/* The terms from outside of the region, or the others and the constant. */
+static form part_of_sum(const separator *s, const address *a, bool outer) {
+    enum { DEPTH = 8 };
+    form part = {.constant = outer ? 0 : a->sum.constant};
+    for (unsigned i = 0; i < a->sum.count; i++) {
+        const term *t = &a->sum.terms[i];
+        if (t->coefficient && is_outer(s, a->region, t->value, DEPTH) == outer)
+            part.terms[part.count++] = *t;
+    }
+    return part;
+}
+
+/* Returns whether the terms are of 32 bits, and so are their sums in any order. */
+static bool is_short(const separator *s, const form *sum) {
+    enum { DEPTH = 6 };
+    double most = fabs((double)sum->constant);
+    for (unsigned i = 0; i < sum->count; i++) {
+        const term *t = &sum->terms[i];
+        if (!is_narrow(s, t->value)) return false;
+        const tile_range range = range_of(s, t->value, t->index, DEPTH);
+        most +=
+            fabs((double)t->coefficient) * fmax(fabs((double)range.min), fabs((double)range.max));
+    }
+    return most <= INT32_MAX;
+}
+
+/* The terms and the constant, in 32 bits and then cast. */
+static tile_value build_short(const separator *s, tile_builder *b, const form *sum) {
+    tile_context *context = tile_function_context(s->f);
+    const tile_type *narrow = tile_type_scalar(context, TILE_i32);
+    tile_value all = TILE_NO_VALUE;
+    for (unsigned i = 0; i < sum->count; i++) {
+        const term *t = &sum->terms[i];
+        tile_value own = t->value;
+        if (tile_value_type(s->f, own)->kind != TILE_TYPE_SCALAR)
+            own = tile_build_extract(b, own, tile_build_int(b, t->index), narrow);
+        if (t->coefficient != 1) own = tile_build_mul(b, own, tile_build_int(b, t->coefficient));
+        all = all.id ? tile_build_add(b, all, own) : own;
+    }
+    if (sum->constant) all = tile_build_add(b, all, tile_build_int(b, sum->constant));
+    return tile_build_cast(b, all, tile_type_scalar(context, TILE_i64));
+}
+
+/* Returns whether the address consists of an outer part, which *outer becomes, and a short one.
+ * Windows of two dims gain nothing: the sums of their coordinates are compared with bounds. */
+static bool has_parts(const separator *s, const address *a, form *outer) {
+    enum { FEWEST = 4 /* a channel and three positions */ };
+    const form inner = part_of_sum(s, a, false);
+    *outer = part_of_sum(s, a, true);
+    return !a->separated && tile_op_opcode(s->f, a->op) == TILE_OP_cp_async && outer->count > 1 &&
+           inner.count >= FEWEST && is_short(s, &inner);
+}
+
+/* Only if a thread copies elements of one place: several sums in 64 bits would take registers. */
+static void separate_parts(separator *s, size_t first) {
+    form outer, own;
+    size_t count = 0;
+    const address *a = &s->addresses[first];
+    if (!has_parts(s, a, &outer)) return;
+    bool *member = TILE_NEW_ARRAY(s->pass->scratch, bool, s->count);
+    for (size_t i = first; i < s->count; i++) {
+        const address *other = &s->addresses[i];
+        member[i] = other->memory.id == a->memory.id && other->region.id == a->region.id &&
+                    has_parts(s, other, &own);
+        if (member[i] && !has_same_terms(&outer, &own)) return;
+        count += member[i];
+    }
+    if (count < MIN_ADDRESSES) return;
+    tile_builder b = tile_builder_before(s->f, a->op);
+    const tile_value sum = build_sum(s, &b, &outer);
+    for (size_t i = first; i < s->count; i++) {
+        if (!member[i]) continue;
+        address *other = &s->addresses[i];
+        const form inner = part_of_sum(s, other, false);
+        b = tile_builder_before(s->f, other->op);
+        tile_op_at(s->f, other->op)->operands[other->operand] =
+            tile_build_add(&b, sum, build_short(s, &b, &inner));
+        other->separated = true;
         s->changed++;
     }
 }
 
 tile_status tile_pass_separate_offsets(tile_pass *pass, tile_function *f) {
-    separator s = {.pass = pass, .f = f};
+    separator s = {.pass = pass, .f = f, .copies = adds_by_fma(f)};
     bool accesses = false;
-    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) accesses |= tile_op_opcode(f, op) == TILE_OP_ld_global;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) accesses |= accesses_global(&s, tile_op_opcode(f, op));
     if (!accesses) return TILE_OK;
     s.ranges = tile_range_analyse(f, pass->scratch);
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body) add_address(&s, op);
@@ -328,6 +464,7 @@ tile_status tile_pass_separate_offsets(tile_pass *pass, tile_function *f) {
             s.addresses[j].grouped |= same_sum(&s.addresses[i], &s.addresses[j]);
         if (many) separate(&s, i);
     }
+    for (size_t i = 0; i < s.count; i++) separate_parts(&s, i);
     tile_pass_count(pass, "addresses", s.changed);
     return TILE_OK;
 }

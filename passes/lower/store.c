@@ -216,7 +216,7 @@ static tile_value begins_inside(lowering *l, const store *s, unsigned g) {
     tile_value inside = TILE_NO_VALUE;
     for (unsigned d = 0; d < s->type->rank; d++) {
         tile_value index = lower_mapped(l, s->element[1 + first + d]);
-        tile_value start = lower_add(l, index, s->each[g].ahead[d]);
+        tile_value start = lower_add(l, index, s->each[g].ahead[0][d]);
         inside = lower_and(l, inside, tile_build_ult(&l->builder, start, view->limits[first + d]));
     }
     return inside;
@@ -372,7 +372,7 @@ static void init_from_op(const lowering *l, tile_op op, store *s) {
 }
 
 /* Cuts pieces into parts so small that a long chain of arithmetic fits in registers. */
-static void cut_grains(store *s) {
+static void cut_grains(lowering *l, store *s) {
     enum { FEW = 8 /* elements of a thread */ };
     uint32_t extents[TILE_MAX_RANK];
     tile_pieces smaller;
@@ -381,7 +381,8 @@ static void cut_grains(store *s) {
     for (unsigned d = s->type->rank; d-- > 0;)
         while (tile_layout_registers(&s->grains.piece) > FEW && extents[d] > 1) {
             extents[d] /= 2;
-            if (!tile_pieces_cut(s->type->layout, extents, &smaller)) {
+            if (!tile_pieces_cut(s->type->layout, extents, &smaller) ||
+                !lower_fits_pieces(l, &s->fused, &smaller)) {
                 extents[d] *= 2;
                 break;
             }
@@ -401,7 +402,7 @@ static void plan_loads(lowering *l, store *s) {
     s->batch_pieces = bytes < BATCH / 2 ? (unsigned)(BATCH / bytes) : 2;
     if (loaded * s->batch_pieces > ROOM) s->batch_pieces = loaded < ROOM ? ROOM / loaded : 1;
     if (s->fused.is_long && !l->rolls_stores) {
-        cut_grains(s);
+        cut_grains(l, s);
         s->fused = lower_start_store_fusion(l, s->op, &s->grains);
     }
     s->each = TILE_NEW_ARRAY(l->pass->scratch, lower_piece, s->grains.count);

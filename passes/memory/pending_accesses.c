@@ -5,7 +5,9 @@
 
 #include "lib/analysis/executors.h"
 #include "lib/ir/regions.h"
+#include "lib/layout/layout.h"
 #include "lib/ops/atomic.h"
+#include "lib/support/scalar.h"
 
 static bool same_access(const pending_access *a, const pending_access *b) {
     return a->access.op.id == b->access.op.id && a->access.memory.id == b->access.memory.id &&
@@ -145,9 +147,13 @@ static bool shared_may_conflict(const tile_function *f, const tile_access *a,
 
 /* The type of the tile that a load returns or a store writes, or NULL. */
 static const tile_type *register_tile(const tile_function *f, tile_op op) {
-    if (tile_op_opcode(f, op) == TILE_OP_load) return tile_value_type(f, tile_op_result(f, op, 0));
-    if (tile_op_opcode(f, op) == TILE_OP_store) return tile_value_type(f, tile_operand_src(f, op));
-    return NULL;
+    switch (tile_op_opcode(f, op)) {
+    case TILE_OP_load:
+    case TILE_OP_load_shared: return tile_value_type(f, tile_op_result(f, op, 0));
+    case TILE_OP_store:
+    case TILE_OP_store_shared: return tile_value_type(f, tile_operand_src(f, op));
+    default: return NULL;
+    }
 }
 
 /* Whether each element belongs to one thread, the same one in both accesses. If several threads
@@ -164,6 +170,24 @@ static bool same_threads(const tile_function *f, const tile_access *a, const til
     int64_t holders = (int64_t)tile_type_registers(type)
                       << TILE_LANE_BITS << type->layout->warp_bits;
     return (a->write && b->write) || holders == tile_type_elements(type);
+}
+
+/* Whether threads access the elements of a shared buffer for each other: ldmatrix and stmatrix, by
+ * which neighboring lanes hold neighboring elements. */
+static bool may_use_matrices(const tile_type *tile, const tile_type *buffer) {
+    const tile_layout *layout = buffer->layout;
+    return !layout || layout->rank != tile->rank || tile_scalar_bits(tile->scalar) < 32 ||
+           tile_layout_offset_of(layout, tile->layout->lane[0]) == 1;
+}
+
+/* Whether each thread accesses only its own elements of a whole shared buffer. */
+static bool own_elements(const tile_function *f, const tile_access *a, const tile_access *b) {
+    const tile_type *buffer = tile_value_type(f, a->memory);
+    const tile_executors one = tile_executors_of(f, a->op), other = tile_executors_of(f, b->op);
+    return a->memory.id == b->memory.id && !buffer->stages && !buffer->cluster &&
+           one.role.id == other.role.id && one.groups == 1 && other.groups == 1 &&
+           !a->index_count && same_threads(f, a, b) &&
+           !may_use_matrices(register_tile(f, a->op), buffer);
 }
 
 /* Whether the value is constant during the kernel. */
@@ -241,7 +265,8 @@ bool accesses_need_barrier(const tile_function *f, const uint32_t *uses,
     if (may_run_concurrently(f, uses, access, later) || by_first_thread(f, access, later) ||
         has_implicit_wait(f, access, later))
         return false;
-    if (access->shared) return shared_may_conflict(f, access, later);
+    if (access->shared)
+        return shared_may_conflict(f, access, later) && !own_elements(f, access, later);
     if (!tile_may_alias(f, access->memory, later->memory)) return false;
     if (same_threads(f, access, later)) return earlier->stale && !equal_or_disjoint(f, access);
     return earlier->stale || tile_stores_may_alias(f, access->op, later->op);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/check/take_points.h"
 #include "lib/ir/syntax.h"
 #include "passes/schedule/products/space.h"
 #include "passes/schedule/rows/rows.h"
@@ -245,6 +246,23 @@ void sched_make_scratch(schedule *s, tile_builder *b, tile_value *arrays) {
     }
 }
 
+/* Products that do not have the leader's points, such as one whose rows are reduced, get parameters
+ * of their own: their first point may take twice as long as the best one. A launch chooses the
+ * points of each kernel by itself, so that a few of them are searched as fast as they are listed.
+ */
+static void take_own_points(const schedule *s, tile_function *plan) {
+    enum { MOST = 4 };
+    const tile_function *leader = find_leader(s), *own[MOST];
+    unsigned count = 0, products = 0;
+    for (size_t i = 0; i < s->group_count; i++) {
+        const sched_group *g = s->groups[i];
+        products += g->kind == SCHED_MATMUL || g->kind == SCHED_ONLINE;
+        if (g->kind == SCHED_MATMUL && !g->parts && count < MOST && !follows(g->kernel, leader))
+            own[count++] = g->kernel;
+    }
+    tile_plan_take_points_of(plan, own, products <= MOST ? count : 0);
+}
+
 const tile_function *sched_make_plan(schedule *s, const sched_sections *sections) {
     const char *name = tile_arena_format(s->arena, "%s_plan", s->compute->name);
     tile_function *plan = tile_function_create(s->compute->module, TILE_PLAN,
@@ -257,7 +275,7 @@ const tile_function *sched_make_plan(schedule *s, const sched_sections *sections
     declare_interface(s, plan, arrays, scalars);
     sched_set_reference(s, plan);
     tile_builder b = tile_builder_at_end(plan, plan->body);
-    plan->has_points = true; /* those of its leader */
+    plan->has_points = true; /* those of its leader, and of products with others */
     if (sections) {
         sched_launch_sections(s, &b, arrays, sections);
         return plan;
@@ -267,5 +285,6 @@ const tile_function *sched_make_plan(schedule *s, const sched_sections *sections
         launch(s, &b, arrays, i);
         if (i) overlap_launches(s, &b, i);
     }
+    take_own_points(s, plan);
     return plan;
 }

@@ -58,8 +58,9 @@
  *
  * The pass also decides which operand becomes the first operand of the instruction, and records it
  * (`swap_operands`: rhs) before any layout depends on it. The choice is, in this order: the operand
- * in registers; the operand that lets a thread hold contiguous elements of tiles combined with the
- * accumulator; the operand with which the instructions, 64 rows by their columns each, read less
+ * in registers; the operand that lets four lanes hold the rows that are reduced after the loop; the
+ * operand that lets a thread hold contiguous elements of tiles combined with the accumulator; the
+ * operand with which the instructions, 64 rows by their columns each, read less
  * shared memory. */
 #include <stdio.h>
 #include <string.h>
@@ -328,11 +329,13 @@ static const tile_value *find_other(const tile_function *f, tile_op op, const ti
                                                                                       : NULL;
 }
 
-/* Returns the row dim with which a thread accesses contiguous elements of such tiles: those along
- * the instruction's columns. Loads in the dot's own region are assumed to be its operands. 2: no
- * preference. */
+/* Returns the row dim of reductions, or else the one with which a thread accesses contiguous
+ * elements of such tiles: those along the instruction's columns. Loads in the dot's own region are
+ * assumed to be its operands. 2: no preference. */
 static unsigned row_dim_of_others(const chooser *c, tile_op dot) {
     const tile_type *acc = warpgroup_operand(c->f, dot, TILE_MMA_ACC);
+    const unsigned reduced = tile_row_dim_of_reductions(c->f, dot, acc, NULL, NULL);
+    if (reduced < 2) return reduced;
     for (uint32_t id = 1; id < c->f->op_count; id++) {
         tile_op op = {id};
         const tile_value *memory = find_other(c->f, op, acc);

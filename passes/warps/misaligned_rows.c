@@ -23,7 +23,8 @@ typedef struct candidate {
     tile_value buffer;
     tile_op copy, load; /* load: the load_shared of the whole buffer, or none */
     unsigned unit;      /* the buffer's dim along which rows are contiguous */
-    unsigned bytes;     /* to which rows are aligned */
+    unsigned bytes;     /* that one access can copy */
+    unsigned row_bytes; /* to which rows are aligned */
 } candidate;
 
 typedef struct rows {
@@ -52,18 +53,23 @@ static bool find_copy(const rows *r, tile_value buffer, tile_op reader, tile_op 
     return copy->id;
 }
 
-/* Whether all rows of the tile have the offsets, modulo 16 bytes, of the rows from the view's first
- * one on, so that they do not depend on the iteration. width: a divisor of the strides, in
- * elements. */
-static bool has_fixed_offsets(const rows *r, const tile_value *element, const tile_type *view,
-                              unsigned unit, int64_t width, int64_t chunk) {
+/* Returns whether the value may differ between iterations of the loop. */
+static bool varies(const tile_function *f, tile_value value, tile_op loop) {
+    tile_op op = tile_value_def(f, value);
+    if (!op.id) return tile_value_at(f, value)->kind != TILE_VALUE_ARG;
+    while (op.id && op.id != loop.id) op = tile_op_parent(f, op);
+    return op.id;
+}
+
+/* Whether each row of the tile begins at the same offset, modulo 16 bytes, in all iterations. */
+static bool has_fixed_offsets(const rows *r, tile_op copy, const tile_value *element,
+                              const tile_type *view, unsigned unit, int64_t chunk) {
+    const tile_op loop = tile_pipelined_around(r->f, copy);
     for (unsigned d = 0; d < view->rank; d++) {
-        int64_t known;
-        tile_value index = element[1 + d];
+        const tile_value index = element[1 + d];
         if (tile_value_type(r->f, index)->kind == TILE_TYPE_TILE) return false;
-        if (d + 2 < view->rank && !(tile_value_is_int(r->f, index, &known) && !known)) return false;
-        const int64_t divisor = r->ranges[index.id].divisor;
-        if ((d + 2 == view->rank + unit ? divisor : divisor % chunk * width) % chunk) return false;
+        const bool known = r->ranges[index.id].divisor % chunk == 0;
+        if (d + 2 == view->rank + unit ? !known : !known && varies(r->f, index, loop)) return false;
     }
     return true;
 }
@@ -82,9 +88,10 @@ static bool is_narrow(const rows *r, candidate *c) {
     tile_access_facts facts = tile_view_access(f, r->ranges, from.at);
     c->unit = tile_unit_dim(&facts, view->rank, 2);
     c->bytes = facts.width * (unsigned)bytes;
+    c->row_bytes = facts.row_width * (unsigned)bytes;
     if (c->unit >= 2 || facts.points || c->bytes >= CHUNK) return false;
     return tile_type_dim(buffer, c->unit) % chunk == 0 &&
-           has_fixed_offsets(r, from.at, view, c->unit, facts.width, chunk);
+           has_fixed_offsets(r, c->copy, from.at, view, c->unit, chunk);
 }
 
 /* The dim of the operand along which the sums' rows or columns are. */
@@ -165,8 +172,8 @@ static void use_chunks(const rows *r, tile_op dot, unsigned operand, const candi
 static bool pays(const rows *r, tile_op dot, unsigned operand, const candidate *c) {
     enum { REGISTER = 4, WIDE = 8 };
     const unsigned bytes = tile_scalar_bytes(tile_value_type(r->f, c->buffer)->scalar);
-    if (bytes == 2) return c->bytes < WIDE;
-    return bytes == 1 && c->unit != dim_of_sums(r->f, dot, operand) && c->bytes >= REGISTER;
+    if (bytes == 2) return c->bytes < WIDE || c->row_bytes == CHUNK;
+    return bytes == 1 && c->unit != dim_of_sums(r->f, dot, operand) && c->row_bytes >= REGISTER;
 }
 
 /* Order of rows -------------------------------------------------------------------------------- */
@@ -281,6 +288,13 @@ static void visit_dot(const rows *r, tile_op dot) {
     const int64_t few = m > n ? n : m;
     if (few > FEW_ROWS) return;
     for (unsigned i = 0; i < 2; i++) narrow[i] = find_candidate(r, dot, i, &found[i]);
+    /* The rows of the large operand are interleaved (interleave-rows). */
+    if (!narrow[large] && narrow[1 - large] && warpgroup_uses_mma(f, dot)) {
+        tile_op loop = tile_pipelined_around(f, found[1 - large].copy);
+        use_chunks(r, dot, 1 - large, &found[1 - large], true);
+        limit_stages(r, loop);
+        return;
+    }
     if (!narrow[large] || (narrow[1 - large] && found[0].buffer.id == found[1].buffer.id)) return;
     if (!pays(r, dot, large, &found[large])) return;
     tile_op loop = tile_pipelined_around(f, found[large].copy);

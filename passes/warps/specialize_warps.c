@@ -30,7 +30,7 @@
  * after:
  *   kernel @sum(%k: i32, %a: view<f16[64, %k]> {tensor_map},
  *               %b: view<f16[%k, 64]> {tensor_map}, %c: ptr<f32>)
- *       grid [1]  warps 8
+ *       grid [1]  warps 5
  *   {
  *     %o = view %c, [64, 64] : view<f32[64, 64]>
  *     %x = alloc_shared : shared<f16[3][64, 64]>
@@ -38,52 +38,50 @@
  *     %full = alloc_barrier {count = 1} : shared<barrier[3]>
  *     %empty = alloc_barrier {count = 4} : shared<barrier[3]>
  *     roles {
- *       warps 1 {
- *         %1, %2 = for %i = 0 to %k step 64 iter (%stage = 0, %parity = 1) {
- *           barrier_wait %empty[%stage], %parity
- *           copy_async %a[0, %i], %x[%stage], %full[%stage]
- *           copy_async %b[%i, 0], %y[%stage], %full[%stage]
- *           barrier_arrive %full[%stage]
- *           %3 = add %stage, 1 : i32
- *           %4 = eq %3, 3 : i1
- *           %5 = select %4, 0, %3 : i32
- *           %6 = xor %parity, 1 : i32
- *           %7 = select %4, %6, %parity : i32
- *           yield %5, %7
- *         }
- *       }
- *       warps 3 {
- *       }
  *       warps 4 {
  *         %zero = splat 0.0 : tile<f32[64, 64]>
- *         %10 = lt 0, %k : i1
- *         %acc, %11, %12, %13 = if %10 {
- *           %acc_1, %14, %15, %16 = for %i_1 = 0 to %k step 64
- *               iter (%sum = %zero, %stage_1 = 0, %parity_1 = 0, %previous = 0) {
- *             barrier_wait %full[%stage_1], %parity_1
- *             %new = dot %x[%stage_1], %y[%stage_1], %sum {via = wgmma, async} : tile<f32[64, 64]>
- *             %17 = add %stage_1, 1 : i32
- *             %18 = eq %17, 3 : i1
- *             %19 = select %18, 0, %17 : i32
- *             %20 = xor %parity_1, 1 : i32
- *             %21 = select %18, %20, %parity_1 : i32
- *             %22 = dot_wait %new, 1 : tile<f32[64, 64]>
- *             %23 = ne %i_1, 0 : i1
- *             if %23 {
+ *         %1 = lt 0, %k : i1
+ *         %acc, %2, %3, %4 = if %1 {
+ *           %acc_1, %5, %6, %7 = for %i = 0 to %k step 64
+ *               iter (%sum = %zero, %stage = 0, %parity = 0, %previous = 0) {
+ *             barrier_wait %full[%stage], %parity
+ *             %new = dot %x[%stage], %y[%stage], %sum {via = wgmma, async} : tile<f32[64, 64]>
+ *             %8 = add %stage, 1 : i32
+ *             %9 = eq %8, 3 : i1
+ *             %10 = select %9, 0, %8 : i32
+ *             %11 = xor %parity, 1 : i32
+ *             %12 = select %9, %11, %parity : i32
+ *             %13 = dot_wait %new, 1 : tile<f32[64, 64]>
+ *             %14 = ne %i, 0 : i1
+ *             if %14 {
  *               barrier_arrive %empty[%previous]
  *             }
- *             yield %22, %19, %21, %stage_1
+ *             yield %13, %10, %12, %stage
  *           }
- *           %24 = dot_wait %acc_1, 0 : tile<f32[64, 64]>
- *           yield %24, %14, %15, %16
+ *           %15 = dot_wait %acc_1, 0 : tile<f32[64, 64]>
+ *           yield %15, %5, %6, %7
  *         } else {
  *           yield %zero, 0, 0, 0
  *         }
  *         free_shared %x
  *         free_shared %y
- *         %25 = alloc_shared : shared<f32[2][64, 32]>
- *         store_async %acc, %o[0, 0], %25
+ *         %16 = alloc_shared : shared<f32[2][64, 32]>
+ *         store_async %acc, %o[0, 0], %16
  *         bulk_wait 0 {read}
+ *       }
+ *       warps 1 {
+ *         %18, %19 = for %i_1 = 0 to %k step 64 iter (%stage_1 = 0, %parity_1 = 1) {
+ *           barrier_wait %empty[%stage_1], %parity_1
+ *           copy_async %a[0, %i_1], %x[%stage_1], %full[%stage_1]
+ *           copy_async %b[%i_1, 0], %y[%stage_1], %full[%stage_1]
+ *           barrier_arrive %full[%stage_1]
+ *           %20 = add %stage_1, 1 : i32
+ *           %21 = eq %20, 3 : i1
+ *           %22 = select %21, 0, %20 : i32
+ *           %23 = xor %parity_1, 1 : i32
+ *           %24 = select %21, %23, %parity_1 : i32
+ *           yield %22, %24
+ *         }
  *       }
  *     }
  *   }
@@ -100,7 +98,8 @@
  * as the kernel had, so tiles, thread indices and barriers are unchanged, and operations on the
  * sums (reductions, exchanges, atomics) are as efficient as before. The loop contains no barrier
  * between consumer warpgroups. Three idle warps complete the producer's warpgroup, because
- * setmaxnreg applies to whole warpgroups.
+ * setmaxnreg applies to whole warpgroups. A single warpgroup of consumers needs no more registers
+ * than at launch. Then there are no idle warps, and the producer is the last warp.
  *
  * Ring buffer: each stage of every buffer has two barriers. The producer arrives at `full` with the
  * copies' bytes; each consumer warp arrives at `empty` after reading. Stage and parity are carried
@@ -276,35 +275,55 @@ static void mark_producer_fed(const warp_specialization *s) {
         tile_op_set_flag(f, loop, TILE_ATTR_ordered_issue);
 }
 
+/* A role, by its place in the block. */
+typedef enum role { PRODUCER, IDLE, CONSUMERS, ROLES } role;
+
+/* The roles in the order of their warps. A single warpgroup of consumers keeps the registers of its
+ * launch, so that no warps complete that of the producer: more blocks fit on a multiprocessor. The
+ * consumers begin at a multiple of a warpgroup. */
+static unsigned order_roles(const warp_specialization *s, role roles[ROLES]) {
+    const role together[] = {PRODUCER, IDLE, CONSUMERS}, alone[] = {CONSUMERS, PRODUCER};
+    const bool single = s->warps * s->consumer_groups == WARPGROUP;
+    const unsigned count = single ? 2 : ROLES;
+    for (unsigned r = 0; r < count; r++) roles[r] = single ? alone[r] : together[r];
+    return count;
+}
+
 static void make_roles(warp_specialization *s) {
     tile_function *f = s->ring.f;
     tile_op top = specialize_outermost_op(s);
     tile_builder b = tile_builder_before(f, top);
-    int64_t few, many;
+    int64_t few, many, sum = 0;
     share_registers(s, &few, &many);
-    const int64_t warps[] = {1, WARPGROUP - 1, s->warps}, sets[] = {1, 1, s->consumer_groups},
-                  shares_copies[] = {few, few, many};
-    tile_value counts[3], groups[3], registers[3];
-    for (unsigned r = 0; r < 3; r++) {
-        counts[r] = tile_build_int(&b, warps[r]);
-        groups[r] = tile_build_int(&b, sets[r]);
-        registers[r] = tile_build_int(&b, shares_copies[r]);
+    const int64_t warps[ROLES] = {1, WARPGROUP - 1, s->warps},
+                  sets[ROLES] = {1, 1, s->consumer_groups}, shares[ROLES] = {few, few, many};
+    tile_value counts[ROLES], groups[ROLES], registers[ROLES];
+    role order[ROLES];
+    tile_region regions[ROLES] = {{0}};
+    const unsigned count = order_roles(s, order);
+    for (unsigned r = 0; r < count; r++) {
+        counts[r] = tile_build_int(&b, warps[order[r]]);
+        groups[r] = tile_build_int(&b, sets[order[r]]);
+        registers[r] = tile_build_int(&b, shares[order[r]]);
+        sum += warps[order[r]] * sets[order[r]];
     }
     b.loc = tile_op_loc(f, s->ring.plan.loop);
-    tile_op roles = tile_build_role_regions(&b, counts, groups, registers, 3);
+    tile_op roles = tile_build_role_regions(&b, counts, groups, registers, count);
+    for (unsigned r = 0; r < count; r++) regions[order[r]] = tile_op_region(f, roles, r);
     make_rings(s, roles);
-    specialize_producer(s, tile_op_region(f, roles, 0));
-    tile_builder idle = tile_builder_at_end(f, tile_op_region(f, roles, 1));
-    tile_build_yield(&idle, NULL, 0);
-    specialize_consumers(s, roles, tile_op_region(f, roles, 2));
-    for (unsigned r = 0; r < 2; r++)
-        replicate_cluster_barriers(s, tile_op_region(f, roles, 2), tile_op_region(f, roles, r));
-    specialize_stores(s, tile_op_region(f, roles, 2));
+    specialize_producer(s, regions[PRODUCER]);
+    if (regions[IDLE].id) {
+        tile_builder idle = tile_builder_at_end(f, regions[IDLE]);
+        tile_build_yield(&idle, NULL, 0);
+    }
+    specialize_consumers(s, roles, regions[CONSUMERS]);
+    for (unsigned r = 0; r < CONSUMERS; r++)
+        if (regions[r].id) replicate_cluster_barriers(s, regions[CONSUMERS], regions[r]);
+    specialize_stores(s, regions[CONSUMERS]);
     tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_pipelined);
     mark_producer_fed(s);
     tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_consumers);
-    tile_function_set_warps(
-        f, tile_expr_int(tile_function_context(f), s->warps * s->consumer_groups + WARPGROUP));
+    tile_function_set_warps(f, tile_expr_int(tile_function_context(f), sum));
 }
 
 tile_status tile_pass_specialize_warps(tile_pass *pass, tile_function *f) {

@@ -246,9 +246,9 @@ static void pass_remarks(const tile_diagnostic *d, void *user) {
         to->sink(d, to->user);
 }
 
-/* Sets the bucket's point to the one that the model predicts to be fastest. Returns
- * TILE_UNAVAILABLE without an error if there is none or it does not compile. Call it under the
- * context's lock. */
+/* Sets the bucket's point to the one that the model predicts to be fastest, or, if that one does
+ * not compile, to the fastest one that fits the target. Returns TILE_UNAVAILABLE without an error
+ * if there is none. Call it under the context's lock. */
 static tile_status add_chosen(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
     tile_arena arena = {0};
     unsigned bound = 0;
@@ -262,8 +262,14 @@ static tile_status add_chosen(tile_kernel *kernel, const tile_argument *argument
         tune_choose_point(kernel->device, kernel->module, kernel->name, kernel->bindings,
                           kernel->binding_count, sizes, &arena, &bound);
     tile_status status = TILE_UNAVAILABLE;
-    if (bindings && attach_bucket(kernel, arguments, count, bindings, bound, false) == TILE_OK)
-        status = TILE_OK;
+    if (bindings) status = attach_bucket(kernel, arguments, count, bindings, bound, false);
+    if (bindings && status != TILE_OK) {
+        bindings = tune_choose_fitting_point(kernel->device, kernel->module, kernel->name,
+                                             kernel->bindings, kernel->binding_count, sizes, &arena,
+                                             &bound);
+        if (bindings) status = attach_bucket(kernel, arguments, count, bindings, bound, false);
+    }
+    if (status != TILE_OK) status = TILE_UNAVAILABLE;
     tile_context_restore(&to);
     tile_arena_reset(&arena);
     return status;

@@ -37,6 +37,7 @@ typedef struct choices {
     unsigned num_sms;
     tile_arena *arena;
     source from;
+    bool fits; /* passes check that the target can run the chosen point */
     choice *list;
     size_t count, capacity;
 } choices;
@@ -75,7 +76,9 @@ static const tile_binding *take_fastest(const choices *c, const tile_device *dev
         const tile_binding *bindings =
             tune_name_point(&point, c->given, c->given_count, arena, count);
         *seconds = best->estimate;
-        if (tune_is_legal(device, module, c->f->name, bindings, *count)) return bindings;
+        if (tune_is_legal(device, module, c->f->name, bindings, *count) &&
+            (!c->fits || tune_fits(device, module, c->f->name, bindings, *count)))
+            return bindings;
         best->estimate = INFINITY;
     }
     return NULL;
@@ -142,7 +145,7 @@ static size_t index_of(const tile_function *f, const char *name) {
 static void pin_others(choices *c, const choices *all, const groups *g, size_t group,
                        const tile_binding *point, unsigned count, tile_arena *arena) {
     tile_binding *given = TILE_NEW_ARRAY(arena, tile_binding, all->given_count + count + 1u);
-    *c = (choices){.f = all->f, .given = given};
+    *c = (choices){.f = all->f, .given = given, .fits = all->fits};
     for (unsigned i = 0; i < count; i++) {
         bool own =
             tile_is_tuned(all->f, point[i].name) && g->of[index_of(all->f, point[i].name)] == group;
@@ -199,7 +202,10 @@ static const tile_binding *choose_packed(const choices *whole, const tile_device
     if (tune_pack(device, module, whole->f->name, arguments, sizes, given, whole->given_count,
                   &scratch, &packed) &&
         packed.copies < *seconds) {
-        choices c = {.f = packed.reader, .given = whole->given, .given_count = whole->given_count};
+        choices c = {.f = packed.reader,
+                     .given = whole->given,
+                     .given_count = whole->given_count,
+                     .fits = whole->fits};
         double least = INFINITY;
         found = choose(&c, device, packed.module, packed.sizes, arena, &own_count, &least);
         if (packed.copies + least >= *seconds) found = NULL;
@@ -215,7 +221,7 @@ static const tile_binding *choose_packed(const choices *whole, const tile_device
 /* The given bindings without the packing. */
 static choices without_packing(const choices *c, tile_arena *arena) {
     tile_binding *given = TILE_NEW_ARRAY(arena, tile_binding, c->given_count + 1u);
-    choices own = {.f = c->f, .given = given};
+    choices own = {.f = c->f, .given = given, .fits = c->fits};
     for (unsigned i = 0; i < c->given_count; i++)
         if (strcmp(c->given[i].name, TILE_PACK_ARGUMENTS) != 0)
             given[own.given_count++] = c->given[i];
@@ -303,18 +309,35 @@ static const tile_binding *choose_kernel(choices *c, const tile_device *device,
     return best;
 }
 
+static const tile_binding *choose_point(choices *c, const tile_device *device,
+                                        const tile_module *module, const int64_t *sizes,
+                                        tile_arena *arena, unsigned *count) {
+    tile_context *context = tile_module_context(module);
+    const tile_diversion diversion = tile_context_divert(context, NULL, NULL);
+    const tile_binding *found = c->f->kind == TILE_PLAN
+                                    ? choose_plan(c, device, module, sizes, arena, count)
+                                    : choose_kernel(c, device, module, sizes, arena, count);
+    tile_context_restore(&diversion);
+    return found;
+}
+
 const tile_binding *tune_choose_point(const tile_device *device, const tile_module *module,
                                       const char *name, const tile_binding *given,
                                       unsigned given_count, const int64_t *sizes, tile_arena *arena,
                                       unsigned *count) {
     choices c = {.f = tile_module_find(module, name), .given = given, .given_count = given_count};
-    tile_context *context = tile_module_context(module);
-    const tile_diversion diversion = tile_context_divert(context, NULL, NULL);
-    const tile_binding *found = c.f->kind == TILE_PLAN
-                                    ? choose_plan(&c, device, module, sizes, arena, count)
-                                    : choose_kernel(&c, device, module, sizes, arena, count);
-    tile_context_restore(&diversion);
-    return found;
+    return choose_point(&c, device, module, sizes, arena, count);
+}
+
+const tile_binding *tune_choose_fitting_point(const tile_device *device, const tile_module *module,
+                                              const char *name, const tile_binding *given,
+                                              unsigned given_count, const int64_t *sizes,
+                                              tile_arena *arena, unsigned *count) {
+    choices c = {.f = tile_module_find(module, name),
+                 .given = given,
+                 .given_count = given_count,
+                 .fits = true};
+    return choose_point(&c, device, module, sizes, arena, count);
 }
 
 /* Ranking -------------------------------------------------------------------------------------- */

@@ -13,6 +13,12 @@ const tile_binding *tune_choose_point(const tile_device *device, const tile_modu
                                       unsigned given_count, const int64_t *sizes, tile_arena *arena,
                                       unsigned *count);
 
+/* The same, if that point does not compile: points that the target cannot run are passed over. */
+const tile_binding *tune_choose_fitting_point(const tile_device *device, const tile_module *module,
+                                              const char *name, const tile_binding *given,
+                                              unsigned given_count, const int64_t *sizes,
+                                              tile_arena *arena, unsigned *count);
+
 /* Implements tile_kernel_rank_points. Whether a point can be instantiated is not known. Call it
  * under the context's lock. */
 void tune_rank_points(const tile_device *device, const tile_module *module, const char *name,

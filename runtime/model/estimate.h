@@ -40,5 +40,8 @@ double point_registers(const point_estimate *s);
 const char *point_find_obstacle(const point_estimate *s, tile_arena *arena);
 /* Resident blocks per multiprocessor, if a thread needs `tile_registers` for tiles. */
 double point_count_resident(const point_estimate *s, double tile_registers);
+/* epilogue.c: the exposed time of computing the results of `each` tiles, whose loops take `loop`
+ * seconds each. */
+double point_time_epilogue(const point_estimate *s, double each, double resident, double loop);
 
 #endif

@@ -328,7 +328,8 @@ static double estimate(const point_estimate *s) {
     double seconds = launch + start + (starts - 1) * start_again / resident +
                      (s->cost.operations > 0 ? start_more * (resident - 1) : 0) +
                      sqrt(body * body + memory * memory);
-    seconds += time_stores(s, each, resident) + time_stages(s);
+    seconds += time_stores(s, each, resident) + time_stages(s) +
+               point_time_epilogue(s, each, resident, body / each);
     if (s->w->semaphores) seconds += (s->blocks / (double)s->w->semaphores - 1) * tile_turnaround;
     if (s->made.roles && s->cost.shared > 0)
         seconds += multicast_rendezvous;
@@ -474,6 +475,16 @@ bool tune_is_legal(const tile_device *device, const tile_module *module, const c
                  run_split(copy, name, device->target) == TILE_OK;
     tile_module_destroy(copy);
     return legal;
+}
+
+bool tune_fits(const tile_device *device, const tile_module *module, const char *name,
+               const tile_binding *bindings, unsigned count) {
+    tile_arena arena = {0};
+    const tile_pass_option *options = tune_make_options(bindings, count, &arena);
+    const bool fits =
+        !tile_point_fault(tile_module_find(module, name), options, count, device->target, &arena);
+    tile_arena_reset(&arena);
+    return fits;
 }
 
 /* Copies the first error into the point's arena. */

@@ -286,7 +286,9 @@ static void add_arithmetic(scan *s, const tile_op_data *op, double times) {
     const tile_type *type = tile_value_type(s->f, op->first_result);
     bool packed = scan_width_of(s, type) == 2 && tile_scalar_is_floating(scan_scalar_of(s, type));
     double each = tile_op_is_costly(opcode) ? tile_op_cost(opcode).issue : packed ? 0.5 : 1;
-    s->cost->arithmetic += times * each * elements;
+    *(s->cost == &s->w->loop ? &s->cost->arithmetic : &s->cost->epilogue) +=
+        times * each * elements;
+    if (opcode == TILE_OP_reduce) s->cost->reduced += times * elements;
 }
 
 static void scan_op(scan *s, tile_op id, double times, int64_t stages) {
@@ -323,7 +325,7 @@ static void scan_op(scan *s, tile_op id, double times, int64_t stages) {
     default: break; /* other operations have no cost of their own; integers are evaluated */
     }
     scan_fold(s, op);
-    if (s->cost == &s->w->loop) add_arithmetic(s, op, times);
+    add_arithmetic(s, op, times);
     for (uint32_t r = 0; r < op->region_count; r++) scan_region(s, op->regions[r], times, stages);
 }
 

@@ -22,6 +22,8 @@ typedef struct tune_cost {
     double stored;      /* bytes */
     double unaligned;   /* of these, bytes of rows that do not begin at multiples of 16 bytes */
     double arithmetic;  /* instructions in loops, without products and copies */
+    double epilogue;    /* instructions outside of loops, likewise */
+    double reduced;     /* of these, elements of tiles that are reduced */
     double elements;    /* that threads load one by one, because rows are not aligned */
     double shifted;     /* bytes that they load in pieces of 16, with shifts, for the same reason */
     double chunks;      /* bytes of rows that begin anywhere, copied in chunks of 16 bytes */

@@ -113,11 +113,17 @@ typedef struct known_dot {
     unsigned row_dim;
 } known_dot;
 
-static bool decide_wgmma(const tile_dot_facts *dot, bool asked, unsigned sum_warps,
-                         unsigned shared_by_3, unsigned *row_dim) {
+static int64_t extent_of(const void *user, const tile_type *type, unsigned d) {
+    return scan_dim_of(user, type, d);
+}
+
+static bool decide_wgmma(const scan *s, tile_op id, const tile_dot_facts *dot, bool asked,
+                         unsigned sum_warps, unsigned shared_by_3, unsigned *row_dim) {
     unsigned operand;
     if (tile_find_wgmma_obstacle(dot) != TILE_WGMMA_NO_OBSTACLE) return false;
-    *row_dim = tile_dot_prefer_row_dim(dot, sum_warps, shared_by_3, 2);
+    const tile_type *sums = tile_value_type(s->f, tile_op_result(s->f, id, 0));
+    const unsigned reduced = tile_row_dim_of_reductions(s->f, id, sums, extent_of, s);
+    *row_dim = tile_dot_prefer_row_dim(dot, sum_warps, shared_by_3, reduced);
     if (tile_choose_row_dim(dot, false, row_dim, &operand) != TILE_WGMMA_NO_OBSTACLE) return false;
     return asked ||
            (!tile_dot_is_flat(dot) && !tile_dot_excess_registers(dot, *row_dim, sum_warps, 0));
@@ -143,7 +149,7 @@ static bool takes_wgmma(const scan *s, tile_op id, const tile_dot_facts *dot, un
         }
     known_dot *added = TILE_NEW(s->arena, known_dot);
     memcpy(added->keys, keys, sizeof keys);
-    added->wgmma = decide_wgmma(dot, asked, sum_warps, by_3, row_dim);
+    added->wgmma = decide_wgmma(s, id, dot, asked, sum_warps, by_3, row_dim);
     added->row_dim = *row_dim;
     added->next = *s->dots;
     *s->dots = added;
@@ -330,7 +336,8 @@ void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
         operands_read one = {of.lhs * cost_across(&dot, TILE_MMA_LHS),
                              of.rhs * cost_across(&dot, TILE_MMA_RHS)};
         /* Elements of the large operand are loaded one by one, to registers of 4 bytes. */
-        if (s->loop.facts.target && s->loop.chunked) *(m > n ? &one.lhs : &one.rhs) = 4 / width;
+        if (s->loop.facts.target && s->loop.chunked)
+            *(m > n ? &one.lhs : &one.rhs) = s->loop.interleaved ? 1 : 4 / width;
         s->cost->reads += times * width *
                           reads_of_warps(one, rows, columns, k, dot.warps,
                                          scan_attr_word(s->f, s->point, id, TILE_ATTR_policy));

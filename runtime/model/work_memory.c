@@ -219,13 +219,22 @@ static tile_op copy_to(const scan *s, tile_region body, tile_value buffer) {
     return TILE_NO_OP;
 }
 
-/* As `pays` in passes/warps/misaligned_rows.c. */
-static bool chunks_pay(const scan *s, tile_value view, tile_value buffer, bool is_lhs) {
-    enum { REGISTER = 4, WIDE = 8 };
-    const tile_type *type = tile_value_type(s->f, buffer);
-    const unsigned k = is_lhs ? 1 : 0, access = access_of(s, view);
-    if (scan_width_of(s, type) != 1) return scan_width_of(s, type) == 2 && access < WIDE;
-    return scan_along(s, view, type->rank) == 1 + k && access >= REGISTER;
+/* As `pays` in passes/warps/misaligned_rows.c. interleaved: by interleave-rows. */
+static bool chunks_pay(const scan *s, tile_value view, tile_value buffer, bool interleaved) {
+    enum { WIDE = 8 };
+    const double width = scan_width_of(s, tile_value_type(s->f, buffer));
+    return interleaved || (width == 2 && access_of(s, view) < WIDE);
+}
+
+/* As interleave-rows does: blocks for whole tiles of the rows that begin at the same offset in
+ * segments of memory. dim: of the grid, along which blocks have other rows. */
+static void interleave_grid(scan *s, tile_value view, unsigned dim, int64_t tile, bool is_lhs) {
+    enum { SEGMENT = 64 /* bytes */ };
+    const unsigned rank = tile_value_type(s->f, view)->rank, row = rank - (is_lhs ? 2 : 1);
+    const int64_t period = SEGMENT / access_of(s, view), rows = extent_of(s, view, row, 0);
+    if (rows < 1 || tile < 1) return;
+    const int64_t own = (rows + period - 1) / period;
+    s->w->grid[dim] = period * ((own + tile - 1) / tile);
 }
 
 bool scan_copies_chunks(scan *s, tile_region body, int64_t stages) {
@@ -241,9 +250,7 @@ bool scan_copies_chunks(scan *s, tile_region body, int64_t stages) {
     const int64_t m = scan_dim_of(s, acc, 0), n = scan_dim_of(s, acc, 1);
     tile_value buffer = data->operands[m > n ? 0 : data->segment[0]];
     tile_op load = tile_value_def(s->f, buffer), copy;
-    /* Tiles of few rows of a larger product are not measured yet, and estimated as without chunks.
-     */
-    if (least((double)m, (double)n) > FEW_ROWS || s->w->grid[m > n] > 1) return false;
+    if (least((double)m, (double)n) > FEW_ROWS) return false;
     if (load.id && tile_op_opcode(s->f, load) == TILE_OP_load_shared)
         buffer = tile_operands_src(s->f, load).at[0];
     copy = copy_to(s, body, buffer);
@@ -251,8 +258,16 @@ bool scan_copies_chunks(scan *s, tile_region body, int64_t stages) {
     if (!copy.id || tile_value_type(s->f, buffer)->rank != 2 || !scan_is_plain(s, copy))
         return false;
     const tile_value view = tile_op_operand(s->f, copy, 0);
-    return tile_value_type(s->f, view)->kind == TILE_TYPE_VIEW && access_of(s, view) < TMA_PITCH &&
-           chunks_pay(s, view, buffer, m > n);
+    if (tile_value_type(s->f, view)->kind != TILE_TYPE_VIEW || access_of(s, view) >= TMA_PITCH ||
+        scan_width_of(s, tile_value_type(s->f, buffer)) > 2)
+        return false;
+    const unsigned along_k = m > n ? 2 : 1; /* 1 + the buffer's dim */
+    s->loop.interleaved = scan_along(s, view, 2) == along_k;
+    if (s->loop.interleaved) interleave_grid(s, view, m > n ? 0 : 1, m > n ? m : n, m > n);
+    /* Other tiles of few rows of a larger product are not measured, and estimated as without
+     * chunks. */
+    return chunks_pay(s, view, buffer, s->loop.interleaved) &&
+           (s->loop.interleaved || s->w->grid[m > n] <= 1);
 }
 
 void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type *tile,
@@ -272,7 +287,8 @@ void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type 
     note_hint(s, id, op, bytes);
     s->cost->loaded += bytes;
     s->cost->outside += times * scan_bytes_of(s, tile) - bytes;
-    s->cost->crossing += bytes * crossing_of(s, op->operands[0], tile);
+    if (!s->loop.facts.target || !s->loop.interleaved)
+        s->cost->crossing += bytes * crossing_of(s, op->operands[0], tile);
 }
 
 /* A loop can have producer warps only if all of its copies are TMA boxes. */
@@ -292,6 +308,15 @@ void scan_note_ring(scan *s, tile_op load, const tile_op_data *op) {
     s->copied += bytes_inside(s, op->operands[0], type);
     s->w->depth = most(s->w->depth, (double)s->stages);
     scan_take_shared(s, scan_bytes_of(s, type) * (double)s->stages * s->groups);
+}
+
+/* Rows that keep their offsets are 16 bytes longer, and each eight of them. */
+static void take_longer_rows(scan *s, tile_value view, const tile_type *buffer, double stages) {
+    enum { CHUNK = 16, ROWS = 8 };
+    const unsigned along = scan_along(s, view, buffer->rank);
+    if (!along || access_of(s, view) >= TMA_PITCH) return;
+    const double rows = (double)scan_dim_of(s, buffer, along == 1 ? 1 : 0);
+    scan_take_shared(s, (rows + ceil(rows / ROWS)) * CHUNK * stages);
 }
 
 /* Counts a copy. In a pipelined loop, each group of warps gets the loop's stages of a buffer that
@@ -320,6 +345,7 @@ void scan_add_copy(scan *s, tile_op id, const tile_op_data *op, double times, in
     s->copied += bytes_inside(s, op->operands[0], to);
     s->w->depth = most(s->w->depth, depth);
     double own = (double)(to->stages ? 1 : stages) * s->groups;
+    if (s->loop.facts.target && s->loop.chunked) take_longer_rows(s, op->operands[0], to, own);
     if (own > 1)
         scan_take_shared(s, scan_bytes_of(s, to) * (double)scan_stages_of(s, to) * (own - 1));
 }

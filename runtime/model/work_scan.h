@@ -14,6 +14,7 @@ typedef struct pipelined_scan {
     tile_loop_facts facts; /* facts.target is NULL if there is no such loop */
     bool roles;            /* so far, producer warps that only copy are possible */
     bool chunked;          /* rows that begin anywhere are copied in chunks of 16 bytes */
+    bool interleaved;      /* each block has rows that begin at the same offset */
     unsigned dots, copies;
     unsigned row_dim; /* row dim of the last dot's sums, of extents `sums` */
     uint32_t sums[2];

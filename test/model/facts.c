@@ -74,11 +74,12 @@ static void add_dot(found *x, const tile_function *f, tile_op op) {
     x->wgmma[i] &= tile_op_word(f, op, TILE_ATTR_via) == TILE_WORD_via_wgmma;
 }
 
-/* Records the roles that specialize-warps has created: the first one copies, the third one
- * computes. */
+/* Records the roles that specialize-warps has created: the first one of two computes, and the third
+ * one of three. */
 static void add_roles(found *x, const tile_function *f, tile_op op) {
     x->facts.roles = true;
-    x->facts.sets = tile_executors_of_role(f, op, 2).groups;
+    const unsigned last = tile_op_at(f, op)->region_count - 1u;
+    x->facts.sets = tile_executors_of_role(f, op, last == 2 ? last : 0).groups;
 }
 
 /* Records a buffer: the ring through which tiles are stored, or the target of pipelined copies. All
@@ -106,7 +107,7 @@ static void look_at(found *x, const char *pass, const tile_function *f) {
         tile_opcode opcode = tile_op_opcode(f, op);
         if (strcmp(pass, "choose-instructions") == 0 && opcode == TILE_OP_dot) add_dot(x, f, op);
         if (strcmp(pass, "specialize-warps") == 0 && opcode == TILE_OP_roles &&
-            tile_op_at(f, op)->region_count == 3)
+            tile_op_at(f, op)->region_count > 1)
             add_roles(x, f, op);
         if (strcmp(pass, "pipeline") == 0 && opcode == TILE_OP_alloc_shared) add_buffer(x, f, op);
     }

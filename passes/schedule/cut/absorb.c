@@ -21,10 +21,16 @@
 
 #include <stdlib.h>
 
+#include "passes/schedule/kernel/packed.h"
+#include "passes/schedule/kernel/scaled.h"
+
 /* The widest rows and groups: all products have tiles with so many columns. Wider tiles exist if
  * both operands are arrays, and even wider ones if their elements are narrow
  * (lib/tuning/space.def). */
 enum { WIDTH_OF_COMPUTED = 64, WIDTH = 128, WIDTH_OF_NARROW = 256 };
+
+/* The tallest columns: likewise. */
+enum { HEIGHT = 128 };
 
 bool sched_is_output(const sched_group *g, int array) {
     for (size_t o = 0; o < g->output_count; o++)
@@ -48,12 +54,15 @@ static int count_pairs(const sched_coordinate *at) {
     return inner < 0 ? -1 : inner + 1;
 }
 
-/* Returns whether accesses to an array at the map have views of it, in which each part of a pair is
- * a dim. */
-static bool has_views(const sched_map *map, unsigned rank) {
-    unsigned dims = rank;
+/* Returns whether accesses to the value's array at the map have views of it, in which each part of
+ * a pair is a dim, and dims that are parts of one coordinate are one dim. */
+static bool has_views(schedule *s, tile_value value, const sched_map *map) {
+    sched_shape shape = sched_find_shape(s, value);
+    sched_map merged = *map;
+    sched_merge_shape(s, &shape, &merged);
+    unsigned rank = shape.type->rank, dims = rank;
     for (unsigned d = 0; d < rank; d++) {
-        int pairs = count_pairs(&map->at[d]);
+        int pairs = count_pairs(&merged.at[d]);
         if (pairs < 0) return false;
         dims += (unsigned)pairs;
     }
@@ -103,10 +112,37 @@ static bool are_plain(const schedule *s, const sched_group *g) {
     return true;
 }
 
+/* Returns whether the other group reduces the product's rows: a dim of the product that is not
+ * contiguous, such as the channels of [n, c, h, w]. */
+static bool reduces_columns(schedule *s, const sched_group *g, const sched_group *from) {
+    sched_map to;
+    if (g->domain.rank < 2 ||
+        !sched_map_in(s, &g->domain, sched_type_of_domain(s, &from->domain), &to))
+        return false;
+    const sched_coordinate *along = &to.at[from->axis];
+    return is_plain(along) && along->dim == (int)g->domain.rank - 2;
+}
+
+/* Sets the domain of the product's epilogue to that of whole columns. False if a tile may not have
+ * whole ones. */
+static bool choose_columns(schedule *s, sched_group *g) {
+    const unsigned m = g->domain.rank - 2;
+    int64_t height = sched_constant(g->domain.extents[m]);
+    if (height < 2 || height > HEIGHT || tile_expr_is(g->domain.extents[m + 1], 1) ||
+        tile_op_has_attr(s->compute, g->root, TILE_ATTR_tile) || sched_given_number(s, "block_m") ||
+        sched_scaled_of(s, g->root) || sched_packed_of(s, g->root))
+        return false;
+    g->rows = g->domain;
+    g->reduced = m;
+    g->has_rows = true;
+    return true;
+}
+
 /* Sets the domain of the product's epilogue to the rows that the other group reduces. False if a
  * tile may not have whole ones. */
 static bool choose_rows(schedule *s, sched_group *g, const sched_group *from) {
     const unsigned n = g->domain.rank - 1;
+    if (reduces_columns(s, g, from)) return choose_columns(s, g);
     int64_t columns = sched_constant(g->domain.extents[n]);
     int64_t width = sched_constant(from->domain.extents[from->axis]);
     bool whole = columns == width;
@@ -122,6 +158,7 @@ static bool choose_rows(schedule *s, sched_group *g, const sched_group *from) {
         g->rows.extents[n] = tile_expr_int(s->context, columns / width);
         g->rows.extents[g->rows.rank++] = g->width;
     }
+    g->reduced = g->rows.rank - 1;
     g->has_rows = true;
     return true;
 }
@@ -132,10 +169,10 @@ static bool choose_rows(schedule *s, sched_group *g, const sched_group *from) {
 static bool find_dims(schedule *s, const sched_group *g, const sched_group *from, sched_map *to) {
     const tile_type *type = sched_type_of_domain(s, &from->domain);
     sched_domain row = g->rows; /* of values with one element for each row */
-    row.extents[row.rank - 1] = tile_expr_int(s->context, 1);
+    row.extents[g->reduced] = tile_expr_int(s->context, 1);
     if (sched_map_in(s, &g->rows, type, to)) {
         const sched_coordinate *along = &to->at[from->axis];
-        return from->kind != SCHED_ROWS || (along->dim == (int)g->rows.rank - 1 && !along->offset);
+        return from->kind != SCHED_ROWS || (along->dim == (int)g->reduced && !along->offset);
     }
     return from->kind == SCHED_ELEMENTWISE && sched_map_in(s, &row, type, to);
 }
@@ -143,10 +180,10 @@ static bool find_dims(schedule *s, const sched_group *g, const sched_group *from
 static bool add_outputs(schedule *s, sched_group *g, const sched_group *from, const sched_map *to) {
     for (size_t i = 0; i < from->output_count; i++) {
         sched_output output = from->outputs[i];
-        unsigned rank = sched_type(s, s->arrays[output.array].value)->rank;
+        const tile_value value = s->arrays[output.array].value;
         if (output.part.id) return false;
-        output.map = sched_substitute(s, &output.map, rank, to);
-        if (!has_views(&output.map, rank)) return false;
+        output.map = sched_substitute(s, &output.map, sched_type(s, value)->rank, to);
+        if (!has_views(s, value, &output.map)) return false;
         g->outputs = tile_arena_grow(s->arena, g->outputs, g->output_count, &g->output_capacity,
                                      sizeof *g->outputs);
         g->outputs[g->output_count++] = output;
@@ -173,7 +210,7 @@ static bool add_input(schedule *s, sched_group *g, const sched_mapped_stop *stop
         int writer = sched_writer_of(s, (unsigned)array);
         if (writer < 0 || (size_t)writer >= before) return false;
     }
-    if (!stop->own_domain && !has_views(&stop->map, sched_type(s, stop->value)->rank)) return false;
+    if (!stop->own_domain && !has_views(s, stop->value, &stop->map)) return false;
     const sched_input input = {
         .array = (unsigned)array,
         .same = read.id == stop->value.id && !stop->own_domain,

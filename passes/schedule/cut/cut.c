@@ -202,6 +202,7 @@ void sched_add_input(schedule *s, sched_group *g, const sched_input *input) {
     for (size_t i = 0; i < g->input_count; i++) {
         sched_input *other = &g->inputs[i];
         if (other->array != input->array) continue;
+        if (other->reshape.id != input->reshape.id) other->reshape = TILE_NO_VALUE;
         other->same &= input->same && sched_same_map(&other->map, &input->map, rank);
         return;
     }
@@ -327,10 +328,12 @@ static void plan_inputs(schedule *s, sched_group *g, tile_value value, const sch
         else
             sched_plan_value(s, read);
         if (s->failed) return;
+        const bool is_reshape = read.id != w.stops[i].value.id, own = w.stops[i].own_domain;
         const sched_input input = {
             .array = (unsigned)sched_array_of(s, read),
-            .same = read.id == w.stops[i].value.id && !w.stops[i].own_domain,
+            .same = !is_reshape && !own,
             .map = w.stops[i].map,
+            .reshape = is_reshape && !own ? w.stops[i].value : TILE_NO_VALUE,
         };
         sched_add_input(s, g, &input);
     }
@@ -503,6 +506,7 @@ static void plan_long_chains(schedule *s) {
         if (wanted[op.id]) plan_windowed(s, op);
         if (wanted[op.id]) plan_sliced(s, op);
         if (wanted[op.id]) sched_plan_phases(s, op);
+        if (wanted[op.id]) sched_plan_scattered(s, op);
         if (wanted[op.id]) sched_plan_interleaved(s, op);
         if (wanted[op.id]) sched_plan_rounded(s, op);
     }

@@ -127,6 +127,8 @@ void sched_plan_rounded(schedule *s, tile_op op);
 
 /* Plans the filter that a product multiplies, if its phases are rows, and windows of few terms. */
 void sched_plan_phases(schedule *s, tile_op op);
+/* Plans a product whose elements its kernel would store one by one (phases.c). */
+void sched_plan_scattered(schedule *s, tile_op op);
 /* Plans the operand of a reduction, before it is widened, if it is such a value. */
 void sched_plan_interleaved(schedule *s, tile_op op);
 

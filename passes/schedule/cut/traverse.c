@@ -401,8 +401,7 @@ static bool is_folded(sched_traversal *w, tile_op op) {
     return inner || fold;
 }
 
-/* Returns whether a product's epilogue reduces op's operand, and traverses it. Each row, or group
- * of columns, is the last dim of the epilogue's domain. */
+/* Returns whether a product's epilogue reduces op's operand, and traverses it. */
 static bool is_reduced_in_epilogue(sched_traversal *w, tile_op op, const sched_map *map) {
     schedule *s = w->s;
     sched_group *g = w->g;
@@ -410,7 +409,7 @@ static bool is_reduced_in_epilogue(sched_traversal *w, tile_op op, const sched_m
     const int64_t axis = sched_axis(s, op);
     const tile_value src = tile_operand_src(s->compute, op);
     const int array = sched_array_of(s, tile_op_result(s->compute, op, 0));
-    const int last = (int)g->rows.rank - 1;
+    const int last = (int)g->reduced;
     sched_map at, row;
     if ((array >= 0 && !has_in_registers(w, array)) ||
         !sched_map_in(s, &g->rows, sched_type(s, src), &at) || at.at[axis].dim != last ||

@@ -21,6 +21,10 @@
  * each one of an outer window. */
 enum { MAX_POSITIONS = 128, MAX_NESTED = 64 };
 
+/* The maximum number of a window's lines whose elements are loaded together, and of the elements
+ * between two windows (windows/lines.c). */
+enum { MAX_LINES = 64, MAX_STRIDE = 64 };
+
 static bool is_given(const schedule *s, tile_op op) {
     static const tile_attr_id given[] = {TILE_ATTR_tile, TILE_ATTR_warps, TILE_ATTR_split,
                                          TILE_ATTR_strategy};
@@ -75,12 +79,43 @@ static along find_along(schedule *s, sched_visited_values *visited, tile_value v
     return found;
 }
 
+/* A list of numbers of a window; 0: not known. */
+static int64_t number_in(schedule *s, tile_values values, unsigned i) {
+    int64_t number = 1;
+    if (!values.count) return 1;
+    const tile_value_data *value = tile_value_at(s->compute, values.at[i]);
+    bool known = value->kind == TILE_VALUE_CONSTANT &&
+                 tile_expr_is_int(sched_resolved(s, value->expr), &number);
+    return known ? number : 0;
+}
+
+/* Returns whether windows of so many positions, of contiguous elements along their last dim, do not
+ * overlap much: a tile loads whole lines of them (windows/lines.c). */
+static bool has_few_lines(schedule *s, tile_op reduce, int64_t positions) {
+    const tile_function *f = s->compute;
+    tile_op op = reduce;
+    if (tile_op_opcode(f, reduce) != TILE_OP_reduce) return false;
+    do {
+        op = tile_value_def(f, tile_operand_src(f, op));
+        if (!op.id) return false;
+    } while (tile_op_opcode(f, op) == TILE_OP_reshape || tile_op_opcode(f, op) == TILE_OP_cast);
+    if (tile_op_opcode(f, op) != TILE_OP_window) return false;
+    const tile_values strides = tile_operands_strides(f, op);
+    const tile_type *type = sched_type(s, tile_op_result(f, op, 0));
+    const unsigned last = strides.count - 1;
+    const int64_t stride = number_in(s, strides, last);
+    const int64_t line = sched_constant(sched_dim(s, type, type->rank - 1u));
+    return (unsigned)sched_axis(s, op) + 2 * strides.count == type->rank && line > 3 &&
+           stride > 2 && stride <= MAX_STRIDE && line <= 2 * stride &&
+           number_in(s, tile_operands_dilations(f, op), last) == 1 && positions / line <= MAX_LINES;
+}
+
 bool sched_is_windowed(schedule *s, tile_op op) {
     tile_opcode opcode = tile_op_opcode(s->compute, op);
     if ((opcode != TILE_OP_reduce && opcode != TILE_OP_reduce_arg) || is_given(s, op)) return false;
     const tile_expr *extent = reduced_extent(s, op);
     int64_t known = extent ? sched_constant(extent) : -1;
-    if (known < 1 || known > MAX_POSITIONS) return false;
+    if (known < 1 || (known > MAX_POSITIONS && !has_few_lines(s, op, known))) return false;
     tile_value src = tile_operand_src(s->compute, op);
     sched_domain domain = sched_domain_of(s, src);
     sched_map map = sched_identity(&domain);

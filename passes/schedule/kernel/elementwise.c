@@ -30,11 +30,14 @@ static unsigned long_dims(schedule *s, const sched_group *g, unsigned dims[TILE_
 static int crossed_dim(schedule *s, const sched_group *g, unsigned last) {
     for (size_t i = 0; i < g->input_count; i++) {
         const sched_input *input = &g->inputs[i];
-        const unsigned rank = sched_type(s, s->arrays[input->array].value)->rank;
-        int inner = input->map.at[sched_contiguous_dim(s, input->array)].dim;
+        if (!input->same && !input->reshape.id) continue;
+        const tile_value value = input->same ? s->arrays[input->array].value : input->reshape;
+        const unsigned rank = sched_type(s, value)->rank;
+        const int inner =
+            input->map.at[input->same ? sched_contiguous_dim(s, input->array) : rank - 1u].dim;
         bool has_last = false;
         for (unsigned d = 0; d < rank; d++) has_last |= sched_depends(&input->map.at[d], last);
-        if (input->same && has_last && inner >= 0 && inner != (int)last &&
+        if (has_last && inner >= 0 && inner != (int)last &&
             !tile_expr_is(g->domain.extents[inner], 1))
             return inner;
     }

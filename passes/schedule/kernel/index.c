@@ -71,10 +71,41 @@ static bool add_coordinate(linear_form *to, int64_t scale, const sched_coordinat
     return add_term(to, scale, at);
 }
 
+static bool is_number(const sched_scalar *scalar, int64_t *number) {
+    return scalar->expr && tile_expr_is_int(scalar->expr, number);
+}
+
+/* Returns whether the terms are scale * n * (x / n) and scale * (x % n), which is scale * x. */
+static bool are_parts(const term *div, const term *rem) {
+    const sched_index *high = div->at->index, *low = rem->at->index;
+    int64_t by = 0, size = 0;
+    return high && low && high->kind == SCHED_DIV && low->kind == SCHED_REM &&
+           is_number(&high->by, &by) && is_number(&low->by, &size) && by == size &&
+           div->scale == by * rem->scale && sched_same_coordinate(&high->a, &low->a);
+}
+
+/* Adds the coordinate with joined quotients and remainders. False if it is not a sum with known
+ * numbers. */
+static bool find_form(linear_form *to, const sched_coordinate *at) {
+    if (!add_coordinate(to, 1, at)) return false;
+    for (unsigned i = 0; i < to->count; i++)
+        for (unsigned j = 0; j < to->count; j++) {
+            if (i == j || !are_parts(&to->terms[i], &to->terms[j])) continue;
+            linear_form joined = {.offset = to->offset};
+            const sched_coordinate *whole = &to->terms[j].at->index->a;
+            for (unsigned rest = 0; rest < to->count; rest++)
+                if (rest != i && rest != j) joined.terms[joined.count++] = to->terms[rest];
+            if (!add_coordinate(&joined, to->terms[j].scale, whole)) return true;
+            *to = joined;
+            return true;
+        }
+    return true;
+}
+
 /* Windows of windows can reach one element in several ways. */
 static bool same_sums(const sched_coordinate *a, const sched_coordinate *b) {
     linear_form x = {.count = 0}, y = {.count = 0};
-    if (!add_coordinate(&x, 1, a) || !add_coordinate(&y, 1, b)) return false;
+    if (!find_form(&x, a) || !find_form(&y, b)) return false;
     if (x.offset != y.offset || x.count != y.count) return false;
     for (unsigned i = 0; i < x.count; i++) {
         unsigned k = 0;
@@ -93,7 +124,7 @@ bool sched_same_coordinate(const sched_coordinate *a, const sched_coordinate *b)
 
 bool sched_find_linear(const sched_coordinate *at, sched_linear *out) {
     linear_form form = {.count = 0};
-    if (!add_coordinate(&form, 1, at) || form.count > 1) return false;
+    if (!find_form(&form, at) || form.count > 1) return false;
     bool one = form.count;
     if (one && form.terms[0].at->index) return false;
     *out = (sched_linear){one ? form.terms[0].at->dim : -1, one ? form.terms[0].scale : 0,
@@ -288,7 +319,7 @@ sched_coordinate sched_exact(schedule *s, const sched_coordinate *a, int64_t by)
 
 sched_coordinate sched_simplified(schedule *s, const sched_coordinate *at) {
     linear_form form = {.count = 0};
-    if (!at->index || !add_coordinate(&form, 1, at)) return *at;
+    if (!at->index || !find_form(&form, at)) return *at;
     sched_coordinate sum = sched_zero_coordinate();
     for (unsigned i = form.count; i-- > 0;) {
         const sched_scalar by = {tile_expr_int(s->context, form.terms[i].scale), TILE_NO_VALUE};
@@ -316,7 +347,7 @@ sched_coordinate sched_indexed(schedule *s, tile_value index, const sched_map *m
 
 sched_coordinate sched_substituted(schedule *s, const sched_coordinate *at,
                                    const sched_coordinate *dims) {
-    sched_coordinate out = *at;
+    sched_coordinate out = sched_zero_coordinate();
     if (at->index) {
         const sched_index *index = at->index;
         const sched_coordinate a = sched_substituted(s, &index->a, dims);

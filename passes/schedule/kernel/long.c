@@ -55,6 +55,20 @@ sched_chunked_sum sched_begin_chunked(sched_kernel *k, tile_value buffer, const 
     return sum;
 }
 
+/* Adds the sum of a chunk to those before it. The last one, too: a thread's own sums and as many
+ * elements of the buffer would need more registers than the loop.
+ *
+ * A sum that begins at 0 is never -0, so that adding 0 does not change it. Without this addition,
+ * ptxas keeps a thread's sums in the registers from which they are stored, four adjacent ones each.
+ * In the loop they then share banks with the operands (passes/lower/fma.c). */
+static void keep_chunk(sched_kernel *k, const sched_chunked_sum *sum, tile_value own) {
+    const tile_type *type = tile_value_type(k->f, own);
+    tile_value all =
+        tile_build_add(&k->b, tile_build_load_shared(&k->b, sum->kept, NULL, 0, type), own);
+    all = tile_build_add(&k->b, all, tile_build_zero(&k->b, type));
+    tile_build_store_shared(&k->b, all, sum->kept, NULL, 0);
+}
+
 tile_value sched_step_chunked(sched_kernel *k, const sched_chunked_sum *sum, tile_value step,
                               tile_value own) {
     const tile_type *type = tile_value_type(k->f, own);
@@ -62,9 +76,7 @@ tile_value sched_step_chunked(sched_kernel *k, const sched_chunked_sum *sum, til
     tile_op full = tile_build_if_else(&k->b, tile_build_eq(&k->b, place, sum->last), &type, 1);
     tile_builder outside = k->b;
     k->b = tile_builder_at_end(k->f, tile_op_region(k->f, full, 0));
-    tile_value all =
-        tile_build_add(&k->b, tile_build_load_shared(&k->b, sum->kept, NULL, 0, type), own);
-    tile_build_store_shared(&k->b, all, sum->kept, NULL, 0);
+    keep_chunk(k, sum, own);
     tile_value zero = tile_build_zero(&k->b, type);
     tile_build_yield(&k->b, &zero, 1);
     k->b = tile_builder_at_end(k->f, tile_op_region(k->f, full, 1));
@@ -75,5 +87,6 @@ tile_value sched_step_chunked(sched_kernel *k, const sched_chunked_sum *sum, til
 
 tile_value sched_end_chunked(sched_kernel *k, const sched_chunked_sum *sum, tile_value own) {
     const tile_type *type = tile_value_type(k->f, own);
-    return tile_build_add(&k->b, tile_build_load_shared(&k->b, sum->kept, NULL, 0, type), own);
+    keep_chunk(k, sum, own);
+    return tile_build_load_shared(&k->b, sum->kept, NULL, 0, type);
 }

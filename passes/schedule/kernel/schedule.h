@@ -62,6 +62,8 @@ typedef struct sched_input {
     unsigned array;
     bool same;     /* every use reads it at the coordinates of map, over the domain */
     sched_map map; /* by the array's dims */
+    /* If all uses read this reshape of the array's value, over the domain: map is by its dims. */
+    tile_value reshape;
 } sched_input;
 
 typedef struct sched_group {
@@ -80,11 +82,13 @@ typedef struct sched_group {
     size_t input_count, input_capacity;
     tile_op *reductions; /* the group's reductions, in order of their dependencies */
     size_t reduction_count, reduction_capacity; /* windowed: also reductions inside of others */
-    /* matmul with reductions (cut/absorb.c): the domain of its epilogue, in which its maps are. The
-     * last dim is the reduced one: the product's columns, or, if `width` is given, groups of that
-     * many columns, with the number of groups as the dim before. */
+    /* matmul with reductions (cut/absorb.c): the domain of its epilogue, in which its maps are, and
+     * the dim of it that is reduced. This is the last one, the product's columns, or, if `width` is
+     * given, groups of that many columns, with the number of groups as the dim before. Or it is the
+     * product's rows, the last dim but one. */
     bool has_rows;
     sched_domain rows;
+    unsigned reduced;
     const tile_expr *width;
     tile_function *kernel;
     bool recomputes; /* windowed: also reductions whose results are in memory */

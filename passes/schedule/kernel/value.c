@@ -327,6 +327,8 @@ static tile_value compute_window(sched_kernel *k, tile_op op, const sched_map *m
     schedule *s = k->s;
     sched_map at = sched_operand_map(s, op, 0, 0, map);
     tile_value src = tile_operand_src(s->compute, op), made;
+    for (unsigned d = 0; d < sched_type(s, src)->rank && k->reduce; d++)
+        at.at[d] = sched_simplified(s, &at.at[d]);
     if (!k->reduce || sched_is_padded(s, k->g, op)) return select_window(k, op, &at, element);
     const tile_expr *pad = pad_of(k, op, element);
     const sched_padded *before = find_padded(k, src, &at, pad, element);

@@ -398,6 +398,7 @@ static void build_epilogue(product *p, const tile_value *sums) {
         whole = identity = sched_substitute(s, &own, domain.rank, &split);
     }
     product_set_sums(p);
+    if (product_build_interleaved(p, sums[0])) return;
     remember_sums(p, p->op, &identity, &whole, sums[0]);
     if (p->dual.id) remember_sums(p, p->dual, &identity, &whole, sums[1]);
     for (size_t i = 0; i < k->g->output_count && !s->failed; i++) {

@@ -145,18 +145,23 @@ static const sched_coordinate *contiguous_coordinate(const product *p,
     return &side->source_map.at[order[shape.type->rank - 1]];
 }
 
-/* The same, but that in the group if channels of a group follow those of the groups before. Then
+/* The coordinate in its group, if channels of a group follow those of the groups before. Then
  * *grouped is set. */
-static const sched_coordinate *last_coordinate(const product *p, const product_operand *side,
-                                               bool *grouped) {
-    const sched_coordinate *last = contiguous_coordinate(p, side);
+static const sched_coordinate *without_group(const product *p, const sched_coordinate *at,
+                                             bool *grouped) {
     *grouped = false;
-    while (last->index && !last->offset && last->index->kind == SCHED_PAIR &&
-           !sched_depends(&last->index->a, p->depth)) {
-        last = &last->index->b;
+    while (at->index && !at->offset && at->index->kind == SCHED_PAIR &&
+           !sched_depends(&at->index->a, p->depth)) {
+        at = &at->index->b;
         *grouped = true;
     }
-    return last;
+    return at;
+}
+
+/* The coordinate along the contiguous dim, in its group. */
+static const sched_coordinate *last_coordinate(const product *p, const product_operand *side,
+                                               bool *grouped) {
+    return without_group(p, contiguous_coordinate(p, side), grouped);
 }
 
 /* Returns whether the coordinate grows by 1 along the dim: it is the dim, or a pair with it, such
@@ -167,20 +172,34 @@ static bool steps_along(const sched_coordinate *at, unsigned dim) {
            steps_along(&at->index->b, dim);
 }
 
-/* If the operand is a matrix of windows, returns the extent that is contiguous along k, which is
- * [taps, channels] in one dim. NULL if it is no such matrix, or if the extent is too small for a
- * separate tile. */
-static const tile_expr *channels_of(const product *p, const product_operand *side) {
+/* Finds the extent of the channels if the coordinate is that of a channel, the last digit of k.
+ * NULL: it is another one, or the extent is too small for a separate tile. */
+static const tile_expr *find_channels(const product *p, const sched_coordinate *at, bool grouped) {
     enum { FEWEST = 8, FEWEST_OF_GROUP = 4 };
-    if (side->array < 0) return NULL;
-    bool grouped;
-    const sched_coordinate *last = last_coordinate(p, side, &grouped),
-                           depth = sched_dim_coordinate(p->depth);
-    bool divided = last->index && !last->offset && last->index->kind == SCHED_REM &&
-                   sched_same_coordinate(&last->index->a, &depth);
-    int64_t known = divided ? sched_constant(last->index->by.expr) : 0;
+    const sched_coordinate depth = sched_dim_coordinate(p->depth);
+    if (!at->index || at->offset || at->index->kind != SCHED_REM ||
+        !sched_same_coordinate(&at->index->a, &depth))
+        return NULL;
+    const int64_t known = sched_constant(at->index->by.expr);
     bool fits = known < 0 || known >= (grouped ? FEWEST_OF_GROUP : FEWEST);
-    return divided && fits ? last->index->by.expr : NULL;
+    return fits ? at->index->by.expr : NULL;
+}
+
+/* If the operand is a matrix of windows, returns the extent that is contiguous along k, which is
+ * [taps, channels] in one dim. NULL if it is no such matrix. Threads copy single elements for fma,
+ * so that channels may be anywhere in memory. */
+static const tile_expr *channels_of(const product *p, const product_operand *side) {
+    if (side->array < 0) return NULL;
+    bool grouped = false;
+    const sched_coordinate *last = last_coordinate(p, side, &grouped);
+    const tile_expr *found = find_channels(p, last, grouped);
+    if (product_uses_tensor_cores(p)) return found;
+    const unsigned rank = sched_type(p->k.s, side->source)->rank;
+    for (unsigned d = 0; d < rank && !found; d++) {
+        const sched_coordinate *at = without_group(p, &side->source_map.at[d], &grouped);
+        found = find_channels(p, at, false);
+    }
+    return found;
 }
 
 /* The same of rows that are rounded in registers, are contiguous along the other dim of the
@@ -215,7 +234,7 @@ bool product_reads_along_k(const product *p, const product_operand *side) {
 }
 
 bool product_gathers_rows(const product *p, const product_operand *side) {
-    bool grouped;
+    bool grouped = false;
     if (!side->gathered || p->taps >= 0) return true;
     const sched_coordinate *last = last_coordinate(p, side, &grouped);
     const unsigned dims[] = {side->row, side->column};

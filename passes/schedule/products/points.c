@@ -1,5 +1,6 @@
 /* The points of a product: its tuning space, the values that attributes fix, and the points that it
  * cannot use. */
+#include "lib/ir/cost.h"
 #include "lib/support/scalar.h"
 #include "passes/schedule/kernel/long.h"
 #include "passes/schedule/products/product.h"
@@ -12,23 +13,37 @@ static bool is_operand(const product *p, unsigned array) {
     return false;
 }
 
-/* Whether the epilogue reads an array of the result's extents, such as a residual. */
-static bool reads_tile(const product *p) {
+/* Whether the input has the result's extents, as a residual does, and not those of a row or column.
+ */
+static bool is_tile(const product *p, const sched_input *input) {
+    const unsigned rank = sched_type(p->k.s, p->k.s->arrays[input->array].value)->rank;
+    bool rows = false, columns = false;
+    for (unsigned d = 0; d < rank; d++) {
+        const sched_coordinate *at = &input->map.at[d];
+        rows |= sched_depends(at, p->m);
+        columns |= sched_depends(at, p->n);
+        columns |= p->k.g->width && sched_depends(at, p->n + 1);
+    }
+    return rows && columns;
+}
+
+bool product_reads_tile(const product *p) {
+    const sched_group *g = p->k.g;
+    for (size_t i = 0; i < g->input_count; i++)
+        if (!is_operand(p, g->inputs[i].array) && is_tile(p, &g->inputs[i])) return true;
+    return false;
+}
+
+/* Rows and columns that the epilogue reads, such as biases, are read by several blocks, in no
+ * order. So no block writes them, and they can be loaded when a piece of the tile needs them. */
+static void mark_constant(const product *p) {
     const sched_group *g = p->k.g;
     for (size_t i = 0; i < g->input_count; i++) {
-        const sched_input *input = &g->inputs[i];
-        const unsigned rank = sched_type(p->k.s, p->k.s->arrays[input->array].value)->rank;
-        bool rows = false, columns = false;
-        if (is_operand(p, input->array)) continue;
-        for (unsigned d = 0; d < rank; d++) {
-            const sched_coordinate *at = &input->map.at[d];
-            rows |= sched_depends(at, p->m);
-            columns |= sched_depends(at, p->n);
-            columns |= g->width && sched_depends(at, p->n + 1);
-        }
-        if (rows && columns) return true;
+        const unsigned array = g->inputs[i].array;
+        if (is_operand(p, array) || is_tile(p, &g->inputs[i])) continue;
+        const tile_value view = p->k.arrays[array];
+        tile_function_set_arg_noalias(p->k.f, tile_value_at(p->k.f, view)->index, true);
     }
-    return false;
 }
 
 /* Products of a plan share their points. Ranking all points takes as long as there are kernels. */
@@ -86,7 +101,8 @@ static sched_space choose_space(const product *p) {
         return computed ? SCHED_SPACE_BYTES_COMPUTED
                : part   ? SCHED_SPACE_BYTES_PART
                         : SCHED_SPACE_BYTES;
-    return part ? SCHED_SPACE_FMA_PART : SCHED_SPACE_FMA;
+    if (part) return SCHED_SPACE_FMA_PART;
+    return gathered ? SCHED_SPACE_FMA_WINDOWS : SCHED_SPACE_FMA;
 }
 
 /* The values that its attributes fix. */
@@ -178,18 +194,81 @@ static void drop_persistent(product *p) {
                                  tile_expr_word(context, kept_out[i].word), NULL));
 }
 
+/* Blocks of interleaved rows that multiply little wait for the tile that their epilogue reads.
+ * Small ones have few registers, so that others compute meanwhile. 16 images of 16 x 16 x 16
+ * places, 32 channels, 64 filters of 3 x 3 x 3 with stride 2 and a residual take 135 us in tiles of
+ * 32 x 64, 157 of 64 x 64, 233 of 64 x 128 (H200). */
+static void keep_blocks_small(product *p) {
+    enum { FEW = 1024 /* terms */, MOST = 4096 /* elements of a tile */ };
+    const sched_group *g = p->k.g;
+    const int64_t terms = product_count_terms(p);
+    product_interleaved rows;
+    if (g->output_count != 1 || terms < 0 || terms > FEW || sched_is_given(p->k.s, "block_m") ||
+        sched_is_given(p->k.s, "block_n") || !product_find_interleaved(p, &g->outputs[0], &rows))
+        return;
+    for (size_t i = 0; i < p->k.f->tune_count; i++) drop_large(&p->k.f->tunes[i], MOST);
+}
+
 /* A tile that the epilogue reads is loaded to registers beside the sums. Two groups of warps that
  * alternate between tiles spill it, and a persistent kernel has fewer registers: with a residual,
  * 8192 x 8192 x 1024 of f16 takes 855 us with ping_pong, 371 with a tile for each block (H200). */
 static void keep_room_for_tile(product *p) {
     tile_context *context = p->k.s->context;
     enum { MOST = 24576 }; /* elements of a tile, of which nothing is spilled */
-    if (!product_has_param(p, "consumers") || !reads_tile(p)) return;
+    if (!product_has_param(p, "consumers") || !product_reads_tile(p)) return;
     drop_persistent(p);
+    keep_blocks_small(p);
     const tile_expr *tile =
         tile_expr_multiply(context, product_param(p, "block_m"), product_param(p, "block_n"));
     tile_function_add_where(
         p->k.f, tile_expr_op(context, TILE_OP_le, tile, tile_expr_int(context, MOST), NULL));
+}
+
+/* Adds the code for an element of the value, of operations between the product and the results that
+ * take several instructions. */
+static void add_costly(const product *p, tile_value value, bool *seen, unsigned *code) {
+    enum { FAST = 4 };
+    const tile_function *f = p->k.s->compute;
+    const tile_op op = tile_value_def(f, value);
+    if (seen[value.id] || !op.id || op.id == p->op.id || op.id == p->dual.id ||
+        sched_find_input(p->k.s, p->k.g, value) >= 0)
+        return;
+    seen[value.id] = true;
+    const tile_opcode opcode = tile_op_opcode(f, op);
+    const unsigned own = tile_op_cost(opcode).code;
+    if (tile_op_is_costly(opcode))
+        *code += tile_op_has_attr(f, op, TILE_ATTR_fast) && own > FAST ? FAST : own;
+    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
+        add_costly(p, tile_op_operand(f, op, i), seen, code);
+}
+
+/* Of two groups of warps that alternate between tiles, one computes the epilogue while the other
+ * one multiplies. Where sums are short and the epilogue is long, that is all the time. A thread
+ * that has 192 sums then has no registers left to overlap elements: 64 to 128 channels of 3 x 3
+ * with a hyperbolic tangent take 252 us in tiles of 128 x 192 and 186 in tiles of 128 x 128, with
+ * mish and a hyperbolic tangent 279 and 206, with a bias 133 and 139 (H200). */
+static void keep_room_for_functions(product *p) {
+    enum { SHORT = 1024 /* terms */, LONG = 22 /* code of an element */, MOST = 16384 };
+    const sched_group *g = p->k.g;
+    tile_context *context = p->k.s->context;
+    const int64_t terms = product_count_terms(p);
+    bool *seen = TILE_NEW_ARRAY(p->k.s->arena, bool, p->k.s->compute->value_count);
+    unsigned code = 0;
+    if (p->taps < 0 || terms < 0 || terms > SHORT || !product_has_param(p, "consumers") ||
+        sched_is_given(p->k.s, "consumers"))
+        return;
+    for (size_t i = 0; i < g->output_count; i++)
+        add_costly(p, sched_output_value(p->k.s, &g->outputs[i]), seen, &code);
+    if (code < LONG) return;
+    const tile_expr *tile =
+        tile_expr_multiply(context, product_param(p, "block_m"), product_param(p, "block_n"));
+    tile_function_add_where(
+        p->k.f,
+        tile_expr_op(context, TILE_OP_or,
+                     tile_expr_op(context, TILE_OP_ne, product_param(p, "consumers"),
+                                  tile_expr_word(context, "ping_pong"), NULL),
+                     tile_expr_op(context, TILE_OP_le, tile, tile_expr_int(context, MOST), NULL),
+                     NULL));
 }
 
 /* Hidden tiles take no time. Blocks even that out, but not iterations of persistent ones. Parts of
@@ -301,6 +380,53 @@ static void choose_window_points(const product *p) {
     tile_function_add_where(p->k.f, any);
 }
 
+/* Returns whether the result is moved with index tiles, and is the product but for casts. */
+static bool moves_sums(const product *p) {
+    const sched_group *g = p->k.g;
+    const tile_function *f = p->k.s->compute;
+    bool moves = false;
+    if (g->output_count != 1) return false;
+    const tile_value value = sched_output_value(p->k.s, &g->outputs[0]);
+    for (unsigned d = 0; d < sched_type(p->k.s, value)->rank; d++)
+        moves |= g->outputs[0].map.at[d].index && sched_depends(&g->outputs[0].map.at[d], p->n);
+    if (!moves) return false;
+    tile_op op = tile_value_def(f, value);
+    while (op.id && op.id != p->op.id &&
+           (tile_op_opcode(f, op) == TILE_OP_cast || sched_only_moves(p->k.s, op)))
+        op = tile_value_def(f, tile_operand_src(f, op));
+    return op.id == p->op.id;
+}
+
+/* Such a tile is exchanged as a whole, so that threads store 16 bytes. Two groups of warps that
+ * alternate have a buffer each, beside the stages. Without room for these, threads store 4 bytes of
+ * a sector: 32768 x 512 x 256 of bf16 take 46 us in tiles of 128 x 192, and 24 in tiles of 128 x
+ * 128 (H200). */
+static void keep_room_for_exchange(product *p) {
+    enum { GROUPS = 2, BARRIERS = 256, SECTORS = 4 /* bytes of an element; lanes fill sectors */ };
+    tile_context *context = p->k.s->context;
+    const tile_pass *pass = p->k.s->pass;
+    if (!product_has_param(p, "consumers") || !pass->has_target || !moves_sums(p)) return;
+    const sched_output *output = &p->k.g->outputs[0];
+    const int64_t result = tile_scalar_bytes(
+                      sched_type(p->k.s, sched_output_value(p->k.s, output))->scalar),
+                  operand = tile_scalar_bytes(p->sides[0].element->scalar);
+    if (result >= SECTORS) return;
+    const tile_expr *m = product_param(p, "block_m"), *n = product_param(p, "block_n");
+    const tile_expr *stages = tile_expr_multiply(
+        context,
+        tile_expr_multiply(context, product_param(p, "stages"), product_param(p, "block_k")),
+        tile_expr_multiply(context, tile_expr_op(context, TILE_OP_add, m, n, NULL),
+                           tile_expr_int(context, operand)));
+    const tile_expr *buffers = tile_expr_multiply(context, tile_expr_multiply(context, m, n),
+                                                  tile_expr_int(context, GROUPS * result));
+    const tile_expr *fits = tile_expr_op(
+        context, TILE_OP_le, tile_expr_op(context, TILE_OP_add, stages, buffers, NULL),
+        tile_expr_int(context, (int64_t)pass->target->max_shared_bytes - BARRIERS), NULL);
+    const tile_expr *other = tile_expr_op(context, TILE_OP_ne, product_param(p, "consumers"),
+                                          tile_expr_word(context, "ping_pong"), NULL);
+    tile_function_add_where(p->k.f, tile_expr_op(context, TILE_OP_or, other, fits, NULL));
+}
+
 /* Windows whose taps are along k keep the splits that were measured for them: few or many parts.
  * The others are for sums over the positions of images, of which there are few tiles. */
 static void restrict_splits(const product *p, const sched_fixed *fixed) {
@@ -319,6 +445,42 @@ static void restrict_splits(const product *p, const sched_fixed *fixed) {
     tile_function_add_where(p->k.f, any);
 }
 
+/* Windows of 16 channels are copied in rows of 32 bytes, which a step of 32 elements would fill up
+ * with zeros. */
+static void fit_depth(product *p) {
+    enum { DEPTH = 16, FILLED = 32 /* elements of a step */, HALF = 2 /* bytes */ };
+    const tile_function *f = p->k.f;
+    tile_context *context = p->k.s->context;
+    if (p->taps < 0 || sched_constant(p->extent_k) != DEPTH || sched_is_given(p->k.s, "block_k") ||
+        tile_scalar_bytes(p->sides[0].element->scalar) != HALF)
+        return;
+    for (size_t i = 0; i < f->tune_count; i++) {
+        const tile_tune_clause *clause = &f->tunes[i];
+        unsigned k = clause->name_count, stages = k;
+        for (unsigned d = 0; d < clause->name_count; d++) {
+            if (strcmp(clause->names[d], "block_k") == 0) k = d;
+            if (strcmp(clause->names[d], "stages") == 0) stages = d;
+        }
+        for (unsigned j = 0; k < clause->name_count && j < clause->point_count; j++) {
+            const tile_expr **point = clause->values + (size_t)j * clause->name_count;
+            if (sched_constant(point[k]) != FILLED) continue;
+            point[k] = tile_expr_int(context, DEPTH);
+            if (stages < clause->name_count)
+                point[stages] = tile_expr_int(context, 2 * sched_constant(point[stages]));
+        }
+    }
+}
+
+/* Wide tiles are for few filters. With more rows the model estimates their time too low. */
+static void restrict_wide_tiles(const product *p) {
+    enum { FEW = 96 /* rows */ };
+    const int64_t rows = sched_constant(p->k.g->domain.extents[p->m]);
+    if (choose_space(p) != SCHED_SPACE_FMA_WINDOWS || (rows >= 0 && rows <= FEW)) return;
+    tile_function_add_where(p->k.f,
+                            tile_expr_op(p->k.s->context, TILE_OP_lt, product_param(p, "block_n"),
+                                         tile_expr_int(p->k.s->context, WIDE), NULL));
+}
+
 bool product_set_points(product *p) {
     schedule *s = p->k.s;
     sched_group *g = p->k.g;
@@ -332,9 +494,16 @@ bool product_set_points(product *p) {
     }
     choose_window_points(p);
     keep_room_for_tile(p);
+    keep_room_for_functions(p);
     if (p->seen.found) spread_tiles(p, &fixed);
     keep_room_for_addresses(p);
+    keep_room_for_exchange(p);
+    fit_depth(p);
     restrict_splits(p, &fixed);
-    if (g->has_rows) product_restrict_tiles(p, product_has_param(p, "consumers") && reads_tile(p));
+    if (!sched_is_given(s, "block_n")) restrict_wide_tiles(p);
+    if (g->has_rows) {
+        mark_constant(p);
+        product_restrict_tiles(p, product_has_param(p, "consumers") && product_reads_tile(p));
+    }
     return true;
 }

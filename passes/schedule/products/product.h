@@ -151,6 +151,8 @@ tile_value product_find_tap(product *p, tile_value number);
 
 /* Sets the tuning space and the points that it lists. Returns false after a diagnostic. */
 bool product_set_points(product *p);
+/* Returns whether the epilogue reads an array of the result's extents, such as a residual. */
+bool product_reads_tile(const product *p);
 /* The number of terms of each sum; -1: not known. */
 int64_t product_count_terms(const product *p);
 const tile_expr *product_express_terms(const product *p);
@@ -206,6 +208,9 @@ bool product_find_interleaved(const product *p, const sched_output *output,
 /* Stores the sums' tile. */
 void product_store_interleaved(product *p, const sched_output *output,
                                const product_interleaved *rows, tile_value tile);
+/* Builds the epilogue for interleaved rows, if its only result has them and it reads an array of
+ * the result's extents. Returns false if not. */
+bool product_build_interleaved(product *p, tile_value sums);
 
 /* scales.c: the scale of each element of the current step's sums. */
 tile_value product_build_scale(product *p);

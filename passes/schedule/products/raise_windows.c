@@ -500,11 +500,10 @@ static bool is_folded(const raised *r, expand_fold_sizes z) {
 static bool pays(const raised *r, const numbers *n) {
     const tile_value src = r->view.source;
     const tile_type *type = sched_type(r->s, src);
+    const tile_type *lhs = sched_type(r->s, tile_operand_lhs(r->s->compute, r->product));
     bool pointwise = true, spreads = false;
     tile_convolution_traffic t = {
-        .by_fma = tile_convolution_is_by_fma(
-            r->s->compute, r->product,
-            sched_type(r->s, tile_operand_lhs(r->s->compute, r->product))),
+        .by_fma = tile_convolution_is_by_fma(r->s->compute, r->product, lhs),
         .channels_last = r->source[strlen(r->source) - 1] == 'c',
         .channels = r->c,
         .positions = 1,
@@ -517,15 +516,16 @@ static bool pays(const raised *r, const numbers *n) {
         const view_windows *w = windows_of(r, (char)('0' + i));
         t.windows *= (double)(w->places * w->taps);
         t.positions *= w->taps;
-        pointwise &=
-            n->strides[i] == 1 && n->between[i] == 1 && !n->pads[2 * i] && !n->pads[2 * i + 1];
+        pointwise &= n->strides[i] == 1 && n->between[i] == 1;
+        pointwise &= !n->pads[2 * i] && !n->pads[2 * i + 1];
         spreads |= n->between[i] > 1;
     }
     const bool depthwise = r->groups > 1 && r->c == 1; /* a reduction of windows */
     const expand_fold_sizes z = {.channels_last = t.channels_last, .n = r->n, .c = r->c, .k = r->k};
+    const tile_convolution_form form = tile_convolution_form_of(&t);
     return spreads || (!t.by_fma && is_folded(r, z)) || depthwise || r->view.apart ||
-           (pointwise && t.positions == 1) ||
-           tile_convolution_form_of(&t) == TILE_CONVOLUTION_MOVED;
+           (pointwise && t.positions == 1) || form == TILE_CONVOLUTION_MOVED ||
+           form == TILE_CONVOLUTION_POSITIONS_FIRST;
 }
 
 static bool find_convolution(schedule *s, sched_tables *tables, tile_op op, raised *r, numbers *n) {

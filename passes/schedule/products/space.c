@@ -42,6 +42,7 @@ static const extent extents[SCHED_SPACE_COUNT] = {
     [SCHED_SPACE_PARTS] = {SPLIT_ROLES, CORE, TILE_OPERANDS_parts, false, false},
     [SCHED_SPACE_FMA_PART] = {SPLIT_ROLES, CORE, TILE_OPERANDS_plain, false, false},
     [SCHED_SPACE_FMA] = {SPLIT_ROLES, FULL, TILE_OPERANDS_plain, true, false},
+    [SCHED_SPACE_FMA_WINDOWS] = {SPLIT_ROLES, FULL, TILE_OPERANDS_gathered, true, false},
     [SCHED_SPACE_FMA_FIXED] = {SPLIT_ROLES, FREE, TILE_OPERANDS_plain, false, false},
 };
 
@@ -115,7 +116,7 @@ static sched_space without_conditions(sched_space space) {
     if (space == SCHED_SPACE_TF32 || space == SCHED_SPACE_TF32_WINDOWS ||
         space == SCHED_SPACE_TF32_PART)
         return SCHED_SPACE_TF32_COMPUTED;
-    if (space == SCHED_SPACE_FMA || space == SCHED_SPACE_FMA_PART) return SCHED_SPACE_FMA_FIXED;
+    if (space >= SCHED_SPACE_FMA_PART) return SCHED_SPACE_FMA_FIXED;
     bool bytes = space == SCHED_SPACE_BYTES || space == SCHED_SPACE_BYTES_PART;
     return bytes ? SCHED_SPACE_BYTES_COMPUTED : space;
 }

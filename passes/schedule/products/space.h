@@ -22,6 +22,7 @@ typedef enum sched_space {
     SCHED_SPACE_PARTS,            /* f32 split into several bf16 in registers */
     SCHED_SPACE_FMA_PART,         /* types without tensor core instructions, in a plan */
     SCHED_SPACE_FMA,              /* types without tensor core instructions */
+    SCHED_SPACE_FMA_WINDOWS,      /* the same with windows that are copied with index tiles */
     SCHED_SPACE_FMA_FIXED,        /* the same if a user fixes values that no point has */
     SCHED_SPACE_COUNT
 } sched_space;

@@ -1,4 +1,5 @@
-/* Epilogues that reduce the rows of a product, or groups of its columns: see cut/absorb.c.
+/* Epilogues that reduce the rows of a product, groups of its columns, or whole columns: see
+ * cut/absorb.c.
  *
  * The accumulator of a tile has whole rows, so each reduction is one operation on registers. Groups
  * of columns are a third dim of the tile, which costs nothing: a reshape to
@@ -11,6 +12,15 @@
 
 /* Tuning points -------------------------------------------------------------------------------- */
 
+/* Returns whether a tile with so many rows has whole columns, and at most half of it is empty,
+ * except that wgmma has at least 64 rows. (H200, minima of 64 channels: tiles of 128 rows take as
+ * long for the product alone as those of 64 rows and a second kernel.) */
+static bool fits_columns(const product *p, int64_t rows) {
+    enum { LEAST = 64 };
+    const int64_t height = sched_constant(p->k.g->rows.extents[p->m]);
+    return rows >= height && rows < 2 * (height > LEAST ? height : LEAST);
+}
+
 /* Returns whether a tile with so many rows and columns has whole rows or groups, and leaves
  * registers for the values of the epilogue. */
 static bool fits_rows(const product *p, int64_t rows, int64_t columns, bool reads_tile) {
@@ -19,6 +29,7 @@ static bool fits_rows(const product *p, int64_t rows, int64_t columns, bool read
     const sched_group *g = p->k.g;
     int64_t width = sched_constant(g->width ? g->width : g->rows.extents[p->n]);
     bool has_room = rows * columns <= LARGE || (rows * columns == LARGEST && !reads_tile);
+    if (g->reduced == p->m) return has_room && fits_columns(p, rows);
     return has_room && (g->width ? columns % width == 0 : columns >= width);
 }
 
@@ -40,7 +51,9 @@ static unsigned add_wide(const product *p, const tile_tune_clause *clause,
                   {"cluster_m", {1, 1}},
                   {"cluster_n", {1, 1}}};
     enum { NAMES = sizeof points / sizeof *points, POINTS = 2, WIDE = 128 };
-    if (p->k.g->width || sched_constant(p->k.g->rows.extents[p->n]) <= WIDE) return 0;
+    if (p->k.g->width || p->k.g->reduced == p->m ||
+        sched_constant(p->k.g->rows.extents[p->n]) <= WIDE)
+        return 0;
     for (unsigned n = 0; n < clause->name_count; n++) {
         unsigned at = 0;
         while (at < NAMES && strcmp(points[at].name, clause->names[n]) != 0) at++;
@@ -66,6 +79,15 @@ static void exclude_large_in_turns(product *p) {
     const tile_expr *other = tile_expr_op(context, TILE_OP_ne, product_param(p, consumers),
                                           tile_expr_word(context, "ping_pong"), NULL);
     tile_function_add_where(p->k.f, tile_expr_op(context, TILE_OP_or, other, small, NULL));
+}
+
+/* Each of three groups of warps has a third of a tile's rows. */
+static void exclude_parts_of_columns(product *p) {
+    static const char consumers[] = "consumers";
+    tile_context *context = p->k.s->context;
+    if (!tile_function_find_param(p->k.f, consumers, strlen(consumers))) return;
+    tile_function_add_where(p->k.f, tile_expr_op(context, TILE_OP_ne, product_param(p, consumers),
+                                                 tile_expr_word(context, "cooperative_3"), NULL));
 }
 
 /* Points are removed, not excluded by a condition, because the first one is used where nothing else
@@ -94,6 +116,7 @@ void product_restrict_tiles(product *p, bool reads_tile) {
         clause->point_count = kept;
     }
     exclude_large_in_turns(p);
+    if (p->k.g->reduced == p->m) exclude_parts_of_columns(p);
 }
 
 /* Tiles --------------------------------------------------------------------------------------- */
@@ -131,13 +154,13 @@ static tile_value identity_of(product *p, tile_op op, const tile_type *type) {
     return tile_build_constant(&k->b, type, tile_expr_float(k->s->context, number));
 }
 
-/* Groups end where tiles do. The columns of a tile may extend after the end of a row. */
+/* Groups end where tiles do. A tile may extend after the end of a row, or of a column. */
 static tile_value hide_tail(product *p, tile_op op, const tile_type *type, tile_value elements) {
     sched_kernel *k = &p->k;
-    const sched_coordinate column = sched_dim_coordinate(p->n);
+    const sched_coordinate along = sched_dim_coordinate(k->g->reduced);
     if (k->g->width) return elements;
-    tile_value end = sched_number(k, sched_expr(k->s, k->g->rows.extents[p->n]));
-    tile_value inside = tile_build_lt(&k->b, sched_coordinate_tile(k, &column), end);
+    tile_value end = sched_number(k, sched_expr(k->s, k->g->rows.extents[k->g->reduced]));
+    tile_value inside = tile_build_lt(&k->b, sched_coordinate_tile(k, &along), end);
     return tile_build_select(&k->b, inside, elements, identity_of(p, op, type));
 }
 
@@ -145,7 +168,7 @@ static tile_value build_reduce(product *p, tile_op like, tile_value elements) {
     static const tile_attr_id copied[] = {TILE_ATTR_kind, TILE_ATTR_nan};
     enum { COPIED = sizeof copied / sizeof *copied };
     sched_kernel *k = &p->k;
-    const int64_t axis = k->tile_rank - 1;
+    const int64_t axis = k->tile_of[k->g->reduced];
     tile_attr attrs[COPIED + 1] = {
         {.id = TILE_ATTR_axis, .expr = tile_expr_int(k->s->context, axis)}};
     unsigned count = 1;
@@ -183,7 +206,7 @@ static bool is_long(const product *p, const sched_output *output) {
     const tile_type *type = sched_type(s, s->arrays[output->array].value);
     bool along = false;
     for (unsigned d = 0; d < type->rank; d++)
-        along |= sched_depends(&output->map.at[d], p->k.g->rows.rank - 1);
+        along |= sched_depends(&output->map.at[d], p->k.g->reduced);
     return along;
 }
 

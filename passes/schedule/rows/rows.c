@@ -249,54 +249,6 @@ void rows_set_tiles(rows *r, int beside, const tile_expr *other, const tile_expr
     sched_set_tile(&r->k, r->axis, r->t, along);
 }
 
-/* Adds a tuning point after `count` others. False if one with these extents exists. */
-static bool add_point(int *points, unsigned count, int height, int width, int warps) {
-    const int point[] = {height, width, warps};
-    for (unsigned p = 0; p < count; p++)
-        if (points[3 * p] == height && points[3 * p + 1] == width) return false;
-    memcpy(points + 3 * count, point, sizeof point);
-    return true;
-}
-
-enum { COLUMN_POINTS = 5 };
-
-/* Returns whether the rows are of large arrays of 4 bytes. */
-static bool reads_much(const rows *r) {
-    enum { LARGE = 128 << 20 /* bytes */, WIDTH = 4 };
-    bool much = false;
-    for (size_t i = 0; i < r->k.g->input_count; i++) {
-        const unsigned array = r->k.g->inputs[i].array;
-        tile_value value = r->k.s->arrays[array].value;
-        if (tile_scalar_bytes(sched_element(r->k.s, value)->scalar) != WIDTH) return false;
-        much |= sched_count_bytes(r->k.s, array) >= LARGE;
-    }
-    return much;
-}
-
-/* Lists tiles that are at most as wide as the array, if that is known, and correspondingly taller,
- * up to the extent of the axis. Returns their number. */
-static unsigned list_columns(const rows *r, int beside, bool in_parts,
-                             int points[COLUMN_POINTS * 3]) {
-    /* A few wide loads per thread. With parts there are enough blocks, and these need few registers
-     * if the tiles of few warps are combined. */
-    static const int shapes[][COLUMN_POINTS][3] = {
-        {{64, 32, 8}, {128, 32, 8}, {32, 64, 8}, {32, 128, 8}, {16, 256, 8}},
-        {{16, 128, 4}, {32, 64, 4}, {64, 32, 4}, {8, 256, 4}, {32, 128, 4}},
-        /* H200, maxima of 32 x 4096 x 4095 f32: 508 us, 576 with {128, 32, 8} */
-        {{32, 64, 16}}};
-    int64_t extent = sched_constant(r->k.g->domain.extents[beside]);
-    const bool large = !in_parts && reads_much(r);
-    unsigned count = 0;
-    for (unsigned i = 0; i < (large ? 1 : COLUMN_POINTS); i++) {
-        const int *shape = shapes[large ? 2 : in_parts][i];
-        int width = extent < 0 ? shape[1] : power_above(extent, shape[1]);
-        int height = shape[0] * (shape[1] / width);
-        if (r->known >= 0) height = power_above(r->known, height);
-        count += add_point(points, count, height, width, shape[2]);
-    }
-    return count;
-}
-
 /* As many tiles in a step as the registers can hold besides the sums. */
 void rows_build_in_steps(rows *r) {
     enum { MANY = 4 };
@@ -312,11 +264,11 @@ void rows_build_in_steps(rows *r) {
  * axis. */
 static void build_columns(rows *r, int beside) {
     enum { LIKELY = 16 };
-    int points[COLUMN_POINTS * 3];
-    unsigned count = list_columns(r, beside, true, points);
+    int points[ROWS_COLUMN_POINTS * 3];
+    unsigned count = rows_list_columns(r, beside, true, points);
     int64_t along = points[0], blocks = rows_count_others(r, beside, points[1]);
     bool splits = rows_may_split(r, along, blocks);
-    if (!splits) count = list_columns(r, beside, false, points);
+    if (!splits) count = rows_list_columns(r, beside, false, points);
     for (unsigned p = 0; p < count; p++)
         if (points[3 * p] < r->least) r->least = points[3 * p];
     const tile_expr *params[] = {sched_add_param(&r->k, "rows"), sched_add_param(&r->k, "columns"),
@@ -453,7 +405,7 @@ static void build_one_element(rows *r, int beside) {
         int width = wide < 0 ? shapes[i][1] : power_above(wide, shapes[i][1]);
         int height = shapes[i][0] * (shapes[i][1] / width);
         if (high >= 0) height = power_above(high, height);
-        count += add_point(points, count, height, width, shapes[i][2]);
+        count += rows_add_point(points, count, height, width, shapes[i][2]);
     }
     set_one_element_along(r, before, beside, params);
     sched_add_tune(&r->k, params, 3, points, count);

@@ -140,6 +140,17 @@ void rows_build_at_once(rows *r);
  * once for all of them. */
 void rows_build_in_steps(rows *r);
 
+/* column_tiles.c */
+
+/* Adds a tuning point after `count` others. False if one with these extents exists. */
+bool rows_add_point(int *points, unsigned count, int height, int width, int warps);
+/* Lists tiles of columns that are at most as wide as the array, if that is known, and
+ * correspondingly taller, up to the extent of the axis. Returns their number. in_parts: the
+ * reductions are split. */
+enum { ROWS_COLUMN_POINTS = 5 };
+unsigned rows_list_columns(const rows *r, int beside, bool in_parts,
+                           int points[ROWS_COLUMN_POINTS * 3]);
+
 /* columns.c */
 
 /* Returns whether the axis is not contiguous, and elements along it are needed several times. */

@@ -34,13 +34,20 @@ static void add_steps(windows *w, tile_op op, const sched_map *map) {
     }
 }
 
-static void find_steps(windows *w) {
+sched_traversal windows_traverse(const windows *w) {
     schedule *s = w->k.s;
-    sched_group again = {.kind = SCHED_WINDOWED};
-    sched_traversal t = {.s = s, .g = &again};
+    sched_group *again = TILE_NEW(s->arena, sched_group);
+    *again = (sched_group){.kind = SCHED_WINDOWED};
+    sched_traversal t = {.s = s, .g = again};
     for (size_t i = 0; i < w->g->output_count; i++)
         sched_traverse_value(&t, sched_output_value(s, &w->g->outputs[i]), &w->g->outputs[i].map,
                              true);
+    return t;
+}
+
+static void find_steps(windows *w) {
+    schedule *s = w->k.s;
+    const sched_traversal t = windows_traverse(w);
     for (size_t i = 0; i < t.done.count; i++) {
         tile_op op = tile_value_def(s->compute, t.done.items[i].value);
         if (op.id && tile_op_opcode(s->compute, op) == TILE_OP_window)
@@ -70,14 +77,12 @@ static bool is_long(const windows *w, unsigned d) {
     return !tile_expr_is(w->g->domain.extents[d], 1);
 }
 
-static bool overlaps(const windows *w, unsigned d) {
+bool windows_overlap(const windows *w, unsigned d) {
     const windows_step *step = &w->steps[d];
     return step->positions > 1 && count_elements(step, 2) < 2 * step->positions;
 }
 
-/* Returns whether a product with another operand of the window's extents is summed: each element of
- * the operand is used once for each neighbor. */
-static bool has_weights(const windows *w) {
+bool windows_have_weights(const windows *w) {
     schedule *s = w->k.s;
     for (size_t i = 0; i < w->g->reduction_count; i++) {
         tile_value src = tile_operand_src(s->compute, w->g->reductions[i]);
@@ -165,7 +170,7 @@ static int64_t choose_lanes(const windows *w) {
     const windows_step *step = &w->steps[w->columns];
     const int64_t lanes = BYTES / widest_input(w);
     const int64_t extent = sched_constant(w->g->domain.extents[w->columns]);
-    if (step->positions < 2 || step->stride != 1 || has_weights(w) || lanes < FEWEST ||
+    if (step->positions < 2 || step->stride != 1 || windows_have_weights(w) || lanes < FEWEST ||
         extent < lanes * LEAST_THREADS ||
         (step->positions - 1) * step->dilation > MOST_VECTORS * lanes)
         return 1;
@@ -200,16 +205,16 @@ static bool may_store_lanes(const windows *w, int64_t lanes) {
 /* Tries numbers of neighbors along the two innermost dims with overlapping windows. */
 static void choose_neighbors(windows *w, int64_t most) {
     int dims[2] = {-1, -1};
-    bool weights = has_weights(w);
+    bool weights = windows_have_weights(w);
     int64_t tried[SCHED_MAX_DIMS];
     double fewest = 0;
     unsigned count = 0;
     for (unsigned d = w->columns; d-- > 0 && count < 2;)
-        if (overlaps(w, d) || (weights && w->steps[d].positions)) dims[count++] = (int)d;
+        if (windows_overlap(w, d) || (weights && w->steps[d].positions)) dims[count++] = (int)d;
     for (unsigned d = 0; d < SCHED_MAX_DIMS; d++) w->neighbors[d] = tried[d] = 1;
     w->neighbors[w->columns] = tried[w->columns] = w->lanes;
     if (!count) {
-        if (w->lanes == 1) share_addresses(w);
+        if (w->lanes == 1 && !w->lines) share_addresses(w);
         return;
     }
     for (int64_t a = 1; a <= most; a *= 2)
@@ -247,10 +252,12 @@ void windows_choose(windows *w) {
         if (is_long(w, d)) w->columns = d;
     bool contiguous = w->steps[w->columns].positions > 0;
     w->vector = contiguous || bytes >= 16 ? 1 : (int)(16 / bytes);
-    if (has_weights(w) && w->vector > MOST_OF_WEIGHTS) w->vector = MOST_OF_WEIGHTS;
+    if (windows_have_weights(w) && w->vector > MOST_OF_WEIGHTS) w->vector = MOST_OF_WEIGHTS;
+    windows_choose_lines(w);
     w->lanes = choose_lanes(w);
     if (!may_store_lanes(w, w->lanes)) w->lanes = 1;
-    choose_neighbors(w, w->lanes > 1                   ? MOST_OF_LANES / w->lanes
-                        : contiguous || has_weights(w) ? MANY
-                                                       : FEW);
+    choose_neighbors(w, w->lanes > 1                            ? MOST_OF_LANES / w->lanes
+                        : w->lines                              ? FEW
+                        : contiguous || windows_have_weights(w) ? MANY
+                                                                : FEW);
 }

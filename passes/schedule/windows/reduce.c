@@ -16,20 +16,7 @@
 #include "lib/ir/effects.h"
 #include "lib/ir/syntax.h"
 
-enum { MAX_LEAVES = 32, MAX_KEY = 3 };
-
-/* What a value is computed from: arrays, sources of windows (at coordinates that may be outside),
- * other reductions, or coordinates. */
-typedef struct leaf {
-    tile_value value;
-    sched_map map;
-} leaf;
-
-typedef struct leaves {
-    leaf at[MAX_LEAVES];
-    unsigned count;
-    bool too_many;
-} leaves;
+enum { MAX_KEY = 3 };
 
 /* An element of the source that a use needs. */
 typedef struct window_element {
@@ -37,7 +24,7 @@ typedef struct window_element {
     int64_t position;     /* along the reduced axis */
     int64_t key[MAX_KEY]; /* its coordinates in the source of the windows, without dims */
     sched_map map;
-    const leaves *from; /* NULL: not listed */
+    const windows_leaves *from; /* NULL: not listed */
 } window_element;
 
 struct windows_partial {
@@ -63,7 +50,7 @@ typedef struct reduction {
 
 /* Elements ------------------------------------------------------------------------------------- */
 
-static void list_leaves(windows *w, tile_value value, const sched_map *map, leaves *out) {
+void windows_list_leaves(windows *w, tile_value value, const sched_map *map, windows_leaves *out) {
     schedule *s = w->k.s;
     tile_op op = tile_value_def(s->compute, value);
     if (out->too_many || !sched_is_tensor(s, value)) return;
@@ -73,27 +60,28 @@ static void list_leaves(windows *w, tile_value value, const sched_map *map, leav
     bool elements = op.id && tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
     bool window = opcode == TILE_OP_window;
     if (window || sched_find_input(s, w->g, value) >= 0 || !(moves || elements)) {
-        out->too_many |= out->count == MAX_LEAVES;
+        out->too_many |= out->count == WINDOWS_MAX_LEAVES;
         if (out->too_many) return;
-        out->at[out->count++] = (leaf){window ? tile_operand_src(s->compute, op) : value,
-                                       window ? sched_operand_map(s, op, 0, 0, map) : *map};
+        out->at[out->count++] =
+            (windows_leaf){window ? tile_operand_src(s->compute, op) : value,
+                           window ? sched_operand_map(s, op, 0, 0, map) : *map, window};
         return;
     }
     unsigned result = value.id - tile_op_result(s->compute, op, 0).id;
     for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++) {
         sched_map at = sched_operand_map(s, op, result, i, map);
-        list_leaves(w, tile_op_operand(s->compute, op, i), &at, out);
+        windows_list_leaves(w, tile_op_operand(s->compute, op, i), &at, out);
     }
 }
 
-static const leaves *leaves_of(const reduction *r, window_element *e) {
+static const windows_leaves *leaves_of(const reduction *r, window_element *e) {
     if (e->from) return e->from;
-    leaves *made = TILE_NEW(r->w->k.s->arena, leaves);
-    list_leaves(r->w, r->src, &e->map, made);
+    windows_leaves *made = TILE_NEW(r->w->k.s->arena, windows_leaves);
+    windows_list_leaves(r->w, r->src, &e->map, made);
     return e->from = made;
 }
 
-static bool same_leaves(const windows *w, const leaves *a, const leaves *b) {
+static bool same_leaves(const windows *w, const windows_leaves *a, const windows_leaves *b) {
     if (a->count != b->count || a->too_many || b->too_many) return false;
     for (unsigned i = 0; i < a->count; i++) {
         unsigned rank = sched_type(w->k.s, a->at[i].value)->rank;
@@ -347,8 +335,13 @@ static void reduce(windows *w, tile_op op, const windows_use *uses, size_t count
         .sums = TILE_NEW_ARRAY(s->arena, tile_value, count + 1),
         .places = TILE_NEW_ARRAY(s->arena, tile_value, count + 1),
     };
-    list_elements(&r, uses, count);
-    if (shares_lines(&r)) {
+    if (w->lines)
+        windows_reduce_lines(w, op, r.type, uses, count, r.sums);
+    else
+        list_elements(&r, uses, count);
+    if (w->lines) {
+        /* Their elements are read together. */
+    } else if (shares_lines(&r)) {
         add_lines(&r);
     } else {
         bool products = sums_products(&r);

@@ -22,8 +22,7 @@ static int power_above(int64_t extent, int most) {
     return block;
 }
 
-/* The width among powers of two that leaves the fewest elements of tiles unused. */
-static int best_width(int64_t extent, int least, int most) {
+int windows_best_width(int64_t extent, int least, int most) {
     int best = power_above(extent, most);
     if (extent < 0) return best;
     int64_t fewest = (extent + best - 1) / best * best;
@@ -42,16 +41,16 @@ static double used_part(int64_t extent, int64_t block) {
     return (double)extent / (double)((extent + block - 1) / block * block);
 }
 
-/* The dim besides the columns that fills tiles of this height best. Among equals, one along which
- * windows move, so that a block reads few elements, and the innermost one. */
-static int choose_rows(const windows *w, int height) {
-    const double preferred = 0.25;
+/* Among equals, one along which windows move, so that a block reads few elements, most of all if
+ * windows overlap; and the innermost one. */
+int windows_choose_rows(const windows *w, int height) {
+    const double preferred = 0.25, near = 0.05;
     double best = 0;
     int found = -1;
     for (unsigned d = w->columns; d-- > 0;) {
         if (tile_expr_is(w->scaled.domain.extents[d], 1)) continue;
-        double own = used_part(sched_constant(w->scaled.domain.extents[d]), height) +
-                     (w->steps[d].positions > 1 ? preferred : 0);
+        double own = used_part(sched_constant(w->scaled.domain.extents[d]), height);
+        if (w->steps[d].positions > 1) own += windows_overlap(w, d) ? preferred : near;
         if (own <= best) continue;
         best = own;
         found = (int)d;
@@ -69,8 +68,9 @@ static void set_tiles(windows *w) {
     const int vector = w->vector;
     int points[POINTS * 3];
     int64_t extent = sched_constant(w->scaled.domain.extents[w->columns]);
-    int width = best_width(extent, moves ? WARP : 4 * vector, moves ? LINE : LINE / 16 * vector);
-    w->rows = choose_rows(w, warps[0] * WARP * vector / width);
+    int width =
+        windows_best_width(extent, moves ? WARP : 4 * vector, moves ? LINE : LINE / 16 * vector);
+    w->rows = windows_choose_rows(w, warps[0] * WARP * vector / width);
     int64_t others = w->rows < 0 ? 1 : sched_constant(w->scaled.domain.extents[w->rows]);
     const tile_expr *params[3];
     unsigned count = 0, first = w->rows < 0, values = 3 - first;
@@ -212,7 +212,10 @@ void sched_make_windowed(schedule *s, sched_group *g, const char *name) {
     w->k.g = &w->scaled;
     w->k.reduce = windows_reduce_one;
     if (w->lanes > 1) w->k.load_lane = windows_load_lane;
-    set_tiles(w);
+    if (w->lines)
+        windows_set_line_tiles(w);
+    else
+        set_tiles(w);
     sched_set_grid(&w->k, -1);
     build_outputs(w);
 }

@@ -56,6 +56,11 @@ static num num_copy_sign(math *m, num a, num b) {
     return copysign(a, b);
 }
 
+static num num_give_sign(math *m, num a, num b) {
+    (void)m;
+    return copysign(a, b);
+}
+
 static num num_clamp(math *m, num a, double low, double high) {
     (void)m;
     return fmin(fmax(a, low), high);

@@ -9,7 +9,9 @@ POINTS = {"ping-pong": ["block_m=128", "block_n=192", "stages=4", "consumers=pin
           "half": ["block_m=128", "block_n=128", "stages=4", "consumers=ping_pong"],
           "tall": ["block_m=192", "block_n=256", "stages=3", "consumers=cooperative"]}
 FUNCTIONS = {"mish": "%v = %u * tanh(log(1.0 + exp(%u)))", "gelu": "%v = 0.5 * %u * (1.0 + erf(0.70710678 * %u))",
-             "softplus": "%v = softplus(%u)", "silu": "%v = %u * sigmoid(%u)"}
+             "softplus": "%v = softplus(%u)", "silu": "%v = %u * sigmoid(%u)", "tanh": "%v = tanh(%u)"}
+# The rule that leaves out tiles of 192 sums of a thread: they are tested all the same.
+RULE = "    where consumers != ping_pong | block_m * block_n <= 16384\n"
 MOST = 800  # bytes that ptxas stores; one loop that rotates all accumulators stores 2000 to 2500
 
 
@@ -27,13 +29,14 @@ def text(names, t, channels_last):
 
 
 count = wrong = 0
-for names, t, last in itertools.product([["mish"], ["mish", "mish"], ["gelu"], ["softplus", "silu"]],
+for names, t, last in itertools.product([["mish"], ["mish", "mish"], ["gelu"], ["softplus", "silu"],
+                                         ["tanh"]],
                                         ["f16", "bf16"], [False, True]):
     path = os.path.join(folder, "_".join(names) + "_%s_%d.tile" % (t, last))
     with open(path, "w") as f: f.write(text(names, t, last))
     plan = subprocess.run([tile_opt, path, "--pass-pipeline=schedule", "--target=sm_90a"], check=True,
                           stdout=subprocess.PIPE, text=True).stdout
-    with open(path, "w") as f: f.write(plan)
+    with open(path, "w") as f: f.write(plan.replace(RULE, ""))
     kernel = re.findall(r"^kernel @(\w+)<block_m", plan, re.M)[-1]
     for name, point in POINTS.items():
         command = [tilec, path, "--kernel=" + kernel, "--target=sm_90a", "--emit=resources", "--ptxas=" + ptxas]

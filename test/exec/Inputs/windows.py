@@ -35,15 +35,19 @@ def tensor(name, shape, first=0):
 
 
 class Windows:
-    """A window operation of an array [before.., spatial.., after..], and a reduction of its positions."""
+    """A window operation of an array [before.., spatial.., after..], and a reduction of its positions. far: a stride of
+    several elements along the last spatial dim, and as many positions."""
 
-    def __init__(self, draw, shape, axis, spatial):
+    def __init__(self, draw, shape, axis, spatial, far=False):
         self.shape, self.axis, self.spatial = shape, axis, spatial
         draws = lambda low, high: [draw.randint(low, high) for _ in range(spatial)]
         self.strides = draws(1, 3) if draw.random() < 0.5 else [1] * spatial
         self.dilations = draws(1, 3) if draw.random() < 0.3 else [1] * spatial
         self.pads = [0] * spatial if draw.random() < 0.3 else draws(-2, 3)
         self.positions = draws(1, 4 if spatial < 3 else 3)
+        if far:
+            self.strides[-1], self.dilations[-1] = draw.randint(3, 9), 1
+            self.positions[-1] = draw.choice([self.strides[-1], draw.randint(4, 2 * self.strides[-1])])
         self.windows = []
         for i in range(spatial):
             spread = shape[axis + i] + 2 * self.pads[i] - (self.positions[i] - 1) * self.dilations[i] - 1
@@ -128,11 +132,15 @@ class Case:
         before = draw.choice([[draw.randint(1, 3)], [draw.randint(1, 3)], [draw.randint(1, 2), draw.randint(1, 3)]])
         after = draw.choice([[], [], [draw.choice([1, 3, 8, 16, 40])]])
         high = {1: 70, 2: 20, 3: 7}[spatial]
+        far = draw.random() < 0.4
         inner = [draw.randint(1, high) for _ in range(spatial)]
+        if far:
+            inner[-1] = draw.randint(9, 150 if spatial < 3 else 40)
+            after = draw.choice([[], [], after])
         if len(before) + 2 * spatial + len(after) > 8:
             before = before[:1]
         self.shape = before + inner + after
-        self.first = Windows(draw, self.shape, len(before), spatial)
+        self.first = Windows(draw, self.shape, len(before), spatial, far)
         self.second = None
         if draw.random() < 0.25:
             self.second = Windows(draw, self.first.result, len(before), spatial)
