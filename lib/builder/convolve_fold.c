@@ -23,10 +23,7 @@
 #include "lib/support/integer.h"
 #include "lib/support/scalar.h"
 
-enum {
-    UNIT = 16, /* bytes: arrays that TMA copies have rows of multiples of it */
-    STEP = 64, /* bytes of contiguous channels that a step of a product multiplies, at least */
-};
+enum { UNIT = 16 /* bytes: arrays that TMA copies have rows of multiples of it */ };
 
 static bool is_positive(const tile_expr *expr, int64_t *number) {
     return tile_expr_is_int(expr, number) && *number > 0;
@@ -47,28 +44,30 @@ static bool find_sizes(const expansion *x, expand_fold_sizes *z) {
     return known;
 }
 
-/* The bytes of contiguous channels that a step of a product multiplies, at least. 16 channels of
- * f16 have steps of their own (passes/schedule/products/points.c). */
-static int64_t step_of(const expand_fold_sizes *z, int64_t row) {
-    enum { SHORT = 32 };
-    return z->bytes == 2 && row == SHORT ? SHORT : STEP;
+/* The bytes of contiguous channels that a step of a product multiplies, at least. Steps of 16
+ * channels exist for f16 (passes/schedule/products/points.c), and for an odd multiple of 16
+ * channels of f32. */
+static int64_t step_of(const expand_fold_sizes *z, unsigned folded, int64_t row) {
+    enum { SHORT = 32, STEP = 64, STEP_OF_F32 = 128 };
+    if (z->bytes == 2 && row == SHORT) return SHORT;
+    return z->bytes == 4 && (folded || z->c * z->bytes < STEP) ? STEP_OF_F32 : STEP;
 }
 
 /* The bytes of a place's channels if the windows of the last `folded` spatial dims are channels. */
 static int64_t row_bytes(const expand_fold_sizes *z, unsigned folded) {
     int64_t row = z->c * z->bytes;
     for (unsigned i = z->spatial - folded; i < z->spatial; i++) row *= z->taps[i];
-    return tile_round_up(row, step_of(z, row));
+    return tile_round_up(row, step_of(z, folded, row));
 }
 
 /* The bytes that take as long as a copy of such rows for all places and positions. TMA takes 2
  * cycles for a row of 64 bytes that it copies whole, 5 if it fills in zeros for a half of it, and
  * 12 if rows begin at odd multiples of 16 bytes (H200); a cycle of all multiprocessors is 18 bytes.
  */
-static double cost_of_copies(const expand_fold_sizes *z, double rows, int64_t row) {
+static double cost_of_copies(double rows, int64_t row, int64_t step) {
     enum { SECTOR = 32, CYCLE = 18, UNALIGNED = 12 };
     static const double again = 0.5 /* from the L2 */, zero = 1.5;
-    const int64_t step = step_of(z, row), steps = tile_round_up(row, step);
+    const int64_t steps = tile_round_up(row, step);
     if (row % SECTOR != 0) return rows * (double)(steps / step) * UNALIGNED * CYCLE;
     return rows * (again * (double)row + zero * (double)(steps - row));
 }
@@ -83,7 +82,8 @@ static double cost_of_fold(const expand_fold_sizes *z, unsigned folded, int64_t 
         array *= (double)(folds ? z->places[i] : z->inputs[i]);
         rows *= (double)(folds ? z->places[i] : z->places[i] * z->taps[i]);
     }
-    return launch_bytes + 2 * array * (double)row + cost_of_copies(z, rows, row);
+    return launch_bytes + 2 * array * (double)row +
+           cost_of_copies(rows, row, step_of(z, folded, row));
 }
 
 /* The bytes below which such an array pays. Without it, rows of 16 bytes and more are copied as
@@ -98,7 +98,8 @@ static double bytes_to_pay(const expand_fold_sizes *z) {
     for (unsigned i = 0; i < z->spatial; i++) rows *= (double)(z->places[i] * z->taps[i]);
     double blocks = z->k > BLOCK ? (double)z->k / BLOCK : 1;
     if (row % UNIT != 0 || z->c < WIDE) return gain_of_single * UNIT * rows * (double)z->c * blocks;
-    return gain * (z->channels_last ? cost_of_copies(z, rows, row) : cost_of_fold(z, 0, row));
+    return gain * (z->channels_last ? cost_of_copies(rows, row, step_of(z, 0, row))
+                                    : cost_of_fold(z, 0, row));
 }
 
 bool expand_choose_folded(const expand_fold_sizes *z, unsigned *folded) {

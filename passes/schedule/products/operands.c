@@ -229,6 +229,10 @@ static const tile_expr *channels_of_shifted(const product *p, const product_oper
     return NULL;
 }
 
+bool product_reads_along_k(const product *p, const product_operand *side) {
+    return side->array >= 0 && sched_depends(contiguous_coordinate(p, side), p->depth);
+}
+
 bool product_gathers_rows(const product *p, const product_operand *side) {
     bool grouped = false;
     if (!side->gathered || p->taps >= 0) return true;

@@ -56,13 +56,26 @@ static bool is_in_large_plan(const product *p) {
     return count > MOST;
 }
 
+/* Returns whether the operand is rounded in registers and wgmma takes it from these: an operand
+ * that is moved after it was rounded, only if it can read the other one. */
+static bool is_register_operand(const product *p, unsigned index) {
+    const product_operand *side = &p->sides[index];
+    const tile_op op = tile_value_def(p->k.s->compute, side->value);
+    if (!side->rounded || (op.id && tile_op_opcode(p->k.s->compute, op) == TILE_OP_cast))
+        return side->rounded;
+    bool reads = true;
+    for (unsigned i = 0; i < p->side_count; i++)
+        reads &= i == index || product_reads_along_k(p, &p->sides[i]);
+    return reads;
+}
+
 static sched_space choose_space(const product *p) {
     tile_scalar type = p->sides[0].element->scalar, sum = p->sum->scalar;
     bool part = is_in_large_plan(p), gathered = false, rows = true;
     unsigned computed = 0, rounded = 0;
     for (unsigned i = 0; i < p->side_count; i++) {
         computed += !p->sides[i].plain;
-        rounded += p->sides[i].rounded;
+        rounded += is_register_operand(p, i);
         gathered |= p->sides[i].gathered;
         rows &= product_gathers_rows(p, &p->sides[i]);
     }

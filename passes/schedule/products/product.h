@@ -108,6 +108,9 @@ void product_choose_taps(product *p);
 /* Returns whether the rows of a gathered tile, along either dim, are contiguous in memory; also if
  * the tile is not gathered. */
 bool product_gathers_rows(const product *p, const product_operand *side);
+/* Returns whether the operand's array is contiguous along k, as wgmma needs 32-bit elements in
+ * shared memory. */
+bool product_reads_along_k(const product *p, const product_operand *side);
 /* Returns whether a tile of the operand may have elements after the end of k: those of windows are
  * next to the last one. */
 bool product_passes_end(const product *p, const product_operand *side);
