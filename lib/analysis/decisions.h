@@ -144,6 +144,26 @@ tile_rejection tile_loop_rejects_chain(const tile_loop_facts *loop);
 /* For groups that alternate between tiles. */
 tile_rejection tile_loop_rejects_ping_pong(const tile_loop_facts *loop);
 
+/* Interleaved rows (passes/expand/interleave_rows.c) --------------------------------------------
+ */
+
+enum {
+    TILE_INTERLEAVE_SEGMENT = 64,       /* bytes that memory transfers at once */
+    TILE_INTERLEAVE_LEAST_DEPTH = 1024, /* terms, of which the first and last are added apart */
+};
+
+/* Returns whether blocks should have rows that begin at the same offset. bytes: of an element;
+ * access: bytes to which all rows are aligned; tile: rows of a block. Tiles that are mostly empty
+ * do not pay, and rows of 16-bit elements that are aligned to 8 bytes are copied so (H200, 5 x 3723
+ * x 8868 of bf16: 29 us; 30 with interleaved rows). */
+static inline bool tile_interleaving_pays(unsigned bytes, unsigned access, int64_t rows,
+                                          int64_t tile) {
+    enum { CHUNK = 16, WIDE = 8 };
+    if (bytes > 2 || access >= (bytes == 2 ? WIDE : CHUNK) || rows < 1 || tile < 1) return false;
+    const int64_t period = TILE_INTERLEAVE_SEGMENT / access, own = (rows + period - 1) / period;
+    return period * ((own + tile - 1) / tile) * tile <= rows + rows / 4;
+}
+
 /* Copies before a loop that is inside a loop over tiles; they use a separate ring buffer. */
 typedef struct tile_outer_ring_facts {
     const tile_target *target;

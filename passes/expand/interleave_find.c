@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/analysis/access.h"
+#include "lib/analysis/decisions.h"
 #include "lib/analysis/grid_fit.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/pipeline_plan.h"
@@ -16,11 +17,9 @@
 #include "passes/common/warpgroup.h"
 
 enum {
-    CHUNK = 16,   /* bytes of a cp.async */
-    SEGMENT = 64, /* bytes that memory transfers at once */
+    CHUNK = 16, /* bytes of a cp.async */
     FEW_ROWS = 64,
     LEAST_STAGES = 3,
-    LEAST_DEPTH = 256
 };
 
 typedef struct finding {
@@ -143,7 +142,7 @@ static bool reads_all_terms(const finding *s) {
         const tile_expr *extent = interleave_extent(f, o->view, o->k);
         if (o->index[o->k].id != variable.id || !extent ||
             tile_value_as_expr(f, tile_operand_end(f, s->plan->loop)) != extent ||
-            (tile_expr_is_int(extent, &depth) && depth < LEAST_DEPTH))
+            !tile_expr_is_int(extent, &depth) || depth < TILE_INTERLEAVE_LEAST_DEPTH)
             return false;
     }
     TILE_FOR_EACH_NESTED_OP (f, op, s->plan->loop)
@@ -153,18 +152,22 @@ static bool reads_all_terms(const finding *s) {
     return tile_value_is(f, tile_operand_begin(f, s->plan->loop), 0);
 }
 
-/* Rows that are contiguous along k and begin at no multiples of 16 bytes. */
+/* Rows that are contiguous along k and begin at no multiples of 16 bytes, in a number that is known
+ * to pay. */
 static bool is_misaligned(const finding *s) {
     const tile_function *f = s->f;
     const interleave_operand *o = &s->plan->sides[s->plan->large];
     const tile_values from = tile_operands_src(f, o->copy);
     const tile_access_facts facts = tile_view_access(f, s->ranges, from.at);
-    const int64_t bytes = tile_scalar_bytes(tile_value_type(f, o->view)->scalar);
+    const tile_expr *extent = interleave_extent(f, o->view, o->rows);
+    const unsigned bytes = tile_scalar_bytes(tile_value_type(f, o->view)->scalar);
+    int64_t rows;
     if (bytes > 2 || facts.points || tile_unit_dim(&facts, o->rank, o->rank) != o->k) return false;
-    s->plan->chunk = CHUNK / bytes;
-    s->plan->segment = SEGMENT / bytes;
+    s->plan->chunk = CHUNK / (int64_t)bytes;
+    s->plan->segment = TILE_INTERLEAVE_SEGMENT / (int64_t)bytes;
     s->plan->period = s->plan->segment / facts.row_width;
-    return facts.row_width < s->plan->chunk;
+    return extent && tile_expr_is_int(extent, &rows) &&
+           tile_interleaving_pays(bytes, facts.row_width * bytes, rows, s->plan->tile);
 }
 
 /* Each block has the rows from its coordinate on, and the grid has blocks for all rows. */

@@ -16,9 +16,9 @@
  * target: sm_90a
  * pipeline: instantiate,interleave-rows,canonicalize,cse,dce
  * before:
- *   kernel @rows(%n: i32, %k: i32, %a: view<f16[16, %k]>,
- *                %b: view<f16[%k, %n], strides [1, %k]>, %c: view<f32[16, %n]>)
- *       grid [ceildiv(%n, 64)]
+ *   kernel @rows(%a: view<f16[16, 2049]>, %b: view<f16[2049, 4096], strides [1, 2049]>,
+ *                %c: view<f32[16, 4096]>)
+ *       grid [64]
  *       warps 4
  *   {
  *     %y, %z, %w = block_id : i32
@@ -26,7 +26,7 @@
  *     %sa = alloc_shared : shared<f16[16, 64]>
  *     %sb = alloc_shared : shared<f16[64, 64]>
  *     %zero = splat 0.0 : tile<f32[16, 64]>
- *     %acc = for %i = 0 to %k step 64 iter (%sum = %zero) pipelined (4) {
+ *     %acc = for %i = 0 to 2049 step 64 iter (%sum = %zero) pipelined (4) {
  *       copy %a[0, %i], %sa
  *       copy %b[%i, %j], %sb
  *       %part = dot %sa, %sb, %sum : tile<f32[16, 64]>
@@ -36,12 +36,10 @@
  *   }
  *
  * after:
- *   kernel @rows(%n: i32,
- *               %k: i32,
- *               %a: view<f16[16, %k]> {divisible = 16},
- *               %b: view<f16[%k, %n], strides [1, %k]> {divisible = 16},
- *               %c: view<f32[16, %n]> {divisible = 16})
- *       grid [32 * ceildiv(ceildiv(%n, 32), 64)]
+ *   kernel @rows(%a: view<f16[16, 2049]> {divisible = 16},
+ *                %b: view<f16[2049, 4096], strides [1, 2049]> {divisible = 16},
+ *                %c: view<f32[16, 4096]> {divisible = 16})
+ *       grid [64]
  *       warps 4
  *   {
  *     %y, %z, %w = block_id : i32
@@ -54,44 +52,40 @@
  *     %3 = base %b : ptr<f16>
  *     %4 = misalignment %3 : i32
  *     %5 = div %4, 2 : i32
- *     %6 = mul %0, %k : i32
+ *     %6 = mul %0, 2049 : i32
  *     %7 = add %5, %6 : i32
  *     %8 = sub 0, %7 : i32
  *     %9 = and %8, 31 : i32
- *     %10 = sub %k, %9 : i32
- *     %11 = max %10, 0 : i32
- *     %12 = div %11, 8 : i32
- *     %13 = mul %12, 8 : i32
- *     %14 = base %a : ptr<f16>
- *     %15 = view %14, [32, 16, %13], [1, %k, 1] : view<f16[32, 16, ?], strides [1, ?, 1]>
- *     %16 = sub 31, %0 : i32
- *     %17 = add %n, %16 : i32
- *     %18 = div %17, 32 : i32
- *     %19 = cast %k : i64
- *     %20 = mul %19, i64(32) : i64
- *     %21 = view %3, [32, 32, %13, %18], [1, %k, 1, %20]
- *         {row_divisor = 8} : view<f16[32, 32, ?, ?], strides [1, ?, 1, ?]>
- *     %acc = for %i = 0 to %k step 64 iter (%sum = %zero) pipelined (4) {
- *       copy %15[%9, 0, %i], %sa
- *       copy %21[%9, %0, %i, %2], %sb {cache = evict_first}
+ *     %10 = sub 2049, %9 : i32
+ *     %11 = div %10, 8 : i32
+ *     %12 = mul %11, 8 : i32
+ *     %13 = base %a : ptr<f16>
+ *     %14 = view %13, [32, 16, %12], [1, 2049, 1] : view<f16[32, 16, ?], strides [1, 2049, 1]>
+ *     %15 = view %3, [32, 32, %12, 128], [1, 2049, 1, i64(65568)]
+ *         {row_divisor = 8} : view<f16[32, 32, ?, ?], strides [1, 2049, 1, 65568]>
+ *     %acc = for %i = 0 to 2049 step 64 iter (%sum = %zero) pipelined (4) {
+ *       copy %14[%9, 0, %i], %sa
+ *       copy %15[%9, %0, %i, %2], %sb {cache = evict_first}
  *       %part = dot %sa, %sb, %sum {via = mma} : tile<f32[16, 64]>
  *       yield %part
  *     }
- *     %22 = min %k, %9 : i32
- *     %23 = view %14, [16, %22], [%k, 1] : view<f16[16, ?], strides [?, 1]>
- *     %24 = load %23[0, 0] : tile<f16[16, 32]>
- *     %25 = view %3, [32, %22, %18], [%k, 1, %20] : view<f16[32, ?, ?], strides [?, 1, ?]>
- *     %26 = load %25[%0, 0, %2] : tile<f16[32, 64]>
- *     %27 = dot %24, %26, %acc : tile<f32[16, 64]>
- *     %28 = add %9, %13 : i32
- *     %29 = view %14, [16, %k], [%k, 1] : view<f16[16, ?], strides [?, 1]>
- *     %30 = load %29[0, %28] : tile<f16[16, 16]>
- *     %31 = view %3, [32, %k, %18], [%k, 1, %20] : view<f16[32, ?, ?], strides [?, 1, ?]>
- *     %32 = load %31[%0, %28, %2] : tile<f16[16, 64]>
- *     %33 = dot %30, %32, %27 : tile<f32[16, 64]>
- *     %34 = base %c : ptr<f32>
- *     %35 = view %34, [32, 16, %18], [1, %n, 32] : view<f32[32, 16, ?], strides [1, ?, 32]>
- *     store %33, %35[%0, 0, %2]
+ *     %16 = view %13, [16, %9], [2049, 1] : view<f16[16, ?], strides [2049, 1]>
+ *     %17 = load %16[0, 0] : tile<f16[16, 32]>
+ *     %18 = view %3, [32, %9, 128], [2049, 1, i64(65568)]
+ *         : view<f16[32, ?, ?], strides [2049, 1, 65568]>
+ *     %19 = load %18[%0, 0, %2] : tile<f16[32, 64]>
+ *     %20 = dot %17, %19, %acc : tile<f32[16, 64]>
+ *     %21 = add %9, %12 : i32
+ *     %22 = view %13, [16, 2049], [2049, 1] : view<f16[16, 2049], strides [2049, 1]>
+ *     %23 = load %22[0, %21] : tile<f16[16, 16]>
+ *     %24 = view %3, [32, 2049, 128], [2049, 1, i64(65568)]
+ *         : view<f16[32, 2049, ?], strides [2049, 1, 65568]>
+ *     %25 = load %24[%0, %21, %2] : tile<f16[16, 64]>
+ *     %26 = dot %23, %25, %20 : tile<f32[16, 64]>
+ *     %27 = base %c : ptr<f32>
+ *     %28 = view %27, [32, 16, 128], [1, 4096, 32]
+ *         : view<f32[32, 16, ?], strides [1, 4096, 32]>
+ *     store %26, %28[%0, 0, %2]
  *   }
  *
  * How. With `period` rows from one offset to its next occurrence, block y has the rows r, r +
@@ -100,6 +94,8 @@
  * less than one. The loop reads whole chunks after them. Two small products add the head, and the
  * tail after the last whole chunk, when it has ended. The grid has blocks for whole tiles of each
  * r.
+ *
+ * It applies to arrays of known extents with many rows, so that few tiles are partly empty.
  *
  * Phases: 1. find the product (interleave_find.c); 2. coordinates; 3. accesses to the tile's rows;
  * 4. the loop; 5. head and tail; 6. the grid. */

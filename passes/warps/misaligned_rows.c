@@ -172,7 +172,7 @@ static void use_chunks(const rows *r, tile_op dot, unsigned operand, const candi
 static bool pays(const rows *r, tile_op dot, unsigned operand, const candidate *c) {
     enum { REGISTER = 4, WIDE = 8 };
     const unsigned bytes = tile_scalar_bytes(tile_value_type(r->f, c->buffer)->scalar);
-    if (bytes == 2) return c->bytes < WIDE || c->row_bytes == CHUNK;
+    if (bytes == 2) return c->bytes < WIDE;
     return bytes == 1 && c->unit != dim_of_sums(r->f, dot, operand) && c->row_bytes >= REGISTER;
 }
 

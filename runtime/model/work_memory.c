@@ -219,22 +219,39 @@ static tile_op copy_to(const scan *s, tile_region body, tile_value buffer) {
     return TILE_NO_OP;
 }
 
-/* As `pays` in passes/warps/misaligned_rows.c. interleaved: by interleave-rows. */
-static bool chunks_pay(const scan *s, tile_value view, tile_value buffer, bool interleaved) {
-    enum { WIDE = 8 };
-    const double width = scan_width_of(s, tile_value_type(s->f, buffer));
-    return interleaved || (width == 2 && access_of(s, view) < WIDE);
+/* As `pays` in passes/warps/misaligned_rows.c. */
+static bool chunks_pay(const scan *s, tile_value view, tile_value buffer, bool is_lhs) {
+    enum { REGISTER = 4, WIDE = 8 };
+    const tile_type *type = tile_value_type(s->f, buffer);
+    const unsigned k = is_lhs ? 1 : 0, access = access_of(s, view);
+    if (scan_width_of(s, type) != 1) return scan_width_of(s, type) == 2 && access < WIDE;
+    return scan_along(s, view, type->rank) == 1 + k && access >= REGISTER;
+}
+
+/* The extent of a view's dim if it does not depend on the launch; 0: unknown. */
+static int64_t fixed_extent(const scan *s, tile_value view, unsigned d) {
+    const tile_arg_decl *argument = argument_of(s, view);
+    const tile_op op = maker_of(s, view);
+    int64_t extent = 0;
+    if (argument) return tile_expr_is_int(argument->extents[d], &extent) ? extent : 0;
+    if (op.id) tile_value_is_int(s->f, tile_operands_extents(s->f, op).at[d], &extent);
+    return extent;
 }
 
 /* As interleave-rows does: blocks for whole tiles of the rows that begin at the same offset in
  * segments of memory. dim: of the grid, along which blocks have other rows. */
-static void interleave_grid(scan *s, tile_value view, unsigned dim, int64_t tile, bool is_lhs) {
-    enum { SEGMENT = 64 /* bytes */ };
-    const unsigned rank = tile_value_type(s->f, view)->rank, row = rank - (is_lhs ? 2 : 1);
-    const int64_t period = SEGMENT / access_of(s, view), rows = extent_of(s, view, row, 0);
-    if (rows < 1 || tile < 1) return;
-    const int64_t own = (rows + period - 1) / period;
+static bool interleaves(scan *s, tile_value view, unsigned dim, int64_t tile, bool is_lhs) {
+    const unsigned rank = tile_value_type(s->f, view)->rank, row = rank - (is_lhs ? 2 : 1),
+                   k = rank - (is_lhs ? 1 : 2), access = access_of(s, view);
+    const int64_t rows = fixed_extent(s, view, row);
+    const double width = scan_width_of(s, tile_value_type(s->f, view));
+    if (scan_along(s, view, rank) != 1 + k ||
+        fixed_extent(s, view, k) < TILE_INTERLEAVE_LEAST_DEPTH ||
+        !tile_interleaving_pays((unsigned)width, access, rows, tile))
+        return false;
+    const int64_t period = TILE_INTERLEAVE_SEGMENT / access, own = (rows + period - 1) / period;
     s->w->grid[dim] = period * ((own + tile - 1) / tile);
+    return true;
 }
 
 bool scan_copies_chunks(scan *s, tile_region body, int64_t stages) {
@@ -261,13 +278,10 @@ bool scan_copies_chunks(scan *s, tile_region body, int64_t stages) {
     if (tile_value_type(s->f, view)->kind != TILE_TYPE_VIEW || access_of(s, view) >= TMA_PITCH ||
         scan_width_of(s, tile_value_type(s->f, buffer)) > 2)
         return false;
-    const unsigned along_k = m > n ? 2 : 1; /* 1 + the buffer's dim */
-    s->loop.interleaved = scan_along(s, view, 2) == along_k;
-    if (s->loop.interleaved) interleave_grid(s, view, m > n ? 0 : 1, m > n ? m : n, m > n);
+    s->loop.interleaved = interleaves(s, view, m > n ? 0 : 1, m > n ? m : n, m > n);
     /* Other tiles of few rows of a larger product are not measured, and estimated as without
      * chunks. */
-    return chunks_pay(s, view, buffer, s->loop.interleaved) &&
-           (s->loop.interleaved || s->w->grid[m > n] <= 1);
+    return s->loop.interleaved || (s->w->grid[m > n] <= 1 && chunks_pay(s, view, buffer, m > n));
 }
 
 void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type *tile,
