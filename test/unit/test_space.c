@@ -71,7 +71,7 @@ static const struct {
     {"e4m3", 1, 8, OTHER("T", ROWS_OF_A, "fma(dot(%lhs, %rhs, %zero), 0.5, %s", ")")},
     {"f32", 4, 9, OTHER("T", ROWS_OF_A, "dot(%lhs, %rhs", ", %s, precision = bf16x3)")},
     {"f64", 8, 4, product},
-    {"f32", 4, 11,
+    {"f32", 4, 12,
      OTHER("T",
            "    %column = broadcast(%i + iota(axis = 1) : tile<i32[1, bk]>) : tile<i32[bm, bk]>\n"
            "    %row = broadcast(reshape(%at) : [bm, 1]) : tile<i32[bm, bk]>\n"
