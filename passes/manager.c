@@ -42,7 +42,8 @@ const char *tile_last_passes(void) {
 
 const char *tile_default_pipeline(unsigned level) {
 #define TO_LEVEL_2 \
-    "expand-dots,interleave-rows,split-k,group-warps,choose-cache,round-grid,tile-scheduler,flatten-grid," \
+    "expand-dots,interleave-rows,split-k,group-warps,choose-cache,round-grid,tile-scheduler," \
+    "flatten-grid," \
     "canonicalize,cse,licm,dce,choose-" \
     "instructions," \
     "specialize-warps,pipeline,skip-masked,pipeline-dots,split-loops,canonicalize,dce,assign-" \

@@ -4,8 +4,8 @@
  *
  *     i * p + (i / 8) * c + (offset of the view + i * stride) mod c
  *
- * because the coordinates of all copies are multiples of 16 bytes. So threads know where a row
- * begins without loading anything, and mostly before the loop. Rows i, i + 8, .. i + 56 of 16-bit
+ * because coordinates that differ between copies are multiples of 16 bytes. So threads know where a
+ * row begins without loading anything, and mostly before the loop. Rows i, i + 8, .. i + 56 of 16-bit
  * elements have the same offset mod c, and (i / 8) * c puts them into eight different groups of
  * four banks: a warp whose lanes read words of these rows has no conflicts. */
 #include "lib/analysis/access.h"

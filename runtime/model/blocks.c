@@ -58,8 +58,8 @@ void point_distribute(point_estimate *s) {
     s->cost = (tune_cost){SUM(operations), SUM(wgmma),   SUM(reads),           SUM(loaded),
                           SUM(crossing),   SUM(shared),  SUM(shared_crossing), SUM(reloaded_bytes),
                           SUM(outside),    SUM(stored),  SUM(unaligned),       SUM(arithmetic),
-                          SUM(elements),   SUM(shifted), SUM(chunks),          SUM(words),
-                          SUM(indexing)};
+                          SUM(elements),   SUM(shifted), SUM(chunks),          SUM(chunk_rows),
+                          SUM(words),      SUM(indexing)};
 #undef SUM
 }
 

@@ -27,6 +27,7 @@ typedef struct tune_cost {
     double elements;    /* that threads load one by one, because rows are not aligned */
     double shifted;     /* bytes that they load in pieces of 16, with shifts, for the same reason */
     double chunks;      /* bytes of rows that begin anywhere, copied in chunks of 16 bytes */
+    double chunk_rows;  /* such rows of tiles */
     double words;       /* of 4 and 8 bytes that they copy instead of 16, for the same reason */
     double indexing;    /* instructions in loops that compute the addresses of gathered copies */
     double ideal;       /* operations of products without waits, at the rate of 16-bit floats */

@@ -284,6 +284,17 @@ bool scan_copies_chunks(scan *s, tile_region body, int64_t stages) {
     return s->loop.interleaved || (s->w->grid[m > n] <= 1 && chunks_pay(s, view, buffer, m > n));
 }
 
+/* Aligned chunks of interleaved rows take fewer instructions: 179 instead of 290 for an iteration
+ * of 16 x 64 x 128 halves. */
+static void add_chunks(scan *s, tile_value view, const tile_type *tile, double bytes) {
+    const double share = s->loop.interleaved ? 0.6 : 1;
+    const unsigned along = scan_along(s, view, tile->rank);
+    if (!along) return;
+    s->cost->chunks += share * bytes;
+    s->cost->chunk_rows +=
+        share * bytes / ((double)scan_dim_of(s, tile, along - 1) * scan_width_of(s, tile));
+}
+
 void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type *tile,
                    double times) {
     if (tile_value_type(s->f, op->operands[0])->kind != TILE_TYPE_VIEW) return;
@@ -291,7 +302,7 @@ void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type 
     double bytes = times * bytes_inside(s, op->operands[0], tile);
     unsigned access = access_of(s, op->operands[0]);
     if (s->loop.chunked && s->loop.facts.target && access < TMA_PITCH && tile->rank == 2)
-        s->cost->chunks += bytes;
+        add_chunks(s, op->operands[0], tile, bytes);
     else if (access < ASYNCHRONOUS && loads_pieces(s, id, op))
         s->cost->shifted += bytes;
     else if (access < ASYNCHRONOUS)
@@ -301,7 +312,7 @@ void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type 
     note_hint(s, id, op, bytes);
     s->cost->loaded += bytes;
     s->cost->outside += times * scan_bytes_of(s, tile) - bytes;
-    if (!s->loop.facts.target || !s->loop.interleaved)
+    if (!s->loop.facts.target || !s->loop.chunked)
         s->cost->crossing += bytes * crossing_of(s, op->operands[0], tile);
 }
 
