@@ -6,13 +6,10 @@
  *   view.c             loads and stores between views and fragments
  *   im2col.c           windows
  *   gather.c           index tiles, predicates, pads, scalars
- *   bounds_assume.c    in-bounds assumptions on shared buffers, for the CPU device
  *   shared.c           loads and stores between shared buffers and fragments, ldmatrix
- *   store.c            tiles that are stored piece by piece
- *   store_fusion.c     operations computed piece by piece for these stores
+ *   store.c, store_fusion.c  tiles that are stored piece by piece, and what is computed so
  *   fragment.c         conversion between tiles and per-thread fragments
- *   thread.c           single-thread accesses to shared buffers by coordinates
- *   element.c          single-thread accesses to views by coordinates
+ *   thread.c, element.c  single-thread accesses by coordinates to shared buffers, to views
  *   shared_sum.c       sums in shared buffers
  *   atomic.c           atomic accesses
  *   barrier.c          barriers in shared memory
@@ -243,21 +240,6 @@ void lower_copy_conflict_attrs(lowering *l, tile_op op);
 /* The i64 offset of an element of a view, given as an element operand of the old body. */
 tile_value lower_view_offset(lowering *l, const tile_value *element, unsigned count);
 
-/* bounds_assume.c ----------------------------------------------------------------------------- */
-
-/* Assumes that the coordinates are in bounds, `inside` (no value: provably), where the predicate
- * holds (no value: always). The CPU device reports violations. buffer: in the old body. */
-void lower_assume_in_bounds(lowering *l, tile_value buffer, tile_value inside,
-                            tile_value predicate);
-/* i1: `run` elements along the last dim, beginning at these coordinates of the old body, are in
- * bounds of the buffer; no value if that is provable. */
-tile_value lower_in_bounds_of_buffer(lowering *l, const tile_type *buffer, const tile_value *index,
-                                     unsigned run);
-/* For an access whose element operand consists of the buffer, a stage if it has stages, and
- * coordinates. */
-void lower_assume_element_in_bounds(lowering *l, tile_op op, const tile_value *element,
-                                    unsigned run);
-
 /* unaligned.c --------------------------------------------------------------------------------- */
 
 /* Copies a tile from a view whose rows begin anywhere to a buffer. Unless `alone` is set, also
@@ -387,6 +369,18 @@ tile_value lower_load_mapped(lowering *l, const lower_shared_map *map, const til
                              bool whole_warps);
 void lower_store_mapped(lowering *l, tile_value fragment, const lower_shared_map *map,
                         const tile_type *tile);
+/* Assumes that the coordinates are in bounds, `inside` (no value: provably), where the predicate
+ * holds (no value: always). The CPU device reports violations. buffer: in the old body. */
+void lower_assume_in_bounds(lowering *l, tile_value buffer, tile_value inside,
+                            tile_value predicate);
+/* i1: `run` elements along the last dim, beginning at these coordinates of the old body, are in
+ * bounds of the buffer; no value if that is provable. */
+tile_value lower_in_bounds_of_buffer(lowering *l, const tile_type *buffer, const tile_value *index,
+                                     unsigned run);
+/* For an access whose element operand consists of the buffer, a stage if it has stages, and
+ * coordinates. */
+void lower_assume_element_in_bounds(lowering *l, tile_op op, const tile_value *element,
+                                    unsigned run);
 
 /* store.c ------------------------------------------------------------------------------------- */
 
@@ -437,8 +431,7 @@ bool lower_fits_pieces(lowering *l, const lower_store_fusion *fused, const tile_
 typedef struct lower_piece {
     const lower_store_fusion *fused;
     unsigned index;                     /* of the piece */
-    tile_value (*ahead)[TILE_MAX_RANK]; /* by frame: distance of its start from the tile's first
-                                           element */
+    tile_value (*ahead)[TILE_MAX_RANK]; /* by frame: where it starts in the tile */
     tile_value *known;                  /* by old value: parts that are already built */
 } lower_piece;
 lower_piece lower_start_piece(lowering *l, const lower_store_fusion *fused, unsigned index,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/support/context.h"
+#include "passes/passes.h"
 #include "runtime/model/groups.h"
 #include "runtime/model/plan_launch.h"
 #include "runtime/model/plan_model.h"
@@ -65,6 +66,17 @@ static choice *find_fastest(const choices *c) {
     return best;
 }
 
+/* Returns whether the target can run the kernel there: runs passes, as far as they show that it
+ * cannot. */
+static bool fits_target(const tile_device *device, const tile_function *f,
+                        const tile_binding *bindings, unsigned count) {
+    tile_arena arena = {0};
+    const tile_pass_option *options = tune_make_options(bindings, count, &arena);
+    const bool fits = !tile_point_fault(f, options, count, device->target, &arena);
+    tile_arena_reset(&arena);
+    return fits;
+}
+
 /* The fastest point that can be instantiated, which the model does not check. *seconds: its
  * estimate. */
 static const tile_binding *take_fastest(const choices *c, const tile_device *device,
@@ -77,7 +89,8 @@ static const tile_binding *take_fastest(const choices *c, const tile_device *dev
             tune_name_point(&point, c->given, c->given_count, arena, count);
         *seconds = best->estimate;
         if (tune_is_legal(device, module, c->f->name, bindings, *count) &&
-            (!c->fits || tune_fits(device, module, c->f->name, bindings, *count)))
+            (!c->fits ||
+             fits_target(device, tile_module_find(module, c->f->name), bindings, *count)))
             return bindings;
         best->estimate = INFINITY;
     }

@@ -487,16 +487,6 @@ bool tune_is_legal(const tile_device *device, const tile_module *module, const c
     return legal;
 }
 
-bool tune_fits(const tile_device *device, const tile_module *module, const char *name,
-               const tile_binding *bindings, unsigned count) {
-    tile_arena arena = {0};
-    const tile_pass_option *options = tune_make_options(bindings, count, &arena);
-    const bool fits =
-        !tile_point_fault(tile_module_find(module, name), options, count, device->target, &arena);
-    tile_arena_reset(&arena);
-    return fits;
-}
-
 /* Copies the first error into the point's arena. */
 static void take_message(const tile_diagnostic *d, void *user) {
     tune_point *point = user;

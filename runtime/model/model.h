@@ -28,9 +28,6 @@ double tune_model_start_time(void);
 /* Returns whether the kernel can be instantiated there and its sums split; reports why not. */
 bool tune_is_legal(const tile_device *device, const tile_module *module, const char *name,
                    const tile_binding *bindings, unsigned count);
-/* Returns whether the target can run it there: runs passes, as far as they show that it cannot. */
-bool tune_fits(const tile_device *device, const tile_module *module, const char *name,
-               const tile_binding *bindings, unsigned count);
 
 /* Instantiates each point's kernel and sets c.estimate, or c.state and c.why if the point is
  * dropped. sizes: an integer for each argument. Nothing is reported. If the watch (NULL: none)

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "passes/passes.h"
 #include "runtime/model/choose.h"
 #include "runtime/model/model.h"
+#include "runtime/model/space.h"
 #include "test/unit/text_fixture.h"
 #include "tile/build.h"
 #include "tile/compile.h"
@@ -52,6 +54,13 @@ static const char crossed[] =
     "  store f16(%q), %c[%x * bm, %y * bn]\n"
     "}\n";
 
+static bool fits(const tile_module *module, const tile_binding *bindings, unsigned count,
+                 tile_arena *arena) {
+    return !tile_point_fault(tile_module_find(module, "k"),
+                             tune_make_options(bindings, count, arena), count, h200()->target,
+                             arena);
+}
+
 Test(tune_statistics, points_that_do_not_fit_are_passed_over) {
     text_fixture x;
     text_open(&x);
@@ -62,10 +71,10 @@ Test(tune_statistics, points_that_do_not_fit_are_passed_over) {
     const tile_binding *bindings =
         tune_choose_point(h200(), module, "k", NULL, 0, sizes, &x.arena, &count);
     cr_expect_str_eq(find(bindings, count, "bm"), "256");
-    cr_expect_not(tune_fits(h200(), module, "k", bindings, count));
+    cr_expect_not(fits(module, bindings, count, &x.arena));
     bindings = tune_choose_fitting_point(h200(), module, "k", NULL, 0, sizes, &x.arena, &count);
     cr_expect_str_eq(find(bindings, count, "bm"), "128");
-    cr_expect(tune_fits(h200(), module, "k", bindings, count));
+    cr_expect(fits(module, bindings, count, &x.arena));
     tile_module_destroy(module);
     text_close(&x);
 }
