@@ -5,9 +5,9 @@
  *     i * p + (i / 8) * c + (offset of the view + i * stride) mod c
  *
  * because coordinates that differ between copies are multiples of 16 bytes. So threads know where a
- * row begins without loading anything, and mostly before the loop. Rows i, i + 8, .. i + 56 of 16-bit
- * elements have the same offset mod c, and (i / 8) * c puts them into eight different groups of
- * four banks: a warp whose lanes read words of these rows has no conflicts. */
+ * row begins without loading anything, and mostly before the loop. Rows i, i + 8, .. i + 56 of
+ * 16-bit elements have the same offset mod c, and (i / 8) * c puts them into eight different groups
+ * of four banks: a warp whose lanes read words of these rows has no conflicts. */
 #include "lib/analysis/access.h"
 #include "lib/analysis/memory.h"
 #include "lib/layout/layout.h"
@@ -76,9 +76,10 @@ static tile_value place_of(lowering *l, const misaligned_rows *r, tile_value row
  * multiples of 16 bytes. */
 static void add_first_row(lowering *l, const tile_value *from, misaligned_rows *r) {
     const lower_view *view = l->views[from[0].id];
-    const unsigned rank = tile_value_type(&l->old, from[0])->rank;
-    for (unsigned d = 0; d < rank; d++) {
-        if (l->ranges[from[1 + d].id].divisor % r->chunk == 0) continue;
+    const tile_type *type = tile_value_type(&l->old, from[0]);
+    for (unsigned d = 0; d < type->rank; d++) {
+        bool one = tile_expr_is(type->dims[d], 1); /* only element 0 is inside */
+        if (one || l->ranges[from[1 + d].id].divisor % r->chunk == 0) continue;
         tile_value index = to_int(l, lower_mapped(l, from[1 + d]));
         r->base = lower_add(l, r->base, lower_mul(l, index, to_int(l, view->strides[d])));
     }
@@ -200,6 +201,8 @@ typedef struct chunk_copy {
     unsigned view_rank;
     tile_value stage;
     tile_value origin; /* i64: the offset of the tile's first element */
+    tile_value inside; /* i1: the coordinates of the dims before rows and columns are in bounds; no
+                          value if that is provable */
 } chunk_copy;
 
 static tile_value index_of(lowering *l, const chunk_copy *c, unsigned dim) {
@@ -218,6 +221,7 @@ static void copy_chunk(lowering *l, const chunk_copy *c, tile_value row, tile_va
         tile_build_sub(b, c->view->limits[unit], lower_add(l, index_of(l, c, r->unit), begin));
     tile_value inside =
         tile_build_ult(b, lower_add(l, index_of(l, c, 1 - r->unit), row), c->view->limits[rows]);
+    inside = lower_and(l, inside, c->inside);
     tile_value source = lower_add(l, c->origin, lower_to_long(l, begin));
     source = lower_add(l, source, lower_mul(l, lower_to_long(l, row), c->view->strides[rows]));
     tile_value target = lower_add(l, place_of(l, r, row), column);
@@ -260,6 +264,18 @@ static void copy_columns(lowering *l, const chunk_copy *c, int64_t from, int64_t
     l->builder = outer;
 }
 
+static tile_value leading_dims_inside(lowering *l, const chunk_copy *c) {
+    tile_value all = TILE_NO_VALUE;
+    for (unsigned d = 0; d + 2 < c->view_rank; d++) {
+        const tile_range at = l->ranges[c->from[1 + d].id];
+        const tile_value limit = c->view->limits[d], index = lower_mapped(l, c->from[1 + d]);
+        int64_t known;
+        if (tile_value_is_int(l->f, limit, &known) && at.min >= 0 && at.max < known) continue;
+        all = lower_and(l, all, tile_build_ult(&l->builder, index, limit));
+    }
+    return all;
+}
+
 bool lower_copy_misaligned(lowering *l, tile_op op) {
     const tile_values from = tile_operands_src(&l->old, op), to = tile_operands_dst(&l->old, op);
     if (!lower_is_misaligned(l, to.at[0])) return false;
@@ -268,6 +284,7 @@ bool lower_copy_misaligned(lowering *l, tile_op op) {
     c.view_rank = tile_value_type(&l->old, from.at[0])->rank;
     c.stage = stage_offset(l, &c.rows, to.at);
     c.origin = lower_view_offset(l, from.at, from.count);
+    c.inside = leading_dims_inside(l, &c);
     copy_columns(l, &c, 0, c.rows.columns);
     if (c.rows.width < c.rows.chunk) copy_columns(l, &c, c.rows.columns, c.rows.chunk);
     return true;

@@ -249,11 +249,13 @@ void sched_make_scratch(schedule *s, tile_builder *b, tile_value *arrays) {
 /* Products that do not have the leader's points, such as one whose rows are reduced, get parameters
  * of their own: their first point may take twice as long as the best one. A launch chooses the
  * points of each kernel by itself, so that a few of them are searched as fast as they are listed.
- */
+ * Without a launch the first point that fits is taken, and a search for it would try all pairs of
+ * points: so only targets whose shared memory holds the first points, those with wgmma. */
 static void take_own_points(const schedule *s, tile_function *plan) {
     enum { MOST = 4 };
     const tile_function *leader = find_leader(s), *own[MOST];
     unsigned count = 0, products = 0;
+    if (!s->pass->has_target || !tile_target_has(s->pass->target, TILE_FEATURE_wgmma)) return;
     for (size_t i = 0; i < s->group_count; i++) {
         const sched_group *g = s->groups[i];
         products += g->kind == SCHED_MATMUL || g->kind == SCHED_ONLINE;
