@@ -61,14 +61,15 @@ static int64_t row_bytes(const expand_fold_sizes *z, unsigned folded) {
 }
 
 /* The bytes that take as long as a copy of such rows for all places and positions. TMA takes 2
- * cycles for a row of 64 bytes that it copies whole, 5 if it fills in zeros for a half of it, and
- * 12 if rows begin at odd multiples of 16 bytes (H200); a cycle of all multiprocessors is 18 bytes.
- */
+ * cycles for a row of 64 bytes that it copies whole, 5 if it fills in zeros for a half of it, 3 for
+ * one of 32 bytes, and 12 if rows begin at odd multiples of 16 bytes (H200); a cycle of all
+ * multiprocessors is 18 bytes. */
 static double cost_of_copies(double rows, int64_t row, int64_t step) {
-    enum { SECTOR = 32, CYCLE = 18, UNALIGNED = 12 };
+    enum { SECTOR = 32, CYCLE = 18, SHORT = 3, UNALIGNED = 12 };
     static const double again = 0.5 /* from the L2 */, zero = 1.5;
     const int64_t steps = tile_round_up(row, step);
     if (row % SECTOR != 0) return rows * (double)(steps / step) * UNALIGNED * CYCLE;
+    if (steps == SECTOR) return rows * SHORT * CYCLE;
     return rows * (again * (double)row + zero * (double)(steps - row));
 }
 
