@@ -87,10 +87,10 @@ static unsigned find_adjacent(const tile_function *f, const tile_gather *g,
 }
 
 /* A conversion pays off if the lanes do not fill sectors, or if accesses are narrower than they
- * could be. Lanes that have many elements of a sector, and store few at once, write it again and
- * again. */
+ * could be. Lanes that have more than a vector, and store few elements at once, write each sector
+ * again and again. (Lanes that have a vector each can shift it: passes/lower/store_shifted.c.) */
 bool widen_store(const store_widening *w, tile_op op, tile_layout *wide) {
-    enum { SECTOR = 32, OFTEN = 4 };
+    enum { SECTOR = 32, VECTOR = 16, OFTEN = 4 };
     tile_gather g;
     tile_value tile = tile_operand_src(w->f, op);
     const tile_type *type = tile_value_type(w->f, tile);
@@ -111,8 +111,8 @@ bool widen_store(const store_widening *w, tile_op op, tile_layout *wide) {
     bool scattered = reach_along(type->layout, d) * bytes < SECTOR &&
                      reach_along(wide, d) > reach_along(type->layout, d);
     const unsigned writes = writes_of_sector(type->layout, d, facts.width, SECTOR / bytes);
-    bool repeated =
-        writes >= OFTEN && writes > writes_of_sector(wide, d, facts.width, SECTOR / bytes);
+    bool repeated = now * bytes > VECTOR && writes >= OFTEN &&
+                    writes > writes_of_sector(wide, d, facts.width, SECTOR / bytes);
     if (!narrow && !scattered && !repeated) return false;
     return tile_conversion_of(type, wide, NULL) != TILE_CONVERTS_BY_MEMORY || has_room(w, op, type);
 }

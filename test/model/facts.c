@@ -107,7 +107,7 @@ static void look_at(found *x, const char *pass, const tile_function *f) {
         tile_opcode opcode = tile_op_opcode(f, op);
         if (strcmp(pass, "choose-instructions") == 0 && opcode == TILE_OP_dot) add_dot(x, f, op);
         if (strcmp(pass, "specialize-warps") == 0 && opcode == TILE_OP_roles &&
-            tile_op_at(f, op)->region_count > 1)
+            (tile_op_at(f, op)->region_count == 2 || tile_op_at(f, op)->region_count == 3))
             add_roles(x, f, op);
         if (strcmp(pass, "pipeline") == 0 && opcode == TILE_OP_alloc_shared) add_buffer(x, f, op);
     }
