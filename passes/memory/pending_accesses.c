@@ -180,8 +180,8 @@ static bool may_use_matrices(const tile_type *tile, const tile_type *buffer) {
            tile_layout_offset_of(layout, tile->layout->lane[0]) == 1;
 }
 
-/* Whether each thread accesses only its own elements of a whole shared buffer. Under `sync explicit`
- * at level 2, an operation is one of the whole block. */
+/* Whether each thread accesses only its own elements of a whole shared buffer. Under `sync
+ * explicit` at level 2, an operation is one of the whole block. */
 static bool own_elements(const tile_function *f, const tile_access *a, const tile_access *b) {
     const tile_type *buffer = tile_value_type(f, a->memory);
     const tile_executors one = tile_executors_of(f, a->op), other = tile_executors_of(f, b->op);
