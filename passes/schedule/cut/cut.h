@@ -159,6 +159,8 @@ tile_op sched_moved_product(const schedule *s, tile_value value);
 
 /* Returns whether op is a reduction over few positions of windows. */
 bool sched_is_windowed(schedule *s, tile_op op);
+/* Entry i of a window's strides or dilations, 1 if the list is missing; 0: not known. */
+int64_t sched_window_number(schedule *s, tile_values values, unsigned i);
 /* Returns whether a windowed group computes the reduction or reshape, and traverses its operand. */
 bool sched_absorb_windowed(sched_traversal *w, tile_op op, const sched_map *map);
 /* Returns whether a windowed group computes windows of src, which has windows itself. */

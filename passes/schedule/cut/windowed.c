@@ -79,8 +79,7 @@ static along find_along(schedule *s, sched_visited_values *visited, tile_value v
     return found;
 }
 
-/* A list of numbers of a window; 0: not known. */
-static int64_t number_in(schedule *s, tile_values values, unsigned i) {
+int64_t sched_window_number(schedule *s, tile_values values, unsigned i) {
     int64_t number = 1;
     if (!values.count) return 1;
     const tile_value_data *value = tile_value_at(s->compute, values.at[i]);
@@ -103,12 +102,13 @@ static bool has_few_lines(schedule *s, tile_op reduce, int64_t positions) {
     const tile_values strides = tile_operands_strides(f, op);
     const tile_type *type = sched_type(s, tile_op_result(f, op, 0));
     const unsigned last = strides.count - 1;
-    const int64_t stride = number_in(s, strides, last);
+    const int64_t stride = sched_window_number(s, strides, last);
     const int64_t line = sched_constant(sched_dim(s, type, type->rank - 1u));
     return (unsigned)sched_axis(s, op) + 2 * strides.count == type->rank && line > 3 &&
            stride > 2 && stride <= MAX_STRIDE &&
            stride / (stride & -stride) <= TILE_MAX_ODD_EXTENT && line <= 2 * stride &&
-           number_in(s, tile_operands_dilations(f, op), last) == 1 && positions / line <= MAX_LINES;
+           sched_window_number(s, tile_operands_dilations(f, op), last) == 1 &&
+           positions / line <= MAX_LINES;
 }
 
 bool sched_is_windowed(schedule *s, tile_op op) {

@@ -117,16 +117,6 @@ static void add_line_dim(windows *w) {
         w->k.s->context, w->g->domain.extents[w->columns], tile_expr_int(w->k.s->context, stride));
 }
 
-static unsigned widest_input(const windows *w) {
-    unsigned most = 1;
-    for (size_t i = 0; i < w->g->input_count; i++) {
-        tile_value value = w->k.s->arrays[w->g->inputs[i].array].value;
-        unsigned own = tile_scalar_bytes(sched_element(w->k.s, value)->scalar);
-        most = own > most ? own : most;
-    }
-    return most;
-}
-
 /* The rows of a tile with so many windows along the columns, whose threads have vectors of `vector`
  * elements: the stride is an odd number times a power of two, and a thread has the odd number of
  * vectors. */
@@ -143,7 +133,7 @@ void windows_set_line_tiles(windows *w) {
     sched_kernel *k = &w->k;
     const int64_t stride = w->steps[w->columns].stride, odd = stride / (stride & -stride);
     const int64_t extent = sched_constant(w->scaled.domain.extents[w->columns]);
-    const int bytes = (int)widest_input(w);
+    const int bytes = (int)windows_widest_input(w);
     int least = 1, vector = BYTES / bytes, points[POINTS * VALUES], count = 0;
     while (least < WIDE && least * stride * bytes < RUN) least *= 2;
     const int columns = windows_best_width(extent, least, WIDE);

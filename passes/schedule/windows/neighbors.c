@@ -7,15 +7,6 @@
 
 /* Windows -------------------------------------------------------------------------------------- */
 
-static int64_t number_in(schedule *s, tile_values values, unsigned i) {
-    int64_t number = 1;
-    if (!values.count) return 1;
-    const tile_value_data *value = tile_value_at(s->compute, values.at[i]);
-    bool known = value->kind == TILE_VALUE_CONSTANT &&
-                 tile_expr_is_int(sched_resolved(s, value->expr), &number);
-    return known ? number : 0;
-}
-
 /* Records the windows of op, whose elements are needed at map. */
 static void add_steps(windows *w, tile_op op, const sched_map *map) {
     schedule *s = w->k.s;
@@ -26,7 +17,7 @@ static void add_steps(windows *w, tile_op op, const sched_map *map) {
     for (unsigned i = 0; i < strides.count; i++) {
         sched_linear sum;
         int64_t positions = sched_constant(sched_dim(s, type, axis + strides.count + i));
-        int64_t dilation = number_in(s, tile_operands_dilations(s->compute, op), i);
+        int64_t dilation = sched_window_number(s, tile_operands_dilations(s->compute, op), i);
         if (!sched_find_linear(&at.at[axis + i], &sum) || sum.dim < 0 || sum.scale < 1) continue;
         windows_step *step = &w->steps[sum.dim];
         if (positions > step->positions && dilation > 0)
@@ -136,7 +127,7 @@ static double count_loads(const windows *w, const int64_t *neighbors, bool weigh
     return (loads + (weights ? positions : 0)) / all;
 }
 
-static unsigned widest_input(const windows *w) {
+unsigned windows_widest_input(const windows *w) {
     unsigned most = 1;
     for (size_t i = 0; i < w->g->input_count; i++) {
         tile_value value = w->k.s->arrays[w->g->inputs[i].array].value;
@@ -167,7 +158,7 @@ static void share_addresses(windows *w) {
     };
     const windows_step *step = &w->steps[w->columns];
     bool skips = step->positions > 1 && step->stride > 1 && count_moving(w) == 1;
-    const int64_t bytes = (step->positions ? step->stride : 1) * WARP * widest_input(w);
+    const int64_t bytes = (step->positions ? step->stride : 1) * WARP * windows_widest_input(w);
     unsigned d = w->columns;
     while (d > 0 && !is_long(w, d - 1)) d--;
     if (!d) return;
@@ -183,7 +174,7 @@ static int64_t choose_lanes(const windows *w) {
     enum { BYTES = 16, FEWEST = 4, MOST_VECTORS = 8, LEAST_THREADS = 8 };
     schedule *s = w->k.s;
     const windows_step *step = &w->steps[w->columns];
-    const int64_t lanes = BYTES / widest_input(w);
+    const int64_t lanes = BYTES / windows_widest_input(w);
     const int64_t extent = sched_constant(w->g->domain.extents[w->columns]);
     if (step->positions < 2 || step->stride != 1 || windows_have_weights(w) || lanes < FEWEST ||
         extent < lanes * LEAST_THREADS ||

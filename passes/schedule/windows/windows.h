@@ -37,6 +37,8 @@ typedef struct windows {
 
 /* Sets steps, columns, rows and neighbors. */
 void windows_choose(windows *w);
+/* The bytes of the widest element that the group reads. */
+unsigned windows_widest_input(const windows *w);
 /* The number of elements of the result that a thread computes. */
 int64_t windows_count_neighbors(const windows *w);
 /* Returns whether a product with another operand of the window's extents is summed: each element of
