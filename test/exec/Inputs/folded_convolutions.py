@@ -3,11 +3,10 @@ as they are written.
 
 usage: folded_convolutions.py SEED COUNT FOLDER
 """
-import random
 import subprocess
 import sys
 
-import shares
+import convolution_sweep
 
 
 def make(draw):
@@ -47,22 +46,13 @@ def make(draw):
 
 
 def main(seed, count, folder):
-    draw = random.Random(seed)
-    tried = failed = folded = 0
-    for number, text in shares.take([(i, make(draw)) for i in range(count)]):
-        tried += 1
-        file = "%s/%d.tile" % (folder, number)
-        with open(file, "w") as to:
-            to.write(text)
-        words = ["tile-run", file, "--device=cpu", "--level=%d" % draw.choice([2, 2, 3]), "--arg=x=int", "--arg=f=int", "--arg=y=poison", "--check"]
-        ran = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if ran.returncode or ": 0 wrong" not in ran.stdout:
-            failed += 1
-            print(text + " ".join(words) + "\n" + ran.stdout)
-        kernels = subprocess.run(["tile-opt", file, "--schedule", "--target=sm_90a"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
-        folded += "im2col" in kernels
-    print("%d convolutions, %d failed" % (tried, failed))
-    print("%d with copies of windows" % folded, file=sys.stderr)
+    kernels = []
+
+    def schedule(file):
+        kernels.append(subprocess.run(["tile-opt", file, "--schedule", "--target=sm_90a"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout)
+
+    failed = convolution_sweep.run(make, seed, count, folder, schedule)
+    print("%d with copies of windows" % sum("im2col" in k for k in kernels), file=sys.stderr)
     sys.exit(failed > 0)
 
 

@@ -2,11 +2,9 @@
 
 usage: rounded_convolutions.py SEED COUNT FOLDER
 """
-import random
-import subprocess
 import sys
 
-import shares
+import convolution_sweep
 
 
 def make(draw):
@@ -40,21 +38,4 @@ def make(draw):
         shapes[0], shapes[1], shapes[2], ", ".join(attributes), shapes[2])
 
 
-def main(seed, count, folder):
-    draw = random.Random(seed)
-    tried = failed = 0
-    for number, text in shares.take([(i, make(draw)) for i in range(count)]):
-        tried += 1
-        file = "%s/%d.tile" % (folder, number)
-        with open(file, "w") as to:
-            to.write(text)
-        words = ["tile-run", file, "--device=cpu", "--level=%d" % draw.choice([2, 2, 3]), "--arg=x=int", "--arg=f=int", "--arg=y=poison", "--check"]
-        ran = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if ran.returncode or ": 0 wrong" not in ran.stdout:
-            failed += 1
-            print(text + " ".join(words) + "\n" + ran.stdout)
-    print("%d convolutions, %d failed" % (tried, failed))
-    sys.exit(failed > 0)
-
-
-main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
+sys.exit(convolution_sweep.run(make, int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]) > 0)
