@@ -13,11 +13,11 @@ static tile_value inside(lowering *l, tile_value index, tile_value limit) {
     return tile_build_ult(&l->builder, index, is_long ? lower_to_long(l, limit) : limit);
 }
 
-/* Returns whether all elements of the index tile are provably in bounds of the view. */
-static bool has_index_inside(const lowering *l, const lower_view_access *a, unsigned d) {
-    const tile_range at = l->ranges[a->index[d].id];
-    int64_t limit;
-    return tile_value_is_int(l->f, a->view->limits[d], &limit) && at.min >= 0 && at.max < limit;
+tile_value lower_in_bounds(lowering *l, tile_value old, tile_value index, tile_value limit) {
+    const tile_range at = l->ranges[old.id];
+    int64_t known;
+    bool provably = tile_value_is_int(l->f, limit, &known) && at.min >= 0 && at.max < known;
+    return provably ? TILE_NO_VALUE : inside(l, index, limit);
 }
 
 lower_point lower_point_of_register(lowering *l, lower_view_access *a, unsigned register_) {
@@ -33,8 +33,8 @@ lower_point lower_point_of_register(lowering *l, lower_view_access *a, unsigned 
                                lower_part_type(l, type->scalar, 1));
         tile_value step = lower_mul(l, lower_to_long(l, index), a->view->strides[d]);
         point->offset = lower_add(l, point->offset, step);
-        if (!has_index_inside(l, a, d))
-            point->predicate = lower_and(l, point->predicate, inside(l, index, a->view->limits[d]));
+        point->predicate = lower_and(l, point->predicate,
+                                     lower_in_bounds(l, a->index[d], index, a->view->limits[d]));
     }
     return *point;
 }

@@ -21,9 +21,7 @@
  *   tma.c              copies with tensor maps
  *   shape.c            coordinates of a tile's elements, repeated elements
  *   lookup.c           gather by shuffles
- *   reduce.c           reductions along an axis
- *   scan.c             scans along an axis
- *   sort.c             sorting along an axis
+ *   reduce.c, scan.c, sort.c  reductions, scans and sorting along an axis
  *   print.c            print
  *   dot.c              mma on fragments
  *   wgmma_operands.c   descriptors and fragments
@@ -276,6 +274,8 @@ unsigned lower_common_width(const tile_access_split *a, const tile_access_split 
 /* Adds the predicate of op, if it has one, to the access pattern, and reduces the width so that one
  * predicate covers each access. */
 void lower_mask_view(lowering *l, tile_op op, lower_view_access *a);
+/* i1: the index, whose range is that of `old`, is in bounds; no value if that is provable. */
+tile_value lower_in_bounds(lowering *l, tile_value old, tile_value index, tile_value limit);
 /* The point that a register of the tile belongs to. */
 lower_point lower_point_of_register(lowering *l, lower_view_access *a, unsigned register_);
 /* Elements of a shared buffer selected by index tiles, accessed one by one. */

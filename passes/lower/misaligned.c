@@ -267,11 +267,8 @@ static void copy_columns(lowering *l, const chunk_copy *c, int64_t from, int64_t
 static tile_value leading_dims_inside(lowering *l, const chunk_copy *c) {
     tile_value all = TILE_NO_VALUE;
     for (unsigned d = 0; d + 2 < c->view_rank; d++) {
-        const tile_range at = l->ranges[c->from[1 + d].id];
-        const tile_value limit = c->view->limits[d], index = lower_mapped(l, c->from[1 + d]);
-        int64_t known;
-        if (tile_value_is_int(l->f, limit, &known) && at.min >= 0 && at.max < known) continue;
-        all = lower_and(l, all, tile_build_ult(&l->builder, index, limit));
+        const tile_value old = c->from[1 + d];
+        all = lower_and(l, all, lower_in_bounds(l, old, lower_mapped(l, old), c->view->limits[d]));
     }
     return all;
 }

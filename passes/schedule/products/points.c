@@ -456,11 +456,7 @@ static void fit_depth(product *p) {
         return;
     for (size_t i = 0; i < f->tune_count; i++) {
         const tile_tune_clause *clause = &f->tunes[i];
-        unsigned k = clause->name_count, stages = k;
-        for (unsigned d = 0; d < clause->name_count; d++) {
-            if (strcmp(clause->names[d], "block_k") == 0) k = d;
-            if (strcmp(clause->names[d], "stages") == 0) stages = d;
-        }
+        const unsigned k = find_name(clause, "block_k"), stages = find_name(clause, "stages");
         for (unsigned j = 0; k < clause->name_count && j < clause->point_count; j++) {
             const tile_expr **point = clause->values + (size_t)j * clause->name_count;
             if (sched_constant(point[k]) != FILLED) continue;
